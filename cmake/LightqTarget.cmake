@@ -1,0 +1,24 @@
+# Compile settings that every target of this project shares.
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(LIGHTQ_CCACHE ccache)
+  if(LIGHTQ_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${LIGHTQ_CCACHE})
+  endif()
+  # The optimised build keeps assert(): an assertion guards the data somebody trusted us with.
+  string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+  string(REPLACE "-DNDEBUG" "" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
+  if(LIGHTQ_SANITIZE)
+    add_compile_options(-fsanitize=${LIGHTQ_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=${LIGHTQ_SANITIZE})
+  endif()
+endif()
+
+# lightq_target(NAME): warnings as errors (top level only), C++20, position of the public headers.
+function(lightq_target name)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  set_target_properties(${name} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  if(PROJECT_IS_TOP_LEVEL)
+    target_compile_options(${name} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor
+                                           -Woverloaded-virtual -Werror)
+  endif()
+endfunction()

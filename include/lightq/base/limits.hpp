@@ -1,0 +1,56 @@
+/// Every bound in one place: what a client, a file or a stranger can make grow stops at one of these. Layer:
+/// base. docs/protocol.md, "Limits", is the users' view of this table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lightq::inline v1::limits {
+
+inline constexpr std::uint64_t KiB = 1024;
+inline constexpr std::uint64_t MiB = 1024 * KiB;
+inline constexpr std::uint64_t GiB = 1024 * MiB;
+
+// Control protocol.
+inline constexpr std::size_t request_bytes_max = 64 * KiB;      ///< above: answered `request_too_large`
+inline constexpr std::size_t request_bytes_hard_max = 1 * MiB;  ///< above: libzmq drops the connection
+inline constexpr std::size_t json_depth_max = 16;
+inline constexpr std::size_t topic_name_bytes_max = 128;
+inline constexpr std::size_t user_id_bytes_max = 128;
+inline constexpr std::size_t password_bytes_max = 1024;
+inline constexpr std::size_t requests_waiting_max = 1024;  ///< above: answered `busy`
+inline constexpr std::size_t credentials_remembered_max =
+    65536;  ///< keyed hashes of passwords seen to be right
+
+// Topics.
+inline constexpr std::size_t topics_max = 100'000;
+inline constexpr std::size_t endpoints_per_topic_max = 4096;
+inline constexpr std::size_t groups_per_topic_max = 256;
+inline constexpr std::uint64_t ring_bytes_min = 64 * KiB;
+inline constexpr std::uint64_t ring_bytes_default = 64 * MiB;
+inline constexpr std::uint64_t ring_bytes_max = 1024 * GiB;  ///< mapped lazily: address space, not memory
+inline constexpr std::uint64_t segment_bytes_min = 64 * KiB;
+inline constexpr std::uint64_t segment_bytes_default = 128 * MiB;
+inline constexpr std::uint64_t segment_bytes_max = 4 * GiB - 64 * KiB;
+inline constexpr std::uint64_t segment_bytes_first =
+    1 * MiB;  ///< a topic's first segment file; then doubling
+
+// Messages and batches.
+inline constexpr std::uint64_t message_bytes_max_default = 16 * MiB;
+inline constexpr std::uint64_t message_bytes_max_max = 1 * GiB;
+inline constexpr std::size_t batch_bytes_target = 64 * KiB;  ///< plain messages are packed up to this
+inline constexpr std::size_t batch_records_max = 65536;
+
+// Plain ZeroMQ sockets (docs/design.md, "Bounded in bytes").
+inline constexpr int high_water_messages_min = 2;
+inline constexpr int high_water_messages_max = 10'000;
+inline constexpr std::uint64_t high_water_bytes = 1 * MiB;
+
+// Between threads.
+inline constexpr std::size_t mailbox_entries_max = 8192;
+inline constexpr std::size_t disk_jobs_waiting_max = 65536;
+
+// Descriptors that stay free for files, accepted connections and libzmq itself.
+inline constexpr std::size_t descriptors_reserved = 128;
+
+}  // namespace lightq::inline v1::limits

@@ -1,0 +1,250 @@
+/// The control protocol's requests and replies as types; protocol/json.hpp turns them into JSON and back.
+/// docs/protocol.md is the specification. Layer: protocol.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include <lightq/base/error.hpp>
+#include <lightq/base/limits.hpp>
+#include <lightq/base/types.hpp>
+
+namespace lightq::inline v1::protocol {
+
+/// Who asks. Never logged, never echoed.
+struct Credentials {
+  std::string user_id;
+  std::string password;
+};
+
+/// `broker_type`: where a topic's messages live. Wire words: queue, file, direct, queue_file.
+enum class BrokerType {
+  queue,       ///< transient: an in-memory ring
+  file,        ///< durable: segment files
+  direct,      ///< no store: to whoever is connected now
+  queue_file,  ///< served from memory, written behind to segment files
+};
+
+/// What happens to a message that does not fit a full log. Wire words: block, reject, drop_oldest.
+enum class Overflow { block, reject, drop_oldest };
+
+/// `type` of a join. `pub` and `push` are the same thing: a producer.
+enum class JoinType { pub, push, pull, sub };
+
+/// Wire words: tcp, ipc.
+enum class Transport { tcp, ipc };
+
+/// `connection_type` of a join. Wire words: zmq, socket.
+enum class ConnectionType { zmq, socket };
+
+/// The settings a topic is created with. 0 means "no bound" for capacity and retention.
+struct TopicSettings {
+  BrokerType broker_type = BrokerType::queue;
+  std::uint64_t ring_bytes = limits::ring_bytes_default;  ///< queue, queue_file: capacity in memory
+  Overflow overflow = Overflow::block;
+  std::uint64_t capacity_bytes = 0;      ///< file, queue_file: bytes on disk before overflow
+  std::uint64_t retention_bytes = 0;     ///< file, queue_file: oldest segments go beyond it
+  std::uint64_t retention_ms = 0;        ///< … and when older than this
+  std::uint64_t retention_messages = 0;  ///< … and beyond this many messages
+  std::uint64_t segment_bytes = limits::segment_bytes_default;  ///< file, queue_file
+  bool open = false;                                            ///< takes plain clients without a ticket
+  friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
+};
+
+struct CreateTopic {
+  Credentials admin;
+  TopicName topic;
+  TopicSettings settings;
+  Credentials user;  ///< whoever joins must present these
+};
+struct DeleteTopic {
+  Credentials admin;
+  TopicName topic;
+};
+struct ListTopics {
+  Credentials admin;
+};
+struct Join {
+  Credentials user;
+  TopicName topic;
+  JoinType type;
+  ConnectionType connection_type = ConnectionType::zmq;
+  Transport transport = Transport::tcp;
+};
+/// Says that nobody will use an endpoint any more.
+struct Leave {
+  Credentials user;
+  TopicName topic;
+  std::string bind_uri;
+};
+/// Statistics of a topic, or with `topic` empty (and admin credentials) of the whole broker.
+struct Stats {
+  Credentials user;
+  std::optional<TopicName> topic;
+};
+/// Deletes the topic's default pull group, so that it no longer holds the log. Topic's or admin's
+/// credentials.
+struct DeleteGroup {
+  Credentials user;
+  TopicName topic;
+  std::string group;
+};
+struct Ping {};
+struct Version {};
+
+using Request =
+    std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Ping, Version>;
+
+/// The wire word of a request's command, e.g. `create_topic`.
+constexpr std::string_view command_of(const Request& request) {
+  constexpr std::string_view words[] = {"create_topic", "delete_topic", "list_topics", "join",   "leave",
+                                        "stats",        "delete_group", "ping",        "version"};
+  return words[request.index()];
+}
+
+// Replies. Every reply carries `cmd` and `status`; an ErrorReply has status "error".
+
+struct ErrorReply {
+  std::string cmd;  ///< echoed; empty where the request named none
+  ErrorCode code = ErrorCode::internal;
+  std::string description;
+};
+
+/// create_topic, delete_topic, leave, delete_group, ping: nothing but success.
+struct OkReply {
+  std::string cmd;
+  std::string description;  ///< left out when empty
+  /// leave of a consumer's endpoint: how many messages were handed to it, ever. A consumer that has received
+  /// that many has received them all and can close.
+  std::optional<std::uint64_t> messages_handed;
+};
+
+struct VersionReply {
+  std::string version;
+  int protocol = 1;
+};
+
+struct JoinReply {
+  std::string topic;
+  std::string bind_uri;
+};
+
+struct TopicListing {
+  std::string topic;
+  BrokerType broker_type = BrokerType::queue;
+  bool open = false;
+};
+
+struct ListReply {
+  std::vector<TopicListing> topics;  ///< by name
+};
+
+/// One pull group of a topic.
+struct GroupStats {
+  std::string group;
+  std::uint64_t next_offset = 0;       ///< the next message to be handed out
+  std::uint64_t committed_offset = 0;  ///< where it would go on after a crash of the broker
+  std::uint64_t lag = 0;               ///< messages in the log that it has not been handed
+  std::uint64_t lost = 0;              ///< messages trimmed or dropped before it was handed them
+  std::uint64_t consumers = 0;         ///< connected
+};
+
+/// One plain subscriber (one `sub` join).
+struct SubscriberStats {
+  std::string bind_uri;
+  bool connected = false;
+  std::uint64_t next_offset = 0;
+  std::uint64_t lag = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t lost = 0;  ///< messages the log had moved past before it could be sent them
+};
+
+/// docs/protocol.md, "stats", defines every one; counting starts at the broker's start (`since_ms`).
+struct TopicStats {
+  std::string topic;
+  BrokerType topic_type = BrokerType::queue;
+  std::uint64_t messages_received = 0;
+  std::uint64_t messages_sent = 0;
+  std::uint64_t publishers_count = 0;
+  std::uint64_t subscribers_count = 0;
+  std::uint64_t queue_size = 0;
+  std::uint64_t total_bytes_written = 0;
+  std::uint64_t total_bytes_read = 0;
+  // Beyond 2015.
+  std::uint64_t deliveries = 0;         ///< all copies to all consumers
+  std::uint64_t dropped = 0;            ///< by `drop_oldest`, or `direct` with nobody left to take it
+  std::uint64_t rejected = 0;           ///< by `reject`
+  std::uint64_t refused = 0;            ///< too large, or of several parts
+  std::uint64_t unclaimed_dropped = 0;  ///< turned over while no group existed
+  std::uint64_t corrupt = 0;            ///< lost to damage on the disk
+  std::uint64_t first_offset = 0;
+  std::uint64_t next_offset = 0;
+  std::uint64_t durable_offset = 0;
+  std::uint64_t log_bytes = 0;  ///< held now, in memory or on disk
+  std::string blocked_by;       ///< empty, `group:NAME`, `disk`, or `nobody connected` (direct)
+  std::uint64_t since_ms = 0;   ///< milliseconds since 1970 when counting began
+  std::vector<GroupStats> groups;
+  std::vector<SubscriberStats> subscribers;
+};
+
+struct BrokerStats {
+  std::string version;
+  std::uint64_t pid = 0;
+  std::uint64_t since_ms = 0;
+  std::uint64_t uptime_ms = 0;
+  std::uint64_t topics = 0;
+  std::uint64_t connections = 0;  ///< producers and consumers, completed handshakes
+  std::uint64_t messages_received = 0;
+  std::uint64_t messages_sent = 0;
+  std::uint64_t deliveries = 0;
+  std::uint64_t total_bytes_written = 0;
+  std::uint64_t total_bytes_read = 0;
+  std::uint64_t log_bytes = 0;
+  std::uint64_t auth_failures = 0;
+  std::string data_dir;
+};
+
+using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, TopicStats, BrokerStats>;
+
+// Wire words.
+
+constexpr std::string_view to_word(BrokerType type) {
+  constexpr std::string_view words[] = {"queue", "file", "direct", "queue_file"};
+  return words[static_cast<int>(type)];
+}
+constexpr std::string_view to_word(Overflow overflow) {
+  constexpr std::string_view words[] = {"block", "reject", "drop_oldest"};
+  return words[static_cast<int>(overflow)];
+}
+constexpr std::string_view to_word(JoinType type) {
+  constexpr std::string_view words[] = {"pub", "push", "pull", "sub"};
+  return words[static_cast<int>(type)];
+}
+constexpr std::string_view to_word(Transport transport) {
+  return transport == Transport::tcp ? "tcp" : "ipc";
+}
+constexpr std::string_view to_word(ConnectionType type) {
+  return type == ConnectionType::zmq ? "zmq" : "socket";
+}
+
+/// The enumerator of a wire word, or nothing for an unknown word: `from_word<Overflow>("block")`.
+template <typename Enum>
+constexpr std::optional<Enum> from_word(std::string_view word) {
+  constexpr int count = std::is_same_v<Enum, BrokerType> || std::is_same_v<Enum, JoinType> ? 4
+                        : std::is_same_v<Enum, Overflow>                                   ? 3
+                                                                                           : 2;
+  for (int i = 0; i < count; ++i) {
+    if (to_word(static_cast<Enum>(i)) == word) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+
+/// The name of the group that every plain `pull` consumer shares.
+inline constexpr std::string_view default_group = "default";
+
+}  // namespace lightq::inline v1::protocol

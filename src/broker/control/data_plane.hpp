@@ -1,0 +1,65 @@
+/// What the control layer asks of the part of the broker that moves messages. Layer: control.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <lightq/base/result.hpp>
+#include <lightq/protocol/control.hpp>
+
+#include "broker/delivery/topic_definition.hpp"
+#include "broker/endpoint/endpoint_record.hpp"
+
+namespace lightq::broker {
+
+/// What a join opened (or found already open: all producers of a topic and transport share one).
+struct JoinedEndpoint {
+  EndpointRecord record;
+  std::string bind_uri;  ///< as a client reaches it (--advertise)
+  bool is_new = false;   ///< opened by this join
+};
+
+/// Topics and endpoints, wherever they run. Every call is made on the control thread, returns at once, and
+/// calls `done` exactly once, later, on the control thread (never from within the call). After
+/// `stop_accepting` every call answers `shutting_down`.
+class DataPlane {
+ public:
+  template <typename T>
+  using Done = std::function<void(T)>;
+
+  DataPlane() = default;
+  DataPlane(const DataPlane&) = delete;
+  DataPlane& operator=(const DataPlane&) = delete;
+  virtual ~DataPlane() = default;
+
+  /// Brings a topic to life. `endpoints`: those the catalogue remembers, opened again at their old ports.
+  virtual void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
+                         Done<Result<void>> done) = 0;
+  /// Ends a topic: closes its endpoints, deletes its files.
+  virtual void remove_topic(TopicId topic, Done<Result<void>> done) = 0;
+  virtual void join(TopicId topic, protocol::JoinType type, protocol::Transport transport,
+                    Done<Result<JoinedEndpoint>> done) = 0;
+  /// Answers how many messages the endpoint had been handed (0 for a producer's).
+  virtual void leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) = 0;
+  virtual void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) = 0;
+  virtual void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) = 0;
+  /// Sums over all topics; fields that the data plane does not know (version, pid, auth_failures …) stay
+  /// empty.
+  virtual void broker_stats(Done<Result<protocol::BrokerStats>> done) = 0;
+};
+
+/// What the data plane tells on its own; called on the control thread.
+class DataPlaneObserver {
+ public:
+  virtual ~DataPlaneObserver() = default;
+  /// An endpoint closed (left, idle, or its port was taken at a restart): forget its record. Its port is not
+  /// to be given to anybody else for 10 minutes; the data plane sees to that while it runs, the catalogue
+  /// over a restart.
+  virtual void endpoint_closed(const EndpointRecord& record) = 0;
+  /// A remembered endpoint could not have its old port and runs on another, or an endpoint's record changed.
+  virtual void endpoint_changed(const EndpointRecord& record) = 0;
+};
+
+}  // namespace lightq::broker

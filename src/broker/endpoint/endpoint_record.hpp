@@ -1,0 +1,24 @@
+/// A plain endpoint as the catalogue remembers it, so that it keeps its address over a restart. Layer:
+/// endpoint.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <lightq/base/types.hpp>
+#include <lightq/protocol/control.hpp>
+
+namespace lightq::broker {
+
+/// What an endpoint is for. Wire words of `type`: pub and push open `produce`.
+enum class EndpointRole { produce, pull, sub };
+
+struct EndpointRecord {
+  std::uint64_t id = 0;  ///< unique in the broker, never used again
+  TopicId topic;
+  EndpointRole role = EndpointRole::produce;
+  protocol::Transport transport = protocol::Transport::tcp;
+  std::uint16_t port = 0;  ///< tcp; an ipc endpoint's path follows from its id
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,166 @@
+/// Layer: endpoint.
+#include "broker/endpoint/event_loop.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <lightq/base/limits.hpp>
+
+namespace lightq::broker {
+
+namespace {
+constexpr int events_per_wait = 64;
+}
+
+EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (epoll_ < 0 || wake_ < 0) {
+    throw Exception({ErrorCode::io_error, "event loop: no descriptor for epoll or eventfd", errno});
+  }
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = wake_;
+  epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event);
+}
+
+EventLoop::~EventLoop() {
+  if (epoll_ >= 0) close(epoll_);
+  if (wake_ >= 0) close(wake_);
+}
+
+Result<void> EventLoop::watch(int descriptor, Source& source) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = descriptor;
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+    return Error{ErrorCode::io_error, "event loop: cannot watch descriptor " + std::to_string(descriptor),
+                 errno};
+  }
+  sources_[descriptor] = &source;
+  return {};
+}
+
+void EventLoop::unwatch(int descriptor, Source& source) {
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+  sources_.erase(descriptor);
+  cancel_soon(source);
+}
+
+void EventLoop::call_soon(Source& source) {
+  if (source.soon_) return;
+  source.soon_ = true;
+  soon_.push_back(&source);
+}
+
+void EventLoop::cancel_soon(Source& source) {
+  if (!source.soon_) return;
+  source.soon_ = false;
+  std::replace(soon_.begin(), soon_.end(), &source, static_cast<Source*>(nullptr));
+  std::replace(called_.begin(), called_.end(), &source, static_cast<Source*>(nullptr));
+}
+
+EventLoop::TimerId EventLoop::at(Clock::time_point when, Task task) {
+  const TimerId id = next_timer_++;
+  timers_.emplace(std::pair(when, id), std::move(task));
+  timer_times_.emplace(id, when);
+  return id;
+}
+
+void EventLoop::cancel(TimerId timer) {
+  const auto found = timer_times_.find(timer);
+  if (found == timer_times_.end()) return;
+  timers_.erase({found->second, timer});
+  timer_times_.erase(found);
+}
+
+bool EventLoop::post(Task task) {
+  {
+    const std::lock_guard lock(mail_mutex_);
+    if (mail_.size() >= limits::mailbox_entries_max) return false;
+    mail_.push_back(std::move(task));
+  }
+  wake();
+  return true;
+}
+
+void EventLoop::post_answer(Task task) {
+  {
+    const std::lock_guard lock(mail_mutex_);
+    mail_.push_back(std::move(task));
+  }
+  wake();
+}
+
+void EventLoop::wake() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(wake_, &one, sizeof one);  // full: it is awake already
+}
+
+void EventLoop::run(const std::stop_token& stop) {
+  const std::stop_callback on_stop(stop, [this] { wake(); });
+  std::array<epoll_event, events_per_wait> events{};
+  while (!stop.stop_requested()) {
+    const int count = epoll_wait(epoll_, events.data(), events_per_wait, wait_ms());
+    for (int i = 0; i < count; ++i) {
+      const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
+      if (descriptor == wake_) {
+        std::uint64_t wakes = 0;
+        [[maybe_unused]] const auto got = read(wake_, &wakes, sizeof wakes);
+        run_mail();
+        continue;
+      }
+      // Looked up again for each event: an earlier one of this turn may have closed this descriptor.
+      const auto found = sources_.find(descriptor);
+      if (found != sources_.end()) found->second->on_ready();
+    }
+    run_timers();
+    run_soon();
+  }
+}
+
+void EventLoop::run_mail() {
+  std::vector<Task> tasks;
+  {
+    const std::lock_guard lock(mail_mutex_);
+    tasks.swap(mail_);
+  }
+  for (auto& task : tasks) task();
+}
+
+void EventLoop::run_timers() {
+  if (timers_.empty()) return;
+  const auto now = Clock::now();
+  while (!timers_.empty() && timers_.begin()->first.first <= now) {
+    const auto first = timers_.begin();
+    const Task task = std::move(first->second);
+    timer_times_.erase(first->first.second);
+    timers_.erase(first);
+    task();
+  }
+}
+
+void EventLoop::run_soon() {
+  called_.swap(soon_);
+  for (std::size_t i = 0; i < called_.size(); ++i) {
+    Source* const source = called_[i];
+    if (source == nullptr || !source->soon_) continue;
+    source->soon_ = false;
+    source->on_ready();
+  }
+  called_.clear();
+}
+
+int EventLoop::wait_ms() const {
+  if (!soon_.empty()) return 0;
+  if (timers_.empty()) return -1;
+  const auto left = timers_.begin()->first.first - Clock::now();
+  if (left <= Clock::duration::zero()) return 0;
+  return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(left).count());
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,87 @@
+/// One thread's wait: descriptors through epoll, functions posted from other threads, and timers. Layer:
+/// endpoint.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <stop_token>
+#include <unordered_map>
+#include <vector>
+
+#include <lightq/base/result.hpp>
+
+namespace lightq::broker {
+
+/// Everything but `post` and `wake` belongs to the thread that calls `run` (or to whoever prepares the loop
+/// before).
+class EventLoop {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Task = std::function<void()>;
+
+  /// Something with a descriptor, or something that wants to be called again soon.
+  class Source {
+   public:
+    virtual ~Source() = default;
+    /// The descriptor is readable, or call_soon asked for it. Does a bounded amount of work; if more is left,
+    /// it calls call_soon(*this) (a ZMQ_FD is edge-triggered: nobody would call otherwise).
+    virtual void on_ready() = 0;
+
+   private:
+    friend class EventLoop;
+    bool soon_ = false;
+  };
+
+  EventLoop();
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+  ~EventLoop();
+
+  /// Calls source.on_ready() whenever `descriptor` is readable, until unwatch. The source must live until
+  /// then.
+  Result<void> watch(int descriptor, Source& source);
+  void unwatch(int descriptor, Source& source);
+
+  /// Calls source.on_ready() once more in this turn or the next, without waiting.
+  void call_soon(Source& source);
+  /// Forgets a pending call_soon; for a source that is about to go.
+  void cancel_soon(Source& source);
+
+  using TimerId = std::uint64_t;
+  /// Calls `task` once at `when`. Timers are for control work: a map, not a wheel.
+  TimerId at(Clock::time_point when, Task task);
+  void cancel(TimerId timer);
+
+  /// Runs `task` on the loop's thread, in the order of posting. Any thread. False, and the task is not run,
+  /// when limits::mailbox_entries_max tasks are waiting.
+  [[nodiscard]] bool post(Task task);
+  /// As `post`, without the bound: for answers, whose number is bounded by the questions asked.
+  void post_answer(Task task);
+
+  /// Waits and works until `stop` is requested (a request wakes it).
+  void run(const std::stop_token& stop);
+
+ private:
+  void wake();
+  void run_mail();
+  void run_timers();
+  void run_soon();
+  [[nodiscard]] int wait_ms() const;
+
+  int epoll_ = -1;
+  int wake_ = -1;
+  std::unordered_map<int, Source*> sources_;  // by descriptor; what epoll reports is looked up here
+  std::vector<Source*> soon_;                 // to be called in the next run_soon; null: cancelled
+  std::vector<Source*> called_;               // being called now
+  std::map<std::pair<Clock::time_point, TimerId>, Task> timers_;
+  std::unordered_map<TimerId, Clock::time_point> timer_times_;
+  TimerId next_timer_ = 1;
+
+  std::mutex mail_mutex_;
+  std::vector<Task> mail_;  // guarded by mail_mutex_
+};
+
+}  // namespace lightq::broker

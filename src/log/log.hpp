@@ -1,0 +1,114 @@
+/// The log: a topic's ordered batches, whatever they are kept in. Layer: log.
+/// Implementations: RingLog (memory), SegmentLog (files), WriteBehindLog (a ring in front of segments).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include <lightq/base/batch.hpp>
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+
+namespace lightq::log {
+
+/// Where a reader stands: an offset, and privately where its batch lies, so that reading on costs no search.
+/// A plain value; a default-constructed or hand-made place is searched for at the first read.
+struct Place {
+  Offset offset;
+  std::uint64_t hint = no_hint;
+
+  static constexpr std::uint64_t no_hint = ~std::uint64_t{0};
+};
+
+enum class AppendOutcome {
+  appended,   ///< the batch is in the log (durable logs: pwrite returned)
+  full,       ///< no room; nothing changed. make_room() or wait for trim()
+  no_space,   ///< the disk is full or below its floor; nothing changed; worth trying again later
+  too_large,  ///< can never fit this log
+  failed,     ///< the operating system refused; `last_error()` says why; nothing was appended
+};
+
+struct AppendResult {
+  AppendOutcome outcome = AppendOutcome::failed;
+  Offset base;  ///< of the batch's first record, if appended
+};
+
+enum class ReadOutcome {
+  batch,    ///< `batch` contains the place's offset
+  end,      ///< the place is at next_offset
+  trimmed,  ///< the place is before first_offset; go on at `next` (= first_offset)
+  damaged,  ///< stored bytes failed their checks; `last_error()` names file and position; go on at `next`
+};
+
+struct ReadResult {
+  ReadOutcome outcome = ReadOutcome::end;
+  BatchView batch;  ///< valid until the next non-const call on this log
+  Offset next;      ///< trimmed, damaged: the next offset that can be read
+};
+
+/// Work that waits for a disk (syncing, preparing or recycling files, writing cursors). Made on the log's
+/// thread; `run` may be called once on any one thread, while the log goes on; then `finish` once on the log's
+/// thread. The log must outlive the call of `finish`; a job may be destroyed without either call.
+class DiskJob {
+ public:
+  DiskJob() = default;
+  DiskJob(const DiskJob&) = delete;
+  DiskJob& operator=(const DiskJob&) = delete;
+  virtual ~DiskJob() = default;
+  virtual void run() = 0;
+  virtual void finish() = 0;
+};
+
+/// One topic's log. Thread rule: one thread at a time, except that DiskJob::run may be elsewhere.
+/// Batches are kept whole: an append either is entirely in the log or left no trace.
+class Log {
+ public:
+  Log() = default;
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  virtual ~Log() = default;
+
+  /// Appends the batch as the next records. `batch` is a complete encoded batch (BatchBuilder::finish) of at
+  /// least one record; base offset, append time, segment epoch and the header checksum are stamped into it in
+  /// place. `appended` promises that the batch can be read and, for a durable log, survives the end of this
+  /// process (not of the machine: see durable_offset).
+  virtual AppendResult append(std::span<std::byte> batch, Timestamp now) = 0;
+
+  /// The batch that holds `place.offset`; updates the place's hint. The caller moves on by setting
+  /// `place.offset` to the batch's end (`batch.base_offset() + batch.record_count()`), keeping the hint.
+  virtual ReadResult read(Place& place) = 0;
+
+  /// The oldest message kept; equals next_offset when empty.
+  [[nodiscard]] virtual Offset first_offset() const = 0;
+  /// One past the newest message.
+  [[nodiscard]] virtual Offset next_offset() const = 0;
+  /// Everything before it survives a power cut. A log without a disk answers offset 0.
+  [[nodiscard]] virtual Offset durable_offset() const = 0;
+  /// Bytes of batches held now, headers included.
+  [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
+
+  /// Declares that nobody needs messages before `before`. A transient log frees whole batches before it; a
+  /// durable one keeps them for replay (its retention settings decide) and does nothing.
+  virtual void trim(Offset before) = 0;
+
+  /// Drops the oldest batches until an append of `bytes` would fit, but none that holds a message at or past
+  /// `limit`. True if it fits now. first_offset() tells what was dropped.
+  virtual bool make_room(std::size_t bytes, Offset limit) = 0;
+
+  /// Applies retention and other housekeeping that depends on time (write-behind, giving back idle memory);
+  /// cheap when there is nothing to do. Called about every 100 ms while the topic is in use.
+  virtual void maintain(Timestamp now) = 0;
+
+  /// Work for a disk thread that is due now, or null. At most one job of a log is out at a time.
+  virtual std::unique_ptr<DiskJob> take_disk_job(Timestamp now) = 0;
+
+  /// Makes everything appended durable before it returns, on this thread. Used at a clean stop.
+  virtual Result<void> flush() = 0;
+
+  /// What `failed`, `no_space` or `damaged` was about, last.
+  [[nodiscard]] virtual const Error& last_error() const = 0;
+};
+
+}  // namespace lightq::log
