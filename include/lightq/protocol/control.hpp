@@ -60,7 +60,9 @@ struct CreateTopic {
   Credentials admin;
   TopicName topic;
   TopicSettings settings;
-  Credentials user;  ///< whoever joins must present these
+  /// Whoever joins must present these. Left out (both `user_id` and `password` missing on the wire, empty
+  /// here): only the admin may use the topic, unless it is open.
+  Credentials user;
 };
 struct DeleteTopic {
   Credentials admin;
@@ -69,23 +71,28 @@ struct DeleteTopic {
 struct ListTopics {
   Credentials admin;
 };
+/// Join, Leave, Stats and DeleteGroup take the topic's credentials (`user_id`, `password`) or the admin's
+/// (`admin_user_id`, `admin_password` on the wire; then `as_admin` is true and `user` holds them).
 struct Join {
   Credentials user;
   TopicName topic;
   JoinType type;
   ConnectionType connection_type = ConnectionType::zmq;
   Transport transport = Transport::tcp;
+  bool as_admin = false;
 };
 /// Says that nobody will use an endpoint any more.
 struct Leave {
   Credentials user;
   TopicName topic;
   std::string bind_uri;
+  bool as_admin = false;
 };
 /// Statistics of a topic, or with `topic` empty (and admin credentials) of the whole broker.
 struct Stats {
   Credentials user;
   std::optional<TopicName> topic;
+  bool as_admin = false;
 };
 /// Deletes the topic's default pull group, so that it no longer holds the log. Topic's or admin's
 /// credentials.
@@ -93,6 +100,7 @@ struct DeleteGroup {
   Credentials user;
   TopicName topic;
   std::string group;
+  bool as_admin = false;
 };
 struct Ping {};
 struct Version {};
