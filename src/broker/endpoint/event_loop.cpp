@@ -16,7 +16,16 @@ namespace lightq::broker {
 
 namespace {
 constexpr int events_per_wait = 64;
+
+std::uint32_t epoll_events(EventLoop::Interest interest) {
+  switch (interest) {
+    case EventLoop::Interest::readable: return EPOLLIN;
+    case EventLoop::Interest::readable_and_writable: return EPOLLIN | EPOLLOUT;
+    case EventLoop::Interest::hang_up: break;
+  }
+  return EPOLLRDHUP | EPOLLET;
 }
+}  // namespace
 
 EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (epoll_ < 0 || wake_ < 0) {
@@ -33,9 +42,9 @@ EventLoop::~EventLoop() {
   if (wake_ >= 0) close(wake_);
 }
 
-Result<void> EventLoop::watch(int descriptor, Source& source) {
+Result<void> EventLoop::watch(int descriptor, Source& source, Interest interest) {
   epoll_event event{};
-  event.events = EPOLLIN;
+  event.events = epoll_events(interest);
   event.data.fd = descriptor;
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
     return Error{ErrorCode::io_error, "event loop: cannot watch descriptor " + std::to_string(descriptor),
@@ -43,6 +52,13 @@ Result<void> EventLoop::watch(int descriptor, Source& source) {
   }
   sources_[descriptor] = &source;
   return {};
+}
+
+void EventLoop::set_interest(int descriptor, Interest interest) {
+  epoll_event event{};
+  event.events = epoll_events(interest);
+  event.data.fd = descriptor;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, descriptor, &event);
 }
 
 void EventLoop::unwatch(int descriptor, Source& source) {
@@ -116,10 +132,15 @@ void EventLoop::run(const std::stop_token& stop) {
       }
       // Looked up again for each event: an earlier one of this turn may have closed this descriptor.
       const auto found = sources_.find(descriptor);
-      if (found != sources_.end()) found->second->on_ready();
+      if (found == sources_.end()) continue;
+      const std::uint32_t what = events[static_cast<std::size_t>(i)].events;
+      found->second->on_event({.readable = (what & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0,
+                               .writable = (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0,
+                               .hung_up = (what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
     }
     run_timers();
     run_soon();
+    dying_.clear();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <stop_token>
 #include <unordered_map>
@@ -22,10 +23,25 @@ class EventLoop {
   using Clock = std::chrono::steady_clock;
   using Task = std::function<void()>;
 
+  /// What a descriptor is watched for. `hang_up` tells only, and once, that the peer has closed.
+  enum class Interest { readable, readable_and_writable, hang_up };
+
+  /// What happened to a descriptor.
+  struct Readiness {
+    bool readable = false;
+    bool writable = false;
+    bool hung_up = false;
+  };
+
   /// Something with a descriptor, or something that wants to be called again soon.
   class Source {
    public:
+    Source() = default;
+    Source(const Source&) = delete;
+    Source& operator=(const Source&) = delete;
     virtual ~Source() = default;
+    /// As on_ready, for sources that care what happened.
+    virtual void on_event(Readiness) { on_ready(); }
     /// The descriptor is readable, or call_soon asked for it. Does a bounded amount of work; if more is left,
     /// it calls call_soon(*this) (a ZMQ_FD is edge-triggered: nobody would call otherwise).
     virtual void on_ready() = 0;
@@ -49,6 +65,9 @@ class EventLoop {
   void call_soon(Source& source);
   /// Forgets a pending call_soon; for a source that is about to go.
   void cancel_soon(Source& source);
+
+  /// Destroys the source at the end of this turn: for one that ends within its own call.
+  void destroy_later(std::unique_ptr<Source> source) { dying_.push_back(std::move(source)); }
 
   using TimerId = std::uint64_t;
   /// Calls `task` once at `when`. Timers are for control work: a map, not a wheel.
@@ -76,6 +95,7 @@ class EventLoop {
   std::unordered_map<int, Source*> sources_;  // by descriptor; what epoll reports is looked up here
   std::vector<Source*> soon_;                 // to be called in the next run_soon; null: cancelled
   std::vector<Source*> called_;               // being called now
+  std::vector<std::unique_ptr<Source>> dying_;
   std::map<std::pair<Clock::time_point, TimerId>, Task> timers_;
   std::unordered_map<TimerId, Clock::time_point> timer_times_;
   TimerId next_timer_ = 1;

@@ -1,0 +1,67 @@
+/// A consumer with a cursor of its own: it is sent every message. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "broker/delivery/outlet.hpp"
+#include "broker/delivery/record_walk.hpp"
+
+namespace lightq::broker {
+
+/// One `sub` join over one topic's log. Keeps its cursor while nobody is connected. The reactor's thread.
+class Subscriber {
+ public:
+  explicit Subscriber(Offset start) : walk_(start) {}
+
+  void attach(Outlet& outlet) { outlet_ = &outlet; }
+  /// The consumer went away: the cursor goes back to what had not been sent.
+  void detach() {
+    if (outlet_ == nullptr) return;
+    const Offset back = committed();
+    delivered_ -= outlet_->unsent().size();
+    outlet_ = nullptr;
+    walk_.seek(back);
+  }
+  [[nodiscard]] bool attached() const { return outlet_ != nullptr; }
+
+  struct Handed {
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    bool more = false;
+  };
+  Handed pump(log::Log& log, std::size_t bytes_max) {
+    Handed handed;
+    if (outlet_ == nullptr) return handed;
+    handed.more = walk_.walk(log, bytes_max, [&](Offset offset, ByteView payload) {
+      if (!outlet_->offer(offset, payload)) return false;
+      ++handed.messages;
+      handed.bytes += payload.size();
+      return true;
+    });
+    delivered_ += handed.messages;
+    outlet_->flush();
+    return handed;
+  }
+
+  [[nodiscard]] Offset next() const { return walk_.offset(); }
+  /// Everything before it has left this process.
+  [[nodiscard]] Offset committed() const {
+    if (outlet_ != nullptr) {
+      if (const auto unsent = outlet_->first_unsent()) return *unsent;
+    }
+    return walk_.offset();
+  }
+  [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
+  /// Messages that this subscriber will never see: the log moved past it, or they were damaged.
+  [[nodiscard]] std::uint64_t lost() const { return walk_.loss().trimmed + walk_.loss().damaged; }
+  [[nodiscard]] const WalkLoss& loss() const { return walk_.loss(); }
+  void skip_to(Offset offset) { walk_.seek(offset); }
+
+ private:
+  RecordWalk walk_;
+  Outlet* outlet_ = nullptr;
+  std::uint64_t delivered_ = 0;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,121 @@
+/// A topic: one log, the group and the subscribers that read it, and what has been counted. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <lightq/base/batch.hpp>
+
+#include "broker/delivery/pull_group.hpp"
+#include "broker/delivery/subscriber.hpp"
+#include "broker/delivery/topic_definition.hpp"
+#include "log/log.hpp"
+
+namespace lightq::broker {
+
+/// What became of a published batch.
+enum class PublishOutcome {
+  accepted,  ///< in the log
+  held,      ///< no room under `block`, or no disk: offer the same batch again after the next progress
+  rejected,  ///< no room under `reject`; counted
+  refused,   ///< can never fit; counted
+};
+
+/// A cursor under the name it is stored by.
+struct NamedCursor {
+  std::string name;
+  Offset offset;
+};
+
+/// See docs/design.md, "Who holds the log", for the rules. No sockets, no clock, no threads: the reactor's
+/// thread.
+class Topic {
+ public:
+  Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since);
+
+  [[nodiscard]] const TopicDefinition& definition() const { return definition_; }
+  [[nodiscard]] log::Log& log() { return *log_; }
+  [[nodiscard]] const log::Log& log() const { return *log_; }
+
+  // Producers.
+
+  /// False: do not read from producers now (`direct`, and nobody is connected).
+  [[nodiscard]] bool accepting() const;
+  /// Plain messages are packed into batches of about this many bytes.
+  [[nodiscard]] std::size_t batch_bytes_target() const;
+  PublishOutcome publish(BatchBuilder& batch, Timestamp now);
+  void count_refused(std::uint64_t messages) { refused_ += messages; }
+  /// Why producers are held back: empty, `group:NAME`, `disk`, or `nobody connected`.
+  [[nodiscard]] std::string blocked_by() const;
+  void set_producers_held(bool held) { producers_held_ = held; }
+
+  // Consumers.
+
+  /// The group of all plain pullers, from its first join on.
+  [[nodiscard]] bool has_group() const { return group_ != nullptr; }
+  void open_group();
+  /// Requires that no puller is attached. The group no longer holds the log.
+  void delete_group();
+  void attach_puller(Outlet& outlet);
+  void detach_puller(Outlet& outlet);
+  [[nodiscard]] std::size_t pullers() const { return group_ == nullptr ? 0 : group_->consumers(); }
+
+  /// A new subscriber, at `from` or at the next message. Lives until remove_subscriber.
+  Subscriber& add_subscriber(std::optional<Offset> from);
+  void remove_subscriber(Subscriber& subscriber);
+  void attach_subscriber(Subscriber& subscriber, Outlet& outlet);
+  void detach_subscriber(Subscriber& subscriber);
+
+  struct Pumped {
+    bool more = false;      ///< consumers could take more now: pump again soon
+    bool progress = false;  ///< something was handed out or freed: held producers may try again
+  };
+  /// Hands out what can be handed out, a bounded amount.
+  Pumped pump();
+
+  // Cursors, statistics.
+
+  /// The group's stored position, if there was one: clamped to the log's end. Before any join.
+  void restore_group(Offset offset);
+  [[nodiscard]] std::optional<Offset> group_committed() const;
+  /// Everything but the connected producers and the subscribers' addresses, which the endpoints know.
+  [[nodiscard]] protocol::TopicStats stats() const;
+  [[nodiscard]] protocol::SubscriberStats subscriber_stats(const Subscriber& subscriber) const;
+
+ private:
+  PublishOutcome make_room_and_append(std::span<std::byte> bytes, const BatchBuilder& batch, Timestamp now);
+  PublishOutcome outcome_of(log::AppendOutcome outcome, const BatchBuilder& batch);
+  bool drop_for(std::size_t bytes);
+  void trim();
+  [[nodiscard]] bool group_holds() const;
+  [[nodiscard]] Offset group_lag_start() const;
+  [[nodiscard]] std::uint64_t queue_size() const;
+  void count_subscriber_progress(Offset next);
+  void drop_unclaimed_direct();
+
+  TopicDefinition definition_;
+  std::unique_ptr<log::Log> log_;
+  std::unique_ptr<PullGroup> group_;
+  std::vector<std::unique_ptr<Subscriber>> subscribers_;
+  std::size_t attached_subscribers_ = 0;
+  Offset furthest_subscriber_;
+  bool producers_held_ = false;
+  bool held_by_disk_ = false;
+
+  Timestamp since_;
+  std::uint64_t received_ = 0;
+  std::uint64_t received_bytes_ = 0;
+  std::uint64_t sent_to_group_ = 0;
+  std::uint64_t sent_to_furthest_ = 0;
+  std::uint64_t deliveries_ = 0;
+  std::uint64_t delivered_bytes_ = 0;
+  std::uint64_t dropped_ = 0;
+  std::uint64_t rejected_ = 0;
+  std::uint64_t refused_ = 0;
+  std::uint64_t unclaimed_dropped_ = 0;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,144 @@
+/// Layer: endpoint.
+#include "broker/endpoint/socket.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include <lightq/base/limits.hpp>
+
+namespace lightq::broker {
+
+namespace {
+
+constexpr int listen_backlog = 512;
+// A peer whose machine vanished is noticed after about a minute and a half.
+constexpr int keep_alive_idle_s = 60;
+constexpr int keep_alive_interval_s = 10;
+constexpr int keep_alive_count = 3;
+
+std::uint64_t descriptor_limit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
+/// The kernel hands out the lowest free number: one within the reserve means that all below it are in use.
+bool in_reserve(int descriptor) {
+  return static_cast<std::uint64_t>(descriptor) + limits::descriptors_reserved >= descriptor_limit();
+}
+
+Error out_of_descriptors(const std::string& what) {
+  return {ErrorCode::limit_reached,
+          what + ": out of file descriptors (limit " + std::to_string(descriptor_limit()) + ", of which " +
+              std::to_string(limits::descriptors_reserved) + " are reserved; raise it with ulimit -n)"};
+}
+
+Error bind_error(const std::string& what) {
+  const int error = errno;
+  if (error == EMFILE || error == ENFILE) return out_of_descriptors(what);
+  return {error == EADDRINUSE ? ErrorCode::address_in_use : ErrorCode::io_error, "cannot listen on " + what,
+          error};
+}
+
+std::optional<Error> bind_and_listen(int descriptor, const sockaddr* address, socklen_t length,
+                                     const std::string& what) {
+  if (in_reserve(descriptor)) return out_of_descriptors(what);
+  if (bind(descriptor, address, length) != 0 || listen(descriptor, listen_backlog) != 0)
+    return bind_error(what);
+  return std::nullopt;
+}
+
+std::uint16_t bound_port(int descriptor) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length);
+  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<sockaddr_in6*>(&address)->sin6_port);
+  return ntohs(reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+}
+
+void set_option(int descriptor, int level, int option, int value) {
+  setsockopt(descriptor, level, option, &value, sizeof value);
+}
+
+}  // namespace
+
+void UniqueFd::reset() {
+  if (descriptor_ >= 0) close(descriptor_);
+  descriptor_ = -1;
+}
+
+Result<ListeningSocket> listen_tcp(const std::string& host, std::uint16_t port) {
+  const std::string what = host + ":" + std::to_string(port);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  const int failed = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (failed != 0) {
+    return Error{ErrorCode::invalid_argument, "cannot resolve " + host + ": " + gai_strerror(failed)};
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, freeaddrinfo);
+  UniqueFd descriptor(socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!descriptor.valid()) return bind_error(what);
+  set_option(descriptor.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (auto error = bind_and_listen(descriptor.get(), found->ai_addr, found->ai_addrlen, what)) return *error;
+  const std::uint16_t bound = bound_port(descriptor.get());
+  return ListeningSocket{std::move(descriptor), bound};
+}
+
+Result<ListeningSocket> listen_unix(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return Error{ErrorCode::invalid_argument, "the path of the ipc endpoint is too long (" +
+                                                  std::to_string(path.size()) + " bytes, at most " +
+                                                  std::to_string(sizeof address.sun_path - 1) + "): " + path};
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  UniqueFd descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!descriptor.valid()) return bind_error(path);
+  unlink(path.c_str());
+  if (auto error =
+          bind_and_listen(descriptor.get(), reinterpret_cast<sockaddr*>(&address), sizeof address, path)) {
+    return *error;
+  }
+  return ListeningSocket{std::move(descriptor), 0};
+}
+
+Accepted accept_connection(int listener) {
+  const int descriptor = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (descriptor < 0) {
+    const bool out = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+    return {out ? AcceptOutcome::out_of_descriptors : AcceptOutcome::none, UniqueFd()};
+  }
+  UniqueFd owned(descriptor);
+  if (in_reserve(descriptor)) return {AcceptOutcome::out_of_descriptors, UniqueFd()};
+  set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);  // fails on a Unix socket, which has no delay
+  set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, keep_alive_idle_s);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, keep_alive_interval_s);
+  set_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, keep_alive_count);
+  return {AcceptOutcome::accepted, std::move(owned)};
+}
+
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return descriptor_limit();
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,62 @@
+/// Sockets of the operating system: owned descriptors, listening, accepting. Layer: endpoint.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include <lightq/base/result.hpp>
+
+namespace lightq::broker {
+
+/// Owns a descriptor; closes it.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int descriptor) : descriptor_(descriptor) {}
+  UniqueFd(UniqueFd&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      descriptor_ = std::exchange(other.descriptor_, -1);
+    }
+    return *this;
+  }
+  UniqueFd(const UniqueFd&) = delete;
+  UniqueFd& operator=(const UniqueFd&) = delete;
+  ~UniqueFd() { reset(); }
+
+  [[nodiscard]] int get() const { return descriptor_; }
+  [[nodiscard]] bool valid() const { return descriptor_ >= 0; }
+  void reset();
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// A listening socket; non-blocking.
+struct ListeningSocket {
+  UniqueFd descriptor;
+  std::uint16_t port = 0;  ///< tcp: the bound port
+};
+
+/// Listens on `host` (a name or a numeric address, IPv4 or IPv6) and `port`, 0 for any.
+/// Errors: address_in_use, limit_reached (descriptors), io_error.
+Result<ListeningSocket> listen_tcp(const std::string& host, std::uint16_t port);
+
+/// Listens on a Unix-domain socket at `path`, replacing a stale file. Errors: invalid_argument (path too long
+/// for the system, 107 bytes), limit_reached, io_error.
+Result<ListeningSocket> listen_unix(const std::string& path);
+
+enum class AcceptOutcome { accepted, none, out_of_descriptors };
+struct Accepted {
+  AcceptOutcome outcome = AcceptOutcome::none;
+  UniqueFd descriptor;  ///< non-blocking; TCP: no delay, keep-alive
+};
+/// The next waiting connection. Keeps limits::descriptors_reserved descriptors free for everything else.
+Accepted accept_connection(int listener);
+
+/// Raises this process's soft limit of descriptors to the hard one. Answers the limit in force.
+std::uint64_t raise_descriptor_limit();
+
+}  // namespace lightq::broker

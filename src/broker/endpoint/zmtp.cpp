@@ -1,0 +1,169 @@
+/// Layer: endpoint.
+#include "broker/endpoint/zmtp.hpp"
+
+#include <algorithm>
+
+namespace lightq::broker::zmtp {
+
+namespace {
+
+constexpr std::size_t signature_bytes = 10;
+constexpr std::size_t version_at = 10;
+constexpr std::size_t mechanism_at = 12;
+constexpr std::size_t mechanism_bytes = 20;
+constexpr std::byte flag_more{0x01};
+constexpr std::byte flag_long{0x02};
+constexpr std::byte flag_command{0x04};
+constexpr std::byte flags_known = flag_more | flag_long | flag_command;
+constexpr std::uint64_t short_body_bytes_max = 255;
+
+std::uint64_t load_big_endian(const std::byte* from, std::size_t bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < bytes; ++i) value = value << 8 | std::to_integer<std::uint64_t>(from[i]);
+  return value;
+}
+
+void store_big_endian(std::byte* to, std::uint64_t value, std::size_t bytes) {
+  for (std::size_t i = bytes; i-- > 0; value >>= 8) to[i] = static_cast<std::byte>(value & 0xFF);
+}
+
+void append(std::vector<std::byte>& to, ByteView bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+/// Takes `count` bytes off the front; nothing if there are fewer.
+std::optional<ByteView> take(ByteView& from, std::size_t count) {
+  if (from.size() < count) return std::nullopt;
+  const ByteView front = from.first(count);
+  from = from.subspan(count);
+  return front;
+}
+
+}  // namespace
+
+std::array<std::byte, greeting_bytes> greeting() {
+  std::array<std::byte, greeting_bytes> bytes{};
+  bytes[0] = std::byte{0xFF};
+  bytes[signature_bytes - 1] = std::byte{0x7F};
+  bytes[version_at] = std::byte{3};
+  bytes[version_at + 1] = std::byte{1};
+  const ByteView mechanism = as_byte_view("NULL");
+  std::copy(mechanism.begin(), mechanism.end(), bytes.begin() + mechanism_at);
+  return bytes;
+}
+
+GreetingOutcome check_greeting(ByteView bytes) {
+  if (!bytes.empty() && bytes[0] != std::byte{0xFF}) return GreetingOutcome::not_zmtp;
+  if (bytes.size() < signature_bytes) return GreetingOutcome::incomplete;
+  if ((bytes[signature_bytes - 1] & std::byte{1}) == std::byte{0}) return GreetingOutcome::not_zmtp;
+  if (bytes.size() <= version_at) return GreetingOutcome::incomplete;
+  if (std::to_integer<int>(bytes[version_at]) < 3) return GreetingOutcome::old_version;
+  if (bytes.size() < greeting_bytes) return GreetingOutcome::incomplete;
+  const auto ours = greeting();
+  const bool same = std::equal(bytes.begin() + mechanism_at, bytes.begin() + mechanism_at + mechanism_bytes,
+                               ours.begin() + mechanism_at);
+  return same ? GreetingOutcome::valid : GreetingOutcome::other_mechanism;
+}
+
+FrameOutcome parse_frame_header(ByteView bytes, FrameHeader& header) {
+  if (bytes.empty()) return FrameOutcome::incomplete;
+  const std::byte flags = bytes[0];
+  if ((flags & ~flags_known) != std::byte{0}) return FrameOutcome::invalid;
+  header.more = (flags & flag_more) != std::byte{0};
+  header.command = (flags & flag_command) != std::byte{0};
+  if (header.more && header.command) return FrameOutcome::invalid;
+  const bool is_long = (flags & flag_long) != std::byte{0};
+  header.header_bytes = is_long ? long_header_bytes : short_header_bytes;
+  if (bytes.size() < header.header_bytes) return FrameOutcome::incomplete;
+  header.body_bytes = load_big_endian(bytes.data() + 1, header.header_bytes - 1);
+  if (header.body_bytes >> 63 != 0) return FrameOutcome::invalid;
+  return FrameOutcome::complete;
+}
+
+std::size_t encode_frame_header(std::byte* to, std::uint64_t body_bytes, bool more) {
+  const std::byte flags = more ? flag_more : std::byte{0};
+  if (body_bytes <= short_body_bytes_max) {
+    to[0] = flags;
+    to[1] = static_cast<std::byte>(body_bytes);
+    return short_header_bytes;
+  }
+  to[0] = flags | flag_long;
+  store_big_endian(to + 1, body_bytes, long_header_bytes - 1);
+  return long_header_bytes;
+}
+
+std::optional<Command> parse_command(ByteView body) {
+  const auto length = take(body, 1);
+  if (!length) return std::nullopt;
+  const auto name = take(body, std::to_integer<std::size_t>((*length)[0]));
+  if (!name || name->empty()) return std::nullopt;
+  return Command{as_text(*name), body};
+}
+
+std::optional<std::string_view> socket_type_of_ready(ByteView data) {
+  std::optional<std::string_view> type;
+  while (!data.empty()) {
+    const auto name_length = take(data, 1);
+    const auto name = take(data, std::to_integer<std::size_t>((*name_length)[0]));
+    if (!name) return std::nullopt;
+    const auto value_length = take(data, 4);
+    if (!value_length) return std::nullopt;
+    const auto value = take(data, static_cast<std::size_t>(load_big_endian(value_length->data(), 4)));
+    if (!value) return std::nullopt;
+    const auto equal_but_case = [](char a, char b) { return (a | 0x20) == (b | 0x20); };
+    constexpr std::string_view wanted = "Socket-Type";
+    const std::string_view text = as_text(*name);
+    if (std::equal(text.begin(), text.end(), wanted.begin(), wanted.end(), equal_but_case))
+      type = as_text(*value);
+  }
+  return type;
+}
+
+void append_command(std::vector<std::byte>& to, std::string_view name, ByteView data) {
+  const std::size_t body_bytes = 1 + name.size() + data.size();
+  if (body_bytes <= short_body_bytes_max) {
+    to.push_back(flag_command);
+    to.push_back(static_cast<std::byte>(body_bytes));
+  } else {
+    std::array<std::byte, long_header_bytes> header{};
+    header[0] = flag_command | flag_long;
+    store_big_endian(header.data() + 1, body_bytes, long_header_bytes - 1);
+    append(to, header);
+  }
+  to.push_back(static_cast<std::byte>(name.size()));
+  append(to, as_byte_view(name));
+  append(to, data);
+}
+
+void append_ready(std::vector<std::byte>& to, std::string_view socket_type) {
+  std::vector<std::byte> data;
+  constexpr std::string_view property = "Socket-Type";
+  data.push_back(static_cast<std::byte>(property.size()));
+  append(data, as_byte_view(property));
+  std::array<std::byte, 4> length{};
+  store_big_endian(length.data(), socket_type.size(), length.size());
+  append(data, length);
+  append(data, as_byte_view(socket_type));
+  append_command(to, "READY", data);
+}
+
+void append_error(std::vector<std::byte>& to, std::string_view reason) {
+  reason = reason.substr(0, short_body_bytes_max);
+  std::vector<std::byte> data;
+  data.push_back(static_cast<std::byte>(reason.size()));
+  append(data, as_byte_view(reason));
+  append_command(to, "ERROR", data);
+}
+
+std::optional<SubscriptionChange> subscription_of_message(ByteView payload) {
+  if (payload.empty() || std::to_integer<int>(payload[0]) > 1) return std::nullopt;
+  return SubscriptionChange{payload[0] == std::byte{1}, as_text(payload.subspan(1))};
+}
+
+std::optional<SubscriptionChange> subscription_of_command(const Command& command) {
+  if (command.name == "SUBSCRIBE") return SubscriptionChange{true, as_text(command.data)};
+  if (command.name == "CANCEL") return SubscriptionChange{false, as_text(command.data)};
+  return std::nullopt;
+}
+
+}  // namespace lightq::broker::zmtp

@@ -1,0 +1,75 @@
+/// The ZeroMQ message transport protocol as this broker speaks it: ZMTP 3.1 (RFC 37/ZMTP), which 3.0 peers
+/// (RFC 23/ZMTP) understand, with the NULL mechanism. Pure functions over bytes. Layer: endpoint.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <lightq/base/types.hpp>
+
+namespace lightq::broker::zmtp {
+
+/// Signature, version, mechanism, as-server, filler: RFC 37, "Greeting".
+inline constexpr std::size_t greeting_bytes = 64;
+/// A short frame header; a long one.
+inline constexpr std::size_t short_header_bytes = 2;
+inline constexpr std::size_t long_header_bytes = 9;
+/// Commands (READY, SUBSCRIBE, PING …) longer than this end the connection.
+inline constexpr std::size_t command_bytes_max = 4096;
+
+/// What this side sends first.
+std::array<std::byte, greeting_bytes> greeting();
+
+enum class GreetingOutcome {
+  valid,
+  incomplete,       ///< a good beginning
+  not_zmtp,         ///< not a ZeroMQ peer
+  old_version,      ///< ZMTP 1 or 2 (libzmq before 4.0)
+  other_mechanism,  ///< not NULL
+};
+/// Judges the first bytes of a peer, as early as a byte is wrong.
+GreetingOutcome check_greeting(ByteView bytes);
+
+struct FrameHeader {
+  std::size_t header_bytes = 0;
+  std::uint64_t body_bytes = 0;
+  bool more = false;     ///< another part of the same message follows
+  bool command = false;  ///< not a message
+};
+enum class FrameOutcome { complete, incomplete, invalid };
+/// Reads a frame's header; `complete` says that the header is, not the body.
+FrameOutcome parse_frame_header(ByteView bytes, FrameHeader& header);
+
+/// The largest header written by encode_frame_header.
+inline constexpr std::size_t frame_header_bytes_max = long_header_bytes;
+/// Writes a message frame's header to `to`; answers its length.
+std::size_t encode_frame_header(std::byte* to, std::uint64_t body_bytes, bool more);
+
+struct Command {
+  std::string_view name;
+  ByteView data;
+};
+/// A command frame's body taken apart.
+std::optional<Command> parse_command(ByteView body);
+/// The `Socket-Type` property of READY's data; nothing if it is missing or the properties are malformed.
+std::optional<std::string_view> socket_type_of_ready(ByteView data);
+
+/// Appends whole command frames.
+void append_command(std::vector<std::byte>& to, std::string_view name, ByteView data);
+void append_ready(std::vector<std::byte>& to, std::string_view socket_type);
+/// `reason` is cut at 255 bytes.
+void append_error(std::vector<std::byte>& to, std::string_view reason);
+
+/// A change of a peer's subscriptions, in either of its forms: a message whose first byte is 1 or 0 (3.0), or
+/// a SUBSCRIBE or CANCEL command (3.1).
+struct SubscriptionChange {
+  bool subscribe = false;
+  std::string_view prefix;
+};
+std::optional<SubscriptionChange> subscription_of_message(ByteView payload);
+std::optional<SubscriptionChange> subscription_of_command(const Command& command);
+
+}  // namespace lightq::broker::zmtp
