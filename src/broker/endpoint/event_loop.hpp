@@ -24,7 +24,7 @@ class EventLoop {
   using Task = std::function<void()>;
 
   /// What a descriptor is watched for. `hang_up` tells only, and once, that the peer has closed.
-  enum class Interest { readable, readable_and_writable, hang_up };
+  enum class Interest { readable, writable, readable_and_writable, hang_up };
 
   /// What happened to a descriptor.
   struct Readiness {
@@ -56,9 +56,9 @@ class EventLoop {
   EventLoop& operator=(const EventLoop&) = delete;
   ~EventLoop();
 
-  /// Calls source.on_ready() whenever `descriptor` is readable, until unwatch. The source must live until
-  /// then.
-  Result<void> watch(int descriptor, Source& source);
+  /// Calls source.on_event() whenever `descriptor` is ready, until unwatch. The source must live until then.
+  Result<void> watch(int descriptor, Source& source, Interest interest = Interest::readable);
+  void set_interest(int descriptor, Interest interest);
   void unwatch(int descriptor, Source& source);
 
   /// Calls source.on_ready() once more in this turn or the next, without waiting.

@@ -1,0 +1,22 @@
+/// Where the broker's layers put what an operator should read; broker/logging writes it out. Layer: endpoint.
+#pragma once
+
+#include <string_view>
+
+namespace lightq::broker {
+
+enum class LogLevel { debug, info, warn, error };
+
+/// One line per event, never per message, and never a secret. Any thread.
+class LogSink {
+ public:
+  virtual ~LogSink() = default;
+  virtual void write(LogLevel level, std::string_view line) = 0;
+
+  void debug(std::string_view line) { write(LogLevel::debug, line); }
+  void info(std::string_view line) { write(LogLevel::info, line); }
+  void warn(std::string_view line) { write(LogLevel::warn, line); }
+  void error(std::string_view line) { write(LogLevel::error, line); }
+};
+
+}  // namespace lightq::broker
