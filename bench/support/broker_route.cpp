@@ -1,0 +1,147 @@
+/// Starts the broker, creates topics and joins them. Layer: bench support.
+#include "support/broker_route.hpp"
+
+#include <csignal>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+
+namespace lightq::bench {
+namespace {
+
+constexpr std::chrono::seconds start_time_max{15};
+constexpr std::chrono::seconds stop_time_max{5};
+constexpr std::chrono::milliseconds look_interval{20};
+constexpr std::size_t log_end_bytes = 1000;
+constexpr const char* user_id = "bench";
+constexpr const char* password = "bench-only";
+
+std::string random_password() {
+  std::random_device random;
+  std::ostringstream text;
+  for (int i = 0; i < 4; ++i) text << std::hex << random();
+  return text.str();
+}
+
+std::string contents_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+BrokerProcess::BrokerProcess() : admin_password_(random_password()) {}
+
+BrokerProcess::~BrokerProcess() {
+  if (!process_) return;
+  process_->signal(SIGTERM);
+  process_->wait_until(Clock::now() + stop_time_max);
+  process_->kill();  // before the data directory goes
+}
+
+Result<std::unique_ptr<BrokerProcess>> BrokerProcess::start(const std::string& binary) {
+  std::unique_ptr<BrokerProcess> broker(new BrokerProcess());
+  const std::filesystem::path& directory = broker->directory_.path();
+  Result<ChildProcess> process = ChildProcess::execute(
+      {binary, "broker", "--data-dir", (directory / "data").string(), "--control", "tcp://127.0.0.1:0"},
+      {{"LIGHTQ_ADMIN_PASSWORD", broker->admin_password_}}, (directory / "broker.log").string());
+  if (!process) return process.error();
+  broker->process_ = std::move(process).value();
+  const Result<void> ready = broker->wait_until_ready();
+  if (!ready) return failure(ready.error().message + "\n" + broker->log_end());
+  return broker;
+}
+
+Result<void> BrokerProcess::wait_until_ready() {
+  const Clock::time_point give_up = Clock::now() + start_time_max;
+  const std::filesystem::path address = directory_.path() / "data" / "broker.json";
+  while (Clock::now() < give_up && !stop_requested()) {
+    const nlohmann::json found = nlohmann::json::parse(contents_of(address), nullptr, false);
+    if (found.is_object() && found.contains("control_uri")) {
+      control_.emplace(found["control_uri"].get<std::string>());
+      return {};
+    }
+    const auto end = process_->wait_until(Clock::now() + look_interval);
+    if (end) return failure("the broker did not start: " + end->text());
+  }
+  return failure("the broker did not start in time");
+}
+
+std::string BrokerProcess::log_end() const {
+  const std::string log = contents_of(directory_.path() / "broker.log");
+  return log.size() <= log_end_bytes ? log : log.substr(log.size() - log_end_bytes);
+}
+
+Result<std::unique_ptr<BrokerRoute>> BrokerRoute::start(const std::string& binary,
+                                                        nlohmann::json topic_settings) {
+  Result<std::unique_ptr<BrokerProcess>> broker = BrokerProcess::start(binary);
+  if (!broker) return broker.error();
+  return std::unique_ptr<BrokerRoute>(new BrokerRoute(std::move(broker).value(), std::move(topic_settings)));
+}
+
+nlohmann::json BrokerRoute::admin_request(const std::string& command) const {
+  return {{"cmd", command},
+          {"admin_user_id", "lightq_admin"},
+          {"admin_password", broker_->admin_password()},
+          {"topic", topic_}};
+}
+
+nlohmann::json BrokerRoute::user_request(const std::string& command) const {
+  return {{"cmd", command}, {"topic", topic_}, {"user_id", user_id}, {"password", password}};
+}
+
+Result<void> BrokerRoute::prepare(const std::string& label) {
+  const Result<void> deleted = delete_topic();
+  if (!deleted) return deleted;
+  topic_ = "bench-" + label;
+  nlohmann::json request = admin_request("create_topic");
+  request.update({{"user_id", user_id}, {"password", password}});
+  request.update(topic_settings_);
+  const Result<nlohmann::json> created = broker_->control().ask(request);
+  if (created) return {};
+  topic_.clear();
+  return created.error();
+}
+
+Result<void> BrokerRoute::delete_topic() {
+  if (topic_.empty()) return {};
+  const Result<nlohmann::json> deleted = broker_->control().ask(admin_request("delete_topic"));
+  if (!deleted) return deleted.error();
+  topic_.clear();
+  return {};
+}
+
+Result<std::string> BrokerRoute::join(const std::string& type) {
+  nlohmann::json request = user_request("join");
+  request.update({{"connection_type", "zmq"}, {"type", type}});
+  const Result<nlohmann::json> joined = broker_->control().ask(request);
+  if (!joined) return joined.error();
+  std::string uri = joined->value("bind_uri", "");
+  if (uri.empty()) return failure("join: the reply has no bind_uri");
+  return uri;
+}
+
+Result<void> BrokerRoute::leave(const std::string& uri) {
+  nlohmann::json request = user_request("leave");
+  request["bind_uri"] = uri;
+  const Result<nlohmann::json> left = broker_->control().ask(request);
+  if (!left) return left.error();
+  return {};
+}
+
+Result<StreamEnds> BrokerRoute::open() {
+  Result<std::string> consumer = join("pull");
+  if (!consumer) return consumer.error();
+  Result<std::string> producer = join("push");
+  if (!producer) return producer.error();
+  return StreamEnds{std::move(producer).value(), std::move(consumer).value()};
+}
+
+Result<void> BrokerRoute::close(const StreamEnds& ends) {
+  const Result<void> left = leave(ends.consumer_uri);
+  if (!left) return left;
+  return leave(ends.producer_uri);
+}
+
+}  // namespace lightq::bench

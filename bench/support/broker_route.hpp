@@ -1,0 +1,65 @@
+/// LightQ: a topic of a broker process, reached as any ZeroMQ program would. Layer: bench support.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "support/child_process.hpp"
+#include "support/control_client.hpp"
+#include "support/route.hpp"
+#include "support/temp_dir.hpp"
+
+namespace lightq::bench {
+
+/// The real broker binary on a control port of the system's choice, with a data directory of its own.
+class BrokerProcess {
+ public:
+  /// Starts it and waits until DATA_DIR/broker.json names its control socket. Error: it did not come up; the
+  /// end of its log is in the message.
+  static Result<std::unique_ptr<BrokerProcess>> start(const std::string& binary);
+  BrokerProcess(const BrokerProcess&) = delete;
+  BrokerProcess& operator=(const BrokerProcess&) = delete;
+  /// Stops it as an operator would, by force after 5 s.
+  ~BrokerProcess();
+
+  [[nodiscard]] pid_t id() const { return process_->id(); }
+  [[nodiscard]] const ControlClient& control() const { return *control_; }
+  [[nodiscard]] const std::string& admin_password() const { return admin_password_; }
+
+ private:
+  BrokerProcess();
+  Result<void> wait_until_ready();
+  [[nodiscard]] std::string log_end() const;
+  TempDir directory_;
+  std::string admin_password_;
+  std::optional<ChildProcess> process_;
+  std::optional<ControlClient> control_;
+};
+
+/// A topic of such a broker, made anew by each `prepare`; producer and consumer join anew for each run.
+class BrokerRoute : public Route {
+ public:
+  /// `topic_settings`: the create_topic fields beyond names and passwords, `broker_type` at least.
+  static Result<std::unique_ptr<BrokerRoute>> start(const std::string& binary, nlohmann::json topic_settings);
+
+  Result<void> prepare(const std::string& label) override;
+  Result<StreamEnds> open() override;
+  Result<void> close(const StreamEnds& ends) override;
+  [[nodiscard]] std::optional<pid_t> process() const override { return broker_->id(); }
+
+ private:
+  BrokerRoute(std::unique_ptr<BrokerProcess> broker, nlohmann::json topic_settings)
+      : broker_(std::move(broker)), topic_settings_(std::move(topic_settings)) {}
+  Result<void> delete_topic();
+  Result<std::string> join(const std::string& type);
+  Result<void> leave(const std::string& uri);
+  [[nodiscard]] nlohmann::json admin_request(const std::string& command) const;
+  [[nodiscard]] nlohmann::json user_request(const std::string& command) const;
+
+  std::unique_ptr<BrokerProcess> broker_;
+  nlohmann::json topic_settings_;
+  std::string topic_;  // empty: none yet
+};
+
+}  // namespace lightq::bench

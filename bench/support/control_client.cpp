@@ -1,0 +1,47 @@
+/// A REQ socket and a JSON document each way. Layer: bench support.
+#include "support/control_client.hpp"
+
+#include <nlohmann/json.hpp>
+#include <zmq.hpp>
+
+#include "support/posix.hpp"
+
+namespace lightq::bench {
+namespace {
+
+constexpr int reply_time_max_ms = 10'000;
+
+Result<std::string> round_trip(const std::string& uri, const std::string& request) {
+  try {
+    zmq::context_t context(1);
+    zmq::socket_t socket(context, zmq::socket_type::req);
+    socket.set(zmq::sockopt::linger, 0);
+    socket.set(zmq::sockopt::rcvtimeo, reply_time_max_ms);
+    socket.set(zmq::sockopt::sndtimeo, reply_time_max_ms);
+    socket.connect(uri);
+    zmq::message_t reply;
+    if (socket.send(zmq::buffer(request), zmq::send_flags::none) &&
+        socket.recv(reply, zmq::recv_flags::none)) {
+      return reply.to_string();
+    }
+  } catch (const zmq::error_t& problem) {
+    return failure("control " + uri + ": " + problem.what());
+  }
+  return Error{ErrorCode::timeout, "no answer from " + uri, 0};
+}
+
+}  // namespace
+
+Result<nlohmann::json> ControlClient::ask(const nlohmann::json& request) const {
+  const std::string command = request.value("cmd", "");
+  const Result<std::string> text = round_trip(control_uri_, request.dump());
+  if (!text) return Error{text.error().code, command + ": " + text.error().message, 0};
+  nlohmann::json reply = nlohmann::json::parse(*text, nullptr, false);
+  if (!reply.is_object()) return failure(command + ": the reply is not a JSON object");
+  if (reply.value("status", "") != "ok") {
+    return failure(command + ": " + reply.value("code", "") + ": " + reply.value("description", ""));
+  }
+  return reply;
+}
+
+}  // namespace lightq::bench

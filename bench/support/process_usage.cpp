@@ -1,0 +1,48 @@
+/// Reads /proc/PID/stat and /proc/PID/status (proc(5)). Layer: bench support.
+#include "support/process_usage.hpp"
+
+#include <fstream>
+#include <sstream>
+
+namespace lightq::bench {
+namespace {
+
+std::string proc_path(pid_t process, const char* file) {
+  return "/proc/" + std::to_string(process) + "/" + file;
+}
+
+Error unreadable(const std::string& path) {
+  return Error{ErrorCode::io_error, "cannot read " + path, 0};
+}
+
+}  // namespace
+
+Result<double> cpu_seconds_of(pid_t process) {
+  const std::string path = proc_path(process, "stat");
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return unreadable(path);
+  // The name in parentheses may hold anything: fields are counted from behind it, where field 3 begins.
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return unreadable(path);
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) fields >> skipped;
+  double user_ticks = 0;
+  double system_ticks = 0;
+  if (!(fields >> user_ticks >> system_ticks)) return unreadable(path);
+  return (user_ticks + system_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+Result<std::uint64_t> peak_resident_bytes_of(pid_t process) {
+  const std::string path = proc_path(process, "status");
+  std::ifstream file(path);
+  std::string word;
+  while (file >> word) {
+    std::uint64_t kibibytes = 0;
+    if (word == "VmHWM:" && file >> kibibytes) return kibibytes * 1024;
+  }
+  return unreadable(path);
+}
+
+}  // namespace lightq::bench

@@ -1,0 +1,53 @@
+/// The two ends of a stream, each the whole work of one process. Layer: bench support.
+#pragma once
+
+#include <cstdint>
+#include <zmq.hpp>
+
+#include "support/shared_memory.hpp"
+#include "support/stream_run.hpp"
+#include "support/test_message.hpp"
+
+namespace lightq::bench {
+
+/// What both ends write down for the parent, and for each other.
+struct StreamBoard {
+  char consumer_uri[256];  ///< where the consumer bound, if there is nothing in between
+  char fault[256];         ///< the first thing that an end found wrong
+  std::uint64_t first_receive_ns;
+  std::uint64_t last_receive_ns;
+  std::uint64_t send_begin_ns;
+  std::uint64_t send_end_ns;
+};
+
+/// Everything of one run; made by the parent before it forks the ends.
+struct StreamRun {
+  StreamRun(const StreamEnds& stream_ends, const StreamPlan& stream_plan);
+  [[nodiscard]] bool direct() const { return ends.consumer_uri.empty(); }
+  [[nodiscard]] bool paced() const { return plan.messages_per_second > 0; }
+  [[nodiscard]] StreamBoard& seen() { return board[0]; }
+  /// Writes a fault down, unless there is one already. Returns the exit status of the role that failed.
+  int fail(const std::string& fault);
+
+  StreamEnds ends;
+  StreamPlan plan;
+  MessagePattern pattern;
+  std::uint64_t id = 0;
+  SharedArray<StreamBoard> board{1};
+  SharedArray<std::uint64_t> latency_ns;  ///< by sequence; of a paced run
+  SharedEvent listening;                  ///< the consumer's socket is bound or connected
+  SharedEvent path_open;                  ///< a probe has come through
+};
+
+/// How long an end waits for the other before it gives up.
+inline constexpr std::chrono::milliseconds stream_patience{10'000};
+
+/// A socket with the options that every client's socket has, whatever is measured.
+zmq::socket_t client_socket(zmq::context_t& context, zmq::socket_type type);
+
+/// Opens the path with probes, then sends the plan's messages. The result is the exit status.
+int produce(StreamRun& run);
+/// Receives and checks until the end or the first fault. The result is the exit status.
+int consume(StreamRun& run);
+
+}  // namespace lightq::bench
