@@ -1,0 +1,246 @@
+/// A program's connection to a broker: topics, statistics, and the way to producers and consumers. Layer:
+/// client.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <zmq.hpp>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/consumer.hpp>
+#include <lightq/control_connection.hpp>
+#include <lightq/discovery.hpp>
+#include <lightq/membership.hpp>
+#include <lightq/options.hpp>
+#include <lightq/producer.hpp>
+
+namespace lightq::inline v1 {
+
+/// A client of one broker. Move-only; safe to share between threads (requests go one after the other), while
+/// a producer or consumer made by it belongs to one thread at a time. These may outlive the client.
+///
+/// Every request has a deadline and answers with a Result: the broker's own error codes (docs/protocol.md,
+/// "Errors"), `timeout` when no answer came (what was asked may have been done all the same), or `closed`.
+/// Requests survive timeouts and restarts of the broker; nothing needs to be connected again.
+class Client {
+ public:
+  Client(Client&&) noexcept = default;
+  Client& operator=(Client&&) noexcept = default;
+  ~Client() = default;
+
+  /// A client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`); empty: the one that
+  /// discover_control_uri finds. Makes sure that a broker answers there. Errors: timeout, invalid_argument,
+  /// limit_reached.
+  static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
+    const std::string chosen = uri.empty() ? discover_control_uri(options.data_dir) : uri;
+    if (options.discover_credentials) discover_credentials(chosen, options);
+    std::shared_ptr<zmq::context_t> context;
+    try {
+      if (options.context != nullptr) {
+        context = std::shared_ptr<zmq::context_t>(options.context, [](zmq::context_t*) {});
+      } else {
+        context = std::make_shared<zmq::context_t>();
+      }
+    } catch (const zmq::error_t& error) {
+      return zmq_error("cannot make a ZeroMQ context", error.num());
+    }
+    Client made(std::move(context), chosen, std::move(options));
+    if (Result<void> answered = made.ping(); !answered) return answered.error();
+    return made;
+  }
+  /// The same, for the broker that discover_control_uri finds.
+  static Result<Client> connect(ClientOptions options = {}) { return connect("", std::move(options)); }
+
+  /// Creates a topic, used from then on with the options' `user` credentials; without any, by the admin only.
+  /// Needs the admin's. Errors: topic_already_exists, invalid_request, unauthorized_access, limit_reached.
+  Result<void> create_topic(std::string_view topic, const TopicSettings& settings = {}) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    return expect_ok(protocol::CreateTopic{options().admin, std::move(*name), settings, options().user});
+  }
+
+  /// Deletes a topic with everything in it. Needs the admin's credentials. Errors: topic_not_found,
+  /// unauthorized_access.
+  Result<void> delete_topic(std::string_view topic) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    return expect_ok(protocol::DeleteTopic{options().admin, std::move(*name)});
+  }
+
+  /// All topics, by name. Needs the admin's credentials.
+  Result<std::vector<TopicListing>> list_topics() {
+    auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{options().admin});
+    if (!reply) return reply.error();
+    return std::move(reply->topics);
+  }
+
+  /// Deletes a pull group that no consumer is connected to, so that it no longer holds the topic's log.
+  /// Plain pull consumers all belong to `protocol::default_group`. Errors: topic_not_found, group_not_found,
+  /// group_in_use.
+  Result<void> delete_group(std::string_view topic, std::string_view group) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    const bool as_admin = state_->asks_as_admin();
+    return expect_ok(protocol::DeleteGroup{state_->asker(), std::move(*name), std::string(group), as_admin});
+  }
+
+  /// One topic's statistics. Errors: topic_not_found, unauthorized_access.
+  Result<TopicStats> stats(std::string_view topic) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    const bool as_admin = state_->asks_as_admin();
+    return ask_for<TopicStats>(protocol::Stats{state_->asker(), std::move(*name), as_admin});
+  }
+
+  /// The whole broker's statistics. Needs the admin's credentials.
+  Result<BrokerStats> stats() {
+    return ask_for<BrokerStats>(protocol::Stats{options().admin, std::nullopt, true});
+  }
+
+  /// Success when a broker answers.
+  Result<void> ping() { return expect_ok(protocol::Ping{}); }
+
+  /// The broker's version, as `major.minor.patch`.
+  Result<std::string> version() {
+    auto reply = ask_for<protocol::VersionReply>(protocol::Version{});
+    if (!reply) return reply.error();
+    return std::move(reply->version);
+  }
+
+  /// Joins the topic as a producer; connected when it returns. Errors: topic_not_found, unauthorized_access,
+  /// limit_reached; timeout also when the topic's endpoint cannot be reached from here.
+  Result<Producer> producer(std::string_view topic, const ProducerOptions& options = {}) {
+    return open<Producer>(topic, protocol::JoinType::push, options);
+  }
+
+  /// Joins the topic as a consumer; connected when it returns. Errors: as for producer().
+  Result<Consumer> consumer(std::string_view topic, const ConsumerOptions& options = {}) {
+    const bool pull = options.mode == Mode::pull;
+    return open<Consumer>(topic, pull ? protocol::JoinType::pull : protocol::JoinType::sub, options);
+  }
+
+  /// Joins the topic and answers the endpoint's URI, for programs that bring their own ZeroMQ sockets: a PUSH
+  /// socket connects to a `pub` or `push` endpoint, a PULL socket to `pull`, a SUB socket to `sub`.
+  Result<std::string> join(std::string_view topic, protocol::JoinType type,
+                           Transport transport = Transport::tcp) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    return state_->join(*name, type, transport);
+  }
+
+  /// Tells the broker that nobody will use an endpoint that join() answered any more; answers how many
+  /// messages the endpoint was handed (0 for a producer's). Errors: endpoint_not_found.
+  Result<std::uint64_t> leave(std::string_view topic, const std::string& bind_uri) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    return state_->leave(*name, bind_uri);
+  }
+
+  /// The control URI.
+  [[nodiscard]] const std::string& uri() const { return state_->connection.uri(); }
+  /// The options in force, discovered credentials included.
+  [[nodiscard]] const ClientOptions& options() const { return state_->options; }
+
+ private:
+  /// What the client shares with its producers and consumers. Immutable but for the connection, which has a
+  /// lock of its own.
+  struct State {
+    State(std::shared_ptr<zmq::context_t> shared_context, std::string uri, ClientOptions chosen)
+        : context(shared_context),
+          connection(std::move(shared_context), std::move(uri)),
+          options(std::move(chosen)) {}
+
+    [[nodiscard]] bool asks_as_admin() const {
+      return options.user.user_id.empty() && !options.admin.user_id.empty();
+    }
+    [[nodiscard]] const Credentials& asker() const { return asks_as_admin() ? options.admin : options.user; }
+    Result<std::string> join(const TopicName& topic, protocol::JoinType type, Transport transport) {
+      auto reply = ask_for<protocol::JoinReply>(
+          protocol::Join{asker(), topic, type, protocol::ConnectionType::zmq, transport, asks_as_admin()});
+      if (!reply) return reply.error();
+      return std::move(reply->bind_uri);
+    }
+    Result<std::uint64_t> leave(const TopicName& topic, const std::string& bind_uri) {
+      auto reply = ask_for<protocol::OkReply>(protocol::Leave{asker(), topic, bind_uri, asks_as_admin()});
+      if (!reply) return reply.error();
+      return reply->messages_handed.value_or(0);
+    }
+    template <typename T>
+    Result<T> ask_for(const protocol::Request& request) {
+      Result<protocol::Reply> reply = connection.ask(request, options.request_timeout);
+      if (!reply) return reply.error();
+      if (T* expected = std::get_if<T>(&*reply)) return std::move(*expected);
+      return Error{ErrorCode::internal, "the broker at " + connection.uri() + " answered something else to " +
+                                            std::string(protocol::command_of(request))};
+    }
+
+    std::shared_ptr<zmq::context_t> context;
+    ControlConnection connection;
+    const ClientOptions options;
+  };
+
+  /// A producer's or consumer's way back to the broker.
+  class Member final : public Membership {
+   public:
+    Member(std::shared_ptr<State> state, TopicName topic, protocol::JoinType type, Transport transport)
+        : state_(std::move(state)), topic_(std::move(topic)), type_(type), transport_(transport) {}
+    [[nodiscard]] const std::string& topic() const override { return topic_.text(); }
+    Result<std::string> join() override { return state_->join(topic_, type_, transport_); }
+    Result<std::uint64_t> leave(const std::string& bind_uri) override {
+      return state_->leave(topic_, bind_uri);
+    }
+
+   private:
+    std::shared_ptr<State> state_;
+    TopicName topic_;
+    protocol::JoinType type_;
+    Transport transport_;
+  };
+
+  Client(std::shared_ptr<zmq::context_t> context, std::string uri, ClientOptions options)
+      : state_(std::make_shared<State>(std::move(context), std::move(uri), std::move(options))) {}
+
+  static Result<TopicName> topic_name(std::string_view text) {
+    if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);
+    return Error{ErrorCode::invalid_argument,
+                 "'" + std::string(text) +
+                     "' is no topic name: 1 to 128 of A-Z a-z 0-9 . _ -, not beginning with . or -"};
+  }
+
+  template <typename T>
+  Result<T> ask_for(const protocol::Request& request) {
+    return state_->ask_for<T>(request);
+  }
+  Result<void> expect_ok(const protocol::Request& request) {
+    auto reply = state_->ask_for<protocol::OkReply>(request);
+    if (!reply) return reply.error();
+    return {};
+  }
+
+  /// Joins, and connects a handle to the endpoint.
+  template <typename Handle, typename Options>
+  Result<Handle> open(std::string_view topic, protocol::JoinType type, const Options& options) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    auto member = std::make_unique<Member>(state_, *name, type, options.transport);
+    Result<std::string> bind_uri = member->join();
+    if (!bind_uri) return bind_uri.error();
+    Result<Handle> handle = Handle::open(state_->context, std::move(member), *bind_uri, options);
+    if (!handle) return handle;
+    const Timeout timeout = state_->options.connect_timeout;
+    if (handle->wait_connected(timeout)) return handle;
+    return Error{ErrorCode::timeout, "joined topic '" + name->text() + "', but its endpoint " + *bind_uri +
+                                         " does not answer within " + std::to_string(timeout.count()) +
+                                         " ms (can this host be reached from here? see --advertise)"};
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,243 @@
+/// Receives a topic's messages over a plain ZeroMQ PULL or SUB socket. Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include <zmq.hpp>
+
+#include <lightq/base/result.hpp>
+#include <lightq/data_socket.hpp>
+#include <lightq/high_water.hpp>
+#include <lightq/membership.hpp>
+#include <lightq/message.hpp>
+#include <lightq/options.hpp>
+
+namespace lightq::inline v1 {
+
+/// A consumer of one topic, made by Client::consumer. Move-only; one thread at a time.
+///
+/// What is promised: messages come in the topic's order, at most once each. `pull` consumers of a topic
+/// share its messages; a `sub` consumer gets every message from its join on, and when it falls so far behind
+/// that the log has moved past it, what it lost is counted in the topic's stats. What is not: there is no
+/// acknowledgement. Messages handed to a pull consumer that dies, or that closes without leave(), are gone.
+///
+/// When the broker restarts, its endpoints keep their ports and libzmq reconnects by itself. If connected()
+/// stays false although the broker answers, the endpoint is gone: call rejoin().
+class Consumer {
+ public:
+  class Messages;
+
+  Consumer(Consumer&&) noexcept = default;
+  Consumer& operator=(Consumer&&) noexcept = default;
+  /// Disconnects at once, without telling the broker: messages handed over and not received are gone. Use
+  /// leave() to end in order.
+  ~Consumer() = default;
+
+  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::consumer.
+  static Result<Consumer> open(std::shared_ptr<zmq::context_t> context,
+                               std::unique_ptr<Membership> membership, const std::string& bind_uri,
+                               const ConsumerOptions& options) {
+    const bool pull = options.mode == Mode::pull;
+    Result<DataSocket> socket =
+        DataSocket::open(std::move(context), pull ? zmq::socket_type::pull : zmq::socket_type::sub);
+    if (!socket) return socket.error();
+    Consumer made(std::move(membership), std::move(*socket), options);
+    made.socket_.socket().set(zmq::sockopt::rcvhwm, made.high_water_.mark());
+    if (!pull) made.socket_.socket().set(zmq::sockopt::subscribe, made.topic());
+    if (Result<void> connected = made.socket_.connect(bind_uri); !connected) return connected.error();
+    return made;
+  }
+
+  /// The next message; nothing when none came in time (0 does not wait), or when finished(). Errors: closed,
+  /// io_error; corrupt for frames that are not this protocol's (they are dropped).
+  Result<std::optional<Message>> receive(Timeout timeout) {
+    if (!socket_.is_open()) {
+      return Error{ErrorCode::closed, "topic '" + topic() + "': the consumer is closed"};
+    }
+    std::optional<std::chrono::steady_clock::time_point> deadline;
+    while (!finished()) {
+      zmq::message_t frame;
+      if (zmq_msg_recv(frame.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) >= 0) {
+        return take(std::move(frame));
+      }
+      if (zmq_errno() != EAGAIN && zmq_errno() != EINTR) {
+        return zmq_error("topic '" + topic() + "': cannot receive", zmq_errno());
+      }
+      if (!deadline) deadline = deadline_after(timeout);
+      if (!DataSocket::wait(socket_.socket(), ZMQ_POLLIN, *deadline)) break;
+    }
+    return std::optional<Message>{};
+  }
+
+  /// A range for loops: `for (const Message& m : consumer.messages(10s))`. Ends after `idle_timeout` without
+  /// a message, when `stop` is requested (noticed within 100 ms), when finished(), or at an error, which the
+  /// range's result() then tells.
+  [[nodiscard]] Messages messages(Timeout idle_timeout, std::stop_token stop = {});
+
+  /// Ends in order: tells the broker that this consumer takes no more. A pull consumer then goes on
+  /// receiving what had been handed to it already, until finished(); a sub consumer is finished at once. A
+  /// second call does nothing. Errors: the broker's, timeout; the consumer is then as before.
+  Result<void> leave() {
+    if (left_) return {};
+    Result<std::uint64_t> handed = membership_->leave(socket_.uri());
+    if (!handed) return handed.error();
+    left_ = true;
+    handed_ = options_.mode == Mode::pull ? *handed : 0;
+    return {};
+  }
+  /// Whether this consumer has left and has received all that it was handed.
+  [[nodiscard]] bool finished() const { return left_ && received_here_ >= handed_; }
+  /// After leave(): how many messages had been handed to this consumer and are still to be received.
+  [[nodiscard]] std::uint64_t outstanding() const {
+    return left_ && handed_ > received_here_ ? handed_ - received_here_ : 0;
+  }
+
+  /// Closes at once, as the destructor does.
+  void close() { (void)socket_.close(Timeout(0)); }
+
+  /// Joins the topic again and goes on at a new endpoint; for a consumer whose endpoint is gone. What is
+  /// left of a former endpoint's messages is dropped. Errors: the broker's, timeout, closed.
+  Result<void> rejoin() {
+    if (!socket_.is_open()) {
+      return Error{ErrorCode::closed, "topic '" + topic() + "': the consumer is closed"};
+    }
+    Result<std::string> bind_uri = membership_->join();
+    if (!bind_uri) return bind_uri.error();
+    const std::string former = socket_.uri();
+    if (*bind_uri == former) return {};
+    if (Result<void> connected = socket_.connect(*bind_uri); !connected) return connected;
+    (void)membership_->leave(former);  // as a rule the broker knows it no longer: that is why we are here
+    left_ = false;
+    handed_ = received_here_ = 0;
+    return {};
+  }
+
+  /// Whether the broker's end of the endpoint is there now, as far as libzmq has noticed.
+  [[nodiscard]] bool connected() { return socket_.connected(); }
+  /// Waits until it is; false when it is not in time.
+  [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
+
+  /// A descriptor for an event loop (ZMQ_FD). It turns readable, once, when the socket's state changes: call
+  /// receive(0) until it yields nothing after every turn, and once before waiting the first time. Do not
+  /// read from it.
+  [[nodiscard]] int descriptor() { return socket_.socket().get(zmq::sockopt::fd); }
+
+  /// Messages received over this consumer's whole life.
+  [[nodiscard]] std::uint64_t received() const { return received_; }
+  [[nodiscard]] Mode mode() const { return options_.mode; }
+  [[nodiscard]] const std::string& topic() const { return membership_->topic(); }
+  /// The endpoint in use.
+  [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
+
+ private:
+  Consumer(std::unique_ptr<Membership> membership, DataSocket socket, const ConsumerOptions& options)
+      : membership_(std::move(membership)),
+        socket_(std::move(socket)),
+        options_(options),
+        high_water_(options.high_water_bytes, options.high_water_messages) {}
+
+  /// Turns the frames that begin with `frame` into a message: (payload) for pull, (topic, payload) for sub.
+  Result<std::optional<Message>> take(zmq::message_t frame) {
+    const int expected = options_.mode == Mode::sub ? 2 : 1;
+    int frames = 1;
+    while (frame.more()) {
+      frame.rebuild();
+      if (zmq_msg_recv(frame.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) < 0) break;
+      ++frames;
+    }
+    ++received_here_;
+    if (frames != expected) {
+      return Error{ErrorCode::corrupt, "topic '" + topic() + "': a message of " + std::to_string(frames) +
+                                           " frames came from " + bind_uri() + ", not of " +
+                                           std::to_string(expected)};
+    }
+    ++received_;
+    if (const auto mark = high_water_.observe(frame.size())) {
+      socket_.socket().set(zmq::sockopt::rcvhwm, *mark);
+    }
+    return std::optional<Message>(Message(std::move(frame)));
+  }
+
+  std::unique_ptr<Membership> membership_;
+  DataSocket socket_;
+  ConsumerOptions options_;
+  HighWater high_water_;
+  std::uint64_t received_ = 0;
+  std::uint64_t received_here_ = 0;  // on the present endpoint, bad ones included
+  std::uint64_t handed_ = 0;
+  bool left_ = false;
+};
+
+/// A consumer's messages as a range; one pass. The consumer must outlive it and stay where it is.
+class Consumer::Messages {
+ public:
+  Messages(Consumer& consumer, Timeout idle_timeout, std::stop_token stop)
+      : consumer_(&consumer), idle_timeout_(idle_timeout), stop_(std::move(stop)) {}
+
+  /// Each message is valid until the iterator moves on.
+  class Iterator {
+   public:
+    using iterator_concept = std::input_iterator_tag;
+    using value_type = Message;
+    using difference_type = std::ptrdiff_t;
+
+    Iterator() = default;
+    explicit Iterator(Messages& range) : range_(&range) {}
+    const Message& operator*() const { return *range_->current_; }
+    const Message* operator->() const { return &*range_->current_; }
+    Iterator& operator++() {
+      range_->next();
+      return *this;
+    }
+    void operator++(int) { range_->next(); }
+    bool operator==(std::default_sentinel_t) const { return !range_->current_; }
+
+   private:
+    Messages* range_ = nullptr;
+  };
+
+  Iterator begin() {
+    next();
+    return Iterator(*this);
+  }
+  [[nodiscard]] static std::default_sentinel_t end() { return {}; }
+
+  /// Success, unless the range ended at an error.
+  [[nodiscard]] const Result<void>& result() const { return result_; }
+
+ private:
+  void next() {
+    current_.reset();
+    const auto deadline = deadline_after(idle_timeout_);
+    const Timeout slice = stop_.stop_possible() ? Timeout(100) : Timeout::max();
+    while (!stop_.stop_requested() && !consumer_->finished()) {
+      const Timeout left = time_left(deadline);
+      Result<std::optional<Message>> received = consumer_->receive(std::min(left, slice));
+      if (!received) {
+        result_ = received.error();
+        return;
+      }
+      current_ = std::move(*received);
+      if (current_ || left <= slice) return;
+    }
+  }
+
+  Consumer* consumer_;
+  Timeout idle_timeout_;
+  std::stop_token stop_;
+  std::optional<Message> current_;
+  Result<void> result_;
+};
+
+inline Consumer::Messages Consumer::messages(Timeout idle_timeout, std::stop_token stop) {
+  return {*this, idle_timeout, std::move(stop)};
+}
+
+}  // namespace lightq::inline v1

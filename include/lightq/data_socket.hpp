@@ -1,0 +1,178 @@
+/// A connected ZeroMQ socket that knows whether its peer is there. Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <zmq.hpp>
+
+#include <lightq/base/result.hpp>
+#include <lightq/options.hpp>
+
+namespace lightq::inline v1 {
+
+/// The error for something ZeroMQ refused.
+inline Error zmq_error(const std::string& what, int number) {
+  if (number == EMFILE || number == ENFILE) {
+    return {ErrorCode::limit_reached, what + ": no more sockets or descriptors in this process", number};
+  }
+  if (number == ETERM || number == ENOTSOCK) return {ErrorCode::closed, what + ": the ZeroMQ context ended"};
+  return {ErrorCode::io_error, what + ": " + zmq_strerror(number)};
+}
+
+/// A point in time until which a call may wait, safe for timeouts however long.
+inline std::chrono::steady_clock::time_point deadline_after(Timeout timeout) {
+  return std::chrono::steady_clock::now() + std::min(timeout, Timeout(std::chrono::hours(24 * 365)));
+}
+
+/// Milliseconds until `deadline`, rounded up, at least 0: what a poll takes.
+inline Timeout time_left(std::chrono::steady_clock::time_point deadline) {
+  const auto left = std::chrono::ceil<Timeout>(deadline - std::chrono::steady_clock::now());
+  return std::max(left, Timeout(0));
+}
+
+/// A linger as libzmq takes it: finite, at most a day.
+inline int linger_ms(Timeout linger) {
+  return static_cast<int>(std::clamp(linger, Timeout(0), Timeout(std::chrono::hours(24))).count());
+}
+
+/// A PUSH, PULL or SUB socket, connected to one endpoint. libzmq reconnects it by itself when the broker
+/// restarts at the same port. Move-only. One thread at a time.
+class DataSocket {
+ public:
+  DataSocket(DataSocket&&) noexcept = default;
+  /// Members are replaced in an order in which no socket outlives its context.
+  DataSocket& operator=(DataSocket&& other) noexcept {
+    socket_ = std::move(other.socket_);
+    monitor_ = std::move(other.monitor_);
+    context_ = std::move(other.context_);
+    uri_ = std::move(other.uri_);
+    connected_ = other.connected_;
+    return *this;
+  }
+  ~DataSocket() = default;
+
+  /// An unconnected socket with a finite linger. Errors: limit_reached, io_error.
+  static Result<DataSocket> open(std::shared_ptr<zmq::context_t> context, zmq::socket_type type) {
+    static std::atomic<std::uint64_t> opened{0};
+    try {
+      DataSocket made;
+      made.context_ = std::move(context);
+      made.socket_ = zmq::socket_t(*made.context_, type);
+      made.socket_.set(zmq::sockopt::linger, 0);
+      made.socket_.set(zmq::sockopt::tcp_keepalive, 1);
+      made.socket_.set(zmq::sockopt::tcp_keepalive_idle, 60);
+      const std::string name = "inproc://lightq-monitor-" + std::to_string(++opened);
+      constexpr int events =
+          ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_MONITOR_STOPPED;
+      if (zmq_socket_monitor(made.socket_.handle(), name.c_str(), events) != 0) {
+        return zmq_error("cannot watch a socket", zmq_errno());
+      }
+      made.monitor_ = zmq::socket_t(*made.context_, zmq::socket_type::pair);
+      made.monitor_.set(zmq::sockopt::linger, 0);
+      made.monitor_.set(zmq::sockopt::rcvhwm, 0);  // else unread events would block libzmq's own thread
+      made.monitor_.connect(name);
+      return made;
+    } catch (const zmq::error_t& error) {
+      return zmq_error("cannot open a socket", error.num());
+    }
+  }
+
+  /// Connects to `uri`, and no longer to the one before: what waited for that one is dropped.
+  Result<void> connect(const std::string& uri) {
+    try {
+      if (!uri_.empty()) zmq_disconnect(socket_.handle(), uri_.c_str());
+      (void)connected();  // the old peer's events
+      connected_ = false;
+      uri_ = uri;
+      socket_.connect(uri);
+      return {};
+    } catch (const zmq::error_t& error) {
+      return zmq_error("cannot connect to " + uri, error.num());
+    }
+  }
+
+  [[nodiscard]] zmq::socket_t& socket() { return socket_; }
+  [[nodiscard]] const std::string& uri() const { return uri_; }
+
+  /// Whether the broker's end is there now, as far as libzmq has noticed.
+  [[nodiscard]] bool connected() {
+    while (monitor_.handle() != nullptr && next_event() != 0) {
+    }
+    return connected_;
+  }
+
+  /// Waits until the broker's end is there; false when it is not in time.
+  [[nodiscard]] bool wait_connected(Timeout timeout) {
+    const auto deadline = deadline_after(timeout);
+    while (!connected()) {
+      if (!wait(monitor_, ZMQ_POLLIN, deadline)) return connected();
+    }
+    return true;
+  }
+
+  /// Waits until `socket` is readable or writable; false at the deadline.
+  static bool wait(zmq::socket_t& socket, short events, std::chrono::steady_clock::time_point deadline) {
+    while (true) {
+      zmq_pollitem_t item{socket.handle(), 0, events, 0};
+      const Timeout left = time_left(deadline);
+      const int ready = zmq_poll(&item, 1, static_cast<long>(left.count()));
+      if (ready > 0) return true;
+      if (ready < 0 && zmq_errno() != EINTR) return true;  // the next send or receive says what is wrong
+      if (left.count() == 0) return false;
+    }
+  }
+
+  /// Closes the socket. What it still holds may leave for up to `linger`; waits for that. False when it did
+  /// not all leave in time; the rest is dropped.
+  bool close(Timeout linger) {
+    if (socket_.handle() == nullptr) return true;
+    const auto deadline = deadline_after(linger);
+    socket_.set(zmq::sockopt::linger, linger_ms(linger));
+    socket_.close();
+    // libzmq says "stopped" once the socket is gone: at the latest when the linger ends.
+    bool in_time = true;
+    const auto patience = deadline + std::chrono::seconds(1);
+    while (next_event() != ZMQ_EVENT_MONITOR_STOPPED) {
+      if (!wait(monitor_, ZMQ_POLLIN, patience)) break;
+      in_time = std::chrono::steady_clock::now() < deadline;
+    }
+    monitor_.close();
+    connected_ = false;
+    return in_time;
+  }
+
+  [[nodiscard]] bool is_open() const { return socket_.handle() != nullptr; }
+
+ private:
+  DataSocket() = default;
+
+  /// Takes one event off the monitor; 0 when there is none.
+  int next_event() {
+    zmq::message_t event;
+    zmq::message_t address;
+    if (zmq_msg_recv(event.handle(), monitor_.handle(), ZMQ_DONTWAIT) < 0) return 0;
+    zmq_msg_recv(address.handle(), monitor_.handle(), ZMQ_DONTWAIT);
+    std::uint16_t kind = 0;
+    if (event.size() < sizeof kind) return 0;
+    std::memcpy(&kind, event.data(), sizeof kind);
+    if (kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) connected_ = true;
+    if (kind == ZMQ_EVENT_DISCONNECTED) connected_ = false;
+    return kind;
+  }
+
+  std::shared_ptr<zmq::context_t> context_;  // outlives the sockets: first in, last out
+  zmq::socket_t monitor_;
+  zmq::socket_t socket_;
+  std::string uri_;
+  bool connected_ = false;
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,15 @@
+/// Everything a program needs to use LightQ: include this one. Layer: client.
+/// Needs cppzmq and nlohmann/json; link lightq::client, or -lzmq.
+///
+/// producer.hpp and consumer.hpp may be included alone where a Client is at hand: they do not include JSON.
+#pragma once
+
+#include <lightq/base/error.hpp>
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/client.hpp>
+#include <lightq/consumer.hpp>
+#include <lightq/message.hpp>
+#include <lightq/options.hpp>
+#include <lightq/producer.hpp>
+#include <lightq/version.hpp>

@@ -1,0 +1,30 @@
+/// A received message. Layer: client.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <zmq.hpp>
+
+#include <lightq/base/types.hpp>
+
+namespace lightq::inline v1 {
+
+/// Owns one message's bytes; move-only. Any bytes, and none at all, are legal. One thread at a time.
+class Message {
+ public:
+  Message() = default;
+  explicit Message(zmq::message_t frame) : frame_(std::move(frame)) {}
+
+  /// The message's bytes; valid as long as the message is neither moved nor destroyed.
+  [[nodiscard]] ByteView payload() const { return {frame_.data<std::byte>(), frame_.size()}; }
+  /// The same bytes seen as text.
+  [[nodiscard]] std::string_view text() const { return as_text(payload()); }
+  [[nodiscard]] std::size_t size() const { return frame_.size(); }
+
+ private:
+  zmq::message_t frame_;
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,83 @@
+/// What a program can choose when it connects, produces and consumes. Layer: client.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include <lightq/base/limits.hpp>
+#include <lightq/protocol/control.hpp>
+
+namespace zmq {
+class context_t;
+}
+
+namespace lightq::inline v1 {
+
+using protocol::BrokerStats;
+using protocol::BrokerType;
+using protocol::Credentials;
+using protocol::GroupStats;
+using protocol::Overflow;
+using protocol::SubscriberStats;
+using protocol::TopicListing;
+using protocol::TopicSettings;
+using protocol::TopicStats;
+using protocol::Transport;
+
+/// How long a call may take. Every call that can wait takes one, or has a default in its options.
+using Timeout = std::chrono::milliseconds;
+
+/// How to reach a broker, and who asks. Plain values; fill in what you need by name:
+/// `Client::connect(uri, {.user = {"alice", "secret"}})`.
+struct ClientOptions {
+  /// The topic's user: `user_id` and `password` on the wire. Joins topics, reads their stats, and is what
+  /// create_topic gives a new topic.
+  Credentials user = {};
+  /// The administrator: `admin_user_id` and `admin_password` on the wire. Creates, deletes and lists topics
+  /// and reads the whole broker's stats; stands in for `user` where that is empty.
+  Credentials admin = {};
+  /// Fill in credentials left empty above from LIGHTQ_USER and LIGHTQ_PASSWORD, from LIGHTQ_ADMIN_USER and
+  /// LIGHTQ_ADMIN_PASSWORD, and, when the broker runs on this machine, from its data directory's admin.json.
+  bool discover_credentials = true;
+  /// Where this machine's broker keeps its data; empty: LIGHTQ_DATA_DIR, else the places that a broker
+  /// chooses by itself (see data_directories).
+  std::string data_dir = {};
+  /// How long each request to the broker may take.
+  Timeout request_timeout{5000};
+  /// How long producer() and consumer() wait for a topic's endpoint to answer.
+  Timeout connect_timeout{5000};
+  /// ZeroMQ context to use; it must outlive the client and everything made by it. Null: one of our own,
+  /// which lives as long as the client and its producers and consumers.
+  zmq::context_t* context = nullptr;
+};
+
+/// How a producer sends.
+struct ProducerOptions {
+  Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
+  /// How long send() waits, when it is not told, while the broker takes nothing because the log is full.
+  Timeout send_timeout{30'000};
+  /// How long messages already taken by send() may still leave when the producer closes or is destroyed.
+  Timeout linger{5000};
+  /// Bounds what waits in this process, in bytes (approximately, from the mean size of recent messages)
+  /// and in messages: 2 to 1,000,000. One message always fits.
+  std::uint64_t high_water_bytes = limits::high_water_bytes;
+  int high_water_messages = limits::high_water_messages_max;
+};
+
+/// How a consumer shares a topic with others.
+enum class Mode {
+  pull,  ///< each message goes to one of the topic's pull consumers
+  sub,   ///< each message goes to every sub consumer
+};
+
+/// How a consumer receives.
+struct ConsumerOptions {
+  Mode mode = Mode::pull;
+  Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
+  /// Bounds what waits in this process, as for a producer.
+  std::uint64_t high_water_bytes = limits::high_water_bytes;
+  int high_water_messages = limits::high_water_messages_max;
+};
+
+}  // namespace lightq::inline v1

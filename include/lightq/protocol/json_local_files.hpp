@@ -1,0 +1,54 @@
+/// Reads the two JSON files that a broker leaves in its data directory for programs on the same machine:
+/// broker.json and admin.json (docs/protocol.md, "Files for the same machine"). Layer: protocol.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include <lightq/protocol/control.hpp>
+
+namespace lightq::inline v1::protocol {
+
+/// What broker.json says.
+struct BrokerFile {
+  std::uint64_t pid = 0;
+  std::string control_uri;
+  std::string version;
+};
+
+namespace detail {
+/// The value of a text member; empty when it is missing or no text.
+inline std::string text_member(const nlohmann::json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+}  // namespace detail
+
+/// The content of a broker.json; nothing if it is not one.
+inline std::optional<BrokerFile> parse_broker_file(std::string_view text) {
+  const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+  if (!document.is_object()) return std::nullopt;
+  BrokerFile file;
+  file.control_uri = detail::text_member(document, "control_uri");
+  file.version = detail::text_member(document, "version");
+  const auto pid = document.find("pid");
+  if (pid != document.end() && pid->is_number_unsigned()) file.pid = pid->get<std::uint64_t>();
+  if (file.control_uri.empty()) return std::nullopt;
+  return file;
+}
+
+/// The administrator's credentials in an admin.json; nothing if it is not one.
+inline std::optional<Credentials> parse_admin_file(std::string_view text) {
+  const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+  if (!document.is_object()) return std::nullopt;
+  Credentials admin{detail::text_member(document, "admin_user_id"),
+                    detail::text_member(document, "admin_password")};
+  if (admin.user_id.empty() || admin.password.empty()) return std::nullopt;
+  return admin;
+}
+
+}  // namespace lightq::inline v1::protocol
