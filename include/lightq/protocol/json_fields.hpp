@@ -1,0 +1,143 @@
+/// Reads the fields of one JSON object strictly: nothing is coerced, wrapped or guessed. Layer: protocol.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <lightq/base/result.hpp>
+#include <lightq/protocol/control.hpp>
+#include <lightq/protocol/json_scan.hpp>
+
+namespace lightq::inline v1::protocol::detail {
+
+/// What is read: found by name in logarithmic time, however many names a stranger sends.
+using Json = nlohmann::json;
+/// What is written: fields stay in the order of docs/protocol.md.
+using OrderedJson = nlohmann::ordered_json;
+
+/// JSON numbers above it are read differently by different programs.
+inline constexpr std::uint64_t number_max = (std::uint64_t{1} << 63) - 1;
+
+/// The object that `text` is, with every name of its first level given once. Errors: request_too_large,
+/// invalid_json (not JSON, not UTF-8, too deep, a number out of range), invalid_request (a repeated name),
+/// invalid_cmd (JSON, but not an object).
+inline Result<Json> parse_object(std::string_view text, std::size_t bytes_max) {
+  if (auto fault = scan_json(text, bytes_max)) return *std::move(fault);
+  std::set<std::string> names;
+  std::string repeated;
+  const auto watch_names = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::key && depth == 1) {
+      const auto& name = parsed.get_ref<const std::string&>();
+      if (!names.insert(name).second && repeated.empty()) repeated = name.substr(0, 64);
+    }
+    return true;
+  };
+  Json object = Json::parse(text.begin(), text.end(), watch_names, /*allow_exceptions=*/false);
+  if (object.is_discarded()) return Error{ErrorCode::invalid_json, "the message is not valid JSON"};
+  if (!object.is_object()) return Error{ErrorCode::invalid_cmd, "invalid_cmd"};
+  if (!repeated.empty()) return Error{ErrorCode::invalid_request, repeated + ": given more than once"};
+  return object;
+}
+
+/// Text of a document. Strings that are not UTF-8 (a file system's, say) get replacement characters.
+inline std::string dump(const OrderedJson& document) {
+  return document.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+/// Reads fields one after the other and keeps the first error; reads after an error yield defaults. Values
+/// are never quoted in errors: they may be secrets.
+class FieldReader {
+ public:
+  explicit FieldReader(const Json& object, std::string prefix = {})
+      : object_(object), prefix_(std::move(prefix)) {}
+
+  [[nodiscard]] bool has(const char* name) const { return object_.contains(name); }
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+  void fail(std::string_view name, std::string_view what) {
+    if (!error_) {
+      error_ = Error{ErrorCode::invalid_request, prefix_ + std::string(name) + ": " + std::string(what)};
+    }
+  }
+
+  /// A text of bytes_min to bytes_max bytes without NUL. Missing: an error, or "" if `optional`.
+  std::string text(const char* name, std::size_t bytes_min, std::size_t bytes_max, bool optional = false) {
+    const auto range = std::to_string(bytes_min) + " to " + std::to_string(bytes_max) + " bytes";
+    const Json* value = find(name, optional, "a text of " + range);
+    if (value == nullptr) return {};
+    const auto* text = value->get_ptr<const std::string*>();
+    if (text == nullptr || text->size() < bytes_min || text->size() > bytes_max ||
+        text->find('\0') != std::string::npos) {
+      fail(name, "must be a text of " + range + " without NUL");
+      return {};
+    }
+    return *text;
+  }
+
+  /// A whole number from `min` to `max`; `fallback` where the field is missing.
+  std::uint64_t number(const char* name, std::uint64_t min, std::uint64_t max, std::uint64_t fallback) {
+    const Json* value = find(name, true, "");
+    if (value == nullptr) return fallback;
+    if (!value->is_number_unsigned() || value->get<std::uint64_t>() < min ||
+        value->get<std::uint64_t>() > max) {
+      fail(name, "must be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+      return fallback;
+    }
+    return value->get<std::uint64_t>();
+  }
+
+  bool boolean(const char* name, bool fallback) {
+    const Json* value = find(name, true, "");
+    if (value == nullptr) return fallback;
+    if (!value->is_boolean()) {
+      fail(name, "must be true or false");
+      return fallback;
+    }
+    return value->get<bool>();
+  }
+
+  /// One of `choices`, the words of Enum (as in "block, reject"). Missing: `fallback`, or an error if there
+  /// is none.
+  template <typename Enum>
+  Enum word(const char* name, std::string_view choices, std::optional<Enum> fallback) {
+    const Json* value = find(name, fallback.has_value(), "one of " + std::string(choices));
+    if (value == nullptr) return fallback.value_or(Enum{});
+    const auto* text = value->get_ptr<const std::string*>();
+    const auto found = text == nullptr ? std::nullopt : from_word<Enum>(*text);
+    if (!found) fail(name, "must be one of " + std::string(choices));
+    return found.value_or(Enum{});
+  }
+
+  /// A topic's (or group's) name; nothing after an error.
+  std::optional<TopicName> name(const char* field) {
+    const Json* value = find(field, false, name_rule);
+    if (value == nullptr) return std::nullopt;
+    const auto* text = value->get_ptr<const std::string*>();
+    auto parsed = text == nullptr ? std::nullopt : TopicName::parse(*text);
+    if (!parsed) fail(field, "must be " + std::string(name_rule));
+    return parsed;
+  }
+
+ private:
+  static constexpr const char* name_rule =
+      "1 to 128 of the characters A-Z a-z 0-9 . _ - and must not begin with a dot or a dash";
+
+  const Json* find(const char* name, bool optional, std::string_view what) {
+    if (error_) return nullptr;
+    const auto found = object_.find(name);
+    if (found != object_.end()) return &*found;
+    if (!optional) fail(name, "missing; must be " + std::string(what));
+    return nullptr;
+  }
+
+  const Json& object_;
+  std::string prefix_;
+  std::optional<Error> error_;
+};
+
+}  // namespace lightq::inline v1::protocol::detail

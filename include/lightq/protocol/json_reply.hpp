@@ -1,0 +1,277 @@
+/// Control replies as JSON and back. docs/protocol.md specifies every field. Layer: protocol.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <lightq/protocol/control.hpp>
+#include <lightq/protocol/json_fields.hpp>
+
+namespace lightq::inline v1::protocol {
+
+namespace detail {
+
+/// A list of limits::topics_max topics fits.
+inline constexpr std::size_t reply_bytes_max = 64 * limits::MiB;
+inline constexpr std::size_t reply_text_bytes_max = 64 * limits::KiB;
+
+// One table per struct, for writing and reading alike: visit("field", member).
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, GroupStats>
+void visit_fields(S& stats, Visit&& visit) {
+  visit("group", stats.group);
+  visit("next_offset", stats.next_offset);
+  visit("committed_offset", stats.committed_offset);
+  visit("lag", stats.lag);
+  visit("lost", stats.lost);
+  visit("consumers", stats.consumers);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, SubscriberStats>
+void visit_fields(S& stats, Visit&& visit) {
+  visit("bind_uri", stats.bind_uri);
+  visit("connected", stats.connected);
+  visit("next_offset", stats.next_offset);
+  visit("lag", stats.lag);
+  visit("delivered", stats.delivered);
+  visit("lost", stats.lost);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, TopicListing>
+void visit_fields(S& listing, Visit&& visit) {
+  visit("topic", listing.topic);
+  visit("broker_type", listing.broker_type);
+  visit("open", listing.open);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, TopicStats>
+void visit_fields(S& stats, Visit&& visit) {
+  visit("topic", stats.topic);
+  visit("topic_type", stats.topic_type);
+  visit("messages_received", stats.messages_received);
+  visit("messages_sent", stats.messages_sent);
+  visit("publishers_count", stats.publishers_count);
+  visit("subscribers_count", stats.subscribers_count);
+  visit("queue_size", stats.queue_size);
+  visit("total_bytes_written", stats.total_bytes_written);
+  visit("total_bytes_read", stats.total_bytes_read);
+  visit("deliveries", stats.deliveries);
+  visit("dropped", stats.dropped);
+  visit("rejected", stats.rejected);
+  visit("refused", stats.refused);
+  visit("unclaimed_dropped", stats.unclaimed_dropped);
+  visit("corrupt", stats.corrupt);
+  visit("first_offset", stats.first_offset);
+  visit("next_offset", stats.next_offset);
+  visit("durable_offset", stats.durable_offset);
+  visit("log_bytes", stats.log_bytes);
+  visit("blocked_by", stats.blocked_by);
+  visit("since_ms", stats.since_ms);
+  visit("groups", stats.groups);
+  visit("subscribers", stats.subscribers);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, BrokerStats>
+void visit_fields(S& stats, Visit&& visit) {
+  visit("version", stats.version);
+  visit("pid", stats.pid);
+  visit("since_ms", stats.since_ms);
+  visit("uptime_ms", stats.uptime_ms);
+  visit("topics", stats.topics);
+  visit("connections", stats.connections);
+  visit("messages_received", stats.messages_received);
+  visit("messages_sent", stats.messages_sent);
+  visit("deliveries", stats.deliveries);
+  visit("total_bytes_written", stats.total_bytes_written);
+  visit("total_bytes_read", stats.total_bytes_read);
+  visit("log_bytes", stats.log_bytes);
+  visit("auth_failures", stats.auth_failures);
+  visit("data_dir", stats.data_dir);
+}
+
+/// Writes one field after the other into `to`.
+struct FieldWriter {
+  OrderedJson& to;
+
+  void operator()(const char* name, const std::string& value) const { to[name] = value; }
+  void operator()(const char* name, std::uint64_t value) const { to[name] = value; }
+  void operator()(const char* name, bool value) const { to[name] = value; }
+  void operator()(const char* name, BrokerType value) const { to[name] = to_word(value); }
+  template <typename Item>
+  void operator()(const char* name, const std::vector<Item>& items) const {
+    OrderedJson list = OrderedJson::array();
+    for (const Item& item : items) {
+      OrderedJson entry = OrderedJson::object();
+      visit_fields(item, FieldWriter{entry});
+      list.push_back(std::move(entry));
+    }
+    to[name] = std::move(list);
+  }
+};
+
+/// Reads one field after the other; a missing one keeps its default, so that a newer client understands an
+/// older broker.
+struct FieldLoader {
+  const Json& object;
+  FieldReader& fields;
+
+  void operator()(const char* name, std::string& value) const {
+    value = fields.text(name, 0, reply_text_bytes_max, true);
+  }
+  void operator()(const char* name, std::uint64_t& value) const {
+    value = fields.number(name, 0, ~std::uint64_t{0}, value);
+  }
+  void operator()(const char* name, bool& value) const { value = fields.boolean(name, value); }
+  void operator()(const char* name, BrokerType& value) const {
+    value = fields.word<BrokerType>(name, "queue, file, direct, queue_file", value);
+  }
+  template <typename Item>
+  void operator()(const char* name, std::vector<Item>& items) const {
+    const auto found = object.find(name);
+    if (found == object.end() || fields.error()) return;
+    if (!found->is_array()) return fields.fail(name, "must be a list");
+    for (const Json& entry : *found) {
+      if (!entry.is_object()) return fields.fail(name, "must be a list of objects");
+      FieldReader entry_fields(entry, std::string(name) + ".");
+      visit_fields(items.emplace_back(), FieldLoader{entry, entry_fields});
+      if (entry_fields.error()) return fields.fail(name, entry_fields.error()->message);
+    }
+  }
+};
+
+inline OrderedJson reply_head(std::string_view cmd, std::string_view status) {
+  OrderedJson head = OrderedJson::object();
+  if (!cmd.empty()) head["cmd"] = cmd;
+  head["status"] = status;
+  return head;
+}
+
+struct ReplyWriter {
+  OrderedJson operator()(const ErrorReply& reply) const {
+    OrderedJson to = reply_head(reply.cmd, "error");
+    to["code"] = to_word(reply.code);
+    to["description"] = reply.description;
+    return to;
+  }
+  OrderedJson operator()(const OkReply& reply) const {
+    OrderedJson to = reply_head(reply.cmd, "ok");
+    if (!reply.description.empty()) to["description"] = reply.description;
+    if (reply.messages_handed) to["messages_handed"] = *reply.messages_handed;
+    return to;
+  }
+  OrderedJson operator()(const VersionReply& reply) const {
+    OrderedJson to = reply_head("version", "ok");
+    to["version"] = reply.version;
+    to["protocol"] = reply.protocol;
+    return to;
+  }
+  OrderedJson operator()(const JoinReply& reply) const {
+    OrderedJson to = reply_head("join", "ok");
+    to["topic"] = reply.topic;
+    to["bind_uri"] = reply.bind_uri;
+    return to;
+  }
+  OrderedJson operator()(const ListReply& reply) const {
+    OrderedJson to = reply_head("list_topics", "ok");
+    FieldWriter{to}("topics", reply.topics);
+    return to;
+  }
+  template <typename AnyStats>
+  OrderedJson operator()(const AnyStats& reply) const {
+    OrderedJson to = reply_head("stats", "ok");
+    visit_fields(reply, FieldWriter{to});
+    return to;
+  }
+};
+
+inline Reply read_error_reply(FieldReader& fields, const Json& object) {
+  ErrorReply reply;
+  reply.cmd = fields.text("cmd", 0, reply_text_bytes_max, true);
+  const auto code = object.find("code");
+  if (code != object.end() && code->is_string()) {
+    reply.code = error_code_of(code->get_ref<const std::string&>()).value_or(ErrorCode::internal);
+  }
+  reply.description = fields.text("description", 0, reply_text_bytes_max, true);
+  return reply;
+}
+
+template <typename AnyStats>
+Reply read_stats_reply(const FieldLoader& load) {
+  AnyStats stats;
+  visit_fields(stats, load);
+  return stats;
+}
+
+/// Reads the reply that belongs to each kind of request; commands without fields of their own are OkReply.
+struct ReplyReader {
+  const Json& object;
+  FieldReader& fields;
+
+  Reply operator()(const Version&) const {
+    VersionReply reply;
+    reply.version = fields.text("version", 1, reply_text_bytes_max);
+    reply.protocol = static_cast<int>(fields.number("protocol", 0, 1'000'000, 1));
+    return reply;
+  }
+  Reply operator()(const Join&) const {
+    JoinReply reply;
+    reply.topic = fields.text("topic", 1, reply_text_bytes_max);
+    reply.bind_uri = fields.text("bind_uri", 1, reply_text_bytes_max);
+    return reply;
+  }
+  Reply operator()(const ListTopics&) const {
+    ListReply reply;
+    FieldLoader{object, fields}("topics", reply.topics);
+    return reply;
+  }
+  Reply operator()(const Stats& asked) const {
+    const FieldLoader load{object, fields};
+    return asked.topic ? read_stats_reply<TopicStats>(load) : read_stats_reply<BrokerStats>(load);
+  }
+  template <typename Asked>
+  Reply operator()(const Asked&) const {
+    OkReply reply;
+    reply.cmd = fields.text("cmd", 0, reply_text_bytes_max, true);
+    reply.description = fields.text("description", 0, reply_text_bytes_max, true);
+    if (fields.has("messages_handed")) {
+      reply.messages_handed = fields.number("messages_handed", 0, ~std::uint64_t{0}, 0);
+    }
+    return reply;
+  }
+};
+
+}  // namespace detail
+
+/// The reply as one line of JSON; `cmd` and `status` come first. Any thread.
+inline std::string to_json(const Reply& reply) {
+  return detail::dump(std::visit(detail::ReplyWriter{}, reply));
+}
+
+/// Reads what a broker answered to `asked`. An answer of status "error" is a value, an ErrorReply (a code
+/// this version does not know becomes `internal`, its description stays); an answer that is not one is an
+/// Error: invalid_json, invalid_request (naming the field), request_too_large (above 64 MiB). Any thread.
+inline Result<Reply> parse_reply(const Request& asked, std::string_view text) {
+  const auto object = detail::parse_object(text, detail::reply_bytes_max);
+  if (!object) {
+    Error error = object.error();
+    if (error.code == ErrorCode::invalid_cmd) error = {ErrorCode::invalid_json, "the answer is no object"};
+    return error;
+  }
+  detail::FieldReader fields(object.value());
+  const auto status = fields.text("status", 1, detail::reply_text_bytes_max);
+  if (!fields.error() && status != "ok" && status != "error") fields.fail("status", "must be ok or error");
+  if (fields.error()) return *fields.error();
+  Reply reply = status == "error" ? detail::read_error_reply(fields, object.value())
+                                  : std::visit(detail::ReplyReader{object.value(), fields}, asked);
+  if (fields.error()) return *fields.error();
+  return reply;
+}
+
+}  // namespace lightq::inline v1::protocol
