@@ -61,8 +61,8 @@ struct ProducerOptions {
   Timeout linger{5000};
   /// Bounds what waits in this process, in bytes (approximately, from the mean size of recent messages)
   /// and in messages: 2 to 1,000,000. One message always fits.
-  std::uint64_t high_water_bytes = limits::high_water_bytes;
-  int high_water_messages = limits::high_water_messages_max;
+  std::uint64_t high_water_bytes = 1 * limits::MiB;
+  int high_water_messages = 10'000;
 };
 
 /// How a consumer shares a topic with others.
@@ -76,8 +76,8 @@ struct ConsumerOptions {
   Mode mode = Mode::pull;
   Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
   /// Bounds what waits in this process, as for a producer.
-  std::uint64_t high_water_bytes = limits::high_water_bytes;
-  int high_water_messages = limits::high_water_messages_max;
+  std::uint64_t high_water_bytes = 1 * limits::MiB;
+  int high_water_messages = 10'000;
 };
 
 }  // namespace lightq::inline v1
