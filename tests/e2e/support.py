@@ -1,0 +1,274 @@
+"""A real broker and its clients, for the end-to-end tests: everything on 127.0.0.1, port 0, in a temporary directory."""
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import zmq
+
+BINARY = os.environ.get("LIGHTQ_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/lightq"))
+SANITIZED = bool(os.environ.get("LIGHTQ_SANITIZE"))
+ADMIN, ADMIN_PASSWORD = "lightq_admin", "planted-admin-secret-0451"
+USER, PASSWORD = "test_user", "planted-user-secret-1984"
+DEADLINE = 60 if SANITIZED else 20  # seconds; how long anything may take before it counts as stuck
+
+
+def until(condition, what, seconds=DEADLINE):
+    """Polls until condition() is true and returns its value; fails with `what` (text, or a function that makes it)."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
+        time.sleep(0.005)
+
+
+class Control:
+    """A plain REQ client of the control socket. Replies within a deadline, or the test fails."""
+
+    def __init__(self, context, uri):
+        self.context, self.uri, self.socket = context, uri, None
+        self.connect()
+
+    def connect(self, uri=None):
+        self.close()
+        self.uri = uri or self.uri
+        self.socket = self.context.socket(zmq.REQ)
+        self.socket.linger = 0
+        self.socket.connect(self.uri)
+
+    def close(self):
+        if self.socket is not None:
+            self.socket.close()
+            self.socket = None
+
+    def send_raw(self, payload):
+        self.socket.send(payload)
+        if not self.socket.poll(DEADLINE * 1000):
+            self.connect()
+            raise AssertionError(f"no reply within {DEADLINE} s to {payload[:200]!r}")
+        return json.loads(self.socket.recv().decode("utf-8"))
+
+    def __call__(self, cmd, **fields):
+        return self.send_raw(json.dumps({"cmd": cmd, **fields}).encode())
+
+    def ok(self, cmd, **fields):
+        reply = self(cmd, **fields)
+        assert reply["status"] == "ok", reply
+        return reply
+
+    def fails(self, code, cmd, **fields):
+        reply = self(cmd, **fields)
+        assert reply["status"] == "error" and reply["code"] == code, reply
+        return reply
+
+    # The commands, with the tests' own credentials.
+    def create(self, topic, broker_type="queue", **settings):
+        return self.ok("create_topic", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, topic=topic,
+                       broker_type=broker_type, user_id=USER, password=PASSWORD, **settings)
+
+    def delete(self, topic):
+        return self.ok("delete_topic", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, topic=topic)
+
+    def list(self):
+        return self.ok("list_topics", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)["topics"]
+
+    def join(self, topic, kind, **more):
+        return self.ok("join", connection_type="zmq", type=kind, topic=topic, user_id=USER, password=PASSWORD,
+                       **more)["bind_uri"]
+
+    def leave(self, topic, uri):
+        return self.ok("leave", topic=topic, user_id=USER, password=PASSWORD, bind_uri=uri)
+
+    def stats(self, topic):
+        return self.ok("stats", topic=topic, user_id=USER, password=PASSWORD)
+
+    def broker_stats(self):
+        return self.ok("stats", user_id=ADMIN, password=ADMIN_PASSWORD)
+
+
+class Broker:
+    """The real binary as a process of its own. `stop()` (or the fixture) ends it and checks how it ended."""
+
+    def __init__(self, directory, *flags, control="tcp://127.0.0.1:0", environment=None, admin=True, prefix=()):
+        self.directory = pathlib.Path(directory)
+        self.data_dir = self.directory / "data"
+        self.context = zmq.Context()
+        self.flags, self.prefix = list(flags), list(prefix)
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
+        self.environment["HOME"] = str(self.directory)
+        if admin:
+            self.environment["LIGHTQ_ADMIN_PASSWORD"] = ADMIN_PASSWORD
+        self.environment.update(environment or {})
+        self.control_uri = control
+        self.process = None
+        self.controls, self.clients = [], []
+        self.log_path = self.directory / "broker.log"
+
+    def start(self, wait=True):
+        command = [*self.prefix, BINARY, "broker", "--data-dir", str(self.data_dir), "--control", self.control_uri]
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(command + self.flags, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env=self.environment, cwd=self.directory, start_new_session=True)
+        if wait:
+            until(self._ready, lambda: f"the broker's start; its log:\n{self.log()}")
+            self.reconnect_controls()
+        return self
+
+    def _ready(self):
+        assert self.process.poll() is None, f"the broker ended with {self.process.returncode}; its log:\n{self.log()}"
+        try:
+            found = json.loads((self.data_dir / "broker.json").read_text())
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return False
+        if found["pid"] != self.process.pid:
+            return False
+        self.control_uri = found["control_uri"]
+        return True
+
+    def reconnect_controls(self):
+        for control in self.controls:
+            control.connect(self.control_uri)
+
+    def control(self):
+        control = Control(self.context, self.control_uri)
+        self.controls.append(control)
+        return control
+
+    def socket(self, kind, uri, **options):
+        """A data socket connected to `uri`; options by their pyzmq names, e.g. sndhwm=1000."""
+        socket = self.context.socket(kind)
+        socket.linger = 0
+        for name, value in options.items():
+            setattr(socket, name, value)
+        if kind == zmq.SUB:
+            socket.subscribe(b"")
+        socket.connect(uri)
+        self.clients.append(socket)
+        return socket
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def kill(self):
+        """SIGKILL; the next start() goes on at the same control port and data directory."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait(DEADLINE)
+        self.process = None
+
+    def terminate(self, seconds=DEADLINE):
+        """SIGTERM; the exit code, which stop() demands to be 0."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+            raise AssertionError(f"the broker did not end within {seconds} s of SIGTERM; its log:\n{self.log()[-4000:]}")
+        self.process = None
+        return code
+
+    def stop(self):
+        code = self.terminate()
+        assert code == 0, f"exit code {code}; the broker's log:\n{self.log()[-6000:]}"
+        assert not (self.data_dir / "broker.json").exists(), "broker.json is left behind"
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    def close_clients(self):
+        for socket in self.clients:
+            if not socket.closed:
+                socket.close()
+        self.clients.clear()
+
+    def close(self):
+        """Ends everything; the end of every fixture. A broker still running must end well."""
+        try:
+            if self.process is not None:
+                assert self.process.poll() is None, (
+                    f"the broker crashed with {self.process.returncode}; its log:\n{self.log()[-6000:]}")
+                self.stop()
+        finally:
+            if self.process is not None and self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+            self.close_clients()
+            for control in self.controls:
+                control.close()
+            self.context.destroy(linger=0)
+        log = self.log()
+        for secret in (ADMIN_PASSWORD, PASSWORD):
+            assert secret not in log, "a password stands in the broker's log"
+        for line in ("AddressSanitizer", "ThreadSanitizer", "runtime error:", "Assertion"):
+            assert line not in log, log[-6000:]
+
+    # What the kernel says about the process.
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def processor_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def running(directory, *flags, **options):
+    broker = Broker(directory, *flags, **options)
+    try:
+        yield broker.start()
+    finally:
+        broker.close()
+
+
+def receive(socket, count, seconds=DEADLINE):
+    """`count` single-part messages, in order of arrival."""
+    messages = []
+    deadline = time.monotonic() + seconds
+    while len(messages) < count:
+        try:
+            messages.append(socket.recv(zmq.NOBLOCK))
+        except zmq.Again:
+            left = deadline - time.monotonic()
+            assert left > 0 and (socket.poll(int(left * 1000) + 1) or len(messages) == count), (
+                f"{len(messages)} of {count} messages within {seconds} s")
+    return messages
+
+
+def receive_topic(socket, topic, count, seconds=DEADLINE):
+    """As receive, from a SUB socket: the payloads; every message's first frame must be the topic's name."""
+    payloads = []
+    deadline = time.monotonic() + seconds
+    while len(payloads) < count:
+        left = deadline - time.monotonic()
+        assert left > 0 and socket.poll(int(left * 1000) + 1), f"{len(payloads)} of {count} messages within {seconds} s"
+        frames = socket.recv_multipart()
+        assert len(frames) == 2 and frames[0] == topic.encode(), frames[:2]
+        payloads.append(frames[1])
+    return payloads
+
+
+def silent(socket, seconds=0.15):
+    """True if nothing arrives for `seconds`: for 'nothing more comes' after a condition that shows that all is done."""
+    return not socket.poll(int(seconds * 1000))
+
+
+def numbered(first, count, size=0):
+    """Messages that say which they are, padded to `size` bytes."""
+    return [f"{index}|".encode().ljust(size, b".") for index in range(first, first + count)]
+
+
+def number_of(message):
+    return int(message.split(b"|", 1)[0])

@@ -1,0 +1,208 @@
+"""The house rules as data, and the functions that check a tree of files against them.
+
+A tree is a dict from path (relative to the root, with slashes) to text, so that the tests can plant violations.
+"""
+import re
+
+# --- Layers: who may include whom. The first pattern that matches a path names its layer. -----------------------------
+LAYERS = [
+    ("base", r"include/lightq/base/|include/lightq/version\.hpp$"),
+    ("protocol", r"include/lightq/protocol/"),
+    ("client library", r"include/lightq/"),
+    ("log", r"src/log/"),
+    ("delivery", r"src/broker/delivery/"),
+    ("endpoint", r"src/broker/endpoint/"),
+    ("control", r"src/broker/control/"),
+    ("logging", r"src/broker/logging"),
+    ("broker", r"src/broker/"),
+    ("cli", r"src/client/"),
+    ("apps", r"apps/"),
+]
+
+MAY_INCLUDE = {
+    "base": {"base"},
+    "protocol": {"base", "protocol"},
+    "client library": {"base", "protocol", "client library"},
+    "log": {"base", "log"},
+    "delivery": {"base", "protocol", "log", "delivery"},
+    "endpoint": {"base", "protocol", "log", "delivery", "endpoint"},
+    "logging": {"base", "logging"},
+    "control": {"base", "protocol", "log", "delivery", "endpoint", "logging", "control"},
+    "broker": {"base", "protocol", "log", "delivery", "endpoint", "logging", "control", "broker"},
+    "cli": {"base", "protocol", "client library", "cli"},
+    "apps": {"base", "protocol", "client library", "cli", "broker"},
+}
+
+# --- Third-party headers: their one home, and how many files there may know them. --------------------------------------
+HOMES = [
+    ("zmq", r"zmq(_addon)?\.hp?p?$",
+     r"src/broker/endpoint/|src/broker/control/control_server|include/lightq/[a-z_]+\.hpp$", None),
+    ("nlohmann", r"nlohmann/",
+     r"include/lightq/protocol/json[a-z_]*\.hpp$|src/broker/(control/)?(catalogue|config|user)[a-z_]*\.[ch]pp$", None),
+    ("spdlog", r"spdlog/", r"src/broker/logging", None),
+    ("sys/mman.h", r"sys/mman\.h$", r"src/log/mapp[a-z_]*\.[ch]pp$", None),
+    ("CLI11", r"CLI/|CLI11", r"src/client/|apps/", 1),
+    ("toml++", r"toml", r"src/", 1),
+    ("libsodium", r"sodium", r"src/broker/control/", 2),
+]
+# Rooms where the homes do not count: they exercise or measure the libraries themselves.
+FREE_ROOMS = ("tests/", "bench/", "examples/")
+
+# --- What the log and the delivery layer must not know: sockets, and a clock of their own. -----------------------------
+PURE_LAYERS = {"log", "delivery"}
+IMPURE = re.compile(r"sys/socket\.h|sys/epoll\.h|\bsystem_clock::now\b|\bsteady_clock::now\b|\bclock_gettime\b|"
+                    r"\bgettimeofday\b|\bstd::j?thread\b")
+
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+CPP = (".hpp", ".cpp")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+# Spelled in halves so that this file does not break its own rule.
+MACHINE_PATHS = re.compile(r"(?<![\w.])/(?:" + "|".join(["wo" + "rk", "ro" + "ot", "ho" + "me", "Use" + "rs"]) + r")/\w")
+LEFTOVERS = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"]) + r")\b")
+SLEEPS = re.compile(r"\bsleep_for\b|\bsleep_until\b|\busleep\(|\bnanosleep\(|[^_\w.]sleep\(")
+
+
+def layer_of(path):
+    return next((name for name, pattern in LAYERS if re.match(pattern, path)), None)
+
+
+def layer_of_include(name, quoted):
+    if name.startswith("lightq/"):
+        return layer_of("include/" + name)
+    if quoted:
+        return layer_of("src/" + name)
+    return None
+
+
+def sources(tree):
+    return {path: text for path, text in tree.items() if path.endswith(CPP)}
+
+
+def upward_includes(tree):
+    for path, text in sources(tree).items():
+        layer = layer_of(path)
+        if layer is None:
+            continue
+        for bracket, name in INCLUDE.findall(text):
+            target = layer_of_include(name, bracket == '"')
+            if bracket == '"' and target is None:
+                yield f"{path}: includes \"{name}\", which no layer owns (paths start at src/)"
+            elif target is not None and target not in MAY_INCLUDE[layer]:
+                yield f"{path}: layer '{layer}' includes {name} of layer '{target}'"
+
+
+def foreign_includes(tree):
+    for library, header, home, files_max in HOMES:
+        users = []
+        for path, text in sources(tree).items():
+            if path.startswith(FREE_ROOMS):
+                continue
+            if not any(bracket == "<" and re.match(header, name) for bracket, name in INCLUDE.findall(text)):
+                continue
+            users.append(path)
+            if not re.match(home, path):
+                yield f"{path}: includes {library} outside its home ({home})"
+        if files_max is not None and len(users) > files_max:
+            yield f"{library} is included by {len(users)} files, {files_max} allowed: {', '.join(sorted(users))}"
+
+
+def impure_layers(tree):
+    for path, text in sources(tree).items():
+        if layer_of(path) in PURE_LAYERS:
+            for match in IMPURE.finditer(without_comments(text)):
+                yield f"{path}: '{match.group()}' in layer '{layer_of(path)}', which knows no sockets, clock or threads"
+
+
+def long_files(tree):
+    for path, text in tree.items():
+        lines = text.count("\n")
+        if path.endswith(CPP + (".py",)) and lines > FILE_LINES_MAX:
+            yield f"{path}: {lines} lines, {FILE_LINES_MAX} allowed"
+
+
+def headless_files(tree):
+    for path, text in sources(tree).items():
+        head = "\n".join(text.split("\n")[:4])
+        if not head.startswith("/// "):
+            yield f"{path}: does not begin with a /// comment that says what it is"
+        elif layer_of(path) and not re.search(r"\bLayer:", " ".join(re.findall(r"^///.*", text, re.M)[:8])):
+            yield f"{path}: its first comment does not say its layer"
+
+
+def machine_paths(tree):
+    for path, text in tree.items():
+        for number, line in enumerate(text.split("\n"), 1):
+            if MACHINE_PATHS.search(line):
+                yield f"{path}:{number}: a path of somebody's machine: {line.strip()[:100]}"
+
+
+def leftovers(tree):
+    for path, text in tree.items():
+        for number, line in enumerate(text.split("\n"), 1):
+            if LEFTOVERS.search(line):
+                yield f"{path}:{number}: left for later: {line.strip()[:100]}"
+
+
+def sleeping_tests(tree):
+    for path, text in sources(tree).items():
+        if path.startswith("tests/"):
+            for match in SLEEPS.finditer(without_comments(text)):
+                yield f"{path}: sleeps ('{match.group().strip()}') instead of waiting for a condition"
+
+
+# --- Functions -----------------------------------------------------------------------------------------------------
+
+_TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
+
+
+def without_comments(text):
+    """The text with comments and literals blanked; newlines stay, so that line numbers do."""
+    return _TOKENS.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def _without_preprocessor(text):
+    return re.sub(r"^[ \t]*#(?:[^\n\\]|\\\n|\\.)*", lambda match: re.sub(r"[^\n]", " ", match.group()), text, flags=re.M)
+
+
+def _is_function(header):
+    while True:
+        bare = re.sub(r"\btemplate\s*<[^<>]*>|<[^<>]*>", " ", header)
+        if bare == header:
+            break
+        header = bare
+    if re.search(r"\b(namespace|class|struct|union|enum)\b", header) or header.rstrip().endswith("="):
+        return False
+    return "(" in header
+
+
+def functions(text):
+    """(first line, number of lines) of every outermost function body, from its header to its closing brace."""
+    text = _without_preprocessor(without_comments(text))
+    kinds, begun, start = [], None, 0
+    for at, char in enumerate(text):
+        if char == "{":
+            inside = "function" in kinds
+            kind = "function" if not inside and _is_function(text[start:at]) else "other"
+            if kind == "function":
+                lead = text[start:at]
+                begun = text.count("\n", 0, start + len(lead) - len(lead.lstrip())) + 1
+            kinds.append(kind)
+            start = at + 1
+        elif char == "}" and kinds:
+            if kinds.pop() == "function":
+                yield begun, text.count("\n", 0, at) + 2 - begun
+            start = at + 1
+        elif char == ";":
+            start = at + 1
+
+
+def long_functions(tree):
+    for path, text in sources(tree).items():
+        for line, count in functions(text):
+            if count > FUNCTION_LINES_MAX:
+                yield f"{path}:{line}: a function of {count} lines, {FUNCTION_LINES_MAX} allowed"
+
+
+RULES = [upward_includes, foreign_includes, impure_layers, long_files, long_functions, headless_files, machine_paths,
+         leftovers, sleeping_tests]
