@@ -55,7 +55,7 @@ class PlainRun {
   template <typename Kind>
   void add(const char* key, bool measures_latency, Result<std::unique_ptr<Kind>> route) {
     if (!route) {
-      measured_.failures.push_back(std::string(key) + ": " + route.error().text());
+      note_failure(std::string(key) + ": " + route.error().text());
       return;
     }
     ways_.push_back({key, measures_latency, std::move(route).value(), false});
@@ -112,7 +112,7 @@ class PlainRun {
       if (!result) break;
       return static_cast<std::uint64_t>(result->messages_per_second * options_.run_seconds());
     }
-    measured_.failures.push_back("calibration through zmq_proxy failed");
+    note_failure("calibration through zmq_proxy failed");
     return 0;
   }
 
@@ -166,9 +166,12 @@ class PlainRun {
   void give_up(Way& each, const Load& load, const Error& error) {
     each.failed = true;
     measured_.series.erase({each.key, load});
-    measured_.failures.push_back(each.key + ", " + std::to_string(load.message_bytes) +
-                                 " B: " + error.text());
-    std::fprintf(stderr, "%s\n", measured_.failures.back().c_str());
+    note_failure(each.key + ", " + std::to_string(load.message_bytes) + " B: " + error.text());
+  }
+
+  void note_failure(const std::string& text) {
+    measured_.failures.push_back(text);
+    std::fprintf(stderr, "FAILED: %s\n", text.c_str());
   }
 
   void note_peaks() {
@@ -178,7 +181,7 @@ class PlainRun {
       const Result<std::uint64_t> peak = peak_resident_bytes_of(*process);
       if (peak) measured_.peak_mebibytes[each.key] = static_cast<double>(*peak) / (1024 * 1024);
     }
-    if (stop_requested()) measured_.failures.emplace_back("interrupted");
+    if (stop_requested()) note_failure("interrupted");
   }
 
   static void tell(const Load& load, int round, int rounds) {

@@ -138,7 +138,7 @@ class PlainReport {
                           Target target, const std::string& name_end) {
     const std::string bytes = std::to_string(load.message_bytes);
     add_row(ours, reference, load, word_of(ours) + "_throughput_" + bytes + name_end,
-            name_of(ours) + ", throughput at " + bytes + " B", "msg/s", Better::more,
+            name_of(ours) + ", throughput at " + bytes + " B", "million msg/s", Better::more,
             &Series::messages_per_second, target);
   }
 
@@ -169,8 +169,11 @@ class PlainReport {
     const Series* our_series = measured_.find(ours, load);
     const Series* reference_series = measured_.find(reference, load);
     if (our_series == nullptr || reference_series == nullptr) return;
-    Row row = compare(std::move(name), std::move(title), std::move(unit), better, our_series->*values,
-                      name_of(reference), reference_series->*values);
+    const auto scaled = [values](const std::vector<double>& raw) {
+      return values == &Series::messages_per_second ? in_millions(raw) : raw;
+    };
+    Row row = compare(std::move(name), std::move(title), std::move(unit), better, scaled(our_series->*values),
+                      name_of(reference), scaled(reference_series->*values));
     row.goal = target.goal;
     row.floor = target.floor;
     report_.rows.push_back(std::move(row));
