@@ -41,7 +41,12 @@ inline constexpr std::uint64_t message_bytes_max_max = 1 * GiB;
 inline constexpr std::size_t batch_bytes_target = 64 * KiB;  ///< plain messages are packed up to this
 inline constexpr std::size_t batch_records_max = 65536;
 
-// Plain ZeroMQ sockets (docs/design.md, "Bounded in bytes").
+// Plain ZeroMQ endpoints.
+inline constexpr std::size_t handshakes_per_endpoint_max =
+    256;  ///< connections that have not said who they are
+inline constexpr std::size_t connections_per_endpoint_max = 10'000;
+
+// Plain ZeroMQ sockets of the client library: messages kept on this side of the connection.
 inline constexpr int high_water_messages_min = 2;
 inline constexpr int high_water_messages_max = 10'000;
 inline constexpr std::uint64_t high_water_bytes = 1 * MiB;

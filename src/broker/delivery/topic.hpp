@@ -50,6 +50,8 @@ class Topic {
   void count_refused(std::uint64_t messages) { refused_ += messages; }
   /// Why producers are held back: empty, `group:NAME`, `disk`, or `nobody connected`.
   [[nodiscard]] std::string blocked_by() const;
+  /// The last batch that was held waits for the disk, not for a consumer.
+  [[nodiscard]] bool held_by_disk() const { return held_by_disk_; }
   void set_producers_held(bool held) { producers_held_ = held; }
 
   // Consumers.

@@ -39,6 +39,7 @@ EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, 
 }
 
 EventLoop::~EventLoop() {
+  dying_.clear();  // while all that their destructors touch is still here
   if (epoll_ >= 0) close(epoll_);
   if (wake_ >= 0) close(wake_);
 }

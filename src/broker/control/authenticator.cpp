@@ -1,0 +1,169 @@
+/// Layer: control.
+#include "broker/control/authenticator.hpp"
+
+#include <utility>
+
+#include <lightq/base/limits.hpp>
+
+namespace lightq::broker {
+
+namespace {
+
+/// Digests under id 0 answer "which credential is this?", those under another "is it that one?".
+constexpr std::uint64_t any_id = 0;
+/// Digests of computations that verify nobody's credential; apart from all ids in use.
+constexpr std::uint64_t nobody_id = ~std::uint64_t{0} - 1;
+
+}  // namespace
+
+Authenticator::Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
+                             std::size_t jobs_max)
+    : loop_(loop), jobs_max_(jobs_max) {
+  admin_.id = admin_id;
+  admin_.user_id = admin_user_id;
+  admin_.argon2 = hash_password(admin_password.expose()).value_or_throw();
+  worker_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+}
+
+Authenticator::~Authenticator() {
+  worker_.request_stop();
+  worker_.join();
+  for (auto& [key, waiting] : waiting_) {
+    wipe(waiting.given.password);
+    for (auto& [given, done] : waiting.enrol) wipe(given.password);
+  }
+}
+
+void Authenticator::verify_admin(protocol::Credentials given, VerifyDone done) {
+  verify(is_admin(given.user_id) ? &admin_ : nullptr, std::move(given), std::move(done));
+}
+
+void Authenticator::verify(const CredentialRecord* credential, protocol::Credentials given,
+                           VerifyDone done) {
+  if (credential != nullptr && credential->user_id != given.user_id) credential = nullptr;
+  const std::uint64_t id = credential == nullptr ? nobody_id : credential->id;
+  const Digest key = hash_.digest(id, given.user_id, given.password);
+  if (recall(key) != 0) {
+    wipe(given.password);
+    return done(AuthOutcome::right);
+  }
+  auto& waiting = waiting_[key];
+  waiting.verify.push_back(std::move(done));
+  if (waiting.verify.size() > 1) return wipe(given.password);
+  // Nobody's password is verified against the admin's hash, and the outcome thrown away: equal work.
+  const auto& argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
+  waiting.id = credential == nullptr ? 0 : id;
+  if (submit({key, Secret(given.password), argon2})) {
+    waiting.given = std::move(given);
+    return;
+  }
+  const auto refused = std::move(waiting.verify.front());
+  waiting_.erase(key);
+  wipe(given.password);
+  refused(AuthOutcome::busy);
+}
+
+std::uint64_t Authenticator::remembered(const protocol::Credentials& given) {
+  return recall(hash_.digest(any_id, given.user_id, given.password));
+}
+
+void Authenticator::enrol(protocol::Credentials given, EnrolDone done) {
+  const Digest key = hash_.digest(any_id, given.user_id, given.password);
+  if (const auto known = recall(key); known != 0) {
+    wipe(given.password);
+    return done(Enrolment{known, {}});
+  }
+  auto& waiting = waiting_[key];
+  const bool first = waiting.enrol.empty();
+  Secret password(given.password);
+  waiting.enrol.emplace_back(std::move(given), std::move(done));
+  if (!first || submit({key, std::move(password), {}})) return;
+  auto refused = std::move(waiting.enrol.front());
+  waiting_.erase(key);
+  wipe(refused.first.password);
+  refused.second(Error{ErrorCode::busy, "too many passwords are waiting to be hashed; try again"});
+}
+
+void Authenticator::remember(std::uint64_t id, const protocol::Credentials& given) {
+  keep(hash_.digest(id, given.user_id, given.password), id);
+  if (id != admin_id) keep(hash_.digest(any_id, given.user_id, given.password), id);
+}
+
+std::uint64_t Authenticator::recall(const Digest& digest) {
+  const auto found = by_digest_.find(digest);
+  if (found == by_digest_.end()) return 0;
+  recent_.splice(recent_.begin(), recent_, found->second);
+  return found->second->id;
+}
+
+void Authenticator::keep(const Digest& digest, std::uint64_t id) {
+  if (recall(digest) != 0) {
+    recent_.front().id = id;
+    return;
+  }
+  recent_.push_front({digest, id});
+  by_digest_.emplace(digest, recent_.begin());
+  if (recent_.size() <= limits::credentials_remembered_max) return;
+  by_digest_.erase(recent_.back().digest);
+  recent_.pop_back();
+}
+
+bool Authenticator::submit(Job job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.size() >= jobs_max_) return false;
+    jobs_.push_back(std::move(job));
+  }
+  ++computations_;
+  changed_.notify_one();
+  return true;
+}
+
+void Authenticator::work(const std::stop_token& stop) {
+  while (true) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait(lock, stop, [this] { return !jobs_.empty(); })) return;
+    const Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    if (job.argon2.empty()) {
+      loop_.post_answer([this, key = job.key, argon2 = hash_password(job.password.expose())] {
+        enrolled(key, argon2);
+      });
+    } else {
+      const bool right = verify_password(job.argon2, job.password.expose());
+      loop_.post_answer([this, key = job.key, right] { verified(key, right); });
+    }
+  }
+}
+
+void Authenticator::verified(const Digest& key, bool right) {
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) return;
+  Waiting waiting = std::move(found->second);
+  waiting_.erase(found);
+  right = right && waiting.id != 0;
+  if (right) remember(waiting.id, waiting.given);
+  wipe(waiting.given.password);
+  for (const auto& done : waiting.verify) done(right ? AuthOutcome::right : AuthOutcome::wrong);
+}
+
+void Authenticator::enrolled(const Digest& key, const Result<std::string>& argon2) {
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) return;
+  Waiting waiting = std::move(found->second);
+  waiting_.erase(found);
+  for (auto& [given, done] : waiting.enrol) {
+    // The first to be told keeps the hash and says so with remember(); the others then refer to it.
+    if (const auto known = recall(key); known != 0) {
+      done(Enrolment{known, {}});
+    } else if (argon2) {
+      done(Enrolment{0, argon2.value()});
+    } else {
+      done(argon2.error());
+    }
+    wipe(given.password);
+  }
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,211 @@
+/// Layer: endpoint.
+#include "broker/endpoint/connection.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace lightq::broker {
+
+namespace {
+constexpr auto handshake_time_max = std::chrono::seconds(1);
+}
+
+Connection::Connection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch)
+    : loop_(loop), descriptor_(std::move(descriptor)), owner_(owner), scratch_(scratch) {}
+
+Connection::~Connection() {
+  if (descriptor_.valid()) loop_.unwatch(descriptor_.get(), *this);
+  loop_.cancel_soon(*this);
+  loop_.cancel(handshake_deadline_);
+}
+
+bool Connection::start() {
+  if (!loop_.watch(descriptor_.get(), *this)) return false;
+  const auto greeting = zmtp::greeting();
+  std::copy(greeting.begin(), greeting.end(), output_.extend(greeting.size()));
+  handshake_deadline_ = loop_.at(EventLoop::Clock::now() + handshake_time_max, [this] {
+    if (state_ != State::open) close("no handshake within a second");
+  });
+  flush_output();
+  return true;
+}
+
+void Connection::on_ready() {
+  if (!failed() && !paused_) consume_leftover();
+  end_if_failed();
+}
+
+void Connection::on_event(EventLoop::Readiness readiness) {
+  // What the peer sent before it hung up is still to be read, so this alone ends nothing.
+  if (paused_) peer_gone_ |= readiness.hung_up;
+  if (readiness.writable && output_blocked_) {
+    output_blocked_ = false;
+    flush_output();
+    if (!failed() && is_open()) on_writable();
+  }
+  if (readiness.readable && !paused_ && !failed()) read_once();
+  end_if_failed();
+}
+
+void Connection::end_if_failed() {
+  if (failed()) end(failure_);
+}
+
+void Connection::fail(const std::string& why) {
+  if (failed()) return;
+  failure_ = why;
+  loop_.call_soon(*this);  // for a failure outside our own callbacks, e.g. while delivery flushes
+}
+
+void Connection::close(const std::string& why) {
+  end(why);
+}
+
+void Connection::end(const std::string& why) {
+  if (state_ == State::closed) return;
+  state_ = State::closed;
+  loop_.unwatch(descriptor_.get(), *this);
+  loop_.cancel(handshake_deadline_);
+  descriptor_.reset();
+  owner_.connection_closed(*this, why);
+}
+
+void Connection::read_once() {
+  const auto large = large_frame_space();
+  std::span<std::byte> space = large;
+  if (large.empty()) {
+    std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
+    space = std::span(scratch_).subspan(leftover_.size());
+  }
+  const auto got = recv(descriptor_.get(), space.data(), space.size(), MSG_DONTWAIT);
+  if (got == 0) return fail("closed by the peer");
+  if (got < 0) {
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail(std::strerror(errno));
+    return;
+  }
+  const auto bytes = static_cast<std::size_t>(got);
+  if (!large.empty()) return large_frame_received(bytes);
+  const std::size_t whole = leftover_.size() + bytes;
+  leftover_.clear();
+  received(ByteView(scratch_).first(whole));
+}
+
+void Connection::received(ByteView bytes) {
+  std::size_t used = 0;
+  if (state_ != State::open) used = handshake(bytes);
+  if (state_ == State::open && !failed()) used += consume(bytes.subspan(used));
+  if (failed()) return;
+  const ByteView rest = bytes.subspan(used);
+  leftover_.assign(rest.begin(), rest.end());
+  if (leftover_.empty() && leftover_.capacity() > zmtp::command_bytes_max) leftover_ = {};
+}
+
+void Connection::consume_leftover() {
+  if (state_ != State::open || leftover_.empty()) return;
+  const std::vector<std::byte> bytes = std::move(leftover_);
+  leftover_ = {};
+  received(bytes);
+}
+
+std::size_t Connection::handshake(ByteView bytes) {
+  std::size_t used = 0;
+  if (state_ == State::greeting) used = take_greeting(bytes);
+  if (state_ == State::ready && !failed()) used += take_ready(bytes.subspan(used));
+  return used;
+}
+
+std::size_t Connection::take_greeting(ByteView bytes) {
+  switch (zmtp::check_greeting(bytes)) {
+    case zmtp::GreetingOutcome::incomplete: return 0;
+    case zmtp::GreetingOutcome::not_zmtp: fail("not a ZeroMQ peer"); return 0;
+    case zmtp::GreetingOutcome::old_version: fail("ZMTP older than 3.0 (libzmq before 4.0)"); return 0;
+    case zmtp::GreetingOutcome::other_mechanism: fail("a security mechanism other than NULL"); return 0;
+    case zmtp::GreetingOutcome::valid: break;
+  }
+  state_ = State::ready;
+  zmtp::append_ready(output_.tail(), our_type());
+  flush_output();
+  return zmtp::greeting_bytes;
+}
+
+std::size_t Connection::take_ready(ByteView bytes) {
+  zmtp::FrameHeader header;
+  const auto outcome = zmtp::parse_frame_header(bytes, header);
+  if (outcome == zmtp::FrameOutcome::incomplete) return 0;
+  if (outcome == zmtp::FrameOutcome::invalid || !header.command ||
+      header.body_bytes > zmtp::command_bytes_max) {
+    fail("a handshake that is not ZMTP");
+    return 0;
+  }
+  const std::size_t whole = header.header_bytes + static_cast<std::size_t>(header.body_bytes);
+  if (bytes.size() < whole) return 0;
+  const auto command = zmtp::parse_command(bytes.subspan(header.header_bytes, whole - header.header_bytes));
+  if (!command || command->name != "READY") {
+    fail("a handshake without READY");
+    return 0;
+  }
+  const auto type = zmtp::socket_type_of_ready(command->data);
+  if (!type || !accepts_peer(*type)) {
+    zmtp::append_error(output_.tail(), "Invalid socket type");
+    flush_output();
+    fail("a socket of type " + std::string(type.value_or("?")).substr(0, 16) + ", which does not go with " +
+         std::string(our_type()));
+    return 0;
+  }
+  state_ = State::open;
+  loop_.cancel(handshake_deadline_);
+  was_open_ = true;
+  owner_.connection_opened(*this);
+  on_open();
+  return whole;
+}
+
+void Connection::handle_command(ByteView body) {
+  const auto command = zmtp::parse_command(body);
+  if (!command) return fail("a malformed command");
+  if (command->name == "PING") {
+    constexpr std::size_t time_to_live_bytes = 2;
+    constexpr std::size_t context_bytes_max = 16;
+    if (command->data.size() < time_to_live_bytes) return fail("a malformed PING");
+    const auto context = command->data.subspan(time_to_live_bytes);
+    // A peer that pings without reading the answers fills the buffer; it gets no more of them.
+    if (output_.buffered() > zmtp::command_bytes_max && output_blocked_) return;
+    zmtp::append_command(output_.tail(), "PONG", context.first(std::min(context.size(), context_bytes_max)));
+    return flush_output();
+  }
+  on_command(*command);
+}
+
+void Connection::set_paused(bool paused) {
+  if (paused_ == paused) return;
+  paused_ = paused;
+  update_interest();
+}
+
+void Connection::update_interest() {
+  using Interest = EventLoop::Interest;
+  const Interest wanted = output_blocked_ ? (paused_ ? Interest::writable : Interest::readable_and_writable)
+                          : paused_       ? Interest::hang_up
+                                          : Interest::readable;
+  if (wanted == interest_ || !descriptor_.valid()) return;
+  interest_ = wanted;
+  loop_.set_interest(descriptor_.get(), wanted);
+}
+
+void Connection::flush_output() {
+  if (output_blocked_ || failed() || !descriptor_.valid()) return;
+  const auto outcome = output_.flush(descriptor_.get());
+  if (outcome == FlushOutcome::broken) return fail("closed by the peer");
+  output_blocked_ = outcome == FlushOutcome::blocked;
+  update_interest();
+}
+
+void Connection::release_idle_memory() {
+  output_.release_memory();
+  if (leftover_.empty()) leftover_ = {};
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,108 @@
+/// One peer of a plain ZeroMQ endpoint: handshake, commands, input and output. Layer: endpoint.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/endpoint/event_loop.hpp"
+#include "broker/endpoint/output_buffer.hpp"
+#include "broker/endpoint/socket.hpp"
+#include "broker/endpoint/zmtp.hpp"
+
+namespace lightq::broker {
+
+/// The reactor's thread. Inlet and Outlet say what an open connection does.
+class Connection : public EventLoop::Source {
+ public:
+  /// Whoever keeps the connection; told at most once each.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual void connection_opened(Connection& connection) = 0;
+    /// The last call of a connection, which takes it out of the loop first: the owner destroys it later
+    /// (EventLoop::destroy_later), never within the call.
+    virtual void connection_closed(Connection& connection, const std::string& why) = 0;
+  };
+
+  /// `scratch`: where input is received, shared by all connections of a thread.
+  Connection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch);
+  ~Connection() override;
+
+  /// Sends our greeting and waits for the peer's. False: the connection could not be watched.
+  bool start();
+  [[nodiscard]] bool is_open() const { return state_ == State::open; }
+  /// Has completed its handshake, even if it has ended since.
+  [[nodiscard]] bool was_open() const { return was_open_; }
+  /// The peer has closed its side, though not everything it sent may have been read.
+  [[nodiscard]] bool peer_gone() const { return peer_gone_; }
+  /// Ends the connection: the owner hears of it within the call. Never from within this connection's own
+  /// callbacks.
+  void close(const std::string& why);
+  void release_idle_memory();
+
+  void on_ready() override;
+  void on_event(EventLoop::Readiness readiness) override;
+
+ protected:
+  /// The ZeroMQ socket type this side announces, and whether it gets on with the peer's.
+  [[nodiscard]] virtual std::string_view our_type() const = 0;
+  [[nodiscard]] virtual bool accepts_peer(std::string_view peer_type) const = 0;
+  virtual void on_open() = 0;
+  /// Takes whole frames off the front of `bytes` and answers how many bytes they were; what is left comes
+  /// again, with more behind it. Calls fail() on nonsense.
+  virtual std::size_t consume(ByteView bytes) = 0;
+  /// Where a large frame under way wants its next bytes; empty: none is.
+  virtual std::span<std::byte> large_frame_space() { return {}; }
+  virtual void large_frame_received(std::size_t) {}
+  virtual void on_writable() {}
+  virtual void on_command(const zmtp::Command&) {}
+
+  /// Reads once from the socket and consumes.
+  void read_once();
+  /// Consumes again what was left.
+  void consume_leftover();
+  /// Stops, or takes up, watching for input.
+  void set_paused(bool paused);
+  [[nodiscard]] bool paused() const { return paused_; }
+  /// The connection ends as soon as the current callback is over. The first reason stands.
+  void fail(const std::string& why);
+  [[nodiscard]] bool failed() const { return !failure_.empty(); }
+  /// A command frame's body; answers PING itself.
+  void handle_command(ByteView body);
+  /// Passes buffered output on and watches for room if not all went.
+  void flush_output();
+  [[nodiscard]] bool output_blocked() const { return output_blocked_; }
+
+  OutputBuffer& output() { return output_; }
+  [[nodiscard]] const OutputBuffer& output() const { return output_; }
+  EventLoop& loop() { return loop_; }
+
+ private:
+  enum class State { greeting, ready, open, closed };
+
+  void received(ByteView bytes);
+  std::size_t handshake(ByteView bytes);
+  std::size_t take_greeting(ByteView bytes);
+  std::size_t take_ready(ByteView bytes);
+  void update_interest();
+  void end_if_failed();
+  void end(const std::string& why);
+
+  EventLoop& loop_;
+  UniqueFd descriptor_;
+  Owner& owner_;
+  std::vector<std::byte>& scratch_;
+  State state_ = State::greeting;
+  bool paused_ = false;
+  bool output_blocked_ = false;
+  bool peer_gone_ = false;
+  bool was_open_ = false;
+  EventLoop::Interest interest_ = EventLoop::Interest::readable;
+  EventLoop::TimerId handshake_deadline_ = 0;
+  std::string failure_;
+  std::vector<std::byte> leftover_;
+  OutputBuffer output_;
+};
+
+}  // namespace lightq::broker

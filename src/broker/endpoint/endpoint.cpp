@@ -1,0 +1,130 @@
+/// Layer: endpoint.
+#include "broker/endpoint/endpoint.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace lightq::broker {
+
+namespace {
+constexpr int accepts_per_turn = 64;
+constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
+}  // namespace
+
+Endpoint::Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
+                   std::string bind_uri, std::string path, std::chrono::milliseconds idle_time_max)
+    : loop_(loop),
+      host_(host),
+      record_(record),
+      socket_(std::move(socket)),
+      bind_uri_(std::move(bind_uri)),
+      path_(std::move(path)),
+      idle_time_max_(idle_time_max) {}
+
+Endpoint::~Endpoint() {
+  stop_accepting();
+  loop_.cancel(idle_timer_);
+  loop_.cancel(accept_timer_);
+  loop_.cancel_soon(*this);
+}
+
+bool Endpoint::start() {
+  accepting_ = static_cast<bool>(loop_.watch(socket_.descriptor.get(), *this));
+  arm_idle_timer();
+  return accepting_;
+}
+
+void Endpoint::stop_accepting() {
+  if (!socket_.descriptor.valid()) return;
+  if (accepting_) loop_.unwatch(socket_.descriptor.get(), *this);
+  accepting_ = false;
+  socket_.descriptor.reset();
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+void Endpoint::shut() {
+  stop_accepting();
+  loop_.cancel(idle_timer_);
+  shut_ = true;
+  for_each_connection([](Connection& connection) { connection.close("its endpoint closed"); });
+}
+
+void Endpoint::on_ready() {
+  for (int i = 0; i < accepts_per_turn && accepting_; ++i) {
+    auto accepted = accept_connection(socket_.descriptor.get());
+    if (accepted.outcome == AcceptOutcome::none) return;
+    if (accepted.outcome == AcceptOutcome::out_of_descriptors) return pause_accepting();
+    accept_one(std::move(accepted.descriptor));
+  }
+}
+
+void Endpoint::accept_one(UniqueFd descriptor) {
+  // Beyond the limit strangers wait for nothing: the connection is closed at once, and libzmq tries again.
+  if (connections_.size() - open_ >= limits::handshakes_per_endpoint_max) return;
+  if (open_ >= limits::connections_per_endpoint_max) return;
+  auto connection = host_.make_connection(*this, std::move(descriptor));
+  Connection* const key = connection.get();
+  connections_.emplace(key, std::move(connection));
+  if (!key->start()) key->close("the connection could not be watched");
+}
+
+void Endpoint::pause_accepting() {
+  host_.accept_failed(*this);
+  loop_.unwatch(socket_.descriptor.get(), *this);
+  accepting_ = false;
+  accept_timer_ = loop_.at(EventLoop::Clock::now() + pause_without_descriptors, [this] {
+    if (socket_.descriptor.valid())
+      accepting_ = static_cast<bool>(loop_.watch(socket_.descriptor.get(), *this));
+  });
+}
+
+void Endpoint::connection_opened(Connection&) {
+  ++open_;
+  loop_.cancel(idle_timer_);
+}
+
+void Endpoint::connection_closed(Connection& connection, const std::string& why) {
+  const auto found = connections_.find(&connection);
+  if (found == connections_.end()) return;
+  host_.connection_ending(*this, connection, why);
+  if (connection.was_open()) --open_;
+  loop_.destroy_later(std::move(found->second));
+  connections_.erase(found);
+  if (open_ > 0 || shut_) return;
+  if (leaving_) return host_.endpoint_done(*this, "its consumer left");
+  if (connection.was_open()) arm_idle_timer();
+}
+
+std::size_t Endpoint::connected() const {
+  return static_cast<std::size_t>(
+      std::count_if(connections_.begin(), connections_.end(),
+                    [](const auto& entry) { return entry.first->is_open() && !entry.first->peer_gone(); }));
+}
+
+void Endpoint::touch() {
+  if (open_ == 0) arm_idle_timer();
+}
+
+void Endpoint::leave() {
+  leaving_ = true;
+  stop_accepting();
+  arm_idle_timer();
+}
+
+void Endpoint::arm_idle_timer() {
+  loop_.cancel(idle_timer_);
+  idle_timer_ = loop_.at(EventLoop::Clock::now() + idle_time_max_, [this] {
+    host_.endpoint_done(*this, leaving_ ? "its consumer left" : "nobody was connected");
+  });
+}
+
+void Endpoint::for_each_connection(const std::function<void(Connection&)>& call) {
+  std::vector<Connection*> connections;
+  for (const auto& entry : connections_) connections.push_back(entry.first);
+  for (Connection* const connection : connections) call(*connection);
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,84 @@
+/// A bound address where producers' messages enter or consumers' leave: a listening socket and its
+/// connections. Layer: endpoint.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "broker/endpoint/connection.hpp"
+#include "broker/endpoint/endpoint_record.hpp"
+
+namespace lightq::broker {
+
+class Endpoint;
+
+/// What an endpoint needs of its topic's host. The reactor's thread.
+class EndpointHost {
+ public:
+  virtual ~EndpointHost() = default;
+  /// A connection for an accepted peer: an inlet or an outlet, by the endpoint's role.
+  virtual std::unique_ptr<Connection> make_connection(Endpoint& endpoint, UniqueFd descriptor) = 0;
+  /// Before a connection goes: takes it out of delivery.
+  virtual void connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) = 0;
+  /// Nobody has been connected for the idle time, or the one who left has gone. Called from a timer or at the
+  /// end of a connection: the host destroys the endpoint later.
+  virtual void endpoint_done(Endpoint& endpoint, const std::string& why) = 0;
+  virtual void accept_failed(Endpoint& endpoint) = 0;
+};
+
+/// The reactor's thread.
+class Endpoint final : public EventLoop::Source, public Connection::Owner {
+ public:
+  /// `path`: of an ipc endpoint's socket file, removed at the end; empty for tcp.
+  Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
+           std::string bind_uri, std::string path, std::chrono::milliseconds idle_time_max);
+  ~Endpoint() override;
+
+  /// Begins to accept. False: the socket could not be watched.
+  bool start();
+
+  [[nodiscard]] const EndpointRecord& record() const { return record_; }
+  /// The address as clients are told it.
+  [[nodiscard]] const std::string& bind_uri() const { return bind_uri_; }
+  /// Completed handshakes whose peer is still there.
+  [[nodiscard]] std::size_t connected() const;
+  /// Another join was answered with this endpoint: it gets its whole idle time again.
+  void touch();
+  /// Accepts nobody any more, and is done once the last connection is gone.
+  void leave();
+  [[nodiscard]] bool leaving() const { return leaving_; }
+  void stop_accepting();
+  /// Ends every connection, and accepts nobody any more.
+  void shut();
+  void for_each_connection(const std::function<void(Connection&)>& call);
+
+  void on_ready() override;
+
+ private:
+  void connection_opened(Connection& connection) override;
+  void connection_closed(Connection& connection, const std::string& why) override;
+  void accept_one(UniqueFd descriptor);
+  void pause_accepting();
+  void arm_idle_timer();
+
+  EventLoop& loop_;
+  EndpointHost& host_;
+  const EndpointRecord record_;
+  ListeningSocket socket_;
+  const std::string bind_uri_;
+  const std::string path_;
+  const std::chrono::milliseconds idle_time_max_;
+  std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
+  std::size_t open_ = 0;  // of connections_, handshake completed
+  bool accepting_ = false;
+  bool leaving_ = false;
+  bool shut_ = false;
+  EventLoop::TimerId idle_timer_ = 0;
+  EventLoop::TimerId accept_timer_ = 0;
+};
+
+}  // namespace lightq::broker

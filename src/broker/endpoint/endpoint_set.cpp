@@ -1,0 +1,284 @@
+/// Layer: endpoint.
+#include "broker/endpoint/endpoint_set.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lightq::broker {
+
+using protocol::JoinType;
+using protocol::Transport;
+
+namespace {
+
+EndpointRole role_of(JoinType type) {
+  switch (type) {
+    case JoinType::pub:
+    case JoinType::push: return EndpointRole::produce;
+    case JoinType::pull: return EndpointRole::pull;
+    case JoinType::sub: break;
+  }
+  return EndpointRole::sub;
+}
+
+std::string_view word_of(EndpointRole role) {
+  switch (role) {
+    case EndpointRole::produce: return "produce";
+    case EndpointRole::pull: return "pull";
+    case EndpointRole::sub: break;
+  }
+  return "sub";
+}
+
+}  // namespace
+
+EndpointSet::~EndpointSet() {
+  for (auto& [id, entry] : entries_) entry.endpoint->shut();
+}
+
+std::string EndpointSet::ipc_path_of(const EndpointRecord& record) const {
+  return (context_.settings.ipc_directory / ("e" + std::to_string(record.id) + ".sock")).string();
+}
+
+std::string EndpointSet::bind_uri_of(const EndpointRecord& record) const {
+  if (record.transport == Transport::ipc) return "ipc://" + ipc_path_of(record);
+  return "tcp://" + context_.settings.advertise_host + ":" + std::to_string(record.port);
+}
+
+std::string EndpointSet::name_of(const Endpoint& endpoint) const {
+  return "topic " + topic_.definition().name.text() + ", " + std::string(word_of(endpoint.record().role)) +
+         " endpoint " + endpoint.bind_uri();
+}
+
+Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again) {
+  if (record.transport == Transport::ipc) return listen_unix(ipc_path_of(record));
+  if (again) {
+    auto old = context_.ports.listen_again(record.port);
+    if (old) return old;
+    context_.sink.error("topic " + topic_.definition().name.text() + ": its " +
+                        std::string(word_of(record.role)) +
+                        " endpoint cannot have its port again and gets another: " + old.error().text());
+  }
+  auto fresh = context_.ports.listen();
+  if (fresh) record.port = fresh->port;
+  return fresh;
+}
+
+Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again) {
+  if (entries_.size() >= limits::endpoints_per_topic_max) {
+    return Error{ErrorCode::limit_reached, "topic " + topic_.definition().name.text() + " has " +
+                                               std::to_string(entries_.size()) +
+                                               " endpoints, the most it may have"};
+  }
+  auto socket = listen(record, again);
+  if (!socket) return socket.error();
+  auto endpoint =
+      std::make_unique<Endpoint>(context_.loop, *this, record, std::move(*socket), bind_uri_of(record),
+                                 record.transport == Transport::ipc ? ipc_path_of(record) : std::string(),
+                                 context_.settings.idle_time_max);
+  if (!endpoint->start())
+    return Error{ErrorCode::io_error, "cannot watch the new endpoint " + endpoint->bind_uri()};
+  Entry& entry = entries_[record.id];
+  entry.endpoint = std::move(endpoint);
+  return &entry;
+}
+
+Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport) {
+  const EndpointRole role = role_of(type);
+  if (role == EndpointRole::produce) {
+    for (auto& [id, entry] : entries_) {
+      const auto& record = entry.endpoint->record();
+      if (record.role != role || record.transport != transport) continue;
+      entry.endpoint->touch();
+      return OpenedEndpoint{record, entry.endpoint->bind_uri(), false};
+    }
+  }
+  EndpointRecord record;
+  record.id = context_.next_endpoint_id++;
+  record.topic = topic_.definition().id;
+  record.role = role;
+  record.transport = transport;
+  auto entry = open(record, false);
+  if (!entry) return entry.error();
+  if (role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(std::nullopt);
+  if (role == EndpointRole::pull) topic_.open_group();
+  return OpenedEndpoint{(*entry)->endpoint->record(), (*entry)->endpoint->bind_uri(), true};
+}
+
+Result<void> EndpointSet::reopen(const EndpointRecord& record, std::optional<Offset> from) {
+  auto entry = open(record, true);
+  if (!entry) return entry.error();
+  if (record.role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(from);
+  if (record.role == EndpointRole::pull) topic_.open_group();
+  const auto& opened = (*entry)->endpoint->record();
+  if (opened.port != record.port) {
+    context_.ports.release(record.port);
+    context_.events.changed(opened);
+  }
+  return {};
+}
+
+Result<std::uint64_t> EndpointSet::leave(const std::string& bind_uri) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
+    return entry.second.endpoint->bind_uri() == bind_uri && !entry.second.endpoint->leaving();
+  });
+  if (found == entries_.end()) {
+    return Error{ErrorCode::endpoint_not_found,
+                 "topic " + topic_.definition().name.text() + " has no endpoint " + bind_uri};
+  }
+  Endpoint& endpoint = *found->second.endpoint;
+  if (endpoint.record().role == EndpointRole::produce) return std::uint64_t{0};  // shared: closes when unused
+  std::uint64_t handed = found->second.handed_to_the_gone;
+  for (auto& [outlet, consumer] : consumers_) {
+    if (consumer.endpoint != &endpoint) continue;
+    outlet->retire();
+    handed += outlet->handed();
+  }
+  endpoint.leave();
+  if (endpoint.connected() == 0) close(endpoint.record().id, true);
+  return handed;
+}
+
+void EndpointSet::close(std::uint64_t id, bool tell) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  Endpoint& endpoint = *found->second.endpoint;
+  endpoint.shut();
+  if (found->second.subscriber != nullptr) topic_.remove_subscriber(*found->second.subscriber);
+  context_.ports.release(endpoint.record().port);
+  if (tell) context_.events.closed(endpoint.record());
+  context_.loop.destroy_later(std::move(found->second.endpoint));
+  entries_.erase(found);
+}
+
+void EndpointSet::endpoint_done(Endpoint& endpoint, const std::string& why) {
+  context_.sink.info(name_of(endpoint) + " closes: " + why);
+  close(endpoint.record().id, true);
+}
+
+void EndpointSet::accept_failed(Endpoint& endpoint) {
+  context_.sink.error(name_of(endpoint) + ": a connection was turned away, no file descriptor is free");
+}
+
+std::unique_ptr<Connection> EndpointSet::make_connection(Endpoint& endpoint, UniqueFd descriptor) {
+  auto& loop = context_.loop;
+  if (endpoint.record().role == EndpointRole::produce) {
+    return std::make_unique<Inlet>(loop, std::move(descriptor), endpoint, context_.scratch, inlet_host_);
+  }
+  std::unique_ptr<OutletConnection> outlet;
+  if (endpoint.record().role == EndpointRole::pull) {
+    outlet = std::make_unique<PullOutlet>(loop, std::move(descriptor), endpoint, context_.scratch, *this);
+  } else {
+    outlet = std::make_unique<SubOutlet>(loop, std::move(descriptor), endpoint, context_.scratch, *this,
+                                         topic_.definition().name);
+  }
+  consumers_[outlet.get()].endpoint = &endpoint;
+  return outlet;
+}
+
+void EndpointSet::consumer_ready(OutletConnection& outlet) {
+  Consumer& consumer = consumers_.at(&outlet);
+  if (consumer.endpoint->record().role == EndpointRole::pull) {
+    topic_.attach_puller(outlet);
+  } else {
+    Entry& entry = entries_.at(consumer.endpoint->record().id);
+    // A second socket on one subscriber's endpoint has a cursor of its own, which lives as long as it is
+    // connected.
+    const bool first = entry.subscriber != nullptr && !entry.subscriber->attached();
+    consumer.subscriber = first ? entry.subscriber : &topic_.add_subscriber(std::nullopt);
+    topic_.attach_subscriber(*consumer.subscriber, outlet);
+  }
+  listener_.consumers_changed();
+}
+
+void EndpointSet::consumer_gone(OutletConnection& outlet) {
+  Consumer& consumer = consumers_.at(&outlet);
+  if (consumer.endpoint->record().role == EndpointRole::pull) {
+    topic_.detach_puller(outlet);
+  } else if (Subscriber* const subscriber = std::exchange(consumer.subscriber, nullptr);
+             subscriber != nullptr) {
+    topic_.detach_subscriber(*subscriber);
+    const auto entry = entries_.find(consumer.endpoint->record().id);
+    const bool lasting = entry != entries_.end() && entry->second.subscriber == subscriber;
+    if (!lasting) topic_.remove_subscriber(*subscriber);
+  }
+  listener_.consumers_changed();
+}
+
+void EndpointSet::connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) {
+  if (connection.was_open()) {
+    context_.sink.debug(name_of(endpoint) + ": disconnected: " + why);
+  } else {
+    context_.sink.info(name_of(endpoint) + ": a connection was refused: " + why);
+  }
+  if (endpoint.record().role == EndpointRole::produce) return;
+  auto& outlet = static_cast<OutletConnection&>(connection);
+  const auto entry = entries_.find(endpoint.record().id);
+  if (entry != entries_.end()) entry->second.handed_to_the_gone += outlet.handed() - outlet.unsent().size();
+  if (outlet.ready()) consumer_gone(outlet);
+  consumers_.erase(&outlet);
+}
+
+bool EndpointSet::resume_inlets() {
+  std::vector<Inlet*> held;
+  for (auto& [id, entry] : entries_) {
+    if (entry.endpoint->record().role != EndpointRole::produce) continue;
+    entry.endpoint->for_each_connection([&](Connection& connection) {
+      auto& inlet = static_cast<Inlet&>(connection);
+      if (inlet.held()) held.push_back(&inlet);
+    });
+  }
+  // Begins with another one each time: whoever comes first may take all the room there is.
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (!held[(i + resume_turn_) % held.size()]->resume()) {
+      resume_turn_ += i + 1;
+      return false;
+    }
+  }
+  return true;
+}
+
+void EndpointSet::close_all(bool tell) {
+  while (!entries_.empty()) close(entries_.begin()->first, tell);
+}
+
+void EndpointSet::stop_accepting() {
+  for (auto& [id, entry] : entries_) entry.endpoint->stop_accepting();
+}
+
+bool EndpointSet::all_sent() {
+  return std::all_of(consumers_.begin(), consumers_.end(),
+                     [](const auto& entry) { return entry.first->all_sent(); });
+}
+
+void EndpointSet::release_idle_memory() {
+  for (auto& [id, entry] : entries_) {
+    entry.endpoint->for_each_connection([](Connection& connection) { connection.release_idle_memory(); });
+  }
+}
+
+void EndpointSet::add_stats(protocol::TopicStats& stats) {
+  stats.subscribers_count = 0;
+  for (const auto& [id, entry] : entries_) {
+    const std::size_t connected = entry.endpoint->connected();
+    auto& count = entry.endpoint->record().role == EndpointRole::produce ? stats.publishers_count
+                                                                         : stats.subscribers_count;
+    count += connected;
+    if (entry.subscriber == nullptr) continue;
+    auto subscriber = topic_.subscriber_stats(*entry.subscriber);
+    subscriber.bind_uri = entry.endpoint->bind_uri();
+    subscriber.connected = connected > 0;
+    stats.subscribers.push_back(std::move(subscriber));
+  }
+}
+
+std::vector<NamedCursor> EndpointSet::subscriber_cursors() const {
+  std::vector<NamedCursor> cursors;
+  for (const auto& [id, entry] : entries_) {
+    if (entry.subscriber == nullptr) continue;
+    cursors.push_back({subscriber_cursor_name(id), entry.subscriber->committed()});
+  }
+  return cursors;
+}
+
+}  // namespace lightq::broker

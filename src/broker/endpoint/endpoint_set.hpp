@@ -1,0 +1,103 @@
+/// A topic's plain endpoints: joins, leaves, and which connection serves which cursor. Layer: endpoint.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <lightq/protocol/control.hpp>
+
+#include "broker/delivery/topic.hpp"
+#include "broker/endpoint/endpoint.hpp"
+#include "broker/endpoint/inlet.hpp"
+#include "broker/endpoint/outlet_connection.hpp"
+#include "broker/endpoint/reactor_context.hpp"
+
+namespace lightq::broker {
+
+/// A join's outcome.
+struct OpenedEndpoint {
+  EndpointRecord record;
+  std::string bind_uri;
+  bool is_new = false;
+};
+
+/// Producers of a topic and transport share one endpoint; each `pull` or `sub` join has its own
+/// (docs/adr/0004). The reactor's thread.
+class EndpointSet final : private EndpointHost, private OutletHost {
+ public:
+  /// Told when there may be something to hand out, or room for producers.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void consumers_changed() = 0;
+    virtual void consumers_writable() = 0;
+  };
+
+  EndpointSet(ReactorContext& context, Topic& topic, InletHost& inlet_host, Listener& listener)
+      : context_(context), topic_(topic), inlet_host_(inlet_host), listener_(listener) {}
+  ~EndpointSet() override;
+
+  Result<OpenedEndpoint> join(protocol::JoinType type, protocol::Transport transport);
+  /// Opens a remembered endpoint again, at its old port if that is free. `from`: a subscriber's stored
+  /// position.
+  Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from);
+  /// Answers how many messages the endpoint's consumers were handed.
+  Result<std::uint64_t> leave(const std::string& bind_uri);
+
+  /// Lets held producers go on, as many as find room. True if all did.
+  bool resume_inlets();
+  /// Closes everything; the ports rest. `tell`: report each as closed.
+  void close_all(bool tell);
+  void stop_accepting();
+  /// Nothing that consumers were handed waits in this process.
+  [[nodiscard]] bool all_sent();
+  void release_idle_memory();
+
+  /// Adds the counts and the subscribers' addresses.
+  void add_stats(protocol::TopicStats& stats);
+  /// Cursors of subscribers, by the names they are stored under (`subscriber_cursor_name`).
+  [[nodiscard]] std::vector<NamedCursor> subscriber_cursors() const;
+  static std::string subscriber_cursor_name(std::uint64_t endpoint_id) {
+    return "sub:" + std::to_string(endpoint_id);
+  }
+
+ private:
+  struct Entry {
+    std::unique_ptr<Endpoint> endpoint;
+    Subscriber* subscriber = nullptr;      // sub: keeps its cursor while nobody is connected
+    std::uint64_t handed_to_the_gone = 0;  // messages sent to consumers that have disconnected
+  };
+  struct Consumer {
+    Endpoint* endpoint = nullptr;
+    Subscriber* subscriber = nullptr;  // sub, while attached
+  };
+
+  std::unique_ptr<Connection> make_connection(Endpoint& endpoint, UniqueFd descriptor) override;
+  void connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) override;
+  void endpoint_done(Endpoint& endpoint, const std::string& why) override;
+  void accept_failed(Endpoint& endpoint) override;
+  void consumer_ready(OutletConnection& outlet) override;
+  void consumer_gone(OutletConnection& outlet) override;
+  void consumer_writable() override { listener_.consumers_writable(); }
+
+  Result<ListeningSocket> listen(EndpointRecord& record, bool again);
+  Result<Entry*> open(EndpointRecord record, bool again);
+  [[nodiscard]] std::string bind_uri_of(const EndpointRecord& record) const;
+  [[nodiscard]] std::string ipc_path_of(const EndpointRecord& record) const;
+  [[nodiscard]] std::string name_of(const Endpoint& endpoint) const;
+  void close(std::uint64_t id, bool tell);
+
+  ReactorContext& context_;
+  Topic& topic_;
+  InletHost& inlet_host_;
+  Listener& listener_;
+  std::map<std::uint64_t, Entry> entries_;  // by endpoint id
+  std::unordered_map<OutletConnection*, Consumer> consumers_;
+  std::size_t resume_turn_ = 0;
+};
+
+}  // namespace lightq::broker

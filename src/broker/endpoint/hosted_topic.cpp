@@ -1,0 +1,207 @@
+/// Layer: endpoint.
+#include "broker/endpoint/hosted_topic.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lightq::broker {
+
+namespace {
+
+constexpr std::int64_t cursor_save_interval_us = 1'000'000;
+// Long enough for a ring to notice that it is idle and give its memory back.
+constexpr std::int64_t ticks_after_activity_us = 15'000'000;
+
+std::string group_cursor_name() {
+  return "group:" + std::string(protocol::default_group);
+}
+
+bool same(const std::vector<NamedCursor>& a, const std::vector<NamedCursor>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const NamedCursor& x, const NamedCursor& y) {
+    return x.name == y.name && x.offset == y.offset;
+  });
+}
+
+}  // namespace
+
+HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinition definition,
+                         TopicStorage storage)
+    : context_(context),
+      ticker_(ticker),
+      storage_(std::move(storage)),
+      topic_(std::move(definition), std::move(storage_.log), context.now()),
+      endpoints_(context, topic_, *this, *this),
+      batch_bytes_target_(topic_.batch_bytes_target()),
+      last_active_(context.now()) {
+  if (const auto stored = storage_.stored_cursor(group_cursor_name())) {
+    const Offset end = topic_.log().next_offset();
+    if (*stored > end) {
+      context_.sink.warn("topic " + this->definition().name.text() + ": its group had come to message " +
+                         std::to_string(stored->value) + ", but the log ends at " +
+                         std::to_string(end.value) + "; the group goes on there");
+    }
+    topic_.restore_group(*stored);
+  }
+}
+
+HostedTopic::~HostedTopic() {
+  context_.loop.cancel_soon(*this);
+}
+
+Result<void> HostedTopic::reopen(const EndpointRecord& record) {
+  return endpoints_.reopen(record, storage_.stored_cursor(EndpointSet::subscriber_cursor_name(record.id)));
+}
+
+Result<void> HostedTopic::delete_group(const std::string& group) {
+  const std::string where = "topic " + definition().name.text();
+  if (group != protocol::default_group || !topic_.has_group()) {
+    return Error{ErrorCode::group_not_found, where + " has no group " + group};
+  }
+  if (topic_.pullers() > 0) {
+    return Error{ErrorCode::group_in_use, where + ", group " + group + ": " +
+                                              std::to_string(topic_.pullers()) + " consumers are connected"};
+  }
+  topic_.delete_group();
+  resume_held();
+  want_ticks();
+  return {};
+}
+
+protocol::TopicStats HostedTopic::stats() {
+  auto stats = topic_.stats();
+  endpoints_.add_stats(stats);
+  return stats;
+}
+
+PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
+  const Timestamp now = context_.now();
+  const auto outcome = topic_.publish(batch, now);
+  if (outcome == PublishOutcome::held && topic_.held_by_disk() && !warned_of_disk_) {
+    warned_of_disk_ = true;
+    context_.sink.error(
+        "topic " + definition().name.text() +
+        ": producers are held back, the log cannot be written: " + topic_.log().last_error().text());
+  }
+  if (outcome == PublishOutcome::accepted && std::exchange(warned_of_disk_, false)) {
+    context_.sink.info("topic " + definition().name.text() + ": the log can be written again");
+  }
+  return outcome;
+}
+
+void HostedTopic::inlet_held() {
+  held_ = true;
+  topic_.set_producers_held(true);
+  want_ticks();
+}
+
+void HostedTopic::resume_held() {
+  if (!held_) return;
+  held_ = !endpoints_.resume_inlets();
+  topic_.set_producers_held(held_);
+  context_.loop.call_soon(*this);  // what they published is to be handed out
+}
+
+void HostedTopic::consumers_changed() {
+  resume_held();  // `direct` reads while somebody is connected
+  context_.loop.call_soon(*this);
+  want_ticks();
+}
+
+void HostedTopic::begin_stop() {
+  stopping_ = true;
+  endpoints_.stop_accepting();
+}
+
+void HostedTopic::pump() {
+  if (stopping_) return;
+  const auto pumped = topic_.pump();
+  if (pumped.more) context_.loop.call_soon(*this);
+  if (pumped.progress) resume_held();
+  last_active_ = context_.now();
+  start_disk_job(last_active_);
+  want_ticks();
+}
+
+void HostedTopic::want_ticks() {
+  if (std::exchange(ticking_, true)) return;
+  ticker_.tick_wanted(*this);
+}
+
+bool HostedTopic::tick() {
+  const Timestamp now = context_.now();
+  topic_.log().maintain(now);
+  resume_held();
+  start_disk_job(now);
+  save_cursors(now);
+  report_damage();
+  ticking_ = held_ || jobs_out_ > 0 || now.us - last_active_.us < ticks_after_activity_us;
+  if (!ticking_) endpoints_.release_idle_memory();
+  return ticking_;
+}
+
+void HostedTopic::start_disk_job(Timestamp now) {
+  if (log_job_out_) return;
+  auto job = topic_.log().take_disk_job(now);
+  if (job == nullptr) return;
+  log_job_out_ = true;
+  submit(std::move(job));
+}
+
+std::vector<NamedCursor> HostedTopic::cursors() const {
+  auto cursors = endpoints_.subscriber_cursors();
+  if (const auto committed = topic_.group_committed()) cursors.push_back({group_cursor_name(), *committed});
+  return cursors;
+}
+
+void HostedTopic::save_cursors(Timestamp now) {
+  if (!storage_.keeps_cursors() || cursor_job_out_ || now.us - cursors_saved_.us < cursor_save_interval_us)
+    return;
+  auto current = cursors();
+  cursors_saved_ = now;
+  if (same(current, saved_cursors_)) return;
+  saved_cursors_ = std::move(current);
+  cursor_job_out_ = true;
+  submit(storage_.save_cursors(saved_cursors_));
+}
+
+void HostedTopic::submit(std::unique_ptr<log::DiskJob> job) {
+  ++jobs_out_;
+  context_.disk.submit(std::move(job), [this](std::unique_ptr<log::DiskJob> ran) {
+    // Shared only because a std::function must be copyable.
+    std::shared_ptr<log::DiskJob> shared = std::move(ran);
+    context_.loop.post_answer([this, shared] { job_done(*shared); });
+  });
+}
+
+void HostedTopic::job_done(log::DiskJob& job) {
+  job.finish();
+  --jobs_out_;
+  if (dynamic_cast<CursorSaveJob*>(&job) != nullptr) {
+    cursor_job_out_ = false;
+  } else {
+    log_job_out_ = false;
+  }
+  if (jobs_out_ > 0) return;
+  if (when_idle_) when_idle_();
+}
+
+void HostedTopic::report_damage() {
+  const std::uint64_t damaged = topic_.stats().corrupt;
+  if (damaged == damage_reported_) return;
+  context_.sink.error("topic " + definition().name.text() + ": " +
+                      std::to_string(damaged - damage_reported_) +
+                      " messages cannot be read and were passed over: " + topic_.log().last_error().text());
+  damage_reported_ = damaged;
+}
+
+void HostedTopic::flush_for_stop() {
+  if (auto flushed = topic_.log().flush(); !flushed) {
+    context_.sink.error("topic " + definition().name.text() + ": flush: " + flushed.error().text());
+  }
+  if (!storage_.keeps_cursors()) return;
+  const auto job = storage_.save_cursors(cursors());
+  job->run();
+  job->finish();
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,102 @@
+/// A topic at work on a reactor: its log's housekeeping, its endpoints, and the flow between them. Layer:
+/// endpoint.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/delivery/topic.hpp"
+#include "broker/endpoint/endpoint_set.hpp"
+#include "broker/endpoint/topic_storage.hpp"
+
+namespace lightq::broker {
+
+/// The reactor's thread. A message's way: inlet → publish → log → pump → outlet.
+class HostedTopic final : public EventLoop::Source, private InletHost, private EndpointSet::Listener {
+ public:
+  /// Whoever calls `tick` about every 100 ms for topics that asked for it.
+  class Ticker {
+   public:
+    virtual ~Ticker() = default;
+    virtual void tick_wanted(HostedTopic& topic) = 0;
+  };
+
+  HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinition definition, TopicStorage storage);
+  ~HostedTopic() override;
+
+  [[nodiscard]] const TopicDefinition& definition() const { return topic_.definition(); }
+  EndpointSet& endpoints() { return endpoints_; }
+  /// Opens a remembered endpoint again; a subscriber's goes on at its stored position.
+  Result<void> reopen(const EndpointRecord& record);
+  Result<void> delete_group(const std::string& group);
+  [[nodiscard]] protocol::TopicStats stats();
+
+  /// Housekeeping. False: nothing more to do until something happens; tick_wanted will ask again.
+  bool tick();
+  void on_ready() override { pump(); }
+
+  // A clean stop, in this order.
+
+  /// Takes nothing more from anybody and hands out nothing more; what was handed out still leaves.
+  void begin_stop();
+  [[nodiscard]] bool all_sent() { return endpoints_.all_sent(); }
+  /// Flushes the log and the cursors, on this thread.
+  void flush_for_stop();
+
+  /// No disk job is out: the topic may be destroyed.
+  [[nodiscard]] bool idle_on_disk() const { return jobs_out_ == 0; }
+  /// Called when idle_on_disk becomes true; for a topic that is only waiting to be destroyed.
+  void when_idle_on_disk(std::function<void()> call) { when_idle_ = std::move(call); }
+  /// Deletes its files. Requires idle_on_disk.
+  void delete_files() { storage_.delete_files(); }
+
+ private:
+  // InletHost
+  [[nodiscard]] bool accepting() const override { return !stopping_ && topic_.accepting(); }
+  PublishOutcome publish(BatchBuilder& batch) override;
+  void published() override { pump(); }
+  void count_refused(std::uint64_t messages) override { topic_.count_refused(messages); }
+  [[nodiscard]] std::uint64_t message_bytes_max() const override {
+    return context_.settings.message_bytes_max;
+  }
+  [[nodiscard]] std::size_t batch_bytes_target() const override { return batch_bytes_target_; }
+  BatchBuilder& batch() override { return context_.batch; }
+  void inlet_held() override;
+  // EndpointSet::Listener
+  void consumers_changed() override;
+  void consumers_writable() override { pump(); }
+
+  void pump();
+  void resume_held();
+  void want_ticks();
+  void start_disk_job(Timestamp now);
+  void save_cursors(Timestamp now);
+  void submit(std::unique_ptr<log::DiskJob> job);
+  void job_done(log::DiskJob& job);
+  void report_damage();
+  [[nodiscard]] std::vector<NamedCursor> cursors() const;
+
+  ReactorContext& context_;
+  Ticker& ticker_;
+  TopicStorage storage_;
+  Topic topic_;
+  EndpointSet endpoints_;
+  const std::size_t batch_bytes_target_;
+  bool stopping_ = false;
+  bool held_ = false;
+  bool warned_of_disk_ = false;
+  bool ticking_ = false;
+  bool log_job_out_ = false;
+  bool cursor_job_out_ = false;
+  int jobs_out_ = 0;
+  std::function<void()> when_idle_;
+  Timestamp last_active_;
+  Timestamp cursors_saved_;
+  std::vector<NamedCursor> saved_cursors_;
+  std::uint64_t damage_reported_ = 0;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,151 @@
+/// Layer: endpoint.
+#include "broker/endpoint/inlet.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lightq::broker {
+
+namespace {
+// A frame longer than this is received into memory of its own, which grows with what has really come.
+constexpr std::uint64_t large_frame_from = 64 * limits::KiB;
+constexpr std::size_t large_step_bytes = 256 * limits::KiB;
+constexpr std::size_t large_kept_bytes_max = 1 * limits::MiB;
+}  // namespace
+
+std::size_t Inlet::consume(ByteView bytes) {
+  std::size_t at = 0;
+  if (!host_.accepting()) {
+    hold();
+    return 0;
+  }
+  while (!failed() && !paused() && take_frame(bytes, at) == Step::next) {
+  }
+  publish_batch();
+  host_.published();
+  return at;
+}
+
+Inlet::Step Inlet::take_frame(ByteView bytes, std::size_t& at) {
+  if (skip_bytes_ > 0) {
+    const auto skipped = static_cast<std::size_t>(std::min<std::uint64_t>(skip_bytes_, bytes.size() - at));
+    at += skipped;
+    skip_bytes_ -= skipped;
+    if (skip_bytes_ > 0) return Step::wait;
+  }
+  zmtp::FrameHeader header;
+  const auto outcome = zmtp::parse_frame_header(bytes.subspan(at), header);
+  if (outcome == zmtp::FrameOutcome::incomplete) return Step::wait;
+  if (outcome == zmtp::FrameOutcome::invalid) {
+    fail("a malformed frame");
+    return Step::wait;
+  }
+  if (!header.command) return take_message(bytes, at, header);
+  if (header.body_bytes > zmtp::command_bytes_max) {
+    fail("a command of " + std::to_string(header.body_bytes) + " bytes");
+    return Step::wait;
+  }
+  const std::size_t whole = header.header_bytes + static_cast<std::size_t>(header.body_bytes);
+  if (bytes.size() - at < whole) return Step::wait;
+  handle_command(bytes.subspan(at + header.header_bytes, whole - header.header_bytes));
+  at += whole;
+  return Step::next;
+}
+
+Inlet::Step Inlet::take_message(ByteView bytes, std::size_t& at, const zmtp::FrameHeader& header) {
+  if (refuse(header)) {
+    at += header.header_bytes;
+    skip_bytes_ = header.body_bytes;
+    return Step::next;
+  }
+  const auto body_bytes = static_cast<std::size_t>(header.body_bytes);
+  const ByteView come = bytes.subspan(at + header.header_bytes);
+  if (come.size() < body_bytes) {
+    if (body_bytes <= large_frame_from) return Step::wait;
+    begin_large(come, header.body_bytes);
+    at = bytes.size();
+    return Step::wait;
+  }
+  if (!add(come.first(body_bytes))) return Step::wait;
+  at += header.header_bytes + body_bytes;
+  return Step::next;
+}
+
+/// A message of several parts is refused whole, as is one that is too large; each is counted once.
+bool Inlet::refuse(const zmtp::FrameHeader& header) {
+  if (in_refused_parts_ || header.more) {
+    in_refused_parts_ = header.more;
+    if (!header.more) host_.count_refused(1);
+    return true;
+  }
+  if (header.body_bytes <= host_.message_bytes_max()) return false;
+  host_.count_refused(1);
+  return true;
+}
+
+/// False: there is no room, and the payload was not taken.
+bool Inlet::add(ByteView payload) {
+  BatchBuilder& batch = host_.batch();
+  const bool full = batch.size_bytes() + record_bytes(payload.size()) > host_.batch_bytes_target() ||
+                    batch.record_count() >= limits::batch_records_max;
+  if (!batch.empty() && full && !publish_batch()) return false;
+  host_.batch().add(payload);
+  return true;
+}
+
+/// False: held, and the batch is kept.
+bool Inlet::publish_batch() {
+  BatchBuilder& batch = host_.batch();
+  if (batch.empty()) return true;
+  if (host_.publish(batch) == PublishOutcome::held) {
+    pending_ = std::make_unique<BatchBuilder>(std::exchange(batch, BatchBuilder()));
+    hold();
+    return false;
+  }
+  batch.clear();
+  return true;
+}
+
+void Inlet::hold() {
+  set_paused(true);
+  host_.inlet_held();
+}
+
+bool Inlet::resume() {
+  if (!paused()) return true;
+  if (!host_.accepting()) return false;
+  if (pending_ != nullptr) {
+    if (host_.publish(*pending_) == PublishOutcome::held) return false;
+    pending_.reset();
+  }
+  set_paused(false);
+  loop().call_soon(*this);  // for what was received but not looked at yet
+  return true;
+}
+
+void Inlet::begin_large(ByteView begun, std::uint64_t body_bytes) {
+  large_bytes_ = body_bytes;
+  large_.assign(begun.begin(), begun.end());
+  large_received_ = begun.size();
+}
+
+std::span<std::byte> Inlet::large_frame_space() {
+  if (large_bytes_ == 0) return {};
+  if (large_received_ == large_.size()) {
+    const std::uint64_t step = std::max<std::uint64_t>(large_step_bytes, large_received_);
+    large_.resize(static_cast<std::size_t>(std::min(large_bytes_, large_received_ + step)));
+  }
+  return std::span(large_).subspan(large_received_);
+}
+
+void Inlet::large_frame_received(std::size_t bytes) {
+  large_received_ += bytes;
+  if (large_received_ < large_bytes_) return;
+  large_bytes_ = 0;
+  add(ByteView(large_).first(large_received_));
+  if (large_.size() > large_kept_bytes_max) large_ = {};
+  publish_batch();
+  host_.published();
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,71 @@
+/// One producer's connection (its PUSH socket): frames become batches of the topic's log. Layer: endpoint.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <lightq/base/batch.hpp>
+
+#include "broker/delivery/topic.hpp"
+#include "broker/endpoint/connection.hpp"
+
+namespace lightq::broker {
+
+/// What an inlet needs of its topic's host. The reactor's thread.
+class InletHost {
+ public:
+  virtual ~InletHost() = default;
+  /// False: read nothing from producers now.
+  [[nodiscard]] virtual bool accepting() const = 0;
+  virtual PublishOutcome publish(BatchBuilder& batch) = 0;
+  /// One input's worth of batches has been published: hand them out.
+  virtual void published() = 0;
+  virtual void count_refused(std::uint64_t messages) = 0;
+  [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
+  [[nodiscard]] virtual std::size_t batch_bytes_target() const = 0;
+  /// The batch being packed, shared by all inlets of a thread; empty between two inputs.
+  virtual BatchBuilder& batch() = 0;
+  /// The inlet stopped reading until the host calls resume.
+  virtual void inlet_held() = 0;
+};
+
+/// Bounded in bytes whatever a producer sends: while the log is full at most one input's worth is kept here,
+/// the rest waits in the producer's own socket.
+class Inlet final : public Connection {
+ public:
+  Inlet(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch, InletHost& host)
+      : Connection(loop, std::move(descriptor), owner, scratch), host_(host) {}
+
+  [[nodiscard]] bool held() const { return paused(); }
+  /// There may be room again. False if there is none still.
+  bool resume();
+
+ protected:
+  [[nodiscard]] std::string_view our_type() const override { return "PULL"; }
+  [[nodiscard]] bool accepts_peer(std::string_view peer_type) const override { return peer_type == "PUSH"; }
+  void on_open() override {}
+  std::size_t consume(ByteView bytes) override;
+  std::span<std::byte> large_frame_space() override;
+  void large_frame_received(std::size_t bytes) override;
+
+ private:
+  /// What to do after looking at one frame.
+  enum class Step { next, wait };
+  Step take_frame(ByteView bytes, std::size_t& at);
+  Step take_message(ByteView bytes, std::size_t& at, const zmtp::FrameHeader& header);
+  bool refuse(const zmtp::FrameHeader& header);
+  void begin_large(ByteView begun, std::uint64_t body_bytes);
+  bool add(ByteView payload);
+  bool publish_batch();
+  void hold();
+
+  InletHost& host_;
+  std::unique_ptr<BatchBuilder> pending_;  // a batch that found no room
+  std::uint64_t skip_bytes_ = 0;           // of a refused frame, still to come
+  bool in_refused_parts_ = false;          // between the parts of a refused message
+  std::vector<std::byte> large_;           // a large frame's body, as far as it came
+  std::size_t large_received_ = 0;
+  std::uint64_t large_bytes_ = 0;  // its length; 0: none under way
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,43 @@
+/// Bytes on their way to a peer: appended whole frames at a time, passed to the operating system as it takes
+/// them. Layer: endpoint.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <lightq/base/types.hpp>
+
+namespace lightq::broker {
+
+enum class FlushOutcome {
+  all_sent,
+  blocked,  ///< the socket takes no more now
+  broken,   ///< the peer is gone
+};
+
+/// One thread. The caller bounds it: append only while buffered() is below the caller's limit.
+class OutputBuffer {
+ public:
+  /// Room for `bytes` more at the end, for the caller to fill before any other call.
+  std::byte* extend(std::size_t bytes);
+  /// Takes back the last `bytes`, which must not have been sent.
+  void shrink(std::size_t bytes) { bytes_.resize(bytes_.size() - bytes); }
+  /// For encoders that append to a vector.
+  std::vector<std::byte>& tail() { return bytes_; }
+
+  [[nodiscard]] std::size_t buffered() const { return bytes_.size() - head_; }
+  /// Bytes ever appended; bytes ever passed on. Positions in the stream to the peer.
+  [[nodiscard]] std::uint64_t appended_total() const { return sent_total_ + buffered(); }
+  [[nodiscard]] std::uint64_t sent_total() const { return sent_total_; }
+
+  FlushOutcome flush(int descriptor);
+  /// Gives memory back while nothing is buffered.
+  void release_memory();
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::size_t head_ = 0;  // already sent
+  std::uint64_t sent_total_ = 0;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,59 @@
+/// Layer: endpoint.
+#include "broker/endpoint/port_book.hpp"
+
+#include <vector>
+
+namespace lightq::broker {
+
+namespace {
+constexpr int tries_for_any_port = 64;
+}
+
+void PortBook::rest_until(std::uint16_t port, Clock::time_point when) {
+  if (port == 0) return;
+  const std::lock_guard lock(mutex_);
+  resting_[port] = when;
+}
+
+bool PortBook::resting(std::uint16_t port) {
+  const auto found = resting_.find(port);
+  if (found == resting_.end()) return false;
+  if (found->second > Clock::now()) return true;
+  resting_.erase(found);
+  return false;
+}
+
+Result<ListeningSocket> PortBook::listen() {
+  const std::lock_guard lock(mutex_);
+  return range_ ? listen_in(*range_) : listen_any();
+}
+
+Result<ListeningSocket> PortBook::listen_any() {
+  std::vector<ListeningSocket> unwanted;  // kept open meanwhile, so that the system offers others
+  for (int tried = 0; tried < tries_for_any_port; ++tried) {
+    auto socket = listen_tcp(host_, 0);
+    if (!socket || !resting(socket->port)) return socket;
+    unwanted.push_back(std::move(*socket));
+  }
+  return Error{ErrorCode::limit_reached, "every port the system offered is still resting"};
+}
+
+Result<ListeningSocket> PortBook::listen_in(Range range) {
+  const int count = range.last - range.first + 1;
+  int rests = 0;
+  for (int tried = 0; tried < count; ++tried) {
+    const std::uint16_t port = next_;
+    next_ = port == range.last ? range.first : static_cast<std::uint16_t>(port + 1);
+    if (resting(port)) {
+      ++rests;
+      continue;
+    }
+    auto socket = listen_tcp(host_, port);
+    if (socket || socket.error().code != ErrorCode::address_in_use) return socket;
+  }
+  return Error{ErrorCode::limit_reached, "no free port in " + std::to_string(range.first) + "-" +
+                                             std::to_string(range.last) + " (" + std::to_string(rests) +
+                                             " rest for a while after their endpoints closed)"};
+}
+
+}  // namespace lightq::broker

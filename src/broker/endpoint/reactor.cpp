@@ -1,0 +1,150 @@
+/// Layer: endpoint.
+#include "broker/endpoint/reactor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lightq::broker {
+
+namespace {
+constexpr auto tick_interval = std::chrono::milliseconds(100);
+constexpr auto stop_check_interval = std::chrono::milliseconds(10);
+}  // namespace
+
+Reactor::Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThread& disk, PortBook& ports,
+                 LogSink& sink, const WallClock& now, std::atomic<std::uint64_t>& next_endpoint_id,
+                 EndpointEvents events)
+    : context_{loop_, disk, ports, sink, settings.endpoints, now, next_endpoint_id, std::move(events),
+               {},    {}},
+      settings_(settings),
+      storage_(storage) {
+  context_.scratch.resize(256 * limits::KiB);
+}
+
+Reactor::~Reactor() {
+  join();
+}
+
+void Reactor::start() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { loop_.run(stop); });
+}
+
+void Reactor::join() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<void> Reactor::add_topic(const TopicDefinition& definition,
+                                const std::vector<EndpointRecord>& endpoints) {
+  auto storage = storage_.open(definition, settings_.storage, context_.now(), context_.sink);
+  if (!storage) return storage.error();
+  auto topic = std::make_unique<HostedTopic>(context_, *this, definition, std::move(*storage));
+  HostedTopic& hosted = *topic;
+  topics_[definition.id.value] = std::move(topic);
+  for (const auto& record : endpoints) {
+    if (auto opened = hosted.reopen(record); !opened) {
+      context_.sink.error("topic " + definition.name.text() +
+                          ": an endpoint cannot be opened again: " + opened.error().text());
+      context_.events.closed(record);
+    }
+  }
+  return {};
+}
+
+HostedTopic* Reactor::find(TopicId id) {
+  const auto found = topics_.find(id.value);
+  return found == topics_.end() ? nullptr : found->second.get();
+}
+
+void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
+  const auto found = topics_.find(id.value);
+  if (found == topics_.end()) return done(Error{ErrorCode::topic_not_found, "topic not found"});
+  std::unique_ptr<HostedTopic> topic = std::move(found->second);
+  topics_.erase(found);
+  topic->begin_stop();
+  topic->endpoints().close_all(true);
+  HostedTopic* const doomed = topic.get();
+  bury_when_idle(std::move(topic), [doomed, done = std::move(done)] {
+    doomed->delete_files();
+    done({});
+  });
+}
+
+/// Calls `last` and destroys the topic once none of its disk jobs is out, at the end of a turn.
+void Reactor::bury_when_idle(std::unique_ptr<HostedTopic> topic, std::function<void()> last) {
+  std::erase(ticking_, topic.get());
+  HostedTopic* const key = topic.get();
+  dying_.emplace(key, std::move(topic));
+  auto bury = [this, key, last = std::move(last)] {
+    last();
+    const auto found = dying_.find(key);
+    std::erase(ticking_, key);
+    loop_.destroy_later(std::move(found->second));
+    dying_.erase(found);
+  };
+  if (key->idle_on_disk()) return bury();
+  key->when_idle_on_disk(std::move(bury));
+}
+
+void Reactor::add_totals(protocol::BrokerStats& totals) {
+  for (auto& [id, topic] : topics_) {
+    const auto stats = topic->stats();
+    ++totals.topics;
+    totals.connections += stats.publishers_count + stats.subscribers_count;
+    totals.messages_received += stats.messages_received;
+    totals.messages_sent += stats.messages_sent;
+    totals.deliveries += stats.deliveries;
+    totals.total_bytes_written += stats.total_bytes_written;
+    totals.total_bytes_read += stats.total_bytes_read;
+    totals.log_bytes += stats.log_bytes;
+  }
+}
+
+void Reactor::tick_wanted(HostedTopic& topic) {
+  ticking_.push_back(&topic);
+  arm_tick();
+}
+
+void Reactor::arm_tick() {
+  if (std::exchange(tick_armed_, true)) return;
+  loop_.at(EventLoop::Clock::now() + tick_interval, [this] { tick_all(); });
+}
+
+void Reactor::tick_all() {
+  tick_armed_ = false;
+  // A tick may ask for the next one at once, so the list is taken first.
+  const auto topics = std::exchange(ticking_, {});
+  for (HostedTopic* const topic : topics) {
+    if (topic->tick()) ticking_.push_back(topic);
+  }
+  if (!ticking_.empty()) arm_tick();
+}
+
+void Reactor::begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done) {
+  for (auto& [id, topic] : topics_) topic->begin_stop();
+  try_stop(deadline, done);
+}
+
+void Reactor::try_stop(EventLoop::Clock::time_point deadline, const std::function<void()>& done) {
+  const bool all_sent =
+      std::all_of(topics_.begin(), topics_.end(), [](const auto& entry) { return entry.second->all_sent(); });
+  const bool idle = std::all_of(topics_.begin(), topics_.end(),
+                                [](const auto& entry) { return entry.second->idle_on_disk(); });
+  const auto now = EventLoop::Clock::now();
+  // A disk that does not answer is waited for: destroying a topic under its running job would be worse.
+  if (idle && (all_sent || now >= deadline)) return finish_stop(done);
+  loop_.at(now + stop_check_interval, [this, deadline, done] { try_stop(deadline, done); });
+}
+
+void Reactor::finish_stop(const std::function<void()>& done) {
+  for (auto& [id, topic] : topics_) {
+    topic->flush_for_stop();
+    topic->endpoints().close_all(false);
+  }
+  ticking_.clear();
+  for (auto& [id, topic] : topics_) loop_.destroy_later(std::move(topic));
+  topics_.clear();
+  done();
+}
+
+}  // namespace lightq::broker

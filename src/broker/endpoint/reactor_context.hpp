@@ -1,0 +1,55 @@
+/// What all topics of one reactor share. Layer: endpoint.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <lightq/base/batch.hpp>
+
+#include "broker/endpoint/disk_thread.hpp"
+#include "broker/endpoint/endpoint_record.hpp"
+#include "broker/endpoint/event_loop.hpp"
+#include "broker/endpoint/log_sink.hpp"
+#include "broker/endpoint/port_book.hpp"
+
+namespace lightq::broker {
+
+/// How plain endpoints behave; the same for all topics.
+struct EndpointSettings {
+  std::string advertise_host;           ///< put into `bind_uri`
+  std::filesystem::path ipc_directory;  ///< of ipc endpoints' socket files
+  std::uint64_t message_bytes_max = limits::message_bytes_max_default;
+  std::chrono::milliseconds idle_time_max{
+      30'000};  ///< an endpoint that nobody is connected to closes after it
+};
+
+/// What a reactor's topics tell on their own, on the reactor's thread.
+struct EndpointEvents {
+  std::function<void(const EndpointRecord&)> closed;
+  std::function<void(const EndpointRecord&)> changed;
+};
+
+/// Wall-clock time, read in one place so that tests can set it.
+using WallClock = std::function<Timestamp()>;
+
+/// Lives on the reactor; its members on the reactor's thread, but for those that say "any thread".
+struct ReactorContext {
+  EventLoop& loop;
+  DiskThread& disk;  ///< any thread
+  PortBook& ports;   ///< any thread
+  LogSink& sink;     ///< any thread
+  const EndpointSettings& settings;
+  const WallClock& now;
+  std::atomic<std::uint64_t>& next_endpoint_id;  ///< any thread
+  EndpointEvents events;
+  std::vector<std::byte> scratch =
+      std::vector<std::byte>(256 * limits::KiB);  ///< input of whichever connection reads
+  BatchBuilder batch;                             ///< being packed by whichever inlet reads
+};
+
+}  // namespace lightq::broker

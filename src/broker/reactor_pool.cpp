@@ -1,0 +1,173 @@
+/// Layer: broker.
+#include "broker/reactor_pool.hpp"
+
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+namespace lightq::broker {
+
+namespace {
+
+Timestamp wall_clock_now() {
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  return {std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count()};
+}
+
+Error unknown_topic() {
+  return {ErrorCode::topic_not_found, "topic not found"};
+}
+Error too_busy() {
+  return {ErrorCode::busy, "the broker has too many requests under way; try again"};
+}
+Error stopping() {
+  return {ErrorCode::shutting_down, "the broker is stopping"};
+}
+
+}  // namespace
+
+ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, EventLoop& control, LogSink& sink)
+    : settings_(std::move(settings)),
+      control_(control),
+      now_(wall_clock_now),
+      // Counting on from the time keeps ids unique over restarts without storing a counter.
+      next_endpoint_id_(static_cast<std::uint64_t>(wall_clock_now().us)),
+      ports_(settings_.bind_host, settings_.ports, settings_.port_rest) {
+  for (std::size_t i = 0; i < settings_.reactors; ++i) {
+    reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, storage, disk_, ports_, sink, now_,
+                                                  next_endpoint_id_, events()));
+  }
+}
+
+ReactorPool::~ReactorPool() {
+  for (auto& reactor : reactors_) reactor->join();
+}
+
+EndpointEvents ReactorPool::events() {
+  return {.closed =
+              [this](const EndpointRecord& record) {
+                control_.post_answer([this, record] {
+                  if (observer_ != nullptr) observer_->endpoint_closed(record);
+                });
+              },
+          .changed =
+              [this](const EndpointRecord& record) {
+                control_.post_answer([this, record] {
+                  if (observer_ != nullptr) observer_->endpoint_changed(record);
+                });
+              }};
+}
+
+void ReactorPool::start() {
+  for (auto& reactor : reactors_) reactor->start();
+}
+
+void ReactorPool::stop(std::chrono::steady_clock::time_point deadline) {
+  if (stopped_.exchange(true)) return;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t running = reactors_.size();
+  for (auto& reactor : reactors_) {
+    reactor->loop().post_answer([&, reactor = reactor.get()] {
+      reactor->begin_stop(deadline, [&] {
+        // Notified under the lock: the waiter may destroy both as soon as it has seen the last one.
+        const std::lock_guard lock(mutex);
+        --running;
+        changed.notify_one();
+      });
+    });
+  }
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return running == 0; });
+  lock.unlock();
+  for (auto& reactor : reactors_) reactor->join();
+}
+
+template <typename T>
+void ReactorPool::answer(const Done<Result<T>>& done, Result<T> result) {
+  control_.post_answer([done, result = std::move(result)] { done(result); });
+}
+
+/// Runs `ask(hosted topic)` on the topic's reactor and its answer on the control thread.
+template <typename T, typename Ask>
+void ReactorPool::ask(TopicId topic, Done<Result<T>> done, Ask ask) {
+  if (stopped_) return answer<T>(done, stopping());
+  Reactor& reactor = reactor_of(topic);
+  const bool posted = reactor.loop().post([this, &reactor, topic, done, ask = std::move(ask)] {
+    HostedTopic* const hosted = reactor.find(topic);
+    answer<T>(done, hosted == nullptr ? Result<T>(unknown_topic()) : ask(*hosted));
+  });
+  if (!posted) answer<T>(done, too_busy());
+}
+
+void ReactorPool::add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
+                            Done<Result<void>> done) {
+  if (stopped_) return answer<void>(done, stopping());
+  Reactor& reactor = reactor_of(definition.id);
+  reactor.loop().post_answer([this, &reactor, definition, endpoints, done = std::move(done)] {
+    answer<void>(done, reactor.add_topic(definition, endpoints));
+  });
+}
+
+void ReactorPool::remove_topic(TopicId topic, Done<Result<void>> done) {
+  if (stopped_) return answer<void>(done, stopping());
+  Reactor& reactor = reactor_of(topic);
+  reactor.loop().post_answer([this, &reactor, topic, done = std::move(done)] {
+    reactor.remove_topic(topic, [this, done](Result<void> result) { answer<void>(done, std::move(result)); });
+  });
+}
+
+void ReactorPool::join(TopicId topic, protocol::JoinType type, protocol::Transport transport,
+                       Done<Result<JoinedEndpoint>> done) {
+  ask<JoinedEndpoint>(topic, std::move(done),
+                      [type, transport](HostedTopic& hosted) -> Result<JoinedEndpoint> {
+                        auto opened = hosted.endpoints().join(type, transport);
+                        if (!opened) return opened.error();
+                        return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new};
+                      });
+}
+
+void ReactorPool::leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) {
+  ask<std::uint64_t>(topic, std::move(done),
+                     [bind_uri](HostedTopic& hosted) { return hosted.endpoints().leave(bind_uri); });
+}
+
+void ReactorPool::delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) {
+  ask<void>(topic, std::move(done), [group](HostedTopic& hosted) { return hosted.delete_group(group); });
+}
+
+void ReactorPool::topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) {
+  ask<protocol::TopicStats>(topic, std::move(done),
+                            [](HostedTopic& hosted) { return Result<protocol::TopicStats>(hosted.stats()); });
+}
+
+void ReactorPool::broker_stats(Done<Result<protocol::BrokerStats>> done) {
+  struct Sum {
+    protocol::BrokerStats totals;
+    std::size_t missing = 0;
+  };
+  if (stopped_) return answer<protocol::BrokerStats>(done, stopping());
+  auto sum = std::make_shared<Sum>();
+  sum->missing = reactors_.size();
+  for (auto& owned : reactors_) {
+    Reactor& reactor = *owned;
+    reactor.loop().post_answer([this, &reactor, sum, done] {
+      protocol::BrokerStats part;
+      reactor.add_totals(part);
+      control_.post_answer([part, sum, done] {  // sums only on the control thread
+        auto& totals = sum->totals;
+        totals.topics += part.topics;
+        totals.connections += part.connections;
+        totals.messages_received += part.messages_received;
+        totals.messages_sent += part.messages_sent;
+        totals.deliveries += part.deliveries;
+        totals.total_bytes_written += part.total_bytes_written;
+        totals.total_bytes_read += part.total_bytes_read;
+        totals.log_bytes += part.log_bytes;
+        if (--sum->missing == 0) done(totals);
+      });
+    });
+  }
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,68 @@
+/// The data plane: topics spread over reactors, asked from the control thread. Layer: broker.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/control/data_plane.hpp"
+#include "broker/endpoint/reactor.hpp"
+
+namespace lightq::broker {
+
+/// Made, started and stopped on the composition root's thread; the DataPlane calls on the control thread.
+class ReactorPool final : public DataPlane {
+ public:
+  struct Settings {
+    std::size_t reactors = 1;
+    ReactorSettings reactor;
+    std::string bind_host;
+    std::optional<PortBook::Range> ports;
+    std::chrono::milliseconds port_rest{600'000};
+  };
+
+  /// `control`: where answers and the observer's calls are posted. It must run until `stop` has returned.
+  ReactorPool(Settings settings, StorageRoom& storage, EventLoop& control, LogSink& sink);
+  ~ReactorPool() override;
+
+  /// Before `start`: who is told of endpoints that close or move.
+  void set_observer(DataPlaneObserver& observer) { observer_ = &observer; }
+  /// Ports that rested when the broker last stopped.
+  PortBook& ports() { return ports_; }
+  void start();
+  /// A clean stop of every reactor; returns when all have stopped, soon after `deadline` at the latest unless
+  /// a disk hangs. Not on the control thread.
+  void stop(std::chrono::steady_clock::time_point deadline);
+
+  void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
+                 Done<Result<void>> done) override;
+  void remove_topic(TopicId topic, Done<Result<void>> done) override;
+  void join(TopicId topic, protocol::JoinType type, protocol::Transport transport,
+            Done<Result<JoinedEndpoint>> done) override;
+  void leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) override;
+  void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) override;
+  void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) override;
+  void broker_stats(Done<Result<protocol::BrokerStats>> done) override;
+
+ private:
+  Reactor& reactor_of(TopicId topic) { return *reactors_[topic.value % reactors_.size()]; }
+  template <typename T>
+  void answer(const Done<Result<T>>& done, Result<T> result);
+  template <typename T, typename Ask>
+  void ask(TopicId topic, Done<Result<T>> done, Ask ask);
+  EndpointEvents events();
+
+  const Settings settings_;
+  EventLoop& control_;
+  DataPlaneObserver* observer_ = nullptr;
+  const WallClock now_;
+  std::atomic<std::uint64_t> next_endpoint_id_;
+  PortBook ports_;
+  DiskThread disk_;
+  std::atomic<bool> stopped_ = false;
+  std::vector<std::unique_ptr<Reactor>> reactors_;
+};
+
+}  // namespace lightq::broker
