@@ -1,0 +1,247 @@
+"""Consumers that come late, leave, crash, stall, or were never there."""
+import socket as plain
+import threading
+
+import pytest
+import zmq
+
+from support import DEADLINE, PASSWORD, USER, number_of, numbered, receive, receive_topic, silent, until
+
+TYPES = ["queue", "file", "queue_file"]
+
+
+def subscribers(control, count, topic="t"):
+    until(lambda: control.stats(topic)["subscribers_count"] == count, f"{count} consumers connected")
+
+
+@pytest.mark.parametrize("broker_type", TYPES)
+def test_what_was_sent_before_the_first_puller_waits_for_it(broker, control, broker_type):
+    control.create("t", broker_type)
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    sent = numbered(0, 5000, 30)
+    for message in sent:
+        producer.send(message)
+    until(lambda: control.stats("t")["messages_received"] == 5000, "all received")
+    assert control.stats("t")["queue_size"] == 5000
+    assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 5000) == sent
+
+
+def test_a_subscriber_starts_where_it_joined(broker, control):
+    control.create("t", "queue")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    producer.send(b"before")
+    until(lambda: control.stats("t")["messages_received"] == 1, "the first message")
+    uri = control.join("t", "sub")
+    producer.send(b"after")
+    until(lambda: control.stats("t")["messages_received"] == 2, "the second message")
+    assert receive_topic(broker.socket(zmq.SUB, uri), "t", 1) == [b"after"]
+
+
+def test_leave_says_how_many_messages_were_handed_over(broker, control):
+    control.create("t", "queue")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    uris = [control.join("t", "pull") for _ in range(2)]
+    pullers = [broker.socket(zmq.PULL, uri) for uri in uris]
+    subscribers(control, 2)
+    for message in numbered(0, 1000):
+        producer.send(message)
+    until(lambda: control.stats("t")["queue_size"] == 0 and control.stats("t")["messages_received"] == 1000, "the end")
+    received = []
+    for uri, puller in zip(uris, pullers):
+        handed = control.leave("t", uri)["messages_handed"]
+        received += receive(puller, handed)
+        assert silent(puller, 0.05)
+    assert sorted(map(number_of, received)) == list(range(1000))
+
+
+def test_an_endpoint_that_was_left_is_gone(broker, control):
+    control.create("t", "queue")
+    uri = control.join("t", "pull")
+    control.leave("t", uri)
+    control.fails("endpoint_not_found", "leave", topic="t", user_id=USER, password=PASSWORD, bind_uri=uri)
+    host, port = uri.removeprefix("tcp://").split(":")
+    with pytest.raises(ConnectionRefusedError):
+        plain.create_connection((host, int(port)), timeout=DEADLINE)
+
+
+def test_direct_holds_producers_until_somebody_is_connected(broker, control):
+    control.create("t", "direct")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"), sndhwm=1000)
+    until(lambda: control.stats("t")["publishers_count"] == 1, "the producer's handshake")
+    for message in numbered(0, 100):
+        producer.send(message)
+    stats = control.stats("t")
+    assert (stats["messages_received"], stats["blocked_by"]) == (0, "nobody connected")
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+    assert [number_of(message) for message in receive(consumer, 100)] == list(range(100))
+
+
+def test_direct_gives_late_comers_nothing_older(broker, control):
+    control.create("t", "direct")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    first = broker.socket(zmq.SUB, control.join("t", "sub"))
+    subscribers(control, 1)
+    producer.send(b"1")
+    assert receive_topic(first, "t", 1) == [b"1"]
+    late = broker.socket(zmq.SUB, control.join("t", "sub"))
+    puller = broker.socket(zmq.PULL, control.join("t", "pull"))
+    subscribers(control, 3)
+    producer.send(b"2")
+    assert receive_topic(first, "t", 1) == receive_topic(late, "t", 1) == receive(puller, 1) == [b"2"]
+    assert silent(late, 0.05) and silent(puller, 0.05)
+
+
+def test_queue_file_serves_from_memory_and_lies_on_disk_after_a_clean_stop(broker, control):
+    control.create("t", "queue_file", ring_bytes=256 * 1024)
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    sent = numbered(0, 3000, 1000)  # ten times the ring: the oldest are read back from the file
+    for message in sent:
+        producer.send(message)
+    until(lambda: control.stats("t")["messages_received"] == 3000, "all received")
+    broker.restart()
+    assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 3000) == sent
+
+
+def test_a_puller_that_dies_costs_at_most_what_was_on_its_way_to_it(broker, control):
+    control.create("t", "queue")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    doomed = broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=1, rcvbuf=4096)
+    subscribers(control, 1)
+    for message in numbered(0, 1000, 10_000):
+        producer.send(message)
+    first = receive(doomed, 1)
+    doomed.close()
+    subscribers(control, 0)
+    sent_to_doomed = control.stats("t")["messages_sent"]
+    heir = broker.socket(zmq.PULL, control.join("t", "pull"))
+    rest = receive(heir, 1000 - sent_to_doomed)
+    assert number_of(first[0]) == 0
+    assert [number_of(message) for message in rest] == list(range(sent_to_doomed, 1000))
+    assert sent_to_doomed < 900, "one stopped puller was handed nearly everything"
+
+
+def test_a_client_gone_between_join_and_connect_holds_nothing_up(broker, control):
+    control.create("t", "queue")
+    for kind in ("push", "pull", "sub"):
+        control.join(kind=kind, topic="t")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+    for message in numbered(0, 100):
+        producer.send(message)
+    assert [number_of(message) for message in receive(consumer, 100)] == list(range(100))
+
+
+# --- Strangers on a data port --------------------------------------------------------------------------------------
+
+GARBAGE = [b"", b"\0", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64, b"\xff\0\0\0\0\0\0\0\x01\x7f\x03",
+           b"\x01\0hello", b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL" + b"\0" * 48 + b"\x02\xff" + b"\xff" * 8, b"x" * 100_000]
+
+
+def knock(uri, payload):
+    host, port = uri.removeprefix("tcp://").split(":")
+    stranger = plain.create_connection((host, int(port)), timeout=DEADLINE)
+    try:
+        stranger.sendall(payload)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # shown the door already
+    return stranger
+
+
+@pytest.mark.parametrize("garbage", GARBAGE, ids=range(len(GARBAGE)))
+def test_a_stranger_is_not_counted_not_heard_and_given_nothing(broker, control, garbage):
+    control.create("t", "queue")
+    uris = {kind: control.join("t", kind) for kind in ("push", "pull", "sub")}
+    strangers = [knock(uri, garbage) for uri in uris.values()]
+    producer = broker.socket(zmq.PUSH, uris["push"])
+    until(lambda: control.stats("t")["publishers_count"] == 1, "the producer's handshake")
+    for message in numbered(0, 100):
+        producer.send(message)
+    until(lambda: control.stats("t")["messages_received"] == 100, "the messages")
+    stats = control.stats("t")
+    assert (stats["publishers_count"], stats["subscribers_count"], stats["messages_sent"]) == (1, 0, 0)
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+    assert [number_of(message) for message in receive(consumer, 100)] == list(range(100))
+    assert control.stats("t")["messages_received"] == 100
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_connections_are_counted_as_they_come_and_go(broker, control):
+    control.create("t", "queue")
+    producers = [broker.socket(zmq.PUSH, control.join("t", "push")) for _ in range(3)]
+    pullers = [broker.socket(zmq.PULL, control.join("t", "pull")) for _ in range(2)]
+    subs = [broker.socket(zmq.SUB, control.join("t", "sub")) for _ in range(4)]
+
+    def counts():
+        stats = control.stats("t")
+        return stats["publishers_count"], stats["subscribers_count"]
+
+    until(lambda: counts() == (3, 6), lambda: f"3 producers and 6 consumers, have {counts()}")
+    producers[0].close()
+    pullers[0].close()
+    subs[0].close()
+    until(lambda: counts() == (2, 4), lambda: f"2 producers and 4 consumers, have {counts()}")
+
+
+# --- Ten by ten ----------------------------------------------------------------------------------------------------
+
+def test_ten_producers_and_ten_consumers_with_joins_and_leaves_lose_nothing(broker, control):
+    control.create("t", "queue")
+    per_producer, producers, consumers = 1000, 10, 10
+    total = per_producer * producers
+    received, lock, finished = [], threading.Lock(), threading.Event()
+    failures = []
+
+    def guarded(work, *arguments):
+        def run():
+            try:
+                work(*arguments)
+            except BaseException as failure:  # carried to the test's own thread
+                failures.append(failure)
+                finished.set()
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    def produce(name, mine):
+        sent = 0
+        while sent < per_producer:  # a new connection for every 250 messages
+            socket = broker.context.socket(zmq.PUSH)
+            socket.linger = DEADLINE * 1000
+            socket.connect(mine.join("t", "push"))
+            for index in range(sent, sent + 250):
+                socket.send(b"%d|" % (name * per_producer + index))
+            socket.close()
+            sent += 250
+
+    def consume(mine, stays):
+        while not finished.is_set():
+            uri = mine.join("t", "pull")
+            socket = broker.context.socket(zmq.PULL)
+            socket.linger = 0
+            socket.connect(uri)
+            count = 0
+
+            def take(messages):
+                with lock:
+                    received.extend(map(number_of, messages))
+                return count + len(messages)
+
+            while not finished.is_set() and (stays or count < 150):
+                if socket.poll(20):
+                    count = take([socket.recv()])
+            handed = mine.leave("t", uri)["messages_handed"]
+            count = take(receive(socket, handed - count))
+            socket.close()
+
+    helpers = [broker.control() for _ in range(producers + consumers)]
+    threads = [guarded(consume, helpers[i], i < 3) for i in range(consumers)]
+    threads += [guarded(produce, i, helpers[consumers + i]) for i in range(producers)]
+    try:
+        until(lambda: failures or len(received) >= total, lambda: f"{total} messages, have {len(received)}")
+    finally:
+        finished.set()
+        for thread in threads:
+            thread.join(DEADLINE)
+    assert not failures, failures
+    assert sorted(received) == list(range(total))
