@@ -67,7 +67,7 @@ class PlainRun {
   void measure_throughput(const Load& load) {
     StreamPlan plan;
     plan.message_bytes = load.message_bytes;
-    if (!prepare_all(load, [](const Way&) { return true; })) return;
+    if (stop_requested() || !prepare_all(load, [](const Way&) { return true; })) return;
     plan.message_count = calibrate(plan);
     if (plan.message_count > 0) run_rounds(load, plan, options_.rounds());
   }
@@ -77,9 +77,9 @@ class PlainRun {
     plan.message_bytes = load.message_bytes;
     plan.messages_per_second = load.messages_per_second;
     plan.message_count = static_cast<std::uint64_t>(load.messages_per_second * options_.run_seconds());
-    if (prepare_all(load, [](const Way& each) { return each.measures_latency; })) {
-      run_rounds(load, plan, options_.latency_rounds());
-    }
+    if (stop_requested()) return;
+    if (!prepare_all(load, [](const Way& each) { return each.measures_latency; })) return;
+    run_rounds(load, plan, options_.latency_rounds());
   }
 
   /// Chooses the ways of this load and makes them ready. False if none is left.
@@ -112,7 +112,7 @@ class PlainRun {
       if (!result) break;
       return static_cast<std::uint64_t>(result->messages_per_second * options_.run_seconds());
     }
-    note_failure("calibration through zmq_proxy failed");
+    if (!stop_requested()) note_failure("calibration through zmq_proxy failed");
     return 0;
   }
 
@@ -131,7 +131,7 @@ class PlainRun {
 
   void run_once(Way& each, const Load& load, const StreamPlan& plan, bool counts) {
     const Result<void> ran = measure_once(each, load, plan, counts);
-    if (!ran) give_up(each, load, ran.error());
+    if (!ran && !stop_requested()) give_up(each, load, ran.error());
   }
 
   Result<void> measure_once(Way& each, const Load& load, const StreamPlan& plan, bool counts) {
