@@ -1,85 +1,14 @@
 /// The batch: many records under one header and checksum; the same bytes on the wire, in the ring and on
-/// disk. Byte by byte: docs/log_format.md, "Batch". Layer: base.
+/// disk. Includes its builder too. Byte by byte: docs/log_format.md, "Batch". Layer: base.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <vector>
 
-#include <lightq/base/bytes.hpp>
-#include <lightq/base/crc32c.hpp>
-#include <lightq/base/limits.hpp>
-#include <lightq/base/types.hpp>
+#include <lightq/base/batch_builder.hpp>
+#include <lightq/base/batch_layout.hpp>
 
 namespace lightq::inline v1 {
-
-/// Where each header field lies, in bytes from the batch's start. All integers are little-endian.
-namespace batch_layout {
-inline constexpr std::uint32_t magic_value = 0x3142514C;  ///< "LQB1"
-inline constexpr std::uint8_t version_value = 1;
-inline constexpr std::size_t magic = 0;            ///< u32
-inline constexpr std::size_t version = 4;          ///< u8
-inline constexpr std::size_t codec = 5;            ///< u8: 0 = none; others reserved for compression
-inline constexpr std::size_t flags = 6;            ///< u16: see BatchFlag
-inline constexpr std::size_t total_bytes = 8;      ///< u32: header and records
-inline constexpr std::size_t record_count = 12;    ///< u32: at least 1
-inline constexpr std::size_t base_offset = 16;     ///< u64, stamped by the log
-inline constexpr std::size_t append_time_us = 24;  ///< i64, stamped by the log
-inline constexpr std::size_t producer_id = 32;     ///< u64: 0 = none
-inline constexpr std::size_t first_sequence = 40;  ///< u64
-inline constexpr std::size_t producer_epoch = 48;  ///< u16; 2 reserved bytes, zero, follow
-inline constexpr std::size_t segment_epoch = 52;   ///< u32, stamped by the log
-inline constexpr std::size_t body_crc = 56;        ///< u32: CRC-32C of bytes [4,16), [32,52) and the records
-inline constexpr std::size_t header_crc = 60;      ///< u32: CRC-32C of bytes [0,60), stamped by the log
-inline constexpr std::size_t header_bytes = 64;
-}  // namespace batch_layout
-
-/// Bits of the `flags` field. Unknown bits make a batch invalid.
-enum class BatchFlag : std::uint16_t {
-  keys = 1,        ///< reserved: every record carries a key
-  headers = 2,     ///< reserved: every record carries headers
-  timestamps = 4,  ///< reserved: every record carries its producer's time
-  control = 8,     ///< reserved: not for consumers
-};
-
-/// Bytes that a record of `payload_bytes` adds to a batch.
-constexpr std::size_t record_bytes(std::size_t payload_bytes) {
-  return sizeof(std::uint32_t) + payload_bytes;
-}
-
-/// Packs messages into a batch. Reusable, keeps its memory. One thread.
-class BatchBuilder {
- public:
-  BatchBuilder() { clear(); }
-
-  void clear();
-  /// Adds a record; the caller keeps size_bytes() within 4 GiB and record_count() within batch_records_max.
-  void add(ByteView payload);
-  /// Adds a record of `payload_bytes` whose bytes the caller writes at the returned place before anything
-  /// else.
-  std::byte* add_uninitialized(std::size_t payload_bytes);
-
-  [[nodiscard]] bool empty() const { return record_count_ == 0; }
-  [[nodiscard]] std::uint32_t record_count() const { return record_count_; }
-  /// Header and records so far.
-  [[nodiscard]] std::size_t size_bytes() const { return size_; }
-  /// The sum of the payloads' bytes.
-  [[nodiscard]] std::uint64_t payload_bytes() const { return payload_bytes_; }
-
-  /// Completes the producer's part of the header, body checksum included. Valid until the next call of clear
-  /// or add. A log then stamps the rest (Log::append).
-  std::span<std::byte> finish();
-
- private:
-  std::vector<std::byte> buffer_;
-  std::size_t size_ = 0;
-  std::uint32_t record_count_ = 0;
-  std::uint64_t payload_bytes_ = 0;
-};
-
-/// Stamps the log's part of the header and the header checksum.
-void stamp_batch(std::span<std::byte> batch, Offset base, Timestamp append_time, std::uint32_t segment_epoch);
 
 /// Why bytes are not a batch.
 enum class BatchFault {
@@ -89,7 +18,7 @@ enum class BatchFault {
   bad_version,  ///< version, codec, flags or reserved bytes this reader does not know
   bad_length,   ///< total_bytes out of its range, or more than there is
   bad_body_crc,
-  bad_records,  ///< record lengths do not add up to total_bytes and record_count
+  bad_records,  ///< record lengths do not add up to total_bytes and record_count, or too many
 };
 
 /// A read-only view of one encoded batch. Does not own; copyable.
@@ -104,6 +33,9 @@ class BatchView {
   static std::optional<BatchFault> check_header(ByteView available);
   /// Header, body checksum and record structure.
   static std::optional<BatchFault> check(ByteView available);
+  /// What `check` does after `check_header`: the body checksum, and records that add up. The header must have
+  /// passed check_header.
+  [[nodiscard]] std::optional<BatchFault> check_body() const;
 
   [[nodiscard]] bool valid() const { return start_ != nullptr; }
   [[nodiscard]] std::size_t total_bytes() const { return field<std::uint32_t>(batch_layout::total_bytes); }
@@ -146,5 +78,48 @@ class BatchView {
   }
   const std::byte* start_ = nullptr;
 };
+
+inline std::optional<BatchFault> BatchView::check_header(ByteView available) {
+  using namespace batch_layout;
+  if (available.size() < header_bytes) return BatchFault::short_header;
+  const BatchView view(available.data());
+  if (view.field<std::uint32_t>(magic) != magic_value) return BatchFault::bad_magic;
+  if (view.field<std::uint32_t>(header_crc) != batch_header_crc(available.data())) {
+    return BatchFault::bad_header_crc;
+  }
+  const bool known = view.field<std::uint8_t>(version) == version_value &&
+                     view.field<std::uint8_t>(codec) == 0 && view.field<std::uint16_t>(flags) == 0 &&
+                     view.field<std::uint16_t>(producer_epoch + 2) == 0;
+  if (!known) return BatchFault::bad_version;
+  if (view.total_bytes() < header_bytes || view.total_bytes() > available.size()) {
+    return BatchFault::bad_length;
+  }
+  if (view.record_count() == 0 || view.record_count() > limits::batch_records_max) {
+    return BatchFault::bad_records;
+  }
+  return std::nullopt;
+}
+
+inline std::optional<BatchFault> BatchView::check_body() const {
+  if (field<std::uint32_t>(batch_layout::body_crc) != batch_body_crc(bytes())) {
+    return BatchFault::bad_body_crc;
+  }
+  std::size_t left = total_bytes() - batch_layout::header_bytes;
+  const std::byte* at = start_ + batch_layout::header_bytes;
+  for (std::uint32_t record = record_count(); record != 0; --record) {
+    if (left < record_bytes(0)) return BatchFault::bad_records;
+    const std::size_t bytes = record_bytes(load_little_endian<std::uint32_t>(at));
+    if (bytes > left) return BatchFault::bad_records;
+    at += bytes;
+    left -= bytes;
+  }
+  if (left != 0) return BatchFault::bad_records;
+  return std::nullopt;
+}
+
+inline std::optional<BatchFault> BatchView::check(ByteView available) {
+  if (const auto fault = check_header(available)) return fault;
+  return BatchView(available.data()).check_body();
+}
 
 }  // namespace lightq::inline v1

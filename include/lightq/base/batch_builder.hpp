@@ -1,0 +1,99 @@
+/// Packs messages into a batch. Layer: base.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include <lightq/base/batch_layout.hpp>
+#include <lightq/base/limits.hpp>
+
+namespace lightq::inline v1 {
+
+/// Packs messages into a batch. Reusable: clear() keeps the memory, unless a huge message made it grow past
+/// keep_bytes_max. Allocates nothing before the first add. Not copyable. One thread.
+class BatchBuilder {
+ public:
+  /// What clear() keeps at most.
+  static constexpr std::size_t keep_bytes_max = 4 * limits::MiB;
+
+  void clear() {
+    if (capacity_ > keep_bytes_max) {
+      buffer_.reset();
+      capacity_ = 0;
+    }
+    size_ = batch_layout::header_bytes;
+    record_count_ = 0;
+    payload_bytes_ = 0;
+  }
+
+  /// Adds a record; the caller keeps size_bytes() within 4 GiB and record_count() within batch_records_max.
+  void add(ByteView payload) {
+    std::byte* to = add_uninitialized(payload.size());
+    if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
+  }
+
+  /// Adds a record of `payload_bytes` whose bytes the caller writes at the returned place before anything
+  /// else.
+  std::byte* add_uninitialized(std::size_t payload_bytes) {
+    assert(payload_bytes <= UINT32_MAX);
+    const std::size_t end = size_ + record_bytes(payload_bytes);
+    assert(end <= UINT32_MAX && record_count_ < limits::batch_records_max);
+    if (end > capacity_) grow(end);
+    std::byte* record = buffer_.get() + size_;
+    store_little_endian(record, static_cast<std::uint32_t>(payload_bytes));
+    size_ = end;
+    ++record_count_;
+    payload_bytes_ += payload_bytes;
+    return record + sizeof(std::uint32_t);
+  }
+
+  [[nodiscard]] bool empty() const { return record_count_ == 0; }
+  [[nodiscard]] std::uint32_t record_count() const { return record_count_; }
+  /// Header and records so far.
+  [[nodiscard]] std::size_t size_bytes() const { return size_; }
+  /// The sum of the payloads' bytes.
+  [[nodiscard]] std::uint64_t payload_bytes() const { return payload_bytes_; }
+  /// Memory held now.
+  [[nodiscard]] std::size_t capacity_bytes() const { return capacity_; }
+
+  /// Completes the producer's part of the header, body checksum included. Not for an empty batch. Valid until
+  /// the next call of clear or add. A log then stamps the rest (Log::append).
+  std::span<std::byte> finish() {
+    assert(!empty());
+    std::byte* batch = buffer_.get();
+    std::fill_n(batch, batch_layout::header_bytes, std::byte{0});
+    store_little_endian(batch + batch_layout::magic, batch_layout::magic_value);
+    store_little_endian(batch + batch_layout::version, batch_layout::version_value);
+    store_little_endian(batch + batch_layout::total_bytes, static_cast<std::uint32_t>(size_));
+    store_little_endian(batch + batch_layout::record_count, record_count_);
+    store_little_endian(batch + batch_layout::body_crc, batch_body_crc({batch, size_}));
+    return {batch, size_};
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* bytes) const { std::free(bytes); }
+  };
+
+  // realloc, because neither zeroing nor copying what was never written is wanted. Not inlined: rare, and
+  // g++ 12 warns of overflows that cannot be when it sees through it.
+  [[gnu::noinline]] void grow(std::size_t needed) {
+    const std::size_t wanted = std::max({needed, 2 * capacity_, std::size_t{4096}});
+    auto* moved = static_cast<std::byte*>(std::realloc(buffer_.get(), wanted));
+    if (moved == nullptr) throw std::bad_alloc();
+    static_cast<void>(buffer_.release());
+    buffer_.reset(moved);
+    capacity_ = wanted;
+  }
+
+  std::unique_ptr<std::byte[], Free> buffer_;
+  std::size_t capacity_ = 0;
+  std::size_t size_ = batch_layout::header_bytes;
+  std::uint32_t record_count_ = 0;
+  std::uint64_t payload_bytes_ = 0;
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,71 @@
+/// The batch's byte layout and its two checksums, shared by those who make batches and those who read them.
+/// Byte by byte: docs/log_format.md, "Batch". Layer: base.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <lightq/base/bytes.hpp>
+#include <lightq/base/crc32c.hpp>
+#include <lightq/base/types.hpp>
+
+namespace lightq::inline v1 {
+
+/// Where each header field lies, in bytes from the batch's start. All integers are little-endian.
+namespace batch_layout {
+inline constexpr std::uint32_t magic_value = 0x3142514C;  ///< "LQB1"
+inline constexpr std::uint8_t version_value = 1;
+inline constexpr std::size_t magic = 0;            ///< u32
+inline constexpr std::size_t version = 4;          ///< u8
+inline constexpr std::size_t codec = 5;            ///< u8: 0 = none; others reserved for compression
+inline constexpr std::size_t flags = 6;            ///< u16: see BatchFlag
+inline constexpr std::size_t total_bytes = 8;      ///< u32: header and records
+inline constexpr std::size_t record_count = 12;    ///< u32: at least 1
+inline constexpr std::size_t base_offset = 16;     ///< u64, stamped by the log
+inline constexpr std::size_t append_time_us = 24;  ///< i64, stamped by the log
+inline constexpr std::size_t producer_id = 32;     ///< u64: 0 = none
+inline constexpr std::size_t first_sequence = 40;  ///< u64
+inline constexpr std::size_t producer_epoch = 48;  ///< u16; 2 reserved bytes, zero, follow
+inline constexpr std::size_t segment_epoch = 52;   ///< u32, stamped by the log
+inline constexpr std::size_t body_crc = 56;        ///< u32: CRC-32C of bytes [4,16), [32,52) and the records
+inline constexpr std::size_t header_crc = 60;      ///< u32: CRC-32C of bytes [0,60), stamped by the log
+inline constexpr std::size_t header_bytes = 64;
+}  // namespace batch_layout
+
+/// Bits of the `flags` field. Unknown bits make a batch invalid.
+enum class BatchFlag : std::uint16_t {
+  keys = 1,        ///< reserved: every record carries a key
+  headers = 2,     ///< reserved: every record carries headers
+  timestamps = 4,  ///< reserved: every record carries its producer's time
+  control = 8,     ///< reserved: not for consumers
+};
+
+/// Bytes that a record of `payload_bytes` adds to a batch.
+constexpr std::size_t record_bytes(std::size_t payload_bytes) {
+  return sizeof(std::uint32_t) + payload_bytes;
+}
+
+/// The CRC-32C of everything the producer sets: bytes [4,16), [32,52) and the records.
+/// `batch` is exactly the batch, header included.
+inline std::uint32_t batch_body_crc(ByteView batch) {
+  using namespace batch_layout;
+  std::uint32_t crc = crc32c(batch.subspan(version, base_offset - version));
+  crc = crc32c(batch.subspan(producer_id, segment_epoch - producer_id), crc);
+  return crc32c(batch.subspan(header_bytes), crc);
+}
+
+/// The CRC-32C of the header's bytes [0,60).
+inline std::uint32_t batch_header_crc(const std::byte* batch) {
+  return crc32c({batch, batch_layout::header_crc});
+}
+
+/// Stamps the log's part of the header and the header checksum. `batch`: a complete encoded batch.
+inline void stamp_batch(std::span<std::byte> batch, Offset base, Timestamp append_time,
+                        std::uint32_t segment_epoch) {
+  store_little_endian(batch.data() + batch_layout::base_offset, base.value);
+  store_little_endian(batch.data() + batch_layout::append_time_us, append_time.us);
+  store_little_endian(batch.data() + batch_layout::segment_epoch, segment_epoch);
+  store_little_endian(batch.data() + batch_layout::header_crc, batch_header_crc(batch.data()));
+}
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,46 @@
+/// Memory from mmap. Layer: log.
+#include "log/mapped_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace lightq::log {
+
+MappedMemory::MappedMemory(MappedMemory&& other) noexcept
+    : start_(std::exchange(other.start_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+MappedMemory& MappedMemory::operator=(MappedMemory&& other) noexcept {
+  std::swap(start_, other.start_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+MappedMemory::~MappedMemory() {
+  if (start_ != nullptr) munmap(start_, bytes_);
+}
+
+Result<MappedMemory> MappedMemory::anonymous(std::size_t bytes) {
+  void* start =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) {
+    return Error{ErrorCode::io_error, "cannot map " + std::to_string(bytes) + " bytes of memory", errno};
+  }
+  return MappedMemory(static_cast<std::byte*>(start), bytes);
+}
+
+Result<MappedMemory> MappedMemory::file_read_only(int fd, std::size_t bytes) {
+  void* start = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  if (start == MAP_FAILED) {
+    return Error{ErrorCode::io_error, "cannot map " + std::to_string(bytes) + " bytes of a file", errno};
+  }
+  return MappedMemory(static_cast<std::byte*>(start), bytes);
+}
+
+void MappedMemory::give_back() {
+  if (start_ != nullptr) madvise(start_, bytes_, MADV_DONTNEED);
+}
+
+}  // namespace lightq::log

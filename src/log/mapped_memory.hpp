@@ -1,0 +1,41 @@
+/// Memory from mmap: a ring's anonymous pages, a segment file's read-only view. The only place of the log
+/// that knows mmap. Layer: log.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+
+namespace lightq::log {
+
+/// Owns one mapping; move-only. One thread.
+class MappedMemory {
+ public:
+  MappedMemory() = default;
+  MappedMemory(MappedMemory&& other) noexcept;
+  MappedMemory& operator=(MappedMemory&& other) noexcept;
+  ~MappedMemory();
+
+  /// `bytes` of address space; a page becomes memory when it is first written. Errors: io_error.
+  static Result<MappedMemory> anonymous(std::size_t bytes);
+  /// The first `bytes` of the file behind `fd`, which may be closed afterwards. Touching a page beyond the
+  /// file's end, or one the disk cannot read, is SIGBUS: callers map what fallocate gave them. Errors:
+  /// io_error.
+  static Result<MappedMemory> file_read_only(int fd, std::size_t bytes);
+
+  [[nodiscard]] bool valid() const { return start_ != nullptr; }
+  [[nodiscard]] std::byte* data() const { return start_; }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
+
+  /// Gives the pages of anonymous memory back to the system; their content becomes zero.
+  void give_back();
+
+ private:
+  MappedMemory(std::byte* start, std::size_t bytes) : start_(start), bytes_(bytes) {}
+  std::byte* start_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace lightq::log

@@ -1,0 +1,151 @@
+/// A transient log: batches in a ring of memory. Layer: log.
+#include "log/ring_log.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+namespace lightq::log {
+
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::int64_t idle_before_give_back_us = 10'000'000;
+
+}  // namespace
+
+RingLog::RingLog(const RingLogOptions& options)
+    : capacity_((std::max<std::uint64_t>(options.capacity_bytes, 1) + page_bytes - 1) / page_bytes *
+                page_bytes),
+      soft_limit_(options.soft_limit_bytes == 0 ? capacity_ : std::min(options.soft_limit_bytes, capacity_)),
+      first_(options.first_offset),
+      next_(options.first_offset) {}
+
+AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
+  assert(batch.size() >= batch_layout::header_bytes &&
+         BatchView::trusted(batch.data()).total_bytes() == batch.size());
+  if (batch.size() > capacity_) return {AppendOutcome::too_large, {}};
+  if (!accepts(batch.size())) return {AppendOutcome::full, {}};
+  if (!memory_.valid()) {
+    auto mapped = MappedMemory::anonymous(capacity_);
+    if (!mapped) {
+      last_error_ = mapped.error();
+      return {AppendOutcome::failed, {}};
+    }
+    memory_ = std::move(*mapped);
+  }
+  const std::uint64_t position = position_for(batch.size());
+  if (empty()) {
+    tail_ = position;
+    index_.clear();
+  } else if (position != head_) {
+    gap_ = head_;
+  }
+  stamp_batch(batch, next_, now, 0);
+  std::memcpy(memory_.data() + position % capacity_, batch.data(), batch.size());
+  index_.note(next_, position);
+  const Offset base = next_;
+  next_ = next_ + BatchView::trusted(batch.data()).record_count();
+  head_ = position + batch.size();
+  stored_bytes_ += batch.size();
+  last_append_ = now;
+  touched_ = true;
+  return {AppendOutcome::appended, base};
+}
+
+bool RingLog::accepts(std::size_t bytes) const {
+  if (bytes > capacity_) return false;
+  if (empty()) return true;
+  return stored_bytes_ + bytes <= soft_limit_ && position_for(bytes) + bytes - tail_ <= capacity_;
+}
+
+// Where a batch of `bytes` would go.
+std::uint64_t RingLog::position_for(std::size_t bytes) const {
+  if (empty()) return head_ % capacity_ == 0 ? head_ : next_lap(head_);
+  return head_ % capacity_ + bytes > capacity_ ? next_lap(head_) : head_;
+}
+
+std::uint64_t RingLog::next_lap(std::uint64_t position) const {
+  return (position / capacity_ + 1) * capacity_;
+}
+
+std::uint64_t RingLog::position_after(std::uint64_t position, const BatchView& batch) const {
+  const std::uint64_t after = position + batch.total_bytes();
+  return after == gap_ ? next_lap(after) : after;
+}
+
+BatchView RingLog::batch_at(std::uint64_t position) const {
+  return BatchView::trusted(memory_.data() + position % capacity_);
+}
+
+ReadResult RingLog::read(Place& place) {
+  if (place.offset < first_) return {ReadOutcome::trimmed, {}, first_};
+  if (place.offset >= next_) return {ReadOutcome::end, {}, {}};
+  place.hint = locate(place);
+  return {ReadOutcome::batch, batch_at(place.hint), {}};
+}
+
+// The position of the batch that holds place.offset, which is in [first_, next_).
+std::uint64_t RingLog::locate(const Place& place) const {
+  if (place.hint >= tail_ && place.hint < head_) {
+    const BatchView batch = batch_at(place.hint);
+    if (place.offset == batch.end_offset()) return position_after(place.hint, batch);
+    if (batch.base_offset() <= place.offset && place.offset < batch.end_offset()) return place.hint;
+  }
+  return search(place.offset);
+}
+
+std::uint64_t RingLog::search(Offset offset) const {
+  const SparseIndex::Entry* entry = index_.find(offset);
+  std::uint64_t position = entry == nullptr ? tail_ : entry->position;
+  for (;;) {
+    const BatchView batch = batch_at(position);
+    assert(batch.base_offset() <= offset);
+    if (offset < batch.end_offset()) return position;
+    position = position_after(position, batch);
+  }
+}
+
+void RingLog::drop_oldest() {
+  const BatchView batch = batch_at(tail_);
+  first_ = batch.end_offset();
+  stored_bytes_ -= batch.total_bytes();
+  tail_ = empty() ? head_ : position_after(tail_, batch);
+  index_.drop_before(tail_);
+}
+
+void RingLog::trim(Offset before) {
+  while (!empty() && batch_at(tail_).end_offset() <= before) drop_oldest();
+}
+
+bool RingLog::make_room(std::size_t bytes, Offset limit) {
+  while (!accepts(bytes)) {
+    if (empty() || limit < batch_at(tail_).end_offset()) return false;
+    drop_oldest();
+  }
+  return true;
+}
+
+void RingLog::maintain(Timestamp now) {
+  if (!touched_ || !empty() || now.us - last_append_.us < idle_before_give_back_us) return;
+  memory_.give_back();
+  index_.release();
+  touched_ = false;
+}
+
+std::unique_ptr<DiskJob> RingLog::take_disk_job(Timestamp /*now*/) {
+  return nullptr;
+}
+
+void RingLog::restart_at(Offset next) {
+  assert(empty());
+  first_ = next;
+  next_ = next;
+}
+
+std::span<std::byte> RingLog::writable(const BatchView& batch) {
+  return {const_cast<std::byte*>(batch.bytes().data()), batch.total_bytes()};
+}
+
+}  // namespace lightq::log

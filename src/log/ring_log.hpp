@@ -1,0 +1,77 @@
+/// A transient log: batches in a ring of memory. Layer: log.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "log/log.hpp"
+#include "log/mapped_memory.hpp"
+#include "log/sparse_index.hpp"
+
+namespace lightq::log {
+
+struct RingLogOptions {
+  /// Address space of the ring, rounded up to whole pages; memory only where batches were written. No batch
+  /// above it can be appended.
+  std::uint64_t capacity_bytes = limits::ring_bytes_default;
+  /// An append is accepted if the log is empty, or if all batches together stay within this. 0: the
+  /// capacity. So a small ring can still take one huge batch.
+  std::uint64_t soft_limit_bytes = 0;
+  Offset first_offset = {};  ///< of the first message ever appended
+};
+
+/// Batches lie contiguously; one that does not fit before the ring's physical end begins at its start. A
+/// batch's logical position never repeats: physical = logical modulo capacity. When the log becomes empty,
+/// the next batch goes to the physical start again, so that a ring which is always drained stays in cache.
+/// Never `damaged`, never `no_space`; durable_offset is always 0. One thread.
+class RingLog final : public Log {
+ public:
+  explicit RingLog(const RingLogOptions& options);
+
+  AppendResult append(std::span<std::byte> batch, Timestamp now) override;
+  ReadResult read(Place& place) override;
+  [[nodiscard]] Offset first_offset() const override { return first_; }
+  [[nodiscard]] Offset next_offset() const override { return next_; }
+  [[nodiscard]] Offset durable_offset() const override { return {}; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
+  void trim(Offset before) override;
+  bool make_room(std::size_t bytes, Offset limit) override;
+  void maintain(Timestamp now) override;
+  std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
+  Result<void> flush() override { return {}; }
+  [[nodiscard]] const Error& last_error() const override { return last_error_; }
+
+  /// An empty ring goes on at another offset. Requires that it is empty.
+  void restart_at(Offset next);
+  /// The bytes of a batch that this ring's read gave, to stamp its header again.
+  static std::span<std::byte> writable(const BatchView& batch);
+  /// True if this ring can ever take a batch of `bytes`.
+  [[nodiscard]] bool can_hold(std::size_t bytes) const { return bytes <= capacity_; }
+
+ private:
+  [[nodiscard]] bool empty() const { return first_ == next_; }
+  [[nodiscard]] bool accepts(std::size_t bytes) const;
+  [[nodiscard]] std::uint64_t position_for(std::size_t bytes) const;
+  [[nodiscard]] std::uint64_t next_lap(std::uint64_t position) const;
+  [[nodiscard]] std::uint64_t position_after(std::uint64_t position, const BatchView& batch) const;
+  [[nodiscard]] BatchView batch_at(std::uint64_t position) const;
+  [[nodiscard]] std::uint64_t locate(const Place& place) const;
+  [[nodiscard]] std::uint64_t search(Offset offset) const;
+  void drop_oldest();
+
+  std::uint64_t capacity_;
+  std::uint64_t soft_limit_;
+  MappedMemory memory_;
+  SparseIndex index_;
+  Offset first_;
+  Offset next_;
+  std::uint64_t tail_ = 0;     // logical position of the oldest batch
+  std::uint64_t head_ = 0;     // logical position after the newest batch
+  std::uint64_t gap_ = ~0ULL;  // where the newest lap ended early; at most one such gap is live
+  std::uint64_t stored_bytes_ = 0;
+  Timestamp last_append_;
+  bool touched_ = false;  // pages may be resident
+  Error last_error_;
+};
+
+}  // namespace lightq::log

@@ -1,0 +1,58 @@
+/// CRC-32C against the vectors of RFC 3720, B.4, and hardware against tables.
+#include <lightq/base/crc32c.hpp>
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include <lightq/base/types.hpp>
+
+#include "support/random.hpp"
+
+namespace lightq {
+namespace {
+
+std::vector<std::byte> sequence(int first, int step) {
+  std::vector<std::byte> bytes(32);
+  for (auto& byte : bytes) {
+    byte = static_cast<std::byte>(first);
+    first += step;
+  }
+  return bytes;
+}
+
+TEST(Crc32c, AgreesWithTheVectorsOfRfc3720) {
+  for (const auto crc : {&crc32c, &crc32c_by_table}) {
+    EXPECT_EQ(crc(sequence(0, 0), 0), 0x8A9136AAU);
+    EXPECT_EQ(crc(sequence(0xFF, 0), 0), 0x62A8AB43U);
+    EXPECT_EQ(crc(sequence(0, 1), 0), 0x46DD794EU);
+    EXPECT_EQ(crc(sequence(31, -1), 0), 0x113FDB5CU);
+    EXPECT_EQ(crc(as_byte_view("123456789"), 0), 0xE3069283U);
+    EXPECT_EQ(crc({}, 0), 0U);
+  }
+}
+
+TEST(Crc32c, IsTheSameByHardwareAndByTableAtAnyLengthAndAlignment) {
+  test::Random random;
+  const auto bytes = random.bytes(64 * 1024);
+  for (int round = 0; round < 3000; ++round) {
+    const std::size_t length = random.below(round < 2000 ? 2000 : 40'000);
+    const ByteView part = ByteView(bytes).subspan(random.below(bytes.size() - length), length);
+    const auto before = static_cast<std::uint32_t>(random.below(1ULL << 32));
+    ASSERT_EQ(crc32c(part, before), crc32c_by_table(part, before)) << "length " << length;
+  }
+}
+
+TEST(Crc32c, OfTwoPartsInTurnIsThatOfTheWhole) {
+  test::Random random;
+  const auto bytes = random.bytes(30'000);
+  const std::uint32_t whole = crc32c(bytes);
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t cut = random.below(bytes.size());
+    ASSERT_EQ(crc32c(ByteView(bytes).subspan(cut), crc32c(ByteView(bytes).first(cut))), whole)
+        << "cut " << cut;
+  }
+}
+
+}  // namespace
+}  // namespace lightq

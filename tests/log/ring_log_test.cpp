@@ -1,0 +1,222 @@
+/// The transient log.
+#include "log/ring_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "support/batches.hpp"
+#include "support/random.hpp"
+
+namespace lightq::log {
+namespace {
+
+using test::make_batch;
+using test::make_batch_of;
+using test::payloads_of;
+
+constexpr Timestamp now{1'000'000};
+
+AppendOutcome append(RingLog& log, std::vector<std::byte> batch, Timestamp at = now) {
+  return log.append(batch, at).outcome;
+}
+
+TEST(RingLog, GivesBackWhatWasAppendedWithItsOffsetAndTime) {
+  RingLog log({});
+  auto batch = make_batch({"a", "b"});
+  EXPECT_EQ(log.append(batch, now).base, Offset{0});
+  EXPECT_EQ(append(log, make_batch({"c"}), {5}), AppendOutcome::appended);
+  Place place{{1}};
+  const ReadResult first = log.read(place);
+  ASSERT_EQ(first.outcome, ReadOutcome::batch);
+  EXPECT_EQ(BatchView::check(first.batch.bytes()), std::nullopt);
+  EXPECT_EQ(payloads_of(first.batch), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(first.batch.append_time(), now);
+  place.offset = first.batch.end_offset();
+  const ReadResult second = log.read(place);
+  EXPECT_EQ(payloads_of(second.batch), (std::vector<std::string>{"c"}));
+  place.offset = second.batch.end_offset();
+  EXPECT_EQ(log.read(place).outcome, ReadOutcome::end);
+  EXPECT_EQ(log.durable_offset(), Offset{0});
+}
+
+TEST(RingLog, IsSmallUntilItsFirstAppend) {
+  EXPECT_LT(sizeof(RingLog), 1024U);
+}
+
+TEST(RingLog, RefusesABatchAboveItsCapacityForGood) {
+  RingLog log({.capacity_bytes = 65536});
+  EXPECT_EQ(append(log, make_batch_of(65537)), AppendOutcome::too_large);
+  EXPECT_EQ(append(log, make_batch_of(65536)), AppendOutcome::appended);
+}
+
+TEST(RingLog, TakesABatchAboveItsSoftLimitOnlyWhenEmpty) {
+  RingLog log({.capacity_bytes = 65536, .soft_limit_bytes = 8192});
+  EXPECT_EQ(append(log, make_batch_of(60'000)), AppendOutcome::appended);
+  EXPECT_EQ(append(log, make_batch_of(100)), AppendOutcome::full);
+  log.trim({1});
+  EXPECT_EQ(append(log, make_batch_of(100)), AppendOutcome::appended);
+  EXPECT_EQ(append(log, make_batch_of(8092)), AppendOutcome::appended);
+  EXPECT_EQ(append(log, make_batch_of(100)), AppendOutcome::full);
+}
+
+TEST(RingLog, TakesABatchOfItsWholeCapacityWheneverItIsEmpty) {
+  RingLog log({.capacity_bytes = 8192});
+  for (std::uint64_t round = 0; round < 10; ++round) {
+    ASSERT_EQ(append(log, make_batch_of(100)), AppendOutcome::appended);
+    log.trim(log.next_offset());
+    ASSERT_EQ(append(log, make_batch_of(8192)), AppendOutcome::appended);
+    log.trim(log.next_offset());
+  }
+}
+
+TEST(RingLog, StartsAtTheSamePlaceAgainWhenItWasDrained) {
+  RingLog log({.capacity_bytes = 65536});
+  const std::byte* start = nullptr;
+  for (int round = 0; round < 100; ++round) {
+    ASSERT_EQ(append(log, make_batch_of(1000)), AppendOutcome::appended);
+    Place place{log.first_offset()};
+    const std::byte* at = log.read(place).batch.bytes().data();
+    if (round == 0) start = at;
+    ASSERT_EQ(at, start);
+    log.trim(log.next_offset());
+  }
+}
+
+TEST(RingLog, TrimsOnlyWholeBatches) {
+  RingLog log({});
+  append(log, make_batch({"a", "b"}));
+  append(log, make_batch({"c"}));
+  log.trim({1});
+  EXPECT_EQ(log.first_offset(), Offset{0});
+  log.trim({2});
+  EXPECT_EQ(log.first_offset(), Offset{2});
+  Place place{{0}};
+  const ReadResult result = log.read(place);
+  EXPECT_EQ(result.outcome, ReadOutcome::trimmed);
+  EXPECT_EQ(result.next, Offset{2});
+}
+
+TEST(RingLog, KeepsTheNewestWhenItIsFull) {
+  RingLog log({.capacity_bytes = 8192});
+  for (int i = 0; i < 8; ++i) ASSERT_EQ(append(log, make_batch_of(1024)), AppendOutcome::appended);
+  EXPECT_EQ(append(log, make_batch_of(1024)), AppendOutcome::full);
+  EXPECT_FALSE(log.make_room(2000, {1}));
+  EXPECT_EQ(log.first_offset(), Offset{1});
+  EXPECT_TRUE(log.make_room(2000, {8}));
+  EXPECT_EQ(log.first_offset(), Offset{2});
+  EXPECT_FALSE(log.make_room(8193, {8}));
+}
+
+TEST(RingLog, GivesItsMemoryBackAfterTenIdleSecondsAndWorksOn) {
+  RingLog log({});
+  append(log, make_batch({"before"}));
+  log.trim({1});
+  log.maintain({now.us + 9'000'000});
+  log.maintain({now.us + 10'000'000});
+  ASSERT_EQ(append(log, make_batch({"after"})), AppendOutcome::appended);
+  Place place{{1}};
+  EXPECT_EQ(payloads_of(log.read(place).batch), (std::vector<std::string>{"after"}));
+}
+
+TEST(RingLog, KeepsWhatIsStoredHoweverLongItIsIdle) {
+  RingLog log({});
+  append(log, make_batch({"kept"}));
+  log.maintain({now.us + 100'000'000});
+  Place place{{0}};
+  EXPECT_EQ(payloads_of(log.read(place).batch), (std::vector<std::string>{"kept"}));
+}
+
+// The model: the batches that should be there, oldest first.
+struct Model {
+  struct Batch {
+    Offset base;
+    std::vector<std::string> payloads;
+    std::size_t bytes;
+    [[nodiscard]] Offset end() const { return base + payloads.size(); }
+  };
+  std::deque<Batch> batches;
+  Offset next;
+  std::uint64_t bytes = 0;
+
+  [[nodiscard]] Offset first() const { return batches.empty() ? next : batches.front().base; }
+  void drop_before(Offset offset) {
+    while (!batches.empty() && batches.front().end() <= offset) {
+      bytes -= batches.front().bytes;
+      batches.pop_front();
+    }
+  }
+};
+
+void compare_read(RingLog& log, const Model& model, Place& place) {
+  const ReadResult result = log.read(place);
+  if (place.offset < model.first()) {
+    ASSERT_EQ(result.outcome, ReadOutcome::trimmed);
+    place.offset = result.next;
+    return;
+  }
+  if (place.offset >= model.next) {
+    ASSERT_EQ(result.outcome, ReadOutcome::end);
+    return;
+  }
+  ASSERT_EQ(result.outcome, ReadOutcome::batch);
+  for (const auto& batch : model.batches) {
+    if (batch.end() <= place.offset) continue;
+    ASSERT_EQ(result.batch.base_offset(), batch.base);
+    ASSERT_EQ(payloads_of(result.batch), batch.payloads);
+    ASSERT_EQ(BatchView::check(result.batch.bytes()), std::nullopt);
+    break;
+  }
+  place.offset = result.batch.end_offset();
+}
+
+void append_some(RingLog& log, Model& model, test::Random& random) {
+  std::vector<std::string> payloads(random.between(1, 5));
+  for (auto& payload : payloads)
+    payload.assign(random.below(random.one_in(20) ? 9000 : 400), static_cast<char>(random.below(256)));
+  auto bytes = make_batch(payloads);
+  const AppendResult result = log.append(bytes, now);
+  if (result.outcome == AppendOutcome::appended) {
+    ASSERT_EQ(result.base, model.next);
+    model.batches.push_back({result.base, payloads, bytes.size()});
+    model.next = model.batches.back().end();
+    model.bytes += bytes.size();
+  } else if (log.make_room(bytes.size(), random.one_in(2) ? model.next : model.first() + random.below(20))) {
+    model.drop_before(log.first_offset());
+    ASSERT_EQ(log.append(bytes, now).outcome, AppendOutcome::appended);
+    model.batches.push_back({model.next, payloads, bytes.size()});
+    model.next = model.batches.back().end();
+    model.bytes += bytes.size();
+  } else {
+    model.drop_before(log.first_offset());
+  }
+}
+
+TEST(RingLog, DoesWhatAListWouldDoUnderRandomOperations) {
+  test::Random random;
+  RingLog log({.capacity_bytes = 65536, .soft_limit_bytes = random.one_in(2) ? 0U : 40'000U});
+  Model model;
+  std::vector<Place> places(4);
+  for (int step = 0; step < 20'000; ++step) {
+    switch (random.below(8)) {
+      case 0: {
+        const Offset before = model.first() + random.below(distance(model.first(), model.next) + 3);
+        log.trim(before);
+        model.drop_before(before);
+        break;
+      }
+      case 1: places[random.below(4)] = {{random.below(model.next.value + 2)}}; break;
+      case 2:
+      case 3:
+      case 4: append_some(log, model, random); break;
+      default: compare_read(log, model, places[random.below(4)]);
+    }
+    ASSERT_FALSE(HasFatalFailure()) << "step " << step;
+    ASSERT_EQ(log.first_offset(), model.first());
+    ASSERT_EQ(log.next_offset(), model.next);
+    ASSERT_EQ(log.stored_bytes(), model.bytes);
+  }
+}
+
+}  // namespace
+}  // namespace lightq::log
