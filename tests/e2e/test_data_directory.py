@@ -1,0 +1,256 @@
+"""The data directory: who may use it, what it holds, and what happens when it is full, foreign or not ours."""
+import json
+import os
+import socket as plain
+import stat
+import subprocess
+
+import pytest
+import zmq
+
+from support import (ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, PASSWORD, USER, number_of, numbered, receive, until)
+
+ROOT = os.geteuid() == 0
+
+
+def run_broker(broker, *flags, data_dir=None, control="tcp://127.0.0.1:0", **options):
+    return subprocess.run([BINARY, "broker", "--data-dir", str(data_dir or broker.data_dir), "--control", control, *flags],
+                          capture_output=True, text=True, timeout=DEADLINE, env=broker.environment, **options)
+
+
+def test_broker_json_tells_who_and_where(broker):
+    found = json.loads((broker.data_dir / "broker.json").read_text())
+    assert found["pid"] == broker.process.pid
+    assert found["control_uri"] == broker.control_uri and not broker.control_uri.endswith(":0")
+    assert found["version"].count(".") == 2
+    assert broker.control_uri in broker.log()
+
+
+def test_a_second_broker_on_the_same_directory_refuses(broker, control):
+    second = run_broker(broker)
+    assert second.returncode == 1 and second.stdout == ""
+    assert "another" in second.stderr or "in use" in second.stderr or "already" in second.stderr, second.stderr
+    assert str(broker.data_dir) in second.stderr
+    control.ok("ping")
+    assert json.loads((broker.data_dir / "broker.json").read_text())["pid"] == broker.process.pid
+
+
+def test_a_control_port_that_is_taken_is_a_clear_error(broker, control, tmp_path):
+    with plain.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        uri = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
+        second = run_broker(broker, data_dir=tmp_path / "other", control=uri)
+    assert second.returncode == 1
+    assert uri in second.stderr and "in use" in second.stderr, second.stderr
+    assert not (tmp_path / "other" / "broker.json").exists()
+
+
+def test_a_remembered_data_port_that_is_taken_gets_a_new_one(broker, control):
+    control.create("t", "queue")
+    old = control.join("t", "push")
+    broker.stop()
+    with plain.socket() as taken:
+        taken.setsockopt(plain.SOL_SOCKET, plain.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", int(old.rsplit(":", 1)[1])))
+        taken.listen()
+        broker.start()
+        new = control.join("t", "push")
+        assert new != old
+        consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+        broker.socket(zmq.PUSH, new).send(b"1")
+        assert receive(consumer, 1) == [b"1"]
+
+
+def test_the_ports_come_from_the_range_and_its_end_is_a_clear_error(make_broker):
+    with plain.socket() as probe:  # four ports in a row, very likely free
+        probe.bind(("127.0.0.1", 0))
+        first = max(probe.getsockname()[1] - 100, 1024)
+    broker = make_broker("--ports", f"{first}-{first + 3}")
+    control = broker.control()
+    control.create("t", "queue")
+    ports = set()
+    for _ in range(5):
+        reply = control("join", connection_type="zmq", type="pull", topic="t", user_id=USER, password=PASSWORD)
+        if reply["status"] == "ok":
+            ports.add(int(reply["bind_uri"].rsplit(":", 1)[1]))
+    assert reply["code"] in ("limit_reached", "address_in_use"), reply
+    assert ports and ports <= set(range(first, first + 4))
+    control.ok("ping")
+
+
+def test_advertise_names_the_host_that_clients_are_told(make_broker):
+    broker = make_broker("--advertise", "localhost")
+    control = broker.control()
+    control.create("t", "queue")
+    uri = control.join("t", "push")
+    assert uri.startswith("tcp://localhost:")
+    control.leave("t", uri)
+
+
+def test_files_are_readable_by_their_owner_only(make_broker):
+    broker = make_broker(admin=False)
+    for path in broker.data_dir.rglob("*"):
+        mode = stat.S_IMODE(path.stat().st_mode)
+        assert mode & 0o022 == 0, (path, oct(mode))
+    assert stat.S_IMODE((broker.data_dir / "admin.json").stat().st_mode) == 0o600
+
+
+def test_the_first_start_makes_an_admin_with_a_random_password(make_broker):
+    broker = make_broker(admin=False)
+    text = (broker.data_dir / "admin.json").read_text()
+    admin = json.loads(text)
+    user, password = next(v for k, v in admin.items() if "user" in k), next(v for k, v in admin.items() if "password" in k)
+    assert user == ADMIN and len(password) >= 16
+    control = broker.control()
+    control.ok("list_topics", admin_user_id=user, admin_password=password)
+    control.fails("unauthorized_access", "list_topics", admin_user_id=user, admin_password=password + "x")
+    broker.restart()
+    assert (broker.data_dir / "admin.json").read_text() == text, "the password changed at a restart"
+    control.ok("list_topics", admin_user_id=user, admin_password=password)
+    assert password not in broker.log()
+
+
+def test_an_admin_password_can_come_from_a_file(make_broker, tmp_path):
+    (tmp_path / "secret").write_text("from-a-file-77\n")
+    broker = make_broker("--admin-password-file", str(tmp_path / "secret"), admin=False)
+    broker.control().ok("list_topics", admin_user_id=ADMIN, admin_password="from-a-file-77")
+    assert "from-a-file-77" not in broker.log()
+
+
+def test_no_password_is_stored_in_clear(broker, control):
+    control.create("t", "file")
+    control.join("t", "pull")
+    control.fails("unauthorized_access", "join", connection_type="zmq", type="pull", topic="t", user_id=USER,
+                  password="wrong-but-secret-3")
+    broker.restart()
+    for path in broker.data_dir.rglob("*"):
+        if path.is_file() and path.name != "admin.json":
+            text = path.read_bytes()
+            for secret in (PASSWORD, ADMIN_PASSWORD, "wrong-but-secret-3"):
+                assert secret.encode() not in text, path
+    assert "wrong-but-secret-3" not in broker.log()
+    command = open(f"/proc/{broker.process.pid}/cmdline", "rb").read()
+    assert ADMIN_PASSWORD.encode() not in command
+
+
+def test_a_directory_that_cannot_be_made_is_a_clear_error(broker, tmp_path):
+    (tmp_path / "file").write_text("")
+    refused = run_broker(broker, data_dir=tmp_path / "file" / "data")
+    assert refused.returncode == 1 and "Traceback" not in refused.stderr
+    assert str(tmp_path / "file") in refused.stderr, refused.stderr
+
+
+def test_a_directory_without_the_right_to_write_is_a_clear_error(broker, tmp_path):
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    options = {}
+    if ROOT:  # root may write anywhere: become nobody, who must be able to get here
+        for folder in [tmp_path, *tmp_path.parents]:
+            if folder.stat().st_uid == 0 and not folder.stat().st_mode & 0o001:
+                if not str(folder).startswith("/tmp/"):
+                    pytest.skip(f"{folder} is closed to other users")
+                folder.chmod(folder.stat().st_mode | 0o011)
+        options = {"user": 65534, "group": 65534, "extra_groups": []}
+        if subprocess.run(["test", "-x", BINARY], check=False, **options).returncode != 0:
+            pytest.skip("the binary lies where other users cannot reach it")
+    refused = run_broker(broker, data_dir=locked / "data", **options)
+    assert refused.returncode == 1, refused.stderr
+    assert "ermission" in refused.stderr, refused.stderr
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A tmpfs of 4 MB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if not ROOT or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "lightq-test", str(place)], check=False,
+                                  capture_output=True).returncode != 0:
+        pytest.skip("mounting a tmpfs needs root")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_holds_producers_and_loses_nothing(small_disk, make_broker):
+    broker = make_broker(start=False, environment={"LIGHTQ_MIN_FREE_BYTES": "0"})
+    broker.data_dir = small_disk / "data"
+    broker.start()
+    control = broker.control()
+    control.create("t", "file", segment_bytes=256 * 1024)
+    control.create("memory", "queue")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"), sndhwm=10)
+    sent = 0
+    for message in numbered(0, 20_000, 10_000):
+        if not producer.poll(1000, zmq.POLLOUT):
+            break
+        producer.send(message)
+        sent += 1
+    assert sent < 20_000, "4 MB took 200 MB"
+    assert control.stats("t")["blocked_by"] == "disk"
+    other = broker.socket(zmq.PUSH, control.join("memory", "push"))
+    other.send(b"flows")
+    assert receive(broker.socket(zmq.PULL, control.join("memory", "pull")), 1) == [b"flows"]
+    kept = control.stats("t")["next_offset"]
+    assert kept > 100
+    reply = control("create_topic", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, topic="more", broker_type="file",
+                    user_id=USER, password=PASSWORD)
+    assert reply["status"] == "ok" or reply["code"] in ("no_space", "io_error"), reply
+    producer.close()
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+    assert [number_of(message) for message in receive(consumer, kept)] == list(range(kept))
+    broker.kill()
+    broker.start()
+    assert control.stats("t")["next_offset"] >= kept
+
+
+def test_a_disk_with_no_room_at_all_is_a_clear_error(small_disk, broker):
+    with open(small_disk / "filler", "wb") as filler:
+        try:
+            while True:
+                filler.write(b"x" * 65536)
+                filler.flush()
+        except OSError:
+            pass
+    refused = run_broker(broker, data_dir=small_disk / "data")
+    assert refused.returncode == 1, refused.stderr
+    assert "space" in refused.stderr, refused.stderr
+
+
+def test_a_foreign_catalogue_is_refused_not_overwritten(broker, control):
+    control.create("t", "file")
+    broker.stop()
+    catalogue = [path for path in broker.data_dir.rglob("*") if path.is_file() and b"test_user" in path.read_bytes()]
+    assert catalogue, "no file knows the topic's user"
+    for path in catalogue:
+        path.write_bytes(b"something else entirely " * 100)
+    refused = run_broker(broker)
+    assert refused.returncode == 1, refused.stderr
+    for path in catalogue:
+        assert path.read_bytes() == b"something else entirely " * 100
+
+
+def test_an_unknown_flag_is_a_usage_error(broker):
+    refused = run_broker(broker, "--no-such-flag")
+    assert refused.returncode == 2 and "--no-such-flag" in refused.stderr
+
+
+@pytest.mark.parametrize("flags", [["--ports", "9-5"], ["--ports", "x"], ["--log-level", "loudest"],
+                                   ["--config", "/nonexistent/lightq.toml"]])
+def test_a_bad_flag_value_is_a_clear_error(broker, tmp_path, flags):
+    refused = run_broker(broker, *flags, data_dir=tmp_path / "other")
+    assert refused.returncode in (1, 2), refused.stderr
+    assert flags[1] in refused.stderr, refused.stderr
+
+
+def test_a_config_file_is_read_and_flags_win(make_broker, tmp_path):
+    config = tmp_path / "lightq.toml"
+    config.write_text('advertise = "localhost"\nmessage_bytes_max = 1000\n')
+    broker = make_broker("--config", str(config))
+    control = broker.control()
+    control.create("t", "queue")
+    assert control.join("t", "push").startswith("tcp://localhost:")
+    until(lambda: control.ok("ping"), "an answer")
+    broken = tmp_path / "broken.toml"
+    broken.write_text('advertise = "localhost"\nports = [\n')
+    refused = run_broker(broker, "--config", str(broken), data_dir=tmp_path / "other")
+    assert refused.returncode in (1, 2) and "broken.toml" in refused.stderr

@@ -1,0 +1,165 @@
+"""Many topics, few descriptors, a deadline for the end. Run alone: processor time and rates are measured."""
+import json
+import time
+
+import pytest
+import zmq
+
+from support import (ADMIN, ADMIN_PASSWORD, PASSWORD, SANITIZED, USER, number_of, numbered, receive, until)
+
+CREATE = {"cmd": "create_topic", "admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD, "broker_type": "queue",
+          "user_id": USER, "password": PASSWORD}
+
+
+def pipelined(broker, requests, window=200, seconds=60):
+    """Sends requests without waiting for each answer; the answers, in order of arrival."""
+    dealer = broker.socket(zmq.DEALER, broker.control_uri)
+    answers, sent = [], 0
+    deadline = time.monotonic() + seconds * (6 if SANITIZED else 1)
+    while len(answers) < len(requests):
+        while sent < len(requests) and sent - len(answers) < window:
+            dealer.send_multipart([b"", json.dumps(requests[sent]).encode()])
+            sent += 1
+        assert dealer.poll(int(max(deadline - time.monotonic(), 0) * 1000)), f"{len(answers)} of {len(requests)} answers"
+        answers.append(json.loads(dealer.recv_multipart()[-1]))
+    dealer.close()
+    return answers
+
+
+def test_ten_thousand_topics_can_be_created_listed_and_deleted(broker, control):
+    count = 2000 if SANITIZED else 10_000
+    control.create("warm-up")  # the one expensive check of the passwords
+    control.delete("warm-up")
+    descriptors, memory = broker.descriptors(), broker.resident_bytes()
+    begun = time.monotonic()
+    answers = pipelined(broker, [{**CREATE, "topic": f"t{index}"} for index in range(count)])
+    rate = count / (time.monotonic() - begun)
+    assert all(answer["status"] == "ok" for answer in answers), next(a for a in answers if a["status"] != "ok")
+    print(f"{rate:.0f} topics/s created")
+    assert rate >= (25 if SANITIZED else 500)
+    assert broker.descriptors() <= descriptors + 4
+    if not SANITIZED:
+        assert (broker.resident_bytes() - memory) / count < 64 * 1024
+    assert len(control.list()) == count
+    delete = {"cmd": "delete_topic", "admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+    answers = pipelined(broker, [{**delete, "topic": f"t{index}"} for index in range(count)])
+    assert all(answer["status"] == "ok" for answer in answers)
+    assert control.list() == []
+    until(lambda: broker.descriptors() <= descriptors + 4, "the descriptors' return")
+
+
+def test_a_thousand_idle_topics_take_less_than_a_hundredth_of_a_core(broker, control):
+    pipelined(broker, [{**CREATE, "topic": f"t{i}", "broker_type": "file" if i % 10 == 0 else "queue"} for i in range(1000)])
+    kept = []
+    for index in range(0, 40, 4):  # some of them in use, and idle now
+        kept.append(broker.socket(zmq.PUSH, control.join(f"t{index}", "push")))
+        kept[-1].send(b"x")
+        until(lambda topic=f"t{index}": control.stats(topic)["messages_received"] == 1, "the message")
+    seconds = 3
+    time.sleep(0.3)  # let what has just been sent be flushed
+    before = broker.processor_seconds()
+    time.sleep(seconds)  # what is measured is time passing
+    used = broker.processor_seconds() - before
+    assert used / seconds < (0.1 if SANITIZED else 0.01), f"{used:.3f} s of processor in {seconds} s"
+
+
+def test_the_descriptor_limit_is_a_clear_error_to_the_one_who_asked(make_broker):
+    broker = make_broker(prefix=["prlimit", "--nofile=256:256"])
+    control = broker.control()
+    control.create("flow", "queue")
+    producer = broker.socket(zmq.PUSH, control.join("flow", "push"))
+    consumer = broker.socket(zmq.PULL, control.join("flow", "pull"))
+    producer.send(b"before")
+    assert receive(consumer, 1) == [b"before"]
+    opened, refusal = [], None
+    for index in range(200):
+        control.create(f"t{index}", "queue")
+        reply = control("join", connection_type="zmq", type="pull", topic=f"t{index}", user_id=USER, password=PASSWORD)
+        if reply["status"] == "error":
+            refusal = reply
+            break
+        opened.append((f"t{index}", reply["bind_uri"]))
+    assert refusal is not None and refusal["code"] == "limit_reached", refusal
+    assert opened, "not even one endpoint was possible"
+    producer.send(b"during")
+    assert receive(consumer, 1) == [b"during"]
+    for topic, uri in opened:
+        control.leave(topic, uri)
+    again = until(lambda: (r := control("join", connection_type="zmq", type="pull", topic="t0", user_id=USER,
+                                        password=PASSWORD))["status"] == "ok" and r, "room for an endpoint again")
+    assert again["bind_uri"].startswith("tcp://")
+
+
+def test_more_connections_than_descriptors_do_not_end_the_broker(make_broker):
+    broker = make_broker(prefix=["prlimit", "--nofile=256:256"])
+    control = broker.control()
+    control.create("t", "queue")
+    uri = control.join("t", "push")
+    crowd = [broker.socket(zmq.PUSH, uri) for _ in range(400)]
+    until(lambda: control.stats("t")["publishers_count"] > 20, "the first of the crowd")
+    control.ok("ping")
+    for socket in crowd:
+        socket.close()
+    until(lambda: control.stats("t")["publishers_count"] == 0, "the crowd's end")
+    producer = broker.socket(zmq.PUSH, uri)
+    producer.send(b"1")
+    assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 1) == [b"1"]
+
+
+def test_endpoints_come_and_go_without_leaking_descriptors(broker, control):
+    control.create("t", "queue")
+    control.leave("t", control.join("t", "pull"))
+    before = broker.descriptors()
+    for _ in range(200):
+        for kind in ("pull", "sub"):
+            control.leave("t", control.join("t", kind))
+    until(lambda: broker.descriptors() <= before + 2, lambda: f"{broker.descriptors()} descriptors, were {before}")
+
+
+def test_sigterm_flushes_and_ends_well_with_messages_under_way(broker, control):
+    control.create("t", "file")
+    uri = control.join("t", "push")
+    producer = broker.socket(zmq.PUSH, uri)
+    for message in numbered(0, 5000, 100):
+        producer.send(message)
+    until(lambda: control.stats("t")["messages_received"] > 0, "the first messages")
+    broker.stop()
+    broker.start()
+    until(lambda: control.stats("t")["publishers_count"] == 1, "the producer's return")
+    kept = control.stats("t")["next_offset"]
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+    received = [number_of(message) for message in receive(consumer, kept)]
+    assert received == sorted(set(received)) and received[0] == 0
+
+
+@pytest.mark.parametrize("broker_type", ["queue", "file"])
+def test_sigterm_ends_within_the_deadline_although_nobody_reads(broker, control, broker_type):
+    control.create("t", broker_type, ring_bytes=1 << 20)
+    broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=1, rcvbuf=4096)
+    broker.socket(zmq.SUB, control.join("t", "sub"), rcvhwm=1, rcvbuf=4096)
+    until(lambda: control.stats("t")["subscribers_count"] == 2, "the handshakes")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"), sndhwm=10)
+    for message in numbered(0, 400, 10_000):
+        if not producer.poll(200, zmq.POLLOUT):
+            break
+        producer.send(message)
+    begun = time.monotonic()
+    broker.stop()
+    assert time.monotonic() - begun < (30 if SANITIZED else 10)
+
+
+def test_sigterm_ends_an_idle_broker_at_once(broker):
+    begun = time.monotonic()
+    broker.stop()
+    assert time.monotonic() - begun < (10 if SANITIZED else 2)
+
+
+def test_what_was_handed_over_leaves_before_the_broker_does(broker, control):
+    control.create("t", "queue")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=0)
+    for message in numbered(0, 2000, 100):
+        producer.send(message)
+    until(lambda: control.stats("t")["messages_sent"] == 2000, "all handed over")
+    broker.stop()
+    assert [number_of(message) for message in receive(consumer, 2000)] == list(range(2000))
