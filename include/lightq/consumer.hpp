@@ -14,7 +14,6 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/data_socket.hpp>
-#include <lightq/high_water.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/message.hpp>
 #include <lightq/options.hpp>
@@ -49,7 +48,7 @@ class Consumer {
         DataSocket::open(std::move(context), pull ? zmq::socket_type::pull : zmq::socket_type::sub);
     if (!socket) return socket.error();
     Consumer made(std::move(membership), std::move(*socket), options);
-    made.socket_.socket().set(zmq::sockopt::rcvhwm, made.high_water_.mark());
+    made.socket_.socket().set(zmq::sockopt::rcvhwm, options.high_water_messages);
     if (!pull) made.socket_.socket().set(zmq::sockopt::subscribe, made.topic());
     if (Result<void> connected = made.socket_.connect(bind_uri); !connected) return connected.error();
     return made;
@@ -138,10 +137,7 @@ class Consumer {
 
  private:
   Consumer(std::unique_ptr<Membership> membership, DataSocket socket, const ConsumerOptions& options)
-      : membership_(std::move(membership)),
-        socket_(std::move(socket)),
-        options_(options),
-        high_water_(options.high_water_bytes, options.high_water_messages) {}
+      : membership_(std::move(membership)), socket_(std::move(socket)), options_(options) {}
 
   /// Turns the frames that begin with `frame` into a message: (payload) for pull, (topic, payload) for sub.
   Result<std::optional<Message>> take(zmq::message_t frame) {
@@ -159,16 +155,12 @@ class Consumer {
                                            std::to_string(expected)};
     }
     ++received_;
-    if (const auto mark = high_water_.observe(frame.size())) {
-      socket_.socket().set(zmq::sockopt::rcvhwm, *mark);
-    }
     return std::optional<Message>(Message(std::move(frame)));
   }
 
   std::unique_ptr<Membership> membership_;
   DataSocket socket_;
   ConsumerOptions options_;
-  HighWater high_water_;
   std::uint64_t received_ = 0;
   std::uint64_t received_here_ = 0;  // on the present endpoint, bad ones included
   std::uint64_t handed_ = 0;

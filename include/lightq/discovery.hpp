@@ -80,7 +80,8 @@ inline bool is_local_broker(std::string_view uri, std::string_view bound) {
   const auto [host, port] = split_tcp(uri);
   const auto [bound_host, bound_port] = split_tcp(bound);
   const auto is_loopback = [](std::string_view name) {
-    return name.starts_with("127.") || name == "localhost" || name == "[::1]";
+    const bool digits = name.find_first_not_of("0123456789.") == std::string_view::npos;
+    return (digits && name.starts_with("127.")) || name == "localhost" || name == "[::1]";
   };
   const bool anywhere = bound_host == "0.0.0.0" || bound_host == "*" || bound_host == "[::]";
   return !port.empty() && port == bound_port && is_loopback(host) && (anywhere || is_loopback(bound_host));

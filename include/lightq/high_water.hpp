@@ -10,7 +10,8 @@ namespace lightq::inline v1 {
 
 /// Watches the sizes of messages that pass a socket and says when its mark should change. One thread.
 ///
-/// A mark may rise at any time, but may only fall step by step: libzmq's reader reports progress each time it
+/// Only for a sending socket, changed right after a message went in. A mark may rise at any time then, but
+/// may only fall step by step: libzmq's reader reports progress each time it
 /// has read half the mark, so a writer whose mark falls below what had not been reported would wait for ever.
 /// A step to no less than half, not repeated until a whole mark's worth of messages has passed, is safe.
 class HighWater {

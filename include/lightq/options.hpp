@@ -59,8 +59,8 @@ struct ProducerOptions {
   Timeout send_timeout{30'000};
   /// How long messages already taken by send() may still leave when the producer closes or is destroyed.
   Timeout linger{5000};
-  /// Bounds what waits in this process, in bytes (approximately, from the mean size of recent messages)
-  /// and in messages: 2 to 1,000,000. One message always fits.
+  /// Bounds what waits in this process, in bytes (approximately: from the mean size of recent messages, and
+  /// following a change of sizes only by and by) and in messages: 2 to 1,000,000. One message always fits.
   std::uint64_t high_water_bytes = 1 * limits::MiB;
   int high_water_messages = 10'000;
 };
@@ -75,9 +75,10 @@ enum class Mode {
 struct ConsumerOptions {
   Mode mode = Mode::pull;
   Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
-  /// Bounds what waits in this process, as for a producer.
-  std::uint64_t high_water_bytes = 1 * limits::MiB;
-  int high_water_messages = 10'000;
+  /// How many messages may wait in this process for receive(), 1 to 1,000,000: more is faster, fewer share
+  /// work more evenly between pull consumers. Fixed for the consumer's life, since libzmq's receiving side
+  /// stalls when its mark changes under way.
+  int high_water_messages = 1000;
 };
 
 }  // namespace lightq::inline v1

@@ -1,0 +1,179 @@
+/// Client: requests, deadlines, credentials, threads.
+#include <lightq/client.hpp>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "client/fake_broker.hpp"
+
+namespace lightq::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+ClientOptions quick() {
+  return {.user = {"alice", "wonder"},
+          .admin = {"root", "secret"},
+          .discover_credentials = false,
+          .request_timeout = 5s};
+}
+
+/// Remembers the last request that a fake broker saw.
+struct Seen {
+  std::mutex mutex;
+  std::optional<protocol::Request> last;
+  FakeBroker::Answer then(FakeBroker::Answer answer) {
+    return [this, answer = std::move(answer)](const protocol::Request& request) {
+      const std::scoped_lock lock(mutex);
+      last = request;
+      return answer(request);
+    };
+  }
+  template <typename T>
+  T get() {
+    const std::scoped_lock lock(mutex);
+    return std::get<T>(*last);
+  }
+};
+
+TEST(Client, SaysSoWhenNoBrokerAnswers) {
+  ClientOptions options = quick();
+  options.request_timeout = 100ms;
+  const auto client = Client::connect("tcp://127.0.0.1:1", options);
+  ASSERT_FALSE(client.ok());
+  EXPECT_EQ(client.error().code, ErrorCode::timeout);
+  EXPECT_NE(client.error().message.find("tcp://127.0.0.1:1"), std::string::npos);
+}
+
+TEST(Client, RefusesAUriThatIsNone) {
+  const auto client = Client::connect("nonsense", quick());
+  ASSERT_FALSE(client.ok());
+  EXPECT_EQ(client.error().code, ErrorCode::invalid_argument);
+}
+
+TEST(Client, CreatesATopicAsAdminForTheUser) {
+  Seen seen;
+  FakeBroker broker(seen.then(answers_with("")));
+  auto client = Client::connect(broker.uri(), quick()).value_or_throw();
+  client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
+  const auto asked = seen.get<protocol::CreateTopic>();
+  EXPECT_EQ(asked.admin.user_id, "root");
+  EXPECT_EQ(asked.user.user_id, "alice");
+  EXPECT_EQ(asked.settings.broker_type, BrokerType::file);
+  EXPECT_EQ(asked.topic.text(), "orders");
+}
+
+TEST(Client, AsksAsTheAdminWhereNoUserIsGiven) {
+  Seen seen;
+  FakeBroker broker(seen.then([](const protocol::Request& request) -> std::optional<protocol::Reply> {
+    if (std::holds_alternative<protocol::Stats>(request)) {
+      TopicStats stats;
+      stats.topic = "orders";
+      return stats;
+    }
+    return protocol::OkReply{std::string(protocol::command_of(request)), "", std::nullopt};
+  }));
+  ClientOptions options = quick();
+  options.user = {};
+  auto client = Client::connect(broker.uri(), options).value_or_throw();
+  EXPECT_EQ(client.stats("orders").value_or_throw().topic, "orders");
+  EXPECT_TRUE(seen.get<protocol::Stats>().as_admin);
+  EXPECT_EQ(seen.get<protocol::Stats>().user.user_id, "root");
+}
+
+TEST(Client, PassesTheBrokersErrorsOn) {
+  FakeBroker broker([](const protocol::Request& request) -> std::optional<protocol::Reply> {
+    if (std::holds_alternative<protocol::Ping>(request)) return protocol::OkReply{"ping", "", std::nullopt};
+    return protocol::ErrorReply{"", ErrorCode::topic_not_found, "topic not found"};
+  });
+  auto client = Client::connect(broker.uri(), quick()).value_or_throw();
+  const auto producer = client.producer("orders");
+  ASSERT_FALSE(producer.ok());
+  EXPECT_EQ(producer.error().code, ErrorCode::topic_not_found);
+  EXPECT_EQ(producer.error().message, "topic not found");
+}
+
+TEST(Client, RefusesABadTopicNameWithoutAsking) {
+  std::atomic<int> asked{0};
+  FakeBroker broker([&](const protocol::Request& request) {
+    ++asked;
+    return answers_with("")(request);
+  });
+  auto client = Client::connect(broker.uri(), quick()).value_or_throw();
+  EXPECT_EQ(client.create_topic("../x").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(client.stats("").error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(asked, 1);  // connect's ping
+}
+
+TEST(Client, NeverTakesALateAnswerForTheNextOnes) {
+  std::atomic<bool> silent{false};
+  FakeBroker broker([&](const protocol::Request& request) -> std::optional<protocol::Reply> {
+    if (silent.exchange(false)) return std::nullopt;
+    if (std::holds_alternative<protocol::Version>(request)) return protocol::VersionReply{"9.9.9", 1};
+    return answers_with("")(request);
+  });
+  ClientOptions options = quick();
+  options.request_timeout = 300ms;
+  auto client = Client::connect(broker.uri(), options).value_or_throw();
+  silent = true;
+  EXPECT_EQ(client.ping().error().code, ErrorCode::timeout);
+  options.request_timeout = 5s;
+  EXPECT_EQ(client.version().value_or_throw(), "9.9.9");
+}
+
+TEST(Client, SurvivesARestartOfTheBroker) {
+  std::string uri;
+  std::optional<Client> client;
+  {
+    FakeBroker broker(answers_with(""));
+    uri = broker.uri();
+    client = Client::connect(uri, quick()).value_or_throw();
+  }
+  FakeBroker again(answers_with(""), uri);
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  bool answered = false;
+  while (!answered && std::chrono::steady_clock::now() < deadline) answered = client->ping().ok();
+  EXPECT_TRUE(answered);
+}
+
+TEST(Client, IsSharedByThreads) {
+  FakeBroker broker(answers_with(""));
+  auto client = Client::connect(broker.uri(), quick()).value_or_throw();
+  std::atomic<int> answered{0};
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int k = 0; k < 25; ++k) answered += client.ping().ok() ? 1 : 0;
+      });
+    }
+  }
+  EXPECT_EQ(answered, 100);
+}
+
+TEST(Client, SaysSoWhenTheEndpointCannotBeReached) {
+  FakeBroker broker(answers_with("tcp://127.0.0.1:1"));
+  ClientOptions options = quick();
+  options.connect_timeout = 100ms;
+  auto client = Client::connect(broker.uri(), options).value_or_throw();
+  const auto producer = client.producer("orders");
+  ASSERT_FALSE(producer.ok());
+  EXPECT_EQ(producer.error().code, ErrorCode::timeout);
+  EXPECT_NE(producer.error().message.find("tcp://127.0.0.1:1"), std::string::npos);
+}
+
+TEST(Client, UsesTheContextItIsGiven) {
+  zmq::context_t context;
+  FakeBroker broker(answers_with(""));
+  ClientOptions options = quick();
+  options.context = &context;
+  EXPECT_TRUE(Client::connect(broker.uri(), options).ok());
+  EXPECT_NE(context.handle(), nullptr);
+}
+
+}  // namespace
+}  // namespace lightq::testing

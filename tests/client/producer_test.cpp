@@ -1,0 +1,163 @@
+/// Producer: order, back-pressure, closing, rejoining.
+#include <lightq/producer.hpp>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <lightq/client.hpp>
+
+#include "client/fake_broker.hpp"
+
+namespace lightq::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+Client client_of(const FakeBroker& broker) {
+  return Client::connect(broker.uri(), {.user = {"alice", "wonder"}, .discover_credentials = false})
+      .value_or_throw();
+}
+
+TEST(Producer, SendsAnyBytesInOrder) {
+  FakeEndpoint endpoint(zmq::socket_type::pull);
+  FakeBroker broker(answers_with(endpoint.uri()));
+  auto client = client_of(broker);
+  auto producer = client.producer("orders").value_or_throw();
+  const std::string binary("\0\xff\n", 3);
+  producer.send("first").value_or_throw();
+  producer.send("").value_or_throw();
+  producer.send(binary).value_or_throw();
+  EXPECT_EQ(endpoint.receive(), "first");
+  EXPECT_EQ(endpoint.receive(), "");
+  EXPECT_EQ(endpoint.receive(), binary);
+  EXPECT_EQ(producer.sent(), 3U);
+  EXPECT_TRUE(producer.connected());
+}
+
+TEST(Producer, WaitsAndThenSaysTimeoutWhileNobodyReads) {
+  FakeEndpoint endpoint(zmq::socket_type::pull, 2);
+  endpoint.socket().set(zmq::sockopt::rcvbuf, 4096);
+  FakeBroker broker(answers_with(endpoint.uri()));
+  auto client = client_of(broker);
+  ProducerOptions options;
+  options.linger = 0ms;
+  auto producer = client.producer("orders", options).value_or_throw();
+  const std::string large(1 << 20, 'x');
+  std::uint64_t sent = 0;
+  while (producer.try_send(large) == SendOutcome::sent) ASSERT_LT(++sent, 1000U);
+  const Result<void> refused = producer.send(large, 50ms);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::timeout);
+  EXPECT_NE(refused.error().message.find("full"), std::string::npos);
+  std::jthread reader([&] {
+    for (std::uint64_t i = 0; i < sent; ++i) (void)endpoint.receive();
+  });
+  EXPECT_TRUE(producer.send(large, 10s).ok());
+}
+
+TEST(Producer, GoesOnWhenSmallMessagesAreFollowedByLargeOnes) {
+  // A high-water mark lowered at one stroke here leaves libzmq's writer waiting for ever.
+  FakeEndpoint endpoint(zmq::socket_type::pull);
+  FakeBroker broker(answers_with(endpoint.uri()));
+  constexpr int small_count = 20'000;
+  constexpr int count = 23'000;
+  int received = 0;
+  std::jthread reader([&] {
+    while (received < count && endpoint.receive() != "(nothing)") ++received;
+  });
+  ProducerOptions options;
+  options.high_water_messages = 1000;
+  auto client = client_of(broker);
+  auto producer = client.producer("orders", options).value_or_throw();
+  const std::string large(100'000, 'x');
+  for (int i = 0; i < count; ++i) {
+    const std::string_view payload = i < small_count ? std::string_view("small") : std::string_view(large);
+    ASSERT_TRUE(producer.send(payload, 10s).ok()) << "message " << i;
+  }
+  reader.join();
+  EXPECT_EQ(received, count);
+}
+
+TEST(Producer, HandsEverythingOverWhenItCloses) {
+  FakeEndpoint endpoint(zmq::socket_type::pull);
+  FakeBroker broker(answers_with(endpoint.uri()));
+  auto client = client_of(broker);
+  auto producer = client.producer("orders").value_or_throw();
+  for (int i = 0; i < 500; ++i) producer.send(std::to_string(i)).value_or_throw();
+  EXPECT_TRUE(producer.close(10s).ok());
+  for (int i = 0; i < 500; ++i) ASSERT_EQ(endpoint.receive(), std::to_string(i));
+  EXPECT_EQ(producer.send("late").error().code, ErrorCode::closed);
+  EXPECT_EQ(producer.try_send("late"), SendOutcome::closed);
+  EXPECT_TRUE(producer.close(10s).ok());
+}
+
+TEST(Producer, SaysSoWhenNotEverythingCouldLeave) {
+  FakeEndpoint endpoint(zmq::socket_type::pull, 2);
+  endpoint.socket().set(zmq::sockopt::rcvbuf, 4096);
+  FakeBroker broker(answers_with(endpoint.uri()));
+  auto client = client_of(broker);
+  auto producer = client.producer("orders").value_or_throw();
+  const std::string large(1 << 20, 'x');
+  while (producer.try_send(large) == SendOutcome::sent) ASSERT_LT(producer.sent(), 1000U);
+  const Result<void> closed = producer.close(100ms);
+  ASSERT_FALSE(closed.ok());
+  EXPECT_EQ(closed.error().code, ErrorCode::timeout);
+}
+
+TEST(Producer, ReconnectsWhenItsEndpointComesBack) {
+  auto endpoint = std::make_unique<FakeEndpoint>(zmq::socket_type::pull);
+  const std::string uri = endpoint->uri();
+  FakeBroker broker(answers_with(uri));
+  auto client = client_of(broker);
+  auto producer = client.producer("orders").value_or_throw();
+  endpoint.reset();
+  zmq::context_t context;
+  zmq::socket_t again(context, zmq::socket_type::pull);
+  again.set(zmq::sockopt::linger, 0);
+  again.set(zmq::sockopt::rcvtimeo, 10'000);
+  again.bind(uri);
+  EXPECT_TRUE(producer.wait_connected(10s));
+  producer.send("after the restart").value_or_throw();
+  zmq::message_t message;
+  ASSERT_TRUE(again.recv(message));
+  EXPECT_EQ(message.to_string(), "after the restart");
+}
+
+TEST(Producer, RejoinsAtANewEndpoint) {
+  FakeEndpoint first(zmq::socket_type::pull);
+  FakeEndpoint second(zmq::socket_type::pull);
+  std::atomic<int> joins{0};
+  FakeBroker broker([&](const protocol::Request& request) {
+    const bool join = std::holds_alternative<protocol::Join>(request);
+    const int nth = join ? ++joins : 0;
+    return answers_with(nth == 1 ? first.uri() : second.uri())(request);
+  });
+  auto client = client_of(broker);
+  auto producer = client.producer("orders").value_or_throw();
+  EXPECT_EQ(producer.bind_uri(), first.uri());
+  producer.rejoin().value_or_throw();
+  EXPECT_EQ(producer.bind_uri(), second.uri());
+  EXPECT_TRUE(producer.wait_connected(10s));
+  producer.send("here").value_or_throw();
+  EXPECT_EQ(second.receive(), "here");
+}
+
+TEST(Producer, OutlivesItsClient) {
+  FakeEndpoint endpoint(zmq::socket_type::pull);
+  FakeBroker broker(answers_with(endpoint.uri()));
+  std::optional<Client> client = client_of(broker);
+  std::optional<Producer> producer = client->producer("orders").value_or_throw();
+  client.reset();
+  producer->send("still here").value_or_throw();
+  Producer moved = std::move(*producer);
+  producer.reset();
+  moved.send("moved").value_or_throw();
+  EXPECT_EQ(endpoint.receive(), "still here");
+  EXPECT_EQ(endpoint.receive(), "moved");
+}
+
+}  // namespace
+}  // namespace lightq::testing
