@@ -89,7 +89,7 @@ class Control:
         return self.ok("stats", topic=topic, user_id=USER, password=PASSWORD)
 
     def broker_stats(self):
-        return self.ok("stats", user_id=ADMIN, password=ADMIN_PASSWORD)
+        return self.ok("stats", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)
 
 
 class Broker:

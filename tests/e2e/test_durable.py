@@ -23,11 +23,14 @@ def test_a_clean_restart_keeps_topics_messages_ports_and_cursors(broker, control
     uris = {kind: control.join("t", kind) for kind in ("push", "pull", "sub")}
     producer = broker.socket(zmq.PUSH, uris["push"])
     consumer = broker.socket(zmq.PULL, uris["pull"], rcvhwm=0)
+    subscriber = broker.socket(zmq.SUB, uris["sub"], rcvhwm=0)
+    until(lambda: control.stats("t")["subscribers_count"] == 2, "the handshakes")
     send_all(control, producer, numbered(0, 1000))
     assert [number_of(message) for message in receive(consumer, 1000)] == list(range(1000))
     broker.restart()
     send_all(control, producer, numbered(1000, 1000))  # the same sockets: they reconnect by themselves
     assert [number_of(message) for message in receive(consumer, 1000)] == list(range(1000, 2000))
+    assert [number_of(message) for message in receive_topic(subscriber, "t", 2000)] == list(range(2000))
     assert control.join("t", "push") == uris["push"]
     stats = control.stats("t")
     assert (stats["first_offset"], stats["next_offset"], stats["messages_received"]) == (0, 2000, 1000)
