@@ -36,7 +36,7 @@ MAY_INCLUDE = {
 # --- Third-party headers: their one home, and how many files there may know them. --------------------------------------
 HOMES = [
     ("zmq", r"zmq(_addon)?\.hp?p?$",
-     r"src/broker/endpoint/|src/broker/control/control_server|include/lightq/[a-z_]+\.hpp$", None),
+     r"src/broker/control/control_server|include/lightq/[a-z_]+\.hpp$", None),
     ("nlohmann", r"nlohmann/",
      r"include/lightq/protocol/json[a-z_]*\.hpp$|src/broker/(control/)?(catalogue|config|user)[a-z_]*\.[ch]pp$", None),
     ("spdlog", r"spdlog/", r"src/broker/logging", None),
