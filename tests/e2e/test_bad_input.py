@@ -109,7 +109,7 @@ def test_a_good_topic_name_is_taken(flowing, name):
 BAD_SETTINGS = [("ring_bytes", -1), ("ring_bytes", 1), ("ring_bytes", 1 << 62), ("ring_bytes", "64"), ("ring_bytes", 1e9 + .5),
                 ("ring_bytes", 1e30), ("segment_bytes", 1), ("segment_bytes", 1 << 40), ("segment_bytes", None),
                 ("retention_bytes", -5), ("retention_ms", "x"), ("overflow", "explode"), ("overflow", 5), ("open", "yes"),
-                ("broker_type", "Queue"), ("broker_type", "queue ")]
+                ("broker_type", "Queue"), ("broker_type", "queue "), ("ring_bytes", 1 << 20)]  # the last: not for a file
 
 
 @pytest.mark.parametrize("name,value", BAD_SETTINGS)

@@ -134,7 +134,7 @@ def test_sigterm_flushes_and_ends_well_with_messages_under_way(broker, control):
 
 @pytest.mark.parametrize("broker_type", ["queue", "file"])
 def test_sigterm_ends_within_the_deadline_although_nobody_reads(broker, control, broker_type):
-    control.create("t", broker_type, ring_bytes=1 << 20)
+    control.create("t", broker_type, **{"ring_bytes": 1 << 20} if broker_type == "queue" else {})
     broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=1, rcvbuf=4096)
     broker.socket(zmq.SUB, control.join("t", "sub"), rcvhwm=1, rcvbuf=4096)
     until(lambda: control.stats("t")["subscribers_count"] == 2, "the handshakes")
