@@ -1,0 +1,157 @@
+"""The command line against a real broker: what goes to which stream, exit codes, and old habits."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+import zmq
+
+from support import BINARY, DEADLINE, PASSWORD, USER, numbered, receive, until
+
+
+@pytest.fixture
+def lightq(make_broker):
+    """Runs the command line beside a broker whose admin it finds by itself."""
+    broker = make_broker(admin=False)
+    environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_BROKER": broker.control_uri}
+
+    def run(*arguments, stdin=b"", code=0):
+        done = subprocess.run([BINARY, *arguments], input=stdin, capture_output=True, timeout=DEADLINE, env=environment)
+        assert done.returncode == code, (arguments, done)
+        return done
+
+    run.broker, run.environment = broker, environment
+    return run
+
+
+def test_what_is_produced_is_consumed_byte_for_byte(lightq):
+    lightq("topic", "create", "t", "--type", "file")
+    text = b"first\r\n\n  spaces  \n\xff\xfe not UTF-8 \0 NUL\n" + b"long " * 50_000 + b"\n\nlast, without a newline"
+    produced = lightq("produce", "t", stdin=text)
+    assert produced.stdout == b""
+    consumed = lightq("consume", "t", "-n", "7")
+    assert consumed.stdout == text + b"\n"
+
+
+def test_files_are_sent_line_by_line_in_order(lightq, tmp_path):
+    lightq("topic", "create", "t")
+    paths = [tmp_path / "a", tmp_path / "b"]
+    paths[0].write_text("1\n2\n")
+    paths[1].write_text("3")
+    lightq("produce", "t", *map(str, paths))
+    assert lightq("consume", "t", "--no-follow").stdout == b"1\n2\n3\n"
+
+
+def test_empty_standard_input_sends_nothing_and_ends(lightq):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", stdin=b"")
+    assert json.loads(lightq("stats", "t", "--json").stdout)["messages_received"] == 0
+
+
+def test_json_output_is_json(lightq):
+    lightq("topic", "create", "t", "--type", "file")
+    lightq("produce", "t", stdin=b'say "hi"\n')
+    assert [topic["topic"] for topic in json.loads(lightq("topic", "list", "--json").stdout)["topics"]] == ["t"]
+    stats = json.loads(lightq("stats", "t", "--json").stdout)
+    assert (stats["topic_type"], stats["messages_received"]) == ("file", 1)
+    assert json.loads(lightq("stats", "--json").stdout)["topics"] == 1
+    lines = lightq("consume", "t", "-n", "1", "--format", "json").stdout.splitlines()
+    assert len(lines) == 1 and 'say "hi"' in json.dumps(json.loads(lines[0])).replace('\\"', '"')
+
+
+def test_errors_are_one_sentence_on_standard_error_and_exit_1(lightq):
+    failed = lightq("stats", "absent", code=1)
+    assert failed.stdout == b"" and b"absent" in failed.stderr and len(failed.stderr.splitlines()) <= 3
+    lightq("topic", "create", "t")
+    assert b"already exists" in lightq("topic", "create", "t", code=1).stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["produce"], ["consume", "t", "--format", "smoke"],
+                                       ["topic", "create", "t", "--type", "turbo"]])
+def test_wrong_usage_exits_2(lightq, arguments):
+    wrong = lightq(*arguments, code=2)
+    assert wrong.stdout == b"" and wrong.stderr
+
+
+@pytest.mark.parametrize("typed,meant", [(["prodcue", "t"], b"produce"), (["stat"], b"stats"),
+                                         (["producer", "10000000", "100"], b"lightq produce"),
+                                         (["consumer", "queue", "zmq", "pull"], b"lightq consume")])
+def test_a_mistyped_command_and_old_spellings_are_answered_with_the_right_one(lightq, typed, meant):
+    assert meant in lightq(*typed, code=2).stderr
+
+
+@pytest.mark.parametrize("command", [[], ["broker"], ["topic"], ["topic", "create"], ["produce"], ["consume"], ["stats"],
+                                     ["ping"], ["bench"]])
+def test_help_has_an_example_and_goes_to_standard_output(lightq, command):
+    shown = lightq(*command, "--help")
+    assert b"lightq " in shown.stdout and shown.stderr == b""
+
+
+def test_no_broker_is_an_error_that_says_where_it_was_looked_for(lightq):
+    lightq.broker.stop()
+    lightq.environment.pop("LIGHTQ_BROKER")
+    failed = lightq("ping", "--broker", "tcp://127.0.0.1:1", code=1)
+    assert b"tcp://127.0.0.1:1" in failed.stderr
+    lightq.broker.start()
+
+
+def test_interrupting_a_consumer_ends_it_cleanly_with_a_summary(lightq):
+    lightq("topic", "create", "t")
+    consumer = subprocess.Popen([BINARY, "consume", "t"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                stdin=subprocess.DEVNULL, env=lightq.environment)
+    lightq("produce", "t", stdin=b"one\ntwo\n")
+    assert consumer.stdout.readline() + consumer.stdout.readline() == b"one\ntwo\n"
+    consumer.send_signal(signal.SIGINT)
+    rest, summary = consumer.communicate(timeout=DEADLINE)
+    assert consumer.returncode == 0 and rest == b"" and b"2 messages" in summary
+
+
+def test_a_consumer_reconnects_when_the_broker_restarts(lightq):
+    lightq("topic", "create", "t", "--type", "file")
+    consumer = subprocess.Popen([BINARY, "consume", "t"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                stdin=subprocess.DEVNULL, env=lightq.environment)
+    lightq("produce", "t", stdin=b"before\n")
+    assert consumer.stdout.readline() == b"before\n"
+    lightq.broker.restart()
+    lightq("produce", "t", stdin=b"after\n")
+    assert consumer.stdout.readline() == b"after\n"
+    consumer.send_signal(signal.SIGINT)
+    consumer.communicate(timeout=DEADLINE)
+    assert consumer.returncode == 0
+
+
+def test_no_password_is_taken_on_the_command_line_or_shown(lightq, tmp_path):
+    (tmp_path / "password").write_text(PASSWORD + "\n")
+    user = ["--user", USER, "--password-file", str(tmp_path / "password")]
+    made = lightq("topic", "create", "t", *user)
+    used = lightq("produce", "t", *user, stdin=b"x\n")
+    seen = lightq("stats", "t", *user)
+    for done in (made, used, seen):
+        assert PASSWORD.encode() not in done.stdout + done.stderr
+    (tmp_path / "wrong").write_text("not-the-password-5\n")
+    refused = lightq("stats", "t", "--user", USER, "--password-file", str(tmp_path / "wrong"), code=1)
+    assert b"not-the-password-5" not in refused.stdout + refused.stderr
+
+
+def test_generated_load_arrives_whole(lightq):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", "-n", "5000", "--size", "100")
+    lines = lightq("consume", "t", "-n", "5000").stdout.splitlines()
+    assert len(lines) == 5000 and all(len(line) == 100 for line in lines)
+
+
+def test_the_command_line_and_plain_zeromq_clients_meet_on_one_topic(lightq):
+    lightq("topic", "create", "t", "--type", "file")
+    control = lightq.broker.control()
+    admin = json.loads((lightq.broker.data_dir / "admin.json").read_text())
+    credentials = {name: admin[name] for name in ("admin_user_id", "admin_password")}
+    producer = lightq.broker.socket(zmq.PUSH, control.ok("join", topic="t", type="push", **credentials)["bind_uri"])
+    for message in numbered(0, 100):
+        producer.send(message)
+    until(lambda: control.ok("stats", topic="t", **credentials)["messages_received"] == 100, "the messages")
+    assert lightq("consume", "t", "-n", "100").stdout.splitlines() == numbered(0, 100)
+    lightq("produce", "t", stdin=b"back\n")
+    consumer = lightq.broker.socket(zmq.PULL, control.ok("join", topic="t", type="pull", **credentials)["bind_uri"])
+    assert receive(consumer, 1) == [b"back"]
+    assert os.path.exists(lightq.broker.data_dir / "broker.json")
