@@ -38,8 +38,7 @@ void Authenticator::verify_admin(protocol::Credentials given, VerifyDone done) {
   verify(is_admin(given.user_id) ? &admin_ : nullptr, std::move(given), std::move(done));
 }
 
-void Authenticator::verify(const CredentialRecord* credential, protocol::Credentials given,
-                           VerifyDone done) {
+void Authenticator::verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done) {
   if (credential != nullptr && credential->user_id != given.user_id) credential = nullptr;
   const std::uint64_t id = credential == nullptr ? nobody_id : credential->id;
   const Digest key = hash_.digest(id, given.user_id, given.password);
@@ -127,9 +126,8 @@ void Authenticator::work(const std::stop_token& stop) {
     jobs_.pop_front();
     lock.unlock();
     if (job.argon2.empty()) {
-      loop_.post_answer([this, key = job.key, argon2 = hash_password(job.password.expose())] {
-        enrolled(key, argon2);
-      });
+      loop_.post_answer(
+          [this, key = job.key, argon2 = hash_password(job.password.expose())] { enrolled(key, argon2); });
     } else {
       const bool right = verify_password(job.argon2, job.password.expose());
       loop_.post_answer([this, key = job.key, right] { verified(key, right); });

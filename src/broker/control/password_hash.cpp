@@ -52,7 +52,9 @@ KeyedHash::KeyedHash() {
   randombytes_buf(key_.data(), key_.size());
 }
 
-KeyedHash::~KeyedHash() { sodium_memzero(key_.data(), key_.size()); }
+KeyedHash::~KeyedHash() {
+  sodium_memzero(key_.data(), key_.size());
+}
 
 KeyedHash::Digest KeyedHash::digest(std::uint64_t id, std::string_view user_id,
                                     std::string_view password) const {

@@ -1,0 +1,226 @@
+/// Layer: control.
+#include "broker/control/catalogue.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include <lightq/base/batch.hpp>
+
+namespace lightq::broker {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Below so many records the history is not worth a new log.
+constexpr std::uint64_t compact_records_min = 4096;
+constexpr std::size_t snapshot_batch_bytes = limits::batch_bytes_target;
+constexpr std::size_t generation_digits = 8;
+
+Error file_error(const std::string& what, const fs::path& path, const std::error_code& code) {
+  return {ErrorCode::io_error, "catalogue: cannot " + what + " " + path.string(), code.value()};
+}
+
+/// A rename or a removal survives a power cut only once its directory is synced.
+Result<void> sync_directory(const fs::path& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return Error{ErrorCode::io_error, "catalogue: cannot open " + path.string(), errno};
+  const int failed = fsync(descriptor) == 0 ? 0 : errno;
+  close(descriptor);
+  if (failed != 0) return Error{ErrorCode::io_error, "catalogue: cannot sync " + path.string(), failed};
+  return {};
+}
+
+std::optional<std::uint64_t> generation_of(const std::string& name) {
+  if (name.size() != generation_digits || name.find_first_not_of("0123456789") != std::string::npos) {
+    return std::nullopt;
+  }
+  return std::stoull(name);
+}
+
+Result<void> append(log::Log& log, BatchBuilder& batch, Timestamp now) {
+  switch (log.append(batch.finish(), now).outcome) {
+    case log::AppendOutcome::appended: return {};
+    case log::AppendOutcome::full:
+    case log::AppendOutcome::no_space:
+      return Error{ErrorCode::no_space, "catalogue: no space left on the disk for the change"};
+    case log::AppendOutcome::too_large:
+      return Error{ErrorCode::internal, "catalogue: a record is too large for its log"};
+    case log::AppendOutcome::failed: break;
+  }
+  return log.last_error();
+}
+
+}  // namespace
+
+Catalogue::Catalogue(fs::path directory, Options options, LogSink& sink)
+    : directory_(std::move(directory)), options_(std::move(options)), sink_(sink) {}
+
+Result<std::unique_ptr<Catalogue>> Catalogue::open(fs::path directory, Options options, LogSink& sink) {
+  std::unique_ptr<Catalogue> catalogue(new Catalogue(std::move(directory), std::move(options), sink));
+  if (auto loaded = catalogue->load(); !loaded) return loaded.error();
+  return catalogue;
+}
+
+fs::path Catalogue::directory_of(std::uint64_t generation) const {
+  auto digits = std::to_string(generation);
+  return directory_ /
+         (std::string(generation_digits - std::min(generation_digits, digits.size()), '0') + digits);
+}
+
+Result<void> Catalogue::load() {
+  if (auto opened = open_newest(); !opened) return opened;
+  const auto records = replay();
+  state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
+  if (records < compact_records_min || records < 2 * state_.snapshot().size()) return {};
+  auto compacted = compact();
+  // The history still serves: a full disk must not keep the broker from starting.
+  if (!compacted) sink_.warn("catalogue: not compacted: " + compacted.error().text());
+  if (log_ == nullptr) return open_newest();
+  return {};
+}
+
+/// Opens the newest complete log; removes older ones and what a crash left of an unfinished one.
+Result<void> Catalogue::open_newest() {
+  std::error_code code;
+  fs::create_directories(directory_, code);
+  if (code) return file_error("make", directory_, code);
+  std::set<std::uint64_t> generations;
+  std::vector<fs::path> leftovers;
+  for (fs::directory_iterator at(directory_, code), end; !code && at != end; at.increment(code)) {
+    const auto generation = generation_of(at->path().filename().string());
+    if (generation) generations.insert(*generation);
+    if (!generation && at->path().extension() == ".new") leftovers.push_back(at->path());
+  }
+  if (code) return file_error("read", directory_, code);
+  if (!generations.empty()) generation_ = *generations.rbegin();
+  auto opened = options_.open_log(directory_of(generation_));
+  if (!opened) return opened.error();
+  log_ = std::move(opened).value();
+  generations.erase(generation_);
+  for (const auto generation : generations) leftovers.push_back(directory_of(generation));
+  for (const auto& path : leftovers) fs::remove_all(path, code);
+  return sync_directory(directory_);
+}
+
+/// Applies every record; answers how many there were.
+std::uint64_t Catalogue::replay() {
+  log::Place place{log_->first_offset()};
+  while (true) {
+    const auto result = log_->read(place);
+    switch (result.outcome) {
+      case log::ReadOutcome::end: return distance(log_->first_offset(), log_->next_offset());
+      case log::ReadOutcome::batch:
+        replay(result.batch);
+        place.offset = result.batch.end_offset();
+        break;
+      case log::ReadOutcome::damaged:
+        damaged_ += distance(place.offset, result.next);
+        sink_.error("catalogue: damaged records were left out: " + log_->last_error().text());
+        [[fallthrough]];
+      case log::ReadOutcome::trimmed: place = log::Place{result.next};
+    }
+  }
+}
+
+void Catalogue::replay(const BatchView& batch) {
+  for (auto record = batch.records(); !record.done(); record.next()) {
+    const auto change = decode_change(as_text(record.payload()));
+    if (change) {
+      state_.apply(change.value());
+    } else {
+      ++damaged_;
+      sink_.error(change.error().text());
+    }
+  }
+}
+
+Result<void> Catalogue::compact() {
+  const auto target = directory_of(generation_ + 1);
+  const fs::path unfinished = target.string() + ".new";
+  {
+    auto fresh = options_.open_log(unfinished);
+    if (!fresh) return fresh.error();
+    if (auto written = write_snapshot(*fresh.value()); !written) return written;
+  }
+  log_.reset();  // from here on open_newest finds whichever is complete
+  std::error_code code;
+  fs::rename(unfinished, target, code);
+  if (code) return file_error("rename", unfinished, code);
+  if (auto synced = sync_directory(directory_); !synced) return synced;
+  return open_newest();
+}
+
+Result<void> Catalogue::write_snapshot(log::Log& log) const {
+  BatchBuilder batch;
+  for (const auto& change : state_.snapshot()) {
+    batch.add(as_byte_view(encode(change)));
+    if (batch.size_bytes() < snapshot_batch_bytes) continue;
+    if (auto appended = append(log, batch, options_.now()); !appended) return appended;
+    batch.clear();
+  }
+  if (!batch.empty()) {
+    if (auto appended = append(log, batch, options_.now()); !appended) return appended;
+  }
+  return log.flush();
+}
+
+Result<void> Catalogue::change(const CatalogueChange& change) {
+  if (failed_) return *failed_;
+  BatchBuilder batch;
+  batch.add(as_byte_view(encode(change)));
+  if (auto appended = append(*log_, batch, options_.now()); !appended) return appended;
+  state_.apply(change);
+  unflushed_ = true;
+  return {};
+}
+
+Result<TopicDefinition> Catalogue::add_topic(const TopicName& name, const protocol::TopicSettings& settings,
+                                             std::uint64_t credential_id) {
+  const TopicDefinition definition{{state_.next_ids().topic}, name, settings};
+  if (auto changed = change(TopicAdded{{definition, credential_id}}); !changed) return changed.error();
+  return definition;
+}
+
+Result<void> Catalogue::remove_topic(TopicId topic) {
+  return change(TopicRemoved{topic, now_ms()});
+}
+
+Result<std::uint64_t> Catalogue::add_credential(const std::string& user_id, const std::string& argon2) {
+  const auto id = state_.next_ids().credential;
+  if (auto changed = change(CredentialAdded{{id, user_id, argon2}}); !changed) return changed.error();
+  return id;
+}
+
+Result<void> Catalogue::put_endpoint(const EndpointRecord& endpoint) {
+  return change(EndpointPut{endpoint});
+}
+
+Result<void> Catalogue::remove_endpoint(std::uint64_t id) {
+  if (state_.endpoint(id) == nullptr) return {};
+  return change(EndpointRemoved{id, now_ms()});
+}
+
+Result<void> Catalogue::flush() {
+  if (failed_) return *failed_;
+  if (!unflushed_) return {};
+  if (auto flushed = log_->flush(); !flushed) {
+    failed_ = flushed.error();
+    sink_.error("catalogue: a flush failed; no change is accepted until a restart: " + failed_->text());
+    return *failed_;
+  }
+  unflushed_ = false;
+  // Prepares the next segment before it is needed.
+  if (auto job = log_->take_disk_job(options_.now()); job != nullptr) {
+    job->run();
+    job->finish();
+  }
+  return {};
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,86 @@
+/// Topics, credentials, endpoints and resting ports, kept in a log of their own so that they survive the end
+/// of the process and of the machine. Layer: control.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <lightq/base/result.hpp>
+
+#include "broker/control/catalogue_state.hpp"
+#include "broker/endpoint/log_sink.hpp"
+#include "log/log.hpp"
+
+namespace lightq::broker {
+
+/// The catalogue lies in DIRECTORY/NNNNNNNN, a log with one JSON record per change (catalogue_record.hpp). It
+/// is replayed at the start; when most of it is history, its state is written into a new log beside it
+/// (NNNNNNNN+1.new, renamed when it is flushed), and the old one is removed.
+///
+/// A change is seen at once; it survives a power cut once `flush` has returned. After a failed flush nothing
+/// is accepted any more until the broker starts again. One thread.
+class Catalogue {
+ public:
+  struct Options {
+    /// Opens the log of a directory, and makes both where there is none.
+    std::function<Result<std::unique_ptr<log::Log>>(const std::filesystem::path&)> open_log;
+    std::function<Timestamp()> now;
+    std::chrono::milliseconds port_rest{600'000};
+  };
+
+  /// Errors: io_error, and whatever open_log says. Damaged records are reported to `sink` and left out.
+  static Result<std::unique_ptr<Catalogue>> open(std::filesystem::path directory, Options options,
+                                                 LogSink& sink);
+
+  Catalogue(const Catalogue&) = delete;
+  Catalogue& operator=(const Catalogue&) = delete;
+
+  [[nodiscard]] const CatalogueState& state() const { return state_; }
+  /// Records that were damaged or made no sense at the start.
+  [[nodiscard]] std::uint64_t damaged_records() const { return damaged_; }
+
+  // Changes. Errors: no_space, io_error; then nothing has changed.
+
+  Result<TopicDefinition> add_topic(const TopicName& name, const protocol::TopicSettings& settings,
+                                    std::uint64_t credential_id);
+  Result<void> remove_topic(TopicId topic);
+  /// Answers the new credential's id.
+  Result<std::uint64_t> add_credential(const std::string& user_id, const std::string& argon2);
+  Result<void> put_endpoint(const EndpointRecord& endpoint);
+  /// Remembers its port as released now. No error if it is not known.
+  Result<void> remove_endpoint(std::uint64_t id);
+
+  /// Whether a change waits for a flush.
+  [[nodiscard]] bool unflushed() const { return unflushed_; }
+  /// Makes all changes so far durable; blocks for one fdatasync.
+  Result<void> flush();
+
+ private:
+  Catalogue(std::filesystem::path directory, Options options, LogSink& sink);
+
+  Result<void> load();
+  Result<void> open_newest();
+  std::uint64_t replay();
+  void replay(const BatchView& batch);
+  Result<void> compact();
+  Result<void> write_snapshot(log::Log& log) const;
+  Result<void> change(const CatalogueChange& change);
+  [[nodiscard]] std::int64_t now_ms() const { return options_.now().us / 1000; }
+  [[nodiscard]] std::filesystem::path directory_of(std::uint64_t generation) const;
+
+  const std::filesystem::path directory_;
+  const Options options_;
+  LogSink& sink_;
+  std::uint64_t generation_ = 1;
+  std::unique_ptr<log::Log> log_;
+  CatalogueState state_;
+  std::uint64_t damaged_ = 0;
+  bool unflushed_ = false;
+  std::optional<Error> failed_;  // a flush failed
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,63 @@
+/// One change of the catalogue, and its JSON form in the catalogue's log. Layer: control.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <lightq/base/result.hpp>
+
+#include "broker/control/authenticator.hpp"
+#include "broker/delivery/topic_definition.hpp"
+#include "broker/endpoint/endpoint_record.hpp"
+
+namespace lightq::broker {
+
+/// A topic and who may join it.
+struct TopicEntry {
+  TopicDefinition definition;
+  std::uint64_t credential_id = 0;  ///< 0: nobody but the admin, or anybody if the topic is open
+};
+
+struct TopicAdded {
+  TopicEntry entry;
+};
+/// Takes the topic's endpoints with it.
+struct TopicRemoved {
+  TopicId topic;
+  std::int64_t at_ms = 0;  ///< since 1970: when its ports were released
+};
+struct CredentialAdded {
+  CredentialRecord credential;
+};
+/// An endpoint is new, or has another port.
+struct EndpointPut {
+  EndpointRecord endpoint;
+};
+struct EndpointRemoved {
+  std::uint64_t id = 0;
+  std::int64_t at_ms = 0;
+};
+/// A port that must rest for a while since `at_ms`.
+struct PortReleased {
+  std::uint16_t port = 0;
+  std::int64_t at_ms = 0;
+};
+/// The smallest ids never used yet; so that ids of what was deleted are not used again.
+struct NextIds {
+  std::uint64_t topic = 1;
+  std::uint64_t credential = 1;
+  std::uint64_t endpoint = 1;
+};
+
+/// Applying one twice changes nothing more: a snapshot may repeat what a log already says.
+using CatalogueChange = std::variant<TopicAdded, TopicRemoved, CredentialAdded, EndpointPut, EndpointRemoved,
+                                     PortReleased, NextIds>;
+
+/// One line of JSON; docs/log_format.md, "Catalogue", lists the fields.
+std::string encode(const CatalogueChange& change);
+/// Errors: corrupt, naming what is wrong.
+Result<CatalogueChange> decode_change(std::string_view text);
+
+}  // namespace lightq::broker

@@ -1,0 +1,130 @@
+/// Layer: control.
+#include "broker/control/catalogue_state.hpp"
+
+#include <algorithm>
+
+namespace lightq::broker {
+
+void CatalogueState::apply(const CatalogueChange& change) {
+  std::visit([this](const auto& one) { apply(one); }, change);
+}
+
+void CatalogueState::apply(const TopicAdded& change) {
+  const auto& definition = change.entry.definition;
+  if (topic_names_.contains(definition.id.value) || topics_.contains(definition.name.text())) return;
+  topics_.emplace(definition.name.text(), change.entry);
+  topic_names_.emplace(definition.id.value, definition.name.text());
+  next_ids_.topic = std::max(next_ids_.topic, definition.id.value + 1);
+  if (const auto* used = credential(change.entry.credential_id)) {
+    ++uses_[used->id];
+    by_user_[used->user_id].insert(used->id);
+  }
+}
+
+void CatalogueState::apply(const TopicRemoved& change) {
+  const auto name = topic_names_.find(change.topic.value);
+  if (name == topic_names_.end()) return;
+  for (const auto& endpoint : endpoints_of(change.topic)) apply(EndpointRemoved{endpoint.id, change.at_ms});
+  endpoints_.erase(change.topic.value);
+  const auto topic = topics_.find(name->second);
+  drop_use(topic->second.credential_id);
+  topics_.erase(topic);
+  topic_names_.erase(name);
+}
+
+void CatalogueState::apply(const CredentialAdded& change) {
+  credentials_.insert_or_assign(change.credential.id, change.credential);
+  next_ids_.credential = std::max(next_ids_.credential, change.credential.id + 1);
+}
+
+void CatalogueState::apply(const EndpointPut& change) {
+  const auto& endpoint = change.endpoint;
+  next_ids_.endpoint = std::max(next_ids_.endpoint, endpoint.id + 1);
+  if (!topic_names_.contains(endpoint.topic.value)) return;
+  endpoints_[endpoint.topic.value].insert_or_assign(endpoint.id, endpoint);
+  endpoint_topics_.insert_or_assign(endpoint.id, endpoint.topic.value);
+  released_.erase(endpoint.port);
+}
+
+void CatalogueState::apply(const EndpointRemoved& change) {
+  const auto* endpoint = this->endpoint(change.id);
+  if (endpoint == nullptr) return;
+  release_port(*endpoint, change.at_ms);
+  endpoints_[endpoint->topic.value].erase(change.id);
+  endpoint_topics_.erase(change.id);
+}
+
+void CatalogueState::apply(const PortReleased& change) {
+  released_[change.port] = change.at_ms;
+}
+
+void CatalogueState::apply(const NextIds& change) {
+  next_ids_.topic = std::max(next_ids_.topic, change.topic);
+  next_ids_.credential = std::max(next_ids_.credential, change.credential);
+  next_ids_.endpoint = std::max(next_ids_.endpoint, change.endpoint);
+}
+
+void CatalogueState::release_port(const EndpointRecord& endpoint, std::int64_t at_ms) {
+  if (endpoint.transport == protocol::Transport::tcp && endpoint.port != 0) released_[endpoint.port] = at_ms;
+}
+
+void CatalogueState::drop_use(std::uint64_t credential_id) {
+  const auto use = uses_.find(credential_id);
+  if (use == uses_.end() || --use->second > 0) return;
+  uses_.erase(use);
+  const auto user = by_user_.find(credentials_.at(credential_id).user_id);
+  user->second.erase(credential_id);
+  if (user->second.empty()) by_user_.erase(user);
+}
+
+const TopicEntry* CatalogueState::find(std::string_view name) const {
+  const auto found = topics_.find(name);
+  return found == topics_.end() ? nullptr : &found->second;
+}
+
+const TopicEntry* CatalogueState::find(TopicId id) const {
+  const auto name = topic_names_.find(id.value);
+  return name == topic_names_.end() ? nullptr : find(name->second);
+}
+
+const CredentialRecord* CatalogueState::credential(std::uint64_t id) const {
+  const auto found = credentials_.find(id);
+  return found == credentials_.end() ? nullptr : &found->second;
+}
+
+const CredentialRecord* CatalogueState::credential_of(const std::string& user_id) const {
+  const auto user = by_user_.find(user_id);
+  return user == by_user_.end() ? nullptr : credential(*user->second.rbegin());
+}
+
+std::vector<EndpointRecord> CatalogueState::endpoints_of(TopicId topic) const {
+  std::vector<EndpointRecord> found;
+  const auto endpoints = endpoints_.find(topic.value);
+  if (endpoints == endpoints_.end()) return found;
+  for (const auto& [id, endpoint] : endpoints->second) found.push_back(endpoint);
+  return found;
+}
+
+const EndpointRecord* CatalogueState::endpoint(std::uint64_t id) const {
+  const auto topic = endpoint_topics_.find(id);
+  return topic == endpoint_topics_.end() ? nullptr : &endpoints_.at(topic->second).at(id);
+}
+
+void CatalogueState::forget_ports_released_before(std::int64_t ms) {
+  std::erase_if(released_, [ms](const auto& port) { return port.second < ms; });
+}
+
+std::vector<CatalogueChange> CatalogueState::snapshot() const {
+  std::vector<CatalogueChange> changes{next_ids_};
+  for (const auto& [id, record] : credentials_) {
+    if (in_use(id)) changes.emplace_back(CredentialAdded{record});
+  }
+  for (const auto& [name, entry] : topics_) changes.emplace_back(TopicAdded{entry});
+  for (const auto& [topic, endpoints] : endpoints_) {
+    for (const auto& [id, endpoint] : endpoints) changes.emplace_back(EndpointPut{endpoint});
+  }
+  for (const auto& [port, at_ms] : released_) changes.emplace_back(PortReleased{port, at_ms});
+  return changes;
+}
+
+}  // namespace lightq::broker

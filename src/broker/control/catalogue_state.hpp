@@ -1,0 +1,66 @@
+/// What the catalogue knows, in memory: the sum of its changes. Layer: control.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "broker/control/catalogue_record.hpp"
+
+namespace lightq::broker {
+
+/// Plain data without I/O. One thread.
+class CatalogueState {
+ public:
+  using Topics = std::map<std::string, TopicEntry, std::less<>>;
+
+  /// Changes that contradict what is known (an endpoint of an unknown topic, say) are ignored.
+  void apply(const CatalogueChange& change);
+
+  [[nodiscard]] const TopicEntry* find(std::string_view name) const;
+  [[nodiscard]] const TopicEntry* find(TopicId id) const;
+  /// By name.
+  [[nodiscard]] const Topics& topics() const { return topics_; }
+  /// Null if there is none.
+  [[nodiscard]] const CredentialRecord* credential(std::uint64_t id) const;
+  /// The newest credential of a user that some topic refers to; null if there is none.
+  [[nodiscard]] const CredentialRecord* credential_of(const std::string& user_id) const;
+  /// Whether some topic refers to the credential.
+  [[nodiscard]] bool in_use(std::uint64_t credential_id) const { return uses_.contains(credential_id); }
+  [[nodiscard]] std::vector<EndpointRecord> endpoints_of(TopicId topic) const;
+  [[nodiscard]] const EndpointRecord* endpoint(std::uint64_t id) const;
+  [[nodiscard]] const NextIds& next_ids() const { return next_ids_; }
+  /// Port and when it was released, in milliseconds since 1970.
+  [[nodiscard]] const std::map<std::uint16_t, std::int64_t>& released_ports() const { return released_; }
+  void forget_ports_released_before(std::int64_t ms);
+
+  /// Changes that make an empty state equal to this one; credentials that no topic refers to are left out.
+  [[nodiscard]] std::vector<CatalogueChange> snapshot() const;
+
+ private:
+  void apply(const TopicAdded& change);
+  void apply(const TopicRemoved& change);
+  void apply(const CredentialAdded& change);
+  void apply(const EndpointPut& change);
+  void apply(const EndpointRemoved& change);
+  void apply(const PortReleased& change);
+  void apply(const NextIds& change);
+  void release_port(const EndpointRecord& endpoint, std::int64_t at_ms);
+  void drop_use(std::uint64_t credential_id);
+
+  Topics topics_;
+  std::unordered_map<std::uint64_t, std::string> topic_names_;        // by id
+  std::map<std::uint64_t, CredentialRecord> credentials_;             // by id
+  std::unordered_map<std::uint64_t, std::size_t> uses_;               // credential id → topics
+  std::unordered_map<std::string, std::set<std::uint64_t>> by_user_;  // user → credentials in use
+  std::unordered_map<std::uint64_t, std::map<std::uint64_t, EndpointRecord>> endpoints_;  // by topic, id
+  std::unordered_map<std::uint64_t, std::uint64_t> endpoint_topics_;                      // id → topic
+  std::map<std::uint16_t, std::int64_t> released_;
+  NextIds next_ids_;
+};
+
+}  // namespace lightq::broker
