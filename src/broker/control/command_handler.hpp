@@ -1,0 +1,119 @@
+/// Executes control requests: who may ask, what changes in the catalogue, what the data plane is to do.
+/// Layer: control. The commands are implemented by noun: topic_commands.cpp, endpoint_commands.cpp,
+/// stats_commands.cpp.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <lightq/protocol/control.hpp>
+
+#include "broker/control/authenticator.hpp"
+#include "broker/control/catalogue.hpp"
+#include "broker/control/commit_queue.hpp"
+#include "broker/control/data_plane.hpp"
+#include "broker/endpoint/log_sink.hpp"
+
+namespace lightq::broker {
+
+/// Everything on the control loop's thread. Credentials come before existence: who has none that are right
+/// for anything hears `unauthorized_access`, whether or not there is such a topic.
+class CommandHandler final : public DataPlaneObserver {
+ public:
+  using Answer = std::function<void(protocol::Reply)>;
+
+  /// What the handler works with; all outlive it.
+  struct Parts {
+    EventLoop& loop;
+    Catalogue& catalogue;
+    Authenticator& authenticator;
+    DataPlane& data_plane;
+    LogSink& sink;
+  };
+  struct Settings {
+    std::string data_dir;  ///< as stats tell it
+    std::function<Timestamp()> now;
+  };
+
+  CommandHandler(Parts parts, Settings settings);
+
+  /// Hands every topic of the catalogue to the data plane, then calls `done`. A topic that cannot be brought
+  /// to life is reported to the sink; what is asked of it answers the reason, and it can be deleted.
+  void bring_up(std::function<void()> done);
+
+  /// Executes a request and calls `answer` exactly once, at once or later (never, if the loop ends first).
+  void handle(protocol::Request request, Answer answer);
+
+  /// From now on every request is answered `shutting_down`.
+  void stop_accepting() { stopping_ = true; }
+
+  void endpoint_closed(const EndpointRecord& record) override;
+  void endpoint_changed(const EndpointRecord& record) override;
+
+ private:
+  using Permitted = std::function<void()>;
+  /// Called with a topic that was found and is alive.
+  using WithTopic = std::function<void(TopicId)>;
+
+  void execute(protocol::CreateTopic request, const Answer& answer);
+  void execute(protocol::DeleteTopic request, const Answer& answer);
+  void execute(protocol::ListTopics request, const Answer& answer);
+  void execute(protocol::Join request, const Answer& answer);
+  void execute(protocol::Leave request, const Answer& answer);
+  void execute(protocol::Stats request, const Answer& answer);
+  void execute(protocol::DeleteGroup request, const Answer& answer);
+  void execute(protocol::Ping request, const Answer& answer);
+  void execute(protocol::Version request, const Answer& answer);
+
+  // Who may ask (command_handler.cpp). Otherwise they answer the error themselves.
+  void permit_admin(std::string_view cmd, protocol::Credentials given, const Answer& answer,
+                    Permitted permitted);
+  void permit_topic(std::string_view cmd, protocol::Credentials given, bool as_admin, const TopicName& topic,
+                    const Answer& answer, WithTopic then);
+  void permit_user(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
+                   const Answer& answer, WithTopic then);
+  /// The asker's credentials are right for something: now existence may be told.
+  void with_topic(std::string_view cmd, const TopicName& topic, const Answer& answer, const WithTopic& then);
+  void refuse(std::string_view cmd, AuthOutcome outcome, const Answer& answer);
+
+  // Topics (topic_commands.cpp).
+  void create_named(const protocol::CreateTopic& request, const Answer& answer);
+  void create_enrolled(const protocol::CreateTopic& request, const Enrolment& enrolment,
+                       const Answer& answer);
+  void create_with(const protocol::CreateTopic& request, std::uint64_t credential_id, const Answer& answer);
+  void add_to_data_plane(const TopicDefinition& definition, const Answer& answer);
+  void undo_create(TopicId topic, const Error& error, const Answer& answer);
+  void bring_up_next();
+
+  // Endpoints (endpoint_commands.cpp).
+  void keep_joined(const TopicName& topic, const JoinedEndpoint& joined, const Answer& answer);
+
+  void broker_stats(const Answer& answer);
+
+  EventLoop& loop_;
+  Catalogue& catalogue_;
+  Authenticator& authenticator_;
+  DataPlane& data_plane_;
+  LogSink& sink_;
+  const Settings settings_;
+  const std::int64_t since_ms_;
+  CommitQueue commits_;
+  bool stopping_ = false;
+
+  std::unordered_set<std::string> coming_;           // names being created
+  std::unordered_set<std::uint64_t> not_ready_;      // topics the data plane does not have yet
+  std::unordered_map<std::uint64_t, Error> failed_;  // topics the data plane could not bring to life
+  std::vector<TopicId> to_bring_up_;
+  std::size_t being_brought_up_ = 0;
+  std::function<void()> brought_up_;
+};
+
+/// An ErrorReply to `cmd`.
+protocol::Reply error_reply(std::string_view cmd, const Error& error);
+
+}  // namespace lightq::broker

@@ -1,0 +1,74 @@
+/// join, leave, delete_group, and what the data plane says of endpoints. Layer: control.
+#include <utility>
+
+#include "broker/control/command_handler.hpp"
+
+namespace lightq::broker {
+
+void CommandHandler::execute(protocol::Join request, const Answer& answer) {
+  const auto topic = request.topic;
+  permit_topic("join", std::move(request.user), request.as_admin, topic, answer,
+               [=, this, type = request.type, transport = request.transport,
+                connection_type = request.connection_type](TopicId id) {
+                 if (connection_type == protocol::ConnectionType::socket) {
+                   return answer(error_reply(
+                       "join", {ErrorCode::not_supported, "connection_type: socket is not supported yet"}));
+                 }
+                 data_plane_.join(id, type, transport, [=, this](const Result<JoinedEndpoint>& joined) {
+                   if (!joined) return answer(error_reply("join", joined.error()));
+                   keep_joined(topic, joined.value(), answer);
+                 });
+               });
+}
+
+/// A new endpoint's record is durable before anybody is told its address.
+void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& joined, const Answer& answer) {
+  const auto& record = joined.record;
+  const auto kept = joined.is_new ? catalogue_.put_endpoint(record) : Result<void>();
+  const auto give_up = [=, this](const Error& error) {
+    if (!joined.is_new) return answer(error_reply("join", error));
+    data_plane_.leave(record.topic, joined.bind_uri,
+                      [answer, error](const Result<std::uint64_t>&) { answer(error_reply("join", error)); });
+  };
+  if (!kept) return give_up(kept.error());
+  commits_.commit([=](const Result<void>& committed) {
+    if (!committed) return give_up(committed.error());
+    answer(protocol::JoinReply{topic.text(), joined.bind_uri});
+  });
+}
+
+void CommandHandler::execute(protocol::Leave request, const Answer& answer) {
+  permit_topic("leave", std::move(request.user), request.as_admin, request.topic, answer,
+               [=, this, bind_uri = request.bind_uri](TopicId id) {
+                 data_plane_.leave(id, bind_uri, [answer](const Result<std::uint64_t>& handed) {
+                   if (!handed) return answer(error_reply("leave", handed.error()));
+                   answer(protocol::OkReply{"leave", {}, handed.value()});
+                 });
+               });
+}
+
+void CommandHandler::execute(protocol::DeleteGroup request, const Answer& answer) {
+  permit_topic("delete_group", std::move(request.user), request.as_admin, request.topic, answer,
+               [=, this, group = request.group](TopicId id) {
+                 data_plane_.delete_group(id, group, [answer](const Result<void>& deleted) {
+                   if (!deleted) return answer(error_reply("delete_group", deleted.error()));
+                   answer(protocol::OkReply{"delete_group", {}, {}});
+                 });
+               });
+}
+
+void CommandHandler::endpoint_closed(const EndpointRecord& record) {
+  if (const auto removed = catalogue_.remove_endpoint(record.id); !removed) {
+    sink_.error("a closed endpoint stays in the catalogue: " + removed.error().text());
+  }
+  commits_.commit([](const Result<void>&) {});
+}
+
+void CommandHandler::endpoint_changed(const EndpointRecord& record) {
+  if (const auto kept = catalogue_.put_endpoint(record); !kept) {
+    sink_.error("an endpoint's new port is not in the catalogue: " + kept.error().text());
+  }
+  commits_.commit([](const Result<void>&) {});
+}
+
+}  // namespace lightq::broker

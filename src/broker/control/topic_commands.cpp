@@ -1,0 +1,158 @@
+/// create_topic, delete_topic, list_topics, and bringing topics up at the start. Layer: control.
+#include <memory>
+#include <utility>
+
+#include "broker/control/command_handler.hpp"
+#include "broker/control/secret.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+/// Topics handed to the data plane at once at the start; its mailboxes are bounded.
+constexpr std::size_t bring_up_at_once = 256;
+
+Error already_exists() {
+  return {ErrorCode::topic_already_exists, "topic already exists"};
+}
+
+}  // namespace
+
+void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer) {
+  protocol::Credentials admin = std::move(request.admin);
+  const auto kept = std::make_shared<protocol::CreateTopic>(std::move(request));
+  permit_admin("create_topic", std::move(admin), answer, [this, kept, answer] {
+    create_named(*kept, answer);
+    wipe(kept->user.password);
+  });
+}
+
+/// Claims the name until the catalogue has it: of two who create it at once, one wins.
+void CommandHandler::create_named(const protocol::CreateTopic& request, const Answer& answer) {
+  const auto& name = request.topic.text();
+  if (catalogue_.state().find(name) != nullptr || coming_.contains(name)) {
+    return answer(error_reply("create_topic", already_exists()));
+  }
+  if (catalogue_.state().topics().size() + coming_.size() >= limits::topics_max) {
+    return answer(error_reply("create_topic",
+                              {ErrorCode::limit_reached, "there are " + std::to_string(limits::topics_max) +
+                                                             " topics, the most there may be"}));
+  }
+  if (authenticator_.is_admin(request.user.user_id)) {
+    return answer(error_reply("create_topic",
+                              {ErrorCode::invalid_request, "user_id: this name is the administrator's"}));
+  }
+  if (request.user.user_id.empty()) return create_with(request, 0, answer);
+  coming_.insert(name);
+  const auto kept = std::make_shared<protocol::CreateTopic>(request);
+  authenticator_.enrol(request.user, [this, kept, answer](const Result<Enrolment>& enrolment) {
+    coming_.erase(kept->topic.text());
+    if (enrolment) {
+      create_enrolled(*kept, enrolment.value(), answer);
+    } else {
+      answer(error_reply("create_topic", enrolment.error()));
+    }
+    wipe(kept->user.password);
+  });
+}
+
+void CommandHandler::create_enrolled(const protocol::CreateTopic& request, const Enrolment& enrolment,
+                                     const Answer& answer) {
+  if (enrolment.known_id != 0) return create_with(request, enrolment.known_id, answer);
+  const auto id = catalogue_.add_credential(request.user.user_id, enrolment.argon2);
+  if (!id) return answer(error_reply("create_topic", id.error()));
+  authenticator_.remember(id.value(), request.user);
+  create_with(request, id.value(), answer);
+}
+
+void CommandHandler::create_with(const protocol::CreateTopic& request, std::uint64_t credential_id,
+                                 const Answer& answer) {
+  const auto added = catalogue_.add_topic(request.topic, request.settings, credential_id);
+  if (!added) return answer(error_reply("create_topic", added.error()));
+  not_ready_.insert(added.value().id.value);
+  commits_.commit([this, definition = added.value(), answer](const Result<void>& committed) {
+    if (!committed) return undo_create(definition.id, committed.error(), answer);
+    add_to_data_plane(definition, answer);
+  });
+}
+
+void CommandHandler::add_to_data_plane(const TopicDefinition& definition, const Answer& answer) {
+  data_plane_.add_topic(definition, {}, [this, id = definition.id, answer](const Result<void>& added) {
+    if (!added) return undo_create(id, added.error(), answer);
+    not_ready_.erase(id.value);
+    answer(protocol::OkReply{"create_topic", "topic created successfully", {}});
+  });
+}
+
+void CommandHandler::undo_create(TopicId topic, const Error& error, const Answer& answer) {
+  if (const auto removed = catalogue_.remove_topic(topic); !removed) {
+    sink_.error("a topic that could not be created stays in the catalogue: " + removed.error().text());
+    failed_.emplace(topic.value, error);
+  }
+  not_ready_.erase(topic.value);
+  commits_.commit([answer, error](const Result<void>&) { answer(error_reply("create_topic", error)); });
+}
+
+void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer) {
+  permit_admin("delete_topic", std::move(request.admin), answer, [this, topic = request.topic, answer] {
+    const TopicEntry* entry = catalogue_.state().find(topic.text());
+    if (entry == nullptr || not_ready_.contains(entry->definition.id.value)) {
+      return answer(error_reply("delete_topic", {ErrorCode::topic_not_found, "topic not found"}));
+    }
+    const TopicId id = entry->definition.id;
+    if (const auto removed = catalogue_.remove_topic(id); !removed) {
+      return answer(error_reply("delete_topic", removed.error()));
+    }
+    failed_.erase(id.value);
+    commits_.commit([this, id, answer](const Result<void>& committed) {
+      data_plane_.remove_topic(id, [answer, committed](const Result<void>& removed) {
+        if (!committed) return answer(error_reply("delete_topic", committed.error()));
+        if (!removed) return answer(error_reply("delete_topic", removed.error()));
+        answer(protocol::OkReply{"delete_topic", "topic deleted successfully", {}});
+      });
+    });
+  });
+}
+
+void CommandHandler::execute(protocol::ListTopics request, const Answer& answer) {
+  permit_admin("list_topics", std::move(request.admin), answer, [this, answer] {
+    protocol::ListReply reply;
+    for (const auto& [name, entry] : catalogue_.state().topics()) {
+      if (not_ready_.contains(entry.definition.id.value)) continue;
+      const auto& settings = entry.definition.settings;
+      reply.topics.push_back({name, settings.broker_type, settings.open});
+    }
+    answer(std::move(reply));
+  });
+}
+
+void CommandHandler::bring_up(std::function<void()> done) {
+  brought_up_ = std::move(done);
+  for (const auto& [name, entry] : catalogue_.state().topics()) {
+    to_bring_up_.push_back(entry.definition.id);
+    not_ready_.insert(entry.definition.id.value);
+  }
+  bring_up_next();
+}
+
+void CommandHandler::bring_up_next() {
+  while (!to_bring_up_.empty() && being_brought_up_ < bring_up_at_once) {
+    const TopicId id = to_bring_up_.back();
+    to_bring_up_.pop_back();
+    ++being_brought_up_;
+    const auto& definition = catalogue_.state().find(id)->definition;
+    data_plane_.add_topic(definition, catalogue_.state().endpoints_of(id),
+                          [this, id, name = definition.name.text()](const Result<void>& added) {
+                            --being_brought_up_;
+                            not_ready_.erase(id.value);
+                            if (!added) {
+                              sink_.error("topic " + name + " cannot be used: " + added.error().text());
+                              failed_.emplace(id.value, added.error());
+                            }
+                            bring_up_next();
+                          });
+  }
+  if (to_bring_up_.empty() && being_brought_up_ == 0 && brought_up_) std::exchange(brought_up_, {})();
+}
+
+}  // namespace lightq::broker
