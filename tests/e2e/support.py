@@ -195,6 +195,7 @@ class Broker:
             if self.process is not None:
                 assert self.process.poll() is None, (
                     f"the broker crashed with {self.process.returncode}; its log:\n{self.log()[-6000:]}")
+                self.close_clients()  # or a broker with a stalled one would use up its deadline
                 self.stop()
         finally:
             if self.process is not None and self.process.poll() is None:
