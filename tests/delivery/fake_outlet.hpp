@@ -1,0 +1,47 @@
+/// A consumer for tests of delivery: takes what it has room for, "sends" when told.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "broker/delivery/outlet.hpp"
+
+namespace lightq::test {
+
+class FakeOutlet final : public broker::Outlet {
+ public:
+  /// `room`: messages it takes before it refuses; `sends_at_once`: flush passes everything on.
+  explicit FakeOutlet(std::size_t room = 1'000'000, bool sends_at_once = true)
+      : room_(room), sends_at_once_(sends_at_once) {}
+
+  bool offer(Offset offset, ByteView payload) override {
+    if (taken.size() >= room_) return false;
+    taken.emplace_back(as_text(payload));
+    offsets.push_back(offset);
+    return true;
+  }
+  void flush() override {
+    if (sends_at_once_) sent_ = offsets.size();
+  }
+  [[nodiscard]] std::optional<Offset> first_unsent() const override {
+    if (sent_ == offsets.size()) return std::nullopt;
+    return offsets[sent_];
+  }
+  [[nodiscard]] std::vector<Offset> unsent() const override {
+    return {offsets.begin() + static_cast<std::ptrdiff_t>(sent_), offsets.end()};
+  }
+
+  void give_room(std::size_t room) { room_ = room; }
+  void send(std::size_t messages) { sent_ = std::min(offsets.size(), sent_ + messages); }
+
+  std::vector<std::string> taken;
+  std::vector<Offset> offsets;
+
+ private:
+  std::size_t room_;
+  bool sends_at_once_;
+  std::size_t sent_ = 0;
+};
+
+}  // namespace lightq::test

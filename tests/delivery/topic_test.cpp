@@ -1,0 +1,297 @@
+/// Tests of a topic's rules: who holds the log, what is dropped, what is counted.
+#include "broker/delivery/topic.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "delivery/fake_outlet.hpp"
+#include "log/ring_log.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using protocol::BrokerType;
+using protocol::Overflow;
+using test::FakeOutlet;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr Timestamp now{1'000'000};
+
+Topic make_topic(BrokerType type = BrokerType::queue, Overflow overflow = Overflow::block,
+                 std::uint64_t ring_bytes = 64 * limits::KiB) {
+  protocol::TopicSettings settings;
+  settings.broker_type = type;
+  settings.overflow = overflow;
+  settings.ring_bytes = ring_bytes;
+  return Topic({TopicId{1}, *TopicName::parse("t"), settings},
+               std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = ring_bytes}), now);
+}
+
+PublishOutcome publish(Topic& topic, const std::vector<std::string>& payloads) {
+  BatchBuilder batch;
+  for (const auto& payload : payloads) batch.add(as_byte_view(payload));
+  return topic.publish(batch, now);
+}
+
+/// Publishes messages of 10 KiB until one is not accepted; that one's outcome.
+PublishOutcome fill(Topic& topic, char letter = 'x') {
+  for (int i = 0; i < 1000; ++i) {
+    const auto outcome = publish(topic, {std::string(10 * limits::KiB, letter)});
+    if (outcome != PublishOutcome::accepted) return outcome;
+  }
+  return PublishOutcome::accepted;
+}
+
+TEST(Topic, MessagesWaitForTheFirstPuller) {
+  Topic topic = make_topic();
+  publish(topic, {"a", "", "c"});
+  topic.pump();
+  FakeOutlet puller;
+  topic.attach_puller(puller);
+  topic.pump();
+  EXPECT_THAT(puller.taken, ElementsAre("a", "", "c"));
+  EXPECT_EQ(topic.stats().queue_size, 0U);
+}
+
+TEST(Topic, PullersShareInTurnAndSubscribersGetEverything) {
+  Topic topic = make_topic();
+  FakeOutlet first;
+  FakeOutlet second;
+  FakeOutlet subscriber_outlet;
+  topic.attach_puller(first);
+  topic.attach_puller(second);
+  Subscriber& subscriber = topic.add_subscriber(std::nullopt);
+  topic.attach_subscriber(subscriber, subscriber_outlet);
+  publish(topic, {"1", "2", "3", "4", "5"});
+  topic.pump();
+  EXPECT_THAT(first.taken, ElementsAre("1", "3", "5"));
+  EXPECT_THAT(second.taken, ElementsAre("2", "4"));
+  EXPECT_THAT(subscriber_outlet.taken, ElementsAre("1", "2", "3", "4", "5"));
+  const auto stats = topic.stats();
+  EXPECT_EQ(stats.messages_received, 5U);
+  EXPECT_EQ(stats.messages_sent, 5U);
+  EXPECT_EQ(stats.deliveries, 10U);
+  EXPECT_EQ(stats.total_bytes_written, 5U);
+  EXPECT_EQ(stats.total_bytes_read, 10U);
+}
+
+TEST(Topic, AStalledPullerIsPassedByTheOthers) {
+  Topic topic = make_topic();
+  FakeOutlet stalled(1);
+  FakeOutlet quick;
+  topic.attach_puller(stalled);
+  topic.attach_puller(quick);
+  publish(topic, {"1", "2", "3", "4"});
+  topic.pump();
+  EXPECT_THAT(stalled.taken, ElementsAre("1"));
+  EXPECT_THAT(quick.taken, ElementsAre("2", "3", "4"));
+}
+
+TEST(Topic, WhatAPullerHadNotSentGoesToAnotherBeforeAnythingNewer) {
+  Topic topic = make_topic();
+  FakeOutlet dying(3, false);
+  topic.attach_puller(dying);
+  publish(topic, {"1", "2", "3", "4"});
+  topic.pump();
+  dying.send(1);
+  topic.detach_puller(dying);
+  EXPECT_EQ(topic.group_committed()->value, 1U);
+  FakeOutlet other;
+  topic.attach_puller(other);
+  topic.pump();
+  EXPECT_THAT(other.taken, ElementsAre("2", "3", "4"));
+  EXPECT_EQ(topic.stats().messages_sent, 4U) << "handed to the group once each";
+  EXPECT_EQ(topic.stats().deliveries, 6U) << "two of them twice";
+  EXPECT_EQ(topic.group_committed()->value, 4U);
+}
+
+TEST(Topic, UnsentMessagesHoldTheLogThoughTheyWereHandedOut) {
+  Topic topic = make_topic();
+  FakeOutlet slow(1'000'000, false);
+  topic.attach_puller(slow);
+  EXPECT_EQ(fill(topic), PublishOutcome::held);
+  topic.pump();
+  EXPECT_EQ(publish(topic, {std::string(10 * limits::KiB, 'y')}), PublishOutcome::held);
+  slow.send(3);
+  topic.pump();
+  EXPECT_EQ(publish(topic, {std::string(10 * limits::KiB, 'y')}), PublishOutcome::accepted);
+}
+
+TEST(Topic, BlockHoldsProducersWhileTheGroupHasNotPassed) {
+  Topic topic = make_topic();
+  FakeOutlet puller(0);
+  topic.attach_puller(puller);
+  EXPECT_EQ(fill(topic), PublishOutcome::held);
+  topic.set_producers_held(true);
+  EXPECT_EQ(topic.blocked_by(), "group:default");
+  puller.give_room(1);
+  EXPECT_TRUE(topic.pump().progress);
+  EXPECT_EQ(publish(topic, {std::string(10 * limits::KiB, 'y')}), PublishOutcome::accepted);
+  EXPECT_EQ(topic.stats().dropped, 0U);
+}
+
+TEST(Topic, RejectTurnsAwayAndCounts) {
+  Topic topic = make_topic(BrokerType::queue, Overflow::reject);
+  topic.open_group();
+  EXPECT_EQ(fill(topic), PublishOutcome::rejected);
+  EXPECT_EQ(publish(topic, {"a", "b"}), PublishOutcome::accepted) << "there is room for something small";
+  EXPECT_EQ(publish(topic, {std::string(10 * limits::KiB, 'y'), "c"}), PublishOutcome::rejected);
+  EXPECT_EQ(topic.stats().rejected, 3U);
+}
+
+TEST(Topic, DropOldestKeepsTheNewestAndCountsWhatTheGroupLost) {
+  Topic topic = make_topic(BrokerType::queue, Overflow::drop_oldest);
+  topic.open_group();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')}),
+              PublishOutcome::accepted);
+  }
+  FakeOutlet puller;
+  topic.attach_puller(puller);
+  topic.pump();
+  ASSERT_FALSE(puller.taken.empty());
+  EXPECT_EQ(puller.taken.back().substr(0, 2), "19");
+  const auto stats = topic.stats();
+  EXPECT_EQ(stats.dropped + puller.taken.size(), 20U);
+  EXPECT_EQ(stats.groups.at(0).lost, stats.dropped);
+}
+
+TEST(Topic, ATopicThatNoGroupJoinedNeverBlocksAndCountsWhatTurnedOver) {
+  Topic topic = make_topic();
+  EXPECT_EQ(fill(topic), PublishOutcome::accepted);
+  const auto stats = topic.stats();
+  EXPECT_EQ(stats.messages_received, 1000U);
+  EXPECT_EQ(stats.unclaimed_dropped, stats.first_offset);
+  EXPECT_GT(stats.unclaimed_dropped, 900U);
+  EXPECT_EQ(stats.queue_size, 1000U - stats.first_offset);
+  EXPECT_EQ(stats.dropped, 0U);
+}
+
+TEST(Topic, ASlowSubscriberHoldsNobodyAndItsLossIsCounted) {
+  Topic topic = make_topic();
+  FakeOutlet slow(1);
+  FakeOutlet quick;
+  Subscriber& slow_subscriber = topic.add_subscriber(std::nullopt);
+  Subscriber& quick_subscriber = topic.add_subscriber(std::nullopt);
+  topic.attach_subscriber(slow_subscriber, slow);
+  topic.attach_subscriber(quick_subscriber, quick);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')}),
+              PublishOutcome::accepted);
+    topic.pump();
+  }
+  EXPECT_EQ(quick.taken.size(), 50U);
+  EXPECT_EQ(topic.subscriber_stats(quick_subscriber).lost, 0U);
+  slow.give_room(1000);
+  topic.pump();
+  const auto stats = topic.subscriber_stats(slow_subscriber);
+  EXPECT_GT(stats.lost, 0U);
+  EXPECT_EQ(stats.lost + stats.delivered, 50U);
+  EXPECT_EQ(slow.taken.back().substr(0, 2), "49");
+  EXPECT_EQ(topic.stats().messages_sent, 50U) << "no group: as far as the furthest subscriber came";
+}
+
+TEST(Topic, AReturningSubscriberGoesOnAtWhatHadNotBeenSent) {
+  Topic topic = make_topic();
+  FakeOutlet first(3, false);
+  Subscriber& subscriber = topic.add_subscriber(std::nullopt);
+  topic.attach_subscriber(subscriber, first);
+  publish(topic, {"1", "2", "3", "4"});
+  topic.pump();
+  first.send(1);
+  topic.detach_subscriber(subscriber);
+  FakeOutlet second;
+  topic.attach_subscriber(subscriber, second);
+  topic.pump();
+  EXPECT_THAT(second.taken, ElementsAre("2", "3", "4"));
+  EXPECT_EQ(topic.subscriber_stats(subscriber).delivered, 4U);
+}
+
+TEST(Topic, ADrainedLogIsTrimmedOnlyWhenSubscribersHavePassedToo) {
+  Topic topic = make_topic();
+  FakeOutlet puller;
+  FakeOutlet slow(0);
+  topic.attach_puller(puller);
+  Subscriber& subscriber = topic.add_subscriber(std::nullopt);
+  topic.attach_subscriber(subscriber, slow);
+  publish(topic, {"1", "2"});
+  topic.pump();
+  EXPECT_EQ(topic.log().first_offset().value, 0U);
+  slow.give_room(10);
+  topic.pump();
+  EXPECT_THAT(slow.taken, ElementsAre("1", "2"));
+  EXPECT_EQ(topic.log().first_offset().value, 2U);
+}
+
+TEST(Topic, DeletingTheGroupStopsItHolding) {
+  Topic topic = make_topic();
+  topic.open_group();
+  EXPECT_EQ(fill(topic), PublishOutcome::held);
+  topic.delete_group();
+  EXPECT_EQ(fill(topic), PublishOutcome::accepted);
+}
+
+TEST(Topic, DirectAcceptsOnlyWhileSomebodyIsConnectedAndKeepsNothingForLateComers) {
+  Topic topic = make_topic(BrokerType::direct);
+  EXPECT_FALSE(topic.accepting());
+  topic.set_producers_held(true);
+  EXPECT_EQ(topic.blocked_by(), "nobody connected");
+  FakeOutlet stalled(1);
+  topic.attach_puller(stalled);
+  EXPECT_TRUE(topic.accepting());
+  publish(topic, {"1", "2", "3"});
+  topic.pump();
+  topic.detach_puller(stalled);
+  EXPECT_FALSE(topic.accepting());
+  EXPECT_EQ(topic.stats().dropped, 2U);
+  FakeOutlet late;
+  topic.attach_puller(late);
+  publish(topic, {"4"});
+  topic.pump();
+  EXPECT_THAT(late.taken, ElementsAre("4"));
+}
+
+TEST(Topic, DirectSubscriberWhoWasAwayGetsNothingOlder) {
+  Topic topic = make_topic(BrokerType::direct);
+  FakeOutlet puller;
+  topic.attach_puller(puller);
+  Subscriber& subscriber = topic.add_subscriber(std::nullopt);
+  publish(topic, {"missed"});
+  topic.pump();
+  FakeOutlet outlet;
+  topic.attach_subscriber(subscriber, outlet);
+  topic.pump();
+  EXPECT_THAT(outlet.taken, IsEmpty());
+  publish(topic, {"seen"});
+  topic.pump();
+  EXPECT_THAT(outlet.taken, ElementsAre("seen"));
+}
+
+TEST(Topic, AMessageThatCanNeverFitIsRefusedAndCounted) {
+  Topic topic = make_topic();
+  EXPECT_EQ(publish(topic, {std::string(65 * limits::KiB, 'x')}), PublishOutcome::refused);
+  EXPECT_EQ(topic.stats().refused, 1U);
+  EXPECT_EQ(topic.stats().messages_received, 0U);
+}
+
+TEST(Topic, ARestoredGroupIsClampedToTheLogsEnd) {
+  Topic topic = make_topic();
+  topic.restore_group(Offset{1000});
+  EXPECT_EQ(topic.group_committed()->value, 0U);
+}
+
+TEST(Topic, APumpIsBoundedAndSaysThatThereIsMore) {
+  Topic topic = make_topic(BrokerType::queue, Overflow::block, 4 * limits::MiB);
+  FakeOutlet puller;
+  topic.attach_puller(puller);
+  for (int i = 0; i < 200; ++i) publish(topic, {std::string(10 * limits::KiB, 'x')});
+  EXPECT_TRUE(topic.pump().more);
+  EXPECT_LT(puller.taken.size(), 200U);
+  while (topic.pump().more) {
+  }
+  EXPECT_EQ(puller.taken.size(), 200U);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,127 @@
+/// Runs connections over socket pairs, for tests: the test is the peer.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "broker/endpoint/inlet.hpp"
+#include "broker/endpoint/outlet_connection.hpp"
+
+namespace lightq::test {
+
+/// A topic's stand-in: keeps what was published, and can be full.
+class FakeInletHost final : public broker::InletHost {
+ public:
+  [[nodiscard]] bool accepting() const override { return is_accepting; }
+  broker::PublishOutcome publish(BatchBuilder& batch) override {
+    if (messages.size() >= room) return broker::PublishOutcome::held;
+    const auto bytes = batch.finish();
+    stamp_batch(bytes, Offset{messages.size()}, Timestamp{1}, 1);
+    EXPECT_FALSE(BatchView::check(bytes).has_value());
+    const auto view = BatchView::trusted(bytes.data());
+    for (auto record = view.records(); !record.done(); record.next())
+      messages.emplace_back(as_text(record.payload()));
+    largest_batch = std::max(largest_batch, batch.size_bytes());
+    return broker::PublishOutcome::accepted;
+  }
+  void published() override {
+    if (on_published) on_published();
+  }
+  void count_refused(std::uint64_t count) override { refused += count; }
+  [[nodiscard]] std::uint64_t message_bytes_max() const override { return bytes_max; }
+  [[nodiscard]] std::size_t batch_bytes_target() const override { return limits::batch_bytes_target; }
+  BatchBuilder& batch() override { return batch_; }
+  void inlet_held() override { ++held; }
+
+  bool is_accepting = true;
+  std::size_t room = SIZE_MAX;
+  std::uint64_t bytes_max = 8 * limits::MiB;
+  std::vector<std::string> messages;
+  std::size_t largest_batch = 0;
+  std::uint64_t refused = 0;
+  int held = 0;
+  std::function<void()> on_published;
+
+ private:
+  BatchBuilder batch_;
+};
+
+/// Notes what its connection tells.
+class FakeOwner final : public broker::Connection::Owner {
+ public:
+  void connection_opened(broker::Connection&) override { opened = true; }
+  void connection_closed(broker::Connection&, const std::string& why) override {
+    closed = true;
+    reason = why;
+  }
+  bool opened = false;
+  bool closed = false;
+  std::string reason;
+};
+
+/// A loop, and a pair of connected sockets: `ours` for a connection, `peer` (blocking) for the test.
+class Wire {
+ public:
+  Wire() : scratch(256 * limits::KiB) {
+    int pair[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    ours = broker::UniqueFd(pair[0]);
+    peer = broker::UniqueFd(pair[1]);
+  }
+
+  /// Runs the loop until `condition` holds or five seconds passed. True if it holds.
+  bool run_until(const std::function<bool()>& condition) {
+    const auto deadline = broker::EventLoop::Clock::now() + std::chrono::seconds(5);
+    while (!condition() && broker::EventLoop::Clock::now() < deadline) {
+      std::stop_source stop;
+      loop.at(broker::EventLoop::Clock::now() + std::chrono::milliseconds(1), [&] { stop.request_stop(); });
+      loop.run(stop.get_token());
+    }
+    return condition();
+  }
+
+  void send(const std::string& bytes) const {
+    EXPECT_EQ(::send(peer.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  /// What has come from the connection, without waiting.
+  std::string received() const {
+    std::string all(limits::MiB, '\0');
+    const auto got = recv(peer.get(), all.data(), all.size(), MSG_DONTWAIT);
+    all.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return all;
+  }
+
+  broker::EventLoop loop;
+  std::vector<std::byte> scratch;
+  broker::UniqueFd ours;
+  broker::UniqueFd peer;
+};
+
+/// What a peer of this socket type sends to open a connection.
+inline std::string opening(std::string_view socket_type) {
+  std::vector<std::byte> bytes;
+  for (const std::byte byte : broker::zmtp::greeting()) bytes.push_back(byte);
+  broker::zmtp::append_ready(bytes, socket_type);
+  return std::string(as_text(bytes));
+}
+
+inline std::string frame(std::string_view payload, bool more = false) {
+  std::byte header[broker::zmtp::frame_header_bytes_max];
+  const auto length = broker::zmtp::encode_frame_header(header, payload.size(), more);
+  return std::string(as_text({header, length})) + std::string(payload);
+}
+
+inline std::string command(std::string_view name, std::string_view data) {
+  std::vector<std::byte> bytes;
+  broker::zmtp::append_command(bytes, name, as_byte_view(data));
+  return std::string(as_text(bytes));
+}
+
+}  // namespace lightq::test

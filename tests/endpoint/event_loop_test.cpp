@@ -1,0 +1,121 @@
+/// Tests of the event loop's promises.
+#include "broker/endpoint/event_loop.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include <lightq/base/limits.hpp>
+
+namespace lightq::broker {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+class CountingSource final : public EventLoop::Source {
+ public:
+  explicit CountingSource(std::function<void()> call) : call_(std::move(call)) {}
+  void on_ready() override { call_(); }
+
+ private:
+  std::function<void()> call_;
+};
+
+TEST(EventLoop, RunsPostedTasksInTheirOrderFromAnyThread) {
+  EventLoop loop;
+  std::stop_source stop;
+  std::vector<int> order;
+  std::jthread poster([&] {
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(loop.post([&order, i] { order.push_back(i); }));
+    ASSERT_TRUE(loop.post([&] { stop.request_stop(); }));
+  });
+  loop.run(stop.get_token());
+  ASSERT_EQ(order.size(), 100U);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST(EventLoop, RefusesTasksBeyondItsBoundButNotAnswers) {
+  EventLoop loop;
+  for (std::size_t i = 0; i < limits::mailbox_entries_max; ++i) ASSERT_TRUE(loop.post([] {}));
+  EXPECT_FALSE(loop.post([] {}));
+  std::stop_source stop;
+  loop.post_answer([&] { stop.request_stop(); });
+  loop.run(stop.get_token());
+  EXPECT_TRUE(loop.post([] {}));
+}
+
+TEST(EventLoop, RunsTimersInTheOrderOfTheirTimesUnlessCancelled) {
+  EventLoop loop;
+  std::stop_source stop;
+  std::vector<int> order;
+  const auto now = EventLoop::Clock::now();
+  loop.at(now + 3ms, [&] { stop.request_stop(); });
+  loop.at(now + 2ms, [&] { order.push_back(2); });
+  const auto cancelled = loop.at(now + 1ms, [&] { order.push_back(99); });
+  loop.at(now + 1ms, [&] { order.push_back(1); });
+  loop.cancel(cancelled);
+  loop.run(stop.get_token());
+  EXPECT_THAT(order, ElementsAre(1, 2));
+}
+
+TEST(EventLoop, ASourceThatAsksIsCalledAgainAndOthersGetTheirTurn) {
+  EventLoop loop;
+  std::stop_source stop;
+  int first = 0;
+  int second = 0;
+  CountingSource busy([&] {
+    ++first;
+    loop.call_soon(busy);
+  });
+  CountingSource other([&] {
+    if (++second == 10) stop.request_stop();
+    loop.call_soon(other);
+  });
+  loop.call_soon(busy);
+  loop.call_soon(other);
+  loop.run(stop.get_token());
+  EXPECT_GE(first, 9);
+  loop.cancel_soon(busy);
+  loop.cancel_soon(other);
+}
+
+TEST(EventLoop, ASourceCancelledByAnEarlierOneOfTheSameTurnIsNotCalled) {
+  EventLoop loop;
+  std::stop_source stop;
+  bool called = false;
+  auto doomed = std::make_unique<CountingSource>([&] { called = true; });
+  CountingSource killer([&] {
+    loop.cancel_soon(*doomed);
+    loop.destroy_later(std::move(doomed));
+    stop.request_stop();
+  });
+  loop.call_soon(killer);
+  loop.call_soon(*doomed);
+  loop.run(stop.get_token());
+  EXPECT_FALSE(called);
+}
+
+TEST(EventLoop, WatchesADescriptorUntilToldNotTo) {
+  EventLoop loop;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  int calls = 0;
+  std::stop_source stop;
+  CountingSource source([&] {
+    if (++calls < 3) return;  // level-triggered: nothing was read, so it is called again
+    loop.unwatch(ends[0], source);
+    loop.at(EventLoop::Clock::now() + 5ms, [&] { stop.request_stop(); });
+  });
+  ASSERT_TRUE(loop.watch(ends[0], source).ok());
+  ASSERT_EQ(write(ends[1], "x", 1), 1);
+  loop.run(stop.get_token());
+  EXPECT_EQ(calls, 3);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,146 @@
+/// Tests of a consumer's connection, byte by byte.
+#include "broker/endpoint/outlet_connection.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "endpoint/connection_harness.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using test::command;
+using test::FakeOwner;
+using test::frame;
+using test::opening;
+using test::Wire;
+using testing::HasSubstr;
+
+class FakeOutletHost final : public OutletHost {
+ public:
+  void consumer_ready(OutletConnection&) override { ready = true; }
+  void consumer_gone(OutletConnection&) override { ready = false; }
+  void consumer_writable() override { ++writable; }
+  bool ready = false;
+  int writable = 0;
+};
+
+class OutletTest : public testing::Test {
+ protected:
+  template <typename Outlet, typename... Arguments>
+  OutletConnection& start(Arguments&&... arguments) {
+    outlet_ = std::make_unique<Outlet>(wire_.loop, std::move(wire_.ours), owner_, wire_.scratch, host_,
+                                       std::forward<Arguments>(arguments)...);
+    EXPECT_TRUE(outlet_->start());
+    return *outlet_;
+  }
+  void open(std::string_view type) {
+    wire_.send(opening(type));
+    ASSERT_TRUE(wire_.run_until([&] { return owner_.opened; }));
+    wire_.received();
+  }
+
+  Wire wire_;
+  FakeOwner owner_;
+  FakeOutletHost host_;
+  std::unique_ptr<OutletConnection> outlet_;
+};
+
+TEST_F(OutletTest, APullerIsReadyOnceItsHandshakeIsComplete) {
+  OutletConnection& outlet = start<PullOutlet>();
+  EXPECT_FALSE(outlet.offer(Offset{0}, as_byte_view("x")));
+  open("PULL");
+  EXPECT_TRUE(host_.ready);
+  EXPECT_TRUE(outlet.offer(Offset{0}, as_byte_view("x")));
+  EXPECT_TRUE(outlet.offer(Offset{1}, as_byte_view(std::string(300, 'y'))));
+  EXPECT_EQ(outlet.first_unsent(), Offset{0});
+  outlet.flush();
+  EXPECT_EQ(outlet.first_unsent(), std::nullopt);
+  EXPECT_EQ(wire_.received(), frame("x") + frame(std::string(300, 'y')));
+  EXPECT_EQ(outlet.handed(), 2U);
+}
+
+TEST_F(OutletTest, AConsumerThatDoesNotReadCostsABufferAndKnowsWhatIsUnsent) {
+  OutletConnection& outlet = start<PullOutlet>();
+  open("PULL");
+  const std::string payload(1000, 'x');
+  std::uint64_t taken = 0;
+  while (outlet.offer(Offset{taken}, as_byte_view(payload)) && taken < 100'000) ++taken;
+  ASSERT_LT(taken, 100'000U);
+  const auto unsent = outlet.unsent();
+  ASSERT_FALSE(unsent.empty());
+  EXPECT_EQ(unsent.back(), Offset{taken - 1});
+  EXPECT_EQ(outlet.first_unsent(), unsent.front());
+  EXPECT_LT(unsent.size() * payload.size(), 128 * limits::KiB);
+  // Reading makes room again, and the loop says so.
+  std::size_t bytes = 0;
+  ASSERT_TRUE(wire_.run_until([&] {
+    bytes += wire_.received().size();
+    return host_.writable > 0 && outlet.unsent().empty();
+  }));
+  ASSERT_TRUE(wire_.run_until([&] {
+    bytes += wire_.received().size();
+    return bytes == taken * frame(payload).size();
+  }));
+  EXPECT_TRUE(outlet.offer(Offset{taken}, as_byte_view("more")));
+}
+
+TEST_F(OutletTest, ARetiredConsumerIsSentWhatItHasAndHandedNothingMore) {
+  OutletConnection& outlet = start<PullOutlet>();
+  open("PULL");
+  EXPECT_TRUE(outlet.offer(Offset{0}, as_byte_view("x")));
+  outlet.retire();
+  EXPECT_FALSE(outlet.offer(Offset{1}, as_byte_view("y")));
+  outlet.flush();
+  EXPECT_EQ(wire_.received(), frame("x"));
+}
+
+TEST_F(OutletTest, ASubscriberIsReadyWhileItSubscribesToAPrefixOfTheTopic) {
+  OutletConnection& outlet = start<SubOutlet>(*TopicName::parse("orders"));
+  open("SUB");
+  EXPECT_FALSE(host_.ready);
+  wire_.send(frame("\x01other"));
+  wire_.send(frame("\x01ord"));
+  ASSERT_TRUE(wire_.run_until([&] { return host_.ready; }));
+  EXPECT_TRUE(outlet.offer(Offset{0}, as_byte_view("x")));
+  outlet.flush();
+  EXPECT_EQ(wire_.received(), frame("orders", true) + frame("x"));
+  wire_.send(command("SUBSCRIBE", ""));
+  wire_.send(frame(std::string("\0ord", 4)));
+  wire_.send(command("CANCEL", ""));
+  ASSERT_TRUE(wire_.run_until([&] { return !host_.ready; }));
+}
+
+TEST_F(OutletTest, APullerThatSendsAMessageIsCut) {
+  start<PullOutlet>();
+  open("PULL");
+  wire_.send(frame("x"));
+  ASSERT_TRUE(wire_.run_until([&] { return owner_.closed; }));
+  EXPECT_THAT(owner_.reason, HasSubstr("only receives"));
+}
+
+TEST_F(OutletTest, APusherOnAPullersEndpointGetsNothing) {
+  start<PullOutlet>();
+  wire_.send(opening("PUSH"));
+  ASSERT_TRUE(wire_.run_until([&] { return owner_.closed; }));
+  EXPECT_FALSE(host_.ready);
+  EXPECT_THAT(wire_.received(), HasSubstr("Invalid socket type"));
+}
+
+TEST_F(OutletTest, APeerThatPingsWithoutReadingTheAnswersCostsABoundedBuffer) {
+  OutletConnection& outlet = start<PullOutlet>();
+  open("PULL");
+  const std::string ping = command("PING", std::string("\0\0contextcontext", 16));
+  int sent = 0;
+  ASSERT_TRUE(wire_.run_until([&] {
+    for (int i = 0; i < 1000; ++i) {
+      if (send(wire_.peer.get(), ping.data(), ping.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0) ++sent;
+    }
+    return sent > 100'000;
+  }));
+  EXPECT_FALSE(outlet.all_sent());
+  EXPECT_FALSE(owner_.closed);
+}
+
+}  // namespace
+}  // namespace lightq::broker
