@@ -1,0 +1,21 @@
+/// The `lightq` program: its command line, and the broker it can become. Layer: apps.
+#include "client/command_line.hpp"
+
+#if defined(LIGHTQ_WITH_BROKER)
+#include "broker/broker_main.hpp"
+#include "broker/config.hpp"
+#endif
+
+namespace {
+
+lightq::cli::BrokerCommand broker_command() {
+  lightq::cli::BrokerCommand command;
+#if defined(LIGHTQ_WITH_BROKER)
+  command.run = lightq::broker::run_broker;
+#endif
+  return command;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return lightq::cli::run_command_line(argc, argv, broker_command()); }

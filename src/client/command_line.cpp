@@ -1,0 +1,383 @@
+/// Turns the command line into one of the commands. The one file that knows CLI11. Layer: cli.
+#include "client/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <memory>
+
+#include "client/invocation.hpp"
+#include "client/suggestion.hpp"
+#include "client/terminal.hpp"
+#include "client/units.hpp"
+
+namespace lightq::cli {
+namespace {
+
+constexpr std::array<std::string_view, 10> verbs = {"broker", "topic", "produce", "consume", "stats",
+                                                    "ping",   "bench", "version", "pub",     "sub"};
+constexpr std::array<std::string_view, 5> topic_verbs = {"create", "list", "info", "delete", "delete-group"};
+
+/// What the parser fills in, and what is then to be done.
+struct Parsed {
+  Common common;
+  std::function<int()> command;
+};
+
+/// LIGHTQ_RING_BYTES for `--ring-bytes`.
+std::string variable_of(std::string_view flag) {
+  std::string name = "LIGHTQ_";
+  for (const char c : flag.substr(flag.find_first_not_of('-'))) {
+    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  }
+  return name;
+}
+
+/// The last of an option's names, which is its long one: `--count` of `-n,--count`.
+std::string long_name(const std::string& names) {
+  return names.substr(names.rfind(',') + 1);
+}
+
+CLI::Option* text_option(CLI::App* app, const std::string& names, std::string& value, const std::string& help,
+                         const std::string& type = "TEXT") {
+  return app->add_option(names, value, help)->envname(variable_of(long_name(names)))->type_name(type);
+}
+
+void flag(CLI::App* app, const std::string& names, bool& value, const std::string& help) {
+  app->add_flag(names, value, help)->envname(variable_of(long_name(names)));
+}
+
+/// An option whose text goes through one of the parsers of units.hpp.
+template <typename Value, typename Parse>
+void unit_option(CLI::App* app, const std::string& names, Value& value, Parse parse, const std::string& help,
+                 const std::string& type) {
+  app->add_option_function<std::string>(
+         names,
+         [&value, parse, names, type](const std::string& text) {
+           const auto parsed = parse(text);
+           if (!parsed) throw CLI::ValidationError(long_name(names), "'" + text + "' is no " + type);
+           value = static_cast<Value>(*parsed);
+         },
+         help)
+      ->envname(variable_of(long_name(names)))
+      ->type_name(type);
+}
+
+/// An option that takes one of a few words.
+template <typename Enum>
+void word_option(CLI::App* app, const std::string& names, Enum& value, std::map<std::string, Enum> words,
+                 const std::string& help) {
+  std::string shown;
+  for (const auto& [word, meaning] : words) shown += (shown.empty() ? "" : "|") + word;
+  app->add_option_function<std::string>(
+         names,
+         [&value, words = std::move(words), names, shown](const std::string& text) {
+           const auto found = words.find(text);
+           if (found == words.end()) {
+             throw CLI::ValidationError(long_name(names), "'" + text + "' is none of " + shown);
+           }
+           value = found->second;
+         },
+         help)
+      ->envname(variable_of(long_name(names)))
+      ->type_name(shown);
+}
+
+void add_common(CLI::App* app, Common& common) {
+  const std::string group = "Broker";
+  text_option(app, "--broker", common.broker, "control URI; else broker.json's, else tcp://127.0.0.1:5000",
+              "URI")
+      ->group(group);
+  text_option(app, "--user", common.user, "topic user; else the admin of this machine's broker", "NAME")
+      ->group(group);
+  text_option(app, "--password-file", common.password_file, "file with its password; else LIGHTQ_PASSWORD",
+              "FILE")
+      ->group(group);
+  text_option(app, "--admin-user", common.admin_user, "administrator (lightq_admin)", "NAME")->group(group);
+  text_option(app, "--admin-password-file", common.admin_password_file,
+              "file with its password; else LIGHTQ_ADMIN_PASSWORD, else admin.json in the data directory",
+              "FILE")
+      ->group(group);
+  text_option(app, "--data-dir", common.data_dir,
+              "where this machine's broker keeps broker.json and admin.json", "DIR")
+      ->group(group);
+  unit_option(app, "--request-timeout", common.request_timeout, parse_duration,
+              "how long the broker may take to answer (5s)", "TIME");
+  flag(app, "--json", common.json, "results as JSON, for scripts");
+  flag(app, "-q,--quiet", common.quiet, "nothing on standard error but errors");
+}
+
+CLI::App* add_verb(CLI::App* app, Parsed& parsed, const std::string& name, const std::string& help,
+                   const std::string& examples) {
+  CLI::App* verb = app->add_subcommand(name, help);
+  verb->footer("Examples:\n" + examples + "\nExit codes: 0 ok, 1 failed, 2 wrong usage.");
+  verb->set_help_flag("-h,--help", "this text");
+  add_common(verb, parsed.common);
+  return verb;
+}
+
+void topic_argument(CLI::App* verb, std::string& topic) {
+  verb->add_option("topic", topic, "the topic's name")->required()->type_name("TOPIC");
+}
+
+void add_topic_create(CLI::App* topic, Parsed& parsed) {
+  auto create = std::make_shared<TopicCreate>();
+  CLI::App* verb = add_verb(topic, parsed, "create", "make a topic",
+                            "  lightq topic create orders --type file --retention 7d\n"
+                            "  lightq topic create ticks --ring-bytes 256MiB --overflow drop_oldest\n"
+                            "  lightq topic create jobs --user alice --password-file secret.txt");
+  topic_argument(verb, create->topic);
+  TopicSettings& settings = create->settings;
+  word_option<BrokerType>(verb, "--type", settings.broker_type,
+                          {{"queue", BrokerType::queue},
+                           {"file", BrokerType::file},
+                           {"direct", BrokerType::direct},
+                           {"queue_file", BrokerType::queue_file}},
+                          "queue: in memory (default); file: durable; direct: to whoever is connected; "
+                          "queue_file: in memory, written behind");
+  word_option<Overflow>(
+      verb, "--overflow", settings.overflow,
+      {{"block", Overflow::block}, {"reject", Overflow::reject}, {"drop_oldest", Overflow::drop_oldest}},
+      "what happens to a message when the log is full (block: producers wait)");
+  unit_option(verb, "--ring-bytes", settings.ring_bytes, parse_size, "memory of a queue (64MiB)", "SIZE");
+  unit_option(verb, "--capacity-bytes", settings.capacity_bytes, parse_size, "files: bytes before overflow",
+              "SIZE");
+  unit_option(verb, "--retention-bytes", settings.retention_bytes, parse_size, "files: keep at most so much",
+              "SIZE");
+  unit_option(
+      verb, "--retention,--retention-ms", settings.retention_ms,
+      [](const std::string& text) -> std::optional<std::int64_t> {
+        const bool bare = text.find_first_not_of("0123456789.") == std::string::npos;
+        const auto span = parse_duration(bare ? text + "ms" : text);
+        return span ? std::optional(span->count()) : std::nullopt;
+      },
+      "files: keep at most so long, as 1h or 7d (a bare number is milliseconds)", "TIME");
+  unit_option(verb, "--retention-messages", settings.retention_messages, parse_count,
+              "files: keep at most so many", "COUNT");
+  unit_option(verb, "--segment-bytes", settings.segment_bytes, parse_size, "size of one file (128MiB)",
+              "SIZE");
+  flag(verb, "--open", settings.open, "let anybody join, without credentials");
+  verb->callback([&parsed, create] {
+    parsed.command = [&parsed, create] { return run_topic_create(parsed.common, *create); };
+  });
+}
+
+void add_topic(CLI::App* app, Parsed& parsed) {
+  CLI::App* topic = app->add_subcommand("topic", "create, list, inspect and delete topics");
+  topic->set_help_flag("-h,--help", "this text");
+  topic->require_subcommand(1);
+  topic->footer("Examples:\n  lightq topic create orders --type file\n  lightq topic list");
+  add_topic_create(topic, parsed);
+  auto name = std::make_shared<std::string>();
+  auto group = std::make_shared<std::string>(protocol::default_group);
+  CLI::App* list =
+      add_verb(topic, parsed, "list", "all topics", "  lightq topic list\n  lightq topic list --json");
+  list->callback([&parsed] { parsed.command = [&parsed] { return run_topic_list(parsed.common); }; });
+  CLI::App* info = add_verb(topic, parsed, "info", "a topic's numbers", "  lightq topic info orders");
+  topic_argument(info, *name);
+  info->callback(
+      [&parsed, name] { parsed.command = [&parsed, name] { return run_topic_info(parsed.common, *name); }; });
+  CLI::App* remove =
+      add_verb(topic, parsed, "delete", "a topic and everything in it", "  lightq topic delete orders");
+  topic_argument(remove, *name);
+  remove->callback([&parsed, name] {
+    parsed.command = [&parsed, name] { return run_topic_delete(parsed.common, *name); };
+  });
+  CLI::App* ungroup = add_verb(topic, parsed, "delete-group",
+                               "a pull group that nobody uses any more, so that it "
+                               "no longer holds the log",
+                               "  lightq topic delete-group orders default");
+  topic_argument(ungroup, *name);
+  ungroup->add_option("group", *group, "the group's name (default)")->type_name("GROUP");
+  ungroup->callback([&parsed, name, group] {
+    parsed.command = [&parsed, name, group] { return run_topic_delete_group(parsed.common, *name, *group); };
+  });
+}
+
+void add_produce(CLI::App* app, Parsed& parsed) {
+  auto produce = std::make_shared<Produce>();
+  CLI::App* verb =
+      add_verb(app, parsed, "produce", "send lines of files or of standard input, or generated messages",
+               "  lightq produce orders access.log\n  tail -F access.log | lightq produce orders\n"
+               "  lightq produce orders -n 1M --size 1KiB --rate 10k");
+  verb->alias("pub");
+  topic_argument(verb, produce->topic);
+  verb->add_option("files", produce->files, "files whose lines are messages; - is standard input (default)")
+      ->type_name("FILE");
+  auto* count = verb->add_option_function<std::string>(
+      "-n,--count",
+      [produce](const std::string& text) {
+        const auto parsed_count = parse_count(text);
+        if (!parsed_count) throw CLI::ValidationError("--count", "'" + text + "' is no COUNT");
+        produce->count = *parsed_count;
+      },
+      "generate so many messages; with files: take at most so many lines");
+  count->envname("LIGHTQ_COUNT")->type_name("COUNT");
+  unit_option(verb, "--size", produce->size_bytes, parse_size, "size of a generated message (100)", "SIZE");
+  unit_option(verb, "--rate", produce->rate, parse_count, "messages a second (as fast as they go)", "RATE");
+  unit_option(verb, "--timeout", produce->timeout, parse_duration,
+              "give up when nothing moves for so long; 0: never (30s)", "TIME");
+  verb->add_flag("--no-wait{false}", produce->wait,
+                 "do not wait until the broker says it has received everything")
+      ->envname("LIGHTQ_NO_WAIT");
+  verb->callback([&parsed, produce, verb] {
+    const bool asked = verb->count("--count") + verb->count("--size") > 0;
+    produce->generate = asked && produce->files.empty();
+    if (produce->count == 0 && verb->count("--count") > 0)
+      produce->files = {"/dev/null"}, produce->generate = false;
+    parsed.command = [&parsed, produce] { return run_produce(parsed.common, *produce); };
+  });
+}
+
+void add_consume(CLI::App* app, Parsed& parsed) {
+  auto consume = std::make_shared<Consume>();
+  CLI::App* verb = add_verb(app, parsed, "consume", "print a topic's messages",
+                            "  lightq consume orders\n  lightq consume orders --no-follow > orders.txt\n"
+                            "  lightq consume orders --mode sub --format json | jq .payload");
+  verb->alias("sub");
+  topic_argument(verb, consume->topic);
+  word_option<Mode>(verb, "--mode", consume->mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
+                    "pull: consumers share the messages (default); sub: each gets every message from now on");
+  unit_option(verb, "-n,--count", consume->count, parse_count, "end after so many messages", "COUNT");
+  verb->add_flag("--follow,!--no-follow", consume->follow,
+                 "wait for more (default), or end when there is no more")
+      ->envname("LIGHTQ_FOLLOW");
+  word_option<Format>(verb, "--format", consume->format,
+                      {{"raw", Format::raw}, {"json", Format::json}, {"hex", Format::hex}},
+                      "raw: the payload and a line end (default); json: an object a line; hex");
+  unit_option(verb, "--timeout", consume->timeout, parse_duration, "end after so long without a message",
+              "TIME");
+  verb->callback([&parsed, consume] {
+    if (parsed.common.json) consume->format = Format::json;
+    parsed.command = [&parsed, consume] { return run_consume(parsed.common, *consume); };
+  });
+}
+
+void add_others(CLI::App* app, Parsed& parsed) {
+  auto stats = std::make_shared<StatsRequest>();
+  CLI::App* verb = add_verb(app, parsed, "stats", "numbers of a topic, or of the whole broker",
+                            "  lightq stats\n  lightq stats orders --watch\n  lightq stats orders --json");
+  verb->add_option("topic", stats->topic, "the topic's name; none: the broker")->type_name("TOPIC");
+  flag(verb, "-w,--watch", stats->watch, "again and again, until ctrl-C");
+  unit_option(verb, "--interval", stats->interval, parse_duration, "time between two looks (1s)", "TIME");
+  verb->callback(
+      [&parsed, stats] { parsed.command = [&parsed, stats] { return run_stats(parsed.common, *stats); }; });
+
+  CLI::App* ping = add_verb(app, parsed, "ping", "see whether a broker answers", "  lightq ping");
+  ping->callback([&parsed] { parsed.command = [&parsed] { return run_ping(parsed.common); }; });
+  CLI::App* version =
+      add_verb(app, parsed, "version", "this program's version, and the broker's", "  lightq version");
+  version->callback([&parsed] { parsed.command = [&parsed] { return run_version(parsed.common); }; });
+
+  auto bench = std::make_shared<Bench>();
+  CLI::App* measure = add_verb(app, parsed, "bench", "measure what is received through a running broker",
+                               "  lightq bench\n  lightq bench --type file --size 1KiB -n 500k\n"
+                               "  lightq bench --rate 20k -n 100k");
+  text_option(measure, "--topic", bench->topic, "use this topic (one of its own, deleted at the end)",
+              "TOPIC");
+  word_option<BrokerType>(measure, "--type", bench->type,
+                          {{"queue", BrokerType::queue},
+                           {"file", BrokerType::file},
+                           {"direct", BrokerType::direct},
+                           {"queue_file", BrokerType::queue_file}},
+                          "the topic's kind (queue)");
+  word_option<Mode>(measure, "--mode", bench->mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
+                    "how to consume (pull)");
+  unit_option(measure, "-n,--count", bench->count, parse_count, "messages (1M)", "COUNT");
+  unit_option(measure, "--size", bench->size_bytes, parse_size, "bytes of a message, at least 16 (100)",
+              "SIZE");
+  unit_option(measure, "--rate", bench->rate, parse_count, "messages a second (as fast as they go)", "RATE");
+  measure->callback(
+      [&parsed, bench] { parsed.command = [&parsed, bench] { return run_bench(parsed.common, *bench); }; });
+}
+
+void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
+  CLI::App* verb = app->add_subcommand("broker", "run a broker");
+  verb->set_help_flag("-h,--help", "this text");
+  verb->footer(
+      "Without any flag it runs on loopback with a data directory of its own choice. Flags win over the "
+      "environment, the environment over the file.\n\nExamples:\n  lightq broker\n"
+      "  lightq broker --data-dir ./data --control tcp://127.0.0.1:5000 --log-level debug\n"
+      "\nExit codes: 0 stopped when told to, 1 failed, 2 wrong usage.");
+  auto file = std::make_shared<std::string>();
+  text_option(verb, "--config", *file, "configuration file (TOML)", "FILE");
+  auto overrides = std::make_shared<std::map<std::string, std::string>>();
+  for (const BrokerFlag& each : broker.flags) {
+    std::string name = "--" + each.name;
+    std::ranges::replace(name, '_', '-');
+    const std::string help = each.help + (each.environment.empty() ? "" : " (Env:" + each.environment + ")");
+    if (each.takes_value) {
+      verb->add_option_function<std::string>(
+          name, [overrides, key = each.name](const std::string& text) { (*overrides)[key] = text; }, help);
+    } else {
+      verb->add_flag_callback(name, [overrides, key = each.name] { (*overrides)[key] = "true"; }, help);
+    }
+  }
+  verb->callback([&parsed, &broker, overrides, file] {
+    parsed.command = [&broker, overrides, file] {
+      return broker.run(*overrides, file->empty() ? std::nullopt : std::optional(*file));
+    };
+  });
+}
+
+/// Says what was probably meant by a first word that is no command; nothing if it is one.
+std::optional<std::string> misspelling(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return std::nullopt;
+  if (const auto modern = modern_spelling(arguments)) {
+    return "'" + arguments[0] + "' is how LightQ of 2015 said it; now it is:\n  " + *modern;
+  }
+  const auto unknown = [](const std::string& word, std::span<const std::string_view> known,
+                          const std::string& before) -> std::optional<std::string> {
+    if (word.starts_with('-') || std::ranges::find(known, word) != known.end()) return std::nullopt;
+    const auto near = nearest_word(word, known);
+    const std::string help = "see  lightq " + before + "--help";
+    return "there is no command '" + before + word + "'; " +
+           (near ? "did you mean '" + before + *near + "'?" : help);
+  };
+  if (auto fault = unknown(arguments[0], verbs, "")) return fault;
+  if (arguments[0] == "topic" && arguments.size() > 1) return unknown(arguments[1], topic_verbs, "topic ");
+  return std::nullopt;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (const auto fault = misspelling(arguments)) {
+    say(*fault);
+    return exit_usage;
+  }
+  CLI::App app("LightQ: a small, fast, durable message broker, and its tools.", "lightq");
+  app.set_help_flag("-h,--help", "this text");
+  app.footer(
+      "Start here:\n  lightq broker &\n  lightq topic create hello\n  echo world | lightq produce hello\n"
+      "  lightq consume hello -n 1\n\nEach command has its own --help. Exit codes: 0 ok, 1 failed, 2 wrong "
+      "usage.");
+  bool version = false;
+  app.add_flag("--version", version, "this program's version, and the broker's");
+  Parsed parsed;
+  if (broker.run) add_broker(&app, parsed, broker);
+  add_topic(&app, parsed);
+  add_produce(&app, parsed);
+  add_consume(&app, parsed);
+  add_others(&app, parsed);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = error.get_exit_code() == 0;
+    if (asked_for_help) return app.exit(error, std::cout, std::cerr);
+    say(std::string(error.what()) + "\n  see  lightq " +
+        (arguments.empty() || arguments[0].starts_with('-') ? "" : arguments[0] + " ") + "--help");
+    return exit_usage;
+  }
+  if (version) parsed.command = [&parsed] { return run_version(parsed.common); };
+  if (!parsed.command) {
+    std::cerr << app.help();
+    return exit_usage;
+  }
+  catch_signals();
+  return parsed.command();
+}
+
+}  // namespace lightq::cli

@@ -1,0 +1,32 @@
+/// Turns the command line into one of the commands. Layer: cli.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lightq::cli {
+
+/// A setting of the broker that its command line offers as `--name`.
+struct BrokerFlag {
+  std::string name;         ///< as in the configuration file; dashes on the command line
+  std::string environment;  ///< the variable that sets it too; shown, and read by the broker itself
+  std::string help;
+  bool takes_value = true;  ///< otherwise its presence means "true"
+};
+
+/// How this program can become a broker; the cli knows nothing of brokers but this.
+struct BrokerCommand {
+  std::vector<BrokerFlag> flags;
+  /// Runs one until it is told to stop; answers the exit code.
+  std::function<int(const std::map<std::string, std::string>& overrides,
+                    const std::optional<std::string>& config_file)>
+      run;
+};
+
+/// Runs the command that the arguments ask for; answers the exit code: 0 ok, 1 it failed, 2 wrong usage.
+int run_command_line(int argc, char** argv, const BrokerCommand& broker);
+
+}  // namespace lightq::cli

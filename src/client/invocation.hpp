@@ -1,0 +1,85 @@
+/// What a command line asked for, as plain data; filled by command_line.cpp. Layer: cli.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <lightq/options.hpp>
+
+namespace lightq::cli {
+
+/// Exit codes, documented in `lightq --help`.
+enum ExitCode : int { exit_ok = 0, exit_failure = 1, exit_usage = 2 };
+
+/// What every command that talks to a broker takes.
+struct Common {
+  std::string broker;               ///< control URI; empty: discovered
+  std::string user;                 ///< topic user; empty: discovered, or the admin
+  std::string password_file;        ///< its password; empty: LIGHTQ_PASSWORD
+  std::string admin_user;           ///< empty: lightq_admin
+  std::string admin_password_file;  ///< empty: LIGHTQ_ADMIN_PASSWORD, or this machine's admin.json
+  std::string data_dir;             ///< empty: the usual places
+  Timeout request_timeout{5000};
+  bool json = false;
+  bool quiet = false;
+};
+
+struct TopicCreate {
+  std::string topic;
+  TopicSettings settings;
+};
+
+struct Produce {
+  std::string topic;
+  std::vector<std::string> files;  ///< empty: standard input, unless messages are generated
+  std::uint64_t count = 0;         ///< messages to generate, or lines to take at most; 0: all there are
+  std::uint64_t size_bytes = 100;  ///< of a generated message
+  bool generate = false;
+  std::uint64_t rate = 0;  ///< messages a second; 0: as fast as they go
+  Timeout timeout{30'000};
+  bool wait = true;  ///< until the broker has received everything
+};
+
+enum class Format { raw, json, hex };
+
+struct Consume {
+  std::string topic;
+  Mode mode = Mode::pull;
+  std::uint64_t count = 0;  ///< 0: no end
+  bool follow = true;
+  Format format = Format::raw;
+  Timeout timeout{0};  ///< without a message; 0: none
+};
+
+struct StatsRequest {
+  std::string topic;  ///< empty: the whole broker
+  bool watch = false;
+  Timeout interval{1000};
+};
+
+struct Bench {
+  std::string topic;  ///< empty: one of its own, deleted at the end
+  BrokerType type = BrokerType::queue;
+  Mode mode = Mode::pull;
+  std::uint64_t count = 1'000'000;
+  std::uint64_t size_bytes = 100;
+  std::uint64_t rate = 0;
+};
+
+// The commands. Each prints to standard output what was asked for and everything else to standard error, and
+// answers the exit code.
+int run_topic_create(const Common& common, const TopicCreate& create);
+int run_topic_list(const Common& common);
+int run_topic_info(const Common& common, const std::string& topic);
+int run_topic_delete(const Common& common, const std::string& topic);
+int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group);
+int run_produce(const Common& common, const Produce& produce);
+int run_consume(const Common& common, const Consume& consume);
+int run_stats(const Common& common, const StatsRequest& stats);
+int run_ping(const Common& common);
+int run_version(const Common& common);
+int run_bench(const Common& common, const Bench& bench);
+
+}  // namespace lightq::cli

@@ -1,0 +1,132 @@
+/// Where `lightq produce` takes its messages from: lines of files, or made up. Layer: cli.
+#include "client/message_source.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+#include "client/terminal.hpp"
+
+namespace lightq::cli {
+namespace {
+
+class Lines final : public MessageSource {
+ public:
+  Lines(std::vector<std::string> files, std::uint64_t count) : files_(std::move(files)), left_(count) {
+    if (files_.empty()) files_.emplace_back("-");
+    bounded_ = count > 0;
+  }
+  ~Lines() override { close_file(); }
+
+  Result<bool> next() override {
+    if (bounded_ && left_ == 0) return false;
+    line_.clear();
+    while (true) {
+      const auto rest = std::string_view(buffer_).substr(at_);
+      const std::size_t end = rest.find('\n');
+      line_ += rest.substr(0, end);
+      if (end != std::string_view::npos) {
+        at_ += end + 1;
+        return found();
+      }
+      partial_ = partial_ || !rest.empty();
+      const Result<bool> more = refill();
+      if (!more) return more;
+      if (*more) continue;
+      return partial_ ? found() : Result<bool>(false);
+    }
+  }
+  [[nodiscard]] std::string_view message() const override { return line_; }
+
+ private:
+  bool found() {
+    partial_ = false;
+    --left_;
+    return true;
+  }
+
+  /// Reads on; false at the end of a file whose last line is unfinished, and at the end of all.
+  Result<bool> refill() {
+    constexpr std::size_t read_bytes = 256 * 1024;
+    at_ = 0;
+    while (!interrupted()) {
+      if (descriptor_ < 0) {
+        buffer_.clear();
+        if (file_ == files_.size()) return false;
+        if (Result<void> opened = open_file(); !opened) return opened.error();
+      }
+      buffer_.resize(read_bytes);
+      const ssize_t got = ::read(descriptor_, buffer_.data(), buffer_.size());
+      const int fault = errno;
+      buffer_.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+      if (got > 0) return true;
+      if (got < 0 && fault == EINTR) continue;
+      if (got < 0) return Error{ErrorCode::io_error, "cannot read '" + files_[file_] + "'", fault};
+      close_file();
+      ++file_;
+      if (partial_) return false;
+    }
+    buffer_.clear();
+    partial_ = false;  // half a line that a signal cut off is no message
+    return false;
+  }
+
+  Result<void> open_file() {
+    const std::string& name = files_[file_];
+    descriptor_ = name == "-" ? STDIN_FILENO : ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0) return Error{ErrorCode::io_error, "cannot open '" + name + "'", errno};
+    return {};
+  }
+  void close_file() {
+    if (descriptor_ > STDIN_FILENO) ::close(descriptor_);
+    descriptor_ = -1;
+  }
+
+  std::vector<std::string> files_;
+  std::size_t file_ = 0;
+  int descriptor_ = -1;
+  std::string buffer_;
+  std::size_t at_ = 0;
+  std::string line_;
+  bool partial_ = false;
+  bool bounded_ = false;
+  std::uint64_t left_;
+};
+
+class Generated final : public MessageSource {
+ public:
+  Generated(std::uint64_t count, std::uint64_t size_bytes)
+      : text_(size_bytes, '.'), left_(count), bounded_(count > 0) {}
+  Result<bool> next() override {
+    if ((bounded_ && left_ == 0) || interrupted()) return false;
+    --left_;
+    char digits[20];
+    const auto end = std::to_chars(digits, digits + sizeof digits, number_++).ptr;
+    const auto length = std::min<std::size_t>(static_cast<std::size_t>(end - digits), text_.size());
+    std::copy(digits, digits + length, text_.begin());
+    return true;
+  }
+  [[nodiscard]] std::string_view message() const override { return text_; }
+
+ private:
+  std::string text_;
+  std::uint64_t left_;
+  bool bounded_;
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<MessageSource> lines_of(std::vector<std::string> files, std::uint64_t count) {
+  return std::make_unique<Lines>(std::move(files), count);
+}
+
+std::unique_ptr<MessageSource> generated(std::uint64_t count, std::uint64_t size_bytes) {
+  return std::make_unique<Generated>(count, size_bytes);
+}
+
+}  // namespace lightq::cli

@@ -1,0 +1,46 @@
+/// `lightq ping` and `lightq version`. Layer: cli.
+#include <lightq/version.hpp>
+
+#include "client/invocation.hpp"
+#include "client/session.hpp"
+#include "client/terminal.hpp"
+#include "client/units.hpp"
+
+namespace lightq::cli {
+
+int run_ping(const Common& common) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  const auto began = std::chrono::steady_clock::now();
+  if (const Result<void> answered = client->ping(); !answered) return fail(answered.error());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  Output out;
+  if (common.json) {
+    out.write("{\"status\":\"ok\",\"seconds\":" + std::to_string(seconds) + "}\n");
+  } else {
+    out.write("ok: " + client->uri() + " answers in " + format_seconds(seconds) + "\n");
+  }
+  return exit_ok;
+}
+
+int run_version(const Common& common) {
+  Common patient = common;
+  patient.request_timeout = std::min(common.request_timeout, Timeout(500));
+  std::string broker;
+  std::string uri;
+  if (Result<Client> client = open_client(patient); client) {
+    uri = client->uri();
+    if (Result<std::string> version = client->version(); version) broker = *version;
+  }
+  Output out;
+  if (common.json) {
+    out.write("{\"version\":\"" + std::string(version_text) +
+              "\",\"broker\":" + (broker.empty() ? "null" : "\"" + broker + "\"") + "}\n");
+    return exit_ok;
+  }
+  out.write("lightq " + std::string(version_text) + "\n");
+  if (!broker.empty()) out.write("broker " + broker + " at " + uri + "\n");
+  return exit_ok;
+}
+
+}  // namespace lightq::cli

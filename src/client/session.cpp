@@ -1,0 +1,88 @@
+/// A command's client: found, logged in, its errors explained. Layer: cli.
+#include "client/session.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include "client/terminal.hpp"
+
+namespace lightq::cli {
+namespace {
+
+/// The first line of a file, without its end.
+Result<std::string> read_password(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line)) {
+    return Error{ErrorCode::invalid_argument, "cannot read a password from '" + path + "'"};
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  return line;
+}
+
+/// A user's name and where the password comes from; empty credentials when no name is given.
+Result<Credentials> credentials(const std::string& name, const std::string& file, const char* variable) {
+  if (name.empty()) return Credentials{};
+  if (!file.empty()) {
+    Result<std::string> password = read_password(file);
+    if (!password) return password.error();
+    return Credentials{name, std::move(*password)};
+  }
+  std::string password = environment_value(variable);
+  if (!password.empty()) return Credentials{name, std::move(password)};
+  return Error{ErrorCode::invalid_argument,
+               "user '" + name + "' needs a password: give a file that holds it, or set " + variable};
+}
+
+}  // namespace
+
+Result<Client> open_client(const Common& common) {
+  ClientOptions options;
+  options.data_dir = common.data_dir;
+  options.request_timeout = common.request_timeout;
+  Result<Credentials> user = credentials(common.user, common.password_file, "LIGHTQ_PASSWORD");
+  if (!user) return user.error();
+  options.user = std::move(*user);
+  const bool admin_given = !common.admin_user.empty() || !common.admin_password_file.empty();
+  if (admin_given) {
+    const std::string name =
+        common.admin_user.empty() ? std::string(default_admin_user_id) : common.admin_user;
+    Result<Credentials> admin = credentials(name, common.admin_password_file, "LIGHTQ_ADMIN_PASSWORD");
+    if (!admin) return admin.error();
+    options.admin = std::move(*admin);
+  }
+  return Client::connect(common.broker, std::move(options));
+}
+
+int fail(const Error& error, const std::string& topic) {
+  std::string sentence = error.text();
+  if (!topic.empty() && sentence.find("'" + topic + "'") == std::string::npos) {
+    sentence = "topic '" + topic + "': " + sentence;
+  }
+  switch (error.code) {
+    case ErrorCode::topic_not_found:
+      sentence += topic.empty() ? "" : "\n  create it:  lightq topic create " + topic;
+      break;
+    case ErrorCode::unauthorized_access:
+      sentence +=
+          "\n  give --user and --password-file (or LIGHTQ_USER, LIGHTQ_PASSWORD). On the broker's own "
+          "machine "
+          "its admin.json is used by itself when this user may read it and --data-dir is right";
+      break;
+    case ErrorCode::timeout:
+      if (sentence.starts_with("no answer to ping")) {
+        sentence += "\n  is it running?  lightq broker      elsewhere?  --broker tcp://HOST:PORT";
+      }
+      break;
+    default: break;
+  }
+  say(sentence);
+  return error.code == ErrorCode::invalid_argument ? exit_usage : exit_failure;
+}
+
+bool Reconnector::is_passing(const Error& error) {
+  return error.code == ErrorCode::timeout || error.code == ErrorCode::busy ||
+         error.code == ErrorCode::shutting_down || error.code == ErrorCode::limit_reached;
+}
+
+}  // namespace lightq::cli

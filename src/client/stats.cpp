@@ -1,0 +1,137 @@
+/// `lightq stats`: a topic's or the broker's numbers, once or as they change. Layer: cli.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "client/invocation.hpp"
+#include "client/session.hpp"
+#include "client/terminal.hpp"
+#include "client/units.hpp"
+
+namespace lightq::cli {
+namespace {
+
+/// One line of a two-column table.
+std::string row(const std::string& name, const std::string& value) {
+  constexpr std::size_t width = 22;
+  return name + std::string(width - std::min(width - 1, name.size()), ' ') + value + "\n";
+}
+
+std::string row(const std::string& name, std::uint64_t count) {
+  return row(name, format_count(count));
+}
+
+/// A row only where there is something to say.
+std::string row_if(const std::string& name, std::uint64_t count) {
+  return count == 0 ? "" : row(name, count);
+}
+
+std::string table(const TopicStats& stats) {
+  std::string text =
+      row("topic", stats.topic) + row("topic_type", std::string(to_word(stats.topic_type))) +
+      row("messages_received", stats.messages_received) + row("messages_sent", stats.messages_sent) +
+      row("queue_size", stats.queue_size) + row("publishers_count", stats.publishers_count) +
+      row("subscribers_count", stats.subscribers_count) +
+      row("total_bytes_written", format_size(stats.total_bytes_written)) +
+      row("total_bytes_read", format_size(stats.total_bytes_read)) + row("deliveries", stats.deliveries) +
+      row("first_offset", stats.first_offset) + row("next_offset", stats.next_offset) +
+      row("durable_offset", stats.durable_offset) + row("log_bytes", format_size(stats.log_bytes));
+  text += row_if("dropped", stats.dropped) + row_if("rejected", stats.rejected) +
+          row_if("refused", stats.refused) + row_if("unclaimed_dropped", stats.unclaimed_dropped) +
+          row_if("corrupt", stats.corrupt);
+  if (!stats.blocked_by.empty()) text += row("blocked_by", stats.blocked_by);
+  for (const GroupStats& group : stats.groups) {
+    text += row("group " + group.group,
+                "lag " + format_count(group.lag) + ", lost " + format_count(group.lost) + ", consumers " +
+                    format_count(group.consumers) + ", next " + format_count(group.next_offset) +
+                    ", committed " + format_count(group.committed_offset));
+  }
+  for (const SubscriberStats& subscriber : stats.subscribers) {
+    text += row("subscriber", subscriber.bind_uri + ", lag " + format_count(subscriber.lag) + ", lost " +
+                                  format_count(subscriber.lost) + ", delivered " +
+                                  format_count(subscriber.delivered) +
+                                  (subscriber.connected ? "" : ", not connected"));
+  }
+  return text;
+}
+
+std::string table(const BrokerStats& stats) {
+  return row("version", stats.version) + row("pid", std::to_string(stats.pid)) +
+         row("uptime", format_seconds(static_cast<double>(stats.uptime_ms) / 1e3)) +
+         row("data_dir", stats.data_dir) + row("topics", stats.topics) +
+         row("connections", stats.connections) + row("messages_received", stats.messages_received) +
+         row("messages_sent", stats.messages_sent) + row("deliveries", stats.deliveries) +
+         row("total_bytes_written", format_size(stats.total_bytes_written)) +
+         row("total_bytes_read", format_size(stats.total_bytes_read)) +
+         row("log_bytes", format_size(stats.log_bytes)) + row_if("auth_failures", stats.auth_failures);
+}
+
+/// Received and sent, for the rates between two looks.
+struct Counts {
+  std::uint64_t received = 0;
+  std::uint64_t sent = 0;
+};
+
+struct Look {
+  std::string text;
+  Counts counts;
+};
+
+template <typename Stats>
+Look look_at(const Stats& stats, bool json) {
+  return {json ? protocol::to_json(protocol::Reply(stats)) + "\n" : table(stats),
+          {stats.messages_received, stats.messages_sent}};
+}
+
+Result<Look> look(Client& client, const Common& common, const std::string& topic) {
+  if (topic.empty()) {
+    const Result<BrokerStats> stats = client.stats();
+    if (!stats) return stats.error();
+    return look_at(*stats, common.json);
+  }
+  const Result<TopicStats> stats = client.stats(topic);
+  if (!stats) return stats.error();
+  return look_at(*stats, common.json);
+}
+
+/// Looks again and again until a signal comes or standard output closes.
+int watch(Client& client, const Common& common, const StatsRequest& request) {
+  const bool terminal = isatty(STDOUT_FILENO) == 1 && !common.json;
+  const double seconds = std::chrono::duration<double>(request.interval).count();
+  Output out;
+  std::optional<Counts> before;
+  while (true) {
+    Result<Look> now = look(client, common, request.topic);
+    if (!now && now.error().code != ErrorCode::timeout) return fail(now.error(), request.topic);
+    if (!now) {
+      say("the broker does not answer; trying on");
+    } else {
+      const auto rate = [&](std::uint64_t last, std::uint64_t present) {
+        return format_rate(present < last ? 0 : static_cast<double>(present - last) / seconds);
+      };
+      std::string text = terminal ? "\x1b[H\x1b[2J" + now->text : now->text;
+      if (before && !common.json) {
+        text += row("in", rate(before->received, now->counts.received)) +
+                row("out", rate(before->sent, now->counts.sent));
+      }
+      before = now->counts;
+      if (!out.write(text) || !out.flush()) return out.failed() ? exit_failure : exit_ok;
+    }
+    if (!pause_for(request.interval)) return exit_ok;
+  }
+}
+
+}  // namespace
+
+int run_stats(const Common& common, const StatsRequest& request) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  if (request.watch) return watch(*client, common, request);
+  const Result<Look> now = look(*client, common, request.topic);
+  if (!now) return fail(now.error(), request.topic);
+  Output out;
+  out.write(now->text);
+  return out.flush() || !out.failed() ? exit_ok : exit_failure;
+}
+
+}  // namespace lightq::cli

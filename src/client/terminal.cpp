@@ -1,0 +1,120 @@
+/// Standard output and error as the commands use them, and the signals that end a command. Layer: cli.
+#include "client/terminal.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace lightq::cli {
+namespace {
+
+volatile sig_atomic_t signals_seen = 0;
+bool progress_shown = false;
+
+void on_signal(int number) {
+  signals_seen = signals_seen + 1;
+  if (signals_seen < 2) return;
+  signal(number, SIG_DFL);  // the second one ends the process the hard way
+  raise(number);
+}
+
+/// Writes everything; the error number, or 0.
+int write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(written));
+    } else if (errno == EAGAIN) {
+      pollfd waiting{descriptor, POLLOUT, 0};
+      (void)::poll(&waiting, 1, 1000);
+    } else if (errno != EINTR) {
+      return errno;
+    } else if (signals_seen > 0) {
+      return EPIPE;  // a reader that does not read must not keep an interrupted command
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+void catch_signals() {
+  struct sigaction action{};
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+}
+
+bool interrupted() {
+  return signals_seen > 0;
+}
+
+bool pause_for(std::chrono::nanoseconds span) {
+  const auto until = std::chrono::steady_clock::now() + span;
+  while (!interrupted()) {
+    const auto left = until - std::chrono::steady_clock::now();
+    if (left.count() <= 0) return true;
+    const auto slice = std::min<std::chrono::nanoseconds>(left, std::chrono::milliseconds(200));
+    timespec wait{0, static_cast<long>(slice.count())};
+    (void)::ppoll(nullptr, 0, &wait, nullptr);
+  }
+  return false;
+}
+
+void tell(std::string_view text) {
+  (void)write_all(STDERR_FILENO, text);
+}
+
+void say(std::string_view sentence) {
+  std::string line = progress_shown ? "\r\x1b[K" : "";
+  progress_shown = false;
+  line += "lightq: ";
+  line += sentence;
+  line += '\n';
+  tell(line);
+}
+
+Progress::Progress(bool quiet) : enabled_(!quiet && isatty(STDERR_FILENO) == 1) {}
+
+bool Progress::due() const {
+  return enabled_ && std::chrono::steady_clock::now() >= next_;
+}
+
+void Progress::show(std::string_view text) {
+  if (!due()) return;
+  next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  tell("\r" + std::string(text) + "\x1b[K");
+  shown_ = progress_shown = true;
+}
+
+void Progress::clear() {
+  if (shown_ && progress_shown) tell("\r\x1b[K");
+  shown_ = progress_shown = false;
+}
+
+bool Output::write(std::string_view text) {
+  constexpr std::size_t buffer_bytes = 64 * 1024;
+  if (!open_) return false;
+  buffer_ += text;
+  return buffer_.size() < buffer_bytes || flush();
+}
+
+bool Output::flush() {
+  if (!open_ || buffer_.empty()) return open_;
+  const int fault = write_all(STDOUT_FILENO, buffer_);
+  buffer_.clear();
+  if (fault == 0) return true;
+  open_ = false;
+  failed_ = fault != EPIPE;
+  if (failed_) say(std::string("cannot write to standard output: ") + std::strerror(fault));
+  return false;
+}
+
+}  // namespace lightq::cli

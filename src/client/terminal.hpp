@@ -1,0 +1,60 @@
+/// Standard output and error as the commands use them, and the signals that end a command. Layer: cli.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace lightq::cli {
+
+/// Makes SIGINT and SIGTERM end a command in order, and a closed standard output an ordinary failed write.
+/// Called once, before any thread.
+void catch_signals();
+/// Whether one of them came.
+bool interrupted();
+/// Waits; false when a signal came meanwhile.
+bool pause_for(std::chrono::nanoseconds span);
+
+/// A line on standard error, after `lightq: `. Ends a progress line first.
+void say(std::string_view sentence);
+/// Text on standard error as it is.
+void tell(std::string_view text);
+
+/// A line on standard error that is rewritten in place; only on a terminal, at most ten times a second.
+class Progress {
+ public:
+  explicit Progress(bool quiet);
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress() { clear(); }
+  /// Whether show() would be seen now: saves making the text.
+  [[nodiscard]] bool due() const;
+  void show(std::string_view text);
+  void clear();
+
+ private:
+  bool enabled_;
+  bool shown_ = false;
+  std::chrono::steady_clock::time_point next_{};
+};
+
+/// Standard output with a buffer of its own. One thread.
+class Output {
+ public:
+  Output() = default;
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  ~Output() { flush(); }
+  /// False once standard output is closed or failed; the command should end.
+  bool write(std::string_view text);
+  bool flush();
+  /// Whether a failure was more than a reader that went away.
+  [[nodiscard]] bool failed() const { return failed_; }
+
+ private:
+  std::string buffer_;
+  bool open_ = true;
+  bool failed_ = false;
+};
+
+}  // namespace lightq::cli

@@ -1,0 +1,63 @@
+/// `lightq topic create|list|info|delete|delete-group`. Layer: cli.
+#include "client/invocation.hpp"
+#include "client/session.hpp"
+#include "client/terminal.hpp"
+
+namespace lightq::cli {
+namespace {
+
+int done(const Common& common, const Result<void>& result, const std::string& topic,
+         const std::string& what) {
+  if (!result) return fail(result.error(), topic);
+  if (!common.quiet) say("topic '" + topic + "' " + what);
+  return exit_ok;
+}
+
+}  // namespace
+
+int run_topic_create(const Common& common, const TopicCreate& create) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  const std::string user = client->options().user.user_id;
+  const std::string whose = create.settings.open ? "open to all"
+                            : user.empty()       ? "for the admin only; --user makes it somebody's"
+                                                 : "for user '" + user + "'";
+  return done(common, client->create_topic(create.topic, create.settings), create.topic,
+              "created (" + std::string(to_word(create.settings.broker_type)) + ", " + whose + ")");
+}
+
+int run_topic_list(const Common& common) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  Result<std::vector<TopicListing>> topics = client->list_topics();
+  if (!topics) return fail(topics.error());
+  Output out;
+  if (common.json) {
+    out.write(protocol::to_json(protocol::Reply(protocol::ListReply{std::move(*topics)})) + "\n");
+    return exit_ok;
+  }
+  if (topics->empty() && !common.quiet) say("no topics yet; make one:  lightq topic create NAME");
+  for (const TopicListing& topic : *topics) {
+    out.write(topic.topic + "\t" + std::string(to_word(topic.broker_type)) + (topic.open ? "\topen" : "") +
+              "\n");
+  }
+  return exit_ok;
+}
+
+int run_topic_info(const Common& common, const std::string& topic) {
+  return run_stats(common, {.topic = topic});
+}
+
+int run_topic_delete(const Common& common, const std::string& topic) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  return done(common, client->delete_topic(topic), topic, "deleted");
+}
+
+int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  return done(common, client->delete_group(topic, group), topic, "no longer has group '" + group + "'");
+}
+
+}  // namespace lightq::cli
