@@ -218,8 +218,9 @@ void add_produce(CLI::App* app, Parsed& parsed) {
   unit_option(verb, "--rate", produce->rate, parse_count, "messages a second (as fast as they go)", "RATE");
   unit_option(verb, "--timeout", produce->timeout, parse_duration,
               "give up when nothing moves for so long; 0: never (30s)", "TIME");
-  verb->add_flag("--no-wait{false}", produce->wait,
-                 "do not wait until the broker says it has received everything")
+  verb->add_flag_callback(
+          "--no-wait", [produce] { produce->wait = false; },
+          "do not wait until the broker says it has received everything")
       ->envname("LIGHTQ_NO_WAIT");
   verb->callback([&parsed, produce, verb] {
     const bool asked = verb->count("--count") + verb->count("--size") > 0;

@@ -1,0 +1,39 @@
+/// How consumed messages are printed.
+#include "client/message_format.hpp"
+
+#include <gtest/gtest.h>
+
+namespace lightq::cli {
+namespace {
+
+std::string formatted(std::string_view payload, Format format) {
+  std::string text;
+  append_message(text, "t", payload, format);
+  return text;
+}
+
+TEST(MessageFormat, PrintsRawBytesAndALineEnd) {
+  EXPECT_EQ(formatted("a\xff", Format::raw), "a\xff\n");
+}
+
+TEST(MessageFormat, PrintsHexadecimalDigits) {
+  EXPECT_EQ(formatted(std::string_view("\0\x1f\xff", 3), Format::hex), "001fff\n");
+  EXPECT_EQ(formatted("", Format::hex), "\n");
+}
+
+TEST(MessageFormat, EscapesWhatJsonMustEscape) {
+  EXPECT_EQ(formatted("say \"hi\"\\\n\x01", Format::json),
+            "{\"topic\":\"t\",\"payload\":\"say \\\"hi\\\"\\\\\\n\\u0001\"}\n");
+  EXPECT_EQ(formatted("Grüße €", Format::json), "{\"topic\":\"t\",\"payload\":\"Grüße €\"}\n");
+}
+
+TEST(MessageFormat, UsesBase64WhereTheBytesAreNoText) {
+  EXPECT_EQ(formatted("\xff", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"/w==\"}\n");
+  EXPECT_EQ(formatted("\xff\xfe", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"//4=\"}\n");
+  EXPECT_EQ(formatted("\xff\xfe\xfd", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"//79\"}\n");
+  EXPECT_EQ(formatted("\xed\xa0\x80", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"7aCA\"}\n");
+  EXPECT_EQ(formatted("\xc0\x80", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"wIA=\"}\n");
+}
+
+}  // namespace
+}  // namespace lightq::cli

@@ -1,0 +1,79 @@
+/// Where produced messages come from.
+#include "client/message_source.hpp"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace lightq::cli {
+namespace {
+
+class MessageSourceTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "lightq-source-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ / name, std::ios::binary) << text;
+    return (directory_ / name).string();
+  }
+  static std::vector<std::string> all(MessageSource& source) {
+    std::vector<std::string> messages;
+    while (source.next().value_or_throw()) messages.emplace_back(source.message());
+    return messages;
+  }
+  std::filesystem::path directory_;
+};
+
+using Messages = std::vector<std::string>;
+
+TEST_F(MessageSourceTest, TakesEachLineAsAMessage) {
+  const auto source = lines_of({file("a", "one\n\nthree\n")}, 0);
+  EXPECT_EQ(all(*source), (Messages{"one", "", "three"}));
+}
+
+TEST_F(MessageSourceTest, TakesALastLineWithoutItsEnd) {
+  const auto source = lines_of({file("a", "one\ntwo"), file("b", "three")}, 0);
+  EXPECT_EQ(all(*source), (Messages{"one", "two", "three"}));
+}
+
+TEST_F(MessageSourceTest, HasNothingToSayAboutEmptyFiles) {
+  const auto source = lines_of({file("a", ""), file("b", ""), file("c", "one\n")}, 0);
+  EXPECT_EQ(all(*source), Messages{"one"});
+}
+
+TEST_F(MessageSourceTest, JoinsLinesLongerThanItsBuffer) {
+  const std::string large(1 << 20, 'x');
+  const auto source = lines_of({file("a", large + "\n" + large)}, 0);
+  EXPECT_EQ(all(*source), (Messages{large, large}));
+}
+
+TEST_F(MessageSourceTest, StopsAtTheCount) {
+  const auto source = lines_of({file("a", "1\n2\n3\n")}, 2);
+  EXPECT_EQ(all(*source), (Messages{"1", "2"}));
+}
+
+TEST_F(MessageSourceTest, NamesAFileThatIsNotThere) {
+  const auto source = lines_of({(directory_ / "none").string()}, 0);
+  const Result<bool> next = source->next();
+  ASSERT_FALSE(next.ok());
+  EXPECT_NE(next.error().text().find("none"), std::string::npos);
+}
+
+TEST_F(MessageSourceTest, NumbersGeneratedMessages) {
+  const auto source = generated(11, 4);
+  const Messages messages = all(*source);
+  ASSERT_EQ(messages.size(), 11U);
+  EXPECT_EQ(messages[0], "0...");
+  EXPECT_EQ(messages[10], "10..");
+  EXPECT_EQ(all(*generated(1, 0)), Messages{""});
+}
+
+}  // namespace
+}  // namespace lightq::cli

@@ -1,0 +1,49 @@
+# Installs the client into a fresh prefix and builds the example project against it in three ways. Run with
+# cmake -P; SOURCE_DIR, WORK_DIR, CXX and GENERATOR are given.
+cmake_minimum_required(VERSION 3.25)
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGN " " line)
+    message(FATAL_ERROR "failed (${code}): ${line}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX})
+set(example ${SOURCE_DIR}/tests/package/example)
+
+# 1. find_package, from a prefix that was moved after the installation: the package must not know its place.
+run(${configure} -S ${SOURCE_DIR} -B ${WORK_DIR}/lightq -DLIGHTQ_BUILD_BROKER=OFF -DLIGHTQ_BUILD_TESTS=OFF
+    -DLIGHTQ_BUILD_BENCH=OFF -DCMAKE_INSTALL_PREFIX=${WORK_DIR}/first)
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/lightq)
+run(${CMAKE_COMMAND} --install ${WORK_DIR}/lightq)
+file(RENAME ${WORK_DIR}/first ${WORK_DIR}/prefix)
+run(${configure} -S ${example} -B ${WORK_DIR}/found -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/found)
+run(${WORK_DIR}/found/example)
+run(${WORK_DIR}/found/light)
+
+# A version that we are not is refused.
+execute_process(COMMAND ${configure} -S ${example} -B ${WORK_DIR}/refused -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
+                        -DLIGHTQ_VERSION=99.0
+                RESULT_VARIABLE code OUTPUT_QUIET ERROR_QUIET)
+if(code EQUAL 0)
+  message(FATAL_ERROR "find_package(lightq 99.0) succeeded")
+endif()
+
+# 2. add_subdirectory.
+run(${configure} -S ${example} -B ${WORK_DIR}/inside -DLIGHTQ_SOURCE_DIR=${SOURCE_DIR})
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside)
+run(${WORK_DIR}/inside/example)
+
+# 3. pkg-config and a bare compiler.
+find_program(pkg_config pkg-config REQUIRED)
+set(ENV{PKG_CONFIG_PATH} ${WORK_DIR}/prefix/share/pkgconfig)
+run(${pkg_config} --cflags --libs lightq)
+separate_arguments(flags UNIX_COMMAND "${output}")
+run(${CXX} -std=c++20 ${example}/example.cpp -o ${WORK_DIR}/bare ${flags})
+run(${WORK_DIR}/bare)
+file(REMOVE_RECURSE ${WORK_DIR})
