@@ -18,4 +18,6 @@ lightq::cli::BrokerCommand broker_command() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return lightq::cli::run_command_line(argc, argv, broker_command()); }
+int main(int argc, char** argv) {
+  return lightq::cli::run_command_line(argc, argv, broker_command());
+}
