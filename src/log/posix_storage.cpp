@@ -1,0 +1,176 @@
+/// The real file system. Layer: log.
+#include "log/posix_storage.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <random>
+
+#include "log/mapped_memory.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+Error system_error(const std::string& what) {
+  const int code = errno;
+  const bool full = code == ENOSPC || code == EDQUOT;
+  return {full ? ErrorCode::no_space : ErrorCode::io_error, what, code};
+}
+
+/// Repeats an interrupted system call.
+template <typename Call>
+auto uninterrupted(Call call) {
+  for (;;) {
+    const auto result = call();
+    if (result != -1 || errno != EINTR) return result;
+  }
+}
+
+class PosixMapping final : public Mapping {
+ public:
+  explicit PosixMapping(MappedMemory memory) : memory_(std::move(memory)) {}
+  [[nodiscard]] const std::byte* data() const override { return memory_.data(); }
+  [[nodiscard]] std::size_t size() const override { return memory_.size(); }
+
+ private:
+  MappedMemory memory_;
+};
+
+class PosixFile final : public File {
+ public:
+  PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~PosixFile() override { ::close(fd_); }
+
+  Result<std::size_t> write_some(ByteView bytes, std::uint64_t position) override {
+    const auto written = uninterrupted(
+        [&] { return ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(position)); });
+    if (written == -1) {
+      return system_error("cannot write " + std::to_string(bytes.size()) + " bytes at " +
+                          std::to_string(position) + " of " + path_);
+    }
+    return static_cast<std::size_t>(written);
+  }
+
+  Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) override {
+    const auto came =
+        uninterrupted([&] { return ::pread(fd_, to.data(), to.size(), static_cast<off_t>(position)); });
+    if (came == -1) return system_error("cannot read at " + std::to_string(position) + " of " + path_);
+    return static_cast<std::size_t>(came);
+  }
+
+  Result<void> allocate(std::uint64_t bytes) override {
+    if (uninterrupted([&] { return ::fallocate(fd_, 0, 0, static_cast<off_t>(bytes)); }) == 0) return {};
+    return system_error("cannot reserve " + std::to_string(bytes) + " bytes for " + path_);
+  }
+
+  Result<void> sync() override {
+    if (uninterrupted([&] { return ::fdatasync(fd_); }) == 0) return {};
+    return system_error("cannot sync " + path_);
+  }
+
+  Result<std::uint64_t> size_bytes() override {
+    struct stat status = {};
+    if (::fstat(fd_, &status) != 0) return system_error("cannot ask the size of " + path_);
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  Result<std::unique_ptr<Mapping>> map(std::size_t bytes) override {
+    auto memory = MappedMemory::file_read_only(fd_, bytes);
+    if (!memory) return Error{memory.error().code, "cannot map " + path_, memory.error().system_error};
+    return std::unique_ptr<Mapping>(std::make_unique<PosixMapping>(std::move(*memory)));
+  }
+
+ private:
+  int fd_;
+  std::string path_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<File>> PosixStorage::open(const std::string& path, OpenMode mode) {
+  int flags = O_CLOEXEC | (mode == OpenMode::read_only ? O_RDONLY : O_RDWR);
+  if (mode == OpenMode::create) flags |= O_CREAT | O_TRUNC;
+  const int fd = uninterrupted([&] { return ::open(path.c_str(), flags, 0640); });
+  if (fd == -1) return system_error("cannot open " + path);
+  return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, path));
+}
+
+Result<void> PosixStorage::make_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error) return {};
+  errno = error.value();
+  return system_error("cannot make the directory " + path);
+}
+
+Result<void> PosixStorage::rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return {};
+  return system_error("cannot rename " + from + " to " + to);
+}
+
+Result<void> PosixStorage::unlink(const std::string& path) {
+  if (::unlink(path.c_str()) == 0) return {};
+  return system_error("cannot remove " + path);
+}
+
+Result<void> PosixStorage::remove_directory(const std::string& path) {
+  if (::rmdir(path.c_str()) == 0) return {};
+  return system_error("cannot remove the directory " + path);
+}
+
+Result<void> PosixStorage::sync_directory(const std::string& path) {
+  const int fd = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (fd == -1) return system_error("cannot open the directory " + path);
+  Result<void> result;
+  if (uninterrupted([&] { return ::fsync(fd); }) != 0)
+    result = system_error("cannot sync the directory " + path);
+  ::close(fd);
+  return result;
+}
+
+Result<std::vector<std::string>> PosixStorage::list(const std::string& path) {
+  std::vector<std::string> names;
+  DIR* directory = ::opendir(path.c_str());
+  if (directory == nullptr) {
+    if (errno == ENOENT) return names;
+    return system_error("cannot list the directory " + path);
+  }
+  errno = 0;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+    errno = 0;
+  }
+  Result<std::vector<std::string>> result = std::move(names);
+  if (errno != 0) result = system_error("cannot list the directory " + path);
+  ::closedir(directory);
+  return result;
+}
+
+Result<std::uint64_t> PosixStorage::free_bytes(const std::string& path) {
+  std::filesystem::path existing = path;
+  struct statvfs status = {};
+  while (::statvfs(existing.empty() ? "." : existing.c_str(), &status) != 0) {
+    if (errno != ENOENT || existing.empty() || existing == existing.parent_path()) {
+      return system_error("cannot ask for the free space of " + path);
+    }
+    existing = existing.parent_path();
+  }
+  return std::uint64_t{status.f_bavail} * status.f_frsize;
+}
+
+std::uint64_t PosixStorage::random() {
+  std::uint64_t value = 0;
+  if (::getrandom(&value, sizeof value, 0) == sizeof value) return value;
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,22 @@
+/// The real file system. Layer: log.
+#pragma once
+
+#include "log/storage.hpp"
+
+namespace lightq::log {
+
+/// All system calls of the durable logs are here (mmap: mapped_memory). Holds nothing; any thread.
+class PosixStorage final : public Storage {
+ public:
+  Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) override;
+  Result<void> make_directory(const std::string& path) override;
+  Result<void> rename(const std::string& from, const std::string& to) override;
+  Result<void> unlink(const std::string& path) override;
+  Result<void> remove_directory(const std::string& path) override;
+  Result<void> sync_directory(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& path) override;
+  Result<std::uint64_t> free_bytes(const std::string& path) override;
+  std::uint64_t random() override;
+};
+
+}  // namespace lightq::log

@@ -1,0 +1,254 @@
+/// Opening what an earlier process left. docs/log_format.md, "Recovery". Layer: log.
+#include "log/recovery.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace lightq::log {
+
+namespace {
+
+/// One segment file as it lies there.
+struct FoundFile {
+  std::string path;
+  Offset name_offset;
+  std::shared_ptr<File> file;
+  std::uint64_t size_bytes = 0;
+  SegmentPage page{};
+  DecodedHeader decoded;
+};
+
+class Recovery {
+ public:
+  Recovery(const std::string& directory, Storage& storage) : directory_(directory), storage_(storage) {}
+  Result<RecoveredSegments> run();
+
+ private:
+  Result<std::vector<Offset>> list_segments();
+  Result<FoundFile> look_at(Offset name_offset);
+  Result<void> add(FoundFile& found, std::optional<Offset> next_name);
+  Result<void> add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name);
+  Result<void> add_unreadable(FoundFile& found, std::optional<Offset> next_name);
+  void scan(SegmentFile& segment, SegmentScanner& scanner);
+  Result<void> cut_tail(SegmentFile& segment, SegmentScanner& scanner);
+  void report_damage(const SegmentFile& segment, const SegmentDamage& damage);
+  Result<void> check_continuity(const SegmentFile& segment);
+  void add_up();
+
+  const std::string& directory_;
+  Storage& storage_;
+  RecoveredSegments result_;
+};
+
+Result<RecoveredSegments> Recovery::run() {
+  const auto names = list_segments();
+  if (!names) return names.error();
+  for (std::size_t i = 0; i < names->size(); ++i) {
+    auto found = look_at((*names)[i]);
+    if (!found) return found.error();
+    const bool last = i + 1 == names->size();
+    const auto added = add(*found, last ? std::nullopt : std::optional((*names)[i + 1]));
+    if (!added) return added.error();
+  }
+  add_up();
+  return std::move(result_);
+}
+
+Result<std::vector<Offset>> Recovery::list_segments() {
+  const auto names = storage_.list(directory_);
+  if (!names) return names.error();
+  std::vector<Offset> offsets;
+  for (const std::string& name : *names) {
+    if (const auto offset = segment_name_offset(name)) offsets.push_back(*offset);
+    if (name.ends_with(prepared_suffix)) static_cast<void>(storage_.unlink(directory_ + "/" + name));
+  }
+  std::sort(offsets.begin(), offsets.end());
+  return offsets;
+}
+
+Result<FoundFile> Recovery::look_at(Offset name_offset) {
+  FoundFile found;
+  found.path = directory_ + "/" + segment_name(name_offset);
+  found.name_offset = name_offset;
+  auto file = storage_.open(found.path, OpenMode::read_write);
+  if (!file) return file.error();
+  found.file = std::move(*file);
+  const auto size = found.file->size_bytes();
+  if (!size) return size.error();
+  found.size_bytes = *size;
+  // A page that the disk cannot read is a damaged header, not a reason to give up the rest of the log.
+  if (read_all(*found.file, found.page, 0)) found.decoded = decode_segment_header(found.page);
+  return found;
+}
+
+Result<void> Recovery::add(FoundFile& found, std::optional<Offset> next_name) {
+  if (!found.decoded.header) {
+    if (found.decoded.fault == HeaderFault::foreign) {
+      return Error{ErrorCode::foreign_format,
+                   found.path + " is not a segment file of version " + std::to_string(segment_format_version),
+                   0};
+    }
+    return add_unreadable(found, next_name);
+  }
+  SegmentHeader header = *found.decoded.header;
+  if (header.first_offset == offset_not_yet_known) header.first_offset = found.name_offset;
+  if (result_.incarnation == 0) result_.incarnation = header.incarnation;
+  if (header.first_offset != found.name_offset || header.incarnation != result_.incarnation) {
+    return add_unreadable(found, next_name);
+  }
+  return add_sound(found, header, next_name);
+}
+
+Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name) {
+  // A file that was cut short gets its space back, if there is any.
+  if (found.size_bytes < header.file_bytes && !next_name && found.file->allocate(header.file_bytes)) {
+    found.size_bytes = header.file_bytes;
+  }
+  const std::uint64_t usable = std::min(found.size_bytes, header.file_bytes);
+  auto segment = std::make_unique<SegmentFile>(found.path, header, usable, found.file);
+  segment->synced_position = 0;
+  const auto seal = decode_segment_seal(found.page, header);
+  const bool sealed = next_name && seal && seal->end_position <= usable &&
+                      header.first_offset <= seal->end_offset && segment_header_bytes <= seal->end_position;
+  if (sealed) {
+    segment->set_end(*seal);
+  } else {
+    SegmentScanner scanner(*found.file, header.epoch, usable);
+    scan(*segment, scanner);
+    if (const auto cut = cut_tail(*segment, scanner); !cut) return cut;
+    segment->sealed = next_name.has_value() || usable < header.file_bytes;
+    if (!next_name && segment->sealed && segment->empty()) return storage_.unlink(found.path);
+  }
+  if (const auto continuous = check_continuity(*segment); !continuous) return continuous;
+  segment->release();
+  result_.segments.push_back(std::move(segment));
+  return {};
+}
+
+// No header, so no epoch: nothing in this file can be told from what lay in it before. It keeps its place in
+// the log, and its offsets are never given to other messages.
+Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> next_name) {
+  Offset end = next_name.value_or(found.name_offset);
+  if (!next_name) {
+    SegmentScanner scanner(*found.file, 0, found.size_bytes);
+    auto batch = scanner.batch_at(segment_header_bytes);
+    if (!batch || batch->base < found.name_offset)
+      batch = scanner.resume_after(segment_header_bytes, found.name_offset);
+    for (; batch; batch = scanner.resume_after(batch->position, batch->end)) end = batch->end;
+    if (end == found.name_offset && found.decoded.fault == HeaderFault::blank) {
+      // Made by an append that a power cut undid: there has never been a message in it.
+      result_.report.bytes_cut += found.size_bytes;
+      result_.report.cut_file = found.path;
+      return storage_.unlink(found.path);
+    }
+    if (end == found.name_offset) end = end + 1;  // so that the next segment gets another name
+  }
+  SegmentHeader header;
+  header.first_offset = found.name_offset;
+  header.incarnation = result_.incarnation;
+  header.file_bytes = found.size_bytes;
+  auto segment = std::make_unique<SegmentFile>(found.path, header, found.size_bytes, nullptr);
+  segment->set_unreadable(end);
+  if (const auto continuous = check_continuity(*segment); !continuous) return continuous;
+  report_damage(*segment, {0, found.size_bytes, found.name_offset, end});
+  result_.segments.push_back(std::move(segment));
+  return {};
+}
+
+// Walks from batch to batch while everything holds; past damage if something sound follows.
+void Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
+  for (;;) {
+    const std::uint64_t position = segment.end_position();
+    const Offset expected = segment.end_offset();
+    const auto batch = scanner.batch_at(position);
+    if (batch && batch->base == expected) {
+      segment.note_batch(*batch);
+      continue;
+    }
+    const auto next = scanner.resume_after(position, expected);
+    if (!next) return;
+    const SegmentDamage damage{position, next->position, expected, next->base};
+    segment.note_damage(damage);
+    report_damage(segment, damage);
+  }
+}
+
+// Nothing sound follows the end. What is there of this segment's epoch is an append that was never completed;
+// it is overwritten with zeros, so that no later append can make it whole.
+Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner) {
+  const std::uint64_t tail = segment.end_position();
+  const ByteView header = scanner.bytes_at(tail, batch_layout::header_bytes, batch_layout::header_bytes);
+  std::uint64_t end = std::max(tail, scanner.claimed_end());
+  if (end == tail && header.size() >= sizeof(std::uint32_t) &&
+      load_little_endian<std::uint32_t>(header.data()) == batch_layout::magic_value) {
+    const bool stale = scanner.header_at(tail).has_value() ||
+                       !BatchView::check_header({header.data(), segment.usable_bytes() - tail}).has_value();
+    // A sound header of another epoch is left from before the file was recycled.
+    if (!stale) end = std::min<std::uint64_t>(tail + batch_layout::header_bytes, segment.usable_bytes());
+  }
+  end = std::min(end, segment.usable_bytes());
+  if (end == tail) return {};
+  result_.report.bytes_cut += end - tail;
+  result_.report.cut_file = segment.path();
+  static const std::array<std::byte, 65536> zeros{};
+  for (std::uint64_t at = tail; at < end; at += zeros.size()) {
+    const auto part = std::min<std::uint64_t>(zeros.size(), end - at);
+    if (const auto wiped = write_all(*segment.file(), ByteView(zeros).first(part), at); !wiped) return wiped;
+  }
+  return {};
+}
+
+void Recovery::report_damage(const SegmentFile& segment, const SegmentDamage& damage) {
+  result_.report.damaged.push_back({segment.path(), damage.begin, damage.end, damage.first, damage.next});
+}
+
+// The segment begins where the one before it ended, or messages are missing in between.
+Result<void> Recovery::check_continuity(const SegmentFile& segment) {
+  if (result_.segments.empty()) return {};
+  const SegmentFile& before = *result_.segments.back();
+  if (segment.first_offset() < before.end_offset()) {
+    return Error{ErrorCode::corrupt,
+                 segment.path() + " begins at offset " + std::to_string(segment.first_offset().value) +
+                     ", which " + before.path() + " holds too (up to " +
+                     std::to_string(before.end_offset().value) + ")",
+                 0};
+  }
+  if (before.end_offset() < segment.first_offset()) {
+    report_damage(
+        before, {before.end_position(), before.end_position(), before.end_offset(), segment.first_offset()});
+  }
+  return {};
+}
+
+void Recovery::add_up() {
+  RecoveryReport& report = result_.report;
+  report.segments = result_.segments.size();
+  for (const DamagedRange& range : report.damaged) report.damaged_messages += range.messages();
+  if (result_.segments.empty()) return;
+  report.messages =
+      distance(result_.segments.front()->first_offset(), result_.segments.back()->end_offset()) -
+      report.damaged_messages;
+}
+
+}  // namespace
+
+Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage) {
+  return Recovery(directory, storage).run();
+}
+
+std::string RecoveryReport::text() const {
+  std::string sentence = std::to_string(messages) + " messages in " + std::to_string(segments) + " segments";
+  if (bytes_cut != 0) {
+    sentence += "; cut " + std::to_string(bytes_cut) + " bytes of an unfinished append from " + cut_file;
+  }
+  if (damaged.empty()) return sentence;
+  const DamagedRange& first_range = damaged.front();
+  sentence += "; " + std::to_string(damaged.size()) + " damaged ranges with " +
+              std::to_string(damaged_messages) + " messages, the first in " + first_range.file +
+              " at position " + std::to_string(first_range.begin_position) + ": offsets " +
+              std::to_string(first_range.first.value) + " up to " + std::to_string(first_range.next.value);
+  return sentence;
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,56 @@
+/// Opening what an earlier process left: which segments there are, where they end, what is damaged. Explained
+/// on an example in docs/log_format.md, "Recovery". Layer: log.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "log/segment_file.hpp"
+#include "log/storage.hpp"
+
+namespace lightq::log {
+
+/// A stretch of the log that cannot be delivered.
+struct DamagedRange {
+  std::string file;  ///< where; for a missing file, the one before the gap
+  std::uint64_t begin_position = 0;
+  std::uint64_t end_position = 0;  ///< equal to begin_position: a file is missing here
+  Offset first;
+  Offset next;  ///< one past the last message lost
+
+  [[nodiscard]] std::uint64_t messages() const { return distance(first, next); }
+};
+
+/// What opening a log found.
+struct RecoveryReport {
+  std::size_t segments = 0;
+  std::uint64_t messages = 0;   ///< first_offset to next_offset, without the damaged
+  std::uint64_t bytes_cut = 0;  ///< of an append that had not been completed: the torn tail
+  std::string cut_file;
+  std::vector<DamagedRange> damaged;
+  std::uint64_t damaged_messages = 0;
+
+  [[nodiscard]] bool clean() const { return bytes_cut == 0 && damaged.empty(); }
+  /// One sentence for a log file; names the first damaged range.
+  [[nodiscard]] std::string text() const;
+};
+
+/// The segments of a directory, oldest first, and the report.
+struct RecoveredSegments {
+  std::deque<std::unique_ptr<SegmentFile>> segments;  ///< only the last may be unsealed
+  std::uint64_t incarnation = 0;                      ///< 0: no segments
+  RecoveryReport report;
+};
+
+/// Reads the directory of a log; none is an empty log. Cuts and wipes a torn tail; leftovers of preparing are
+/// removed; nothing else on disk is changed. Errors: foreign_format (names the file), corrupt (two files
+/// claim the same offsets), io_error.
+Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage);
+
+/// The name that a file has in a log's directory before it becomes a segment.
+inline constexpr const char* prepared_suffix = ".prepared";
+
+}  // namespace lightq::log

@@ -1,0 +1,194 @@
+/// One segment file of a log. Layer: log.
+#include "log/segment_file.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace lightq::log {
+
+namespace {
+
+constexpr std::size_t trusted_ranges_max = 8;
+constexpr std::uint64_t check_window_bytes = 256 * limits::KiB;
+
+}  // namespace
+
+SegmentFile::SegmentFile(std::string path, const SegmentHeader& header, std::uint64_t usable_bytes,
+                         std::shared_ptr<File> file)
+    : path_(std::move(path)),
+      header_(header),
+      usable_bytes_(usable_bytes),
+      file_(std::move(file)),
+      end_offset_(header.first_offset) {}
+
+Result<void> SegmentFile::append(const BatchView& batch) {
+  assert(!sealed && batch.base_offset() == end_offset_ && has_room(batch.total_bytes()));
+  if (const auto written = write_all(*file_, batch.bytes(), end_position_); !written) return written;
+  note_batch({end_position_, batch.total_bytes(), batch.base_offset(), batch.end_offset(),
+              batch.append_time(), batch.segment_epoch()});
+  return {};
+}
+
+void SegmentFile::note_batch(const ScannedBatch& batch) {
+  trust(batch.position, batch.end_position());
+  index_.note(batch.base, batch.position);
+  end_position_ = batch.end_position();
+  end_offset_ = batch.end;
+  newest_ = std::max(newest_, batch.time);
+}
+
+void SegmentFile::note_damage(const SegmentDamage& damage) {
+  damages_.push_back(damage);
+  // What lies in it is never looked at: the walk jumps over it.
+  trust(damage.begin, damage.end);
+  if (end_position_ <= damage.begin) {
+    end_position_ = damage.end;
+    end_offset_ = damage.next;
+  }
+}
+
+void SegmentFile::set_end(const SegmentSeal& seal) {
+  end_position_ = seal.end_position;
+  end_offset_ = seal.end_offset;
+  newest_ = seal.newest;
+  sealed = true;
+  seal_written = true;
+  synced_position = seal.end_position;
+}
+
+void SegmentFile::set_unreadable(Offset end) {
+  const SegmentDamage all{segment_header_bytes, std::max<std::uint64_t>(usable_bytes_, segment_header_bytes),
+                          first_offset(), end};
+  damages_ = {all};
+  trust(all.begin, all.end);
+  end_position_ = all.end;
+  end_offset_ = end;
+  sealed = true;
+  seal_written = true;  // there is nothing to seal, and the file is not to be touched
+  synced_position = all.end;
+}
+
+bool SegmentFile::is_trusted(std::uint64_t position) const {
+  return std::any_of(trusted_.begin(), trusted_.end(),
+                     [&](const Range& range) { return range.begin <= position && position < range.end; });
+}
+
+// Appending and reading on extend a range; a jump elsewhere begins a new one in place of the oldest.
+void SegmentFile::trust(std::uint64_t begin, std::uint64_t end) {
+  for (Range& range : trusted_) {
+    if (range.end == begin) {
+      range.end = end;
+      return;
+    }
+  }
+  if (trusted_.size() == trusted_ranges_max) trusted_.erase(trusted_.begin());
+  trusted_.push_back({begin, end});
+}
+
+Result<void> SegmentFile::open_for_writing(Storage& storage) {
+  if (file_ != nullptr) return {};
+  auto opened = storage.open(path_, sealed && seal_written ? OpenMode::read_only : OpenMode::read_write);
+  if (!opened) return opened.error();
+  file_ = std::move(*opened);
+  return {};
+}
+
+Result<void> SegmentFile::open_for_reading(Storage& storage) {
+  if (mapping_ != nullptr) return {};
+  if (const auto opened = open_for_writing(storage); !opened) return opened;
+  auto mapped = file_->map(usable_bytes_);
+  if (!mapped) return mapped.error();
+  mapping_ = std::move(*mapped);
+  return {};
+}
+
+void SegmentFile::release() {
+  mapping_.reset();
+  if (synced() && (!sealed || seal_written)) file_.reset();
+}
+
+// One step of a walk: the batch or the damage at a position.
+struct SegmentFile::Step {
+  bool damaged = false;
+  SegmentDamage damage;
+  Offset end;
+  std::uint64_t next_position = 0;
+};
+
+const SegmentDamage* SegmentFile::damage_at(std::uint64_t position) const {
+  const auto found = std::find_if(damages_.begin(), damages_.end(),
+                                  [&](const SegmentDamage& damage) { return damage.begin == position; });
+  return found == damages_.end() ? nullptr : &*found;
+}
+
+Located SegmentFile::locate(Offset offset, std::uint64_t from) {
+  assert(first_offset() <= offset && offset < end_offset_ && is_mapped());
+  SegmentScanner scanner(*file_, header_.epoch, end_position_, check_window_bytes);
+  std::uint64_t position = segment_header_bytes;
+  Offset expected = first_offset();
+  if (from != 0) {
+    position = from;
+    expected = batch_at(from).base_offset();
+  } else if (const auto* entry = index_.find(offset)) {
+    position = entry->position;
+    expected = entry->offset;
+  }
+  for (;;) {
+    const Step step = step_at(position, expected, offset, scanner);
+    if (offset < step.end) {
+      if (step.damaged) return {false, 0, step.damage};
+      return {true, position, {}};
+    }
+    expected = step.end;
+    position = step.next_position;
+  }
+}
+
+SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, Offset wanted,
+                                       SegmentScanner& scanner) {
+  if (!damages_.empty()) {
+    if (const auto* damage = damage_at(position)) return {true, *damage, damage->next, damage->end};
+  }
+  if (is_trusted(position)) {
+    const BatchView batch = batch_at(position);
+    index_.note(expected, position);
+    return {false, {}, batch.end_offset(), position + batch.total_bytes()};
+  }
+  // The body of a batch that is only passed by is left for whoever reads it.
+  auto batch = scanner.header_at(position);
+  if (batch && wanted < batch->end) batch = scanner.batch_at(position);
+  if (batch && batch->base == expected) {
+    index_.note(expected, position);
+    if (wanted < batch->end) {
+      trust(position, batch->end_position());
+      check_ahead(batch->end_position(), batch->end, scanner);
+    }
+    return {false, {}, batch->end, batch->end_position()};
+  }
+  const SegmentDamage damage = find_damage(position, expected, scanner);
+  damages_.push_back(damage);
+  return {true, damage, damage.next, damage.end};
+}
+
+// Checks what the window holds already, for whoever reads on.
+void SegmentFile::check_ahead(std::uint64_t position, Offset expected, SegmentScanner& scanner) {
+  const std::uint64_t until = scanner.window_end();
+  while (position < until && !is_trusted(position)) {
+    const auto header = scanner.header_at(position);
+    if (!header || header->base != expected || until < header->end_position()) return;
+    if (!scanner.batch_at(position)) return;
+    trust(position, header->end_position());
+    index_.note(expected, position);
+    position = header->end_position();
+    expected = header->end;
+  }
+}
+
+SegmentDamage SegmentFile::find_damage(std::uint64_t position, Offset expected, SegmentScanner& scanner) {
+  const auto next = scanner.resume_after(position, expected);
+  if (!next || end_offset_ < next->end) return {position, end_position_, expected, end_offset_};
+  return {position, next->position, expected, next->base};
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,116 @@
+/// One segment file of a log: appending to it, and finding batches in it. Layer: log.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <lightq/base/batch.hpp>
+
+#include "log/segment_format.hpp"
+#include "log/segment_scanner.hpp"
+#include "log/sparse_index.hpp"
+#include "log/storage.hpp"
+
+namespace lightq::log {
+
+/// A stretch of a segment that cannot be read.
+struct SegmentDamage {
+  std::uint64_t begin = 0;  ///< position
+  std::uint64_t end = 0;    ///< position of the next sound batch, or of the segment's end
+  Offset first;             ///< what should have begun here
+  Offset next;              ///< what can be read again
+};
+
+/// What `SegmentFile::locate` found.
+struct Located {
+  bool found = false;
+  std::uint64_t position = 0;  ///< found: of the batch
+  SegmentDamage damage;        ///< not found: where the offset should have been
+};
+
+/// Where a segment lies and what it holds; the file and its mapping are opened when needed and may be let go
+/// (`release`) while nothing is unsynced. Positions count from the file's start. One thread, but `file()` may
+/// be synced on another.
+class SegmentFile {
+ public:
+  /// A segment with nothing in it. `usable_bytes`: how far batches may reach.
+  SegmentFile(std::string path, const SegmentHeader& header, std::uint64_t usable_bytes,
+              std::shared_ptr<File> file);
+
+  /// Writes a stamped batch at the end. On error nothing has changed.
+  Result<void> append(const BatchView& batch);
+  [[nodiscard]] bool has_room(std::size_t bytes) const { return end_position_ + bytes <= usable_bytes_; }
+
+  /// The batch that holds `offset`, which lies in [first_offset, end_offset). `from`: the position of a batch
+  /// that was found here before and begins at or before it, or 0. Requires `open_for_reading`.
+  Located locate(Offset offset, std::uint64_t from);
+  /// Valid while the mapping is.
+  [[nodiscard]] BatchView batch_at(std::uint64_t position) const {
+    return BatchView::trusted(mapping_->data() + position);
+  }
+
+  Result<void> open_for_writing(Storage& storage);
+  Result<void> open_for_reading(Storage& storage);
+  [[nodiscard]] bool is_mapped() const { return mapping_ != nullptr; }
+  /// Unmaps, and closes the file unless something is unsynced.
+  void release();
+  /// Null when it is not open.
+  [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
+
+  // Filling it from what a scan found (recovery).
+  void note_batch(const ScannedBatch& batch);
+  void note_damage(const SegmentDamage& damage);
+  void set_end(const SegmentSeal& seal);
+  void set_unreadable(Offset end);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const SegmentHeader& header() const { return header_; }
+  [[nodiscard]] std::uint64_t usable_bytes() const { return usable_bytes_; }
+  [[nodiscard]] Offset first_offset() const { return header_.first_offset; }
+  [[nodiscard]] Offset end_offset() const { return end_offset_; }
+  [[nodiscard]] std::uint64_t end_position() const { return end_position_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const { return end_position_ - segment_header_bytes; }
+  [[nodiscard]] Timestamp newest() const { return newest_; }
+  [[nodiscard]] bool empty() const { return end_offset_ == first_offset(); }
+  [[nodiscard]] SegmentSeal seal() const { return {end_position_, end_offset_, newest_}; }
+
+  /// Takes no more batches.
+  bool sealed = false;
+  /// The seal is in the file.
+  bool seal_written = false;
+  /// How far the file is known to be synced; 0: not even its header.
+  std::uint64_t synced_position = 0;
+  [[nodiscard]] bool synced() const { return synced_position >= end_position_; }
+
+ private:
+  struct Step;
+  [[nodiscard]] bool is_trusted(std::uint64_t position) const;
+  [[nodiscard]] const SegmentDamage* damage_at(std::uint64_t position) const;
+  void trust(std::uint64_t begin, std::uint64_t end);
+  Step step_at(std::uint64_t position, Offset expected, Offset wanted, SegmentScanner& scanner);
+  void check_ahead(std::uint64_t position, Offset expected, SegmentScanner& scanner);
+  SegmentDamage find_damage(std::uint64_t position, Offset expected, SegmentScanner& scanner);
+
+  std::string path_;
+  SegmentHeader header_;
+  std::uint64_t usable_bytes_;
+  std::shared_ptr<File> file_;
+  std::unique_ptr<Mapping> mapping_;
+  std::uint64_t end_position_ = segment_header_bytes;
+  Offset end_offset_;
+  Timestamp newest_;
+  SparseIndex index_;
+  std::vector<SegmentDamage> damages_;
+  // Batches that begin in one of these were written, or checked whole, by this process. A few, so that
+  // readers at different places of an old segment do not check it over and over.
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  std::vector<Range> trusted_;
+};
+
+}  // namespace lightq::log

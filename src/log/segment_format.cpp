@@ -1,0 +1,108 @@
+/// A segment file's first page. docs/log_format.md, "Segment file". Layer: log.
+#include "log/segment_format.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <lightq/base/bytes.hpp>
+#include <lightq/base/crc32c.hpp>
+
+namespace lightq::log {
+
+namespace {
+
+constexpr std::uint64_t magic_value = 0x0A1A0A0D4745534CULL;  // "LSEG", then bytes that text transfers spoil
+constexpr std::uint32_t seal_magic = 0x4C414553;              // "SEAL"
+constexpr std::string_view name_suffix = ".seg";
+constexpr std::size_t name_digits = 20;
+
+// Header fields, in bytes from the file's start.
+constexpr std::size_t at_magic = 0;          // u64
+constexpr std::size_t at_version = 8;        // u32
+constexpr std::size_t at_epoch = 12;         // u32
+constexpr std::size_t at_first_offset = 16;  // u64
+constexpr std::size_t at_incarnation = 24;   // u64
+constexpr std::size_t at_file_bytes = 32;    // u64
+constexpr std::size_t at_crc = 60;           // u32: of bytes [0,60)
+
+// Seal fields, in bytes from segment_seal_position.
+constexpr std::size_t seal_at_epoch = 4;         // u32
+constexpr std::size_t seal_at_end_position = 8;  // u64
+constexpr std::size_t seal_at_end_offset = 16;   // u64
+constexpr std::size_t seal_at_newest = 24;       // i64
+constexpr std::size_t seal_at_incarnation = 32;  // u64
+constexpr std::size_t seal_at_crc = 60;          // u32: of the seal's bytes [0,60)
+
+}  // namespace
+
+SegmentPage encode_segment_header(const SegmentHeader& header) {
+  SegmentPage page{};
+  store_little_endian(page.data() + at_magic, magic_value);
+  store_little_endian(page.data() + at_version, segment_format_version);
+  store_little_endian(page.data() + at_epoch, header.epoch);
+  store_little_endian(page.data() + at_first_offset, header.first_offset.value);
+  store_little_endian(page.data() + at_incarnation, header.incarnation);
+  store_little_endian(page.data() + at_file_bytes, header.file_bytes);
+  store_little_endian(page.data() + at_crc, crc32c({page.data(), at_crc}));
+  return page;
+}
+
+std::array<std::byte, segment_seal_bytes> encode_segment_seal(const SegmentSeal& seal,
+                                                              const SegmentHeader& header) {
+  std::array<std::byte, segment_seal_bytes> bytes{};
+  store_little_endian(bytes.data(), seal_magic);
+  store_little_endian(bytes.data() + seal_at_epoch, header.epoch);
+  store_little_endian(bytes.data() + seal_at_end_position, seal.end_position);
+  store_little_endian(bytes.data() + seal_at_end_offset, seal.end_offset.value);
+  store_little_endian(bytes.data() + seal_at_newest, seal.newest.us);
+  store_little_endian(bytes.data() + seal_at_incarnation, header.incarnation);
+  store_little_endian(bytes.data() + seal_at_crc, crc32c({bytes.data(), seal_at_crc}));
+  return bytes;
+}
+
+DecodedHeader decode_segment_header(const SegmentPage& page) {
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  if (std::all_of(page.begin(), page.begin() + 64, is_zero)) return {std::nullopt, HeaderFault::blank};
+  if (load_little_endian<std::uint64_t>(page.data() + at_magic) != magic_value ||
+      load_little_endian<std::uint32_t>(page.data() + at_version) != segment_format_version) {
+    return {std::nullopt, HeaderFault::foreign};
+  }
+  SegmentHeader header;
+  header.epoch = load_little_endian<std::uint32_t>(page.data() + at_epoch);
+  header.first_offset = {load_little_endian<std::uint64_t>(page.data() + at_first_offset)};
+  header.incarnation = load_little_endian<std::uint64_t>(page.data() + at_incarnation);
+  header.file_bytes = load_little_endian<std::uint64_t>(page.data() + at_file_bytes);
+  const bool sound =
+      load_little_endian<std::uint32_t>(page.data() + at_crc) == crc32c({page.data(), at_crc}) &&
+      header.epoch != 0 && header.file_bytes >= segment_header_bytes;
+  if (!sound) return {std::nullopt, HeaderFault::damaged};
+  return {header, HeaderFault::damaged};
+}
+
+std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header) {
+  const std::byte* seal = page.data() + segment_seal_position;
+  const bool sound = load_little_endian<std::uint32_t>(seal) == seal_magic &&
+                     load_little_endian<std::uint32_t>(seal + seal_at_crc) == crc32c({seal, seal_at_crc}) &&
+                     load_little_endian<std::uint32_t>(seal + seal_at_epoch) == header.epoch &&
+                     load_little_endian<std::uint64_t>(seal + seal_at_incarnation) == header.incarnation;
+  if (!sound) return std::nullopt;
+  return SegmentSeal{load_little_endian<std::uint64_t>(seal + seal_at_end_position),
+                     {load_little_endian<std::uint64_t>(seal + seal_at_end_offset)},
+                     {load_little_endian<std::int64_t>(seal + seal_at_newest)}};
+}
+
+std::string segment_name(Offset first_offset) {
+  const std::string digits = std::to_string(first_offset.value);
+  return std::string(name_digits - digits.size(), '0') + digits + std::string(name_suffix);
+}
+
+std::optional<Offset> segment_name_offset(std::string_view name) {
+  if (name.size() != name_digits + name_suffix.size() || !name.ends_with(name_suffix)) return std::nullopt;
+  Offset offset;
+  const char* end = name.data() + name_digits;
+  const auto parsed = std::from_chars(name.data(), end, offset.value);
+  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
+  return offset;
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,86 @@
+/// What a segment log has a disk thread do: retire old files, sync, seal, prepare the next file. Layer: log.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "log/log.hpp"
+#include "log/segment_pool.hpp"
+
+namespace lightq::log {
+
+class SegmentLog;
+
+/// A dropped segment's file.
+struct RetiredSegment {
+  std::string path;
+  std::uint64_t bytes = 0;
+};
+
+/// A file to sync. If its segment is full, it then gets its seal.
+struct SyncTarget {
+  std::uint64_t number = 0;    ///< the segment's, see SegmentLog
+  std::uint64_t position = 0;  ///< what had been written when the work was put together
+  std::shared_ptr<File> file;
+  bool is_full = false;
+  SegmentHeader header;
+  SegmentSeal seal;
+};
+
+/// What there is to do. Self-contained: needs nothing of the log while it is done.
+struct SegmentWork {
+  std::vector<RetiredSegment> retire;
+  bool sync = false;
+  std::vector<SyncTarget> targets;
+  std::vector<std::string> sync_directories;
+  std::uint64_t rolls = 0;  ///< changes of the directory that its sync covers
+  Offset durable;           ///< what will be durable when all of it was synced
+  std::uint64_t prepare_bytes = 0;
+  std::string prepare_path;
+  std::uint64_t incarnation = 0;
+  std::uint64_t disk_free_floor_bytes = 0;
+};
+
+/// What came of it.
+struct SegmentWorkDone {
+  Result<void> sync;
+  std::size_t retired = 0;  ///< how many of SegmentWork::retire
+  std::optional<PreparedSegment> prepared;
+};
+
+/// Shared by a log and its job, which may outlive it.
+struct SegmentJobState {
+  std::mutex running;                ///< held while files are synced, sealed or retired
+  bool closed = false;               ///< guarded by `running`: the log is gone, its files are not its own
+  bool sync_failed = false;          ///< guarded by `running`; an error is told only once by the system
+  std::atomic<bool> is_out = false;  ///< a job exists
+};
+
+/// Does the work; `running` is held by the caller.
+SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, SegmentPool& pool,
+                                bool& sync_failed);
+
+/// One round of work for a disk thread.
+class SegmentJob final : public DiskJob {
+ public:
+  SegmentJob(SegmentLog& log, std::shared_ptr<SegmentJobState> state, SegmentWork work, Storage& storage,
+             SegmentPool& pool);
+  ~SegmentJob() override;
+  void run() override;
+  void finish() override;
+
+ private:
+  SegmentLog& log_;
+  std::shared_ptr<SegmentJobState> state_;
+  SegmentWork work_;
+  Storage& storage_;
+  SegmentPool& pool_;
+  std::optional<SegmentWorkDone> done_;
+};
+
+}  // namespace lightq::log

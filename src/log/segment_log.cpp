@@ -1,0 +1,249 @@
+/// A durable log: opening, appending, reading. Layer: log. Dropping and disk work: segment_log_upkeep.cpp.
+#include "log/segment_log.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace lightq::log {
+
+namespace {
+
+constexpr std::size_t views_max = 16;  // segments mapped at once
+constexpr std::uint64_t batch_bytes_max = 4 * limits::GiB - 64 * limits::KiB;
+constexpr std::uint64_t page_bytes = 4096;
+
+std::uint64_t round_up_to_page(std::uint64_t bytes) {
+  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, Storage& storage,
+                                                     SegmentPool& pool, Timestamp now) {
+  if (options.segment_bytes < limits::segment_bytes_min ||
+      options.segment_bytes > limits::segment_bytes_max) {
+    return Error{ErrorCode::invalid_argument,
+                 "segment_bytes is " + std::to_string(options.segment_bytes) + ", outside of " +
+                     std::to_string(limits::segment_bytes_min) + " to " +
+                     std::to_string(limits::segment_bytes_max),
+                 0};
+  }
+  auto recovered = recover_segments(options.directory, storage);
+  if (!recovered) return recovered.error();
+  std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));
+  // What the earlier process had appended may not be on disk yet. If it cannot be synced, durable_offset says
+  // so.
+  if (!log->segments_.empty()) static_cast<void>(log->flush());
+  for (const auto& segment : log->segments_) segment->release();
+  log->last_sync_ = now;
+  log->last_use_ = now;
+  return log;
+}
+
+SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool& pool,
+                       RecoveredSegments recovered)
+    : options_(std::move(options)),
+      storage_(storage),
+      pool_(pool),
+      segments_(std::move(recovered.segments)),
+      incarnation_(recovered.incarnation),
+      directory_made_(!segments_.empty()),
+      rolls_(segments_.empty() ? 0 : 1),
+      jobs_(std::make_shared<SegmentJobState>()),
+      recovery_(std::move(recovered.report)) {
+  while (incarnation_ == 0) incarnation_ = storage_.random();
+  for (const auto& segment : segments_) stored_bytes_ += segment->stored_bytes();
+  if (!segments_.empty()) next_ = segments_.back()->end_offset();
+}
+
+SegmentLog::~SegmentLog() {
+  const std::lock_guard lock(jobs_->running);
+  jobs_->closed = true;
+}
+
+Offset SegmentLog::first_offset() const {
+  return segments_.empty() ? next_ : segments_.front()->first_offset();
+}
+
+AppendResult SegmentLog::append(std::span<std::byte> batch, Timestamp now) {
+  assert(batch.size() >= batch_layout::header_bytes &&
+         BatchView::trusted(batch.data()).total_bytes() == batch.size());
+  if (batch.size() > batch_bytes_max) return {AppendOutcome::too_large, {}};
+  if (!fits_capacity(batch.size())) return {AppendOutcome::full, {}};
+  if (!active_takes(batch.size())) {
+    if (const auto rolled = roll(batch.size()); !rolled) return {outcome_of(rolled.error()), {}};
+  }
+  SegmentFile& active = *segments_.back();
+  if (const auto opened = active.open_for_writing(storage_); !opened) return {outcome_of(opened.error()), {}};
+  stamp_batch(batch, next_, now, active.header().epoch);
+  const BatchView view = BatchView::trusted(batch.data());
+  if (const auto written = active.append(view); !written) return {outcome_of(written.error()), {}};
+  const Offset base = next_;
+  next_ = view.end_offset();
+  stored_bytes_ += batch.size();
+  used_ = true;
+  return {AppendOutcome::appended, base};
+}
+
+AppendOutcome SegmentLog::outcome_of(const Error& error) {
+  last_error_ = error;
+  return error.code == ErrorCode::no_space ? AppendOutcome::no_space : AppendOutcome::failed;
+}
+
+bool SegmentLog::fits_capacity(std::size_t bytes) const {
+  return options_.capacity_bytes == 0 || stored_bytes_ == 0 ||
+         stored_bytes_ + bytes <= options_.capacity_bytes;
+}
+
+bool SegmentLog::active_takes(std::size_t bytes) const {
+  return !segments_.empty() && !segments_.back()->sealed && segments_.back()->has_room(bytes);
+}
+
+// Twice the last one's size up to segment_bytes; more only for a batch that needs it.
+std::uint64_t SegmentLog::next_segment_bytes(std::size_t batch_bytes) const {
+  std::uint64_t bytes = limits::segment_bytes_first;
+  if (!segments_.empty()) bytes = std::max(bytes, segments_.back()->header().file_bytes * 2);
+  bytes = std::min(bytes, options_.segment_bytes);
+  const std::uint64_t needed = round_up_to_page(segment_header_bytes + batch_bytes);
+  while (bytes < needed && bytes < options_.segment_bytes)
+    bytes = std::min(bytes * 2, options_.segment_bytes);
+  return round_up_to_page(std::max(bytes, needed));
+}
+
+Result<void> SegmentLog::make_directory() {
+  if (directory_made_) return {};
+  if (auto made = storage_.make_directory(options_.directory); !made) return made;
+  parent_unsynced_ = true;
+  directory_made_ = true;
+  return {};
+}
+
+Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
+  if (prepared_ && segment_header_bytes + batch_bytes <= prepared_->header.file_bytes) {
+    PreparedSegment taken = std::move(*prepared_);
+    prepared_.reset();
+    return taken;
+  }
+  const std::string path = options_.directory + "/roll" + prepared_suffix;
+  const std::uint64_t bytes = next_segment_bytes(batch_bytes);
+  auto made = pool_.prepare(path, bytes, incarnation_, options_.disk_free_floor_bytes);
+  if (made || made.error().code != ErrorCode::no_space || retired_.empty() || jobs_->is_out) return made;
+  if (const auto retired = retire_now(); !retired) return made;
+  return pool_.prepare(path, bytes, incarnation_, options_.disk_free_floor_bytes);
+}
+
+// Begins a new segment at next_. The header and the name reach the disk with the next sync; until then
+// nothing in the segment is durable either.
+Result<void> SegmentLog::roll(std::size_t batch_bytes) {
+  if (auto made = make_directory(); !made) return made;
+  auto prepared = take_prepared(batch_bytes);
+  if (!prepared) return prepared.error();
+  SegmentHeader header = prepared->header;
+  header.first_offset = next_;
+  const std::string path = options_.directory + "/" + segment_name(next_);
+  auto done = write_all(*prepared->file, encode_segment_header(header), 0);
+  if (done) done = storage_.rename(prepared->path, path);
+  if (!done) {
+    static_cast<void>(storage_.unlink(prepared->path));
+    return done;
+  }
+  if (!segments_.empty() && segments_.back()->empty()) {  // it had the same name
+    forget_view(*segments_.back());
+    segments_.pop_back();
+  }
+  if (!segments_.empty()) segments_.back()->sealed = true;
+  segments_.push_back(
+      std::make_unique<SegmentFile>(path, header, header.file_bytes, std::move(prepared->file)));
+  ++rolls_;
+  return {};
+}
+
+ReadResult SegmentLog::read(Place& place) {
+  if (place.offset < first_offset()) return {ReadOutcome::trimmed, {}, first_offset()};
+  if (next_ <= place.offset) return {ReadOutcome::end, {}, {}};
+  used_ = true;
+  const Start start = start_from_hint(place).value_or(Start{segment_of(place.offset), 0});
+  SegmentFile& segment = *segments_[start.segment];
+  if (segment.end_offset() <= place.offset) {
+    const Offset next = segments_[start.segment + 1]->first_offset();
+    return damaged(segment, {segment.end_position(), segment.end_position(), segment.end_offset(), next});
+  }
+  if (const auto opened = open_view(segment); !opened) {
+    last_error_ = opened.error();
+    return {ReadOutcome::damaged, {}, segment.end_offset()};
+  }
+  const Located located = segment.locate(place.offset, start.position);
+  if (!located.found) return damaged(segment, located.damage);
+  place.hint = hint_for(start.segment, located.position);
+  return {ReadOutcome::batch, segment.batch_at(located.position), {}};
+}
+
+// A hint is the segment's number in the upper half and the last batch's position in the lower.
+std::uint64_t SegmentLog::hint_for(std::size_t segment, std::uint64_t position) const {
+  return ((front_number_ + segment) << 32) | position;
+}
+
+std::optional<SegmentLog::Start> SegmentLog::start_from_hint(const Place& place) const {
+  const std::uint64_t number = place.hint >> 32;
+  const std::uint64_t position = place.hint & 0xFFFFFFFF;
+  if (number < front_number_ || number - front_number_ >= segments_.size()) return std::nullopt;
+  const std::size_t index = number - front_number_;
+  const SegmentFile& segment = *segments_[index];
+  if (place.offset < segment.first_offset()) return std::nullopt;
+  if (segment.end_offset() <= place.offset) {
+    const bool next = index + 1 < segments_.size() && segments_[index + 1]->first_offset() <= place.offset &&
+                      place.offset < segments_[index + 1]->end_offset();
+    return next ? std::optional(Start{index + 1, 0}) : std::nullopt;
+  }
+  const bool inside = segment.is_mapped() && segment_header_bytes <= position &&
+                      position + batch_layout::header_bytes <= segment.end_position();
+  if (!inside || segment.batch_at(position).segment_epoch() != segment.header().epoch) return std::nullopt;
+  const BatchView batch = segment.batch_at(position);
+  // Further away the index is quicker than a walk.
+  if (place.offset < batch.base_offset() || batch.end_offset() < place.offset) return std::nullopt;
+  return Start{index, position};
+}
+
+// The last segment that begins at or before `offset`, which is in [first_offset, next_offset).
+std::size_t SegmentLog::segment_of(Offset offset) const {
+  const auto after = std::upper_bound(segments_.begin(), segments_.end(), offset,
+                                      [](Offset wanted, const std::unique_ptr<SegmentFile>& segment) {
+                                        return wanted < segment->first_offset();
+                                      });
+  return static_cast<std::size_t>(after - segments_.begin()) - 1;
+}
+
+Result<void> SegmentLog::open_view(SegmentFile& segment) {
+  if (segment.is_mapped()) {
+    if (views_.back() == &segment) return {};
+    const auto at = std::find(views_.begin(), views_.end(), &segment);
+    std::rotate(at, at + 1, views_.end());
+    return {};
+  }
+  if (views_.size() >= views_max) {
+    views_.front()->release();
+    views_.erase(views_.begin());
+  }
+  if (auto opened = segment.open_for_reading(storage_); !opened) return opened;
+  views_.push_back(&segment);
+  return {};
+}
+
+void SegmentLog::forget_view(const SegmentFile& segment) {
+  std::erase(views_, &segment);
+}
+
+ReadResult SegmentLog::damaged(const SegmentFile& segment, const SegmentDamage& damage) {
+  const bool missing = damage.begin == damage.end;
+  last_error_ = {ErrorCode::corrupt,
+                 (missing ? "a file is missing after " + segment.path()
+                          : segment.path() + " is damaged from position " + std::to_string(damage.begin) +
+                                " to " + std::to_string(damage.end)) +
+                     ": offsets " + std::to_string(damage.first.value) + " up to " +
+                     std::to_string(damage.next.value) + " cannot be read",
+                 0};
+  return {ReadOutcome::damaged, {}, damage.next};
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,134 @@
+/// A durable log: batches in segment files. Layer: log. Byte by byte: docs/log_format.md.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "log/log.hpp"
+#include "log/recovery.hpp"
+#include "log/segment_file.hpp"
+#include "log/segment_job.hpp"
+#include "log/segment_pool.hpp"
+#include "log/storage.hpp"
+
+namespace lightq::log {
+
+struct SegmentLogOptions {
+  std::string directory;  ///< this log's own; made at the first append
+  std::uint64_t segment_bytes = limits::segment_bytes_default;
+  std::uint64_t capacity_bytes = 0;      ///< of stored_bytes; 0: no limit but the disk's
+  std::uint64_t retention_bytes = 0;     ///< at least so many of the newest are kept; 0: all
+  std::int64_t retention_ms = 0;         ///< messages are kept at least so long; 0: for good
+  std::uint64_t retention_messages = 0;  ///< at least so many of the newest are kept; 0: all
+  std::int64_t flush_interval_ms = 100;  ///< 0: only flush() makes anything durable
+  std::uint64_t disk_free_floor_bytes = 0;
+};
+
+/// `appended` means that pwrite returned: the batch survives the end of this process, and is readable.
+/// `durable_offset` is what an fdatasync has covered; one that fails stops it for good ("poisoned") until the
+/// log is opened again, while appends go on. Nothing is on disk before the first append. Segments are dropped
+/// whole, oldest first. One thread, but for DiskJob::run.
+class SegmentLog final : public Log {
+ public:
+  /// Opens the log in `options.directory`, recovering what an earlier process left; a directory that does not
+  /// exist is an empty log. `storage` and `pool` must outlive it. Errors: foreign_format, corrupt, io_error,
+  /// each naming the file; invalid_argument.
+  static Result<std::unique_ptr<SegmentLog>> open(SegmentLogOptions options, Storage& storage,
+                                                  SegmentPool& pool, Timestamp now);
+  /// Writes nothing: what was appended is with the operating system. Waits for a job that is running.
+  ~SegmentLog() override;
+
+  AppendResult append(std::span<std::byte> batch, Timestamp now) override;
+  ReadResult read(Place& place) override;
+  [[nodiscard]] Offset first_offset() const override;
+  [[nodiscard]] Offset next_offset() const override { return next_; }
+  [[nodiscard]] Offset durable_offset() const override { return durable_; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
+  void trim(Offset /*before*/) override {}
+  bool make_room(std::size_t bytes, Offset limit) override;
+  void maintain(Timestamp now) override;
+  std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
+  Result<void> flush() override;
+  [[nodiscard]] const Error& last_error() const override { return last_error_; }
+
+  /// What opening found.
+  [[nodiscard]] const RecoveryReport& recovery() const { return recovery_; }
+  /// The log's identity: the same as long as its files live, another one after they were lost.
+  [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
+  /// A sync has failed: durable_offset stands still until the log is opened again.
+  [[nodiscard]] bool poisoned() const { return poisoned_; }
+  /// Hands all files to the pool and removes the directory, for a topic that is deleted. Only destruction may
+  /// follow. Waits for a job that is running.
+  Result<void> destroy();
+
+ private:
+  friend class SegmentJob;
+  SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool& pool, RecoveredSegments recovered);
+
+  // Appending.
+  [[nodiscard]] AppendOutcome outcome_of(const Error& error);
+  [[nodiscard]] bool fits_capacity(std::size_t bytes) const;
+  [[nodiscard]] bool active_takes(std::size_t bytes) const;
+  [[nodiscard]] std::uint64_t next_segment_bytes(std::size_t batch_bytes) const;
+  Result<void> roll(std::size_t batch_bytes);
+  Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
+  Result<void> make_directory();
+
+  // Reading.
+  struct Start {
+    std::size_t segment = 0;     // index in segments_
+    std::uint64_t position = 0;  // of a batch to begin at; 0: search
+  };
+  [[nodiscard]] std::optional<Start> start_from_hint(const Place& place) const;
+  [[nodiscard]] std::size_t segment_of(Offset offset) const;
+  [[nodiscard]] std::uint64_t hint_for(std::size_t segment, std::uint64_t position) const;
+  Result<void> open_view(SegmentFile& segment);
+  ReadResult damaged(const SegmentFile& segment, const SegmentDamage& damage);
+
+  // Dropping.
+  void drop_oldest();
+  bool drop_active(std::size_t bytes);
+  void apply_retention(Timestamp now);
+  void release_idle_files(Timestamp now);
+  void forget_view(const SegmentFile& segment);
+
+  // Disk jobs.
+  [[nodiscard]] bool sync_is_due(Timestamp now) const;
+  [[nodiscard]] bool anything_unsynced() const;
+  [[nodiscard]] std::vector<SyncTarget> unsynced_files() const;
+  [[nodiscard]] SegmentWork work_to_sync() const;
+  void synced(const SegmentWork& work, const SegmentWorkDone& done);
+  void finish_job(const SegmentWork& work, SegmentWorkDone done);
+  Result<void> retire_now();
+
+  const SegmentLogOptions options_;
+  Storage& storage_;
+  SegmentPool& pool_;
+  std::deque<std::unique_ptr<SegmentFile>> segments_;
+  std::uint64_t front_number_ = 0;   // segments_[i] is segment number front_number_ + i in hints and jobs
+  std::vector<SegmentFile*> views_;  // mapped segments, least recently used first
+  Offset next_;
+  Offset durable_;
+  std::uint64_t stored_bytes_ = 0;
+  std::uint64_t incarnation_ = 0;
+  bool directory_made_ = false;
+  bool parent_unsynced_ = false;    // the directory's own name is not on disk yet
+  std::uint64_t rolls_ = 0;         // changes of the directory
+  std::uint64_t synced_rolls_ = 0;  // those that are on disk
+  bool poisoned_ = false;
+  std::optional<PreparedSegment> prepared_;
+  std::vector<RetiredSegment> retired_;  // dropped, their files still there; oldest first
+  std::shared_ptr<SegmentJobState> jobs_;
+  Timestamp last_sync_;
+  Timestamp last_prepare_{-1'000'000};
+  Timestamp last_use_;
+  bool used_ = false;  // since the last maintain
+  RecoveryReport recovery_;
+  Error last_error_;
+};
+
+}  // namespace lightq::log

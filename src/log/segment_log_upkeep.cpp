@@ -1,0 +1,210 @@
+/// A durable log: dropping old segments, and its work for a disk thread. Layer: log.
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "log/segment_log.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+constexpr std::int64_t idle_before_release_us = 10'000'000;
+constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+}  // namespace
+
+bool SegmentLog::make_room(std::size_t bytes, Offset limit) {
+  while (!fits_capacity(bytes)) {
+    if (limit < segments_.front()->end_offset()) return false;
+    if (segments_.size() == 1) return drop_active(bytes);
+    drop_oldest();
+  }
+  return true;
+}
+
+void SegmentLog::drop_oldest() {
+  assert(segments_.size() > 1);
+  const SegmentFile& oldest = *segments_.front();
+  forget_view(oldest);
+  stored_bytes_ -= oldest.stored_bytes();
+  retired_.push_back({oldest.path(), oldest.usable_bytes()});
+  segments_.pop_front();
+  ++front_number_;
+}
+
+// The new segment must be there first: its name is what remembers next_offset.
+bool SegmentLog::drop_active(std::size_t bytes) {
+  if (segments_.back()->empty()) return false;
+  if (const auto rolled = roll(bytes); !rolled) {
+    last_error_ = rolled.error();
+    return false;
+  }
+  drop_oldest();
+  return fits_capacity(bytes);
+}
+
+void SegmentLog::maintain(Timestamp now) {
+  apply_retention(now);
+  release_idle_files(now);
+}
+
+void SegmentLog::apply_retention(Timestamp now) {
+  const auto unneeded = [&](const SegmentFile& segment) {
+    const std::uint64_t left_bytes = stored_bytes_ - segment.stored_bytes();
+    const std::uint64_t left_messages = distance(segment.end_offset(), next_);
+    return (options_.retention_bytes != 0 && left_bytes >= options_.retention_bytes) ||
+           (options_.retention_messages != 0 && left_messages >= options_.retention_messages) ||
+           (options_.retention_ms != 0 && segment.newest().us < now.us - options_.retention_ms * 1000);
+  };
+  while (segments_.size() > 1 && unneeded(*segments_.front())) drop_oldest();
+  const bool all_too_old = options_.retention_ms != 0 && segments_.size() == 1 &&
+                           !segments_.front()->empty() &&
+                           segments_.front()->newest().us < now.us - options_.retention_ms * 1000;
+  if (all_too_old) static_cast<void>(drop_active(0));
+}
+
+// An idle log holds no descriptor and no mapping.
+void SegmentLog::release_idle_files(Timestamp now) {
+  if (used_) {
+    used_ = false;
+    last_use_ = now;
+    return;
+  }
+  if (now.us - last_use_.us < idle_before_release_us) return;
+  for (SegmentFile* segment : views_) segment->release();
+  views_.clear();
+  if (!segments_.empty()) segments_.back()->release();
+}
+
+bool SegmentLog::anything_unsynced() const {
+  return !segments_.empty() && (!segments_.back()->synced() || durable_ < next_ || synced_rolls_ != rolls_);
+}
+
+bool SegmentLog::sync_is_due(Timestamp now) const {
+  if (poisoned_ || options_.flush_interval_ms == 0 || !anything_unsynced()) return false;
+  const std::int64_t since = now.us - last_sync_.us;
+  return since < 0 || since >= options_.flush_interval_ms * 1000;
+}
+
+std::vector<SyncTarget> SegmentLog::unsynced_files() const {
+  std::vector<SyncTarget> targets;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    const SegmentFile& segment = *segments_[i];
+    if (segment.synced() && (!segment.sealed || segment.seal_written)) continue;
+    if (segment.file() == nullptr) continue;
+    targets.push_back({front_number_ + i, segment.end_position(), segment.file(), segment.sealed,
+                       segment.header(), segment.seal()});
+  }
+  return targets;
+}
+
+SegmentWork SegmentLog::work_to_sync() const {
+  SegmentWork work;
+  work.sync = true;
+  work.targets = unsynced_files();
+  work.rolls = rolls_;
+  if (synced_rolls_ != rolls_) work.sync_directories.push_back(options_.directory);
+  if (parent_unsynced_) work.sync_directories.push_back(parent_of(options_.directory));
+  work.durable = next_;
+  return work;
+}
+
+std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
+  if (jobs_->is_out) return nullptr;
+  SegmentWork work;
+  if (sync_is_due(now)) {
+    work = work_to_sync();
+    last_sync_ = now;
+  }
+  work.retire = retired_;
+  const bool half_full = !segments_.empty() && !prepared_ && !segments_.back()->sealed &&
+                         segments_.back()->end_position() > segments_.back()->usable_bytes() / 2 &&
+                         (now < last_prepare_ || now.us - last_prepare_.us >= prepare_again_us);
+  if (half_full) {
+    last_prepare_ = now;
+    work.prepare_bytes = next_segment_bytes(0);
+    work.prepare_path = options_.directory + "/next" + prepared_suffix;
+    work.incarnation = incarnation_;
+    work.disk_free_floor_bytes = options_.disk_free_floor_bytes;
+  }
+  if (!work.sync && work.retire.empty() && work.prepare_bytes == 0) return nullptr;
+  return std::make_unique<SegmentJob>(*this, jobs_, std::move(work), storage_, pool_);
+}
+
+void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
+  retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(done.retired));
+  if (done.prepared) prepared_ = std::move(done.prepared);
+  if (work.sync) synced(work, done);
+}
+
+void SegmentLog::synced(const SegmentWork& work, const SegmentWorkDone& done) {
+  if (!done.sync) {
+    poisoned_ = true;
+    last_error_ = done.sync.error();
+    last_error_.message = "nothing appended from offset " + std::to_string(durable_.value) + " on in " +
+                          options_.directory +
+                          " becomes durable until the log is opened again: " + last_error_.message;
+    return;
+  }
+  if (poisoned_) return;
+  durable_ = std::max(durable_, work.durable);
+  synced_rolls_ = std::max(synced_rolls_, work.rolls);
+  if (work.sync_directories.size() == 2) parent_unsynced_ = false;
+  for (const SyncTarget& target : work.targets) {
+    if (target.number < front_number_ || target.number - front_number_ >= segments_.size()) continue;
+    SegmentFile& segment = *segments_[target.number - front_number_];
+    if (segment.file() != target.file) continue;
+    segment.synced_position = std::max(segment.synced_position, target.position);
+    segment.seal_written = segment.seal_written || target.is_full;
+    if (segment.seal_written && !segment.is_mapped()) segment.release();
+  }
+}
+
+Result<void> SegmentLog::flush() {
+  const std::lock_guard lock(jobs_->running);
+  if (!anything_unsynced() && !poisoned_) return {};
+  const SegmentWork work = work_to_sync();
+  const SegmentWorkDone done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
+  synced(work, done);
+  if (poisoned_) return last_error_;
+  return {};
+}
+
+// With no job out, so that none is at the same files.
+Result<void> SegmentLog::retire_now() {
+  const std::lock_guard lock(jobs_->running);
+  SegmentWork work;
+  work.retire = retired_;
+  finish_job(work, do_segment_work(work, storage_, pool_, jobs_->sync_failed));
+  if (!retired_.empty()) return Error{ErrorCode::io_error, "cannot retire " + retired_.front().path, 0};
+  return {};
+}
+
+Result<void> SegmentLog::destroy() {
+  const std::lock_guard lock(jobs_->running);
+  jobs_->closed = true;
+  views_.clear();
+  prepared_.reset();
+  for (const auto& segment : segments_) retired_.push_back({segment->path(), segment->usable_bytes()});
+  segments_.clear();
+  for (const RetiredSegment& segment : retired_) {
+    if (auto retired = pool_.retire(segment.path, segment.bytes); !retired) return retired;
+  }
+  retired_.clear();
+  const auto left = storage_.list(options_.directory);
+  if (!left) return left.error();
+  if (left->empty() && !directory_made_) return {};
+  for (const std::string& name : *left) {
+    if (auto removed = storage_.unlink(options_.directory + "/" + name); !removed) return removed;
+  }
+  return storage_.remove_directory(options_.directory);
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,139 @@
+/// Segment files that wait to be written again. Layer: log.
+#include "log/segment_pool.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace lightq::log {
+
+namespace {
+
+constexpr std::string_view suffix = ".free";
+
+std::uint32_t next_epoch(std::uint32_t epoch) {
+  return epoch + 1 == 0 ? 1 : epoch + 1;
+}
+
+}  // namespace
+
+SegmentPool::SegmentPool(SegmentPoolOptions options, Storage& storage)
+    : options_(std::move(options)), storage_(storage) {}
+
+// Pool files are named `<number>.free`. A broker without durable topics never looks. mutex_ is held.
+void SegmentPool::load_once() {
+  if (loaded_) return;
+  loaded_ = true;
+  const auto names = storage_.list(options_.directory);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(suffix)) continue;
+    std::uint64_t number = 0;
+    std::from_chars(name.data(), name.data() + name.size(), number);
+    next_number_ = std::max(next_number_, number + 1);
+    const std::string path = options_.directory + "/" + name;
+    const auto file = storage_.open(path, OpenMode::read_only);
+    if (!file) continue;
+    const auto size = (*file)->size_bytes();
+    if (!size) continue;
+    entries_.push_back({path, *size});
+    bytes_ += *size;
+  }
+}
+
+std::size_t SegmentPool::files() {
+  const std::lock_guard lock(mutex_);
+  load_once();
+  return entries_.size();
+}
+
+std::optional<SegmentPool::Entry> SegmentPool::take(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  load_once();
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.bytes == bytes; });
+  if (found == entries_.end()) return std::nullopt;
+  Entry entry = std::move(*found);
+  entries_.erase(found);
+  bytes_ -= entry.bytes;
+  return entry;
+}
+
+// A path for one more file of `bytes`; nothing if the pool is full.
+std::optional<std::string> SegmentPool::reserve(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  load_once();
+  if (entries_.size() >= options_.files_max || bytes_ + bytes > options_.bytes_max) return std::nullopt;
+  bytes_ += bytes;
+  return options_.directory + "/" + std::to_string(next_number_++) + std::string(suffix);
+}
+
+Result<void> SegmentPool::retire(const std::string& path, std::uint64_t bytes) {
+  if (const auto place = reserve(bytes)) {
+    Result<void> moved = storage_.make_directory(options_.directory);
+    if (moved) moved = storage_.rename(path, *place);
+    const std::lock_guard lock(mutex_);
+    if (moved) {
+      entries_.push_back({*place, bytes});
+      return {};
+    }
+    bytes_ -= bytes;
+    if (is_missing(moved.error())) return {};
+  }
+  const Result<void> removed = storage_.unlink(path);
+  if (!removed && !is_missing(removed.error())) return removed;
+  return {};
+}
+
+Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint64_t bytes,
+                                             std::uint64_t incarnation, std::uint64_t free_bytes_floor) {
+  while (const auto entry = take(bytes)) {
+    auto recycled = recycle(*entry, path, incarnation);
+    if (recycled) return recycled;
+    static_cast<void>(storage_.unlink(entry->path));  // one bad file must not be tried for ever
+  }
+  return create(path, bytes, incarnation, free_bytes_floor);
+}
+
+Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::string& path,
+                                             std::uint64_t incarnation) {
+  auto file = storage_.open(entry.path, OpenMode::read_write);
+  if (!file) return file.error();
+  SegmentPage page{};
+  const auto came = read_all(**file, page, 0);
+  if (!came) return came.error();
+  const DecodedHeader old = decode_segment_header(page);
+  if (!old.header) return Error{ErrorCode::corrupt, entry.path + " in the pool has no sound header", 0};
+  const SegmentHeader header{next_epoch(old.header->epoch), offset_not_yet_known, incarnation, entry.bytes};
+  Result<void> done = write_all(**file, encode_segment_header(header), 0);
+  if (done) done = (*file)->sync();
+  if (done) done = storage_.rename(entry.path, path);
+  if (!done) return done.error();
+  return PreparedSegment{std::move(*file), path, header};
+}
+
+Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64_t bytes,
+                                            std::uint64_t incarnation, std::uint64_t free_bytes_floor) {
+  if (free_bytes_floor != 0) {
+    const auto free = storage_.free_bytes(path);
+    if (!free) return free.error();
+    if (*free < bytes || *free - bytes < free_bytes_floor) {
+      return Error{ErrorCode::no_space,
+                   "a new segment of " + std::to_string(bytes) + " bytes at " + path +
+                       " would leave less than " + std::to_string(free_bytes_floor) +
+                       " bytes on the disk (free now: " + std::to_string(*free) + ")",
+                   0};
+    }
+  }
+  auto file = storage_.open(path, OpenMode::create);
+  if (!file) return file.error();
+  auto epoch = static_cast<std::uint32_t>(storage_.random());
+  if (epoch == 0) epoch = 1;
+  const SegmentHeader header{epoch, offset_not_yet_known, incarnation, bytes};
+  Result<void> done = (*file)->allocate(bytes);
+  if (done) done = write_all(**file, encode_segment_header(header), 0);
+  if (done) return PreparedSegment{std::move(*file), path, header};
+  static_cast<void>(storage_.unlink(path));
+  return done.error();
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,103 @@
+/// Finds and checks batches in a segment file by pread. Layer: log.
+#include "log/segment_scanner.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace lightq::log {
+
+namespace {
+
+constexpr std::uint64_t header_window_bytes = 16 * limits::KiB;
+constexpr std::uint64_t block_bytes = 4096;
+
+std::string_view magic_text() {
+  static const std::array<char, 4> text = {'L', 'Q', 'B', '1'};
+  return {text.data(), text.size()};
+}
+
+}  // namespace
+
+ByteView SegmentScanner::bytes_at(std::uint64_t position, std::uint64_t needed, std::uint64_t wanted) {
+  if (position >= limit_) return {};
+  const std::uint64_t there = std::min(needed, limit_ - position);
+  if (position < window_position_ || position + there > window_position_ + window_bytes_) {
+    load(position, std::min(std::max(needed, wanted), limit_ - position));
+  }
+  return {window_.get() + (position - window_position_), window_bytes_ - (position - window_position_)};
+}
+
+void SegmentScanner::load(std::uint64_t position, std::uint64_t bytes) {
+  if (bytes > window_capacity_ || window_capacity_ > 4 * std::max(bytes, body_window_bytes_)) {
+    window_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    window_capacity_ = bytes;
+  }
+  window_position_ = position;
+  window_bytes_ = bytes;
+  const std::span<std::byte> window(window_.get(), bytes);
+  const auto came = read_all(file_, window, position);
+  if (came && *came == bytes) return;
+  if (came) {  // shorter than it says: the rest counts as zeros
+    std::fill(window.begin() + static_cast<std::ptrdiff_t>(*came), window.end(), std::byte{0});
+    return;
+  }
+  read_error_ = came.error();
+  for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
+    const auto block = window.subspan(at, std::min(block_bytes, bytes - at));
+    const auto part = read_all(file_, block, position + at);
+    const std::size_t good = part ? *part : 0;
+    std::fill(block.begin() + static_cast<std::ptrdiff_t>(good), block.end(), std::byte{0});
+  }
+}
+
+std::optional<ScannedBatch> SegmentScanner::header_at(std::uint64_t position) {
+  const ByteView header = bytes_at(position, batch_layout::header_bytes, header_window_bytes);
+  // The check reads the header only; the size it is told is how far a batch may reach.
+  if (header.size() < batch_layout::header_bytes ||
+      BatchView::check_header({header.data(), limit_ - position}).has_value()) {
+    return std::nullopt;
+  }
+  const BatchView batch = BatchView::trusted(header.data());
+  if (epoch_ != 0 && batch.segment_epoch() != epoch_) return std::nullopt;
+  if (batch.end_offset() < batch.base_offset()) return std::nullopt;
+  claimed_end_ = std::max(claimed_end_, position + batch.total_bytes());
+  return ScannedBatch{position,           batch.total_bytes(), batch.base_offset(),
+                      batch.end_offset(), batch.append_time(), batch.segment_epoch()};
+}
+
+std::optional<ScannedBatch> SegmentScanner::batch_at(std::uint64_t position) {
+  const ByteView ahead = bytes_at(position, batch_layout::header_bytes, body_window_bytes_);
+  if (ahead.size() < batch_layout::header_bytes) return std::nullopt;
+  auto batch = header_at(position);
+  if (!batch) return std::nullopt;
+  const ByteView bytes = bytes_at(position, batch->total_bytes, body_window_bytes_);
+  if (BatchView::trusted(bytes.data()).check_body().has_value()) return std::nullopt;
+  return batch;
+}
+
+std::optional<ScannedBatch> SegmentScanner::resume_after(std::uint64_t position, Offset lowest) {
+  // A sound header over a damaged body says where the next batch is. Ask there first: what looks like a batch
+  // in between may be a message that holds one.
+  if (const auto damaged = header_at(position)) {
+    const auto next = batch_at(damaged->end_position());
+    if (next && next->base == damaged->end && lowest <= next->base) return next;
+  }
+  for (std::uint64_t at = position + 1; at < limit_;) {
+    const ByteView ahead = bytes_at(at, magic_text().size(), body_window_bytes_);
+    const std::size_t found = as_text(ahead).find(magic_text());
+    if (found == std::string_view::npos) {
+      if (ahead.size() < magic_text().size()) break;
+      at += ahead.size() - (magic_text().size() - 1);
+      continue;
+    }
+    at += found;
+    const auto header = header_at(at);
+    if (header && lowest <= header->base) {
+      if (const auto batch = batch_at(at)) return batch;
+    }
+    ++at;
+  }
+  return std::nullopt;
+}
+
+}  // namespace lightq::log

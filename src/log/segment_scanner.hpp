@@ -1,0 +1,70 @@
+/// Finds and checks batches in a segment file by pread: for recovery, for a first look at old bytes, and past
+/// damage. Layer: log.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <lightq/base/batch.hpp>
+
+#include "log/storage.hpp"
+
+namespace lightq::log {
+
+/// A batch found in a file.
+struct ScannedBatch {
+  std::uint64_t position = 0;
+  std::uint64_t total_bytes = 0;
+  Offset base;
+  Offset end;
+  Timestamp time;
+  std::uint32_t epoch = 0;
+
+  [[nodiscard]] std::uint64_t end_position() const { return position + total_bytes; }
+};
+
+/// Reads through a window, so that a walk costs one pread per megabyte. Bytes the disk cannot read count as
+/// zeros. The file must outlive the scanner. One thread.
+class SegmentScanner {
+ public:
+  /// Batches of this epoch only; 0: of any. Nothing at or past `limit` is looked at. `window_bytes` are read
+  /// at a time where bodies are checked.
+  SegmentScanner(File& file, std::uint32_t epoch, std::uint64_t limit,
+                 std::uint64_t window_bytes = limits::MiB)
+      : file_(file), epoch_(epoch), limit_(limit), body_window_bytes_(window_bytes) {}
+
+  /// The batch at `position` if its header is sound and of the epoch; its body is not looked at.
+  std::optional<ScannedBatch> header_at(std::uint64_t position);
+  /// The batch at `position` if all of it is sound.
+  std::optional<ScannedBatch> batch_at(std::uint64_t position);
+  /// Past damage at `position`: the next sound batch whose base offset is at least `lowest`.
+  std::optional<ScannedBatch> resume_after(std::uint64_t position, Offset lowest);
+
+  /// The furthest end that any sound header of the epoch has claimed so far; 0 if there was none.
+  [[nodiscard]] std::uint64_t claimed_end() const { return claimed_end_; }
+  /// One past what has been read already.
+  [[nodiscard]] std::uint64_t window_end() const { return window_position_ + window_bytes_; }
+  /// The last read error, if there was any.
+  [[nodiscard]] const std::optional<Error>& read_error() const { return read_error_; }
+  /// The bytes from `position` on: at least `needed` of them, fewer only at the limit. Valid until the next
+  /// call.
+  ByteView bytes_at(std::uint64_t position, std::uint64_t needed, std::uint64_t wanted);
+
+ private:
+  void load(std::uint64_t position, std::uint64_t bytes);
+
+  File& file_;
+  std::uint32_t epoch_;
+  std::uint64_t limit_;
+  std::uint64_t body_window_bytes_;
+  std::unique_ptr<std::byte[]> window_;
+  std::uint64_t window_capacity_ = 0;
+  std::uint64_t window_position_ = 0;
+  std::uint64_t window_bytes_ = 0;
+  std::uint64_t claimed_end_ = 0;
+  std::optional<Error> read_error_;
+};
+
+}  // namespace lightq::log

@@ -1,0 +1,34 @@
+/// Helpers over the file system seam. Layer: log.
+#include "log/storage.hpp"
+
+#include <cerrno>
+
+namespace lightq::log {
+
+bool is_missing(const Error& error) {
+  return error.system_error == ENOENT;
+}
+
+Result<void> write_all(File& file, ByteView bytes, std::uint64_t position) {
+  while (!bytes.empty()) {
+    const auto written = file.write_some(bytes, position);
+    if (!written) return written.error();
+    if (*written == 0) return Error{ErrorCode::io_error, "a write made no progress", EIO};
+    bytes = bytes.subspan(*written);
+    position += *written;
+  }
+  return {};
+}
+
+Result<std::size_t> read_all(File& file, std::span<std::byte> to, std::uint64_t position) {
+  std::size_t done = 0;
+  while (done < to.size()) {
+    const auto came = file.read_some(to.subspan(done), position + done);
+    if (!came) return came.error();
+    if (*came == 0) break;
+    done += *came;
+  }
+  return done;
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,88 @@
+/// Everything the durable logs ask of a file system, so that tests can put a failing one underneath. Layer:
+/// log. The real one: posix_storage.hpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+
+namespace lightq::log {
+
+/// A read-only view of a file's bytes that shows what is written later. Unmapped when destroyed.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  virtual ~Mapping() = default;
+  [[nodiscard]] virtual const std::byte* data() const = 0;
+  [[nodiscard]] virtual std::size_t size() const = 0;
+};
+
+/// An open file; closed when destroyed. Errors of all calls: io_error, or no_space where the disk is full,
+/// with errno in `system_error`. `sync` may run on one thread while another writes.
+class File {
+ public:
+  File() = default;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  virtual ~File() = default;
+
+  /// One pwrite: how many bytes went out, which may be fewer than given. Interruptions are retried inside.
+  virtual Result<std::size_t> write_some(ByteView bytes, std::uint64_t position) = 0;
+  /// One pread: how many bytes came; 0 at the end of the file. Interruptions are retried inside.
+  virtual Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) = 0;
+  /// Makes the file `bytes` long and reserves disk for all of it: later writes within need no more space.
+  virtual Result<void> allocate(std::uint64_t bytes) = 0;
+  /// fdatasync.
+  virtual Result<void> sync() = 0;
+  virtual Result<std::uint64_t> size_bytes() = 0;
+  /// The first `bytes` of the file, which the file must have.
+  virtual Result<std::unique_ptr<Mapping>> map(std::size_t bytes) = 0;
+};
+
+enum class OpenMode {
+  read_only,
+  read_write,  ///< the file must exist
+  create,      ///< makes the file, or empties the one that is there
+};
+
+/// A file system. Any thread. Paths are absolute or relative to the process's directory.
+class Storage {
+ public:
+  Storage() = default;
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  virtual ~Storage() = default;
+
+  virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
+  /// Makes a directory and those above it; nothing happens to one that exists.
+  virtual Result<void> make_directory(const std::string& path) = 0;
+  /// Atomic; replaces `to`.
+  virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
+  virtual Result<void> unlink(const std::string& path) = 0;
+  virtual Result<void> remove_directory(const std::string& path) = 0;
+  /// Makes names created, renamed or unlinked in this directory survive a power cut.
+  virtual Result<void> sync_directory(const std::string& path) = 0;
+  /// The names in a directory, unsorted; none if there is no such directory.
+  virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
+  /// What an ordinary user may still write on the disk of this directory (or of the nearest one above it).
+  virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
+  /// For epochs and incarnations.
+  virtual std::uint64_t random() = 0;
+};
+
+/// True if `error` says that there is no such file.
+[[nodiscard]] bool is_missing(const Error& error);
+
+/// Writes all of `bytes`, however the system cuts it.
+Result<void> write_all(File& file, ByteView bytes, std::uint64_t position);
+
+/// Reads until `to` is full or the file ends; how many bytes came.
+Result<std::size_t> read_all(File& file, std::span<std::byte> to, std::uint64_t position);
+
+}  // namespace lightq::log

@@ -1,0 +1,387 @@
+/// The durable log: appending, reading, rolling, dropping, syncing.
+#include "log/segment_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/log_fixture.hpp"
+#include "support/random.hpp"
+
+namespace lightq::log {
+namespace {
+
+using test::FaultyStorage;
+using test::read_everything;
+using test::ReadMessage;
+
+class SegmentLogTest : public test::LogFixture {
+ protected:
+  static std::string big(char fill, std::size_t bytes = 200'000) { return std::string(bytes, fill); }
+  void fail_with(FaultyStorage::Call call, int error) {
+    storage.on_call = [=](FaultyStorage::Call asked, const std::string&) {
+      return asked == call ? FaultyStorage::Fault{error, 0} : FaultyStorage::Fault{};
+    };
+  }
+};
+
+TEST_F(SegmentLogTest, PutsNothingOnDiskBeforeTheFirstAppend) {
+  open();
+  EXPECT_FALSE(work());
+  log->maintain(now);
+  EXPECT_TRUE(log->flush().ok());
+  EXPECT_TRUE(storage.paths().empty());
+  EXPECT_EQ(log->first_offset(), log->next_offset());
+}
+
+TEST_F(SegmentLogTest, GivesBackWhatWasAppended) {
+  open();
+  ASSERT_EQ(append({"a", "b"}), AppendOutcome::appended);
+  ASSERT_EQ(append({""}), AppendOutcome::appended);
+  EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{0}, "a"}, {{1}, "b"}, {{2}, ""}}));
+  Place place{{3}};
+  EXPECT_EQ(log->read(place).outcome, ReadOutcome::end);
+}
+
+TEST_F(SegmentLogTest, GoesOnWhereAKilledProcessStopped) {
+  open();
+  append({"a", "b"});
+  const auto incarnation = log->incarnation();
+  open();
+  EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
+  EXPECT_EQ(log->recovery().messages, 2U);
+  EXPECT_EQ(log->incarnation(), incarnation);
+  EXPECT_EQ(log->durable_offset(), Offset{2});
+  append({"c"});
+  EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{0}, "a"}, {{1}, "b"}, {{2}, "c"}}));
+}
+
+TEST_F(SegmentLogTest, DoublesItsSegmentsUpToTheLimit) {
+  options.segment_bytes = 4 * limits::MiB;
+  open();
+  for (int i = 0; i < 80; ++i) ASSERT_EQ(append({big('x')}), AppendOutcome::appended);
+  std::vector<std::size_t> sizes;
+  for (const auto& path : storage.paths()) sizes.push_back(storage.bytes_of(path).size() / limits::MiB);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{1, 2, 4, 4, 4, 4}));
+  EXPECT_EQ(read_everything(*log).size(), 80U);
+  open();
+  EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
+  EXPECT_EQ(read_everything(*log).size(), 80U);
+}
+
+TEST_F(SegmentLogTest, GivesABatchAboveSegmentBytesASegmentOfItsOwn) {
+  options.segment_bytes = limits::MiB;
+  open();
+  append({"small"});
+  ASSERT_EQ(append({big('y', 3'000'000)}), AppendOutcome::appended);
+  ASSERT_EQ(append({big('n', 10'000)}), AppendOutcome::appended);
+  EXPECT_EQ(storage.paths().size(), 3U);
+  EXPECT_EQ(storage.bytes_of(segment_path(2)).size(), limits::MiB);
+  open();
+  EXPECT_EQ(read_everything(*log)[1].payload, big('y', 3'000'000));
+}
+
+TEST_F(SegmentLogTest, ReplacesAnEmptySegmentThatIsTooSmallForItsFirstBatch) {
+  open();
+  fail_with(FaultyStorage::Call::write, 0);
+  storage.on_call = [n = 0](FaultyStorage::Call call, const std::string&) mutable {
+    // The header is written twice (before and after the first offset is known), then the batch fails.
+    return call == FaultyStorage::Call::write && ++n == 3 ? FaultyStorage::Fault{EIO, 0}
+                                                          : FaultyStorage::Fault{};
+  };
+  EXPECT_EQ(append({"fails"}), AppendOutcome::failed);
+  EXPECT_EQ(log->last_error().system_error, EIO);
+  EXPECT_EQ(append({big('z', 5'000'000)}), AppendOutcome::appended);
+  EXPECT_EQ(storage.paths().size(), 1U);
+  EXPECT_EQ(read_everything(*log).size(), 1U);
+}
+
+TEST_F(SegmentLogTest, WritesOnAfterAShortWrite) {
+  open();
+  storage.on_call = [](FaultyStorage::Call call, const std::string&) {
+    return call == FaultyStorage::Call::write ? FaultyStorage::Fault{0, 1000} : FaultyStorage::Fault{};
+  };
+  ASSERT_EQ(append({big('s', 10'000)}), AppendOutcome::appended);
+  open();
+  EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{0}, big('s', 10'000)}}));
+}
+
+TEST_F(SegmentLogTest, LeavesNothingOfAnAppendThatFailed) {
+  open();
+  append({"a"});
+  storage.on_call = [n = 0](FaultyStorage::Call call, const std::string&) mutable {
+    if (call != FaultyStorage::Call::write) return FaultyStorage::Fault{};
+    return ++n == 1 ? FaultyStorage::Fault{0, 100} : FaultyStorage::Fault{ENOSPC, 0};
+  };
+  EXPECT_EQ(append({big('f', 500)}), AppendOutcome::no_space);
+  storage.on_call = nullptr;
+  EXPECT_EQ(log->next_offset(), Offset{1});
+  open();
+  EXPECT_EQ(log->next_offset(), Offset{1});
+  append({"b"});
+  EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{0}, "a"}, {{1}, "b"}}));
+}
+
+TEST_F(SegmentLogTest, HoldsBackOnAFullDiskAndGoesOnByItselfWhenThereIsRoom) {
+  storage.disk_bytes = limits::MiB + 1000;
+  open();
+  int count = 0;
+  while (append({big('x')}) == AppendOutcome::appended) ++count;
+  EXPECT_EQ(count, 5);
+  EXPECT_EQ(append({big('x')}), AppendOutcome::no_space);
+  EXPECT_EQ(log->last_error().code, ErrorCode::no_space);
+  EXPECT_EQ(append({"a small one still fits the segment"}), AppendOutcome::appended);
+  EXPECT_EQ(log->next_offset(), Offset{6});
+  storage.disk_bytes = 100 * limits::MiB;
+  EXPECT_EQ(append({big('x')}), AppendOutcome::appended);
+  EXPECT_EQ(read_everything(*log).size(), 7U);
+}
+
+TEST_F(SegmentLogTest, StaysAboveItsFloorOfFreeDisk) {
+  storage.disk_bytes = 10 * limits::MiB;
+  options.disk_free_floor_bytes = 9 * limits::MiB + 1;
+  open();
+  EXPECT_EQ(append({"a"}), AppendOutcome::no_space);
+  EXPECT_TRUE(storage.paths().empty());
+  storage.disk_bytes += 1;
+  EXPECT_EQ(append({"a"}), AppendOutcome::appended);
+}
+
+TEST_F(SegmentLogTest, BecomesDurableWithEachJobAndNotEarlier) {
+  open();
+  append({"a"});
+  EXPECT_EQ(log->durable_offset(), Offset{0});
+  now.us += 100'000;
+  const auto job = log->take_disk_job(now);
+  ASSERT_NE(job, nullptr);
+  append({"b"});
+  EXPECT_EQ(log->take_disk_job(now), nullptr) << "one job at a time";
+  job->run();
+  EXPECT_EQ(log->durable_offset(), Offset{0});
+  job->finish();
+  EXPECT_EQ(log->durable_offset(), Offset{1});
+  EXPECT_EQ(log->take_disk_job(now), nullptr);
+}
+
+TEST_F(SegmentLogTest, SyncsAtTheIntervalAndOnlyWhatIsThere) {
+  open();
+  append({"a"});
+  now.us += 99'999;
+  EXPECT_FALSE(work());
+  now.us += 1;
+  EXPECT_TRUE(work());
+  now.us += 1'000'000;
+  EXPECT_FALSE(work());
+  append({"b"});
+  EXPECT_TRUE(work());
+  EXPECT_EQ(log->durable_offset(), Offset{2});
+}
+
+TEST_F(SegmentLogTest, NeverCallsAnythingDurableAfterAFailedSync) {
+  open();
+  append({"a"});
+  now.us += 100'000;
+  fail_with(FaultyStorage::Call::sync, EIO);
+  EXPECT_TRUE(work());
+  storage.on_call = nullptr;
+  EXPECT_TRUE(log->poisoned());
+  EXPECT_EQ(log->last_error().system_error, EIO);
+  EXPECT_EQ(append({"b"}), AppendOutcome::appended);
+  now.us += 1'000'000;
+  work();
+  EXPECT_FALSE(log->flush().ok());
+  EXPECT_EQ(log->durable_offset(), Offset{0});
+  EXPECT_EQ(read_everything(*log).size(), 2U);
+  open();
+  EXPECT_EQ(log->durable_offset(), Offset{2});
+}
+
+TEST_F(SegmentLogTest, IsPoisonedByAFailedSyncOfItsDirectoryToo) {
+  open();
+  append({"a"});
+  fail_with(FaultyStorage::Call::sync_directory, EIO);
+  EXPECT_FALSE(log->flush().ok());
+  storage.on_call = nullptr;
+  EXPECT_FALSE(log->flush().ok());
+  EXPECT_EQ(log->durable_offset(), Offset{0});
+}
+
+TEST_F(SegmentLogTest, OutlivesAJobThatIsDroppedAndMayBeOutlivedByOne) {
+  open();
+  append({"a"});
+  now.us += 100'000;
+  log->take_disk_job(now).reset();
+  auto job = log->take_disk_job(now);
+  EXPECT_EQ(job, nullptr) << "the interval has begun again";
+  now.us += 100'000;
+  job = log->take_disk_job(now);
+  ASSERT_NE(job, nullptr);
+  log.reset();
+  job->run();
+}
+
+TEST_F(SegmentLogTest, SyncsOnAnotherThreadWhileItGoesOn) {
+  open();
+  for (int round = 0; round < 50; ++round) {
+    append({big('t')});
+    now.us += 100'000;
+    const auto job = log->take_disk_job(now);
+    ASSERT_NE(job, nullptr);
+    std::thread disk([&] { job->run(); });
+    for (int i = 0; i < 5; ++i) append({big('u', 1000)});
+    read_everything(*log, log->next_offset().value > 20 ? Offset{log->next_offset().value - 20} : Offset{});
+    disk.join();
+    job->finish();
+  }
+  EXPECT_EQ(log->next_offset(), Offset{300});
+  ASSERT_TRUE(log->flush().ok());
+  EXPECT_EQ(log->durable_offset(), Offset{300});
+  EXPECT_EQ(read_everything(*log).size(), 300U);
+}
+
+TEST_F(SegmentLogTest, RollsIntoTheSegmentThatAJobHasPrepared) {
+  open();
+  for (int i = 0; i < 3; ++i) append({big('x')});
+  work();
+  EXPECT_TRUE(storage.exists(directory + "/next.prepared"));
+  const auto allocations = std::make_shared<int>(0);
+  storage.on_call = [=](FaultyStorage::Call call, const std::string&) {
+    if (call == FaultyStorage::Call::allocate) ++*allocations;
+    return FaultyStorage::Fault{};
+  };
+  for (int i = 0; i < 3; ++i) append({big('x')});
+  EXPECT_EQ(*allocations, 0);
+  EXPECT_FALSE(storage.exists(directory + "/next.prepared"));
+  EXPECT_EQ(storage.paths().size(), 2U);
+}
+
+TEST_F(SegmentLogTest, DropsWholeSegmentsForRoomButNoneThatIsStillNeeded) {
+  options.segment_bytes = limits::MiB;
+  options.capacity_bytes = 2'500'000;
+  open();
+  while (append({big('x')}) == AppendOutcome::appended) {
+  }
+  const Offset full = log->next_offset();
+  EXPECT_FALSE(log->make_room(200'100, {4}));
+  EXPECT_TRUE(log->make_room(200'100, {5}));
+  EXPECT_EQ(log->first_offset(), Offset{5});
+  Place place{{2}};
+  EXPECT_EQ(log->read(place).outcome, ReadOutcome::trimmed);
+  EXPECT_EQ(append({big('x')}), AppendOutcome::appended);
+  EXPECT_TRUE(storage.exists(segment_path(0)));
+  work();
+  EXPECT_FALSE(storage.exists(segment_path(0)));
+  open();
+  EXPECT_EQ(log->first_offset(), Offset{5});
+  EXPECT_EQ(log->next_offset(), full + 1);
+}
+
+TEST_F(SegmentLogTest, DropsItsOnlySegmentWhenThatAloneMakesRoom) {
+  options.capacity_bytes = 700'000;
+  open();
+  for (int i = 0; i < 3; ++i) append({big('x')});
+  EXPECT_EQ(append({big('x')}), AppendOutcome::full);
+  EXPECT_FALSE(log->make_room(200'100, {2}));
+  EXPECT_TRUE(log->make_room(200'100, {3}));
+  EXPECT_EQ(log->first_offset(), Offset{3});
+  open();
+  EXPECT_EQ(log->next_offset(), Offset{3}) << "an empty segment remembers the next offset";
+}
+
+TEST_F(SegmentLogTest, KeepsWhatItsRetentionSettingsSay) {
+  options.segment_bytes = limits::MiB;
+  options.retention_bytes = 500'000;
+  open();
+  for (int i = 0; i < 20; ++i) append({big('x')});
+  log->maintain(now);
+  EXPECT_GE(log->stored_bytes(), 500'000U);
+  EXPECT_LT(log->stored_bytes(), 500'000U + limits::MiB);
+  options = {directory, limits::MiB};
+  options.retention_messages = 2;
+  open();
+  for (int i = 0; i < 6; ++i) append({big('x')});
+  log->maintain(now);
+  EXPECT_LE(distance(log->first_offset(), log->next_offset()), 2U + 5U);
+  EXPECT_GE(distance(log->first_offset(), log->next_offset()), 2U);
+  options.retention_messages = 0;
+  options.retention_ms = 1000;
+  open();
+  log->maintain({now.us + 1'000'000});
+  EXPECT_LT(log->first_offset(), log->next_offset());
+  log->maintain({now.us + 1'000'001});
+  EXPECT_EQ(log->first_offset(), log->next_offset());
+}
+
+TEST_F(SegmentLogTest, RecyclesFilesWithoutEverShowingWhatTheyHeld) {
+  options.segment_bytes = limits::MiB;
+  options.retention_messages = 1;
+  open();
+  for (int i = 0; i < 11; ++i) append({big('o')});
+  log->maintain(now);
+  work();
+  ASSERT_GE(pool->files(), 1U);
+  SegmentLogOptions other = options;
+  other.directory = "/topics/2";
+  auto second = SegmentLog::open(other, storage, *pool, now);
+  ASSERT_TRUE(second.ok());
+  auto batch = test::make_batch({"new"});
+  const std::size_t before = pool->files();
+  ASSERT_EQ((*second)->append(batch, now).outcome, AppendOutcome::appended);
+  EXPECT_EQ(pool->files(), before - 1);
+  second->reset();
+  second = SegmentLog::open(other, storage, *pool, now);
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE((*second)->recovery().clean()) << (*second)->recovery().text();
+  EXPECT_EQ(read_everything(**second), (std::vector<ReadMessage>{{{0}, "new"}}));
+}
+
+TEST_F(SegmentLogTest, ReadsAnywhereWithMoreSegmentsThanItMaps) {
+  options.segment_bytes = limits::segment_bytes_min;
+  open();
+  for (int i = 0; i < 60; ++i) append({std::to_string(i) + big('m', 30'000), "second"});
+  open();
+  EXPECT_GT(log->recovery().segments, 25U);
+  test::Random random;
+  Place place;
+  for (int i = 0; i < 500; ++i) {
+    if (random.one_in(3)) place = {{random.below(120)}};
+    if (place.offset.value == 120) place.offset = {0};
+    const ReadResult result = log->read(place);
+    ASSERT_EQ(result.outcome, ReadOutcome::batch);
+    ASSERT_EQ(result.batch.base_offset().value, place.offset.value / 2 * 2);
+    ASSERT_TRUE(test::payloads_of(result.batch)[0].starts_with(std::to_string(place.offset.value / 2) + "m"));
+    place.offset = result.batch.end_offset();
+  }
+}
+
+TEST_F(SegmentLogTest, WorksOnAfterAnIdleTimeInWhichItClosedItsFiles) {
+  open();
+  append({"a"});
+  work();
+  ASSERT_TRUE(log->flush().ok());
+  log->maintain(now);
+  log->maintain({now.us + 20'000'000});
+  EXPECT_EQ(read_everything(*log).size(), 1U);
+  log->maintain({now.us + 20'000'000});
+  log->maintain({now.us + 40'000'000});
+  EXPECT_EQ(append({"b"}), AppendOutcome::appended);
+  EXPECT_EQ(read_everything(*log).size(), 2U);
+}
+
+TEST_F(SegmentLogTest, LeavesNothingInItsDirectoryWhenItIsDestroyed) {
+  open();
+  for (int i = 0; i < 4; ++i) append({big('x')});
+  work();
+  ASSERT_TRUE(log->destroy().ok());
+  for (const auto& path : storage.paths()) EXPECT_TRUE(path.starts_with("/pool/")) << path;
+}
+
+TEST_F(SegmentLogTest, RefusesSegmentSizesOutOfRange) {
+  options.segment_bytes = 1;
+  const auto opened = SegmentLog::open(options, storage, *pool, now);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lightq::log

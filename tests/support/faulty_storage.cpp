@@ -1,0 +1,249 @@
+/// A file system in memory that fails when it is told to.
+#include "support/faulty_storage.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+namespace lightq::test {
+
+namespace {
+
+Error fault(int error, const std::string& what) {
+  return {error == ENOSPC ? ErrorCode::no_space : ErrorCode::io_error, what, error};
+}
+
+std::string directory_of(const std::string& path) {
+  return path.substr(0, path.find_last_of('/'));
+}
+
+}  // namespace
+
+class FaultyMapping final : public log::Mapping {
+ public:
+  FaultyMapping(const std::byte* data, std::size_t size, std::function<void()> unmap)
+      : data_(data), size_(size), unmap_(std::move(unmap)) {}
+  ~FaultyMapping() override { unmap_(); }
+  [[nodiscard]] const std::byte* data() const override { return data_; }
+  [[nodiscard]] std::size_t size() const override { return size_; }
+
+ private:
+  const std::byte* data_;
+  std::size_t size_;
+  std::function<void()> unmap_;
+};
+
+class FaultyFile final : public log::File {
+ public:
+  using Call = FaultyStorage::Call;
+  FaultyFile(FaultyStorage& storage, std::string path, std::shared_ptr<FaultyStorage::Node> node)
+      : storage_(storage), path_(std::move(path)), node_(std::move(node)) {}
+
+  Result<std::size_t> write_some(ByteView bytes, std::uint64_t position) override {
+    const auto told = storage_.ask(Call::write, path_);
+    const std::lock_guard lock(storage_.mutex_);
+    if (told.error != 0 && told.short_bytes == 0)
+      return fault(told.error, "told to fail a write to " + path_);
+    if (told.short_bytes != 0) bytes = bytes.first(std::min(bytes.size(), told.short_bytes));
+    if (position + bytes.size() > node_->bytes.size()) resize(position + bytes.size());
+    std::copy(bytes.begin(), bytes.end(), node_->bytes.begin() + static_cast<std::ptrdiff_t>(position));
+    for (std::size_t sector = position / FaultyStorage::sector_bytes;
+         sector * FaultyStorage::sector_bytes < position + bytes.size(); ++sector) {
+      node_->dirty_sectors.insert(sector);
+    }
+    return bytes.size();
+  }
+
+  Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) override {
+    if (const auto told = storage_.ask(Call::read, path_); told.error != 0) {
+      return fault(told.error, "told to fail a read of " + path_);
+    }
+    const std::lock_guard lock(storage_.mutex_);
+    if (position >= node_->bytes.size()) return std::size_t{0};
+    const std::size_t count = std::min<std::size_t>(to.size(), node_->bytes.size() - position);
+    if (count != 0) std::memcpy(to.data(), node_->bytes.data() + position, count);
+    return count;
+  }
+
+  Result<void> allocate(std::uint64_t bytes) override {
+    if (const auto told = storage_.ask(Call::allocate, path_); told.error != 0) {
+      return fault(told.error, "told to fail to allocate " + path_);
+    }
+    const std::lock_guard lock(storage_.mutex_);
+    if (bytes <= node_->bytes.size()) return {};
+    if (storage_.used_bytes() + bytes - node_->bytes.size() > storage_.disk_bytes) {
+      return fault(ENOSPC, "no room for " + path_);
+    }
+    resize(bytes);
+    return {};
+  }
+
+  Result<void> sync() override {
+    if (const auto told = storage_.ask(Call::sync, path_); told.error != 0) {
+      return fault(told.error, "told to fail a sync of " + path_);
+    }
+    const std::lock_guard lock(storage_.mutex_);
+    node_->on_disk = node_->bytes;
+    node_->dirty_sectors.clear();
+    return {};
+  }
+
+  Result<std::uint64_t> size_bytes() override {
+    const std::lock_guard lock(storage_.mutex_);
+    return std::uint64_t{node_->bytes.size()};
+  }
+
+  Result<std::unique_ptr<log::Mapping>> map(std::size_t bytes) override {
+    if (const auto told = storage_.ask(Call::map, path_); told.error != 0 || bytes == 0) {
+      return fault(told.error == 0 ? EINVAL : told.error, "told to fail to map " + path_);
+    }
+    const std::lock_guard lock(storage_.mutex_);
+    if (bytes > node_->bytes.size()) throw std::logic_error("mapped past the end of " + path_);
+    ++node_->mappings;
+    return std::unique_ptr<log::Mapping>(
+        std::make_unique<FaultyMapping>(node_->bytes.data(), bytes, [node = node_] { --node->mappings; }));
+  }
+
+ private:
+  void resize(std::size_t bytes) {
+    if (node_->mappings != 0) throw std::logic_error("grew a mapped file: " + path_);
+    node_->bytes.resize(bytes);
+  }
+  FaultyStorage& storage_;
+  std::string path_;
+  std::shared_ptr<FaultyStorage::Node> node_;
+};
+
+FaultyStorage::Fault FaultyStorage::ask(Call call, const std::string& path) {
+  return on_call ? on_call(call, path) : Fault{};
+}
+
+std::uint64_t FaultyStorage::used_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [path, node] : names_) bytes += node->bytes.size();
+  return bytes;
+}
+
+Result<std::unique_ptr<log::File>> FaultyStorage::open(const std::string& path, log::OpenMode mode) {
+  if (const auto told = ask(Call::open, path); told.error != 0)
+    return fault(told.error, "told to fail to open " + path);
+  const std::lock_guard lock(mutex_);
+  auto& node = names_[path];
+  if (mode == log::OpenMode::create) {
+    node = std::make_shared<Node>();
+  } else if (node == nullptr) {
+    names_.erase(path);
+    return fault(ENOENT, "no such file: " + path);
+  }
+  return std::unique_ptr<log::File>(std::make_unique<FaultyFile>(*this, path, node));
+}
+
+Result<void> FaultyStorage::make_directory(const std::string& /*path*/) {
+  return {};
+}
+Result<void> FaultyStorage::remove_directory(const std::string& /*path*/) {
+  return {};
+}
+
+// A rename is one transaction, as in a journaling file system: it is on disk as a whole or not at all.
+Result<void> FaultyStorage::rename(const std::string& from, const std::string& to) {
+  if (const auto told = ask(Call::rename, from); told.error != 0)
+    return fault(told.error, "told to fail a rename of " + from);
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(from);
+  if (found == names_.end()) return fault(ENOENT, "no such file: " + from);
+  const auto node = found->second;
+  names_.erase(found);
+  names_[to] = node;
+  return {};
+}
+
+Result<void> FaultyStorage::unlink(const std::string& path) {
+  if (const auto told = ask(Call::unlink, path); told.error != 0)
+    return fault(told.error, "told to fail to unlink " + path);
+  const std::lock_guard lock(mutex_);
+  if (names_.erase(path) == 0) return fault(ENOENT, "no such file: " + path);
+  return {};
+}
+
+Result<void> FaultyStorage::sync_directory(const std::string& path) {
+  if (const auto told = ask(Call::sync_directory, path); told.error != 0)
+    return fault(told.error, "told to fail a sync of " + path);
+  const std::lock_guard lock(mutex_);
+  std::set<std::shared_ptr<Node>>
+      moved;  // what came here from elsewhere has left there in the same transaction
+  for (const auto& [name, node] : names_) {
+    if (directory_of(name) == path) moved.insert(node);
+  }
+  std::erase_if(names_on_disk_, [&](const auto& entry) {
+    return directory_of(entry.first) == path || moved.contains(entry.second);
+  });
+  for (const auto& [name, node] : names_) {
+    if (directory_of(name) == path) names_on_disk_[name] = node;
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> FaultyStorage::list(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> found;
+  for (const auto& [name, node] : names_) {
+    if (directory_of(name) == path) found.push_back(name.substr(path.size() + 1));
+  }
+  return found;
+}
+
+Result<std::uint64_t> FaultyStorage::free_bytes(const std::string& /*path*/) {
+  const std::lock_guard lock(mutex_);
+  return disk_bytes - std::min(disk_bytes, used_bytes());
+}
+
+std::uint64_t FaultyStorage::random() {
+  const std::lock_guard lock(mutex_);
+  random_ ^= random_ << 13;
+  random_ ^= random_ >> 7;
+  random_ ^= random_ << 17;
+  return random_;
+}
+
+// All changes of names survive together or none does: the journal keeps their order, and a cut somewhere
+// between two syncs is one of these ends for the logs' purposes.
+void FaultyStorage::power_cut(const std::function<bool()>& survives) {
+  const std::lock_guard lock(mutex_);
+  if (!survives()) names_ = names_on_disk_;
+  names_on_disk_ = names_;
+  for (const auto& [name, node] : names_) {
+    std::vector<std::byte> after = node->on_disk;
+    after.resize(node->bytes.size());
+    for (const std::size_t sector : node->dirty_sectors) {
+      if (!survives()) continue;
+      const std::size_t begin = sector * sector_bytes;
+      const std::size_t end = std::min(begin + sector_bytes, node->bytes.size());
+      std::copy(node->bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+                node->bytes.begin() + static_cast<std::ptrdiff_t>(end),
+                after.begin() + static_cast<std::ptrdiff_t>(begin));
+    }
+    node->bytes = after;
+    node->on_disk = after;
+    node->dirty_sectors.clear();
+  }
+}
+
+std::vector<std::byte>& FaultyStorage::bytes_of(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  return names_.at(path)->bytes;
+}
+
+bool FaultyStorage::exists(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  return names_.contains(path);
+}
+
+std::vector<std::string> FaultyStorage::paths() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> all;
+  for (const auto& [name, node] : names_) all.push_back(name);
+  return all;
+}
+
+}  // namespace lightq::test

@@ -1,0 +1,72 @@
+/// A file system in memory that fails when it is told to, and forgets what was not synced.
+#pragma once
+
+#include <cerrno>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "log/storage.hpp"
+
+namespace lightq::test {
+
+/// Files live in memory; directories are any prefix of a path. Every file has what was written and what is on
+/// disk; `power_cut` keeps of the rest what the caller decides. Any thread.
+class FaultyStorage final : public log::Storage {
+ public:
+  enum class Call { write, read, allocate, sync, map, open, rename, unlink, sync_directory };
+  /// What a call is to do instead: fail with this errno; 0: go on. For a write, `short_bytes` above 0 lets so
+  /// many bytes through first (alone: a short write).
+  struct Fault {
+    int error = 0;
+    std::size_t short_bytes = 0;
+  };
+  /// Asked before every call, with its path.
+  std::function<Fault(Call, const std::string&)> on_call;
+  /// What free_bytes answers, less what was allocated; allocate fails beyond it.
+  std::uint64_t disk_bytes = ~std::uint64_t{0} >> 1;
+
+  static constexpr std::size_t sector_bytes = 512;
+  /// Ends the process and the machine: of each sector written since its file's last sync, and of each change
+  /// of names in a directory that was not synced, `survives` decides. Open files must be gone.
+  void power_cut(const std::function<bool()>& survives);
+
+  /// A file's bytes, to look at or to damage.
+  std::vector<std::byte>& bytes_of(const std::string& path);
+  [[nodiscard]] bool exists(const std::string& path);
+  [[nodiscard]] std::vector<std::string> paths();
+
+  Result<std::unique_ptr<log::File>> open(const std::string& path, log::OpenMode mode) override;
+  Result<void> make_directory(const std::string& path) override;
+  Result<void> rename(const std::string& from, const std::string& to) override;
+  Result<void> unlink(const std::string& path) override;
+  Result<void> remove_directory(const std::string& path) override;
+  Result<void> sync_directory(const std::string& path) override;
+  Result<std::vector<std::string>> list(const std::string& path) override;
+  Result<std::uint64_t> free_bytes(const std::string& path) override;
+  std::uint64_t random() override;
+
+ private:
+  friend class FaultyFile;
+  /// What an inode is; a mapping keeps `bytes` where they are, so they only grow while nobody maps them.
+  struct Node {
+    std::vector<std::byte> bytes;
+    std::vector<std::byte> on_disk;
+    std::set<std::size_t> dirty_sectors;
+    int mappings = 0;
+  };
+  using Names = std::map<std::string, std::shared_ptr<Node>>;
+  Fault ask(Call call, const std::string& path);
+  [[nodiscard]] std::uint64_t used_bytes() const;
+
+  std::mutex mutex_;
+  Names names_;
+  Names names_on_disk_;
+  std::uint64_t random_ = 0x9E3779B97F4A7C15;
+};
+
+}  // namespace lightq::test
