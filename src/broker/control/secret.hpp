@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace lightq::broker {
@@ -19,7 +20,8 @@ inline void wipe(std::string& text) {
 class Secret {
  public:
   Secret() = default;
-  explicit Secret(std::string text) : text_(text) { wipe(text); }
+  /// Copies; the caller wipes what it has.
+  explicit Secret(std::string_view text) : text_(text) {}
   Secret(Secret&& other) noexcept { take(other); }
   Secret& operator=(Secret&& other) noexcept {
     if (this != &other) {

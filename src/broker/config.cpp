@@ -1,0 +1,188 @@
+/// The table of settings. Layer: broker.
+#include "broker/config.hpp"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+namespace lightq::broker {
+
+namespace {
+
+constexpr std::uint64_t any_number = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t day_ms = 24 * 60 * 60 * 1000;
+
+Error must_be(const std::string& what) {
+  return {ErrorCode::invalid_argument, "must be " + what};
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// `16777216`, `16MiB`, `16 MB`.
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = parse_number(text.substr(0, digits));
+  auto unit = text.substr(digits);
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  constexpr std::array<std::pair<std::string_view, std::uint64_t>, 9> units = {{{"", 1},
+                                                                                {"B", 1},
+                                                                                {"KiB", limits::KiB},
+                                                                                {"MiB", limits::MiB},
+                                                                                {"GiB", limits::GiB},
+                                                                                {"TiB", 1024 * limits::GiB},
+                                                                                {"kB", 1000},
+                                                                                {"MB", 1'000'000},
+                                                                                {"GB", 1'000'000'000}}};
+  for (const auto& [name, bytes] : units) {
+    if (number && unit == name && *number <= any_number / bytes) return *number * bytes;
+  }
+  return std::nullopt;
+}
+
+Result<std::uint64_t> number_in(const std::string& text, std::uint64_t min, std::uint64_t max) {
+  const auto number = parse_number(text);
+  if (number && *number >= min && *number <= max) return *number;
+  return must_be("a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+}
+
+Result<std::uint64_t> bytes_in(const std::string& text, std::uint64_t min, std::uint64_t max) {
+  const auto number = parse_bytes(text);
+  if (number && *number >= min && *number <= max) return *number;
+  return must_be("a number of bytes (as 1048576 or 1MiB) from " + std::to_string(min) + " to " +
+                 std::to_string(max));
+}
+
+template <typename To, typename From>
+Result<void> assign(To& to, const Result<From>& from) {
+  if (!from) return from.error();
+  to = To(from.value());
+  return {};
+}
+
+template <std::chrono::milliseconds Config::* member>
+Result<void> set_ms(Config& config, const std::string& text) {
+  return assign(config.*member, number_in(text, 0, day_ms));
+}
+
+template <std::filesystem::path Config::* member>
+Result<void> set_path(Config& config, const std::string& text) {
+  if (text.empty() || text.find('\0') != std::string::npos) return must_be("a path");
+  config.*member = text;
+  return {};
+}
+
+template <std::string Config::* member>
+Result<void> set_host(Config& config, const std::string& text) {
+  if (text.empty() || text.size() > 255 || text.find_first_of(" \t\r\n/\0") != std::string::npos) {
+    return must_be("a host name or an address");
+  }
+  config.*member = text;
+  return {};
+}
+
+Result<void> set_control_uri(Config& config, const std::string& text) {
+  if (!text.starts_with("tcp://") && !text.starts_with("ipc://")) {
+    return must_be("tcp://HOST:PORT or ipc://PATH");
+  }
+  config.control_uri = text;
+  return {};
+}
+
+Result<void> set_ports(Config& config, const std::string& text) {
+  if (text == "any") {
+    config.ports.reset();
+    return {};
+  }
+  const auto dash = text.find('-');
+  const auto first = parse_number(std::string_view(text).substr(0, dash));
+  const auto last = dash == std::string::npos ? first : parse_number(std::string_view(text).substr(dash + 1));
+  if (!first || !last || *first < 1 || *first > *last || *last > 65535) {
+    return must_be("\"any\", or FIRST-LAST with 1 <= FIRST <= LAST <= 65535");
+  }
+  config.ports = PortRange{static_cast<std::uint16_t>(*first), static_cast<std::uint16_t>(*last)};
+  return {};
+}
+
+Result<void> set_log_level(Config& config, const std::string& text) {
+  constexpr std::array<std::pair<std::string_view, LogLevel>, 5> words = {{{"debug", LogLevel::debug},
+                                                                           {"info", LogLevel::info},
+                                                                           {"warning", LogLevel::warn},
+                                                                           {"warn", LogLevel::warn},
+                                                                           {"error", LogLevel::error}}};
+  for (const auto& [word, level] : words) {
+    if (text != word) continue;
+    config.log_level = level;
+    return {};
+  }
+  return must_be("debug, info, warning or error");
+}
+
+Result<void> set_message_bytes_max(Config& config, const std::string& text) {
+  return assign(config.message_bytes_max, bytes_in(text, 1, limits::message_bytes_max_max));
+}
+Result<void> set_min_free_bytes(Config& config, const std::string& text) {
+  return assign(config.min_free_bytes, bytes_in(text, 0, any_number));
+}
+Result<void> set_log_file_bytes(Config& config, const std::string& text) {
+  return assign(config.log_file_bytes, bytes_in(text, 64 * limits::KiB, limits::GiB));
+}
+Result<void> set_reactors(Config& config, const std::string& text) {
+  return assign(config.reactors, number_in(text, 0, 64));
+}
+
+using enum SettingType;
+constexpr Setting table[] = {
+    {"data_dir", text, "DIR",
+     "where topics and the catalogue lie (/var/lib/lightq as root, else "
+     "$XDG_STATE_HOME/lightq or ~/.local/state/lightq)",
+     set_path<&Config::data_dir>},
+    {"control", text, "URI",
+     "control socket: tcp://HOST:PORT, port 0 for a free one, or ipc://PATH "
+     "(tcp://127.0.0.1:5000)",
+     set_control_uri},
+    {"bind", text, "HOST", "host that data endpoints listen on (127.0.0.1)", set_host<&Config::bind_host>},
+    {"advertise", text, "HOST", "host that clients are told to connect to (that of bind)",
+     set_host<&Config::advertise_host>},
+    {"ports", text, "A-B", "ports for data endpoints, or any (any)", set_ports},
+    {"log_level", text, "LEVEL", "debug, info, warning or error (info)", set_log_level},
+    {"log_file", text, "FILE", "write the log to this file too, rotated", set_path<&Config::log_file>},
+    {"log_file_bytes", bytes, "BYTES", "rotate the log file at this size, 64KiB to 1GiB; 5 are kept (10MiB)",
+     set_log_file_bytes},
+    {"message_bytes_max", bytes, "BYTES", "largest message, up to 1GiB (16MiB)", set_message_bytes_max},
+    {"min_free_bytes", bytes, "BYTES",
+     "appends wait while the disk has less room than this (the larger of "
+     "1GiB and 2 % of the disk)",
+     set_min_free_bytes},
+    {"flush_interval_ms", number, "MS",
+     "durable topics reach the disk at least this often; 0: only at a clean "
+     "stop (100)",
+     set_ms<&Config::flush_interval>},
+    {"endpoint_idle_ms", number, "MS", "an endpoint nobody connects to closes after this (30000)",
+     set_ms<&Config::endpoint_idle>},
+    {"port_quarantine_ms", number, "MS",
+     "a closed endpoint's port rests for this before another may have it "
+     "(600000)",
+     set_ms<&Config::port_rest>},
+    {"stop_deadline_ms", number, "MS", "a clean stop takes at most this (5000)",
+     set_ms<&Config::stop_deadline>},
+    {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",
+     set_reactors},
+    {"ipc_dir", text, "DIR", "where ipc endpoints' sockets lie (DATA_DIR/ipc)", set_path<&Config::ipc_dir>},
+    {"admin_password_file", text, "FILE", "take the administrator's password from this file's first line",
+     set_path<&Config::admin_password_file>},
+};
+
+}  // namespace
+
+std::span<const Setting> settings() {
+  return table;
+}
+
+}  // namespace lightq::broker

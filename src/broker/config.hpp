@@ -1,0 +1,93 @@
+/// The broker's configuration: one table of settings that the file, the environment and the command line
+/// share. Layer: broker.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <lightq/base/limits.hpp>
+#include <lightq/base/result.hpp>
+
+#include "broker/control/secret.hpp"
+#include "broker/endpoint/log_sink.hpp"
+
+namespace lightq::broker {
+
+struct PortRange {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  friend bool operator==(const PortRange&, const PortRange&) = default;
+};
+
+/// Every field has the meaning and the range that its row of `settings()` tells.
+struct Config {
+  std::filesystem::path data_dir;
+  std::string control_uri = "tcp://127.0.0.1:5000";
+  std::string bind_host = "127.0.0.1";
+  std::string advertise_host;      ///< empty: bind_host
+  std::optional<PortRange> ports;  ///< nothing: any free port
+  LogLevel log_level = LogLevel::info;
+  std::filesystem::path log_file;  ///< empty: standard error only
+  std::uint64_t log_file_bytes = 10 * limits::MiB;
+  std::uint64_t message_bytes_max = limits::message_bytes_max_default;
+  std::optional<std::uint64_t> min_free_bytes;  ///< nothing: the larger of 1 GiB and 2 % of the disk
+  std::chrono::milliseconds flush_interval{100};
+  std::chrono::milliseconds endpoint_idle{30'000};
+  std::chrono::milliseconds port_rest{600'000};
+  std::chrono::milliseconds stop_deadline{5'000};
+  std::uint64_t reactors = 0;     ///< 0: by the number of cores
+  std::filesystem::path ipc_dir;  ///< empty: DATA_DIR/ipc
+  std::filesystem::path admin_password_file;
+  Secret admin_password;  ///< empty: the one in DATA_DIR/admin.json
+};
+
+/// What a setting's value is; a configuration file must use the TOML type that fits.
+enum class SettingType {
+  text,
+  number,
+  bytes,  ///< a number, or a text such as "16MiB"
+};
+
+/// One setting.
+struct Setting {
+  const char* name;  ///< key in the file; with dashes for underscores the command line's flag
+  SettingType type;
+  const char* value;  ///< what help calls the value
+  const char* help;   ///< one line, with default and range
+  /// Reads the value's text. Error: what it must be.
+  Result<void> (*set)(Config& config, const std::string& text);
+};
+
+/// All settings, in the order of the help.
+std::span<const Setting> settings();
+/// The environment variable of a setting: LIGHTQ_ and its name in capitals.
+std::string environment_name(const Setting& setting);
+
+/// Looks up an environment variable.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+/// The process's own. LIGHTQ_ADMIN_PASSWORD is overwritten and removed once it was read, so that it does not
+/// stay in /proc. Not thread-safe, as the environment is not.
+std::optional<std::string> process_environment(const std::string& name);
+
+/// Reads the settings: from `file` if given (else from the file that LIGHTQ_CONFIG names, if set), over that
+/// the environment, over that `overrides` (setting name → text, as from flags; dashes or underscores). An
+/// empty variable counts as not set. Errors: invalid_argument (an unknown setting, a value of the wrong type
+/// or out of range, a file that is not TOML), with file, line and column, or the variable's or flag's name;
+/// io_error for a file that cannot be read.
+Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
+                           const std::map<std::string, std::string>& overrides);
+
+/// /var/lib/lightq for root, else $XDG_STATE_HOME/lightq, else ~/.local/state/lightq. Error:
+/// invalid_argument where there is no home either.
+Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& environment);
+
+/// Applies the settings in a TOML text; `name` stands for the file in errors (config_file.cpp).
+Result<void> apply_toml(Config& config, std::string_view text, const std::string& name);
+
+}  // namespace lightq::broker

@@ -1,0 +1,197 @@
+/// Where settings come from: the TOML file (the one home of toml++), the environment, overrides. Layer:
+/// broker.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include "broker/config.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+constexpr const char* password_variable = "LIGHTQ_ADMIN_PASSWORD";
+constexpr std::size_t config_bytes_max = 1 * limits::MiB;
+
+const Setting* find_setting(std::string name) {
+  std::replace(name.begin(), name.end(), '-', '_');
+  for (const auto& setting : settings()) {
+    if (name == setting.name) return &setting;
+  }
+  return nullptr;
+}
+
+/// `what` names the setting as the user wrote it, and where.
+Result<void> apply(Config& config, const Setting& setting, const std::string& text, const std::string& what) {
+  auto set = setting.set(config, text);
+  if (!set) return Error{set.error().code, what + ": " + set.error().message + ", not \"" + text + "\""};
+  return set;
+}
+
+std::string place(const std::string& file, const toml::source_region& region) {
+  return file + ":" + std::to_string(region.begin.line) + ":" + std::to_string(region.begin.column) + ": ";
+}
+
+/// The value as text, if it has the type that the setting wants.
+std::optional<std::string> text_of(const toml::node& node, SettingType type) {
+  if (type != SettingType::number) {
+    if (const auto* text = node.as_string()) return text->get();
+  }
+  if (type != SettingType::text) {
+    if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  }
+  return std::nullopt;
+}
+
+const char* type_word(SettingType type) {
+  switch (type) {
+    case SettingType::text: return "a text";
+    case SettingType::number: return "a whole number";
+    case SettingType::bytes: return "a whole number or a text such as \"16MiB\"";
+  }
+  return "";
+}
+
+Result<std::string> read_text(const std::filesystem::path& path, std::size_t bytes_max) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text(bytes_max + 1, '\0');
+  errno = 0;
+  if (!file || (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof())) {
+    return Error{ErrorCode::io_error, "cannot read " + path.string(), errno == 0 ? EIO : errno};
+  }
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() > bytes_max) {
+    return Error{ErrorCode::invalid_argument,
+                 path.string() + ": more than " + std::to_string(bytes_max) + " bytes"};
+  }
+  return text;
+}
+
+Result<void> apply_environment(Config& config, const Environment& environment) {
+  for (const auto& setting : settings()) {
+    const auto name = environment_name(setting);
+    const auto value = environment(name);
+    if (!value || value->empty()) continue;
+    if (auto applied = apply(config, setting, *value, name); !applied) return applied;
+  }
+  return {};
+}
+
+Result<void> apply_overrides(Config& config, const std::map<std::string, std::string>& overrides) {
+  for (const auto& [name, value] : overrides) {
+    auto flag = "--" + name;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    const auto* setting = find_setting(name);
+    if (setting == nullptr) return Error{ErrorCode::invalid_argument, flag + ": there is no such setting"};
+    if (auto applied = apply(config, *setting, value, flag); !applied) return applied;
+  }
+  return {};
+}
+
+/// The password of the file, or of the environment; the file wins, as naming it is the more deliberate.
+Result<void> read_admin_password(Config& config, const Environment& environment) {
+  auto from_environment = environment(password_variable).value_or("");
+  if (config.admin_password_file.empty()) {
+    config.admin_password = Secret(from_environment);
+  } else {
+    auto text = read_text(config.admin_password_file, limits::password_bytes_max + 2);
+    if (!text) return text.error();
+    auto line = text.value().substr(0, text.value().find_first_of("\r\n"));
+    wipe(text.value());
+    config.admin_password = Secret(line);
+    wipe(line);
+    if (config.admin_password.empty()) {
+      return Error{ErrorCode::invalid_argument, config.admin_password_file.string() + ": holds no password"};
+    }
+  }
+  wipe(from_environment);
+  if (config.admin_password.expose().size() > limits::password_bytes_max) {
+    return Error{ErrorCode::invalid_argument, "the administrator's password has more than " +
+                                                  std::to_string(limits::password_bytes_max) + " bytes"};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string environment_name(const Setting& setting) {
+  std::string name = "LIGHTQ_";
+  for (const char* c = setting.name; *c != '\0'; ++c) {
+    name += *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
+  }
+  return name;
+}
+
+std::optional<std::string> process_environment(const std::string& name) {
+  char* value = getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  std::string copy = value;
+  if (name == password_variable) {
+    explicit_bzero(value, std::strlen(value));
+    unsetenv(name.c_str());
+  }
+  return copy;
+}
+
+Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& environment) {
+  if (is_root) return std::filesystem::path("/var/lib/lightq");
+  const auto state = environment("XDG_STATE_HOME").value_or("");
+  if (state.starts_with('/')) return std::filesystem::path(state) / "lightq";
+  const auto home = environment("HOME").value_or("");
+  if (home.starts_with('/')) return std::filesystem::path(home) / ".local/state/lightq";
+  return Error{ErrorCode::invalid_argument, "data_dir: not set, and there is no home directory either"};
+}
+
+Result<void> apply_toml(Config& config, std::string_view text, const std::string& name) {
+  try {
+    const toml::table table = toml::parse(text);
+    for (const auto& [key, node] : table) {
+      const std::string key_name(key.str());
+      const auto* setting = find_setting(key_name);
+      if (setting == nullptr || key_name != setting->name) {
+        return Error{ErrorCode::invalid_argument,
+                     place(name, key.source()) + key_name + ": there is no such setting"};
+      }
+      const auto value = text_of(node, setting->type);
+      const auto what = place(name, node.source()) + key_name;
+      if (!value) {
+        return Error{ErrorCode::invalid_argument, what + ": must be " + type_word(setting->type)};
+      }
+      if (auto applied = apply(config, *setting, *value, what); !applied) return applied;
+    }
+    return {};
+  } catch (const toml::parse_error& error) {
+    return Error{ErrorCode::invalid_argument, place(name, error.source()) + std::string(error.description())};
+  }
+}
+
+Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
+                           const std::map<std::string, std::string>& overrides) {
+  Config config;
+  std::filesystem::path path = file.value_or("");
+  if (path.empty()) path = environment("LIGHTQ_CONFIG").value_or("");
+  if (!path.empty()) {
+    const auto text = read_text(path, config_bytes_max);
+    if (!text) return text.error();
+    if (auto applied = apply_toml(config, text.value(), path.string()); !applied) return applied.error();
+  }
+  if (auto applied = apply_environment(config, environment); !applied) return applied.error();
+  if (auto applied = apply_overrides(config, overrides); !applied) return applied.error();
+  if (auto read = read_admin_password(config, environment); !read) return read.error();
+  if (config.data_dir.empty()) {
+    auto chosen = default_data_dir(geteuid() == 0, environment);
+    if (!chosen) return chosen.error();
+    config.data_dir = std::move(chosen).value();
+  }
+  return config;
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,74 @@
+/// Layer: control.
+#include "broker/control/admin_account.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include <lightq/base/limits.hpp>
+#include <lightq/protocol/json.hpp>
+#include <lightq/protocol/json_local_files.hpp>
+
+#include "broker/control/password_hash.hpp"
+#include "broker/control/private_file.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+constexpr std::size_t password_bytes = 32;
+constexpr std::size_t file_bytes_max = 8 * limits::KiB;
+constexpr mode_t others_may_read = 077;
+
+Result<AdminAccount> make_account(const std::filesystem::path& file) {
+  auto password = random_text(password_bytes);
+  const protocol::detail::OrderedJson document{{"admin_user_id", admin_user_id},
+                                               {"admin_password", password}};
+  auto text = protocol::detail::dump(document) + "\n";
+  const auto written = write_file_atomically(file, text, 0600);
+  wipe(text);
+  AdminAccount account{admin_user_id, Secret(password), true};
+  wipe(password);
+  if (!written) return written.error();
+  return account;
+}
+
+/// Reads an open file; closes it.
+Result<AdminAccount> read_account(int descriptor, const std::filesystem::path& file) {
+  struct stat facts{};
+  const bool known = fstat(descriptor, &facts) == 0;
+  std::string text(file_bytes_max, '\0');
+  const auto bytes = read(descriptor, text.data(), text.size());
+  const int number = errno;
+  close(descriptor);
+  if (!known || bytes < 0) return Error{ErrorCode::io_error, "cannot read " + file.string(), number};
+  if ((facts.st_mode & others_may_read) != 0) {
+    wipe(text);
+    return Error{
+        ErrorCode::invalid_argument,
+        file.string() + " holds the administrator's password and is open to other users; chmod 600 it"};
+  }
+  text.resize(static_cast<std::size_t>(bytes));
+  auto found = protocol::parse_admin_file(text);
+  wipe(text);
+  if (!found)
+    return Error{ErrorCode::corrupt, file.string() + " does not hold an admin_user_id and password"};
+  AdminAccount account{found->user_id, Secret(found->password), false};
+  wipe(found->password);
+  return account;
+}
+
+}  // namespace
+
+Result<AdminAccount> open_admin_account(const std::filesystem::path& file, Secret given) {
+  if (!given.empty()) return AdminAccount{admin_user_id, std::move(given), false};
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor >= 0) return read_account(descriptor, file);
+  if (errno != ENOENT) return Error{ErrorCode::io_error, "cannot read " + file.string(), errno};
+  return make_account(file);
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,99 @@
+/// Layer: broker.
+#include "broker/data_directory.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <lightq/protocol/json.hpp>
+#include <lightq/version.hpp>
+
+#include "broker/control/private_file.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr mode_t own_mode = 0755;   // of the directory itself: broker.json is for everybody
+constexpr mode_t room_mode = 0700;  // of what lies in it
+
+Error failed(const std::string& what, const fs::path& path, int number) {
+  const auto code = number == ENOSPC ? ErrorCode::no_space : ErrorCode::io_error;
+  return {code, "data directory: cannot " + what + " " + path.string(), number};
+}
+
+Result<void> make_directory(const fs::path& path, mode_t mode) {
+  if (mkdir(path.c_str(), mode) == 0) return {};
+  const int number = errno;
+  std::error_code ignored;
+  if (number == EEXIST && fs::is_directory(path, ignored)) return {};
+  return failed("make", path, number == EEXIST ? ENOTDIR : number);
+}
+
+/// Answers the locked descriptor.
+Result<int> lock_file(const fs::path& path) {
+  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) return failed("open", path, errno);
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    const int number = errno;
+    std::array<char, 32> holder{};
+    const auto bytes = pread(descriptor, holder.data(), holder.size() - 1, 0);
+    close(descriptor);
+    if (number != EWOULDBLOCK) return failed("lock", path, number);
+    const std::string pid = bytes > 0 ? std::string(holder.data(), static_cast<std::size_t>(bytes)) : "?";
+    return Error{ErrorCode::in_use, "data directory " + path.parent_path().string() +
+                                        " is in use by another broker, process " +
+                                        pid.substr(0, pid.find('\n'))};
+  }
+  const auto pid = std::to_string(getpid()) + "\n";
+  if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, pid.data(), pid.size(), 0) < 0) {
+    const int number = errno;
+    close(descriptor);
+    return failed("write", path, number);
+  }
+  return descriptor;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given) {
+  std::error_code code;
+  const fs::path path = fs::absolute(given, code).lexically_normal();
+  if (code) return failed("find", given, code.value());
+  fs::create_directories(path.parent_path(), code);
+  if (code) return failed("make", path.parent_path(), code.value());
+  if (auto made = make_directory(path, own_mode); !made) return made.error();
+  auto lock = lock_file(path / "lock");
+  if (!lock) return lock.error();
+  std::unique_ptr<DataDirectory> directory(new DataDirectory(path, lock.value()));
+  for (const auto& room :
+       {directory->topics(), directory->pool(), directory->catalogue(), directory->ipc()}) {
+    if (auto made = make_directory(room, room_mode); !made) return made.error();
+  }
+  fs::remove(path / "broker.json", code);  // of a broker that was killed
+  return directory;
+}
+
+DataDirectory::~DataDirectory() {
+  std::error_code ignored;
+  if (published_) fs::remove(path_ / "broker.json", ignored);
+  close(lock_);
+}
+
+Result<void> DataDirectory::publish(const std::string& control_uri) {
+  const protocol::detail::OrderedJson document{
+      {"pid", getpid()}, {"control_uri", control_uri}, {"version", version_text}};
+  auto written = write_file_atomically(path_ / "broker.json", protocol::detail::dump(document) + "\n", 0644);
+  published_ = written.ok();
+  return written;
+}
+
+}  // namespace lightq::broker

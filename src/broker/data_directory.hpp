@@ -1,0 +1,42 @@
+/// The directory that belongs to one running broker. Layer: broker.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include <lightq/base/result.hpp>
+
+namespace lightq::broker {
+
+/// Owns the directory from `open` to destruction. One thread.
+class DataDirectory {
+ public:
+  /// Makes the directory and its rooms where they are missing, and locks it. The lock ends with the process,
+  /// however it ends. Errors: in_use (naming the process that has it), io_error, no_space.
+  static Result<std::unique_ptr<DataDirectory>> open(const std::filesystem::path& path);
+  DataDirectory(const DataDirectory&) = delete;
+  DataDirectory& operator=(const DataDirectory&) = delete;
+  /// Removes broker.json and lets go of the lock.
+  ~DataDirectory();
+
+  /// Absolute.
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path topics() const { return path_ / "topics"; }
+  [[nodiscard]] std::filesystem::path pool() const { return path_ / "pool"; }
+  [[nodiscard]] std::filesystem::path catalogue() const { return path_ / "catalogue"; }
+  [[nodiscard]] std::filesystem::path ipc() const { return path_ / "ipc"; }
+  [[nodiscard]] std::filesystem::path admin_file() const { return path_ / "admin.json"; }
+
+  /// Writes broker.json, at once or not at all, for programs on this machine to find the broker.
+  Result<void> publish(const std::string& control_uri);
+
+ private:
+  DataDirectory(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+
+  const std::filesystem::path path_;
+  const int lock_;
+  bool published_ = false;
+};
+
+}  // namespace lightq::broker
