@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "log": {"base", "log"},
     "delivery": {"base", "protocol", "log", "delivery"},
     "endpoint": {"base", "protocol", "log", "delivery", "endpoint"},
-    "logging": {"base", "logging"},
+    "logging": {"base", "endpoint", "logging"},
     "control": {"base", "protocol", "log", "delivery", "endpoint", "logging", "control"},
     "broker": {"base", "protocol", "log", "delivery", "endpoint", "logging", "control", "broker"},
     "cli": {"base", "protocol", "client library", "cli"},
