@@ -11,6 +11,10 @@ namespace {
 lightq::cli::BrokerCommand broker_command() {
   lightq::cli::BrokerCommand command;
 #if defined(LIGHTQ_WITH_BROKER)
+  for (const lightq::broker::Setting& setting : lightq::broker::settings()) {
+    command.flags.push_back(
+        {setting.name, lightq::broker::environment_name(setting), setting.value, setting.help});
+  }
   command.run = lightq::broker::run_broker;
 #endif
   return command;

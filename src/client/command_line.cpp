@@ -307,13 +307,10 @@ void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
   for (const BrokerFlag& each : broker.flags) {
     std::string name = "--" + each.name;
     std::ranges::replace(name, '_', '-');
-    const std::string help = each.help + (each.environment.empty() ? "" : " (Env:" + each.environment + ")");
-    if (each.takes_value) {
-      verb->add_option_function<std::string>(
-          name, [overrides, key = each.name](const std::string& text) { (*overrides)[key] = text; }, help);
-    } else {
-      verb->add_flag_callback(name, [overrides, key = each.name] { (*overrides)[key] = "true"; }, help);
-    }
+    verb->add_option_function<std::string>(
+            name, [overrides, key = each.name](const std::string& text) { (*overrides)[key] = text; },
+            each.help + " (Env:" + each.environment + ")")
+        ->type_name(each.value);
   }
   verb->callback([&parsed, &broker, overrides, file] {
     parsed.command = [&broker, overrides, file] {

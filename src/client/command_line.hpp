@@ -13,8 +13,8 @@ namespace lightq::cli {
 struct BrokerFlag {
   std::string name;         ///< as in the configuration file; dashes on the command line
   std::string environment;  ///< the variable that sets it too; shown, and read by the broker itself
+  std::string value;        ///< what help calls its value
   std::string help;
-  bool takes_value = true;  ///< otherwise its presence means "true"
 };
 
 /// How this program can become a broker; the cli knows nothing of brokers but this.
