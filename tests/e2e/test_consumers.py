@@ -245,3 +245,29 @@ def test_ten_producers_and_ten_consumers_with_joins_and_leaves_lose_nothing(brok
             thread.join(DEADLINE)
     assert not failures, failures
     assert sorted(received) == list(range(total))
+
+
+def test_an_endpoint_nobody_connects_to_closes_and_its_port_rests(make_broker):
+    broker = make_broker(environment={"LIGHTQ_ENDPOINT_IDLE_MS": "200"})
+    control = broker.control()
+    control.create("t", "queue")
+    uri = control.join("t", "sub")
+    until(lambda: control.stats("t")["subscribers"] == [], "the endpoint's end")
+    control.fails("endpoint_not_found", "leave", topic="t", user_id=USER, password=PASSWORD, bind_uri=uri)
+    host, port = uri.removeprefix("tcp://").split(":")
+    with pytest.raises(ConnectionRefusedError):
+        plain.create_connection((host, int(port)), timeout=DEADLINE)
+    assert all(control.join("t", "sub") != uri for _ in range(20))
+
+
+def test_an_endpoint_in_use_stays(make_broker):
+    broker = make_broker(environment={"LIGHTQ_ENDPOINT_IDLE_MS": "100"})
+    control = broker.control()
+    control.create("t", "queue")
+    kept = broker.socket(zmq.PULL, control.join("t", "pull"))
+    subscribers(control, 1)
+    spare = control.join("t", "sub")
+    until(lambda: all(one["bind_uri"] != spare for one in control.stats("t")["subscribers"]), "the unused endpoint's end")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    producer.send(b"1")
+    assert receive(kept, 1) == [b"1"]
