@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 5> topic_verbs = {"create", "list", "info
 struct Parsed {
   Common common;
   std::function<int()> command;
+  bool is_broker = false;  ///< which minds signals itself
 };
 
 /// LIGHTQ_RING_BYTES for `--ring-bytes`.
@@ -313,6 +314,7 @@ void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
         ->type_name(each.value);
   }
   verb->callback([&parsed, &broker, overrides, file] {
+    parsed.is_broker = true;
     parsed.command = [&broker, overrides, file] {
       return broker.run(*overrides, file->empty() ? std::nullopt : std::optional(*file));
     };
@@ -374,7 +376,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
     std::cerr << app.help();
     return exit_usage;
   }
-  catch_signals();
+  if (!parsed.is_broker) catch_signals();
   return parsed.command();
 }
 

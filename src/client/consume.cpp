@@ -42,7 +42,8 @@ class Run {
       Result<std::optional<Message>> message = consumer_.receive(0ms);
       if (message && !*message) {
         open_ = out_.flush() && open_;
-        message = consumer_.receive(200ms);
+        message = consumer_.receive(consume_.timeout.count() > 0 ? std::min<Timeout>(consume_.timeout, 200ms)
+                                                                 : Timeout(200));
       }
       if (!message) return message.error();
       if (*message) {

@@ -136,7 +136,7 @@ class Run {
         if (*received_ >= producer_.sent()) return turned_down(*now);
         if (*received_ != last) moved = Clock::now();
         last = *received_;
-      } else if (now.error().code != ErrorCode::timeout) {
+      } else if (!Reconnector::is_passing(now.error())) {
         return now.error();
       }
       if (Result<void> tended = reconnector_.tend(client_, producer_); !tended) return tended;

@@ -36,8 +36,10 @@ class Reconnector {
     return joined || is_passing(joined.error()) ? Result<void>() : joined;
   }
 
- private:
+  /// Whether trying again later may help.
   static bool is_passing(const Error& error);
+
+ private:
   std::chrono::steady_clock::time_point last_connected_ = std::chrono::steady_clock::now();
 };
 
