@@ -1,0 +1,136 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <lightq/protocol/json.hpp>
+
+namespace lightq::protocol {
+namespace {
+
+using testing::HasSubstr;
+
+const TopicName topic = TopicName::parse("test").value();
+const Request join = Join{{"u", "p"}, topic, JoinType::pull};
+const Request topic_stats = Stats{{"u", "p"}, topic};
+const Request broker_stats = Stats{{"a", "p"}, std::nullopt, true};
+
+TopicStats full_topic_stats() {
+  TopicStats stats;
+  std::uint64_t next = 1;
+  detail::visit_fields(stats, [&](const char*, auto& value) {
+    using T = std::remove_reference_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, std::uint64_t>) value = next++;
+  });
+  stats.topic = "test";
+  stats.topic_type = BrokerType::queue_file;
+  stats.messages_received = ~std::uint64_t{0};
+  stats.blocked_by = "group:default";
+  stats.groups.push_back({"default", 1, 2, 3, 4, 5});
+  stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4});
+  stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8});
+  return stats;
+}
+
+TEST(JsonReply, GivesTheAnswersOf2015) {
+  EXPECT_EQ(to_json(OkReply{"create_topic", "topic created successfully", {}}),
+            R"({"cmd":"create_topic","status":"ok","description":"topic created successfully"})");
+  EXPECT_EQ(to_json(JoinReply{"test", "tcp://127.0.0.1:5002"}),
+            R"({"cmd":"join","status":"ok","topic":"test","bind_uri":"tcp://127.0.0.1:5002"})");
+  EXPECT_EQ(to_json(OkReply{"ping", {}, {}}), R"({"cmd":"ping","status":"ok"})");
+  EXPECT_EQ(to_json(ErrorReply{"stats", ErrorCode::topic_not_found, "topic not found"}),
+            R"({"cmd":"stats","status":"error","code":"topic_not_found","description":"topic not found"})");
+}
+
+TEST(JsonReply, NamesEveryStatisticLikeItsMember) {
+  const auto text = to_json(full_topic_stats());
+  for (const char* field : {"topic",
+                            "topic_type",
+                            "messages_received",
+                            "messages_sent",
+                            "publishers_count",
+                            "subscribers_count",
+                            "queue_size",
+                            "total_bytes_written",
+                            "total_bytes_read",
+                            "deliveries",
+                            "dropped",
+                            "rejected",
+                            "refused",
+                            "unclaimed_dropped",
+                            "corrupt",
+                            "first_offset",
+                            "next_offset",
+                            "durable_offset",
+                            "log_bytes",
+                            "blocked_by",
+                            "since_ms",
+                            "groups",
+                            "subscribers",
+                            "committed_offset",
+                            "lag",
+                            "lost",
+                            "consumers",
+                            "connected",
+                            "delivered"}) {
+    EXPECT_THAT(text, HasSubstr(std::string(field).insert(0, 1, '"').append("\":"))) << field;
+  }
+  EXPECT_THAT(text, HasSubstr("18446744073709551615"));
+}
+
+TEST(JsonReply, ReadsWhatItWrites) {
+  BrokerStats broker;
+  broker.version = "0.1.0";
+  broker.pid = 7;
+  broker.auth_failures = 9;
+  broker.data_dir = "/d";
+  const std::vector<std::pair<Request, Reply>> pairs = {
+      {Ping{}, OkReply{"ping", {}, {}}},
+      {Leave{{}, topic, "tcp://h:1"}, OkReply{"leave", {}, 12}},
+      {DeleteGroup{{}, topic, "default"}, OkReply{"delete_group", {}, {}}},
+      {DeleteTopic{{}, topic}, OkReply{"delete_topic", "done", {}}},
+      {CreateTopic{{}, topic, {}, {}}, OkReply{"create_topic", "topic created successfully", {}}},
+      {Version{}, VersionReply{"0.1.0", 1}},
+      {join, JoinReply{"test", "tcp://h:1"}},
+      {ListTopics{}, ListReply{{{"a", BrokerType::direct, true}, {"b", BrokerType::file, false}}}},
+      {topic_stats, full_topic_stats()},
+      {broker_stats, broker},
+      {join, ErrorReply{"join", ErrorCode::busy, "later"}}};
+  for (const auto& [asked, reply] : pairs) {
+    const auto text = to_json(reply);
+    const auto read = parse_reply(asked, text);
+    ASSERT_TRUE(read.ok()) << text << ": " << read.error().message;
+    EXPECT_EQ(read.value().index(), reply.index()) << text;
+    EXPECT_EQ(to_json(read.value()), text);
+    const bool error = std::holds_alternative<ErrorReply>(reply);
+    EXPECT_THAT(text, HasSubstr(error ? R"("status":"error")" : R"("status":"ok")"));
+  }
+}
+
+TEST(JsonReply, UnderstandsAnOlderAndANewerBroker) {
+  const auto older = parse_reply(topic_stats, R"({"status":"ok","topic":"test"})");
+  ASSERT_TRUE(older.ok());
+  EXPECT_EQ(std::get<TopicStats>(older.value()).messages_received, 0U);
+  const auto newer =
+      parse_reply(join, R"({"status":"error","code":"from_the_future","description":"no","x":[1]})");
+  ASSERT_TRUE(newer.ok());
+  EXPECT_EQ(std::get<ErrorReply>(newer.value()).code, ErrorCode::internal);
+  EXPECT_EQ(std::get<ErrorReply>(newer.value()).description, "no");
+}
+
+TEST(JsonReply, RefusesWhatIsNoAnswer) {
+  for (const char* text : {"", "pong", "[]", "{}", R"({"status":5})", R"({"status":"maybe"})",
+                           R"({"status":"ok"})", R"({"status":"ok","topic":"test","bind_uri":5})"}) {
+    EXPECT_FALSE(parse_reply(join, text).ok()) << text;
+  }
+  EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","messages_received":-1})").ok());
+  EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","groups":{}})").ok());
+  EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","groups":[5]})").ok());
+  EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","groups":[{"lag":"x"}]})").ok());
+}
+
+TEST(JsonReply, ReplacesBytesThatAreNotUtf8) {
+  EXPECT_THAT(to_json(ErrorReply{"join", ErrorCode::io_error, "no \xff file"}),
+              HasSubstr("no \xef\xbf\xbd file"));
+}
+
+}  // namespace
+}  // namespace lightq::protocol

@@ -1,0 +1,190 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <lightq/protocol/json.hpp>
+
+namespace lightq::protocol {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TopicName topic(std::string_view text) {
+  return TopicName::parse(text).value();
+}
+
+const std::string create =
+    R"({"cmd":"create_topic","admin_user_id":"root","admin_password":"adminpw","topic":"test","broker_type":"queue","user_id":"u","password":"userpw")";
+const std::string join =
+    R"({"cmd":"join","connection_type":"zmq","type":"pull","topic":"test","user_id":"u","password":"userpw")";
+
+template <typename T>
+T good(const std::string& text) {
+  auto parsed = parse_request(text);
+  EXPECT_TRUE(parsed.request.ok()) << (parsed.request.ok() ? "" : parsed.request.error().message);
+  return std::get<T>(parsed.request.value());
+}
+
+TEST(JsonRequest, ReadsTheDocumentsOf2015) {
+  const auto created = good<CreateTopic>(create + "}");
+  EXPECT_EQ(created.admin.user_id, "root");
+  EXPECT_EQ(created.admin.password, "adminpw");
+  EXPECT_EQ(created.user.user_id, "u");
+  EXPECT_EQ(created.user.password, "userpw");
+  EXPECT_EQ(created.settings, TopicSettings{});
+  const auto joined = good<Join>(join + "}");
+  EXPECT_EQ(joined.type, JoinType::pull);
+  EXPECT_FALSE(joined.as_admin);
+  EXPECT_EQ(good<Stats>(R"({"cmd":"stats","topic":"test","user_id":"u","password":"p"})").topic,
+            topic("test"));
+}
+
+TEST(JsonRequest, TakesZmqWhereAJoinNamesNoConnectionType) {
+  const auto joined = good<Join>(R"({"cmd":"join","type":"sub","topic":"t","user_id":"u","password":"p"})");
+  EXPECT_EQ(joined.connection_type, ConnectionType::zmq);
+  EXPECT_EQ(joined.transport, Transport::tcp);
+}
+
+TEST(JsonRequest, TakesTheAdminsCredentialsForATopic) {
+  const auto stats = good<Stats>(R"({"cmd":"stats","topic":"t","admin_user_id":"a","admin_password":"p"})");
+  EXPECT_TRUE(stats.as_admin);
+  EXPECT_EQ(stats.user.user_id, "a");
+}
+
+TEST(JsonRequest, IgnoresFieldsItDoesNotKnow) {
+  good<Join>(join + R"(,"future":{"deep":[1,2]},"x":1.5})");
+}
+
+TEST(JsonRequest, ReadsWhatItWrites) {
+  const TopicSettings settings{
+      BrokerType::queue_file, 1 << 20, Overflow::drop_oldest, 1, 2, 3, 4, 1 << 20, true};
+  const std::vector<Request> requests = {
+      CreateTopic{{"a", "p"}, topic("t"), settings, {"u", "q"}},
+      CreateTopic{{"a", "p"}, topic("t"), {}, {}},
+      DeleteTopic{{"a", "p"}, topic("t")},
+      ListTopics{{"a", "p"}},
+      Join{{"u", "q"}, topic("t"), JoinType::sub, ConnectionType::socket, Transport::ipc, false},
+      Join{{"a", "p"}, topic("t"), JoinType::pub, ConnectionType::zmq, Transport::tcp, true},
+      Leave{{"u", "q"}, topic("t"), "tcp://h:1", false},
+      Stats{{"a", "p"}, std::nullopt, true},
+      Stats{{"u", "q"}, topic("t"), false},
+      DeleteGroup{{"u", "q"}, topic("t"), "default", false},
+      Ping{},
+      Version{}};
+  for (const auto& request : requests) {
+    const auto text = to_json(request);
+    const auto parsed = parse_request(text);
+    ASSERT_TRUE(parsed.request.ok()) << text << ": " << parsed.request.error().message;
+    EXPECT_EQ(parsed.cmd, command_of(request));
+    EXPECT_EQ(parsed.request.value().index(), request.index());
+    EXPECT_EQ(to_json(parsed.request.value()), text);
+  }
+  const auto parsed = parse_request(to_json(requests.front()));
+  EXPECT_EQ(std::get<CreateTopic>(parsed.request.value()).settings, settings);
+}
+
+struct Hostile {
+  std::string text;
+  ErrorCode code;
+  std::string says;  ///< part of the sentence
+};
+
+void PrintTo(const Hostile& hostile, std::ostream* out) {
+  *out << hostile.text.substr(0, 100);
+}
+
+class HostileRequest : public testing::TestWithParam<Hostile> {};
+
+TEST_P(HostileRequest, IsRefusedWithoutQuotingSecrets) {
+  const auto parsed = parse_request(GetParam().text);
+  ASSERT_FALSE(parsed.request.ok());
+  EXPECT_EQ(to_word(parsed.request.error().code), to_word(GetParam().code)) << parsed.request.error().message;
+  EXPECT_THAT(parsed.request.error().message, HasSubstr(GetParam().says));
+  EXPECT_THAT(parsed.request.error().message, Not(HasSubstr("userpw")));
+  EXPECT_THAT(parsed.request.error().message, Not(HasSubstr("adminpw")));
+}
+
+std::string nested(std::size_t levels) {
+  return std::string(levels, '[') + std::string(levels, ']');
+}
+
+constexpr auto invalid_json = ErrorCode::invalid_json;
+constexpr auto invalid_cmd = ErrorCode::invalid_cmd;
+constexpr auto invalid_request = ErrorCode::invalid_request;
+
+INSTANTIATE_TEST_SUITE_P(
+    Documents, HostileRequest,
+    testing::Values(
+        Hostile{"", invalid_json, "empty"}, Hostile{"{", invalid_json, ""}, Hostile{"ping", invalid_json, ""},
+        Hostile{std::string("\0", 1), invalid_json, ""}, Hostile{"{\"cmd\":\"\xff\"}", invalid_json, ""},
+        Hostile{R"({"cmd":"ping","x":1e999})", invalid_json, ""},
+        Hostile{R"({"cmd":"ping"} x)", invalid_json, ""}, Hostile{R"({"cmd":"\ud800"})", invalid_json, ""},
+        Hostile{nested(30'000), invalid_json, "16"}, Hostile{std::string(60'000, '['), invalid_json, "16"},
+        Hostile{R"({"cmd":"ping","x":)" + nested(16) + "}", invalid_json, "16"},
+        Hostile{std::string(65'537, ' '), ErrorCode::request_too_large, "65536"},
+        Hostile{"{}", invalid_cmd, "invalid_cmd"}, Hostile{"[]", invalid_cmd, "invalid_cmd"},
+        Hostile{"5", invalid_cmd, ""}, Hostile{R"({"cmd":5})", invalid_cmd, "invalid_cmd"},
+        Hostile{R"({"cmd":null})", invalid_cmd, ""},
+        Hostile{R"({"cmd":"dance"})", invalid_cmd, "invalid_cmd"},
+        Hostile{R"({"cmd":"ping\u0000"})", invalid_cmd, ""},
+        Hostile{R"({"cmd":"ping","cmd":"version"})", invalid_request, "cmd: given more than once"},
+        Hostile{join + R"(,"password":"userpw"})", invalid_request, "password: given more than once"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Fields, HostileRequest,
+    testing::Values(
+        Hostile{R"({"cmd":"join","type":"pull","user_id":"u","password":"p"})", invalid_request,
+                "topic: missing"},
+        Hostile{R"({"cmd":"join","topic":"t","user_id":"u","password":"p"})", invalid_request,
+                "type: missing"},
+        Hostile{R"({"cmd":"join","type":"pull","topic":"t","user_id":"u"})", invalid_request,
+                "password: missing"},
+        Hostile{R"({"cmd":"join","type":"pull","topic":"t","user_id":5,"password":"p"})", invalid_request,
+                "user_id"},
+        Hostile{R"({"cmd":"join","type":"pull","topic":"t","user_id":"u","password":["userpw"]})",
+                invalid_request, "password: must be"},
+        Hostile{R"({"cmd":"join","type":"pull","topic":"t","user_id":"u","password":"userpw\u0000"})",
+                invalid_request, "password: must be"},
+        Hostile{R"({"cmd":"join","type":"Pull","topic":"t","user_id":"u","password":"p"})", invalid_request,
+                "type: must be one of pub, push, pull, sub"},
+        Hostile{R"({"cmd":"join","type":"pull","topic":"../x","user_id":"u","password":"p"})",
+                invalid_request, "topic:"},
+        Hostile{R"({"cmd":"join","type":"pull","topic":"","user_id":"u","password":"p"})", invalid_request,
+                "topic:"},
+        Hostile{R"({"cmd":"leave","topic":"t","user_id":"u","password":"p"})", invalid_request,
+                "bind_uri: missing"},
+        Hostile{R"({"cmd":"stats","user_id":"u","password":"p"})", invalid_request, "topic: missing"},
+        Hostile{R"({"cmd":"list_topics"})", invalid_request, "admin_user_id: missing"},
+        Hostile{create + R"(,"ring_bytes":1})", invalid_request,
+                "ring_bytes: must be a whole number from 65536 to"},
+        Hostile{create + R"(,"ring_bytes":-1048576})", invalid_request, "ring_bytes"},
+        Hostile{create + R"(,"ring_bytes":1048576.0})", invalid_request, "ring_bytes"},
+        Hostile{create + R"(,"ring_bytes":18446744073709617152})", invalid_request, "ring_bytes"},
+        Hostile{create + R"(,"ring_bytes":"1048576"})", invalid_request, "ring_bytes"},
+        Hostile{create + R"(,"ring_bytes":null})", invalid_request, "ring_bytes"},
+        Hostile{create + R"(,"open":1})", invalid_request, "open: must be true or false"},
+        Hostile{create + R"(,"overflow":"explode"})", invalid_request, "overflow: must be one of"},
+        Hostile{create + R"(,"retention_ms":5})", invalid_request, "retention_ms: only for"},
+        Hostile{
+            R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t","broker_type":"file","ring_bytes":1048576})",
+            invalid_request, "ring_bytes: only for"},
+        Hostile{
+            R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t","broker_type":"direct","overflow":"block"})",
+            invalid_request, "overflow: only for"},
+        Hostile{R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t"})",
+                invalid_request, "broker_type: missing"}));
+
+TEST(JsonRequest, EchoesACommandEvenWhereTheRestIsWrong) {
+  EXPECT_EQ(parse_request(R"({"cmd":"join"})").cmd, "join");
+  EXPECT_EQ(parse_request(R"({"cmd":"dance"})").cmd, "dance");
+  EXPECT_EQ(parse_request(R"({"cmd":")" + std::string(60'000, 'x') + R"("})").cmd, "");
+}
+
+TEST(JsonRequest, AcceptsNestingUpToTheLimitAndBracketsInTexts) {
+  EXPECT_TRUE(parse_request(R"({"cmd":"ping","x":)" + nested(15) + "}").request.ok());
+  EXPECT_TRUE(parse_request(R"({"cmd":"ping","x":"\")" + std::string(1000, '[') + R"("})").request.ok());
+  EXPECT_TRUE(parse_request(std::string(R"({"cmd":"ping"})") + std::string(65'536 - 14, ' ')).request.ok());
+}
+
+}  // namespace
+}  // namespace lightq::protocol
