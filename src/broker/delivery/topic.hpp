@@ -24,12 +24,6 @@ enum class PublishOutcome {
   refused,   ///< can never fit; counted
 };
 
-/// A cursor under the name it is stored by.
-struct NamedCursor {
-  std::string name;
-  Offset offset;
-};
-
 /// See docs/design.md, "Who holds the log", for the rules. No sockets, no clock, no threads: the reactor's
 /// thread.
 class Topic {

@@ -272,8 +272,8 @@ void EndpointSet::add_stats(protocol::TopicStats& stats) {
   }
 }
 
-std::vector<NamedCursor> EndpointSet::subscriber_cursors() const {
-  std::vector<NamedCursor> cursors;
+std::vector<log::NamedCursor> EndpointSet::subscriber_cursors() const {
+  std::vector<log::NamedCursor> cursors;
   for (const auto& [id, entry] : entries_) {
     if (entry.subscriber == nullptr) continue;
     cursors.push_back({subscriber_cursor_name(id), entry.subscriber->committed()});

@@ -15,6 +15,7 @@
 #include "broker/endpoint/inlet.hpp"
 #include "broker/endpoint/outlet_connection.hpp"
 #include "broker/endpoint/reactor_context.hpp"
+#include "log/cursor_file.hpp"
 
 namespace lightq::broker {
 
@@ -27,7 +28,7 @@ struct OpenedEndpoint {
 
 /// Producers of a topic and transport share one endpoint; each `pull` or `sub` join has its own
 /// (docs/adr/0004). The reactor's thread.
-class EndpointSet final : private EndpointHost, private OutletHost {
+class EndpointSet final : public EndpointHost, public OutletHost {
  public:
   /// Told when there may be something to hand out, or room for producers.
   class Listener {
@@ -60,7 +61,7 @@ class EndpointSet final : private EndpointHost, private OutletHost {
   /// Adds the counts and the subscribers' addresses.
   void add_stats(protocol::TopicStats& stats);
   /// Cursors of subscribers, by the names they are stored under (`subscriber_cursor_name`).
-  [[nodiscard]] std::vector<NamedCursor> subscriber_cursors() const;
+  [[nodiscard]] std::vector<log::NamedCursor> subscriber_cursors() const;
   static std::string subscriber_cursor_name(std::uint64_t endpoint_id) {
     return "sub:" + std::to_string(endpoint_id);
   }

@@ -9,17 +9,12 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::int64_t cursor_save_interval_us = 1'000'000;
+constexpr std::int64_t loss_report_interval_us = 5'000'000;
 // Long enough for a ring to notice that it is idle and give its memory back.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
 
 std::string group_cursor_name() {
   return "group:" + std::string(protocol::default_group);
-}
-
-bool same(const std::vector<NamedCursor>& a, const std::vector<NamedCursor>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const NamedCursor& x, const NamedCursor& y) {
-    return x.name == y.name && x.offset == y.offset;
-  });
 }
 
 }  // namespace
@@ -118,6 +113,7 @@ void HostedTopic::pump() {
   if (pumped.more) context_.loop.call_soon(*this);
   if (pumped.progress) resume_held();
   last_active_ = context_.now();
+  if (storage_.write_behind != nullptr) maintain(last_active_);
   start_disk_job(last_active_);
   want_ticks();
 }
@@ -129,14 +125,21 @@ void HostedTopic::want_ticks() {
 
 bool HostedTopic::tick() {
   const Timestamp now = context_.now();
-  topic_.log().maintain(now);
+  maintain(now);
   resume_held();
   start_disk_job(now);
   save_cursors(now);
-  report_damage();
+  report_losses(now);
   ticking_ = held_ || jobs_out_ > 0 || now.us - last_active_.us < ticks_after_activity_us;
   if (!ticking_) endpoints_.release_idle_memory();
   return ticking_;
+}
+
+void HostedTopic::maintain(Timestamp now) {
+  topic_.log().maintain(now);
+  // What is to be written behind is written a piece at a turn, so that other topics get theirs.
+  if (storage_.write_behind != nullptr && storage_.write_behind->more_to_write())
+    context_.loop.call_soon(*this);
 }
 
 void HostedTopic::start_disk_job(Timestamp now) {
@@ -147,7 +150,7 @@ void HostedTopic::start_disk_job(Timestamp now) {
   submit(std::move(job));
 }
 
-std::vector<NamedCursor> HostedTopic::cursors() const {
+std::vector<log::NamedCursor> HostedTopic::cursors() const {
   auto cursors = endpoints_.subscriber_cursors();
   if (const auto committed = topic_.group_committed()) cursors.push_back({group_cursor_name(), *committed});
   return cursors;
@@ -158,7 +161,7 @@ void HostedTopic::save_cursors(Timestamp now) {
     return;
   auto current = cursors();
   cursors_saved_ = now;
-  if (same(current, saved_cursors_)) return;
+  if (current == saved_cursors_) return;
   saved_cursors_ = std::move(current);
   cursor_job_out_ = true;
   submit(storage_.save_cursors(saved_cursors_));
@@ -176,8 +179,13 @@ void HostedTopic::submit(std::unique_ptr<log::DiskJob> job) {
 void HostedTopic::job_done(log::DiskJob& job) {
   job.finish();
   --jobs_out_;
-  if (dynamic_cast<CursorSaveJob*>(&job) != nullptr) {
+  if (const auto* const save = dynamic_cast<CursorSaveJob*>(&job); save != nullptr) {
     cursor_job_out_ = false;
+    if (!save->result()) {
+      saved_cursors_.clear();  // so that the next tick tries again
+      context_.sink.error("topic " + definition().name.text() +
+                          ": its cursors: " + save->result().error().text());
+    }
   } else {
     log_job_out_ = false;
   }
@@ -185,13 +193,23 @@ void HostedTopic::job_done(log::DiskJob& job) {
   if (when_idle_) when_idle_();
 }
 
-void HostedTopic::report_damage() {
-  const std::uint64_t damaged = topic_.stats().corrupt;
-  if (damaged == damage_reported_) return;
-  context_.sink.error("topic " + definition().name.text() + ": " +
-                      std::to_string(damaged - damage_reported_) +
-                      " messages cannot be read and were passed over: " + topic_.log().last_error().text());
-  damage_reported_ = damaged;
+/// At most a line of each kind every few seconds, however many messages it is about.
+void HostedTopic::report_losses(Timestamp now) {
+  if (now.us - losses_reported_.us < loss_report_interval_us) return;
+  const auto stats = topic_.stats();
+  const std::string where = "topic " + definition().name.text() + ": ";
+  if (stats.corrupt > damaged_reported_) {
+    context_.sink.error(where + std::to_string(stats.corrupt - damaged_reported_) +
+                        " messages cannot be read and were passed over: " + topic_.log().last_error().text());
+  }
+  if (stats.refused > refused_reported_) {
+    context_.sink.warn(where + std::to_string(stats.refused - refused_reported_) +
+                       " messages were refused: of several parts, or too large (message_bytes_max is " +
+                       std::to_string(message_bytes_max()) + ")");
+  }
+  damaged_reported_ = stats.corrupt;
+  refused_reported_ = stats.refused;
+  losses_reported_ = now;
 }
 
 void HostedTopic::flush_for_stop() {
@@ -201,7 +219,10 @@ void HostedTopic::flush_for_stop() {
   if (!storage_.keeps_cursors()) return;
   const auto job = storage_.save_cursors(cursors());
   job->run();
-  job->finish();
+  if (!job->result()) {
+    context_.sink.error("topic " + definition().name.text() +
+                        ": its cursors: " + job->result().error().text());
+  }
 }
 
 }  // namespace lightq::broker

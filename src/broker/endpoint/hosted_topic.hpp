@@ -51,7 +51,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   /// Called when idle_on_disk becomes true; for a topic that is only waiting to be destroyed.
   void when_idle_on_disk(std::function<void()> call) { when_idle_ = std::move(call); }
   /// Deletes its files. Requires idle_on_disk.
-  void delete_files() { storage_.delete_files(); }
+  Result<void> delete_files() { return storage_.delete_files(); }
 
  private:
   // InletHost
@@ -71,13 +71,14 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
 
   void pump();
   void resume_held();
+  void maintain(Timestamp now);
   void want_ticks();
   void start_disk_job(Timestamp now);
   void save_cursors(Timestamp now);
   void submit(std::unique_ptr<log::DiskJob> job);
   void job_done(log::DiskJob& job);
-  void report_damage();
-  [[nodiscard]] std::vector<NamedCursor> cursors() const;
+  void report_losses(Timestamp now);
+  [[nodiscard]] std::vector<log::NamedCursor> cursors() const;
 
   ReactorContext& context_;
   Ticker& ticker_;
@@ -95,8 +96,10 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   std::function<void()> when_idle_;
   Timestamp last_active_;
   Timestamp cursors_saved_;
-  std::vector<NamedCursor> saved_cursors_;
-  std::uint64_t damage_reported_ = 0;
+  std::vector<log::NamedCursor> saved_cursors_;
+  Timestamp losses_reported_;
+  std::uint64_t damaged_reported_ = 0;
+  std::uint64_t refused_reported_ = 0;
 };
 
 }  // namespace lightq::broker

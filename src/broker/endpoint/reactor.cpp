@@ -64,10 +64,7 @@ void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   topic->begin_stop();
   topic->endpoints().close_all(true);
   HostedTopic* const doomed = topic.get();
-  bury_when_idle(std::move(topic), [doomed, done = std::move(done)] {
-    doomed->delete_files();
-    done({});
-  });
+  bury_when_idle(std::move(topic), [doomed, done = std::move(done)] { done(doomed->delete_files()); });
 }
 
 /// Calls `last` and destroys the topic once none of its disk jobs is out, at the end of a turn.

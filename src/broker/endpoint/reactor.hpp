@@ -21,7 +21,7 @@ struct ReactorSettings {
 
 /// Made and destroyed on the composition root's thread; everything under "on the reactor's thread" is called
 /// through `post`.
-class Reactor final : private HostedTopic::Ticker {
+class Reactor final : public HostedTopic::Ticker {
  public:
   Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThread& disk, PortBook& ports,
           LogSink& sink, const WallClock& now, std::atomic<std::uint64_t>& next_endpoint_id,

@@ -5,16 +5,14 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "broker/delivery/topic.hpp"
+#include "broker/delivery/topic_definition.hpp"
 #include "broker/endpoint/log_sink.hpp"
 #include "log/cursor_file.hpp"
-#include "log/log.hpp"
-#include "log/segment_pool.hpp"
-#include "log/storage.hpp"
+#include "log/segment_log.hpp"
+#include "log/write_behind_log.hpp"
 
 namespace lightq::broker {
 
@@ -22,37 +20,40 @@ struct StorageSettings {
   std::filesystem::path topics_directory;  ///< a topic's files lie in the directory of its id below it
   std::uint64_t message_bytes_max = limits::message_bytes_max_default;
   std::uint64_t disk_free_floor_bytes = 0;
-  std::uint64_t flush_interval_ms = 100;
+  std::int64_t flush_interval_ms = 100;
 };
 
 /// Writes a topic's cursors; the other kind of job beside the log's own.
 class CursorSaveJob final : public log::DiskJob {
  public:
-  CursorSaveJob(log::CursorFile& file, std::vector<log::Cursor> cursors)
+  CursorSaveJob(log::CursorFile& file, log::EncodedCursors cursors)
       : file_(file), cursors_(std::move(cursors)) {}
-  void run() override { result_ = file_.save(cursors_, log::CursorFile::Sync::yes); }
+  void run() override { result_ = file_.write(std::move(cursors_)); }
   void finish() override {}
+  /// After run.
   [[nodiscard]] const Result<void>& result() const { return result_; }
 
  private:
   log::CursorFile& file_;
-  std::vector<log::Cursor> cursors_;
+  log::EncodedCursors cursors_;
   Result<void> result_;
 };
 
-/// One topic's log, and its cursors where it has any that outlive the process. Move-only.
+/// One topic's log, and its cursors where they outlive the process. Move-only.
 struct TopicStorage {
   std::unique_ptr<log::Log> log;
-  std::unique_ptr<log::CursorFile> cursor_file;  ///< null: a transient topic
-  std::vector<NamedCursor> stored;               ///< as found at the start
-  std::filesystem::path directory;               ///< empty: a transient topic
+  log::SegmentLog* segments = nullptr;  ///< the part of `log` that is on disk; null: a transient topic
+  log::WriteBehindLog* write_behind = nullptr;  ///< `log`, for a queue_file topic
+  std::unique_ptr<log::CursorFile> cursor_file;
+  std::vector<log::NamedCursor> stored;  ///< as found at the start
+  std::filesystem::path directory;       ///< empty: a transient topic
 
   [[nodiscard]] bool keeps_cursors() const { return cursor_file != nullptr; }
   [[nodiscard]] std::optional<Offset> stored_cursor(std::string_view name) const;
   /// One save at a time: the next only after this job's finish.
-  [[nodiscard]] std::unique_ptr<log::DiskJob> save_cursors(const std::vector<NamedCursor>& cursors);
-  /// Removes the topic's directory; its log must be gone or never used again.
-  void delete_files();
+  [[nodiscard]] std::unique_ptr<CursorSaveJob> save_cursors(const std::vector<log::NamedCursor>& cursors);
+  /// Removes the topic's files. The log must still exist; nothing may be asked of it afterwards.
+  Result<void> delete_files();
 };
 
 /// Opens topics' storage. Any thread; outlives every topic.
@@ -65,8 +66,9 @@ class StorageRoom {
                             LogSink& sink);
 
  private:
-  Result<TopicStorage> open_durable(const TopicDefinition& definition, const StorageSettings& settings,
-                                    Timestamp now, LogSink& sink);
+  Result<void> open_segments(TopicStorage& opened, const TopicDefinition& definition,
+                             const StorageSettings& settings, Timestamp now, LogSink& sink);
+  Result<void> open_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
 
   log::Storage& storage_;
   log::SegmentPool& pool_;

@@ -1,0 +1,54 @@
+/// Layer: broker.
+#include "broker/broker_main.hpp"
+
+#include <csignal>
+#include <cstdio>
+
+#include "broker/broker.hpp"
+#include "broker/logging.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+int fail(const Error& error, int exit_code) {
+  std::fprintf(stderr, "lightq broker: %s\n", error.text().c_str());
+  return exit_code;
+}
+
+/// SIGTERM and SIGINT, to be waited for rather than handled: every thread started later blocks them too.
+sigset_t block_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+}  // namespace
+
+int run_broker(const std::map<std::string, std::string>& flag_overrides,
+               const std::optional<std::string>& config_file) {
+  constexpr int exit_failed = 1;
+  constexpr int exit_usage = 2;
+  auto config = load_config(config_file, process_environment, flag_overrides);
+  if (!config)
+    return fail(config.error(),
+                config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
+  auto logging = Logging::open(
+      {.level = config->log_level, .file = config->log_file, .file_bytes_max = config->log_file_bytes});
+  if (!logging) return fail(logging.error(), exit_failed);
+  const sigset_t signals = block_stop_signals();
+  std::signal(SIGPIPE, SIG_IGN);
+  auto broker = Broker::start(std::move(*config), **logging);
+  if (!broker) return fail(broker.error(), exit_failed);
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) {
+  }
+  (*logging)->info(signal == SIGTERM ? "stopping on SIGTERM" : "stopping on SIGINT");
+  (*broker)->stop();
+  return 0;
+}
+
+}  // namespace lightq::broker

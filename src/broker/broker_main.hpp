@@ -1,0 +1,16 @@
+/// `lightq broker`: a broker until a signal ends it. Layer: broker.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace lightq::broker {
+
+/// Runs a broker with the settings of the file, the environment and these flags, until SIGTERM or SIGINT;
+/// both are blocked in the calling thread from here on. Answers the exit code: 0 after a clean stop, 1 if it
+/// could not run, 2 if a setting is wrong. Call it before there are other threads.
+int run_broker(const std::map<std::string, std::string>& flag_overrides,
+               const std::optional<std::string>& config_file);
+
+}  // namespace lightq::broker

@@ -1,0 +1,115 @@
+/// Layer: endpoint.
+#include "broker/endpoint/topic_storage.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "log/ring_log.hpp"
+
+namespace lightq::broker {
+
+using protocol::BrokerType;
+
+namespace {
+
+// `direct` keeps nothing for late comers; this much may be on its way to those who are there.
+constexpr std::uint64_t direct_window_bytes = 1 * limits::MiB;
+
+log::SegmentLogOptions segment_options(const TopicDefinition& definition, const StorageSettings& settings,
+                                       const std::filesystem::path& directory) {
+  const auto& topic = definition.settings;
+  log::SegmentLogOptions options;
+  options.directory = directory.string();
+  options.segment_bytes = topic.segment_bytes;
+  // A write-behind log keeps the capacity itself: it counts what is not written yet.
+  options.capacity_bytes = topic.broker_type == BrokerType::file ? topic.capacity_bytes : 0;
+  options.retention_bytes = topic.retention_bytes;
+  options.retention_ms = static_cast<std::int64_t>(topic.retention_ms);
+  options.retention_messages = topic.retention_messages;
+  options.flush_interval_ms = settings.flush_interval_ms;
+  options.disk_free_floor_bytes = settings.disk_free_floor_bytes;
+  return options;
+}
+
+}  // namespace
+
+std::optional<Offset> TopicStorage::stored_cursor(std::string_view name) const {
+  const auto found =
+      std::find_if(stored.begin(), stored.end(), [&](const auto& cursor) { return cursor.name == name; });
+  if (found == stored.end()) return std::nullopt;
+  return found->offset;
+}
+
+std::unique_ptr<CursorSaveJob> TopicStorage::save_cursors(const std::vector<log::NamedCursor>& cursors) {
+  return std::make_unique<CursorSaveJob>(*cursor_file, log::CursorFile::encode(cursors));
+}
+
+Result<void> TopicStorage::delete_files() {
+  if (segments == nullptr) return {};
+  std::error_code failed;
+  if (auto destroyed = segments->destroy(); !destroyed) return destroyed;
+  std::filesystem::remove_all(directory, failed);
+  if (failed) return Error{ErrorCode::io_error, "cannot remove " + directory.string(), failed.value()};
+  return {};
+}
+
+Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const StorageSettings& settings,
+                                       Timestamp now, LogSink& sink) {
+  TopicStorage opened;
+  const auto& topic = definition.settings;
+  if (topic.broker_type == BrokerType::queue) {
+    opened.log = std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = topic.ring_bytes});
+    return opened;
+  }
+  if (topic.broker_type == BrokerType::direct) {
+    opened.log = std::make_unique<log::RingLog>(
+        log::RingLogOptions{.capacity_bytes = settings.message_bytes_max + direct_window_bytes,
+                            .soft_limit_bytes = direct_window_bytes});
+    return opened;
+  }
+  if (auto segments = open_segments(opened, definition, settings, now, sink); !segments)
+    return segments.error();
+  if (auto cursors = open_cursors(opened, definition, sink); !cursors) return cursors.error();
+  return opened;
+}
+
+Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinition& definition,
+                                        const StorageSettings& settings, Timestamp now, LogSink& sink) {
+  opened.directory = settings.topics_directory / std::to_string(definition.id.value);
+  auto segments =
+      log::SegmentLog::open(segment_options(definition, settings, opened.directory), storage_, pool_, now);
+  if (!segments) return segments.error();
+  opened.segments = segments->get();
+  const auto& report = opened.segments->recovery();
+  if (!report.clean()) {
+    const std::string line = "topic " + definition.name.text() + ": " + report.text();
+    report.damaged.empty() ? sink.warn(line) : sink.error(line);
+  }
+  if (definition.settings.broker_type == BrokerType::file) {
+    opened.log = std::move(*segments);
+    return {};
+  }
+  auto write_behind = std::make_unique<log::WriteBehindLog>(
+      log::WriteBehindOptions{.ring = {.capacity_bytes = definition.settings.ring_bytes},
+                              .capacity_bytes = definition.settings.capacity_bytes},
+      std::move(*segments));
+  opened.write_behind = write_behind.get();
+  opened.log = std::move(write_behind);
+  return {};
+}
+
+Result<void> StorageRoom::open_cursors(TopicStorage& opened, const TopicDefinition& definition,
+                                       LogSink& sink) {
+  opened.cursor_file = std::make_unique<log::CursorFile>(storage_, opened.directory.string());
+  auto stored = opened.cursor_file->load();
+  if (!stored) return stored.error();
+  if (const auto& passed_over = opened.cursor_file->passed_over()) {
+    sink.warn("topic " + definition.name.text() +
+              ": an older copy of its cursors is used: " + passed_over->text());
+  }
+  opened.stored = std::move(*stored);
+  return {};
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,259 @@
+/// Tests of a topic's endpoints with real ZeroMQ sockets as clients.
+#include "broker/endpoint/endpoint_set.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <zmq.hpp>
+
+#include "endpoint/connection_harness.hpp"
+#include "log/ring_log.hpp"
+#include "support/temp_dir.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using namespace std::chrono_literals;
+using protocol::JoinType;
+using protocol::Transport;
+using testing::ElementsAre;
+
+class QuietSink final : public LogSink {
+ public:
+  void write(LogLevel, std::string_view) override {}
+};
+
+/// A topic with endpoints on this thread's loop; pumps whenever something happens.
+class EndpointSetTest : public testing::Test, public InletHost, public EndpointSet::Listener {
+ protected:
+  EndpointSetTest()
+      : ports_("127.0.0.1", std::nullopt, 1h),
+        context_{loop_,
+                 disk_,
+                 ports_,
+                 sink_,
+                 settings_,
+                 now_,
+                 next_id_,
+                 {[this](const EndpointRecord& record) { closed_.push_back(record.id); },
+                  [this](const EndpointRecord& record) { changed_.push_back(record.port); }},
+                 std::vector<std::byte>(256 * limits::KiB),
+                 {}},
+        topic_({TopicId{1}, *TopicName::parse("t"), {}},
+               std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), now_()) {
+    settings_.advertise_host = "127.0.0.1";
+    settings_.ipc_directory = directory_.path();
+    settings_.idle_time_max = 50ms;
+    set_ = std::make_unique<EndpointSet>(context_, topic_, *this, *this);
+  }
+
+  // InletHost
+  [[nodiscard]] bool accepting() const override { return topic_.accepting(); }
+  PublishOutcome publish(BatchBuilder& batch) override { return topic_.publish(batch, now_()); }
+  void published() override { topic_.pump(); }
+  void count_refused(std::uint64_t) override {}
+  [[nodiscard]] std::uint64_t message_bytes_max() const override { return limits::MiB; }
+  [[nodiscard]] std::size_t batch_bytes_target() const override { return limits::KiB; }
+  BatchBuilder& batch() override { return context_.batch; }
+  void inlet_held() override {}
+  // EndpointSet::Listener
+  void consumers_changed() override {
+    loop_.post_answer([this] { topic_.pump(); });
+  }
+  void consumers_writable() override { topic_.pump(); }
+
+  bool run_until(const std::function<bool()>& condition) {
+    const auto deadline = EventLoop::Clock::now() + 5s;
+    while (!condition() && EventLoop::Clock::now() < deadline) {
+      std::stop_source stop;
+      loop_.at(EventLoop::Clock::now() + 1ms, [&] { stop.request_stop(); });
+      loop_.run(stop.get_token());
+    }
+    return condition();
+  }
+
+  std::string join(JoinType type, Transport transport = Transport::tcp) {
+    auto joined = set_->join(type, transport);
+    EXPECT_TRUE(joined.ok());
+    return joined->bind_uri;
+  }
+  zmq::socket_t connect(zmq::socket_type type, const std::string& uri) {
+    zmq::socket_t socket(zmq_, type);
+    socket.set(zmq::sockopt::linger, 0);
+    if (type == zmq::socket_type::sub) socket.set(zmq::sockopt::subscribe, "t");
+    socket.connect(uri);
+    return socket;
+  }
+  void put(const std::string& payload) {
+    BatchBuilder batch;
+    batch.add(as_byte_view(payload));
+    ASSERT_EQ(topic_.publish(batch, now_()), PublishOutcome::accepted);
+    topic_.pump();
+  }
+  /// The payloads of the next `count` messages (last part of each).
+  std::vector<std::string> receive(zmq::socket_t& socket, std::size_t count) {
+    std::vector<std::string> payloads;
+    EXPECT_TRUE(run_until([&] {
+      zmq::message_t part;
+      while (payloads.size() < count && socket.recv(part, zmq::recv_flags::dontwait)) {
+        if (!part.more()) payloads.push_back(part.to_string());
+      }
+      return payloads.size() == count;
+    }));
+    return payloads;
+  }
+  protocol::TopicStats stats() {
+    auto stats = topic_.stats();
+    set_->add_stats(stats);
+    return stats;
+  }
+
+  zmq::context_t zmq_;
+  test::TempDir directory_;
+  EventLoop loop_;
+  DiskThread disk_;
+  PortBook ports_;
+  QuietSink sink_;
+  EndpointSettings settings_;
+  const WallClock now_ = [] { return Timestamp{1'000'000}; };
+  std::atomic<std::uint64_t> next_id_ = 1;
+  std::vector<std::uint64_t> closed_;
+  std::vector<std::uint16_t> changed_;
+  ReactorContext context_;
+  Topic topic_;
+  std::unique_ptr<EndpointSet> set_;
+};
+
+TEST_F(EndpointSetTest, ProducersShareAnEndpointAndConsumersDoNot) {
+  EXPECT_EQ(join(JoinType::push), join(JoinType::pub));
+  EXPECT_NE(join(JoinType::push), join(JoinType::push, Transport::ipc));
+  EXPECT_NE(join(JoinType::pull), join(JoinType::pull));
+  EXPECT_NE(join(JoinType::sub), join(JoinType::sub));
+}
+
+TEST_F(EndpointSetTest, RealSocketsPushPullAndSubscribeOverTcpAndIpc) {
+  for (const Transport transport : {Transport::tcp, Transport::ipc}) {
+    auto puller = connect(zmq::socket_type::pull, join(JoinType::pull, transport));
+    auto subscriber = connect(zmq::socket_type::sub, join(JoinType::sub, transport));
+    ASSERT_TRUE(run_until([&] { return topic_.stats().subscribers_count == 2; }));
+    auto pusher = connect(zmq::socket_type::push, join(JoinType::push, transport));
+    pusher.send(zmq::str_buffer("a"));
+    pusher.send(zmq::str_buffer(""));
+    pusher.send(zmq::buffer(std::string(300'000, 'x')));
+    EXPECT_THAT(receive(puller, 3), ElementsAre("a", "", std::string(300'000, 'x')));
+    EXPECT_THAT(receive(subscriber, 3), ElementsAre("a", "", std::string(300'000, 'x')));
+    EXPECT_EQ(stats().publishers_count, 1U);
+    EXPECT_EQ(stats().subscribers_count, 2U);
+    pusher.close();
+    puller.close();
+    subscriber.close();
+    ASSERT_TRUE(run_until([&] { return stats().publishers_count + stats().subscribers_count == 0; }));
+  }
+}
+
+TEST_F(EndpointSetTest, AnEndpointThatNobodyUsesClosesAndItsPortRests) {
+  const std::string uri = join(JoinType::pull);
+  ASSERT_TRUE(run_until([&] { return !closed_.empty(); }));
+  EXPECT_EQ(set_->leave(uri).error().code, ErrorCode::endpoint_not_found);
+  const auto port = static_cast<std::uint16_t>(std::stoi(uri.substr(uri.rfind(':') + 1)));
+  for (int i = 0; i < 50; ++i) ASSERT_NE(ports_.listen()->port, port);
+}
+
+TEST_F(EndpointSetTest, AnEndpointInUseStaysOpenAndAnotherJoinRenewsItsTime) {
+  const std::string uri = join(JoinType::push);
+  {
+    auto pusher = connect(zmq::socket_type::push, uri);
+    ASSERT_TRUE(run_until([&] { return stats().publishers_count == 1; }));
+    const auto later = EventLoop::Clock::now() + 2 * settings_.idle_time_max;
+    ASSERT_TRUE(run_until([&] { return EventLoop::Clock::now() > later; }));
+    EXPECT_EQ(join(JoinType::push), uri);
+  }
+  ASSERT_TRUE(run_until([&] { return closed_.size() == 1; }));
+}
+
+TEST_F(EndpointSetTest, ALeavingPullerIsToldHowManyItWasHandedAndGetsThemAll) {
+  const std::string uri = join(JoinType::pull);
+  auto puller = connect(zmq::socket_type::pull, uri);
+  ASSERT_TRUE(run_until([&] { return topic_.pullers() == 1; }));
+  for (int i = 0; i < 10; ++i) put(std::to_string(i));
+  const auto handed = set_->leave(uri);
+  ASSERT_TRUE(handed.ok());
+  EXPECT_EQ(*handed, 10U);
+  put("too late");
+  EXPECT_EQ(receive(puller, 10).size(), 10U);
+  puller.close();
+  ASSERT_TRUE(run_until([&] { return closed_.size() == 1; }));
+  auto next = connect(zmq::socket_type::pull, join(JoinType::pull));
+  EXPECT_THAT(receive(next, 1), ElementsAre("too late"));
+}
+
+TEST_F(EndpointSetTest, LeavingAnEndpointThatNobodyConnectedToClosesItAtOnce) {
+  const std::string uri = join(JoinType::pull);
+  ASSERT_TRUE(set_->leave(uri).ok());
+  EXPECT_EQ(closed_.size(), 1U);
+  EXPECT_FALSE(set_->leave(uri).ok());
+}
+
+TEST_F(EndpointSetTest, ASubscriberFindsItsPlaceAgainAfterADisconnect) {
+  settings_.idle_time_max = 10s;
+  const std::string uri = join(JoinType::sub);
+  put("before anybody connected");
+  {
+    auto subscriber = connect(zmq::socket_type::sub, uri);
+    EXPECT_THAT(receive(subscriber, 1), ElementsAre("before anybody connected"));
+  }
+  ASSERT_TRUE(run_until([&] { return stats().subscribers_count == 0; }));
+  put("while away");
+  auto subscriber = connect(zmq::socket_type::sub, uri);
+  EXPECT_THAT(receive(subscriber, 1), ElementsAre("while away"));
+  EXPECT_EQ(stats().subscribers.at(0).delivered, 2U);
+}
+
+TEST_F(EndpointSetTest, ASecondSocketOnASubscribersEndpointHasACursorOfItsOwn) {
+  const std::string uri = join(JoinType::sub);
+  auto first = connect(zmq::socket_type::sub, uri);
+  ASSERT_TRUE(run_until([&] { return topic_.stats().subscribers_count == 1; }));
+  put("1");
+  auto second = connect(zmq::socket_type::sub, uri);
+  ASSERT_TRUE(run_until([&] { return topic_.stats().subscribers_count == 2; }));
+  put("2");
+  EXPECT_THAT(receive(first, 2), ElementsAre("1", "2"));
+  EXPECT_THAT(receive(second, 1), ElementsAre("2"));
+  second.close();
+  ASSERT_TRUE(run_until([&] { return topic_.stats().subscribers_count == 1; }));
+  put("3");
+  EXPECT_THAT(receive(first, 1), ElementsAre("3"));
+}
+
+TEST_F(EndpointSetTest, ARememberedEndpointGetsItsPortBackOrSaysThatItIsTaken) {
+  EndpointRecord record{.id = 100, .topic = TopicId{1}, .role = EndpointRole::pull, .port = 0};
+  {
+    const auto free = listen_tcp("127.0.0.1", 0);
+    record.port = free->port;
+  }
+  ASSERT_TRUE(set_->reopen(record, std::nullopt).ok());
+  EXPECT_TRUE(changed_.empty());
+  EXPECT_TRUE(set_->leave("tcp://127.0.0.1:" + std::to_string(record.port)).ok());
+
+  const auto taken = listen_tcp("127.0.0.1", 0);
+  record.id = 101;
+  record.port = taken->port;
+  ASSERT_TRUE(set_->reopen(record, std::nullopt).ok());
+  ASSERT_EQ(changed_.size(), 1U);
+  EXPECT_NE(changed_[0], taken->port);
+}
+
+TEST_F(EndpointSetTest, TheNumberOfEndpointsOfATopicIsLimited) {
+  // Records are cheap to fake; sockets are not, so the limit is reached by ipc endpoints that share a
+  // directory.
+  settings_.idle_time_max = 1h;
+  Result<OpenedEndpoint> last = set_->join(JoinType::pull, Transport::ipc);
+  for (std::size_t i = 1; i <= limits::endpoints_per_topic_max && last.ok(); ++i) {
+    last = set_->join(JoinType::pull, Transport::ipc);
+  }
+  ASSERT_FALSE(last.ok());
+  EXPECT_EQ(last.error().code, ErrorCode::limit_reached);
+}
+
+}  // namespace
+}  // namespace lightq::broker

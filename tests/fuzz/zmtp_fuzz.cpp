@@ -1,0 +1,83 @@
+/// Fuzz target: whatever a peer of a plain endpoint sends, in whatever pieces, ends in an answer or a closed
+/// connection. The input's first byte chooses the kind of connection, the second how the rest is cut.
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "broker/endpoint/inlet.hpp"
+#include "broker/endpoint/outlet_connection.hpp"
+
+namespace lightq::broker {
+namespace {
+
+class Host final : public InletHost, public OutletHost, public Connection::Owner {
+ public:
+  [[nodiscard]] bool accepting() const override { return true; }
+  PublishOutcome publish(BatchBuilder& batch) override {
+    const auto bytes = batch.finish();
+    stamp_batch(bytes, Offset{0}, Timestamp{1}, 1);
+    if (BatchView::check(bytes).has_value()) std::abort();
+    return ++batches % 7 == 0 ? PublishOutcome::held : PublishOutcome::accepted;
+  }
+  void published() override {}
+  void count_refused(std::uint64_t) override {}
+  [[nodiscard]] std::uint64_t message_bytes_max() const override { return 100'000; }
+  [[nodiscard]] std::size_t batch_bytes_target() const override { return 1000; }
+  BatchBuilder& batch() override { return batch_; }
+  void inlet_held() override {}
+  void consumer_ready(OutletConnection&) override {}
+  void consumer_gone(OutletConnection&) override {}
+  void consumer_writable() override {}
+  void connection_opened(Connection&) override {}
+  void connection_closed(Connection&, const std::string&) override { closed = true; }
+
+  bool closed = false;
+  int batches = 0;
+
+ private:
+  BatchBuilder batch_;
+};
+
+void turn(EventLoop& loop) {
+  std::stop_source stop;
+  loop.post_answer([&] { stop.request_stop(); });
+  loop.run(stop.get_token());
+}
+
+}  // namespace
+}  // namespace lightq::broker
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace lightq::broker;
+  if (size < 3) return 0;
+  int pair[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) std::abort();
+  const UniqueFd peer(pair[1]);
+  Host host;
+  EventLoop loop;
+  std::vector<std::byte> scratch(256 * lightq::limits::KiB);
+  std::unique_ptr<Connection> connection;
+  Inlet* inlet = nullptr;
+  if (data[0] % 3 == 0) {
+    auto made = std::make_unique<Inlet>(loop, UniqueFd(pair[0]), host, scratch, host);
+    inlet = made.get();
+    connection = std::move(made);
+  } else if (data[0] % 3 == 1) {
+    connection = std::make_unique<PullOutlet>(loop, UniqueFd(pair[0]), host, scratch, host);
+  } else {
+    connection = std::make_unique<SubOutlet>(loop, UniqueFd(pair[0]), host, scratch, host,
+                                             *lightq::TopicName::parse("topic"));
+  }
+  connection->start();
+  const std::size_t step = data[1] + std::size_t{1};
+  for (std::size_t at = 2; at < size && !host.closed; at += step) {
+    send(peer.get(), data + at, std::min(step, size - at), MSG_NOSIGNAL | MSG_DONTWAIT);
+    turn(loop);
+    if (inlet != nullptr && inlet->held()) inlet->resume();
+  }
+  if (!host.closed) turn(loop);
+  if (!host.closed) connection->close("the end of the input");
+  return 0;
+}
