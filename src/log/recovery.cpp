@@ -79,6 +79,9 @@ Result<FoundFile> Recovery::look_at(Offset name_offset) {
   found.size_bytes = *size;
   // A page that the disk cannot read is a damaged header, not a reason to give up the rest of the log.
   if (read_all(*found.file, found.page, 0)) found.decoded = decode_segment_header(found.page);
+  const bool cut_short =
+      found.size_bytes < segment_seal_position && found.decoded.fault != HeaderFault::blank;
+  if (cut_short) found.decoded = {};
   return found;
 }
 

@@ -61,6 +61,9 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   /// A sync has failed: durable_offset stands still until the log is opened again.
   [[nodiscard]] bool poisoned() const { return poisoned_; }
+  /// Drops the oldest segment, whatever the capacity, if it holds nothing at or past `limit`; the only one
+  /// after beginning another with room for `bytes`. False if nothing could be dropped.
+  bool drop_first(Offset limit, std::size_t bytes);
   /// Hands all files to the pool and removes the directory, for a topic that is deleted. Only destruction may
   /// follow. Waits for a job that is running.
   Result<void> destroy();
@@ -91,7 +94,6 @@ class SegmentLog final : public Log {
 
   // Dropping.
   void drop_oldest();
-  bool drop_active(std::size_t bytes);
   void apply_retention(Timestamp now);
   void release_idle_files(Timestamp now);
   void forget_view(const SegmentFile& segment);

@@ -22,10 +22,22 @@ std::string parent_of(const std::string& path) {
 
 bool SegmentLog::make_room(std::size_t bytes, Offset limit) {
   while (!fits_capacity(bytes)) {
-    if (limit < segments_.front()->end_offset()) return false;
-    if (segments_.size() == 1) return drop_active(bytes);
-    drop_oldest();
+    if (!drop_first(limit, bytes)) return false;
   }
+  return true;
+}
+
+bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
+  if (segments_.empty() || limit < segments_.front()->end_offset()) return false;
+  if (segments_.size() == 1) {
+    if (segments_.front()->empty()) return false;
+    // The new segment must be there first: its name is what remembers next_offset.
+    if (const auto rolled = roll(bytes); !rolled) {
+      last_error_ = rolled.error();
+      return false;
+    }
+  }
+  drop_oldest();
   return true;
 }
 
@@ -37,17 +49,6 @@ void SegmentLog::drop_oldest() {
   retired_.push_back({oldest.path(), oldest.usable_bytes()});
   segments_.pop_front();
   ++front_number_;
-}
-
-// The new segment must be there first: its name is what remembers next_offset.
-bool SegmentLog::drop_active(std::size_t bytes) {
-  if (segments_.back()->empty()) return false;
-  if (const auto rolled = roll(bytes); !rolled) {
-    last_error_ = rolled.error();
-    return false;
-  }
-  drop_oldest();
-  return fits_capacity(bytes);
 }
 
 void SegmentLog::maintain(Timestamp now) {
@@ -67,7 +68,7 @@ void SegmentLog::apply_retention(Timestamp now) {
   const bool all_too_old = options_.retention_ms != 0 && segments_.size() == 1 &&
                            !segments_.front()->empty() &&
                            segments_.front()->newest().us < now.us - options_.retention_ms * 1000;
-  if (all_too_old) static_cast<void>(drop_active(0));
+  if (all_too_old) static_cast<void>(drop_first(next_, 0));
 }
 
 // An idle log holds no descriptor and no mapping.

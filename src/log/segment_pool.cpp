@@ -71,12 +71,17 @@ Result<void> SegmentPool::retire(const std::string& path, std::uint64_t bytes) {
   if (const auto place = reserve(bytes)) {
     Result<void> moved = storage_.make_directory(options_.directory);
     if (moved) moved = storage_.rename(path, *place);
+    // The old name must be gone for good before the file is written again: a power cut must not give a log
+    // back a file that has become another's.
+    const bool renamed = moved.ok();
+    if (moved) moved = storage_.sync_directory(path.substr(0, path.find_last_of('/')));
     const std::lock_guard lock(mutex_);
     if (moved) {
       entries_.push_back({*place, bytes});
       return {};
     }
     bytes_ -= bytes;
+    if (renamed) return storage_.unlink(*place);
     if (is_missing(moved.error())) return {};
   }
   const Result<void> removed = storage_.unlink(path);

@@ -1,0 +1,60 @@
+/// Where a topic's groups stand, on disk: names and offsets. Layer: log. Byte by byte: docs/log_format.md,
+/// "Cursor file".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "log/storage.hpp"
+
+namespace lightq::log {
+
+struct NamedCursor {
+  std::string name;  ///< at most 65,535 bytes
+  Offset offset;
+  friend bool operator==(const NamedCursor&, const NamedCursor&) = default;
+};
+
+/// Cursors ready to be written, made on one thread for another.
+struct EncodedCursors {
+  std::vector<std::byte> bytes;
+};
+
+/// Two files, `<name>.0` and `<name>.1`, written in turn: a write that is torn leaves the one before it. Not
+/// for two threads at once; `encode` may be called while another thread is in `write`.
+class CursorFile {
+ public:
+  /// Nothing is touched before load or write. The storage must outlive it.
+  CursorFile(Storage& storage, std::string directory, const std::string& name = "cursors");
+
+  /// The newest cursors that are sound; none if neither file exists. Errors: corrupt or foreign_format if
+  /// there are files and none is sound (so that nobody takes that for "no cursors"), io_error.
+  Result<std::vector<NamedCursor>> load();
+
+  /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
+  /// well.
+  [[nodiscard]] const std::optional<Error>& passed_over() const { return passed_over_; }
+
+  static EncodedCursors encode(const std::vector<NamedCursor>& cursors);
+  /// Writes and syncs; when it returns without error, the cursors survive a power cut. Loads first if nobody
+  /// did. Errors: io_error, no_space; the cursors written before are still there then.
+  Result<void> write(EncodedCursors cursors);
+
+ private:
+  struct Slot;
+  [[nodiscard]] std::string slot_path(int slot) const;
+  Result<Slot> read_slot(int slot);
+
+  Storage& storage_;
+  std::string directory_;
+  std::string name_;
+  std::optional<Error> passed_over_;
+  bool loaded_ = false;
+  int newest_slot_ = 1;                  // the other one is written next
+  bool slot_named_[2] = {false, false};  // its name is on disk
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace lightq::log

@@ -1,0 +1,148 @@
+/// A log that is served from memory and written behind to segment files. Layer: log.
+#include "log/write_behind_log.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+namespace lightq::log {
+
+namespace {
+
+constexpr std::uint64_t chunk_bytes = limits::MiB;
+// Hints of the ring and of the segments are told apart by the highest bit, which neither uses.
+constexpr std::uint64_t segment_hint = std::uint64_t{1} << 63;
+
+RingLogOptions starting_at(RingLogOptions options, Offset next) {
+  options.first_offset = next;
+  return options;
+}
+
+}  // namespace
+
+WriteBehindLog::WriteBehindLog(const WriteBehindOptions& options, std::unique_ptr<SegmentLog> segments)
+    : options_(options),
+      segments_(std::move(segments)),
+      ring_(starting_at(options.ring, segments_->next_offset())),
+      write_place_{segments_->next_offset()},
+      write_until_(segments_->next_offset()),
+      last_error_(&segments_->last_error()) {}
+
+bool WriteBehindLog::fits_capacity(std::size_t bytes) const {
+  return options_.capacity_bytes == 0 || stored_bytes() == 0 ||
+         stored_bytes() + bytes <= options_.capacity_bytes;
+}
+
+AppendResult WriteBehindLog::append(std::span<std::byte> batch, Timestamp now) {
+  if (!fits_capacity(batch.size())) return {AppendOutcome::full, {}};
+  if (!ring_.can_hold(batch.size())) return append_directly(batch, now);
+  AppendResult result = ring_.append(batch, now);
+  if (result.outcome == AppendOutcome::full) {
+    const AppendOutcome freed = free_ring(batch.size());
+    if (freed != AppendOutcome::appended) return {freed, {}};
+    result = ring_.append(batch, now);
+  }
+  if (result.outcome == AppendOutcome::failed) last_error_ = &ring_.last_error();
+  if (result.outcome != AppendOutcome::appended) return result;
+  if (unwritten_bytes_ == 0) unwritten_since_ = now;
+  unwritten_bytes_ += batch.size();
+  return result;
+}
+
+// Gives up the oldest of the ring, writing it first if need be.
+AppendOutcome WriteBehindLog::free_ring(std::size_t bytes) {
+  while (!ring_.make_room(bytes, written_offset())) {
+    const AppendOutcome written =
+        write_up_to(next_offset(), std::max<std::uint64_t>(bytes, 64 * limits::KiB));
+    if (written != AppendOutcome::appended) return written;
+  }
+  return AppendOutcome::appended;
+}
+
+AppendResult WriteBehindLog::append_directly(std::span<std::byte> batch, Timestamp now) {
+  const AppendOutcome written = write_up_to(next_offset(), std::numeric_limits<std::uint64_t>::max());
+  if (written != AppendOutcome::appended) return {written, {}};
+  const AppendResult result = segments_->append(batch, now);
+  last_error_ = &segments_->last_error();
+  if (result.outcome != AppendOutcome::appended) return result;
+  ring_.trim(ring_.next_offset());
+  ring_.restart_at(segments_->next_offset());
+  write_place_ = {segments_->next_offset()};
+  return result;
+}
+
+// The batch keeps the time of its append; the segment stamps its epoch over the ring's header.
+AppendOutcome WriteBehindLog::write_next() {
+  const ReadResult next = ring_.read(write_place_);
+  assert(next.outcome == ReadOutcome::batch && write_place_.offset == written_offset());
+  const AppendResult result = segments_->append(RingLog::writable(next.batch), next.batch.append_time());
+  last_error_ = &segments_->last_error();
+  if (result.outcome != AppendOutcome::appended) return result.outcome;
+  write_place_.offset = next.batch.end_offset();
+  unwritten_bytes_ -= next.batch.total_bytes();
+  unwritten_since_ = next.batch.append_time();
+  return AppendOutcome::appended;
+}
+
+AppendOutcome WriteBehindLog::write_up_to(Offset end, std::uint64_t bytes_max) {
+  std::uint64_t written = 0;
+  while (written_offset() < end && written < bytes_max) {
+    const std::uint64_t before = unwritten_bytes_;
+    const AppendOutcome outcome = write_next();
+    if (outcome != AppendOutcome::appended) return outcome;
+    written += before - unwritten_bytes_;
+  }
+  return AppendOutcome::appended;
+}
+
+ReadResult WriteBehindLog::read(Place& place) {
+  if (place.offset < first_offset()) return {ReadOutcome::trimmed, {}, first_offset()};
+  const bool segment_place = (place.hint & segment_hint) != 0;
+  if (ring_.first_offset() <= place.offset) {
+    Place in_ring{place.offset, segment_place ? Place::no_hint : place.hint};
+    const ReadResult result = ring_.read(in_ring);
+    if (result.outcome == ReadOutcome::batch) place.hint = in_ring.hint;
+    return result;
+  }
+  const bool hinted = segment_place && place.hint != Place::no_hint;
+  Place in_segments{place.offset, hinted ? place.hint & ~segment_hint : Place::no_hint};
+  const ReadResult result = segments_->read(in_segments);
+  last_error_ = &segments_->last_error();
+  if (result.outcome == ReadOutcome::batch) place.hint = in_segments.hint | segment_hint;
+  return result;
+}
+
+bool WriteBehindLog::make_room(std::size_t bytes, Offset limit) {
+  if (fits_capacity(bytes)) return true;
+  // Only segments are dropped, whole: what is still in memory only has to be there first.
+  if (write_up_to(next_offset(), std::numeric_limits<std::uint64_t>::max()) != AppendOutcome::appended)
+    return false;
+  while (!fits_capacity(bytes)) {
+    if (!segments_->drop_first(limit, bytes)) return false;
+  }
+  ring_.trim(segments_->first_offset());
+  return true;
+}
+
+void WriteBehindLog::maintain(Timestamp now) {
+  segments_->maintain(now);
+  ring_.trim(std::min(segments_->first_offset(), written_offset()));
+  const std::int64_t age_us = now.us - unwritten_since_.us;
+  const bool due = unwritten_bytes_ >= options_.unwritten_bytes ||
+                   (unwritten_bytes_ != 0 && (age_us < 0 || age_us >= options_.unwritten_ms * 1000));
+  if (due) write_until_ = next_offset();
+  if (more_to_write() && write_up_to(write_until_, chunk_bytes) != AppendOutcome::appended) {
+    write_until_ = written_offset();  // tried again at the next call
+  }
+  ring_.maintain(now);
+}
+
+Result<void> WriteBehindLog::flush() {
+  if (write_up_to(next_offset(), std::numeric_limits<std::uint64_t>::max()) != AppendOutcome::appended) {
+    return *last_error_;
+  }
+  return segments_->flush();
+}
+
+}  // namespace lightq::log

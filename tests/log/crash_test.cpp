@@ -1,0 +1,156 @@
+/// Random operations on a durable log against a plain model, with failing calls, kills and power cuts.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "support/log_fixture.hpp"
+#include "support/random.hpp"
+
+namespace lightq::log {
+namespace {
+
+using test::FaultyStorage;
+using test::read_everything;
+
+class CrashTest : public test::LogFixture {
+ protected:
+  CrashTest() { options.segment_bytes = limits::segment_bytes_min; }
+
+  void append_some() {
+    std::vector<std::string> payloads(random.between(1, 4));
+    for (auto& payload : payloads) {
+      payload = std::to_string(random.below(1'000'000'000)) +
+                std::string(random.below(random.one_in(50) ? 80'000 : 4000), 'r');
+    }
+    auto batch = test::make_batch(payloads);
+    const Offset before = log->next_offset();
+    const AppendResult result = log->append(batch, now);
+    if (result.outcome == AppendOutcome::appended) {
+      ASSERT_EQ(result.base, before);
+      for (const auto& payload : payloads) model[next.value++] = payload;
+    }
+    ASSERT_EQ(log->next_offset(), next) << "nothing changes by an append that did not happen";
+  }
+
+  std::map<std::uint64_t, std::string> messages_now() {
+    std::map<std::uint64_t, std::string> found;
+    for (const auto& message : read_everything(*log)) found[message.offset.value] = message.payload;
+    return found;
+  }
+
+  /// All of [first, next) but what a power cut took is there, and nothing else. What was dropped may come
+  /// back with a crash until its file is retired; so the model keeps it.
+  void check() {
+    const std::map<std::uint64_t, std::string> expected(model.lower_bound(log->first_offset().value),
+                                                        model.end());
+    ASSERT_TRUE(messages_now() == expected);
+    ASSERT_EQ(log->next_offset(), next);
+  }
+
+  /// After a power cut: what was durable and not dropped is there; what else is there is right; the rest is
+  /// forgotten.
+  void check_after_power_cut(Offset first, Offset durable) {
+    const auto found = messages_now();
+    ASSERT_LE(durable, log->next_offset());
+    ASSERT_LE(log->next_offset(), next);
+    for (const auto& [offset, payload] : found) {
+      ASSERT_TRUE(model.contains(offset)) << offset;
+      ASSERT_TRUE(model[offset] == payload) << offset;
+    }
+    for (const auto& [offset, payload] : model) {
+      const bool promised = first.value <= offset && offset < durable.value;
+      ASSERT_TRUE(!promised || found.contains(offset)) << offset << " was durable";
+    }
+    std::erase_if(model, [&](const auto& entry) {
+      return log->first_offset().value <= entry.first && !found.contains(entry.first);
+    });
+    next = log->next_offset();
+  }
+
+  void power_cut() {
+    const Offset durable = log->durable_offset();
+    const Offset first = log->first_offset();
+    log.reset();
+    pool.reset();
+    const std::uint64_t share = random.below(3);
+    storage.power_cut([&] { return share == 0 || (share == 1 && random.one_in(2)); });
+    pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
+    open();
+    ASSERT_FALSE(HasFatalFailure());
+    check_after_power_cut(first, durable);
+  }
+
+  void arm_fault() {
+    storage.on_call = [this, left = random.below(20)](FaultyStorage::Call call, const std::string&) mutable {
+      const bool write = call == FaultyStorage::Call::write;
+      if (call == FaultyStorage::Call::read || call == FaultyStorage::Call::map)
+        return FaultyStorage::Fault{};
+      if (left-- != 0) return FaultyStorage::Fault{};
+      left = random.below(20);
+      if (write && random.one_in(2)) return FaultyStorage::Fault{0, 1 + random.below(100)};
+      return FaultyStorage::Fault{random.one_in(2) ? EIO : ENOSPC, 0};
+    };
+  }
+
+  void step(bool faults) {
+    now.us += static_cast<std::int64_t>(random.below(50'000));
+    if (faults && random.one_in(10)) arm_fault();
+    switch (random.below(40)) {
+      case 0:
+        storage.on_call = nullptr;
+        open();
+        break;
+      case 1:
+        storage.on_call = nullptr;
+        power_cut();
+        break;
+      case 2: static_cast<void>(log->flush()); break;
+      case 3: log->make_room(random.below(60'000), {log->first_offset().value + random.below(60)}); break;
+      case 4: log->maintain(now); break;
+      case 5: {  // a look at a random place
+        Place place{{random.below(next.value + 1)}};
+        const ReadResult result = log->read(place);
+        if (result.outcome == ReadOutcome::batch) {
+          ASSERT_EQ(BatchView::check(result.batch.bytes()), std::nullopt);
+        }
+        break;
+      }
+      case 6:
+      case 7:
+      case 8: work(); break;
+      default: append_some();
+    }
+    if (HasFatalFailure()) return;
+    if (random.one_in(20)) {
+      storage.on_call = nullptr;
+      check();
+    }
+  }
+
+  test::Random random;
+  std::map<std::uint64_t, std::string> model;
+  Offset next;
+};
+
+TEST_F(CrashTest, DoesWhatAMapWouldDoOverKillsAndPowerCuts) {
+  pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
+  options.capacity_bytes = 400'000;
+  open();
+  for (int i = 0; i < 4000; ++i) {
+    step(false);
+    ASSERT_FALSE(HasFatalFailure()) << "step " << i;
+  }
+}
+
+TEST_F(CrashTest, DoesWhatAMapWouldDoWhileCallsFail) {
+  pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
+  options.retention_bytes = 300'000;
+  open();
+  for (int i = 0; i < 4000; ++i) {
+    step(true);
+    ASSERT_FALSE(HasFatalFailure()) << "step " << i;
+  }
+}
+
+}  // namespace
+}  // namespace lightq::log
