@@ -35,7 +35,8 @@ Authenticator::~Authenticator() {
 }
 
 void Authenticator::verify_admin(protocol::Credentials given, VerifyDone done) {
-  verify(is_admin(given.user_id) ? &admin_ : nullptr, std::move(given), std::move(done));
+  const CredentialRecord* credential = is_admin(given.user_id) ? &admin_ : nullptr;
+  verify(credential, std::move(given), std::move(done));
 }
 
 void Authenticator::verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done) {

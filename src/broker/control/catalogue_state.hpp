@@ -53,12 +53,12 @@ class CatalogueState {
   void drop_use(std::uint64_t credential_id);
 
   Topics topics_;
-  std::unordered_map<std::uint64_t, std::string> topic_names_;        // by id
-  std::map<std::uint64_t, CredentialRecord> credentials_;             // by id
-  std::unordered_map<std::uint64_t, std::size_t> uses_;               // credential id → topics
-  std::unordered_map<std::string, std::set<std::uint64_t>> by_user_;  // user → credentials in use
-  std::unordered_map<std::uint64_t, std::map<std::uint64_t, EndpointRecord>> endpoints_;  // by topic, id
-  std::unordered_map<std::uint64_t, std::uint64_t> endpoint_topics_;                      // id → topic
+  std::unordered_map<std::uint64_t, std::string> topic_names_;                  // by id
+  std::map<std::uint64_t, CredentialRecord> credentials_;                       // by id
+  std::unordered_map<std::uint64_t, std::size_t> uses_;                         // credential id → topics
+  std::unordered_map<std::string, std::set<std::uint64_t>> by_user_;            // user → credentials in use
+  std::map<std::uint64_t, std::map<std::uint64_t, EndpointRecord>> endpoints_;  // by topic, id
+  std::unordered_map<std::uint64_t, std::uint64_t> endpoint_topics_;            // id → topic
   std::map<std::uint16_t, std::int64_t> released_;
   NextIds next_ids_;
 };

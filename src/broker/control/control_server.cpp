@@ -23,6 +23,13 @@ std::string_view text_of(const zmq::message_t& message) {
   return {static_cast<const char*>(message.data()), message.size()};
 }
 
+/// libzmq takes a port above 65,535 modulo 65,536.
+bool is_port_out_of_range(const std::string& uri) {
+  const auto digits = uri.substr(uri.rfind(':') + 1);
+  if (!uri.starts_with("tcp://") || digits.find_first_not_of("0123456789") != std::string::npos) return false;
+  return digits.size() > 5 || (!digits.empty() && std::stoul(digits) > 65535);
+}
+
 }  // namespace
 
 /// A context of its own, so that closing it waits for nobody else's sockets.
@@ -58,6 +65,10 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogS
 }
 
 Result<void> ControlServer::bind(const std::string& uri) {
+  if (is_port_out_of_range(uri)) {
+    return Error{ErrorCode::invalid_argument,
+                 "control socket: cannot bind " + uri + ": a port is at most 65535"};
+  }
   try {
     socket_ = std::make_unique<Socket>();
     auto& router = socket_->router;

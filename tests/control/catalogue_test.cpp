@@ -1,0 +1,209 @@
+#include "broker/control/catalogue.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "control/catalogue_room.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using test::CatalogueRoom;
+using test::name;
+using testing::HasSubstr;
+
+protocol::TopicSettings file_settings() {
+  protocol::TopicSettings settings;
+  settings.broker_type = protocol::BrokerType::file;
+  settings.retention_ms = 5000;
+  settings.open = true;
+  return settings;
+}
+
+TEST(Catalogue, RemembersEverythingOverARestart) {
+  CatalogueRoom room;
+  TopicId topic;
+  {
+    const auto catalogue = room.open();
+    const auto credential = catalogue->add_credential("user", "$argon2id$x").value();
+    topic = catalogue->add_topic(name("orders"), file_settings(), credential)->id;
+    ASSERT_TRUE(catalogue->put_endpoint({7, topic, EndpointRole::sub, protocol::Transport::tcp, 5002}).ok());
+    ASSERT_TRUE(catalogue->put_endpoint({8, topic, EndpointRole::pull, protocol::Transport::ipc, 0}).ok());
+    EXPECT_TRUE(catalogue->unflushed());
+    ASSERT_TRUE(catalogue->flush().ok());
+    EXPECT_FALSE(catalogue->unflushed());
+  }
+  const auto catalogue = room.open();
+  const auto* entry = catalogue->state().find("orders");
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->definition.id, topic);
+  EXPECT_EQ(entry->definition.settings, file_settings());
+  const auto* credential = catalogue->state().credential(entry->credential_id);
+  ASSERT_NE(credential, nullptr);
+  EXPECT_EQ(credential->user_id, "user");
+  EXPECT_EQ(credential->argon2, "$argon2id$x");
+  EXPECT_EQ(catalogue->state().credential_of("user"), credential);
+  const auto endpoints = catalogue->state().endpoints_of(topic);
+  ASSERT_EQ(endpoints.size(), 2U);
+  EXPECT_EQ(endpoints[0].port, 5002);
+  EXPECT_EQ(endpoints[0].role, EndpointRole::sub);
+  EXPECT_EQ(endpoints[1].transport, protocol::Transport::ipc);
+  EXPECT_EQ(catalogue->state().next_ids().endpoint, 9U);
+  EXPECT_TRUE(room.sink.lines.empty());
+}
+
+TEST(Catalogue, SurvivesBeingKilledAfterAnAppend) {
+  CatalogueRoom room;
+  auto killed = room.open();
+  ASSERT_TRUE(killed->add_topic(name("t"), {}, 0).ok());
+  // Another reads what the first has written but neither flushed nor closed.
+  std::filesystem::copy(room.path(), room.directory / "copy", std::filesystem::copy_options::recursive);
+  const auto copy = Catalogue::open(room.directory / "copy", room.options(), room.sink);
+  ASSERT_TRUE(copy.ok()) << copy.error().text();
+  EXPECT_NE(copy.value()->state().find("t"), nullptr);
+}
+
+TEST(Catalogue, NeverUsesAnIdAgain) {
+  CatalogueRoom room;
+  std::uint64_t last = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto catalogue = room.open();
+    const auto id = catalogue->add_topic(name("t"), {}, 0)->id;
+    EXPECT_GT(id.value, last);
+    last = id.value;
+    ASSERT_TRUE(catalogue->remove_topic(id).ok());
+  }
+}
+
+TEST(Catalogue, LetsThePortsOfAClosedEndpointAndADeletedTopicRest) {
+  CatalogueRoom room;
+  {
+    const auto catalogue = room.open();
+    const auto topic = catalogue->add_topic(name("t"), {}, 0)->id;
+    for (const std::uint16_t port : std::initializer_list<std::uint16_t>{5001, 5002, 5003}) {
+      ASSERT_TRUE(
+          catalogue->put_endpoint({port, topic, EndpointRole::pull, protocol::Transport::tcp, port}).ok());
+    }
+    ASSERT_TRUE(catalogue->remove_endpoint(5001).ok());
+    ASSERT_TRUE(catalogue->remove_endpoint(4711).ok()) << "unknown: nothing to do";
+    room.now_ms += 300'000;
+    ASSERT_TRUE(catalogue->remove_topic(topic).ok());
+  }
+  EXPECT_EQ(room.open()->state().released_ports().size(), 3U);
+  room.now_ms += 400'000;  // 5001 has rested for 700 s now, the others for 400
+  EXPECT_THAT(room.open()->state().released_ports(),
+              testing::ElementsAre(testing::Key(5002), testing::Key(5003)));
+}
+
+TEST(Catalogue, ForgetsAnUnusedCredentialAsAUserAtOnce) {
+  CatalogueRoom room;
+  const auto catalogue = room.open();
+  const auto credential = catalogue->add_credential("user", "x").value();
+  EXPECT_EQ(catalogue->state().credential_of("user"), nullptr);
+  const auto first = catalogue->add_topic(name("a"), {}, credential)->id;
+  const auto second = catalogue->add_topic(name("b"), {}, credential)->id;
+  ASSERT_TRUE(catalogue->remove_topic(first).ok());
+  EXPECT_NE(catalogue->state().credential_of("user"), nullptr);
+  ASSERT_TRUE(catalogue->remove_topic(second).ok());
+  EXPECT_EQ(catalogue->state().credential_of("user"), nullptr);
+  EXPECT_FALSE(catalogue->state().in_use(credential));
+}
+
+std::vector<std::string> encoded(const CatalogueState& state) {
+  std::vector<std::string> lines;
+  for (const auto& change : state.snapshot()) lines.push_back(encode(change));
+  return lines;
+}
+
+TEST(Catalogue, WritesAShorterLogWhenMostOfItIsHistory) {
+  CatalogueRoom room;
+  std::vector<std::string> before;
+  {
+    const auto catalogue = room.open();
+    const auto credential = catalogue->add_credential("user", "x").value();
+    for (int i = 0; i < 2500; ++i) {
+      const auto topic = catalogue->add_topic(name("t" + std::to_string(i)), {}, credential)->id;
+      if (i % 50 != 0) {
+        ASSERT_TRUE(catalogue->remove_topic(topic).ok());
+        continue;
+      }
+      const auto port = static_cast<std::uint16_t>(1000 + i);
+      ASSERT_TRUE(
+          catalogue->put_endpoint({topic.value, topic, EndpointRole::sub, protocol::Transport::tcp, port})
+              .ok());
+    }
+    before = encoded(catalogue->state());
+  }
+  std::filesystem::create_directory(room.path() + "/00000002.new");  // of an earlier try
+  EXPECT_EQ(encoded(room.open()->state()), before);
+  EXPECT_FALSE(std::filesystem::exists(room.path() + "/00000001"));
+  EXPECT_TRUE(std::filesystem::exists(room.path() + "/00000002"));
+  EXPECT_FALSE(std::filesystem::exists(room.path() + "/00000002.new"));
+  const auto again = room.open();
+  EXPECT_EQ(encoded(again->state()), before);
+  EXPECT_TRUE(again->add_topic(name("more"), {}, 0).ok());
+  EXPECT_TRUE(std::filesystem::exists(room.path() + "/00000002"));
+}
+
+/// Changes one byte of the (only) file that holds `text`.
+void damage(const std::string& directory, const std::string& text) {
+  for (const auto& file : std::filesystem::recursive_directory_iterator(directory)) {
+    if (!file.is_regular_file()) continue;
+    std::fstream stream(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(stream)), {});
+    const auto at = bytes.find(text);
+    if (at == std::string::npos) continue;
+    stream.clear();
+    stream.seekp(static_cast<std::streamoff>(at));
+    stream.put('#');
+    return;
+  }
+  ADD_FAILURE() << text << " is nowhere";
+}
+
+TEST(Catalogue, ReportsADamagedRecordAndKeepsTheOthers) {
+  CatalogueRoom room;
+  {
+    const auto catalogue = room.open();
+    for (const char* topic : {"first", "second", "third"}) {
+      ASSERT_TRUE(catalogue->add_topic(name(topic), {}, 0).ok());
+    }
+    ASSERT_TRUE(catalogue->flush().ok());
+  }
+  damage(room.path(), "second");
+  const auto catalogue = room.open();
+  ASSERT_NE(catalogue, nullptr);
+  EXPECT_NE(catalogue->state().find("first"), nullptr);
+  EXPECT_EQ(catalogue->state().find("second"), nullptr);
+  EXPECT_NE(catalogue->state().find("third"), nullptr);
+  EXPECT_GE(catalogue->damaged_records(), 1U);
+  EXPECT_FALSE(room.sink.lines.empty());
+}
+
+TEST(Catalogue, RefusesAForeignFile) {
+  CatalogueRoom room;
+  ASSERT_TRUE(room.open()->add_topic(name("t"), {}, 0).ok());
+  for (const auto& file : std::filesystem::recursive_directory_iterator(room.path())) {
+    if (file.is_regular_file()) std::ofstream(file.path()) << std::string(100'000, 'x');
+  }
+  EXPECT_FALSE(room.try_open().ok());
+}
+
+TEST(CatalogueRecord, IsReportedWhereItMakesNoSense) {
+  for (const char* text :
+       {"", "{", "[]", R"({"op":5})", R"({"op":"dance"})", R"({"op":"topic","id":0,"topic":"t"})",
+        R"({"op":"topic","id":1,"topic":"../x","broker_type":"queue"})",
+        R"({"op":"endpoint","id":1,"topic_id":1,"role":"king","port":1})",
+        R"({"op":"endpoint","id":1,"topic_id":1,"role":"sub","port":70000})"}) {
+    const auto change = decode_change(text);
+    ASSERT_FALSE(change.ok()) << text;
+    EXPECT_EQ(change.error().code, ErrorCode::corrupt) << text;
+    EXPECT_THAT(change.error().message, HasSubstr("catalogue record")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace lightq::broker

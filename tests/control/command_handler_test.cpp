@@ -1,0 +1,299 @@
+#include "broker/control/command_handler.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "control/catalogue_room.hpp"
+#include "control/fake_data_plane.hpp"
+#include "control/loop_thread.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using protocol::Credentials;
+using protocol::JoinType;
+using protocol::Reply;
+using protocol::Request;
+using test::name;
+using test::run_until;
+
+const Credentials admin{"lightq_admin", "adminpw"};
+const Credentials user{"user", "secret"};
+
+/// A handler with all its parts; `restart` makes new ones on the same catalogue.
+struct Broker {
+  EventLoop loop;
+  test::CatalogueRoom room;
+  std::unique_ptr<Catalogue> catalogue = room.open();
+  Authenticator authenticator{loop, admin.user_id, Secret(admin.password)};
+  test::FakeDataPlane data_plane{loop};
+  std::unique_ptr<CommandHandler> handler = make();
+
+  std::unique_ptr<CommandHandler> make() {
+    return std::make_unique<CommandHandler>(
+        CommandHandler::Parts{loop, *catalogue, authenticator, data_plane, room.sink},
+        CommandHandler::Settings{"/data", [this] { return room.now(); }});
+  }
+  void restart() {
+    handler.reset();
+    catalogue.reset();
+    data_plane.topics.clear();
+    catalogue = room.open();
+    handler = make();
+    bool up = false;
+    handler->bring_up([&] { up = true; });
+    run_until(loop, [&] { return up; });
+  }
+
+  Reply ask(const Request& request) {
+    std::optional<Reply> reply;
+    handler->handle(request, [&](Reply got) { reply = std::move(got); });
+    run_until(loop, [&] { return reply.has_value(); });
+    return reply.value_or(protocol::ErrorReply{});
+  }
+  std::string code(const Request& request) {
+    const auto reply = ask(request);
+    const auto* error = std::get_if<protocol::ErrorReply>(&reply);
+    return error == nullptr ? "ok" : std::string(to_word(error->code));
+  }
+  std::string create(const std::string& topic, const Credentials& by = admin,
+                     const Credentials& for_whom = user, const protocol::TopicSettings& settings = {}) {
+    return code(protocol::CreateTopic{by, name(topic), settings, for_whom});
+  }
+  std::string join(const std::string& topic, const Credentials& by, bool as_admin = false) {
+    return code(protocol::Join{by, name(topic), JoinType::pull, protocol::ConnectionType::zmq,
+                               protocol::Transport::tcp, as_admin});
+  }
+};
+
+TEST(CommandHandler, CreatesATopicInCatalogueAndDataPlane) {
+  Broker broker;
+  const auto reply = broker.ask(protocol::CreateTopic{admin, name("t"), {}, user});
+  const auto& ok = std::get<protocol::OkReply>(reply);
+  EXPECT_EQ(ok.cmd, "create_topic");
+  EXPECT_EQ(ok.description, "topic created successfully");
+  EXPECT_NE(broker.catalogue->state().find("t"), nullptr);
+  EXPECT_FALSE(broker.catalogue->unflushed()) << "answered before it was durable";
+  EXPECT_EQ(broker.data_plane.topics.size(), 1U);
+}
+
+TEST(CommandHandler, CreatesANameOnceHoweverManyTryAtOnce) {
+  Broker broker;
+  int created = 0;
+  int existed = 0;
+  for (int i = 0; i < 10; ++i) {
+    broker.handler->handle(protocol::CreateTopic{admin, name("t"), {}, {"user" + std::to_string(i), "pw"}},
+                           [&](const Reply& reply) {
+                             const auto* error = std::get_if<protocol::ErrorReply>(&reply);
+                             if (error == nullptr) return void(++created);
+                             EXPECT_EQ(error->code, ErrorCode::topic_already_exists);
+                             EXPECT_EQ(error->description, "topic already exists");
+                             ++existed;
+                           });
+  }
+  run_until(broker.loop, [&] { return created + existed == 10; });
+  EXPECT_EQ(created, 1);
+}
+
+TEST(CommandHandler, TakesBackATopicThatTheDataPlaneRefuses) {
+  Broker broker;
+  broker.data_plane.refuse_add = Error{ErrorCode::no_space, "the disk is full"};
+  EXPECT_EQ(broker.create("t"), "no_space");
+  EXPECT_EQ(broker.catalogue->state().find("t"), nullptr);
+  broker.data_plane.refuse_add.reset();
+  EXPECT_EQ(broker.create("t"), "ok");
+}
+
+TEST(CommandHandler, AsksForTheAdminsCredentials) {
+  Broker broker;
+  EXPECT_EQ(broker.create("t", {admin.user_id, "wrong"}), "unauthorized_access");
+  EXPECT_EQ(broker.create("t", user), "unauthorized_access");
+  EXPECT_EQ(broker.create("t"), "ok");
+  EXPECT_EQ(broker.create("t", user), "unauthorized_access") << "existence is not for everybody";
+  EXPECT_EQ(broker.code(protocol::DeleteTopic{user, name("t")}), "unauthorized_access");
+  EXPECT_EQ(broker.code(protocol::ListTopics{user}), "unauthorized_access");
+  EXPECT_EQ(broker.code(protocol::Stats{user, std::nullopt, true}), "unauthorized_access");
+  EXPECT_EQ(broker.authenticator.failures(), 6U);
+}
+
+TEST(CommandHandler, ChecksCredentialsBeforeItTellsWhatExists) {
+  Broker broker;
+  broker.create("t");
+  EXPECT_EQ(broker.join("t", user), "ok");
+  EXPECT_EQ(broker.join("t", {"user", "wrong"}), "unauthorized_access");
+  EXPECT_EQ(broker.join("t", {"stranger", "secret"}), "unauthorized_access");
+  EXPECT_EQ(broker.join("t", {}), "unauthorized_access");
+  EXPECT_EQ(broker.join("none", {"user", "wrong"}), "unauthorized_access");
+  EXPECT_EQ(broker.join("none", {"stranger", "secret"}), "unauthorized_access");
+  EXPECT_EQ(broker.join("none", {}), "unauthorized_access");
+  EXPECT_EQ(broker.join("none", user), "topic_not_found");
+  EXPECT_EQ(broker.join("none", admin, true), "topic_not_found");
+  EXPECT_EQ(broker.join("t", admin, true), "ok");
+  EXPECT_EQ(broker.join("t", admin), "ok") << "the admin's name in the user's fields";
+}
+
+TEST(CommandHandler, KeepsOneTopicsUserOutOfAnother) {
+  Broker broker;
+  broker.create("mine");
+  broker.create("theirs", admin, {"other", "pw"});
+  broker.create("same-name", admin, {"user", "another password"});
+  broker.create("admins-only", admin, {});
+  EXPECT_EQ(broker.join("theirs", user), "unauthorized_access");
+  EXPECT_EQ(broker.join("same-name", user), "unauthorized_access");
+  EXPECT_EQ(broker.join("admins-only", user), "unauthorized_access");
+  EXPECT_EQ(broker.join("admins-only", admin, true), "ok");
+  EXPECT_EQ(broker.join("same-name", {"user", "another password"}), "ok");
+  EXPECT_EQ(broker.join("none", user), "topic_not_found");
+  EXPECT_EQ(broker.join("none", {"user", "another password"}), "topic_not_found");
+}
+
+TEST(CommandHandler, LetsAnybodyIntoAnOpenTopicWithoutAUser) {
+  Broker broker;
+  protocol::TopicSettings open;
+  open.open = true;
+  broker.create("open", admin, {}, open);
+  broker.create("open-with-user", admin, user, open);
+  EXPECT_EQ(broker.join("open", {}), "ok");
+  EXPECT_EQ(broker.join("open", {"any", "thing"}), "ok");
+  EXPECT_EQ(broker.join("open-with-user", {}), "unauthorized_access");
+  EXPECT_EQ(broker.join("open-with-user", user), "ok");
+}
+
+TEST(CommandHandler, RefusesTheAdminsNameForATopicsUser) {
+  Broker broker;
+  EXPECT_EQ(broker.create("t", admin, {"lightq_admin", "pw"}), "invalid_request");
+}
+
+TEST(CommandHandler, ForgetsAUserWithTheLastTopic) {
+  Broker broker;
+  broker.create("t");
+  EXPECT_EQ(broker.join("none", user), "topic_not_found");
+  EXPECT_EQ(broker.code(protocol::DeleteTopic{admin, name("t")}), "ok");
+  EXPECT_TRUE(broker.data_plane.topics.empty());
+  EXPECT_EQ(broker.join("none", user), "unauthorized_access");
+  EXPECT_EQ(broker.code(protocol::DeleteTopic{admin, name("t")}), "topic_not_found");
+  EXPECT_EQ(broker.create("t"), "ok") << "the same credentials again";
+  EXPECT_EQ(broker.join("t", user), "ok");
+}
+
+TEST(CommandHandler, HashesTheSameCredentialsOnceForManyTopics) {
+  Broker broker;
+  int created = 0;
+  for (int i = 0; i < 500; ++i) {
+    broker.handler->handle(
+        protocol::CreateTopic{admin, name("t" + std::to_string(i)), {}, user},
+        [&](const Reply& reply) { created += std::holds_alternative<protocol::OkReply>(reply); });
+  }
+  run_until(broker.loop, [&] { return created == 500; });
+  EXPECT_EQ(broker.authenticator.computations(), 2U) << "one for the admin, one for the user";
+  const auto& topics = broker.catalogue->state().topics();
+  for (const auto& [topic, entry] : topics) {
+    EXPECT_EQ(entry.credential_id, topics.begin()->second.credential_id);
+  }
+}
+
+TEST(CommandHandler, ListsTopicsByName) {
+  Broker broker;
+  for (const char* topic : {"c", "a", "b"}) broker.create(topic);
+  const auto reply = broker.ask(protocol::ListTopics{admin});
+  std::vector<std::string> names;
+  for (const auto& listing : std::get<protocol::ListReply>(reply).topics) names.push_back(listing.topic);
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "b", "c"}));
+}
+
+TEST(CommandHandler, KeepsTopicsAndEndpointsOverARestart) {
+  Broker broker;
+  broker.create("t");
+  EXPECT_EQ(broker.join("t", user), "ok");
+  EXPECT_FALSE(broker.catalogue->unflushed());
+  broker.restart();
+  ASSERT_EQ(broker.data_plane.topics.size(), 1U);
+  const auto id = broker.data_plane.topics.begin()->first;
+  ASSERT_EQ(broker.data_plane.endpoints_[id].size(), 1U);
+  EXPECT_EQ(broker.data_plane.endpoints_[id][0].role, EndpointRole::pull);
+  EXPECT_EQ(broker.join("t", user), "ok");
+}
+
+TEST(CommandHandler, BringsUpMoreTopicsThanFitAtOnce) {
+  Broker broker;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(broker.catalogue->add_topic(name("t" + std::to_string(i)), {}, 0).ok());
+  }
+  broker.restart();
+  EXPECT_EQ(broker.data_plane.topics.size(), 1000U);
+}
+
+TEST(CommandHandler, GoesOnWithoutATopicThatCannotBeBroughtToLife) {
+  Broker broker;
+  broker.create("good");
+  broker.create("bad");
+  broker.data_plane.refuse_add = Error{ErrorCode::corrupt, "segment 5 is damaged"};
+  broker.data_plane.refuse_name = "bad";
+  broker.restart();
+  EXPECT_EQ(broker.join("good", user), "ok");
+  EXPECT_EQ(broker.join("bad", user), "corrupt");
+  EXPECT_EQ(broker.code(protocol::DeleteTopic{admin, name("bad")}), "ok");
+  EXPECT_EQ(broker.join("bad", user), "topic_not_found");
+}
+
+TEST(CommandHandler, FollowsTheEndpointsThatCloseAndMove) {
+  Broker broker;
+  broker.create("t");
+  broker.join("t", user);
+  const auto topic = broker.catalogue->state().find("t")->definition.id;
+  auto endpoint = broker.catalogue->state().endpoints_of(topic).at(0);
+  endpoint.port = 7777;
+  broker.handler->endpoint_changed(endpoint);
+  EXPECT_EQ(broker.catalogue->state().endpoint(endpoint.id)->port, 7777);
+  broker.handler->endpoint_closed(endpoint);
+  EXPECT_EQ(broker.catalogue->state().endpoint(endpoint.id), nullptr);
+  EXPECT_TRUE(broker.catalogue->state().released_ports().contains(7777));
+}
+
+TEST(CommandHandler, PassesOnWhatTheDataPlaneSays) {
+  Broker broker;
+  broker.create("t");
+  broker.data_plane.refuse_join = Error{ErrorCode::limit_reached, "no descriptors"};
+  EXPECT_EQ(broker.join("t", user), "limit_reached");
+  EXPECT_TRUE(
+      broker.catalogue->state().endpoints_of(broker.catalogue->state().find("t")->definition.id).empty());
+  EXPECT_EQ(broker.code(protocol::Leave{user, name("t"), "tcp://unknown:1"}), "endpoint_not_found");
+  const auto left = broker.ask(protocol::Leave{user, name("t"), "tcp://h:1"});
+  EXPECT_EQ(std::get<protocol::OkReply>(left).messages_handed, 42U);
+  EXPECT_EQ(broker.code(protocol::DeleteGroup{user, name("t"), "default"}), "ok");
+  EXPECT_EQ(broker.code(protocol::DeleteGroup{user, name("t"), "none"}), "group_not_found");
+  EXPECT_EQ(std::get<protocol::TopicStats>(broker.ask(protocol::Stats{user, name("t")})).topic, "t");
+}
+
+TEST(CommandHandler, RefusesASocketConnectionForNow) {
+  Broker broker;
+  broker.create("t");
+  const protocol::Join join{user, name("t"), JoinType::pull, protocol::ConnectionType::socket};
+  EXPECT_EQ(broker.code(join), "not_supported");
+}
+
+TEST(CommandHandler, FillsInWhatTheBrokerKnowsOfItself) {
+  Broker broker;
+  broker.create("t");
+  broker.join("t", {"user", "wrong"});
+  broker.room.now_ms += 5000;
+  const auto stats = std::get<protocol::BrokerStats>(broker.ask(protocol::Stats{admin, std::nullopt, true}));
+  EXPECT_EQ(stats.topics, 1U);
+  EXPECT_EQ(stats.auth_failures, 1U);
+  EXPECT_EQ(stats.uptime_ms, 5000U);
+  EXPECT_EQ(stats.messages_received, 77U);
+  EXPECT_EQ(stats.data_dir, "/data");
+  EXPECT_GT(stats.pid, 0U);
+  EXPECT_FALSE(stats.version.empty());
+}
+
+TEST(CommandHandler, AnswersPingAndVersionToEverybodyUntilItStops) {
+  Broker broker;
+  EXPECT_EQ(broker.code(protocol::Ping{}), "ok");
+  EXPECT_EQ(broker.code(protocol::Version{}), "ok");
+  broker.handler->stop_accepting();
+  EXPECT_EQ(broker.code(protocol::Ping{}), "shutting_down");
+}
+
+}  // namespace
+}  // namespace lightq::broker

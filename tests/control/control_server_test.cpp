@@ -1,0 +1,224 @@
+#include "broker/control/control_server.hpp"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+#include <zmq.hpp>
+
+#include <lightq/base/limits.hpp>
+
+#include "control/catalogue_room.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using testing::HasSubstr;
+
+/// A server on a thread of its own that answers ping, and keeps every stats request.
+class Server {
+ public:
+  Server() {
+    auto opened = ControlServer::open(loop_, sink_, "tcp://127.0.0.1:0",
+                                      [this](protocol::Request request, ControlServer::Answer answer) {
+                                        if (std::holds_alternative<protocol::Stats>(request)) {
+                                          kept_.push_back(std::move(answer));
+                                        } else {
+                                          answer(protocol::OkReply{"ping", {}, {}});
+                                        }
+                                      });
+    server_ = std::move(opened).value_or_throw();
+    server_->accept().value_or_throw();
+    thread_ = std::jthread([this](const std::stop_token& stop) { loop_.run(stop); });
+  }
+  ~Server() { thread_ = {}; }
+  [[nodiscard]] const std::string& uri() const { return server_->bound_uri(); }
+  [[nodiscard]] int port() const { return std::stoi(uri().substr(uri().rfind(':') + 1)); }
+  /// Answers what was kept.
+  void release() {
+    loop_.post_answer([this] {
+      for (const auto& answer : kept_) answer(protocol::OkReply{"stats", {}, {}});
+      kept_.clear();
+    });
+  }
+
+ private:
+  EventLoop loop_;
+  test::RecordingSink sink_;
+  std::vector<ControlServer::Answer> kept_;
+  std::unique_ptr<ControlServer> server_;
+  std::jthread thread_;
+};
+
+class Client {
+ public:
+  Client(const Server& server, zmq::socket_type type) : socket_(context_, type) {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::rcvtimeo, 10'000);
+    socket_.connect(server.uri());
+  }
+  void send(const std::vector<std::string>& parts) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const auto flags = i + 1 < parts.size() ? zmq::send_flags::sndmore : zmq::send_flags::none;
+      socket_.send(zmq::buffer(parts[i]), flags);
+    }
+  }
+  /// The parts of one answer; none after ten seconds.
+  std::vector<std::string> receive() {
+    std::vector<std::string> parts;
+    zmq::message_t part;
+    do {
+      if (!socket_.recv(part)) return parts;
+      parts.push_back(part.to_string());
+    } while (part.more());
+    return parts;
+  }
+  std::string ask(const std::string& request) {
+    send({request});
+    const auto answer = receive();
+    return answer.size() == 1 ? answer[0] : "no answer of one part";
+  }
+
+ private:
+  zmq::context_t context_;
+  zmq::socket_t socket_;
+};
+
+const std::string ping = R"({"cmd":"ping"})";
+const std::string pong = R"({"cmd":"ping","status":"ok"})";
+
+TEST(ControlServer, AnswersReqAndDealerClientsWithTheirOwnEnvelope) {
+  const Server server;
+  EXPECT_THAT(server.uri(), testing::Not(testing::EndsWith(":0")));
+  Client req(server, zmq::socket_type::req);
+  EXPECT_EQ(req.ask(ping), pong);
+  EXPECT_EQ(req.ask(ping), pong);
+  Client dealer(server, zmq::socket_type::dealer);
+  dealer.send({ping});
+  EXPECT_EQ(dealer.receive(), std::vector<std::string>{pong});
+  dealer.send({"", ping});
+  EXPECT_EQ(dealer.receive(), (std::vector<std::string>{"", pong}));
+}
+
+TEST(ControlServer, AnswersEverythingThatIsNoRequest) {
+  const Server server;
+  Client dealer(server, zmq::socket_type::dealer);
+  const std::vector<std::vector<std::string>> messages = {{""},
+                                                          {"", ""},
+                                                          {"x"},
+                                                          {"", "x"},
+                                                          {"a", "b"},
+                                                          {"", ping, ping},
+                                                          {"", "", ""},
+                                                          {"{}"},
+                                                          {"[]"},
+                                                          {std::string(70'000, ' ')},
+                                                          {std::string(65'000, '[')},
+                                                          {std::string(1, '\0')}};
+  for (const auto& message : messages) {
+    dealer.send(message);
+    const auto answer = dealer.receive();
+    ASSERT_FALSE(answer.empty());
+    EXPECT_THAT(answer.back(), HasSubstr(R"("status":"error")"));
+  }
+  Client req(server, zmq::socket_type::req);
+  EXPECT_THAT(req.ask(""), HasSubstr("invalid_json"));
+  EXPECT_THAT(req.ask(R"({"cmd":5})"), HasSubstr("invalid_cmd"));
+  EXPECT_EQ(req.ask(ping), pong);
+}
+
+TEST(ControlServer, AnswersEachOfManyRequestsSentAtOnce) {
+  const Server server;
+  Client dealer(server, zmq::socket_type::dealer);
+  for (int i = 0; i < 900; ++i) dealer.send({ping});
+  for (int i = 0; i < 900; ++i) ASSERT_EQ(dealer.receive(), std::vector<std::string>{pong}) << i;
+}
+
+TEST(ControlServer, IsBusyWithMoreRequestsUnderWayThanItsLimit) {
+  Server server;
+  Client dealer(server, zmq::socket_type::dealer);
+  const std::string stats = R"({"cmd":"stats","topic":"t","user_id":"u","password":"p"})";
+  const auto limit = static_cast<int>(limits::requests_waiting_max);
+  for (int i = 0; i < limit + 3; ++i) dealer.send({stats});
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(dealer.receive().at(0), HasSubstr(R"("code":"busy")"));
+  server.release();
+  for (int i = 0; i < limit; ++i) ASSERT_THAT(dealer.receive().at(0), HasSubstr(R"("status":"ok")")) << i;
+  dealer.send({ping});
+  EXPECT_EQ(dealer.receive().at(0), pong);
+}
+
+TEST(ControlServer, OutlivesAClientThatSendsMoreThanTheHardLimit) {
+  const Server server;
+  Client rude(server, zmq::socket_type::req);
+  rude.send({std::string(3'000'000, 'x')});
+  Client polite(server, zmq::socket_type::req);
+  EXPECT_EQ(polite.ask(ping), pong);
+}
+
+/// Sends bytes as a stranger would and waits until the server hangs up; false if it did not in ten seconds.
+bool is_hung_up_on(int port, const std::string& bytes, std::string& received) {
+  const int stranger = socket(AF_INET, SOCK_STREAM, 0);
+  const timeval patience{10, 0};
+  setsockopt(stranger, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(stranger, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return false;
+  [[maybe_unused]] const auto sent = send(stranger, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  char buffer[256];
+  ssize_t got = 0;
+  while ((got = recv(stranger, buffer, sizeof buffer, 0)) > 0) {
+    received.append(buffer, static_cast<std::size_t>(got));
+  }
+  const bool hung_up = got == 0 || errno == ECONNRESET;
+  close(stranger);
+  return hung_up;
+}
+
+TEST(ControlServer, HangsUpOnPeersThatSpeakNoZmtp3) {
+  const Server server;
+  // An unversioned (ZMTP 1) peer: length, flags, identity; then a frame with a request that must not be
+  // taken.
+  std::string zmtp1 = {1, 0};
+  zmtp1 += static_cast<char>(ping.size() + 1);
+  zmtp1 += '\0';
+  zmtp1 += ping;
+  // A ZMTP 2 peer: signature, revision 1, socket type DEALER, an empty identity, a frame.
+  std::string zmtp2 = {static_cast<char>(0xff), 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 1, 5, 0, 0, 0};
+  zmtp2 += static_cast<char>(ping.size());
+  zmtp2 += ping;
+  for (const auto& bytes : {zmtp1, zmtp2, std::string("GET / HTTP/1.1\r\n\r\n"), std::string()}) {
+    std::string received;
+    EXPECT_TRUE(is_hung_up_on(server.port(), bytes, received)) << bytes;
+    EXPECT_THAT(received, testing::Not(HasSubstr("status"))) << "taken for a request: " << bytes;
+  }
+  Client req(server, zmq::socket_type::req);
+  EXPECT_EQ(req.ask(ping), pong);
+}
+
+TEST(ControlServer, SaysWhyAnAddressCannotBeBound) {
+  EventLoop loop;
+  test::RecordingSink sink;
+  const auto open = [&](const std::string& uri) {
+    const auto opened = ControlServer::open(loop, sink, uri, [](auto, auto) {});
+    EXPECT_FALSE(opened.ok()) << uri;
+    return opened.ok() ? Error{} : opened.error();
+  };
+  const Server server;
+  const auto taken = open(server.uri());
+  EXPECT_EQ(taken.code, ErrorCode::address_in_use);
+  EXPECT_THAT(taken.text(), HasSubstr(server.uri()));
+  EXPECT_THAT(taken.text(), HasSubstr("in use"));
+  EXPECT_EQ(open("nonsense").code, ErrorCode::invalid_argument);
+  EXPECT_EQ(open("tcp://127.0.0.1:99999").code, ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,85 @@
+/// A data plane that does nothing but remember what it was asked. Tests only.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/control/data_plane.hpp"
+#include "broker/endpoint/event_loop.hpp"
+
+namespace lightq::broker::test {
+
+/// Answers through the loop, as the real one does.
+class FakeDataPlane final : public DataPlane {
+ public:
+  explicit FakeDataPlane(EventLoop& loop) : loop_(loop) {}
+
+  void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
+                 Done<Result<void>> done) override {
+    if (refuse_add && (refuse_name.empty() || refuse_name == definition.name.text())) {
+      return answer<void>(done, *refuse_add);
+    }
+    topics.emplace(definition.id.value, definition.name.text());
+    for (const auto& endpoint : endpoints) endpoints_[endpoint.topic.value].push_back(endpoint);
+    answer<void>(done, {});
+  }
+  void remove_topic(TopicId topic, Done<Result<void>> done) override {
+    topics.erase(topic.value);
+    answer<void>(done, {});
+  }
+  void join(TopicId topic, protocol::JoinType type, protocol::Transport transport,
+            Done<Result<JoinedEndpoint>> done) override {
+    if (refuse_join) return answer<JoinedEndpoint>(done, *refuse_join);
+    JoinedEndpoint joined;
+    joined.is_new = true;
+    joined.record = {next_id++, topic,
+                     type == protocol::JoinType::sub    ? EndpointRole::sub
+                     : type == protocol::JoinType::pull ? EndpointRole::pull
+                                                        : EndpointRole::produce,
+                     transport, static_cast<std::uint16_t>(6000 + next_id)};
+    joined.bind_uri = "tcp://127.0.0.1:" + std::to_string(joined.record.port);
+    answer<JoinedEndpoint>(done, joined);
+  }
+  void leave(TopicId, const std::string& bind_uri, Done<Result<std::uint64_t>> done) override {
+    left.insert(bind_uri);
+    if (bind_uri == "tcp://unknown:1") {
+      return answer<std::uint64_t>(done, Error{ErrorCode::endpoint_not_found, "endpoint not found"});
+    }
+    answer<std::uint64_t>(done, std::uint64_t{42});
+  }
+  void delete_group(TopicId, const std::string& group, Done<Result<void>> done) override {
+    if (group == "default") return answer<void>(done, {});
+    answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
+  }
+  void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) override {
+    protocol::TopicStats stats;
+    stats.topic = topics.at(topic.value);
+    answer<protocol::TopicStats>(done, stats);
+  }
+  void broker_stats(Done<Result<protocol::BrokerStats>> done) override {
+    protocol::BrokerStats stats;
+    stats.messages_received = 77;
+    answer<protocol::BrokerStats>(done, stats);
+  }
+
+  std::map<std::uint64_t, std::string> topics;
+  std::map<std::uint64_t, std::vector<EndpointRecord>> endpoints_;
+  std::set<std::string> left;
+  std::optional<Error> refuse_add;
+  std::string refuse_name;
+  std::optional<Error> refuse_join;
+  std::uint64_t next_id = 1;
+
+ private:
+  template <typename T>
+  void answer(Done<Result<T>> done, Result<T> result) {
+    loop_.post_answer([done = std::move(done), result = std::move(result)] { done(result); });
+  }
+  EventLoop& loop_;
+};
+
+}  // namespace lightq::broker::test
