@@ -112,8 +112,9 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
   auto segment = std::make_unique<SegmentFile>(found.path, header, usable, found.file);
   segment->synced_position = 0;
   const auto seal = decode_segment_seal(found.page, header);
-  const bool sealed = next_name && seal && seal->end_position <= usable &&
-                      header.first_offset <= seal->end_offset && segment_header_bytes <= seal->end_position;
+  // Also for the last one: its successor may have been lost, but what was sealed is never written again.
+  const bool sealed = seal && seal->end_position <= usable && header.first_offset <= seal->end_offset &&
+                      segment_header_bytes <= seal->end_position;
   if (sealed) {
     segment->set_end(*seal);
   } else {
