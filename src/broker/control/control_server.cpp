@@ -17,7 +17,8 @@ namespace {
 constexpr int requests_per_turn = 64;
 constexpr int handshake_ms = 1000;
 constexpr int linger_ms = 500;
-constexpr int answers_unread_max = 1000;
+/// Per client; more than all requests that can be under way, as their answers may come in one burst.
+constexpr int answers_unread_max = 8 * static_cast<int>(limits::requests_waiting_max);
 
 std::string_view text_of(const zmq::message_t& message) {
   return {static_cast<const char*>(message.data()), message.size()};

@@ -16,7 +16,7 @@ namespace lightq::broker {
 
 /// A ZeroMQ ROUTER that REQ clients (with the empty delimiter) and DEALER clients (with or without) talk to.
 /// Whatever arrives is answered; nothing that arrives ends it. An answer that a client leaves unread behind
-/// 1,000 others is dropped, as is one to a client that has gone. Everything on the loop's thread.
+/// 8,192 others is dropped, as is one to a client that has gone. Everything on the loop's thread.
 class ControlServer final : public EventLoop::Source {
  public:
   using Answer = std::function<void(protocol::Reply)>;

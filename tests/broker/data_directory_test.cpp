@@ -1,0 +1,86 @@
+#include "broker/data_directory.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include <lightq/protocol/json_local_files.hpp>
+
+#include "support/temp_dir.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using lightq::test::TempDir;
+using testing::HasSubstr;
+
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat facts{};
+  return stat(path.c_str(), &facts) == 0 ? facts.st_mode & 0777U : 0;
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(DataDirectory, MakesItsRoomsForItsOwnerOnly) {
+  const TempDir temp;
+  const auto directory = DataDirectory::open(temp / "a/b/data");
+  ASSERT_TRUE(directory.ok()) << directory.error().text();
+  for (const auto& room : {directory.value()->topics(), directory.value()->pool(),
+                           directory.value()->catalogue(), directory.value()->ipc()}) {
+    EXPECT_EQ(mode_of(room), 0700U) << room;
+  }
+  EXPECT_EQ(mode_of(directory.value()->path()) & 022U, 0U);
+  EXPECT_TRUE(directory.value()->path().is_absolute());
+}
+
+TEST(DataDirectory, BelongsToOneBrokerAtATime) {
+  const TempDir temp;
+  auto first = DataDirectory::open(temp.path());
+  ASSERT_TRUE(first.ok());
+  const auto second = DataDirectory::open(temp.path());
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.error().code, ErrorCode::in_use);
+  EXPECT_THAT(second.error().text(), HasSubstr(std::to_string(getpid())));
+  EXPECT_THAT(second.error().text(), HasSubstr(temp.path()));
+  first.value().reset();
+  EXPECT_TRUE(DataDirectory::open(temp.path()).ok());
+}
+
+TEST(DataDirectory, TellsWhereTheBrokerIsWhileItRuns) {
+  const TempDir temp;
+  const auto file = temp / "broker.json";
+  std::ofstream(file) << "of a broker that was killed";
+  {
+    const auto directory = DataDirectory::open(temp.path());
+    ASSERT_TRUE(directory.ok());
+    EXPECT_FALSE(std::filesystem::exists(file));
+    ASSERT_TRUE(directory.value()->publish("tcp://127.0.0.1:4711").ok());
+    const auto found = protocol::parse_broker_file(text_of(file));
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->pid, static_cast<std::uint64_t>(getpid()));
+    EXPECT_EQ(found->control_uri, "tcp://127.0.0.1:4711");
+    EXPECT_FALSE(found->version.empty());
+    EXPECT_EQ(mode_of(file), 0644U);
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST(DataDirectory, SaysWhyItCannotBeMade) {
+  const TempDir temp;
+  std::ofstream(temp / "file") << "";
+  const auto below = DataDirectory::open(temp / "file/data");
+  ASSERT_FALSE(below.ok());
+  EXPECT_THAT(below.error().text(), HasSubstr(temp / "file"));
+  const auto itself = DataDirectory::open(temp / "file");
+  ASSERT_FALSE(itself.ok());
+  EXPECT_THAT(itself.error().text(), HasSubstr("Not a directory"));
+}
+
+}  // namespace
+}  // namespace lightq::broker
