@@ -26,6 +26,8 @@ class Recovery {
 
  private:
   Result<std::vector<Offset>> list_segments();
+  Result<void> remove_unfinished(std::vector<Offset>& names);
+  static std::optional<ScannedBatch> first_batch(FoundFile& found, SegmentScanner& scanner);
   Result<FoundFile> look_at(Offset name_offset);
   Result<void> add(FoundFile& found, std::optional<Offset> next_name);
   Result<void> add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name);
@@ -42,8 +44,9 @@ class Recovery {
 };
 
 Result<RecoveredSegments> Recovery::run() {
-  const auto names = list_segments();
+  auto names = list_segments();
   if (!names) return names.error();
+  if (const auto removed = remove_unfinished(*names); !removed) return removed.error();
   for (std::size_t i = 0; i < names->size(); ++i) {
     auto found = look_at((*names)[i]);
     if (!found) return found.error();
@@ -65,6 +68,30 @@ Result<std::vector<Offset>> Recovery::list_segments() {
   }
   std::sort(offsets.begin(), offsets.end());
   return offsets;
+}
+
+// The last files, as long as their header was never written and no message is in them, were made by appends
+// that a power cut undid. All of them go at once, so that opening again finds the same log.
+Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
+  while (!names.empty()) {
+    auto found = look_at(names.back());
+    if (!found) return found.error();
+    if (found->decoded.header || found->decoded.fault != HeaderFault::blank) return {};
+    SegmentScanner scanner(*found->file, 0, found->size_bytes);
+    if (first_batch(*found, scanner)) return {};
+    if (auto removed = storage_.unlink(found->path); !removed) return removed;
+    result_.report.bytes_cut += found->size_bytes;
+    result_.report.cut_file = found->path;
+    names.pop_back();
+  }
+  return {};
+}
+
+// Of a file without a header: of any epoch, from the offset in its name on.
+std::optional<ScannedBatch> Recovery::first_batch(FoundFile& found, SegmentScanner& scanner) {
+  const auto batch = scanner.batch_at(segment_header_bytes);
+  if (batch && found.name_offset <= batch->base) return batch;
+  return scanner.resume_after(segment_header_bytes, found.name_offset);
 }
 
 Result<FoundFile> Recovery::look_at(Offset name_offset) {
@@ -136,15 +163,9 @@ Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> ne
   Offset end = next_name.value_or(found.name_offset);
   if (!next_name) {
     SegmentScanner scanner(*found.file, 0, found.size_bytes);
-    auto batch = scanner.batch_at(segment_header_bytes);
-    if (!batch || batch->base < found.name_offset)
-      batch = scanner.resume_after(segment_header_bytes, found.name_offset);
-    for (; batch; batch = scanner.resume_after(batch->position, batch->end)) end = batch->end;
-    if (end == found.name_offset && found.decoded.fault == HeaderFault::blank) {
-      // Made by an append that a power cut undid: there has never been a message in it.
-      result_.report.bytes_cut += found.size_bytes;
-      result_.report.cut_file = found.path;
-      return storage_.unlink(found.path);
+    for (auto batch = first_batch(found, scanner); batch;
+         batch = scanner.resume_after(batch->position, batch->end)) {
+      end = batch->end;
     }
     if (end == found.name_offset) end = end + 1;  // so that the next segment gets another name
   }

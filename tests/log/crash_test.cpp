@@ -29,7 +29,8 @@ class CrashTest : public test::LogFixture {
       ASSERT_EQ(result.base, before);
       for (const auto& payload : payloads) model[next.value++] = payload;
     }
-    ASSERT_EQ(log->next_offset(), next) << "nothing changes by an append that did not happen";
+    ASSERT_EQ(log->next_offset(), next)
+        << log->recovery().text() << "; nothing changes by an append that did not happen";
   }
 
   std::map<std::uint64_t, std::string> messages_now() {
@@ -38,20 +39,36 @@ class CrashTest : public test::LogFixture {
     return found;
   }
 
+  /// Where two sets of messages differ first.
+  [[nodiscard]] std::string describe(const std::map<std::uint64_t, std::string>& found,
+                                     const std::map<std::uint64_t, std::string>& expected) const {
+    std::string text =
+        std::to_string(found.size()) + " found, " + std::to_string(expected.size()) + " expected";
+    for (const auto& [offset, payload] : expected) {
+      if (!found.contains(offset)) return text + ", missing " + std::to_string(offset);
+    }
+    for (const auto& [offset, payload] : found) {
+      if (!expected.contains(offset)) return text + ", too many: " + std::to_string(offset);
+      if (expected.at(offset) != payload) return text + ", other payload at " + std::to_string(offset);
+    }
+    return text;
+  }
+
   /// All of [first, next) but what a power cut took is there, and nothing else. What was dropped may come
   /// back with a crash until its file is retired; so the model keeps it.
   void check() {
     const std::map<std::uint64_t, std::string> expected(model.lower_bound(log->first_offset().value),
                                                         model.end());
-    ASSERT_TRUE(messages_now() == expected);
-    ASSERT_EQ(log->next_offset(), next);
+    const auto found = messages_now();
+    ASSERT_TRUE(found == expected) << describe(found, expected) << "; " << log->recovery().text();
+    ASSERT_EQ(log->next_offset(), next) << log->recovery().text();
   }
 
   /// After a power cut: what was durable and not dropped is there; what else is there is right; the rest is
   /// forgotten.
   void check_after_power_cut(Offset first, Offset durable) {
     const auto found = messages_now();
-    ASSERT_LE(durable, log->next_offset());
+    ASSERT_LE(durable, log->next_offset()) << log->recovery().text();
     ASSERT_LE(log->next_offset(), next);
     for (const auto& [offset, payload] : found) {
       ASSERT_TRUE(model.contains(offset)) << offset;
@@ -59,7 +76,8 @@ class CrashTest : public test::LogFixture {
     }
     for (const auto& [offset, payload] : model) {
       const bool promised = first.value <= offset && offset < durable.value;
-      ASSERT_TRUE(!promised || found.contains(offset)) << offset << " was durable";
+      ASSERT_TRUE(!promised || found.contains(offset))
+          << offset << " was durable; " << log->recovery().text();
     }
     std::erase_if(model, [&](const auto& entry) {
       return log->first_offset().value <= entry.first && !found.contains(entry.first);

@@ -1,0 +1,95 @@
+/// The real file system, and a durable log on it.
+#include "log/posix_storage.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "log/segment_log.hpp"
+#include "support/batches.hpp"
+#include "support/log_fixture.hpp"
+#include "support/temp_dir.hpp"
+
+namespace lightq::log {
+namespace {
+
+TEST(PosixStorage, WritesReadsMapsAndListsFiles) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  ASSERT_TRUE(storage.make_directory(dir / "a/b").ok());
+  auto file = storage.open(dir / "a/b/f", OpenMode::create);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE((*file)->allocate(8192).ok());
+  EXPECT_EQ(*(*file)->size_bytes(), 8192U);
+  auto mapping = (*file)->map(8192);
+  ASSERT_TRUE(mapping.ok());
+  ASSERT_TRUE(write_all(**file, as_byte_view("hello"), 100).ok());
+  EXPECT_EQ(as_text({(*mapping)->data() + 100, 5}), "hello");
+  std::vector<std::byte> back(10);
+  EXPECT_EQ(*read_all(**file, back, 8187), 5U);
+  ASSERT_TRUE((*file)->sync().ok());
+  ASSERT_TRUE(storage.rename(dir / "a/b/f", dir / "a/b/g").ok());
+  ASSERT_TRUE(storage.sync_directory(dir / "a/b").ok());
+  EXPECT_EQ(*storage.list(dir / "a/b"), std::vector<std::string>{"g"});
+  ASSERT_TRUE(storage.unlink(dir / "a/b/g").ok());
+  EXPECT_TRUE(storage.remove_directory(dir / "a/b").ok());
+}
+
+TEST(PosixStorage, SaysWhatIsMissing) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  const auto file = storage.open(dir / "none", OpenMode::read_only);
+  ASSERT_FALSE(file.ok());
+  EXPECT_TRUE(is_missing(file.error()));
+  EXPECT_NE(file.error().message.find("none"), std::string::npos);
+  EXPECT_TRUE(storage.list(dir / "none")->empty());
+  EXPECT_GT(*storage.free_bytes(dir / "none/below"), 0U);
+  EXPECT_FALSE(storage.sync_directory(dir / "none").ok());
+}
+
+TEST(PosixStorage, TellsAFullDiskFromOtherErrors) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  auto file = storage.open(dir / "f", OpenMode::create);
+  ASSERT_TRUE(file.ok());
+  EXPECT_FALSE((*file)->allocate(std::uint64_t{1} << 62).ok());
+  auto full = storage.open("/dev/full", OpenMode::read_write);
+  if (!full) GTEST_SKIP() << full.error().text();
+  EXPECT_EQ((*full)->write_some(as_byte_view("x"), 0).error().code, ErrorCode::no_space);
+}
+
+TEST(PosixStorage, CarriesADurableLogOverReopening) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  SegmentPool pool({dir / "pool"}, storage);
+  SegmentLogOptions options{dir / "topics/1"};
+  options.segment_bytes = 256 * limits::KiB;
+  options.retention_bytes = 500'000;
+  Timestamp now{1};
+  std::uint64_t appended = 0;
+  for (int round = 0; round < 5; ++round) {
+    auto log = SegmentLog::open(options, storage, pool, now);
+    ASSERT_TRUE(log.ok()) << log.error().text();
+    EXPECT_TRUE((*log)->recovery().clean()) << (*log)->recovery().text();
+    ASSERT_EQ((*log)->next_offset().value, appended);
+    for (int i = 0; i < 100; ++i, ++appended) {
+      auto batch = test::make_batch({std::to_string(appended) + std::string(20'000, 'd')});
+      ASSERT_EQ((*log)->append(batch, now).outcome, AppendOutcome::appended);
+      now.us += 10'000;
+      (*log)->maintain(now);
+      if (const auto job = (*log)->take_disk_job(now)) {
+        job->run();
+        job->finish();
+      }
+    }
+    const auto messages = test::read_everything(**log, (*log)->first_offset());
+    ASSERT_EQ(messages.size(), distance((*log)->first_offset(), (*log)->next_offset()));
+    for (const auto& message : messages) {
+      ASSERT_TRUE(message.payload.starts_with(std::to_string(message.offset.value) + "d"));
+    }
+  }
+  EXPECT_TRUE(pool.files() > 0 || std::filesystem::exists(dir / "topics/1/next.prepared"));
+}
+
+}  // namespace
+}  // namespace lightq::log
