@@ -205,6 +205,13 @@ std::optional<Offset> Topic::group_committed() const {
   return group_->committed();
 }
 
+/// Messages from `next` on that the log has moved past, though the one who stands there has not tried to read
+/// them.
+std::uint64_t Topic::already_gone(Offset next) const {
+  const Offset first = log_->first_offset();
+  return next < first ? distance(next, first) : 0;
+}
+
 Offset Topic::group_lag_start() const {
   return std::max(group_->next(), log_->first_offset());
 }
@@ -257,7 +264,7 @@ protocol::SubscriberStats Topic::subscriber_stats(const Subscriber& subscriber) 
   stats.next_offset = subscriber.next().value;
   stats.lag = distance(std::max(subscriber.next(), log_->first_offset()), log_->next_offset());
   stats.delivered = subscriber.delivered();
-  stats.lost = subscriber.lost();
+  stats.lost = subscriber.lost() + already_gone(subscriber.next());
   return stats;
 }
 

@@ -88,6 +88,7 @@ class Topic {
   void trim();
   [[nodiscard]] bool group_holds() const;
   [[nodiscard]] Offset group_lag_start() const;
+  [[nodiscard]] std::uint64_t already_gone(Offset next) const;
   [[nodiscard]] std::uint64_t queue_size() const;
   void count_subscriber_progress(Offset next);
   void drop_unclaimed_direct();
