@@ -252,7 +252,7 @@ protocol::TopicStats Topic::stats() const {
     damaged = std::max(damaged, group_->loss().damaged);
     stats.groups.push_back({std::string(protocol::default_group), group_->next().value,
                             group_->committed().value, distance(group_lag_start(), log_->next_offset()),
-                            group_->loss().trimmed, group_->consumers()});
+                            group_->loss().trimmed + already_gone(group_->next()), group_->consumers()});
   }
   stats.corrupt = damaged;
   return stats;
