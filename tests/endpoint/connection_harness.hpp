@@ -78,12 +78,13 @@ class Wire {
   /// Runs the loop until `condition` holds or five seconds passed. True if it holds.
   bool run_until(const std::function<bool()>& condition) {
     const auto deadline = broker::EventLoop::Clock::now() + std::chrono::seconds(5);
-    while (!condition() && broker::EventLoop::Clock::now() < deadline) {
+    while (!condition()) {
+      if (broker::EventLoop::Clock::now() >= deadline) return false;
       std::stop_source stop;
       loop.at(broker::EventLoop::Clock::now() + std::chrono::milliseconds(1), [&] { stop.request_stop(); });
       loop.run(stop.get_token());
     }
-    return condition();
+    return true;
   }
 
   void send(const std::string& bytes) const {

@@ -64,12 +64,13 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
 
   bool run_until(const std::function<bool()>& condition) {
     const auto deadline = EventLoop::Clock::now() + 5s;
-    while (!condition() && EventLoop::Clock::now() < deadline) {
+    while (!condition()) {
+      if (EventLoop::Clock::now() >= deadline) return false;
       std::stop_source stop;
       loop_.at(EventLoop::Clock::now() + 1ms, [&] { stop.request_stop(); });
       loop_.run(stop.get_token());
     }
-    return condition();
+    return true;
   }
 
   std::string join(JoinType type, Transport transport = Transport::tcp) {

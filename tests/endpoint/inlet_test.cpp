@@ -155,6 +155,23 @@ TEST_F(InletTest, AnswersPing) {
   EXPECT_EQ(wire_.received(), command("PONG", "hello"));
 }
 
+TEST_F(InletTest, AHeldProducerThatSendsHeartbeatsStillHearsFromTheBroker) {
+  open();
+  wire_.send(command("PING", std::string("\0\x0ahello", 7)));
+  const auto answered = [&] {
+    char byte = 0;
+    return recv(wire_.peer.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+  };
+  ASSERT_TRUE(wire_.run_until([&] { return wire_.received().ends_with(command("PONG", "hello")); }));
+  inlet_->keep_alive();
+  EXPECT_FALSE(answered()) << "it is read from, so it is answered when it asks";
+  host_.room = 0;
+  wire_.send(frame("x"));
+  ASSERT_TRUE(wire_.run_until([&] { return inlet_->held(); }));
+  inlet_->keep_alive();
+  EXPECT_EQ(wire_.received(), command("PONG", ""));
+}
+
 struct Nonsense {
   const char* name;
   std::string bytes;

@@ -171,12 +171,21 @@ void Connection::handle_command(ByteView body) {
     constexpr std::size_t context_bytes_max = 16;
     if (command->data.size() < time_to_live_bytes) return fail("a malformed PING");
     const auto context = command->data.subspan(time_to_live_bytes);
-    // A peer that pings without reading the answers fills the buffer; it gets no more of them.
-    if (output_.buffered() > zmtp::command_bytes_max && output_blocked_) return;
-    zmtp::append_command(output_.tail(), "PONG", context.first(std::min(context.size(), context_bytes_max)));
-    return flush_output();
+    peer_pings_ = true;
+    return send_pong(context.first(std::min(context.size(), context_bytes_max)));
   }
   on_command(*command);
+}
+
+void Connection::send_pong(ByteView context) {
+  // A peer that pings without reading the answers fills the buffer; it gets no more of them.
+  if (output_.buffered() > zmtp::command_bytes_max && output_blocked_) return;
+  zmtp::append_command(output_.tail(), "PONG", context);
+  flush_output();
+}
+
+void Connection::keep_alive() {
+  if (peer_pings_ && is_open() && paused_) send_pong({});
 }
 
 void Connection::set_paused(bool paused) {

@@ -40,6 +40,9 @@ class Connection : public EventLoop::Source {
   /// callbacks.
   void close(const std::string& why);
   void release_idle_memory();
+  /// For a connection that is not read from for a while: a peer that checks on us with PING hears of us all
+  /// the same, and does not take a full log for a dead broker.
+  void keep_alive();
 
   void on_ready() override;
   void on_event(EventLoop::Readiness readiness) override;
@@ -81,6 +84,7 @@ class Connection : public EventLoop::Source {
  private:
   enum class State { greeting, ready, open, closed };
 
+  void send_pong(ByteView context);
   void received(ByteView bytes);
   std::size_t handshake(ByteView bytes);
   std::size_t take_greeting(ByteView bytes);
@@ -98,6 +102,7 @@ class Connection : public EventLoop::Source {
   bool output_blocked_ = false;
   bool peer_gone_ = false;
   bool was_open_ = false;
+  bool peer_pings_ = false;
   EventLoop::Interest interest_ = EventLoop::Interest::readable;
   EventLoop::TimerId handshake_deadline_ = 0;
   std::string failure_;

@@ -238,6 +238,13 @@ bool EndpointSet::resume_inlets() {
   return true;
 }
 
+void EndpointSet::keep_held_alive() {
+  for (auto& [id, entry] : entries_) {
+    if (entry.endpoint->record().role != EndpointRole::produce) continue;
+    entry.endpoint->for_each_connection([](Connection& connection) { connection.keep_alive(); });
+  }
+}
+
 void EndpointSet::close_all(bool tell) {
   while (!entries_.empty()) close(entries_.begin()->first, tell);
 }

@@ -51,6 +51,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
 
   /// Lets held producers go on, as many as find room. True if all did.
   bool resume_inlets();
+  /// Tells held producers that ask (ZeroMQ heartbeats) that the broker is alive.
+  void keep_held_alive();
   /// Closes everything; the ports rest. `tell`: report each as closed.
   void close_all(bool tell);
   void stop_accepting();

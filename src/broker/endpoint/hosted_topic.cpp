@@ -127,6 +127,7 @@ bool HostedTopic::tick() {
   const Timestamp now = context_.now();
   maintain(now);
   resume_held();
+  if (held_) endpoints_.keep_held_alive();
   start_disk_job(now);
   save_cursors(now);
   report_losses(now);
