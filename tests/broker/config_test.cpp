@@ -1,3 +1,4 @@
+/// Tests of the settings from file, environment and flags: broker/config.
 #include "broker/config.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +19,7 @@ using testing::StartsWith;
 using Texts = std::map<std::string, std::string>;
 
 Environment environment(Texts variables) {
-  variables.emplace("HOME", "/home/somebody");
+  variables.emplace("HOME", "/somewhere/somebody");
   return [variables](const std::string& name) -> std::optional<std::string> {
     const auto found = variables.find(name);
     return found == variables.end() ? std::nullopt : std::optional(found->second);
@@ -171,7 +172,7 @@ TEST(Config, RemovesTheAdminsPasswordFromTheEnvironmentOnceRead) {
 TEST(Config, ChoosesADataDirectoryByWhoRunsIt) {
   EXPECT_EQ(default_data_dir(true, environment({})).value(), "/var/lib/lightq");
   EXPECT_EQ(default_data_dir(false, environment({{"XDG_STATE_HOME", "/s"}})).value(), "/s/lightq");
-  EXPECT_EQ(default_data_dir(false, environment({})).value(), "/home/somebody/.local/state/lightq");
+  EXPECT_EQ(default_data_dir(false, environment({})).value(), "/somewhere/somebody/.local/state/lightq");
   EXPECT_FALSE(default_data_dir(false, [](const std::string&) { return std::nullopt; }).ok());
 }
 

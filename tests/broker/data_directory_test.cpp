@@ -1,3 +1,4 @@
+/// Tests of who may use a data directory and what it holds: broker/data_directory.
 #include "broker/data_directory.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+/// Tests of the broker's log: broker/logging.
 #include "broker/logging.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+/// Tests of the administrator's account and its file: control/admin_account.
 #include "broker/control/admin_account.hpp"
 
 #include <gmock/gmock.h>

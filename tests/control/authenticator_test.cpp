@@ -1,3 +1,4 @@
+/// Tests of checking passwords off the control thread: control/authenticator.
 #include "broker/control/authenticator.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+/// Tests of the catalogue over restarts and crashes: control/catalogue.
 #include "broker/control/catalogue.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+/// Tests of what each control command does: control/command_handler.
 #include "broker/control/command_handler.hpp"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+/// Tests of the control socket: control/control_server.
 #include "broker/control/control_server.hpp"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/// Tests of control replies as JSON: protocol/json_reply.hpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
