@@ -29,16 +29,17 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
 SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, SegmentPool& pool,
                                 bool& sync_failed) {
   SegmentWorkDone done;
-  // In order: a crash in between leaves the newest, without a gap.
-  for (const RetiredSegment& segment : work.retire) {
-    if (!pool.retire(segment.path, segment.bytes)) break;
-    ++done.retired;
-  }
   if (work.sync && sync_failed) {
     done.sync = Error{ErrorCode::io_error, "an earlier sync has failed", 0};
   } else if (work.sync) {
     done.sync = sync_all(work, storage);
     sync_failed = !done.sync;
+  }
+  // Only now: the segment that is then the oldest remembers the next offset, so it must be on disk before its
+  // predecessor goes. In order: a crash in between leaves the newest, without a gap.
+  for (const RetiredSegment& segment : work.retire) {
+    if (!done.sync || !pool.retire(segment.path, segment.bytes)) break;
+    ++done.retired;
   }
   if (work.prepare_bytes != 0) {
     auto prepared =

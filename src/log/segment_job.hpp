@@ -1,4 +1,4 @@
-/// What a segment log has a disk thread do: retire old files, sync, seal, prepare the next file. Layer: log.
+/// What a segment log has a disk thread do: sync, seal, retire old files, prepare the next one. Layer: log.
 #pragma once
 
 #include <atomic>

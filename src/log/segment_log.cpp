@@ -143,12 +143,15 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   header.first_offset = next_;
   const std::string path = options_.directory + "/" + segment_name(next_);
   auto done = write_all(*prepared->file, encode_segment_header(header), 0);
+  // An empty segment had the same name, and is perhaps all that remembers next_ on disk.
+  const bool replaces = !segments_.empty() && segments_.back()->empty();
+  if (done && replaces) done = prepared->file->sync();
   if (done) done = storage_.rename(prepared->path, path);
   if (!done) {
     static_cast<void>(storage_.unlink(prepared->path));
     return done;
   }
-  if (!segments_.empty() && segments_.back()->empty()) {  // it had the same name
+  if (replaces) {
     forget_view(*segments_.back());
     segments_.pop_back();
   }

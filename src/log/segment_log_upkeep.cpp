@@ -120,7 +120,7 @@ SegmentWork SegmentLog::work_to_sync() const {
 std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work;
-  if (sync_is_due(now)) {
+  if (sync_is_due(now) || (!retired_.empty() && !poisoned_)) {
     work = work_to_sync();
     last_sync_ = now;
   }
@@ -182,6 +182,7 @@ Result<void> SegmentLog::flush() {
 Result<void> SegmentLog::retire_now() {
   const std::lock_guard lock(jobs_->running);
   SegmentWork work;
+  if (!poisoned_) work = work_to_sync();
   work.retire = retired_;
   finish_job(work, do_segment_work(work, storage_, pool_, jobs_->sync_failed));
   if (!retired_.empty()) return Error{ErrorCode::io_error, "cannot retire " + retired_.front().path, 0};
