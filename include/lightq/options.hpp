@@ -59,10 +59,11 @@ struct ProducerOptions {
   Timeout send_timeout{30'000};
   /// How long messages already taken by send() may still leave when the producer closes or is destroyed.
   Timeout linger{5000};
-  /// Bounds what waits in this process, in bytes (approximately: from the mean size of recent messages, and
-  /// following a change of sizes only by and by) and in messages: 2 to 1,000,000. One message always fits.
-  std::uint64_t high_water_bytes = 1 * limits::MiB;
-  int high_water_messages = 10'000;
+  /// Bound what waits in this process. `high_water_bytes`, at least 1, counts the messages of 1 KiB and more:
+  /// the next message waits while so many bytes have not left, and one of any size fits when none wait.
+  /// `high_water_messages`, 1 to 1,000,000, counts all. Both hold for the producer's life.
+  std::uint64_t high_water_bytes = limits::high_water_bytes_default;
+  int high_water_messages = limits::high_water_messages_default;
 };
 
 /// How a consumer shares a topic with others.

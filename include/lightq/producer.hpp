@@ -1,8 +1,10 @@
 /// Sends messages to a topic over a plain ZeroMQ PUSH socket. Layer: client.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,9 +15,9 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/data_socket.hpp>
-#include <lightq/high_water.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
+#include <lightq/unsent_bytes.hpp>
 
 namespace lightq::inline v1 {
 
@@ -45,14 +47,22 @@ class Producer {
   /// the end of the client's last object waits for them as long.
   ~Producer() = default;
 
-  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::producer.
+  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::producer. Errors:
+  /// invalid_argument (options out of their range), limit_reached, io_error.
   static Result<Producer> open(std::shared_ptr<zmq::context_t> context,
                                std::unique_ptr<Membership> membership, const std::string& bind_uri,
                                const ProducerOptions& options) {
+    if (options.high_water_messages < limits::high_water_messages_min ||
+        options.high_water_messages > limits::high_water_messages_max || options.high_water_bytes == 0) {
+      return Error{ErrorCode::invalid_argument,
+                   "high_water_messages must be 1 to 1,000,000 and high_water_bytes at least 1, not " +
+                       std::to_string(options.high_water_messages) + " and " +
+                       std::to_string(options.high_water_bytes)};
+    }
     Result<DataSocket> socket = DataSocket::open(std::move(context), zmq::socket_type::push);
     if (!socket) return socket.error();
     Producer made(std::move(membership), std::move(*socket), options);
-    made.socket_.socket().set(zmq::sockopt::sndhwm, made.high_water_.mark());
+    made.socket_.socket().set(zmq::sockopt::sndhwm, options.high_water_messages);
     made.socket_.socket().set(zmq::sockopt::linger, linger_ms(options.linger));
     if (Result<void> connected = made.socket_.connect(bind_uri); !connected) return connected.error();
     return made;
@@ -75,24 +85,23 @@ class Producer {
         case SendOutcome::would_block: break;
       }
       if (!deadline) deadline = deadline_after(timeout);
-      if (!DataSocket::wait(socket_.socket(), ZMQ_POLLOUT, *deadline)) return send_timeout(timeout);
+      if (!wait_for_room(*deadline)) return send_timeout(timeout);
     }
   }
 
-  /// Offers one message without waiting. The bytes are copied if it is sent.
+  /// Offers one message without waiting. The bytes are copied if it is sent. `would_block` while the options'
+  /// high_water_messages or high_water_bytes wait in this process.
   [[nodiscard]] SendOutcome try_send(ByteView payload) {
     if (!socket_.is_open()) return SendOutcome::closed;
-    const int size = zmq_send(socket_.socket().handle(), payload.data(), payload.size(), ZMQ_DONTWAIT);
-    if (size < 0) {
-      send_errno_ = zmq_errno();
-      const bool full = send_errno_ == EAGAIN || send_errno_ == EINTR;
-      return full ? SendOutcome::would_block : SendOutcome::closed;
+    if (unsent_->count() >= options_.high_water_bytes) return SendOutcome::would_block;
+    const bool taken =
+        payload.size() < limits::counted_message_bytes_min ? send_small(payload) : send_counted(payload);
+    if (taken) {
+      ++sent_;
+      return SendOutcome::sent;
     }
-    ++sent_;
-    if (const auto mark = high_water_.observe(payload.size())) {
-      socket_.socket().set(zmq::sockopt::sndhwm, *mark);
-    }
-    return SendOutcome::sent;
+    const bool full = send_errno_ == EAGAIN || send_errno_ == EINTR;
+    return full ? SendOutcome::would_block : SendOutcome::closed;
   }
   [[nodiscard]] SendOutcome try_send(std::string_view payload) { return try_send(as_byte_view(payload)); }
 
@@ -114,6 +123,7 @@ class Producer {
     Result<std::string> bind_uri = membership_->join();
     if (!bind_uri) return bind_uri.error();
     if (*bind_uri == socket_.uri()) return {};
+    unsent_ = std::make_shared<UnsentBytes>();  // what waits for the former endpoint holds nobody back now
     return socket_.connect(*bind_uri);
   }
 
@@ -122,6 +132,8 @@ class Producer {
   /// Waits until it is; false when it is not in time.
   [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
 
+  /// Bytes of messages of 1 KiB and more that wait in this process: at most high_water_bytes and one message.
+  [[nodiscard]] std::size_t unsent_bytes() const { return unsent_->count(); }
   /// Messages that ZeroMQ took from this producer.
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
   [[nodiscard]] const std::string& topic() const { return membership_->topic(); }
@@ -133,7 +145,38 @@ class Producer {
       : membership_(std::move(membership)),
         socket_(std::move(socket)),
         options_(options),
-        high_water_(options.high_water_bytes, options.high_water_messages) {}
+        unsent_(std::make_shared<UnsentBytes>()) {}
+
+  /// Small messages are bounded by their number alone: libzmq copies them, and counting costs more.
+  bool send_small(ByteView payload) {
+    const int size = zmq_send(socket_.socket().handle(), payload.data(), payload.size(), ZMQ_DONTWAIT);
+    if (size < 0) send_errno_ = zmq_errno();
+    return size >= 0;
+  }
+
+  /// Asks for room before it copies.
+  bool send_counted(ByteView payload) {
+    try {
+      if ((socket_.socket().get(zmq::sockopt::events) & ZMQ_POLLOUT) == 0) {
+        send_errno_ = EAGAIN;
+        return false;
+      }
+      zmq::message_t message = counted_message(payload, unsent_);
+      if (zmq_msg_send(message.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) >= 0) return true;
+      send_errno_ = zmq_errno();
+    } catch (const zmq::error_t& error) {
+      send_errno_ = error.num();
+    } catch (const std::bad_alloc&) {
+      send_errno_ = ENOMEM;
+    }
+    return false;
+  }
+
+  /// Waits until another message may fit; false at the deadline.
+  bool wait_for_room(std::chrono::steady_clock::time_point deadline) {
+    return unsent_->wait_below(options_.high_water_bytes, deadline) &&
+           DataSocket::wait(socket_.socket(), ZMQ_POLLOUT, deadline);
+  }
 
   [[nodiscard]] Error closed_error() const {
     return {ErrorCode::closed, "topic '" + topic() + "': the producer is closed"};
@@ -151,7 +194,7 @@ class Producer {
   std::unique_ptr<Membership> membership_;
   DataSocket socket_;
   ProducerOptions options_;
-  HighWater high_water_;
+  std::shared_ptr<UnsentBytes> unsent_;  // of the present connection
   std::uint64_t sent_ = 0;
   int send_errno_ = 0;
 };

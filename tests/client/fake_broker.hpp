@@ -66,7 +66,10 @@ class FakeBroker {
 /// A bound data socket of a pretended topic, for the test's own thread.
 class FakeEndpoint {
  public:
-  explicit FakeEndpoint(zmq::socket_type type, int high_water = 1000) : socket_(context_, type) {
+  /// `receive_buffer`: the kernel's, in bytes; 0: the system's own choice.
+  explicit FakeEndpoint(zmq::socket_type type, int high_water = 1000, int receive_buffer = 0)
+      : socket_(context_, type) {
+    if (receive_buffer > 0) socket_.set(zmq::sockopt::rcvbuf, receive_buffer);
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::rcvtimeo, 10'000);
     socket_.set(zmq::sockopt::sndtimeo, 10'000);

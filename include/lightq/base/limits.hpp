@@ -25,7 +25,6 @@ inline constexpr std::size_t credentials_remembered_max =
 // Topics.
 inline constexpr std::size_t topics_max = 100'000;
 inline constexpr std::size_t endpoints_per_topic_max = 4096;
-inline constexpr std::size_t groups_per_topic_max = 256;
 inline constexpr std::uint64_t ring_bytes_min = 64 * KiB;
 inline constexpr std::uint64_t ring_bytes_default = 64 * MiB;
 inline constexpr std::uint64_t ring_bytes_max = 1024 * GiB;  ///< mapped lazily: address space, not memory
@@ -46,14 +45,15 @@ inline constexpr std::size_t handshakes_per_endpoint_max =
     256;  ///< connections that have not said who they are
 inline constexpr std::size_t connections_per_endpoint_max = 10'000;
 
-// Plain ZeroMQ sockets of the client library: messages kept on this side of the connection.
-inline constexpr int high_water_messages_min = 2;
-inline constexpr int high_water_messages_max = 10'000;
-inline constexpr std::uint64_t high_water_bytes = 1 * MiB;
+// Plain ZeroMQ sockets of the client library: what waits on this side of the connection.
+inline constexpr int high_water_messages_min = 1;
+inline constexpr int high_water_messages_default = 10'000;
+inline constexpr int high_water_messages_max = 1'000'000;
+inline constexpr std::uint64_t high_water_bytes_default = 1 * MiB;
+inline constexpr std::size_t counted_message_bytes_min = 1 * KiB;  ///< smaller ones: by their number alone
 
 // Between threads.
 inline constexpr std::size_t mailbox_entries_max = 8192;
-inline constexpr std::size_t disk_jobs_waiting_max = 65536;
 
 // Descriptors that stay free for files, accepted connections and libzmq itself.
 inline constexpr std::size_t descriptors_reserved = 128;
