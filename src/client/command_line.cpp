@@ -232,15 +232,20 @@ void add_produce(CLI::App* app, Parsed& parsed) {
   });
 }
 
-void add_consume(CLI::App* app, Parsed& parsed) {
+/// `consume`, and `sub`, which begins in the other mode.
+void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mode) {
   auto consume = std::make_shared<Consume>();
-  CLI::App* verb = add_verb(app, parsed, "consume", "print a topic's messages",
-                            "  lightq consume orders\n  lightq consume orders --no-follow > orders.txt\n"
-                            "  lightq consume orders --mode sub --format json | jq .payload");
-  verb->alias("sub");
+  consume->mode = mode;
+  const bool pull = mode == Mode::pull;
+  CLI::App* verb = add_verb(
+      app, parsed, name, pull ? "print a topic's messages" : "the same as consume --mode sub",
+      "  lightq " + name + " orders\n  lightq " + name + " orders --no-follow > orders.txt\n  lightq " +
+          name + (pull ? " orders --mode sub" : " orders") + " --format json | jq .payload");
   topic_argument(verb, consume->topic);
-  word_option<Mode>(verb, "--mode", consume->mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
-                    "pull: consumers share the messages (default); sub: each gets every message from now on");
+  word_option<Mode>(
+      verb, "--mode", consume->mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
+      std::string("pull: consumers share the messages; sub: each gets every message from now on (") +
+          (pull ? "pull" : "sub") + ")");
   unit_option(verb, "-n,--count", consume->count, parse_count, "end after so many messages", "COUNT");
   verb->add_flag("--follow,!--no-follow", consume->follow,
                  "wait for more (default), or end when there is no more")
@@ -360,7 +365,8 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   if (broker.run) add_broker(&app, parsed, broker);
   add_topic(&app, parsed);
   add_produce(&app, parsed);
-  add_consume(&app, parsed);
+  add_consume(&app, parsed, "consume", Mode::pull);
+  add_consume(&app, parsed, "sub", Mode::sub);
   add_others(&app, parsed);
   try {
     app.parse(argc, argv);
