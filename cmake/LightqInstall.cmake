@@ -25,7 +25,6 @@ if(TARGET lightq)
   install(TARGETS lightq RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()
 
-# The embeddable broker, where its target exists: a separate file, since it is not architecture-independent.
-if(TARGET lightq_broker AND EXISTS ${PROJECT_SOURCE_DIR}/cmake/LightqInstallBroker.cmake)
+if(TARGET lightq_broker)
   include(${PROJECT_SOURCE_DIR}/cmake/LightqInstallBroker.cmake)
 endif()

@@ -2,11 +2,19 @@
 #include "broker/broker.hpp"
 
 #include <algorithm>
+#include <future>
+#include <thread>
 #include <utility>
 
 #include <lightq/version.hpp>
 
 #include "broker/control/admin_account.hpp"
+#include "broker/control/command_handler.hpp"
+#include "broker/control/control_server.hpp"
+#include "broker/data_directory.hpp"
+#include "broker/reactor_pool.hpp"
+#include "log/posix_storage.hpp"
+#include "log/segment_pool.hpp"
 
 namespace lightq::broker {
 
@@ -34,28 +42,74 @@ std::size_t default_reactors() {
 
 }  // namespace
 
-Broker::Broker(Config config, LogSink& sink, std::unique_ptr<DataDirectory> directory)
-    : config_(std::move(config)),
-      sink_(sink),
-      directory_(std::move(directory)),
-      pool_({.directory = directory_->pool().string()}, storage_),
-      room_(storage_, pool_) {}
+/// The broker's layers, wired together. Same thread rule as Broker.
+class Broker::Parts {
+ public:
+  Parts(Config config, LogSink& sink, std::unique_ptr<DataDirectory> directory)
+      : config_(std::move(config)),
+        sink_(sink),
+        directory_(std::move(directory)),
+        pool_({.directory = directory_->pool().string()}, storage_),
+        room_(storage_, pool_) {}
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+  ~Parts() { stop(); }
 
-Broker::~Broker() {
-  stop();
-}
+  Result<void> open_parts();
+  Result<void> bring_up();
+  void stop();
+  [[nodiscard]] const std::string& control_uri() const { return server_->bound_uri(); }
+  [[nodiscard]] const std::filesystem::path& data_dir() const { return directory_->path(); }
+
+ private:
+  Result<void> open_catalogue();
+  Result<void> open_control();
+  void make_reactors();
+  [[nodiscard]] ReactorPool::Settings reactor_settings() const;
+
+  Config config_;
+  LogSink& sink_;
+  std::unique_ptr<DataDirectory> directory_;
+  log::PosixStorage storage_;
+  log::SegmentPool pool_;
+  StorageRoom room_;
+  EventLoop control_;
+  std::unique_ptr<Catalogue> catalogue_;
+  std::unique_ptr<Authenticator> authenticator_;
+  std::unique_ptr<ReactorPool> reactors_;
+  std::unique_ptr<CommandHandler> handler_;
+  std::unique_ptr<ControlServer> server_;
+  bool stopped_ = false;
+  std::jthread control_thread_;  // last: ends before what it works with goes
+};
+
+Broker::Broker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Broker::~Broker() = default;
 
 Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink) {
   raise_descriptor_limit();
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
-  std::unique_ptr<Broker> broker(new Broker(std::move(config), sink, std::move(*directory)));
-  if (auto opened = broker->open_parts(); !opened) return opened.error();
-  if (auto up = broker->bring_up(); !up) return up.error();
-  return broker;
+  auto parts = std::make_unique<Parts>(std::move(config), sink, std::move(*directory));
+  if (auto opened = parts->open_parts(); !opened) return opened.error();
+  if (auto up = parts->bring_up(); !up) return up.error();
+  return std::unique_ptr<Broker>(new Broker(std::move(parts)));
 }
 
-Result<void> Broker::open_parts() {
+const std::string& Broker::control_uri() const {
+  return parts_->control_uri();
+}
+
+const std::filesystem::path& Broker::data_dir() const {
+  return parts_->data_dir();
+}
+
+void Broker::stop() {
+  parts_->stop();
+}
+
+Result<void> Broker::Parts::open_parts() {
   auto admin = open_admin_account(directory_->admin_file(), std::move(config_.admin_password));
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
@@ -69,7 +123,7 @@ Result<void> Broker::open_parts() {
   return open_control();
 }
 
-Result<void> Broker::open_catalogue() {
+Result<void> Broker::Parts::open_catalogue() {
   Catalogue::Options options;
   options.now = wall_clock_now;
   options.port_rest = config_.port_rest;
@@ -90,7 +144,7 @@ Result<void> Broker::open_catalogue() {
   return {};
 }
 
-ReactorPool::Settings Broker::reactor_settings() const {
+ReactorPool::Settings Broker::Parts::reactor_settings() const {
   ReactorPool::Settings settings;
   settings.reactors = config_.reactors == 0 ? default_reactors() : static_cast<std::size_t>(config_.reactors);
   settings.bind_host = config_.bind_host;
@@ -109,7 +163,7 @@ ReactorPool::Settings Broker::reactor_settings() const {
   return settings;
 }
 
-void Broker::make_reactors() {
+void Broker::Parts::make_reactors() {
   reactors_ = std::make_unique<ReactorPool>(reactor_settings(), room_, control_, sink_);
   const std::int64_t now_ms = wall_clock_now().us / 1000;
   for (const auto& [port, released_ms] : catalogue_->state().released_ports()) {
@@ -119,7 +173,7 @@ void Broker::make_reactors() {
   }
 }
 
-Result<void> Broker::open_control() {
+Result<void> Broker::Parts::open_control() {
   auto server = ControlServer::open(control_, sink_, config_.control_uri,
                                     [this](protocol::Request request, CommandHandler::Answer answer) {
                                       handler_->handle(std::move(request), std::move(answer));
@@ -130,7 +184,7 @@ Result<void> Broker::open_control() {
 }
 
 /// Starts the threads and waits until every topic is there, then lets requests in.
-Result<void> Broker::bring_up() {
+Result<void> Broker::Parts::bring_up() {
   reactors_->start();
   std::promise<Result<void>> accepting;
   control_.post_answer([this, &accepting] {
@@ -144,7 +198,7 @@ Result<void> Broker::bring_up() {
   return directory_->publish(control_uri());
 }
 
-void Broker::stop() {
+void Broker::Parts::stop() {
   if (std::exchange(stopped_, true) || reactors_ == nullptr) return;
   const auto deadline = std::chrono::steady_clock::now() + config_.stop_deadline;
   if (control_thread_.joinable()) {

@@ -1,20 +1,14 @@
 /// The broker: everything wired together. Layer: broker.
 #pragma once
 
-#include <future>
+#include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include <lightq/base/result.hpp>
 
 #include "broker/config.hpp"
-#include "broker/control/command_handler.hpp"
-#include "broker/control/control_server.hpp"
-#include "broker/data_directory.hpp"
-#include "broker/reactor_pool.hpp"
-#include "log/posix_storage.hpp"
-#include "log/segment_pool.hpp"
+#include "broker/endpoint/log_sink.hpp"
 
 namespace lightq::broker {
 
@@ -36,37 +30,18 @@ class Broker {
   ~Broker();
 
   /// The control socket's address, with the real port.
-  [[nodiscard]] const std::string& control_uri() const { return server_->bound_uri(); }
-  [[nodiscard]] const std::filesystem::path& data_dir() const { return directory_->path(); }
+  [[nodiscard]] const std::string& control_uri() const;
+  [[nodiscard]] const std::filesystem::path& data_dir() const;
 
   /// Takes no more requests and messages, lets what was handed to consumers leave, flushes, ends its threads.
   /// Returns after `stop_deadline` at the latest, unless a disk hangs. Nothing happens the second time.
   void stop();
 
  private:
-  Broker(Config config, LogSink& sink, std::unique_ptr<DataDirectory> directory);
+  class Parts;  // so that an embedding program sees none of the layers below
+  explicit Broker(std::unique_ptr<Parts> parts);
 
-  Result<void> open_parts();
-  Result<void> open_catalogue();
-  Result<void> open_control();
-  void make_reactors();
-  Result<void> bring_up();
-  [[nodiscard]] ReactorPool::Settings reactor_settings() const;
-
-  Config config_;
-  LogSink& sink_;
-  std::unique_ptr<DataDirectory> directory_;
-  log::PosixStorage storage_;
-  log::SegmentPool pool_;
-  StorageRoom room_;
-  EventLoop control_;
-  std::unique_ptr<Catalogue> catalogue_;
-  std::unique_ptr<Authenticator> authenticator_;
-  std::unique_ptr<ReactorPool> reactors_;
-  std::unique_ptr<CommandHandler> handler_;
-  std::unique_ptr<ControlServer> server_;
-  bool stopped_ = false;
-  std::jthread control_thread_;  // last: ends before what it works with goes
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace lightq::broker

@@ -25,12 +25,12 @@ constexpr mode_t others_may_read = 077;
 
 Result<AdminAccount> make_account(const std::filesystem::path& file) {
   auto password = random_text(password_bytes);
-  const protocol::detail::OrderedJson document{{"admin_user_id", admin_user_id},
+  const protocol::detail::OrderedJson document{{"admin_user_id", first_admin_user_id},
                                                {"admin_password", password}};
   auto text = protocol::detail::dump(document) + "\n";
   const auto written = write_file_atomically(file, text, 0600);
   wipe(text);
-  AdminAccount account{admin_user_id, Secret(password), true};
+  AdminAccount account{first_admin_user_id, Secret(password), true};
   wipe(password);
   if (!written) return written.error();
   return account;
@@ -64,7 +64,7 @@ Result<AdminAccount> read_account(int descriptor, const std::filesystem::path& f
 }  // namespace
 
 Result<AdminAccount> open_admin_account(const std::filesystem::path& file, Secret given) {
-  if (!given.empty()) return AdminAccount{admin_user_id, std::move(given), false};
+  if (!given.empty()) return AdminAccount{first_admin_user_id, std::move(given), false};
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (descriptor >= 0) return read_account(descriptor, file);
   if (errno != ENOENT) return Error{ErrorCode::io_error, "cannot read " + file.string(), errno};

@@ -10,7 +10,7 @@
 
 namespace lightq::broker {
 
-inline constexpr const char* admin_user_id = "lightq_admin";
+inline constexpr const char* first_admin_user_id = "lightq_admin";
 
 struct AdminAccount {
   std::string user_id;

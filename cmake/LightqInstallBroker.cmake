@@ -1,0 +1,18 @@
+# The broker to embed: static libraries and the few headers that its own header needs, in a package of its own below
+# the architecture's library directory. find_package(lightq COMPONENTS broker) finds it.
+set(LIGHTQ_BROKER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/lightq-broker)
+set_target_properties(lightq_broker PROPERTIES EXPORT_NAME broker)
+set_target_properties(lightq_log PROPERTIES EXPORT_NAME log)
+
+install(TARGETS lightq_broker lightq_config lightq_control lightq_endpoint lightq_delivery lightq_log
+        EXPORT lightq-broker-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT broker)
+install(EXPORT lightq-broker-targets NAMESPACE lightq:: DESTINATION ${LIGHTQ_BROKER_PACKAGE_DIR} COMPONENT broker)
+foreach(header broker config logging control/secret endpoint/log_sink)
+  cmake_path(GET header PARENT_PATH room)
+  install(FILES ${PROJECT_SOURCE_DIR}/src/broker/${header}.hpp
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lightq-broker/broker/${room} COMPONENT broker)
+endforeach()
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/lightq-broker-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_SOURCE_DIR}/cmake/lightq-broker-config.cmake
+              ${PROJECT_BINARY_DIR}/lightq-broker-config-version.cmake
+        DESTINATION ${LIGHTQ_BROKER_PACKAGE_DIR} COMPONENT broker)

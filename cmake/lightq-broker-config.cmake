@@ -1,0 +1,10 @@
+# Not to be asked for by itself: find_package(lightq COMPONENTS broker) makes lightq::client first.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(spdlog)
+find_dependency(tomlplusplus)
+find_dependency(PkgConfig)
+if(NOT TARGET PkgConfig::sodium)
+  pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)
+endif()
+include(${CMAKE_CURRENT_LIST_DIR}/lightq-broker-targets.cmake)

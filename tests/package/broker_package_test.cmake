@@ -1,0 +1,30 @@
+# Installs the broker's libraries from BINARY_DIR into a fresh prefix, moves it, and builds and runs the embedding
+# example against it. Run with cmake -P; SOURCE_DIR, BINARY_DIR, WORK_DIR, CXX, GENERATOR and SANITIZE are given.
+cmake_minimum_required(VERSION 3.25)
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGN " " line)
+    message(FATAL_ERROR "failed (${code}): ${line}\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+foreach(component client broker)
+  run(${CMAKE_COMMAND} --install ${BINARY_DIR} --prefix ${WORK_DIR}/first --component ${component})
+endforeach()
+file(RENAME ${WORK_DIR}/first ${WORK_DIR}/prefix)
+file(COPY ${SOURCE_DIR}/examples/embedded_broker.cpp DESTINATION ${WORK_DIR}/program)
+file(COPY_FILE ${SOURCE_DIR}/tests/package/embedding/CMakeLists.txt ${WORK_DIR}/program/CMakeLists.txt)
+set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -S ${WORK_DIR}/program -DCMAKE_CXX_COMPILER=${CXX})
+if(SANITIZE)
+  list(APPEND configure -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
+endif()
+run(${configure} -B ${WORK_DIR}/found -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/found)
+run(${WORK_DIR}/found/embedded_broker)
+
+# As a subdirectory it is there when asked for; building it all again would show no more.
+run(${configure} -B ${WORK_DIR}/inside -DLIGHTQ_SOURCE_DIR=${SOURCE_DIR} -DLIGHTQ_BUILD_BROKER=ON)
+file(REMOVE_RECURSE ${WORK_DIR})
