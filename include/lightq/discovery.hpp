@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <lightq/options.hpp>
-#include <lightq/protocol/json_local_files.hpp>
+#include <lightq/protocol/json.hpp>
 
 namespace lightq::inline v1 {
 

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include <lightq/protocol/json.hpp>
+#include <lightq/protocol/json_fields.hpp>
 #include <lightq/version.hpp>
 
 #include "broker/control/private_file.hpp"

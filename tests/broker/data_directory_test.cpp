@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-#include <lightq/protocol/json_local_files.hpp>
+#include <lightq/protocol/json.hpp>
 
 #include "support/temp_dir.hpp"
 

@@ -1,7 +1,12 @@
 /// The control protocol in JSON: parse_request, parse_reply and to_json. Layer: protocol.
 /// The one public home of nlohmann/json; what it costs to compile is why producer.hpp and consumer.hpp stay
-/// away from it.
+/// away from it, and why a program may compile it once (json_functions.hpp).
 #pragma once
 
-#include <lightq/protocol/json_reply.hpp>    // IWYU pragma: export
-#include <lightq/protocol/json_request.hpp>  // IWYU pragma: export
+#include <lightq/protocol/json_functions.hpp>  // IWYU pragma: export
+
+#if !defined(LIGHTQ_COMPILED_JSON) || defined(LIGHTQ_JSON_DEFINITIONS)
+#include <lightq/protocol/json_local_files.hpp>  // IWYU pragma: export
+#include <lightq/protocol/json_reply.hpp>        // IWYU pragma: export
+#include <lightq/protocol/json_request.hpp>      // IWYU pragma: export
+#endif

@@ -2,23 +2,15 @@
 /// broker.json and admin.json (docs/protocol.md, "Files for the same machine"). Layer: protocol.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
 
-#include <lightq/protocol/control.hpp>
+#include <lightq/protocol/json_functions.hpp>
 
 namespace lightq::inline v1::protocol {
-
-/// What broker.json says.
-struct BrokerFile {
-  std::uint64_t pid = 0;
-  std::string control_uri;
-  std::string version;
-};
 
 namespace detail {
 /// The value of a text member; empty when it is missing or no text.
@@ -28,8 +20,7 @@ inline std::string text_member(const nlohmann::json& object, const char* name) {
 }
 }  // namespace detail
 
-/// The content of a broker.json; nothing if it is not one.
-inline std::optional<BrokerFile> parse_broker_file(std::string_view text) {
+LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text) {
   const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
   if (!document.is_object()) return std::nullopt;
   BrokerFile file;
@@ -41,8 +32,7 @@ inline std::optional<BrokerFile> parse_broker_file(std::string_view text) {
   return file;
 }
 
-/// The administrator's credentials in an admin.json; nothing if it is not one.
-inline std::optional<Credentials> parse_admin_file(std::string_view text) {
+LIGHTQ_JSON std::optional<Credentials> parse_admin_file(std::string_view text) {
   const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
   if (!document.is_object()) return std::nullopt;
   Credentials admin{detail::text_member(document, "admin_user_id"),

@@ -8,6 +8,7 @@
 
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>
+#include <lightq/protocol/json_functions.hpp>
 
 namespace lightq::inline v1::protocol {
 
@@ -249,15 +250,11 @@ struct ReplyReader {
 
 }  // namespace detail
 
-/// The reply as one line of JSON; `cmd` and `status` come first. Any thread.
-inline std::string to_json(const Reply& reply) {
+LIGHTQ_JSON std::string to_json(const Reply& reply) {
   return detail::dump(std::visit(detail::ReplyWriter{}, reply));
 }
 
-/// Reads what a broker answered to `asked`. An answer of status "error" is a value, an ErrorReply (a code
-/// this version does not know becomes `internal`, its description stays); an answer that is not one is an
-/// Error: invalid_json, invalid_request (naming the field), request_too_large (above 64 MiB). Any thread.
-inline Result<Reply> parse_reply(const Request& asked, std::string_view text) {
+LIGHTQ_JSON Result<Reply> parse_reply(const Request& asked, std::string_view text) {
   const auto object = detail::parse_object(text, detail::reply_bytes_max);
   if (!object) {
     Error error = object.error();

@@ -7,14 +7,10 @@
 
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>
+#include <lightq/protocol/json_functions.hpp>
+#include <lightq/protocol/json_settings.hpp>
 
 namespace lightq::inline v1::protocol {
-
-/// What became of a request's text.
-struct ParsedRequest {
-  Result<Request> request;
-  std::string cmd;  ///< to echo in the answer, whether or not the request is good; empty where there is none
-};
 
 namespace detail {
 
@@ -40,37 +36,6 @@ inline Credentials read_either(FieldReader& fields, bool& as_admin) {
 }
 
 /// A setting that means nothing for the topic's broker_type is refused rather than ignored.
-inline void check_applicable(FieldReader& fields, BrokerType type) {
-  const bool ring = type == BrokerType::queue || type == BrokerType::queue_file;
-  const bool files = type == BrokerType::file || type == BrokerType::queue_file;
-  if (!ring && fields.has("ring_bytes")) fields.fail("ring_bytes", "only for broker_type queue, queue_file");
-  if (type == BrokerType::direct && fields.has("overflow")) {
-    fields.fail("overflow", "only for broker_type queue, file, queue_file");
-  }
-  for (const char* name :
-       {"capacity_bytes", "retention_bytes", "retention_ms", "retention_messages", "segment_bytes"}) {
-    if (!files && fields.has(name)) fields.fail(name, "only for broker_type file, queue_file");
-  }
-}
-
-inline TopicSettings read_settings(FieldReader& fields) {
-  using namespace limits;
-  TopicSettings settings;
-  settings.broker_type =
-      fields.word<BrokerType>("broker_type", "queue, file, direct, queue_file", std::nullopt);
-  settings.ring_bytes = fields.number("ring_bytes", ring_bytes_min, ring_bytes_max, ring_bytes_default);
-  settings.overflow = fields.word<Overflow>("overflow", "block, reject, drop_oldest", Overflow::block);
-  settings.capacity_bytes = fields.number("capacity_bytes", 0, number_max, 0);
-  settings.retention_bytes = fields.number("retention_bytes", 0, number_max, 0);
-  settings.retention_ms = fields.number("retention_ms", 0, number_max, 0);
-  settings.retention_messages = fields.number("retention_messages", 0, number_max, 0);
-  settings.segment_bytes =
-      fields.number("segment_bytes", segment_bytes_min, segment_bytes_max, segment_bytes_default);
-  settings.open = fields.boolean("open", false);
-  if (!fields.error()) check_applicable(fields, settings.broker_type);
-  return settings;
-}
-
 inline Result<Request> read_create_topic(FieldReader& fields) {
   auto admin = read_admin(fields);
   auto topic = fields.name("topic");
@@ -156,23 +121,6 @@ inline void write_credentials(OrderedJson& to, const Credentials& from, bool as_
 }
 
 /// Only what differs from the defaults, so that a setting which does not apply is not sent.
-inline void write_settings(OrderedJson& to, const TopicSettings& settings) {
-  const TopicSettings defaults;
-  to["broker_type"] = to_word(settings.broker_type);
-  if (settings.overflow != defaults.overflow) to["overflow"] = to_word(settings.overflow);
-  const auto number = [&](const char* name, std::uint64_t value, std::uint64_t fallback) {
-    if (value != fallback) to[name] = value;
-  };
-  number("ring_bytes", settings.ring_bytes, defaults.ring_bytes);
-  number("capacity_bytes", settings.capacity_bytes, 0);
-  number("retention_bytes", settings.retention_bytes, 0);
-  number("retention_ms", settings.retention_ms, 0);
-  number("retention_messages", settings.retention_messages, 0);
-  number("segment_bytes", settings.segment_bytes, defaults.segment_bytes);
-  if (settings.open) to["open"] = true;
-}
-
-/// Adds a request's fields to the document that holds its `cmd`.
 struct RequestWriter {
   OrderedJson& to;
 
@@ -214,10 +162,7 @@ struct RequestWriter {
 
 }  // namespace detail
 
-/// Reads a request. Unknown fields are ignored; a known one that is missing, of the wrong type or out of its
-/// range is refused with a sentence that names it and its range, never its value. Any thread.
-/// Errors: request_too_large, invalid_json, invalid_cmd, invalid_request.
-inline ParsedRequest parse_request(std::string_view text) {
+LIGHTQ_JSON ParsedRequest parse_request(std::string_view text) {
   const auto object = detail::parse_object(text, limits::request_bytes_max);
   if (!object) return {object.error(), {}};
   const auto found = object.value().find("cmd");
@@ -227,8 +172,7 @@ inline ParsedRequest parse_request(std::string_view text) {
   return {detail::read_request(*cmd, object.value()), std::move(echoed)};
 }
 
-/// The request as one line of JSON, credentials included: never log it. Any thread.
-inline std::string to_json(const Request& request) {
+LIGHTQ_JSON std::string to_json(const Request& request) {
   detail::OrderedJson document{{"cmd", command_of(request)}};
   std::visit(detail::RequestWriter{document}, request);
   return detail::dump(document);

@@ -10,7 +10,7 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/protocol/json.hpp>
-#include <lightq/protocol/json_local_files.hpp>
+#include <lightq/protocol/json_fields.hpp>
 
 #include "broker/control/password_hash.hpp"
 #include "broker/control/private_file.hpp"

@@ -1,7 +1,7 @@
 /// Layer: control.
 #include "broker/control/catalogue_record.hpp"
 
-#include <lightq/protocol/json.hpp>
+#include <lightq/protocol/json_settings.hpp>
 
 namespace lightq::broker {
 

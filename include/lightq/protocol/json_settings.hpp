@@ -1,0 +1,59 @@
+/// A topic's settings as JSON members, in requests and in the catalogue. docs/protocol.md, "create_topic".
+/// Layer: protocol.
+#pragma once
+
+#include <lightq/protocol/control.hpp>
+#include <lightq/protocol/json_fields.hpp>
+
+namespace lightq::inline v1::protocol::detail {
+
+inline void check_applicable(FieldReader& fields, BrokerType type) {
+  const bool ring = type == BrokerType::queue || type == BrokerType::queue_file;
+  const bool files = type == BrokerType::file || type == BrokerType::queue_file;
+  if (!ring && fields.has("ring_bytes")) fields.fail("ring_bytes", "only for broker_type queue, queue_file");
+  if (type == BrokerType::direct && fields.has("overflow")) {
+    fields.fail("overflow", "only for broker_type queue, file, queue_file");
+  }
+  for (const char* name :
+       {"capacity_bytes", "retention_bytes", "retention_ms", "retention_messages", "segment_bytes"}) {
+    if (!files && fields.has(name)) fields.fail(name, "only for broker_type file, queue_file");
+  }
+}
+
+inline TopicSettings read_settings(FieldReader& fields) {
+  using namespace limits;
+  TopicSettings settings;
+  settings.broker_type =
+      fields.word<BrokerType>("broker_type", "queue, file, direct, queue_file", std::nullopt);
+  settings.ring_bytes = fields.number("ring_bytes", ring_bytes_min, ring_bytes_max, ring_bytes_default);
+  settings.overflow = fields.word<Overflow>("overflow", "block, reject, drop_oldest", Overflow::block);
+  settings.capacity_bytes = fields.number("capacity_bytes", 0, number_max, 0);
+  settings.retention_bytes = fields.number("retention_bytes", 0, number_max, 0);
+  settings.retention_ms = fields.number("retention_ms", 0, number_max, 0);
+  settings.retention_messages = fields.number("retention_messages", 0, number_max, 0);
+  settings.segment_bytes =
+      fields.number("segment_bytes", segment_bytes_min, segment_bytes_max, segment_bytes_default);
+  settings.open = fields.boolean("open", false);
+  if (!fields.error()) check_applicable(fields, settings.broker_type);
+  return settings;
+}
+
+inline void write_settings(OrderedJson& to, const TopicSettings& settings) {
+  const TopicSettings defaults;
+  to["broker_type"] = to_word(settings.broker_type);
+  if (settings.overflow != defaults.overflow) to["overflow"] = to_word(settings.overflow);
+  const auto number = [&](const char* name, std::uint64_t value, std::uint64_t fallback) {
+    if (value != fallback) to[name] = value;
+  };
+  number("ring_bytes", settings.ring_bytes, defaults.ring_bytes);
+  number("capacity_bytes", settings.capacity_bytes, 0);
+  number("retention_bytes", settings.retention_bytes, 0);
+  number("retention_ms", settings.retention_ms, 0);
+  number("retention_messages", settings.retention_messages, 0);
+  number("segment_bytes", settings.segment_bytes, defaults.segment_bytes);
+  if (settings.open) to["open"] = true;
+}
+
+/// Adds a request's fields to the document that holds its `cmd`.
+
+}  // namespace lightq::inline v1::protocol::detail
