@@ -147,6 +147,8 @@ TEST(Topic, DropOldestKeepsTheNewestAndCountsWhatTheGroupLost) {
     ASSERT_EQ(publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')}),
               PublishOutcome::accepted);
   }
+  EXPECT_GT(topic.stats().dropped, 0U);
+  EXPECT_EQ(topic.stats().groups.at(0).lost, topic.stats().dropped) << "before anybody tried to read them";
   FakeOutlet puller;
   topic.attach_puller(puller);
   topic.pump();
@@ -155,6 +157,24 @@ TEST(Topic, DropOldestKeepsTheNewestAndCountsWhatTheGroupLost) {
   const auto stats = topic.stats();
   EXPECT_EQ(stats.dropped + puller.taken.size(), 20U);
   EXPECT_EQ(stats.groups.at(0).lost, stats.dropped);
+}
+
+TEST(Topic, WhatCameBackFromAPullerAndWasDroppedBeforeAnotherCameIsCounted) {
+  Topic topic = make_topic(BrokerType::queue, Overflow::drop_oldest);
+  FakeOutlet dying(3, false);
+  topic.attach_puller(dying);
+  for (int i = 0; i < 3; ++i) publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')});
+  topic.pump();
+  dying.send(1);
+  topic.detach_puller(dying);
+  for (int i = 3; i < 20; ++i) publish(topic, {std::to_string(i) + std::string(10 * limits::KiB, 'x')});
+  const auto dropped = topic.stats().dropped;
+  EXPECT_EQ(topic.stats().groups.at(0).lost, dropped);
+  FakeOutlet puller;
+  topic.attach_puller(puller);
+  topic.pump();
+  EXPECT_EQ(1 + dropped + puller.taken.size(), 20U) << "one was sent, the rest was dropped or handed out";
+  EXPECT_EQ(topic.stats().groups.at(0).lost, dropped);
 }
 
 TEST(Topic, ATopicThatNoGroupJoinedNeverBlocksAndCountsWhatTurnedOver) {

@@ -33,6 +33,7 @@ bool PullGroup::pump_returned(log::Log& log, Handed& handed) {
   while (!returned_.empty()) {
     RecordWalk one(returned_.front());
     bool refused = false;
+    const std::uint64_t redelivered_before = handed.redelivered;
     one.walk(log, 1, [&](Offset offset, ByteView payload) {
       if (offset != returned_.front()) return false;  // trimmed meanwhile
       refused = !hand_over(offset, payload);
@@ -43,6 +44,11 @@ bool PullGroup::pump_returned(log::Log& log, Handed& handed) {
       return !refused;
     });
     if (refused) return false;
+    if (handed.redelivered == redelivered_before) {
+      const bool is_damaged = one.loss().damaged > 0;
+      ++(is_damaged ? returned_loss_.damaged : returned_loss_.trimmed);
+      if (is_damaged) returned_loss_.damaged_end = returned_.front() + 1;
+    }
     returned_.pop_front();
   }
   return true;
@@ -59,6 +65,20 @@ PullGroup::Handed PullGroup::pump(log::Log& log, std::size_t bytes_max) {
   });
   for (Outlet* const outlet : outlets_) outlet->flush();
   return handed;
+}
+
+WalkLoss PullGroup::loss() const {
+  WalkLoss loss = walk_.loss();
+  loss.trimmed += returned_loss_.trimmed;
+  loss.damaged += returned_loss_.damaged;
+  loss.damaged_end = std::max(loss.damaged_end, returned_loss_.damaged_end);
+  return loss;
+}
+
+std::uint64_t PullGroup::returned_in(Offset from, Offset to) const {
+  const auto first = std::lower_bound(returned_.begin(), returned_.end(), from);
+  const auto last = std::lower_bound(first, returned_.end(), to);
+  return static_cast<std::uint64_t>(last - first);
 }
 
 Offset PullGroup::committed() const {

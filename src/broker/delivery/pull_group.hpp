@@ -35,7 +35,10 @@ class PullGroup {
   /// log.
   [[nodiscard]] Offset committed() const;
   [[nodiscard]] std::size_t consumers() const { return outlets_.size(); }
-  [[nodiscard]] const WalkLoss& loss() const { return walk_.loss(); }
+  /// Messages that could not be handed out, those that came back from a consumer included.
+  [[nodiscard]] WalkLoss loss() const;
+  /// Messages in [from, to) that came back from a consumer and wait for another.
+  [[nodiscard]] std::uint64_t returned_in(Offset from, Offset to) const;
   /// Gives up what was not handed out: goes on at `offset`.
   void skip_to(Offset offset);
 
@@ -45,6 +48,7 @@ class PullGroup {
 
   RecordWalk walk_;
   std::deque<Offset> returned_;  // unsent by an outlet that went away, ascending
+  WalkLoss returned_loss_;       // of these, what could not be read any more
   std::vector<Outlet*> outlets_;
   std::size_t turn_ = 0;  // the outlet that is asked next
 };

@@ -11,6 +11,7 @@ namespace lightq::broker {
 struct WalkLoss {
   std::uint64_t trimmed = 0;  ///< the log had moved past them
   std::uint64_t damaged = 0;  ///< failed their checks
+  Offset damaged_end;         ///< one past the last of these
 };
 
 /// A cursor. A plain value; one thread.
@@ -48,6 +49,7 @@ class RecordWalk {
   void pass_over(const log::ReadResult& result) {
     auto& count = result.outcome == log::ReadOutcome::trimmed ? loss_.trimmed : loss_.damaged;
     count += distance(place_.offset, result.next);
+    if (result.outcome == log::ReadOutcome::damaged) loss_.damaged_end = result.next;
     place_ = log::Place{result.next};
     in_batch_ = 0;
   }

@@ -85,6 +85,7 @@ bool Topic::drop_for(std::size_t bytes) {
   if (group_holds()) {
     const Offset lost_from = std::max(before, group_->next());
     if (lost_from < after) dropped_ += distance(lost_from, after);
+    dropped_ += group_->returned_in(before, after);
   } else if (definition_.settings.broker_type != BrokerType::direct) {
     unclaimed_dropped_ += distance(before, after);
   }
@@ -163,7 +164,9 @@ Topic::Pumped Topic::pump() {
   Pumped pumped;
   const Offset first = log_->first_offset();
   if (group_ != nullptr) {
+    const WalkLoss before = group_->loss();
     const auto handed = group_->pump(*log_, pump_bytes_per_cursor);
+    note_damage(before, group_->loss());
     sent_to_group_ += handed.messages;
     deliveries_ += handed.messages + handed.redelivered;
     delivered_bytes_ += handed.bytes;
@@ -171,7 +174,9 @@ Topic::Pumped Topic::pump() {
     pumped.progress |= handed.messages > 0;
   }
   for (const auto& subscriber : subscribers_) {
+    const WalkLoss before = subscriber->loss();
     const auto handed = subscriber->pump(*log_, pump_bytes_per_cursor);
+    note_damage(before, subscriber->loss());
     deliveries_ += handed.messages;
     delivered_bytes_ += handed.bytes;
     pumped.more |= handed.more;
@@ -180,6 +185,13 @@ Topic::Pumped Topic::pump() {
   trim();
   pumped.progress |= log_->first_offset() != first;
   return pumped;
+}
+
+/// Counts damaged messages once, when the first cursor comes to them.
+void Topic::note_damage(const WalkLoss& before, const WalkLoss& after) {
+  if (after.damaged_end <= damage_known_to_) return;
+  corrupt_ += after.damaged - before.damaged;
+  damage_known_to_ = after.damaged_end;
 }
 
 void Topic::count_subscriber_progress(Offset next) {
@@ -210,6 +222,11 @@ std::optional<Offset> Topic::group_committed() const {
 std::uint64_t Topic::already_gone(Offset next) const {
   const Offset first = log_->first_offset();
   return next < first ? distance(next, first) : 0;
+}
+
+std::uint64_t Topic::group_lost() const {
+  return group_->loss().trimmed + already_gone(group_->next()) +
+         group_->returned_in(Offset{0}, log_->first_offset());
 }
 
 Offset Topic::group_lag_start() const {
@@ -246,15 +263,12 @@ protocol::TopicStats Topic::stats() const {
   stats.log_bytes = log_->stored_bytes();
   stats.blocked_by = blocked_by();
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
-  std::uint64_t damaged = 0;
-  for (const auto& subscriber : subscribers_) damaged = std::max(damaged, subscriber->loss().damaged);
+  stats.corrupt = corrupt_;
   if (group_ != nullptr) {
-    damaged = std::max(damaged, group_->loss().damaged);
     stats.groups.push_back({std::string(protocol::default_group), group_->next().value,
                             group_->committed().value, distance(group_lag_start(), log_->next_offset()),
-                            group_->loss().trimmed + already_gone(group_->next()), group_->consumers()});
+                            group_lost(), group_->consumers()});
   }
-  stats.corrupt = damaged;
   return stats;
 }
 

@@ -89,6 +89,8 @@ class Topic {
   [[nodiscard]] bool group_holds() const;
   [[nodiscard]] Offset group_lag_start() const;
   [[nodiscard]] std::uint64_t already_gone(Offset next) const;
+  [[nodiscard]] std::uint64_t group_lost() const;
+  void note_damage(const WalkLoss& before, const WalkLoss& after);
   [[nodiscard]] std::uint64_t queue_size() const;
   void count_subscriber_progress(Offset next);
   void drop_unclaimed_direct();
@@ -113,6 +115,8 @@ class Topic {
   std::uint64_t rejected_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t unclaimed_dropped_ = 0;
+  std::uint64_t corrupt_ = 0;
+  Offset damage_known_to_;
 };
 
 }  // namespace lightq::broker
