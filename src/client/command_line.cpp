@@ -255,8 +255,12 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
                       "raw: the payload and a line end (default); json: an object a line; hex");
   unit_option(verb, "--timeout", consume->timeout, parse_duration, "end after so long without a message",
               "TIME");
-  verb->callback([&parsed, consume] {
+  verb->callback([&parsed, consume, verb] {
     if (parsed.common.json) consume->format = Format::json;
+    if (consume->count == 0 && verb->count("--count") > 0) {
+      parsed.command = [] { return exit_ok; };  // asked for none
+      return;
+    }
     parsed.command = [&parsed, consume] { return run_consume(parsed.common, *consume); };
   });
 }
@@ -348,7 +352,11 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
 }  // namespace
 
 int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
-  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (!arguments.empty() && arguments[0] == "help") {  // `help consume` is `consume --help`
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   if (const auto fault = misspelling(arguments)) {
     say(*fault);
     return exit_usage;
@@ -359,6 +367,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
       "Start here:\n  lightq broker &\n  lightq topic create hello\n  echo world | lightq produce hello\n"
       "  lightq consume hello -n 1\n\nEach command has its own --help. Exit codes: 0 ok, 1 failed, 2 wrong "
       "usage.");
+  app.require_subcommand(0, 1);  // after the first, the verbs are words like others: names of topics, files
   bool version = false;
   app.add_flag("--version", version, "this program's version, and the broker's");
   Parsed parsed;
@@ -369,7 +378,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   add_consume(&app, parsed, "sub", Mode::sub);
   add_others(&app, parsed);
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == 0;
     if (asked_for_help) return app.exit(error, std::cout, std::cerr);

@@ -105,8 +105,8 @@ class Run {
       if (!*message && !consumer_.connected()) break;
     }
     if (consumer_.outstanding() > 0) {
-      say(format_count(consumer_.outstanding()) +
-          " more messages had been handed to this consumer and are gone: a plain pull consumer cannot give "
+      say("another " + format_messages(consumer_.outstanding()) +
+          " had been handed to this consumer and cannot be had any more: a plain pull consumer cannot give "
           "back what waits in its pipe");
     }
     return {};
@@ -115,7 +115,7 @@ class Run {
   void summarize() {
     if (common_.quiet) return;
     const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-    say(format_count(printed_) + " messages, " + format_size(bytes_) + " in " + format_seconds(seconds));
+    say(format_messages(printed_) + ", " + format_size(bytes_) + " in " + format_seconds(seconds));
   }
 
   const Common& common_;

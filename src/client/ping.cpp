@@ -20,7 +20,7 @@ int run_ping(const Common& common) {
   } else {
     out.write("ok: " + client->uri() + " answers in " + format_seconds(seconds) + "\n");
   }
-  return exit_ok;
+  return out.end() ? exit_ok : exit_failure;
 }
 
 int run_version(const Common& common) {
@@ -36,11 +36,11 @@ int run_version(const Common& common) {
   if (common.json) {
     out.write("{\"version\":\"" + std::string(version_text) +
               "\",\"broker\":" + (broker.empty() ? "null" : "\"" + broker + "\"") + "}\n");
-    return exit_ok;
+    return out.end() ? exit_ok : exit_failure;
   }
   out.write("lightq " + std::string(version_text) + "\n");
   if (!broker.empty()) out.write("broker " + broker + " at " + uri + "\n");
-  return exit_ok;
+  return out.end() ? exit_ok : exit_failure;
 }
 
 }  // namespace lightq::cli

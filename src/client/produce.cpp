@@ -181,7 +181,7 @@ class Run {
   void show_progress() {
     if (!progress_.due()) return;
     const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-    progress_.show(format_count(producer_.sent()) + " messages, " + format_size(bytes_) + ", " +
+    progress_.show(format_messages(producer_.sent()) + ", " + format_size(bytes_) + ", " +
                    format_rate(static_cast<double>(producer_.sent()) / seconds));
   }
 
@@ -196,9 +196,8 @@ class Run {
     } else if (!common_.quiet) {
       const char* what =
           received_ && *received_ >= producer_.sent() ? " received by the broker, " : " sent, ";
-      say(format_count(producer_.sent()) + " messages" + what + format_size(bytes_) + " in " +
-          format_seconds(seconds) + " (" + format_rate(static_cast<double>(producer_.sent()) / seconds) +
-          ")");
+      say(format_messages(producer_.sent()) + what + format_size(bytes_) + " in " + format_seconds(seconds) +
+          " (" + format_rate(static_cast<double>(producer_.sent()) / seconds) + ")");
     }
   }
 

@@ -48,6 +48,8 @@ class Output {
   /// False once standard output is closed or failed; the command should end.
   bool write(std::string_view text);
   bool flush();
+  /// Writes out what is left; false when the command failed by it.
+  bool end() { return flush() || !failed_; }
   /// Whether a failure was more than a reader that went away.
   [[nodiscard]] bool failed() const { return failed_; }
 

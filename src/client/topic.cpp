@@ -34,14 +34,14 @@ int run_topic_list(const Common& common) {
   Output out;
   if (common.json) {
     out.write(protocol::to_json(protocol::Reply(protocol::ListReply{std::move(*topics)})) + "\n");
-    return exit_ok;
+    return out.end() ? exit_ok : exit_failure;
   }
   if (topics->empty() && !common.quiet) say("no topics yet; make one:  lightq topic create NAME");
   for (const TopicListing& topic : *topics) {
     out.write(topic.topic + "\t" + std::string(to_word(topic.broker_type)) + (topic.open ? "\topen" : "") +
               "\n");
   }
-  return exit_ok;
+  return out.end() ? exit_ok : exit_failure;
 }
 
 int run_topic_info(const Common& common, const std::string& topic) {
@@ -51,7 +51,11 @@ int run_topic_info(const Common& common, const std::string& topic) {
 int run_topic_delete(const Common& common, const std::string& topic) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
-  return done(common, client->delete_topic(topic), topic, "deleted");
+  const Result<void> deleted = client->delete_topic(topic);
+  if (!deleted && deleted.error().code == ErrorCode::topic_not_found) {
+    return fail({ErrorCode::topic_not_found, "there is no topic '" + topic + "'"});
+  }
+  return done(common, deleted, topic, "deleted");
 }
 
 int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group) {

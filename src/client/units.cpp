@@ -102,6 +102,10 @@ std::string format_count(std::uint64_t count) {
   return text;
 }
 
+std::string format_messages(std::uint64_t count) {
+  return format_count(count) + (count == 1 ? " message" : " messages");
+}
+
 std::string format_rate(double per_second) {
   if (per_second >= 1e6) return printed("%.2f %s", per_second / 1e6, "M/s");
   if (per_second >= 1e3) return printed("%.1f %s", per_second / 1e3, "k/s");

@@ -23,6 +23,8 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 std::string format_size(std::uint64_t bytes);
 /// `1,234,567`.
 std::string format_count(std::uint64_t count);
+/// `1 message`, `1,234 messages`.
+std::string format_messages(std::uint64_t count);
 /// `1.24 M/s`, `850 /s`.
 std::string format_rate(double per_second);
 /// `85 µs`, `1.2 ms`, `3.4 s`, from seconds.
