@@ -1,0 +1,56 @@
+"""What a newcomer to the command line tries, and what it answers."""
+import json
+import subprocess
+
+import pytest
+
+from support import BINARY, DEADLINE
+
+
+@pytest.fixture
+def lightq(make_broker):
+    """Runs the command line beside a broker whose admin it finds by itself."""
+    broker = make_broker(admin=False)
+    environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_BROKER": broker.control_uri}
+
+    def run(*arguments, stdin=b"", code=0, **streams):
+        streams = streams or {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        done = subprocess.run([BINARY, *arguments], input=stdin, timeout=DEADLINE, env=environment, **streams)
+        assert done.returncode == code, (arguments, done)
+        return done
+
+    return run
+
+
+@pytest.mark.parametrize("name", ["stats", "sub", "topic", "broker"])
+def test_a_topic_may_be_called_like_a_command(lightq, name):
+    lightq("topic", "create", name)
+    lightq("produce", name, stdin=b"x\n")
+    assert lightq("consume", name, "-n", "1").stdout == b"x\n"
+    assert json.loads(lightq("stats", name, "--json").stdout)["messages_received"] == 1
+
+
+def test_an_unknown_flag_is_what_the_error_is_about(lightq):
+    assert b"--modes" in lightq("consume", "t", "--modes", "sub", code=2).stderr
+
+
+def test_consuming_none_ends_at_once(lightq):
+    lightq("topic", "create", "t")
+    assert lightq("consume", "t", "-n", "0").stdout == b""
+
+
+@pytest.mark.parametrize("command", [["topic", "list"], ["ping"], ["version"], ["stats"], ["topic", "list", "--json"]])
+def test_output_that_cannot_be_written_is_a_failure(lightq, command):
+    lightq("topic", "create", "t")
+    with open("/dev/full", "wb") as full:
+        lightq(*command, code=1, stdout=full, stderr=subprocess.DEVNULL)
+
+
+def test_help_is_a_command_too(lightq):
+    assert lightq("help").stdout == lightq("--help").stdout
+    assert lightq("help", "consume").stdout == lightq("consume", "--help").stdout
+
+
+def test_deleting_what_is_not_there_does_not_suggest_making_it(lightq):
+    told = lightq("topic", "delete", "absent", code=1).stderr
+    assert b"absent" in told and b"create" not in told
