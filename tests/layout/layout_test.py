@@ -62,6 +62,7 @@ PLANTED = [
     (rules.foreign_includes, "src/log/a.cpp", "#include <zmq.hpp>", "zmq outside"),
     (rules.foreign_includes, "include/lightq/protocol/a.hpp", "#include <zmq.h>", "zmq outside"),
     (rules.foreign_includes, "src/broker/delivery/a.cpp", "#include <nlohmann/json.hpp>", "nlohmann outside"),
+    (rules.foreign_includes, "src/broker/control/catalogue.cpp", "#include <nlohmann/json.hpp>", "nlohmann outside"),
     (rules.foreign_includes, "src/broker/control/a.cpp", "#include <spdlog/spdlog.h>", "spdlog outside"),
     (rules.foreign_includes, "src/log/segment.cpp", "#include <sys/mman.h>", "mman.h outside"),
     (rules.foreign_includes, "src/broker/endpoint/a.cpp", "#include <sodium.h>", "libsodium outside"),
@@ -141,7 +142,65 @@ def test_every_error_code_stands_in_the_protocol_document():
     assert not missing, missing
 
 
-def test_every_limit_stands_in_the_protocol_document():
-    names = re.findall(r"inline constexpr \w+(?:::\w+)? (\w+) ?=", TREE["include/lightq/base/limits.hpp"])
-    missing = [name for name in names if name not in ("KiB", "MiB", "GiB") and f"`{name}`" not in TREE["docs/protocol.md"]]
-    assert not missing, missing
+# --- Limits: header and document say the same. ---
+
+UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "TiB": 1024**4}
+CONSTANT = re.compile(r"inline constexpr [\w:]+ (\w+)\s*=\s*([^;]+);")
+
+
+def amount(text):
+    """`4 GiB - 64 KiB`, `4 * GiB - 64 * KiB`, `100'000`, `100,000` → a number of ones."""
+    plain = re.sub(r"(?<=\d)[',](?=\d)", "", text)
+    plain = re.sub(r"(\d+) *\*? *([KMGT]iB)", lambda found: str(int(found[1]) * UNITS[found[2]]), plain)
+    assert re.fullmatch(r"[\d\s*-]+", plain), f"not an amount: {text!r}"
+    return eval(plain)  # noqa: S307 - digits, minus and times only
+
+
+def limits_in(header):
+    return {name: amount(value) for name, value in CONSTANT.findall(header) if name not in UNITS}
+
+
+def limit_rows(document):
+    """(name, value) of every name in the table under Limits."""
+    table = document[document.index("\n## Limits\n"):]
+    for row in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.M):
+        names = re.findall(r"`(\w+)`", row[0])
+        values = row[1].split(", ")  # thousands have no space behind their comma
+        assert len(names) == len(values), f"{len(names)} limits, {len(values)} values: {row}"
+        yield from ((name, amount(value)) for name, value in zip(names, values))
+
+
+def test_every_limit_stands_in_the_protocol_document_once_and_with_its_value():
+    limits, rows = limits_in(TREE["include/lightq/base/limits.hpp"]), list(limit_rows(TREE["docs/protocol.md"]))
+    assert len(limits) > 25
+    assert sorted(name for name, _ in rows) == sorted(limits), "missing, unknown, or there twice"
+    assert dict(rows) == limits
+
+
+def test_a_wrong_limit_in_the_document_would_be_found():
+    header = "inline constexpr std::uint64_t a = 4 * GiB - 64 * KiB;\ninline constexpr int b =\n    1'000;  ///< why\n"
+    assert limits_in(header) == {"a": 4 * 1024**3 - 64 * 1024, "b": 1000}
+    assert list(limit_rows("\n## Limits\n| `a`, `b` | 4 GiB - 64 KiB, 1,001 | what |\n")) == [("a", 4294901760), ("b", 1001)]
+
+
+# --- Settings: the broker's table and docs/configuration.md. ---
+
+def settings_in(source):
+    """(name, type, what help calls the value) of every row of the table in config.cpp."""
+    table = source[source.index("constexpr Setting table[] = {"):]
+    return re.findall(r'^\s*\{"(\w+)", (\w+), "([^"]*)",', table[:table.index("\n};")], re.M)
+
+
+def test_every_setting_stands_in_the_configuration_document():
+    rows = settings_in(TREE["src/broker/config.cpp"])
+    assert len(rows) >= 17
+    told = re.findall(r"^\*\*`(\w+)`\*\* · `(\w+)` · `(--[\w-]+ [^`]+)`<br>\n(\w+),", TREE["docs/configuration.md"], re.M)
+    expected = [(name, "LIGHTQ_" + name.upper(), f"--{name.replace('_', '-')} {value}", kind) for name, kind, value in rows]
+    assert told == expected
+
+
+def test_the_sample_configuration_names_settings_only():
+    names = {name for name, _, _ in settings_in(TREE["src/broker/config.cpp"])}
+    samples = code_blocks(TREE["docs/configuration.md"], "toml")
+    keys = re.findall(r"^(\w+) *=", "".join(samples), re.M)
+    assert keys and set(keys) <= names

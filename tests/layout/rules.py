@@ -7,7 +7,7 @@ import re
 # --- Layers: who may include whom. The first pattern that matches a path names its layer. -----------------------------
 LAYERS = [
     ("base", r"include/lightq/base/|include/lightq/version\.hpp$"),
-    ("protocol", r"include/lightq/protocol/"),
+    ("protocol", r"include/lightq/protocol/|src/protocol/"),
     ("client library", r"include/lightq/"),
     ("log", r"src/log/"),
     ("delivery", r"src/broker/delivery/"),
@@ -37,8 +37,7 @@ MAY_INCLUDE = {
 HOMES = [
     ("zmq", r"zmq(_addon)?\.hp?p?$",
      r"src/broker/control/control_server|include/lightq/[a-z_]+\.hpp$", None),
-    ("nlohmann", r"nlohmann/",
-     r"include/lightq/protocol/json[a-z_]*\.hpp$|src/broker/(control/)?(catalogue|config|user)[a-z_]*\.[ch]pp$", None),
+    ("nlohmann", r"nlohmann/", r"include/lightq/protocol/json[a-z_]*\.hpp$", None),
     ("spdlog", r"spdlog/", r"src/broker/logging", None),
     ("sys/mman.h", r"sys/mman\.h$", r"src/log/mapp[a-z_]*\.[ch]pp$", None),
     ("CLI11", r"CLI/|CLI11", r"src/client/|apps/", 1),
