@@ -28,7 +28,7 @@ class Host final : public InletHost, public OutletHost, public Connection::Owner
   BatchBuilder& batch() override { return batch_; }
   void inlet_held() override {}
   void consumer_ready(OutletConnection&) override {}
-  void consumer_gone(OutletConnection&) override {}
+  void consumer_unready(OutletConnection&) override {}
   void consumer_writable() override {}
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }

@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""Writes the seed inputs of the fuzz targets: tests/fuzz/make_corpus.py writes tests/fuzz/corpus/TARGET/*.
+
+The files are committed; run it again when a format changes. The formats are those of docs/protocol.md (control_json_fuzz),
+RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz), and docs/log_format.md behind one (recovery_fuzz).
+"""
+import json
+import pathlib
+import struct
+
+CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
+
+# --- control_json_fuzz: requests, replies, and changes of the catalogue. -----------------------------------------------
+ADMIN = {"admin_user_id": "lightq_admin", "admin_password": "a"}
+USER = {"user_id": "u", "password": "p"}
+STATS = {"topic": "t", "topic_type": "queue", "messages_received": 3, "messages_sent": 2, "publishers_count": 1,
+         "subscribers_count": 1, "queue_size": 1, "total_bytes_written": 30, "total_bytes_read": 20}
+DOCUMENTS = {
+    "ping": {"cmd": "ping"},
+    "create_topic": {"cmd": "create_topic", **ADMIN, "topic": "t", "broker_type": "queue", **USER},
+    "create_file_topic": {"cmd": "create_topic", **ADMIN, "topic": "t.1-a_b", "broker_type": "file", **USER, "overflow": "reject",
+                          "capacity_bytes": 1 << 30, "segment_bytes": 1 << 20, "retention_bytes": 1 << 29, "retention_ms": 1000,
+                          "retention_messages": 9, "open": True},
+    "delete_topic": {"cmd": "delete_topic", **ADMIN, "topic": "t"},
+    "list_topics": {"cmd": "list_topics", **ADMIN},
+    "join": {"cmd": "join", "connection_type": "zmq", "type": "pull", "topic": "t", **USER, "transport": "ipc"},
+    "leave": {"cmd": "leave", "topic": "t", "bind_uri": "tcp://127.0.0.1:5002", **USER},
+    "stats": {"cmd": "stats", "topic": "t", **USER},
+    "delete_group": {"cmd": "delete_group", "topic": "t", "group": "default", **USER},
+    "reply_join": {"cmd": "join", "status": "ok", "topic": "t", "bind_uri": "tcp://127.0.0.1:5002"},
+    "reply_error": {"cmd": "join", "status": "error", "code": "topic_not_found", "description": "topic not found"},
+    "reply_list": {"cmd": "list_topics", "status": "ok", "topics": [{"topic": "t", "broker_type": "file", "open": False}]},
+    "reply_stats": {"cmd": "stats", "status": "ok", **STATS,
+                    "groups": [{"group": "default", "next_offset": 2, "committed_offset": 1, "lag": 1, "lost": 0, "consumers": 1}],
+                    "subscribers": [{"bind_uri": "ipc:///s", "connected": True, "next_offset": 3, "lag": 0, "delivered": 3,
+                                     "lost": 0}]},
+    "change_topic": {"op": "topic", "id": 1, "topic": "t", "broker_type": "queue_file", "ring_bytes": 65536, "credential": 1},
+    "change_credential": {"op": "credential", "id": 1, "user_id": "u", "argon2": "$argon2id$v=19$m=65536,t=2,p=1$c2FsdA$aGFzaA"},
+    "change_endpoint": {"op": "endpoint", "id": 7, "topic_id": 1, "role": "sub", "transport": "tcp", "port": 5002},
+    "change_next_ids": {"op": "next_ids", "topic": 2, "credential": 2, "endpoint": 8},
+}
+TEXTS = {
+    "deep": b"[" * 40 + b"]" * 40,
+    "numbers": b'{"cmd":"stats","topic":"t","a":[1e999,-0,1.5,18446744073709551616,-9223372036854775808]}',
+    "escapes": b'{"cmd":"pi\\u006eg","\\u0000":"\\ud83d\\ude00\\ud800"}',
+    "not_utf8": b'{"cmd":"ping","x":"\xff\xc0\x80"}',
+}
+
+
+# --- zmtp_fuzz: the kind of connection, the length of a piece less one, what the peer sends. ---------------------------
+INLET, PULL, SUB = 0, 1, 2
+
+
+def greeting(major=3, minor=1, mechanism=b"NULL"):
+    return b"\xff" + bytes(7) + b"\x01\x7f" + bytes([major, minor]) + mechanism.ljust(20, b"\0") + bytes(32)
+
+
+def frame(body, more=False, command=False):
+    flags = more | command << 2
+    if len(body) <= 255:
+        return struct.pack("!BB", flags, len(body)) + body
+    return struct.pack("!BQ", flags | 2, len(body)) + body
+
+
+def command(name, data=b""):
+    return frame(bytes([len(name)]) + name + data, command=True)
+
+
+def ready(socket_type):
+    return command(b"READY", b"\x0bSocket-Type" + struct.pack("!I", len(socket_type)) + socket_type
+                   + b"\x08Identity" + bytes(4))
+
+
+def peer(kind, socket_type, *frames, piece=256, minor=1):
+    return bytes([kind, piece - 1]) + greeting(minor=minor) + ready(socket_type) + b"".join(frames)
+
+
+ZMTP = {
+    "producer": peer(INLET, b"PUSH", frame(b"one"), frame(b""), frame(b"x" * 300)),
+    "producer_in_small_pieces": peer(INLET, b"PUSH", frame(b"one"), frame(b"two"), piece=7),
+    "producer_of_parts": peer(INLET, b"PUSH", frame(b"a", more=True), frame(b"b"), frame(b"whole")),
+    "producer_too_large": peer(INLET, b"PUSH", struct.pack("!BQ", 2, 1 << 40) + b"begin"),
+    "producer_3_0": peer(INLET, b"PUSH", frame(b"one"), minor=0),
+    "producer_pings": peer(INLET, b"PUSH", command(b"PING", b"\x00\x0acontext"), frame(b"one"), command(b"ERROR", b"\x03bye")),
+    "puller": peer(PULL, b"PULL", command(b"PING", b"\x00\x0a")),
+    "puller_that_talks": peer(PULL, b"PULL", frame(b"not for us")),
+    "subscriber": peer(SUB, b"SUB", command(b"SUBSCRIBE", b"topic"), command(b"CANCEL", b"topic")),
+    "subscriber_3_0": peer(SUB, b"SUB", frame(b"\x01"), frame(b"\x01top"), frame(b"\x00top"), minor=0),
+    "other_type": peer(INLET, b"DEALER"),
+    "other_mechanism": bytes([INLET, 255]) + greeting(mechanism=b"CURVE"),
+    "stranger": bytes([INLET, 255]) + b"GET / HTTP/1.1\r\n\r\n",
+}
+
+
+# --- recovery_fuzz: 1 and what follows a sound first page, checksums made right by the target; or 0 and a whole file. ---
+EPOCH = 7
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def batch(base, payloads, epoch=EPOCH, count=None):
+    records = b"".join(struct.pack("<I", len(payload)) + payload for payload in payloads)
+    count = len(payloads) if count is None else count
+    head = struct.pack("<4sBBHIIQqQQHHI", b"LQB1", 1, 0, 0, 64 + len(records), count, base, 1, 0, 0, 0, 0, epoch)
+    head += struct.pack("<I", crc32c(head[4:16] + head[32:52] + records))
+    return head + struct.pack("<I", crc32c(head)) + records
+
+
+def to_mend(whole):
+    """The target adds 64 to what stands where the length is."""
+    length = struct.unpack_from("<I", whole, 8)[0]
+    return whole[:8] + struct.pack("<I", length - 64) + whole[12:]
+
+
+def segment(*parts, seal=None, magic=b"LSEG\r\n\x1a\n"):
+    body = b"".join(parts)
+    head = struct.pack("<8sIIQQQ20x", magic, 1, EPOCH, 0, 1, 4096 + len(body))
+    page = head + struct.pack("<I", crc32c(head))
+    if seal is not None:
+        tail = struct.pack("<4sIQQqQ20x", b"SEAL", EPOCH, *seal, 1, 1)
+        page += tail + struct.pack("<I", crc32c(tail))
+    return page.ljust(4096, b"\0") + body
+
+
+FIRST, SECOND, THIRD = batch(0, [b"a", b""]), batch(2, [b"b" * 100]), batch(3, [b"c"])
+END = 4096 + len(FIRST) + len(SECOND)
+BROKEN = SECOND[:-1] + b"!"
+RECOVERY = {
+    "mended": b"\x01" + b"".join(map(to_mend, (FIRST, SECOND, THIRD))) + bytes(256),
+    "mended_other_epoch": b"\x01" + to_mend(FIRST) + to_mend(batch(2, [b"old"], epoch=6)) + bytes(64),
+    "mended_wrong_offset": b"\x01" + to_mend(FIRST) + to_mend(batch(9, [b"later"])) + bytes(64),
+    "mended_wrong_count": b"\x01" + to_mend(FIRST) + to_mend(batch(2, [b"one"], count=2)) + to_mend(THIRD),
+    "whole": b"\x00" + segment(FIRST, SECOND, bytes(512)),
+    "whole_sealed": b"\x00" + segment(FIRST, SECOND, bytes(512), seal=(END, 3)),
+    "whole_torn": b"\x00" + segment(FIRST, SECOND[:70], bytes(512)),
+    "whole_damaged": b"\x00" + segment(FIRST, BROKEN, THIRD, bytes(512)),
+    "whole_foreign": b"\x00" + segment(FIRST, magic=b"LSEG\r\n\x1a\x00"),
+    "blank": b"\x00" + bytes(8192),
+}
+
+
+def main():
+    seeds = {
+        "control_json_fuzz": {**{name: json.dumps(document).encode() for name, document in DOCUMENTS.items()}, **TEXTS},
+        "zmtp_fuzz": ZMTP,
+        "recovery_fuzz": RECOVERY,
+    }
+    for target, files in seeds.items():
+        room = CORPUS / target
+        room.mkdir(parents=True, exist_ok=True)
+        for old in set(path.name for path in room.iterdir()) - set(files):
+            (room / old).unlink()
+        for name, content in files.items():
+            (room / name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()
