@@ -13,6 +13,7 @@
 #include "broker/control/control_server.hpp"
 #include "broker/data_directory.hpp"
 #include "broker/reactor_pool.hpp"
+#include "broker/wall_clock.hpp"
 #include "log/posix_storage.hpp"
 #include "log/segment_pool.hpp"
 
@@ -23,11 +24,6 @@ namespace {
 constexpr std::uint64_t free_floor_bytes = limits::GiB;
 constexpr std::uint64_t free_floor_share = 50;  // or 2 % of the disk
 constexpr unsigned cores_with_one_reactor = 4;
-
-Timestamp wall_clock_now() {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return {std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count()};
-}
 
 std::uint64_t default_free_floor(const std::filesystem::path& directory) {
   std::error_code failed;

@@ -5,14 +5,11 @@
 #include <mutex>
 #include <utility>
 
+#include "broker/wall_clock.hpp"
+
 namespace lightq::broker {
 
 namespace {
-
-Timestamp wall_clock_now() {
-  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
-  return {std::chrono::duration_cast<std::chrono::microseconds>(since_epoch).count()};
-}
 
 Error unknown_topic() {
   return {ErrorCode::topic_not_found, "topic not found"};
