@@ -12,6 +12,7 @@
 #include "broker/control/command_handler.hpp"
 #include "broker/control/control_server.hpp"
 #include "broker/data_directory.hpp"
+#include "broker/endpoint/socket.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/wall_clock.hpp"
 #include "log/posix_storage.hpp"
@@ -34,6 +35,15 @@ std::uint64_t default_free_floor(const std::filesystem::path& directory) {
 std::size_t default_reactors() {
   const unsigned cores = std::thread::hardware_concurrency();
   return cores <= cores_with_one_reactor ? 1 : cores / 2;
+}
+
+/// Listens there once: better to refuse now than at each join.
+Result<void> check_bind_host(const std::string& host) {
+  const auto listening = listen_tcp(host, 0);
+  if (listening) return {};
+  Error error = listening.error();
+  error.message = "bind host: " + error.message;
+  return error;
 }
 
 }  // namespace
@@ -60,6 +70,7 @@ class Broker::Parts {
  private:
   Result<void> open_catalogue();
   Result<void> open_control();
+  void remove_orphans();
   void make_reactors();
   [[nodiscard]] ReactorPool::Settings reactor_settings() const;
 
@@ -85,6 +96,8 @@ Broker::~Broker() = default;
 
 Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink) {
   raise_descriptor_limit();
+  if (auto checked = check_hosts(config); !checked) return checked.error();
+  if (auto usable = check_bind_host(config.bind_host); !usable) return usable.error();
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
   auto parts = std::make_unique<Parts>(std::move(config), sink, std::move(*directory));
@@ -110,6 +123,7 @@ Result<void> Broker::Parts::open_parts() {
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
   if (auto opened = open_catalogue(); !opened) return opened;
+  remove_orphans();
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password);
   make_reactors();
   handler_ = std::make_unique<CommandHandler>(
@@ -159,6 +173,22 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   return settings;
 }
 
+/// What a delete left behind that did not come to its end: the catalogue says which topics there are.
+void Broker::Parts::remove_orphans() {
+  std::error_code failed;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_->topics(), failed)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_id = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+    constexpr std::size_t digits_max = 19;  // what certainly fits a topic's id
+    if (!is_id || name.size() > digits_max || catalogue_->state().find(TopicId{std::stoull(name)}) != nullptr)
+      continue;
+    std::error_code not_removed;
+    std::filesystem::remove_all(entry.path(), not_removed);
+    sink_.warn("removed the files of a deleted topic: " + entry.path().string() +
+               (not_removed ? ": " + not_removed.message() : std::string()));
+  }
+}
+
 void Broker::Parts::make_reactors() {
   reactors_ = std::make_unique<ReactorPool>(reactor_settings(), room_, control_, sink_);
   const std::int64_t now_ms = wall_clock_now().us / 1000;
@@ -166,6 +196,10 @@ void Broker::Parts::make_reactors() {
     const auto rested = std::chrono::milliseconds(std::max<std::int64_t>(0, now_ms - released_ms));
     if (rested >= config_.port_rest) continue;
     reactors_->ports().rest_until(port, PortBook::Clock::now() + (config_.port_rest - rested));
+  }
+  for (const auto& [name, topic] : catalogue_->state().topics()) {
+    for (const auto& endpoint : catalogue_->state().endpoints_of(topic.definition.id))
+      reactors_->expect(endpoint);
   }
 }
 

@@ -40,6 +40,11 @@ ReactorPool::~ReactorPool() {
   for (auto& reactor : reactors_) reactor->join();
 }
 
+void ReactorPool::expect(const EndpointRecord& endpoint) {
+  if (next_endpoint_id_ <= endpoint.id) next_endpoint_id_ = endpoint.id + 1;  // the clock has been set back
+  ports_.reserve(endpoint.port);
+}
+
 EndpointEvents ReactorPool::events() {
   return {.closed =
               [this](const EndpointRecord& record) {

@@ -29,8 +29,10 @@ class ReactorPool final : public DataPlane {
 
   /// Before `start`: who is told of endpoints that close or move.
   void set_observer(DataPlaneObserver& observer) { observer_ = &observer; }
-  /// Ports that rested when the broker last stopped.
+  /// Before `start`: ports that rested when the broker last stopped.
   PortBook& ports() { return ports_; }
+  /// Before `start`: an endpoint that will be opened again keeps its id and its port.
+  void expect(const EndpointRecord& endpoint);
   void start();
   /// A clean stop of every reactor; returns when all have stopped, soon after `deadline` at the latest unless
   /// a disk hangs. Not on the control thread.

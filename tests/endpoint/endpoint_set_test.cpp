@@ -210,6 +210,29 @@ TEST_F(EndpointSetTest, ASubscriberFindsItsPlaceAgainAfterADisconnect) {
   EXPECT_EQ(stats().subscribers.at(0).delivered, 2U);
 }
 
+TEST_F(EndpointSetTest, ASubscriberThatUnsubscribesForAWhileGetsNothingTwice) {
+  settings_.idle_time_max = 10s;
+  auto subscriber = connect(zmq::socket_type::sub, join(JoinType::sub));
+  ASSERT_TRUE(run_until([&] { return topic_.stats().subscribers_count == 1; }));
+  // More than the connection's buffers take, so that some of it is still unsent.
+  std::size_t put_count = 0;
+  for (; put_count < 20'000 && topic_.log().stored_bytes() < limits::MiB - 10'000; ++put_count) {
+    put(std::to_string(put_count) + std::string(500, 'x'));
+  }
+  subscriber.set(zmq::sockopt::unsubscribe, "t");
+  subscriber.set(zmq::sockopt::subscribe, "t");
+  std::vector<std::size_t> seen;
+  ASSERT_TRUE(run_until([&] {
+    topic_.pump();
+    zmq::message_t part;
+    while (subscriber.recv(part, zmq::recv_flags::dontwait)) {
+      if (!part.more()) seen.push_back(std::stoul(part.to_string()));
+    }
+    return !seen.empty() && seen.back() + 1 == put_count;
+  }));
+  for (std::size_t i = 1; i < seen.size(); ++i) ASSERT_LT(seen[i - 1], seen[i]);
+}
+
 TEST_F(EndpointSetTest, ASecondSocketOnASubscribersEndpointHasACursorOfItsOwn) {
   const std::string uri = join(JoinType::sub);
   auto first = connect(zmq::socket_type::sub, uri);

@@ -127,6 +127,73 @@ TEST_F(InletTest, AHeldProducerThatHangsUpIsReadToItsEnd) {
   EXPECT_THAT(host_.messages, ElementsAre("1", "2"));
 }
 
+TEST_F(InletTest, WhatWasReceivedButNotLookedAtComesBeforeTheEnd) {
+  host_.room = 0;
+  open();
+  std::string burst;
+  for (int i = 0; i < 500; ++i) burst += frame(std::to_string(i) + std::string(300, 'x'));
+  wire_.send(burst);
+  ASSERT_TRUE(wire_.run_until([&] { return inlet_->held(); }));
+  wire_.peer.reset();
+  host_.room = SIZE_MAX;
+  // The loop may look at the descriptor, which is at its end, before it calls the connection again.
+  ASSERT_TRUE(inlet_->resume());
+  inlet_->on_event({.readable = true});
+  ASSERT_TRUE(closes());
+  EXPECT_EQ(host_.messages.size(), 500U);
+}
+
+TEST_F(InletTest, AProducerThatWentIsReadToItsEndThoughItsAnswersCannotBeSent) {
+  host_.room = 0;
+  open();
+  wire_.send(command("PING", std::string("\0\0", 2)) + frame("1"));
+  ASSERT_TRUE(wire_.run_until([&] { return inlet_->held(); }));
+  wire_.send(frame("2") + command("PING", std::string("\0\0", 2)) + command("PING", std::string("\0\0", 2)) +
+             frame("3"));
+  shutdown(wire_.peer.get(), SHUT_RD);  // whatever is sent to it fails from now on
+  for (int i = 0; i < 3; ++i) inlet_->keep_alive(true);
+  wire_.peer.reset();
+  ASSERT_TRUE(wire_.run_until([&] { return inlet_->peer_gone(); }));
+  EXPECT_FALSE(inlet_->spent());
+  host_.room = SIZE_MAX;
+  ASSERT_TRUE(inlet_->resume());
+  ASSERT_TRUE(closes());
+  EXPECT_THAT(host_.messages, ElementsAre("1", "2", "3"));
+}
+
+TEST_F(InletTest, CommandsAreAnsweredWhileTheTopicDoesNotAccept) {
+  host_.is_accepting = false;
+  open();
+  wire_.received();
+  wire_.send(command("PING", std::string("\0\0a", 3)));
+  ASSERT_TRUE(wire_.run_until([&] { return wire_.received() == command("PONG", "a"); }));
+  EXPECT_FALSE(inlet_->held());
+}
+
+TEST_F(InletTest, AHeldProducerThatLeftNothingBehindIsSpent) {
+  host_.is_accepting = false;
+  open();
+  wire_.send(frame("x"));
+  ASSERT_TRUE(wire_.run_until([&] { return inlet_->held(); }));
+  wire_.peer.reset();
+  ASSERT_TRUE(wire_.run_until([&] { return inlet_->peer_gone(); }));
+  EXPECT_FALSE(inlet_->spent()) << "its message is still to be read";
+}
+
+TEST_F(InletTest, ALargeMessageThatComesWholeAfterTheLastConsumerLeftIsKept) {
+  open();
+  const std::string large = frame(std::string(200'000, 'x'));
+  wire_.send(large.substr(0, 150'000));
+  ASSERT_TRUE(wire_.run_until([&] { return !inlet_->has_unread_input(); }));
+  host_.is_accepting = false;
+  wire_.send(large.substr(150'000));
+  ASSERT_TRUE(wire_.run_until([&] { return inlet_->held(); }));
+  EXPECT_THAT(host_.messages, IsEmpty());
+  host_.is_accepting = true;
+  ASSERT_TRUE(inlet_->resume());
+  EXPECT_EQ(host_.messages.size(), 1U);
+}
+
 TEST_F(InletTest, AMessageOfSeveralPartsIsRefusedWholeAndCountedOnce) {
   wire_.send(opening("PUSH") + frame("a", true) + frame(std::string(100'000, 'b'), true) + frame("c") +
              frame("whole"));
@@ -163,12 +230,12 @@ TEST_F(InletTest, AHeldProducerThatSendsHeartbeatsStillHearsFromTheBroker) {
     return recv(wire_.peer.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
   };
   ASSERT_TRUE(wire_.run_until([&] { return wire_.received().ends_with(command("PONG", "hello")); }));
-  inlet_->keep_alive();
+  inlet_->keep_alive(true);
   EXPECT_FALSE(answered()) << "it is read from, so it is answered when it asks";
   host_.room = 0;
   wire_.send(frame("x"));
   ASSERT_TRUE(wire_.run_until([&] { return inlet_->held(); }));
-  inlet_->keep_alive();
+  inlet_->keep_alive(false);
   EXPECT_EQ(wire_.received(), command("PONG", ""));
 }
 

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 class FakeOutletHost final : public OutletHost {
  public:
   void consumer_ready(OutletConnection&) override { ready = true; }
-  void consumer_gone(OutletConnection&) override { ready = false; }
+  void consumer_unready(OutletConnection&) override { ready = false; }
   void consumer_writable() override { ++writable; }
   bool ready = false;
   int writable = 0;

@@ -43,6 +43,15 @@ TEST(PortBook, AnEndpointGetsItsOwnPortBackWhileItRests) {
   EXPECT_TRUE(ports.listen_again(range.first).ok());
 }
 
+TEST(PortBook, APortThatIsAboutToBeUsedAgainIsGivenToNobodyElse) {
+  const auto range = free_port();
+  PortBook ports("127.0.0.1", range, 1h);
+  ports.reserve(range.first);
+  EXPECT_FALSE(ports.listen().ok());
+  EXPECT_TRUE(ports.listen_again(range.first).ok());
+  EXPECT_TRUE(ports.listen().ok()) << "once it was opened and closed again it is a port like any other";
+}
+
 TEST(PortBook, ATakenPortIsToldApart) {
   const auto taken = listen_tcp("127.0.0.1", 0);
   ASSERT_TRUE(taken.ok());

@@ -86,7 +86,8 @@ TEST(ZmtpCommand, PropertiesThatRunPastTheEndAreRefused) {
 }
 
 TEST(ZmtpSubscription, BothFormsAreUnderstood) {
-  const auto message = subscription_of_message(bytes_of("\x01orders"));
+  const std::string text = "\x01orders";
+  const auto message = subscription_of_message(bytes_of(text));
   ASSERT_TRUE(message.has_value());
   EXPECT_TRUE(message->subscribe);
   EXPECT_EQ(message->prefix, "orders");

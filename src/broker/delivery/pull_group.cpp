@@ -5,6 +5,12 @@
 
 namespace lightq::broker {
 
+namespace {
+constexpr std::size_t returned_walk_bytes = 256 * limits::KiB;
+constexpr std::uint64_t returned_gap_max = 256;       // records
+constexpr std::uint64_t redelivered_per_pump = 4096;  // messages
+}  // namespace
+
 void PullGroup::attach(Outlet& outlet) {
   outlets_.push_back(&outlet);
 }
@@ -29,40 +35,52 @@ bool PullGroup::hand_over(Offset offset, ByteView payload) {
   return false;
 }
 
+/// False if there is still something that came back: nothing newer is handed out before it.
 bool PullGroup::pump_returned(log::Log& log, Handed& handed) {
   while (!returned_.empty()) {
-    RecordWalk one(returned_.front());
+    RecordWalk walk(returned_.front());
+    const std::size_t waiting = returned_.size();
     bool refused = false;
-    const std::uint64_t redelivered_before = handed.redelivered;
-    one.walk(log, 1, [&](Offset offset, ByteView payload) {
-      if (offset != returned_.front()) return false;  // trimmed meanwhile
-      refused = !hand_over(offset, payload);
-      if (!refused) {
-        ++handed.redelivered;
-        handed.bytes += payload.size();
-      }
-      return !refused;
+    walk.walk(log, returned_walk_bytes, [&](Offset offset, ByteView payload) {
+      give_up_returned(offset, walk.loss());
+      if (returned_.empty()) return false;
+      // On to the next one, unless a search is quicker than reading all that lies between.
+      if (offset < returned_.front()) return distance(offset, returned_.front()) < returned_gap_max;
+      handed.more = handed.redelivered >= redelivered_per_pump;
+      refused = handed.more || !hand_over(offset, payload);
+      if (refused) return false;
+      returned_.pop_front();
+      ++handed.redelivered;
+      handed.bytes += payload.size();
+      return true;
     });
     if (refused) return false;
-    if (handed.redelivered == redelivered_before) {
-      const bool is_damaged = one.loss().damaged > 0;
-      ++(is_damaged ? returned_loss_.damaged : returned_loss_.trimmed);
-      if (is_damaged) returned_loss_.damaged_end = returned_.front() + 1;
-    }
-    returned_.pop_front();
+    if (returned_.size() == waiting) give_up_returned(returned_.front() + 1, walk.loss());
   }
   return true;
 }
 
+/// Counts as lost what came back and lies before `offset`: the log has nothing there any more.
+void PullGroup::give_up_returned(Offset offset, const WalkLoss& loss) {
+  while (!returned_.empty() && returned_.front() < offset) {
+    const bool is_damaged = returned_.front() < loss.damaged_end;
+    ++(is_damaged ? returned_loss_.damaged : returned_loss_.trimmed);
+    if (is_damaged) returned_loss_.damaged_end = returned_.front() + 1;
+    returned_.pop_front();
+  }
+}
+
 PullGroup::Handed PullGroup::pump(log::Log& log, std::size_t bytes_max) {
   Handed handed;
-  if (outlets_.empty() || !pump_returned(log, handed)) return handed;
-  handed.more = walk_.walk(log, bytes_max, [&](Offset offset, ByteView payload) {
-    if (!hand_over(offset, payload)) return false;
-    ++handed.messages;
-    handed.bytes += payload.size();
-    return true;
-  });
+  if (outlets_.empty()) return handed;
+  if (pump_returned(log, handed)) {
+    handed.more = walk_.walk(log, bytes_max, [&](Offset offset, ByteView payload) {
+      if (!hand_over(offset, payload)) return false;
+      ++handed.messages;
+      handed.bytes += payload.size();
+      return true;
+    });
+  }
   for (Outlet* const outlet : outlets_) outlet->flush();
   return handed;
 }

@@ -45,6 +45,7 @@ class PullGroup {
  private:
   bool hand_over(Offset offset, ByteView payload);
   bool pump_returned(log::Log& log, Handed& handed);
+  void give_up_returned(Offset offset, const WalkLoss& loss);
 
   RecordWalk walk_;
   std::deque<Offset> returned_;  // unsent by an outlet that went away, ascending

@@ -23,6 +23,8 @@ class Subscriber {
     outlet_ = nullptr;
     walk_.seek(back);
   }
+  /// The consumer wants nothing for now, and will be sent what it was handed: the cursor stays.
+  void pause() { outlet_ = nullptr; }
   [[nodiscard]] bool attached() const { return outlet_ != nullptr; }
 
   struct Handed {

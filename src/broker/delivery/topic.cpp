@@ -160,6 +160,12 @@ void Topic::detach_subscriber(Subscriber& subscriber) {
   deliveries_ -= delivered_before - subscriber.delivered();
 }
 
+void Topic::pause_subscriber(Subscriber& subscriber) {
+  if (!subscriber.attached()) return;
+  --attached_subscribers_;
+  subscriber.pause();
+}
+
 Topic::Pumped Topic::pump() {
   Pumped pumped;
   const Offset first = log_->first_offset();
@@ -171,7 +177,10 @@ Topic::Pumped Topic::pump() {
     deliveries_ += handed.messages + handed.redelivered;
     delivered_bytes_ += handed.bytes;
     pumped.more |= handed.more;
-    pumped.progress |= handed.messages > 0;
+    // Also what left since the last time makes room, though nothing new was handed out.
+    const Offset committed = group_->committed();
+    pumped.progress |= handed.messages > 0 || handed.redelivered > 0 || committed != committed_known_;
+    committed_known_ = committed;
   }
   for (const auto& subscriber : subscribers_) {
     const WalkLoss before = subscriber->loss();

@@ -64,6 +64,8 @@ class Topic {
   void remove_subscriber(Subscriber& subscriber);
   void attach_subscriber(Subscriber& subscriber, Outlet& outlet);
   void detach_subscriber(Subscriber& subscriber);
+  /// Its consumer is still connected, and still sent what it was handed; it just wants no more.
+  void pause_subscriber(Subscriber& subscriber);
 
   struct Pumped {
     bool more = false;      ///< consumers could take more now: pump again soon
@@ -117,6 +119,7 @@ class Topic {
   std::uint64_t unclaimed_dropped_ = 0;
   std::uint64_t corrupt_ = 0;
   Offset damage_known_to_;
+  Offset committed_known_;  // of the group, at the last pump
 };
 
 }  // namespace lightq::broker

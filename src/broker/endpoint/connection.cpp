@@ -1,9 +1,11 @@
 /// Layer: endpoint.
 #include "broker/endpoint/connection.hpp"
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstring>
 
@@ -34,7 +36,7 @@ bool Connection::start() {
 }
 
 void Connection::on_ready() {
-  if (!failed() && !paused_) consume_leftover();
+  consume_leftover();
   end_if_failed();
 }
 
@@ -46,6 +48,7 @@ void Connection::on_event(EventLoop::Readiness readiness) {
     flush_output();
     if (!failed() && is_open()) on_writable();
   }
+  consume_leftover();
   if (readiness.readable && !paused_ && !failed()) read_once();
   end_if_failed();
 }
@@ -80,6 +83,7 @@ void Connection::read_once() {
     std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
     space = std::span(scratch_).subspan(leftover_.size());
   }
+  assert(!space.empty());  // nothing received would look like the end
   const auto got = recv(descriptor_.get(), space.data(), space.size(), MSG_DONTWAIT);
   if (got == 0) return fail("closed by the peer");
   if (got < 0) {
@@ -100,11 +104,13 @@ void Connection::received(ByteView bytes) {
   if (failed()) return;
   const ByteView rest = bytes.subspan(used);
   leftover_.assign(rest.begin(), rest.end());
+  leftover_unseen_ = paused_ && !leftover_.empty();
   if (leftover_.empty() && leftover_.capacity() > zmtp::command_bytes_max) leftover_ = {};
 }
 
 void Connection::consume_leftover() {
-  if (state_ != State::open || leftover_.empty()) return;
+  if (!leftover_unseen_ || paused_ || failed() || state_ != State::open) return;
+  leftover_unseen_ = false;
   const std::vector<std::byte> bytes = std::move(leftover_);
   leftover_ = {};
   received(bytes);
@@ -125,6 +131,7 @@ std::size_t Connection::take_greeting(ByteView bytes) {
     case zmtp::GreetingOutcome::other_mechanism: fail("a security mechanism other than NULL"); return 0;
     case zmtp::GreetingOutcome::valid: break;
   }
+  peer_speaks_3_1_ = zmtp::speaks_3_1(bytes);
   state_ = State::ready;
   zmtp::append_ready(output_.tail(), our_type());
   flush_output();
@@ -179,13 +186,21 @@ void Connection::handle_command(ByteView body) {
 
 void Connection::send_pong(ByteView context) {
   // A peer that pings without reading the answers fills the buffer; it gets no more of them.
-  if (output_.buffered() > zmtp::command_bytes_max && output_blocked_) return;
+  if (output_broken_ || (output_.buffered() > zmtp::command_bytes_max && output_blocked_)) return;
   zmtp::append_command(output_.tail(), "PONG", context);
   flush_output();
 }
 
-void Connection::keep_alive() {
-  if (peer_pings_ && is_open() && paused_) send_pong({});
+void Connection::keep_alive(bool all) {
+  // Peers of ZMTP 3.0 have no heartbeats, and need not understand a PONG.
+  if (!is_open() || !paused_ || peer_gone_ || !peer_speaks_3_1_) return;
+  if (all || peer_pings_) send_pong({});
+}
+
+bool Connection::has_unread_input() const {
+  if (!leftover_.empty()) return true;
+  int bytes = 0;
+  return ioctl(descriptor_.get(), FIONREAD, &bytes) != 0 || bytes > 0;
 }
 
 void Connection::set_paused(bool paused) {
@@ -205,9 +220,13 @@ void Connection::update_interest() {
 }
 
 void Connection::flush_output() {
-  if (output_blocked_ || failed() || !descriptor_.valid()) return;
+  if (output_blocked_ || output_broken_ || failed() || !descriptor_.valid()) return;
   const auto outcome = output_.flush(descriptor_.get());
-  if (outcome == FlushOutcome::broken) return fail("closed by the peer");
+  if (outcome == FlushOutcome::broken) {
+    output_broken_ = true;
+    if (!is_open() || lives_by_output()) fail("closed by the peer");
+    return;
+  }
   output_blocked_ = outcome == FlushOutcome::blocked;
   update_interest();
 }

@@ -39,10 +39,13 @@ class Connection : public EventLoop::Source {
   /// Ends the connection: the owner hears of it within the call. Never from within this connection's own
   /// callbacks.
   void close(const std::string& why);
+  /// Received and not consumed, here or in the operating system.
+  [[nodiscard]] bool has_unread_input() const;
   void release_idle_memory();
-  /// For a connection that is not read from for a while: a peer that checks on us with PING hears of us all
-  /// the same, and does not take a full log for a dead broker.
-  void keep_alive();
+  /// For a connection that is not read from for a while: a peer that checks on us with PING, which we do not
+  /// get to see, hears of us all the same and does not take a full log for a dead broker. `all`: also one
+  /// that has not been seen to check.
+  void keep_alive(bool all);
 
   void on_ready() override;
   void on_event(EventLoop::Readiness readiness) override;
@@ -60,12 +63,11 @@ class Connection : public EventLoop::Source {
   virtual void large_frame_received(std::size_t) {}
   virtual void on_writable() {}
   virtual void on_command(const zmtp::Command&) {}
+  /// Whether an open connection whose output cannot be sent is of no more use. One that only receives is read
+  /// to its end all the same: what its peer sent before it went is still there.
+  [[nodiscard]] virtual bool lives_by_output() const { return true; }
 
-  /// Reads once from the socket and consumes.
-  void read_once();
-  /// Consumes again what was left.
-  void consume_leftover();
-  /// Stops, or takes up, watching for input.
+  /// Stops, or takes up, watching for input. What had been received but not consumed comes first then.
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
   /// The connection ends as soon as the current callback is over. The first reason stands.
@@ -75,7 +77,6 @@ class Connection : public EventLoop::Source {
   void handle_command(ByteView body);
   /// Passes buffered output on and watches for room if not all went.
   void flush_output();
-  [[nodiscard]] bool output_blocked() const { return output_blocked_; }
 
   OutputBuffer& output() { return output_; }
   [[nodiscard]] const OutputBuffer& output() const { return output_; }
@@ -84,6 +85,8 @@ class Connection : public EventLoop::Source {
  private:
   enum class State { greeting, ready, open, closed };
 
+  void read_once();
+  void consume_leftover();
   void send_pong(ByteView context);
   void received(ByteView bytes);
   std::size_t handshake(ByteView bytes);
@@ -103,6 +106,9 @@ class Connection : public EventLoop::Source {
   bool peer_gone_ = false;
   bool was_open_ = false;
   bool peer_pings_ = false;
+  bool peer_speaks_3_1_ = false;
+  bool output_broken_ = false;
+  bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read
   EventLoop::Interest interest_ = EventLoop::Interest::readable;
   EventLoop::TimerId handshake_deadline_ = 0;
   std::string failure_;

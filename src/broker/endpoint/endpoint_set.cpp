@@ -42,7 +42,7 @@ std::string EndpointSet::ipc_path_of(const EndpointRecord& record) const {
 
 std::string EndpointSet::bind_uri_of(const EndpointRecord& record) const {
   if (record.transport == Transport::ipc) return "ipc://" + ipc_path_of(record);
-  return "tcp://" + context_.settings.advertise_host + ":" + std::to_string(record.port);
+  return "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(record.port);
 }
 
 std::string EndpointSet::name_of(const Endpoint& endpoint) const {
@@ -191,18 +191,32 @@ void EndpointSet::consumer_ready(OutletConnection& outlet) {
   listener_.consumers_changed();
 }
 
+/// It unsubscribed, and is still there: what it was handed is still sent, and its place stays where it is.
+void EndpointSet::consumer_unready(OutletConnection& outlet) {
+  Consumer& consumer = consumers_.at(&outlet);
+  if (consumer.subscriber == nullptr) return;
+  topic_.pause_subscriber(*consumer.subscriber);
+  release_subscriber(consumer);
+  listener_.consumers_changed();
+}
+
 void EndpointSet::consumer_gone(OutletConnection& outlet) {
   Consumer& consumer = consumers_.at(&outlet);
   if (consumer.endpoint->record().role == EndpointRole::pull) {
     topic_.detach_puller(outlet);
-  } else if (Subscriber* const subscriber = std::exchange(consumer.subscriber, nullptr);
-             subscriber != nullptr) {
-    topic_.detach_subscriber(*subscriber);
-    const auto entry = entries_.find(consumer.endpoint->record().id);
-    const bool lasting = entry != entries_.end() && entry->second.subscriber == subscriber;
-    if (!lasting) topic_.remove_subscriber(*subscriber);
+  } else if (consumer.subscriber != nullptr) {
+    topic_.detach_subscriber(*consumer.subscriber);
+    release_subscriber(consumer);
   }
   listener_.consumers_changed();
+}
+
+/// Only an endpoint's first consumer leaves its place behind.
+void EndpointSet::release_subscriber(Consumer& consumer) {
+  Subscriber* const subscriber = std::exchange(consumer.subscriber, nullptr);
+  const auto entry = entries_.find(consumer.endpoint->record().id);
+  const bool lasting = entry != entries_.end() && entry->second.subscriber == subscriber;
+  if (!lasting) topic_.remove_subscriber(*subscriber);
 }
 
 void EndpointSet::connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) {
@@ -238,10 +252,13 @@ bool EndpointSet::resume_inlets() {
   return true;
 }
 
-void EndpointSet::keep_held_alive() {
+void EndpointSet::tend_held(bool all) {
   for (auto& [id, entry] : entries_) {
     if (entry.endpoint->record().role != EndpointRole::produce) continue;
-    entry.endpoint->for_each_connection([](Connection& connection) { connection.keep_alive(); });
+    entry.endpoint->for_each_connection([all](Connection& connection) {
+      if (static_cast<Inlet&>(connection).spent()) return connection.close("closed by the peer");
+      connection.keep_alive(all);
+    });
   }
 }
 

@@ -52,7 +52,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   /// Lets held producers go on, as many as find room. True if all did.
   bool resume_inlets();
   /// Tells held producers that ask (ZeroMQ heartbeats) that the broker is alive.
-  void keep_held_alive();
+  /// Ends those that have gone and left nothing. `all`: also tells those that have not been seen to ask.
+  void tend_held(bool all);
   /// Closes everything; the ports rest. `tell`: report each as closed.
   void close_all(bool tell);
   void stop_accepting();
@@ -84,7 +85,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   void endpoint_done(Endpoint& endpoint, const std::string& why) override;
   void accept_failed(Endpoint& endpoint) override;
   void consumer_ready(OutletConnection& outlet) override;
-  void consumer_gone(OutletConnection& outlet) override;
+  void consumer_unready(OutletConnection& outlet) override;
   void consumer_writable() override { listener_.consumers_writable(); }
 
   Result<ListeningSocket> listen(EndpointRecord& record, bool again);
@@ -93,6 +94,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   [[nodiscard]] std::string ipc_path_of(const EndpointRecord& record) const;
   [[nodiscard]] std::string name_of(const Endpoint& endpoint) const;
   void close(std::uint64_t id, bool tell);
+  void consumer_gone(OutletConnection& outlet);
+  void release_subscriber(Consumer& consumer);
 
   ReactorContext& context_;
   Topic& topic_;

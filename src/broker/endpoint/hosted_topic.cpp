@@ -8,6 +8,7 @@ namespace lightq::broker {
 
 namespace {
 
+constexpr std::uint64_t ticks_per_second = 10;
 constexpr std::int64_t cursor_save_interval_us = 1'000'000;
 constexpr std::int64_t loss_report_interval_us = 5'000'000;
 // Long enough for a ring to notice that it is idle and give its memory back.
@@ -41,6 +42,7 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
 
 HostedTopic::~HostedTopic() {
   context_.loop.cancel_soon(*this);
+  context_.loop.cancel(retention_timer_);
 }
 
 Result<void> HostedTopic::reopen(const EndpointRecord& record) {
@@ -124,15 +126,19 @@ void HostedTopic::want_ticks() {
 }
 
 bool HostedTopic::tick() {
+  if (stopping_) return ticking_ = false;
   const Timestamp now = context_.now();
   maintain(now);
   resume_held();
-  if (held_) endpoints_.keep_held_alive();
+  if (held_) endpoints_.tend_held(++ticks_ % ticks_per_second == 0);
   start_disk_job(now);
   save_cursors(now);
   report_losses(now);
-  ticking_ = held_ || jobs_out_ > 0 || now.us - last_active_.us < ticks_after_activity_us;
-  if (!ticking_) endpoints_.release_idle_memory();
+  ticking_ = held_ || jobs_out_ > 0 || unsaved() || now.us - last_active_.us < ticks_after_activity_us;
+  if (!ticking_) {
+    endpoints_.release_idle_memory();
+    arm_retention();
+  }
   return ticking_;
 }
 
@@ -141,6 +147,22 @@ void HostedTopic::maintain(Timestamp now) {
   // What is to be written behind is written a piece at a turn, so that other topics get theirs.
   if (storage_.write_behind != nullptr && storage_.write_behind->more_to_write())
     context_.loop.call_soon(*this);
+}
+
+/// Something waits to be written: memory's messages of a queue_file topic, or cursors that could not be.
+bool HostedTopic::unsaved() const {
+  const bool behind = storage_.write_behind != nullptr &&
+                      storage_.write_behind->written_offset() < topic_.log().next_offset();
+  return behind || cursors_failed_;
+}
+
+/// Old messages go even if nothing else happens: a tick now and then sees to it.
+void HostedTopic::arm_retention() {
+  const auto retention_ms = definition().settings.retention_ms;
+  if (retention_ms == 0 || topic_.log().stored_bytes() == 0) return;
+  const auto wait = std::chrono::milliseconds(std::clamp<std::uint64_t>(retention_ms / 4, 1'000, 60'000));
+  context_.loop.cancel(retention_timer_);
+  retention_timer_ = context_.loop.at(EventLoop::Clock::now() + wait, [this] { want_ticks(); });
 }
 
 void HostedTopic::start_disk_job(Timestamp now) {
@@ -162,7 +184,7 @@ void HostedTopic::save_cursors(Timestamp now) {
     return;
   auto current = cursors();
   cursors_saved_ = now;
-  if (current == saved_cursors_) return;
+  if (current == saved_cursors_ && !cursors_failed_) return;
   saved_cursors_ = std::move(current);
   cursor_job_out_ = true;
   submit(storage_.save_cursors(saved_cursors_));
@@ -170,10 +192,10 @@ void HostedTopic::save_cursors(Timestamp now) {
 
 void HostedTopic::submit(std::unique_ptr<log::DiskJob> job) {
   ++jobs_out_;
-  context_.disk.submit(std::move(job), [this](std::unique_ptr<log::DiskJob> ran) {
+  context_.disk.submit(std::move(job), [this, &loop = context_.loop](std::unique_ptr<log::DiskJob> ran) {
     // Shared only because a std::function must be copyable.
     std::shared_ptr<log::DiskJob> shared = std::move(ran);
-    context_.loop.post_answer([this, shared] { job_done(*shared); });
+    loop.post_answer([this, shared] { job_done(*shared); });
   });
 }
 
@@ -182,8 +204,8 @@ void HostedTopic::job_done(log::DiskJob& job) {
   --jobs_out_;
   if (const auto* const save = dynamic_cast<CursorSaveJob*>(&job); save != nullptr) {
     cursor_job_out_ = false;
-    if (!save->result()) {
-      saved_cursors_.clear();  // so that the next tick tries again
+    cursors_failed_ = !save->result().ok();
+    if (cursors_failed_) {
       context_.sink.error("topic " + definition().name.text() +
                           ": its cursors: " + save->result().error().text());
     }

@@ -73,6 +73,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void resume_held();
   void maintain(Timestamp now);
   void want_ticks();
+  [[nodiscard]] bool unsaved() const;
+  void arm_retention();
   void start_disk_job(Timestamp now);
   void save_cursors(Timestamp now);
   void submit(std::unique_ptr<log::DiskJob> job);
@@ -92,6 +94,9 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   bool ticking_ = false;
   bool log_job_out_ = false;
   bool cursor_job_out_ = false;
+  bool cursors_failed_ = false;
+  std::uint64_t ticks_ = 0;  // while held
+  EventLoop::TimerId retention_timer_ = 0;
   int jobs_out_ = 0;
   std::function<void()> when_idle_;
   Timestamp last_active_;

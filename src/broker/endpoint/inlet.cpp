@@ -15,10 +15,6 @@ constexpr std::size_t large_kept_bytes_max = 1 * limits::MiB;
 
 std::size_t Inlet::consume(ByteView bytes) {
   std::size_t at = 0;
-  if (!host_.accepting()) {
-    hold();
-    return 0;
-  }
   while (!failed() && !paused() && take_frame(bytes, at) == Step::next) {
   }
   publish_batch();
@@ -53,6 +49,10 @@ Inlet::Step Inlet::take_frame(ByteView bytes, std::size_t& at) {
 }
 
 Inlet::Step Inlet::take_message(ByteView bytes, std::size_t& at, const zmtp::FrameHeader& header) {
+  if (!host_.accepting()) {
+    hold();
+    return Step::wait;
+  }
   if (refuse(header)) {
     at += header.header_bytes;
     skip_bytes_ = header.body_bytes;
@@ -98,12 +98,17 @@ bool Inlet::publish_batch() {
   BatchBuilder& batch = host_.batch();
   if (batch.empty()) return true;
   if (host_.publish(batch) == PublishOutcome::held) {
-    pending_ = std::make_unique<BatchBuilder>(std::exchange(batch, BatchBuilder()));
-    hold();
+    keep_batch();
     return false;
   }
   batch.clear();
   return true;
+}
+
+/// Puts the batch aside until resume.
+void Inlet::keep_batch() {
+  pending_ = std::make_unique<BatchBuilder>(std::exchange(host_.batch(), BatchBuilder()));
+  hold();
 }
 
 void Inlet::hold() {
@@ -144,7 +149,11 @@ void Inlet::large_frame_received(std::size_t bytes) {
   large_bytes_ = 0;
   add(ByteView(large_).first(large_received_));
   if (large_.size() > large_kept_bytes_max) large_ = {};
-  publish_batch();
+  if (host_.accepting()) {
+    publish_batch();
+  } else {
+    keep_batch();
+  }
   host_.published();
 }
 

@@ -39,11 +39,16 @@ class Inlet final : public Connection {
   [[nodiscard]] bool held() const { return paused(); }
   /// There may be room again. False if there is none still.
   bool resume();
+  /// Held, the producer has gone, and nothing it sent is left to be read.
+  [[nodiscard]] bool spent() const {
+    return held() && peer_gone() && pending_ == nullptr && !has_unread_input();
+  }
 
  protected:
   [[nodiscard]] std::string_view our_type() const override { return "PULL"; }
   [[nodiscard]] bool accepts_peer(std::string_view peer_type) const override { return peer_type == "PUSH"; }
   void on_open() override {}
+  [[nodiscard]] bool lives_by_output() const override { return false; }
   std::size_t consume(ByteView bytes) override;
   std::span<std::byte> large_frame_space() override;
   void large_frame_received(std::size_t bytes) override;
@@ -57,6 +62,7 @@ class Inlet final : public Connection {
   void begin_large(ByteView begun, std::uint64_t body_bytes);
   bool add(ByteView payload);
   bool publish_batch();
+  void keep_batch();
   void hold();
 
   InletHost& host_;

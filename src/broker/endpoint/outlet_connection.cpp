@@ -62,7 +62,7 @@ void OutletConnection::set_ready(bool ready) {
   if (ready) {
     host_.consumer_ready(*this);
   } else {
-    host_.consumer_gone(*this);
+    host_.consumer_unready(*this);
   }
 }
 

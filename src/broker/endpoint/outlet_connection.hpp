@@ -17,9 +17,9 @@ class OutletConnection;
 class OutletHost {
  public:
   virtual ~OutletHost() = default;
-  /// The consumer wants messages from now on; it does no more (or is about to go).
+  /// The consumer wants messages from now on; it wants none any more, but stays.
   virtual void consumer_ready(OutletConnection& outlet) = 0;
-  virtual void consumer_gone(OutletConnection& outlet) = 0;
+  virtual void consumer_unready(OutletConnection& outlet) = 0;
   /// There is room again.
   virtual void consumer_writable() = 0;
 };

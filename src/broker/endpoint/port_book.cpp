@@ -15,7 +15,20 @@ void PortBook::rest_until(std::uint16_t port, Clock::time_point when) {
   resting_[port] = when;
 }
 
-bool PortBook::resting(std::uint16_t port) {
+void PortBook::reserve(std::uint16_t port) {
+  if (port == 0) return;
+  const std::lock_guard lock(mutex_);
+  reserved_.insert(port);
+}
+
+Result<ListeningSocket> PortBook::listen_again(std::uint16_t port) {
+  const std::lock_guard lock(mutex_);
+  reserved_.erase(port);
+  return listen_tcp(host_, port);
+}
+
+bool PortBook::not_to_be_given(std::uint16_t port) {
+  if (reserved_.contains(port)) return true;
   const auto found = resting_.find(port);
   if (found == resting_.end()) return false;
   if (found->second > Clock::now()) return true;
@@ -32,10 +45,10 @@ Result<ListeningSocket> PortBook::listen_any() {
   std::vector<ListeningSocket> unwanted;  // kept open meanwhile, so that the system offers others
   for (int tried = 0; tried < tries_for_any_port; ++tried) {
     auto socket = listen_tcp(host_, 0);
-    if (!socket || !resting(socket->port)) return socket;
+    if (!socket || !not_to_be_given(socket->port)) return socket;
     unwanted.push_back(std::move(*socket));
   }
-  return Error{ErrorCode::limit_reached, "every port the system offered is still resting"};
+  return Error{ErrorCode::limit_reached, "every port the system offered rests or is another endpoint's"};
 }
 
 Result<ListeningSocket> PortBook::listen_in(Range range) {
@@ -44,16 +57,17 @@ Result<ListeningSocket> PortBook::listen_in(Range range) {
   for (int tried = 0; tried < count; ++tried) {
     const std::uint16_t port = next_;
     next_ = port == range.last ? range.first : static_cast<std::uint16_t>(port + 1);
-    if (resting(port)) {
+    if (not_to_be_given(port)) {
       ++rests;
       continue;
     }
     auto socket = listen_tcp(host_, port);
     if (socket || socket.error().code != ErrorCode::address_in_use) return socket;
   }
-  return Error{ErrorCode::limit_reached, "no free port in " + std::to_string(range.first) + "-" +
-                                             std::to_string(range.last) + " (" + std::to_string(rests) +
-                                             " rest for a while after their endpoints closed)"};
+  return Error{ErrorCode::limit_reached,
+               "no free port in " + std::to_string(range.first) + "-" + std::to_string(range.last) + " (" +
+                   std::to_string(rests) +
+                   " rest for a while after their endpoints closed, or are about to be used again)"};
 }
 
 }  // namespace lightq::broker

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "broker/endpoint/socket.hpp"
@@ -29,15 +30,18 @@ class PortBook {
 
   /// Listens on a free port. Errors: limit_reached (descriptors, or no port of the range is free), io_error.
   Result<ListeningSocket> listen();
+  /// This port belongs to an endpoint that is about to open again: nobody else is given it until
+  /// listen_again.
+  void reserve(std::uint16_t port);
   /// Listens on this very port, for an endpoint that had it before. Errors: address_in_use, limit_reached,
   /// io_error.
-  Result<ListeningSocket> listen_again(std::uint16_t port) { return listen_tcp(host_, port); }
+  Result<ListeningSocket> listen_again(std::uint16_t port);
   /// The port's endpoint closed now.
   void release(std::uint16_t port) { rest_until(port, Clock::now() + rest_); }
   void rest_until(std::uint16_t port, Clock::time_point when);
 
  private:
-  [[nodiscard]] bool resting(std::uint16_t port);
+  [[nodiscard]] bool not_to_be_given(std::uint16_t port);
   Result<ListeningSocket> listen_any();
   Result<ListeningSocket> listen_in(Range range);
 
@@ -47,6 +51,7 @@ class PortBook {
   std::mutex mutex_;
   std::uint16_t next_;                                  // of the range, tried first
   std::map<std::uint16_t, Clock::time_point> resting_;  // guarded by mutex_
+  std::set<std::uint16_t> reserved_;                    // guarded by mutex_
 };
 
 }  // namespace lightq::broker

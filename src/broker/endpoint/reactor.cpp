@@ -125,8 +125,9 @@ void Reactor::begin_stop(EventLoop::Clock::time_point deadline, std::function<vo
 void Reactor::try_stop(EventLoop::Clock::time_point deadline, const std::function<void()>& done) {
   const bool all_sent =
       std::all_of(topics_.begin(), topics_.end(), [](const auto& entry) { return entry.second->all_sent(); });
-  const bool idle = std::all_of(topics_.begin(), topics_.end(),
-                                [](const auto& entry) { return entry.second->idle_on_disk(); });
+  const bool idle = dying_.empty() && std::all_of(topics_.begin(), topics_.end(), [](const auto& entry) {
+                      return entry.second->idle_on_disk();
+                    });
   const auto now = EventLoop::Clock::now();
   // A disk that does not answer is waited for: destroying a topic under its running job would be worse.
   if (idle && (all_sent || now >= deadline)) return finish_stop(done);

@@ -78,8 +78,12 @@ void UniqueFd::reset() {
   descriptor_ = -1;
 }
 
+std::string uri_host(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
 Result<ListeningSocket> listen_tcp(const std::string& host, std::uint16_t port) {
-  const std::string what = host + ":" + std::to_string(port);
+  const std::string what = uri_host(host) + ":" + std::to_string(port);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE;

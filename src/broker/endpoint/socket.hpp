@@ -40,8 +40,12 @@ struct ListeningSocket {
   std::uint16_t port = 0;  ///< tcp: the bound port
 };
 
-/// Listens on `host` (a name or a numeric address, IPv4 or IPv6) and `port`, 0 for any.
-/// Errors: address_in_use, limit_reached (descriptors), io_error.
+/// `host` as a URI wants it: an IPv6 address in brackets, anything else as it is.
+std::string uri_host(const std::string& host);
+
+/// Listens on `host` (a name or a numeric address, IPv4 or IPv6 without brackets) and `port`, 0 for any.
+/// Errors: invalid_argument (a host that does not resolve), address_in_use, limit_reached (descriptors),
+/// io_error.
 Result<ListeningSocket> listen_tcp(const std::string& host, std::uint16_t port);
 
 /// Listens on a Unix-domain socket at `path`, replacing a stale file. Errors: invalid_argument (path too long

@@ -65,6 +65,11 @@ GreetingOutcome check_greeting(ByteView bytes) {
   return same ? GreetingOutcome::valid : GreetingOutcome::other_mechanism;
 }
 
+bool speaks_3_1(ByteView greeting) {
+  const int major = std::to_integer<int>(greeting[version_at]);
+  return major > 3 || std::to_integer<int>(greeting[version_at + 1]) >= 1;
+}
+
 FrameOutcome parse_frame_header(ByteView bytes, FrameHeader& header) {
   if (bytes.empty()) return FrameOutcome::incomplete;
   const std::byte flags = bytes[0];

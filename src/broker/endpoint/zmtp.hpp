@@ -33,6 +33,9 @@ enum class GreetingOutcome {
 /// Judges the first bytes of a peer, as early as a byte is wrong.
 GreetingOutcome check_greeting(ByteView bytes);
 
+/// Whether a valid greeting is of version 3.1 or later: its peer knows PING and PONG.
+bool speaks_3_1(ByteView greeting);
+
 struct FrameHeader {
   std::size_t header_bytes = 0;
   std::uint64_t body_bytes = 0;
