@@ -1,6 +1,9 @@
 /// The table of settings. Layer: broker.
 #include "broker/config.hpp"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <array>
 #include <charconv>
 #include <limits>
@@ -78,12 +81,32 @@ Result<void> set_path(Config& config, const std::string& text) {
   return {};
 }
 
+bool is_ipv6(const std::string& host) {
+  in6_addr address{};
+  return inet_pton(AF_INET6, host.substr(0, host.find('%')).c_str(), &address) == 1;  // %: an interface
+}
+
+/// Any address of the machine: 0.0.0.0, :: and the other ways to write them.
+bool is_wildcard(const std::string& host) {
+  in_addr four{};
+  if (inet_aton(host.c_str(), &four) == 1) return four.s_addr == INADDR_ANY;
+  in6_addr six{};
+  return inet_pton(AF_INET6, host.c_str(), &six) == 1 && IN6_IS_ADDR_UNSPECIFIED(&six);
+}
+
+/// The host is kept without the brackets that an IPv6 address may have.
 template <std::string Config::* member>
 Result<void> set_host(Config& config, const std::string& text) {
-  if (text.empty() || text.size() > 255 || text.find_first_of(" \t\r\n/\0") != std::string::npos) {
-    return must_be("a host name or an address");
+  using namespace std::string_view_literals;
+  const bool bracketed = text.size() > 2 && text.front() == '[' && text.back() == ']';
+  std::string host = bracketed ? text.substr(1, text.size() - 2) : text;
+  if (host == "*" && !bracketed) host = "0.0.0.0";
+  const bool has_colon = host.find(':') != std::string::npos;
+  if (host.empty() || host.size() > 255 || host.find_first_of(" \t\r\n/[]\0"sv) != std::string::npos ||
+      ((has_colon || bracketed) && !is_ipv6(host))) {
+    return must_be("a host name or an address, without a port");
   }
-  config.*member = text;
+  config.*member = std::move(host);
   return {};
 }
 
@@ -147,7 +170,8 @@ constexpr Setting table[] = {
      "control socket: tcp://HOST:PORT, port 0 for a free one, or ipc://PATH "
      "(tcp://127.0.0.1:5000)",
      set_control_uri},
-    {"bind", text, "HOST", "host that data endpoints listen on (127.0.0.1)", set_host<&Config::bind_host>},
+    {"bind", text, "HOST", "host that data endpoints listen on; 0.0.0.0 or :: need advertise too (127.0.0.1)",
+     set_host<&Config::bind_host>},
     {"advertise", text, "HOST", "host that clients are told to connect to (that of bind)",
      set_host<&Config::advertise_host>},
     {"ports", text, "A-B", "ports for data endpoints, or any (any)", set_ports},
@@ -183,6 +207,21 @@ constexpr Setting table[] = {
 
 std::span<const Setting> settings() {
   return table;
+}
+
+Result<void> check_hosts(const Config& config) {
+  if (!config.advertise_host.empty() && is_wildcard(config.advertise_host)) {
+    return Error{ErrorCode::invalid_argument, "advertise: clients cannot connect to " +
+                                                  config.advertise_host +
+                                                  "; it must be a host that they can reach"};
+  }
+  if (config.advertise_host.empty() && is_wildcard(config.bind_host)) {
+    return Error{ErrorCode::invalid_argument,
+                 "bind: " + config.bind_host +
+                     " is every address of this machine, and clients must be told one that they can reach: "
+                     "name it with --advertise HOST"};
+  }
+  return {};
 }
 
 }  // namespace lightq::broker

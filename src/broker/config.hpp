@@ -69,6 +69,10 @@ std::span<const Setting> settings();
 /// The environment variable of a setting: LIGHTQ_ and its name in capitals.
 std::string environment_name(const Setting& setting);
 
+/// Whether clients can be told where to connect: a bind host that stands for every address (0.0.0.0, ::)
+/// needs an advertise host, which is none of these. Error: invalid_argument.
+Result<void> check_hosts(const Config& config);
+
 /// Looks up an environment variable.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 /// The process's own. LIGHTQ_ADMIN_PASSWORD is overwritten and removed once it was read, so that it does not
@@ -78,8 +82,8 @@ std::optional<std::string> process_environment(const std::string& name);
 /// Reads the settings: from `file` if given (else from the file that LIGHTQ_CONFIG names, if set), over that
 /// the environment, over that `overrides` (setting name → text, as from flags; dashes or underscores). An
 /// empty variable counts as not set. Errors: invalid_argument (an unknown setting, a value of the wrong type
-/// or out of range, a file that is not TOML), with file, line and column, or the variable's or flag's name;
-/// io_error for a file that cannot be read.
+/// or out of range, hosts that check_hosts refuses, a file that is not TOML), with file, line and column, or
+/// the variable's or flag's name; io_error for a file that cannot be read.
 Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
                            const std::map<std::string, std::string>& overrides);
 

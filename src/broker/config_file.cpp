@@ -185,6 +185,7 @@ Result<Config> load_config(const std::optional<std::filesystem::path>& file, con
   }
   if (auto applied = apply_environment(config, environment); !applied) return applied.error();
   if (auto applied = apply_overrides(config, overrides); !applied) return applied.error();
+  if (auto checked = check_hosts(config); !checked) return checked.error();
   if (auto read = read_admin_password(config, environment); !read) return read.error();
   if (config.data_dir.empty()) {
     auto chosen = default_data_dir(geteuid() == 0, environment);

@@ -6,8 +6,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace lightq::broker {
 
@@ -27,8 +27,9 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::info;
 }
 
-/// What lines that differ only in their numbers have in common.
-std::string kind_of(std::string_view line) {
+/// What lines that count as alike have in common.
+std::string kind_of(LogLevel level, std::string_view line) {
+  if (level >= LogLevel::warn) return std::string(line);
   std::string kind;
   for (const char c : line.substr(0, kind_bytes_max)) {
     if (c < '0' || c > '9') kind += c;
@@ -36,25 +37,85 @@ std::string kind_of(std::string_view line) {
   return kind;
 }
 
+/// A logfmt value that holds any text.
+std::string logfmt_value(std::string_view text) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string value = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    switch (c) {
+      case '"': value += "\\\""; break;
+      case '\\': value += "\\\\"; break;
+      case '\n': value += "\\n"; break;
+      case '\r': value += "\\r"; break;
+      case '\t': value += "\\t"; break;
+      default:
+        if (byte >= ' ' && byte != 0x7f) {
+          value += c;
+        } else {
+          value.append("\\u00") += digits[byte >> 4U];
+          value += digits[byte & 0xfU];
+        }
+    }
+  }
+  return value + '"';
+}
+
 }  // namespace
 
-std::optional<std::uint64_t> RepeatLimiter::admit(std::string_view line, Clock::time_point now) {
+/// Forgets kinds, but not what was left out of them.
+template <typename Which>
+void RepeatLimiter::forget_if(Which which) {
+  std::erase_if(kinds_, [&](auto& entry) {
+    auto& kind = entry.second;
+    if (!which(kind)) return false;
+    if (kind.left_out.count > 0) forgotten_.push_back(std::move(kind.left_out));
+    return true;
+  });
+}
+
+void RepeatLimiter::make_room(Clock::time_point now) {
+  if (kinds_.size() < kinds_max) return;
+  forget_if([&](const Kind& kind) { return over(kind, now); });
+  if (kinds_.size() >= kinds_max) forget_if([](const Kind&) { return true; });
+  if (!forgotten_.empty()) due_ = now;
+}
+
+bool RepeatLimiter::admit(LogLevel level, std::string_view line, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  if (kinds_.size() >= kinds_max) {
-    std::erase_if(kinds_, [&](const auto& kind) { return now - kind.second.began >= period_; });
-    if (kinds_.size() >= kinds_max) kinds_.clear();
+  const std::string name = kind_of(level, line);
+  if (!kinds_.contains(name)) make_room(now);
+  auto& kind = kinds_.try_emplace(name, Kind{now, 0, {}}).first->second;
+  if (over(kind, now)) {
+    if (kind.left_out.count > 0) forgotten_.push_back(std::move(kind.left_out));
+    kind = Kind{now, 0, {}};
   }
-  auto& kind = kinds_.try_emplace(kind_of(line), Kind{now}).first->second;
-  if (now - kind.began >= period_) {
-    kind.began = now;
-    kind.let_through = 0;
+  if (kind.let_through < burst_) {
+    ++kind.let_through;
+    return true;
   }
-  if (kind.let_through >= burst_) {
-    ++kind.left_out;
-    return std::nullopt;
+  kind.left_out = {level, std::string(line), kind.left_out.count + 1};
+  due_ = std::min(due_.value_or(Clock::time_point::max()), kind.began + period_);
+  return false;
+}
+
+std::vector<RepeatLimiter::LeftOut> RepeatLimiter::take_ended(Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  if (!due_ || now < *due_) return {};
+  forget_if([&](const Kind& kind) { return over(kind, now); });
+  due_.reset();
+  for (const auto& [text, kind] : kinds_) {
+    if (kind.left_out.count > 0)
+      due_ = std::min(due_.value_or(Clock::time_point::max()), kind.began + period_);
   }
-  ++kind.let_through;
-  return std::exchange(kind.left_out, 0);
+  return std::exchange(forgotten_, {});
+}
+
+std::vector<RepeatLimiter::LeftOut> RepeatLimiter::take_all() {
+  const std::lock_guard lock(mutex_);
+  forget_if([](const Kind&) { return true; });
+  due_.reset();
+  return std::exchange(forgotten_, {});
 }
 
 struct Logging::Logger {
@@ -66,6 +127,7 @@ Logging::Logging(std::unique_ptr<Logger> logger)
     : logger_(std::move(logger)), limiter_(like_lines_burst, like_lines_period) {}
 
 Logging::~Logging() {
+  write_left_out(limiter_.take_all());
   logger_->log.flush();
 }
 
@@ -78,8 +140,8 @@ Result<std::unique_ptr<Logging>> Logging::open(const LoggingOptions& options) {
           options.file.string(), options.file_bytes_max, options.files_kept));
     }
     auto logger = std::make_unique<Logger>(std::move(sinks));
-    logger->log.set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
-                                                                          spdlog::pattern_time_type::utc));
+    logger->log.set_formatter(std::make_unique<spdlog::pattern_formatter>(
+        "time=%Y-%m-%dT%H:%M:%S.%eZ level=%l msg=%v", spdlog::pattern_time_type::utc));
     logger->log.set_level(level_of(options.level));
     logger->log.flush_on(spdlog::level::info);
     logger->log.set_error_handler([](const std::string&) {});  // a full disk must not end in a flood
@@ -90,16 +152,17 @@ Result<std::unique_ptr<Logging>> Logging::open(const LoggingOptions& options) {
 }
 
 void Logging::write(LogLevel level, std::string_view line) {
-  const auto spdlog_level = level_of(level);
-  if (!logger_->log.should_log(spdlog_level)) return;
-  const auto left_out = limiter_.admit(line, RepeatLimiter::Clock::now());
-  if (!left_out) return;
-  std::string text(line);
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+  if (!logger_->log.should_log(level_of(level))) return;
+  const auto now = RepeatLimiter::Clock::now();
+  write_left_out(limiter_.take_ended(now));
+  if (limiter_.admit(level, line, now)) logger_->log.log(level_of(level), "{}", logfmt_value(line));
+}
+
+void Logging::write_left_out(const std::vector<RepeatLimiter::LeftOut>& all) {
+  for (const auto& [level, line, count] : all) {
+    logger_->log.log(level_of(level), "{} left_out={}", logfmt_value("more lines like this one: " + line),
+                     count);
   }
-  if (*left_out > 0) text += " (and " + std::to_string(*left_out) + " lines like it before)";
-  logger_->log.log(spdlog_level, "{}", text);
 }
 
 }  // namespace lightq::broker

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include <lightq/base/result.hpp>
 
@@ -19,30 +20,51 @@
 
 namespace lightq::broker {
 
-/// Lets a line through unless lines like it (the same but for their digits) are coming too fast: up to
-/// `burst` each `period`; then one that says how many were left out. Any thread.
+/// Lets a line through unless lines like it are coming too fast: up to `burst` each `period`. What is left
+/// out is counted, and the counts are to be fetched with take_ended() and take_all(). Alike are, at debug and
+/// info, lines that differ in their digits only; warnings and errors must be the same throughout. Any thread.
 class RepeatLimiter {
  public:
   using Clock = std::chrono::steady_clock;
 
+  /// Lines that were left out: how many, and the last of them.
+  struct LeftOut {
+    LogLevel level = LogLevel::info;
+    std::string line;
+    std::uint64_t count = 0;
+  };
+
   RepeatLimiter(std::size_t burst, Clock::duration period) : burst_(burst), period_(period) {}
 
-  /// Nothing: leave the line out. Else how many like it were left out before it.
-  std::optional<std::uint64_t> admit(std::string_view line, Clock::time_point now);
+  /// Whether to write the line; if not, it was counted.
+  bool admit(LogLevel level, std::string_view line, Clock::time_point now);
+  /// What was left out in periods that are over. Each count is handed out once.
+  std::vector<LeftOut> take_ended(Clock::time_point now);
+  /// What was left out and not handed out yet: for the end.
+  std::vector<LeftOut> take_all();
 
  private:
   struct Kind {
     Clock::time_point began;
     std::size_t let_through = 0;
-    std::uint64_t left_out = 0;
+    LeftOut left_out;
   };
 
   static constexpr std::size_t kinds_max = 1024;
+
+  [[nodiscard]] bool over(const Kind& kind, Clock::time_point now) const {
+    return now - kind.began >= period_;
+  }
+  void make_room(Clock::time_point now);
+  template <typename Which>
+  void forget_if(Which which);
 
   const std::size_t burst_;
   const Clock::duration period_;
   std::mutex mutex_;
   std::unordered_map<std::string, Kind> kinds_;  // guarded by mutex_
+  std::vector<LeftOut> forgotten_;               // of kinds no longer in kinds_; guarded by mutex_
+  std::optional<Clock::time_point> due_;         // when the first count can be taken; guarded by mutex_
 };
 
 struct LoggingOptions {
@@ -53,8 +75,9 @@ struct LoggingOptions {
   bool standard_error = true;
 };
 
-/// Writes lines of the form `2026-01-31T12:00:00.123Z info text`; control characters within a line are
-/// replaced, so that a line is one line. Any thread.
+/// Writes logfmt, one event a line: `time=2026-01-31T12:00:00.123Z level=info msg="the text"`. In the text
+/// quotes, backslashes and control characters are escaped as JSON does. The level is debug, info, warning or
+/// error. Lines that RepeatLimiter leaves out are counted by one with a `left_out=COUNT` more. Any thread.
 class Logging final : public LogSink {
  public:
   /// Errors: io_error, naming the file.
@@ -66,6 +89,7 @@ class Logging final : public LogSink {
  private:
   struct Logger;
   explicit Logging(std::unique_ptr<Logger> logger);
+  void write_left_out(const std::vector<RepeatLimiter::LeftOut>& all);
 
   std::unique_ptr<Logger> logger_;
   RepeatLimiter limiter_;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "support/temp_dir.hpp"
@@ -34,11 +35,40 @@ TEST(Logging, WritesOneLinePerEvent) {
     logging->debug("not at this level");
     logging->info("topic {} made");
     logging->error("two\nlines\x1b[31m");
+    logging->warn("\"a\" \\ \r\t\x7f" + std::string(1, '\0') + "\xc3\xa9");
   }
   const auto text = text_of(temp / "log");
-  EXPECT_THAT(text, testing::ContainsRegex("^20[0-9-]+T[0-9:.]+Z info topic \\{\\} made\n"));
-  EXPECT_THAT(text, HasSubstr("error two?lines?[31m\n"));
-  EXPECT_THAT(text, Not(HasSubstr("level")));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("^time=20[0-9-]+T[0-9:.]+Z level=info msg=\"topic \\{\\} made\"\n"));
+  EXPECT_THAT(text, HasSubstr("level=error msg=\"two\\nlines\\u001b[31m\"\n"));
+  EXPECT_THAT(text, HasSubstr("level=warning msg=\"\\\"a\\\" \\\\ \\r\\t\\u007f\\u0000\xc3\xa9\"\n"));
+  EXPECT_THAT(text, Not(HasSubstr("not at this level")));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+}
+
+TEST(Logging, WritesEveryWarningThatDiffersAndCountsTheInfoLinesItLeavesOut) {
+  const TempDir temp;
+  {
+    const auto logging = Logging::open(to_file(temp / "log")).value_or_throw();
+    for (int i = 0; i < 50; ++i) {
+      logging->warn("topic t" + std::to_string(i) + ": 4096 bytes of a torn tail were cut");
+      logging->error("topic t" + std::to_string(i) + " cannot be used");
+      logging->info("a connection from port " + std::to_string(i) + " was refused");
+      logging->error("the same throughout");
+    }
+  }
+  const auto text = text_of(temp / "log");
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_THAT(text, HasSubstr("level=warning msg=\"topic t" + std::to_string(i) + ": 4096 bytes")) << i;
+    EXPECT_THAT(text, HasSubstr("level=error msg=\"topic t" + std::to_string(i) + " cannot")) << i;
+  }
+  EXPECT_THAT(text, HasSubstr("port 19 was refused\"\n"));
+  EXPECT_THAT(text, Not(HasSubstr("port 20 was refused")));
+  EXPECT_THAT(text,
+              HasSubstr("more lines like this one: a connection from port 49 was refused\" left_out=30\n"));
+  EXPECT_THAT(text,
+              HasSubstr("level=error msg=\"more lines like this one: the same throughout\" left_out=30\n"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 50 + 50 + 20 + 20 + 2);
 }
 
 TEST(Logging, RotatesItsFile) {
@@ -62,31 +92,61 @@ TEST(Logging, SaysWhyAFileCannotBeWritten) {
   EXPECT_THAT(refused.error().text(), HasSubstr("/proc/nowhere/log"));
 }
 
-TEST(RepeatLimiter, ThinsOutLinesThatDifferOnlyInTheirNumbers) {
-  RepeatLimiter limiter(3, std::chrono::seconds(10));
-  const auto start = RepeatLimiter::Clock::time_point() + std::chrono::hours(1);
-  int let_through = 0;
-  for (int i = 0; i < 100; ++i) {
-    let_through += limiter.admit("peer 10.0.0." + std::to_string(i) + " refused", start).has_value() ? 1 : 0;
-  }
-  EXPECT_EQ(let_through, 3);
-  EXPECT_EQ(limiter.admit("another line", start), 0U);
-  EXPECT_EQ(limiter.admit("peer 10.0.0.7 refused", start + std::chrono::seconds(9)), std::nullopt);
-  EXPECT_EQ(limiter.admit("peer 10.0.0.7 refused", start + std::chrono::seconds(10)), 98U);
-  EXPECT_EQ(limiter.admit("peer 10.0.0.7 refused", start + std::chrono::seconds(10)), 0U);
+std::uint64_t total(const std::vector<RepeatLimiter::LeftOut>& all) {
+  std::uint64_t count = 0;
+  for (const auto& left_out : all) count += left_out.count;
+  return count;
 }
 
-TEST(RepeatLimiter, StaysSmallWhateverIsLogged) {
+TEST(RepeatLimiter, ThinsOutInfoLinesThatDifferOnlyInTheirNumbers) {
+  RepeatLimiter limiter(3, std::chrono::seconds(10));
+  const auto start = RepeatLimiter::Clock::time_point() + std::chrono::hours(1);
+  const auto peer_7 = [&](int second) {
+    return limiter.admit(LogLevel::info, "peer 10.0.0.7 refused", start + std::chrono::seconds(second));
+  };
+  int let_through = 0;
+  for (int i = 0; i < 100; ++i) {
+    const std::string line = "peer 10.0.0." + std::to_string(i) + " refused";
+    let_through += limiter.admit(LogLevel::info, line, start) ? 1 : 0;
+  }
+  EXPECT_EQ(let_through, 3);
+  EXPECT_TRUE(limiter.admit(LogLevel::info, "another line", start));
+  EXPECT_FALSE(peer_7(9));
+  EXPECT_TRUE(limiter.take_ended(start + std::chrono::seconds(9)).empty());
+  const auto ended = limiter.take_ended(start + std::chrono::seconds(10));
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].count, 98U);
+  EXPECT_EQ(ended[0].line, "peer 10.0.0.7 refused");
+  EXPECT_EQ(ended[0].level, LogLevel::info);
+  EXPECT_TRUE(peer_7(10));
+  EXPECT_TRUE(limiter.take_all().empty()) << "told twice";
+}
+
+TEST(RepeatLimiter, HandsOutCountsAtTheEndThatNobodyTookBefore) {
   RepeatLimiter limiter(1, std::chrono::seconds(10));
   const RepeatLimiter::Clock::time_point now;
-  for (int i = 0; i < 10'000; ++i) {
-    EXPECT_TRUE(
-        limiter
-            .admit(std::string(static_cast<std::size_t>(i % 90 + 1), static_cast<char>('a' + i % 26)) +
-                       static_cast<char>('A' + i / 90 % 26) + static_cast<char>('A' + i / 2340),
-                   now)
-            .has_value());
+  for (int i = 0; i < 5; ++i) limiter.admit(LogLevel::warn, "once", now);
+  limiter.admit(LogLevel::warn, "once", now + std::chrono::seconds(10));  // a new period begins
+  limiter.admit(LogLevel::warn, "once", now + std::chrono::seconds(10));
+  const auto all = limiter.take_all();
+  EXPECT_EQ(all.size(), 2U);
+  EXPECT_EQ(total(all), 5U);
+}
+
+TEST(RepeatLimiter, LosesNoCountHoweverManyKindsOfLineThereAre) {
+  RepeatLimiter limiter(1, std::chrono::seconds(10));
+  const RepeatLimiter::Clock::time_point now;
+  std::uint64_t admitted = 0;
+  std::uint64_t told = 0;
+  constexpr std::uint64_t lines = 20'000;
+  for (std::uint64_t i = 0; i < lines; ++i) {  // each twice: more kinds than are remembered
+    admitted += limiter.admit(LogLevel::error, "line " + std::to_string(i / 2), now) ? 1 : 0;
+    const auto ended = limiter.take_ended(now);
+    EXPECT_LE(ended.size(), 1024U);
+    told += total(ended);
   }
+  EXPECT_EQ(admitted, lines / 2);
+  EXPECT_EQ(admitted + told + total(limiter.take_all()), lines);
 }
 
 }  // namespace
