@@ -79,6 +79,7 @@ class ControlConnection {
     socket_ = zmq::socket_t(*context_, zmq::socket_type::req);
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::tcp_keepalive, 1);
+    socket_.set(zmq::sockopt::ipv6, uri_.find('[') != std::string::npos);
     try {
       socket_.connect(uri_);
     } catch (const zmq::error_t& error) {

@@ -92,6 +92,7 @@ class DataSocket {
       (void)connected();  // the old peer's events
       connected_ = false;
       uri_ = uri;
+      socket_.set(zmq::sockopt::ipv6, uri.find('[') != std::string::npos);
       socket_.connect(uri);
       return {};
     } catch (const zmq::error_t& error) {

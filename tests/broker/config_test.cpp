@@ -64,27 +64,117 @@ TEST(Config, LetsFlagsWinOverTheEnvironmentAndThatOverTheFile) {
   EXPECT_EQ(named.reactors, 3U);
 }
 
+/// What a setting is to be by default, and after `text` was given for it; `get` shows the member it belongs
+/// to.
+struct Expectation {
+  std::string (*get)(const Config& config);
+  std::string by_default;
+  std::string text;
+  std::string set;
+};
+
+std::string shown(std::uint64_t number) {
+  return std::to_string(number);
+}
+std::string shown(std::chrono::milliseconds time) {
+  return std::to_string(time.count());
+}
+
+/// Every set value is another one: two settings that write the same member cannot both be right.
+std::map<std::string, Expectation> expectations(const std::string& password_file) {
+  std::map<std::string, Expectation> all;
+  all["data_dir"] = {[](const Config& c) { return c.data_dir.string(); }, "", "/d/a", "/d/a"};
+  all["control"] = {[](const Config& c) { return c.control_uri; }, "tcp://127.0.0.1:5000", "ipc:///c",
+                    "ipc:///c"};
+  all["bind"] = {[](const Config& c) { return c.bind_host; }, "127.0.0.1", "10.0.0.1", "10.0.0.1"};
+  all["advertise"] = {[](const Config& c) { return c.advertise_host; }, "", "broker.test", "broker.test"};
+  all["ports"] = {
+      [](const Config& c) { return c.ports ? shown(c.ports->first) + " to " + shown(c.ports->last) : "any"; },
+      "any", "10-20", "10 to 20"};
+  all["log_level"] = {[](const Config& c) { return shown(static_cast<std::uint64_t>(c.log_level)); },
+                      shown(static_cast<std::uint64_t>(LogLevel::info)), "error",
+                      shown(static_cast<std::uint64_t>(LogLevel::error))};
+  all["log_file"] = {[](const Config& c) { return c.log_file.string(); }, "", "/l/f", "/l/f"};
+  all["log_file_bytes"] = {[](const Config& c) { return shown(c.log_file_bytes); }, "10485760", "1MiB",
+                           "1048576"};
+  all["message_bytes_max"] = {[](const Config& c) { return shown(c.message_bytes_max); }, "16777216", "2MiB",
+                              "2097152"};
+  all["min_free_bytes"] = {
+      [](const Config& c) { return c.min_free_bytes ? shown(*c.min_free_bytes) : "by the disk"; },
+      "by the disk", "3000", "3000"};
+  all["flush_interval_ms"] = {[](const Config& c) { return shown(c.flush_interval); }, "100", "11", "11"};
+  all["endpoint_idle_ms"] = {[](const Config& c) { return shown(c.endpoint_idle); }, "30000", "12", "12"};
+  all["port_quarantine_ms"] = {[](const Config& c) { return shown(c.port_rest); }, "600000", "13", "13"};
+  all["stop_deadline_ms"] = {[](const Config& c) { return shown(c.stop_deadline); }, "5000", "14", "14"};
+  all["reactors"] = {[](const Config& c) { return shown(c.reactors); }, "0", "5", "5"};
+  all["ipc_dir"] = {[](const Config& c) { return c.ipc_dir.string(); }, "", "/i/d", "/i/d"};
+  all["admin_password_file"] = {[](const Config& c) { return c.admin_password_file.string(); }, "",
+                                password_file, password_file};
+  return all;
+}
+
+/// `name` has its set value, every other setting its default.
+void expect_only(const Config& config, const std::string& name,
+                 const std::map<std::string, Expectation>& all) {
+  for (const auto& [other, expected] : all) {
+    if (other == "data_dir" && name != other)
+      continue;  // by default where the user's data lies: another test
+    EXPECT_EQ(expected.get(config), other == name ? expected.set : expected.by_default) << other;
+  }
+}
+
 TEST(Config, ReadsEverySettingFromEachSource) {
-  const std::map<std::string, std::pair<std::string, std::string>> values = {
-      {"data_dir", {"/d", "\"/d\""}},          {"control", {"ipc:///c", "\"ipc:///c\""}},
-      {"ports", {"10-20", "\"10-20\""}},       {"log_level", {"debug", "\"debug\""}},
-      {"log_file_bytes", {"1MiB", "1048576"}}, {"message_bytes_max", {"2MiB", "\"2MiB\""}},
-      {"min_free_bytes", {"0", "0"}}};
-  std::set<std::string> names;
   const TempDir directory;
   std::ofstream(directory / "password") << "from a file\n";
+  const auto all = expectations(directory / "password");
+  std::set<std::string> names;
   for (const auto& setting : settings()) {
-    names.insert(setting.name);
     const std::string name = setting.name;
-    auto value = std::pair<std::string, std::string>("7", "7");
-    if (setting.type == SettingType::text) value = {"h", "\"h\""};
-    if (name == "admin_password_file") value = {directory / "password", '"' + (directory / "password") + '"'};
-    if (values.contains(name)) value = values.at(name);
-    EXPECT_EQ(toml_error(name + " = " + value.second), "");
-    load({{environment_name(setting), value.first}}, {});
-    load({}, {{name, value.first}});
+    names.insert(name);
+    ASSERT_TRUE(all.contains(name)) << name << " is not tested";
+    const std::string& text = all.at(name).text;
+    SCOPED_TRACE(name + " = " + text);
+    const auto file = directory / (name + ".toml");
+    std::ofstream(file) << name << " = " << (setting.type == SettingType::number ? text : '"' + text + '"')
+                        << '\n';
+    expect_only(load({{"LIGHTQ_CONFIG", file}}, {}), name, all);
+    expect_only(load({{environment_name(setting), text}}, {}), name, all);
+    expect_only(load({}, {{name, text}}), name, all);
   }
   EXPECT_EQ(names.size(), settings().size()) << "a name twice";
+  EXPECT_EQ(names.size(), all.size()) << "a test of a setting that is no more";
+}
+
+TEST(Config, TakesAHostWithOrWithoutTheBracketsOfAnIpv6Address) {
+  EXPECT_EQ(load({}, {{"bind", "::1"}}).bind_host, "::1");
+  EXPECT_EQ(load({}, {{"bind", "[::1]"}}).bind_host, "::1");
+  EXPECT_EQ(load({}, {{"advertise", "[fe80::1%eth0]"}}).advertise_host, "fe80::1%eth0");
+  EXPECT_EQ(load({}, {{"bind", "*"}, {"advertise", "h"}}).bind_host, "0.0.0.0");
+}
+
+TEST(Config, RefusesToBindEveryAddressWithoutSayingWhichOneClientsReach) {
+  for (const char* wildcard : {"0.0.0.0", "0", "*", "::", "[::]", "0:0:0:0:0:0:0:0", "::0"}) {
+    const auto alone = load_config(std::nullopt, environment({}), {{"bind", wildcard}});
+    ASSERT_FALSE(alone.ok()) << wildcard;
+    EXPECT_EQ(alone.error().code, ErrorCode::invalid_argument);
+    EXPECT_THAT(alone.error().text(), HasSubstr("--advertise HOST"));
+    EXPECT_TRUE(load_config(std::nullopt, environment({}), {{"bind", wildcard}, {"advertise", "h"}}).ok());
+    const auto advertised = load_config(std::nullopt, environment({}), {{"advertise", wildcard}});
+    ASSERT_FALSE(advertised.ok()) << wildcard;
+    EXPECT_THAT(advertised.error().text(), HasSubstr("clients cannot connect"));
+  }
+}
+
+TEST(Config, RefusesAHostThatIsNone) {
+  for (const auto& bad : {std::string("a\0b", 3), std::string("h\0", 2), std::string("h:5000"),
+                          std::string("[h]"), std::string("[::1"), std::string("[::1]:5000"),
+                          std::string("127.0.0.1:1"), std::string("a/b"), std::string("[]"), std::string()}) {
+    for (const char* name : {"bind", "advertise"}) {
+      const auto config = load_config(std::nullopt, environment({}), {{name, bad}});
+      ASSERT_FALSE(config.ok()) << name << " " << testing::PrintToString(bad);
+      EXPECT_THAT(config.error().text(), HasSubstr("must be a host name or an address"));
+    }
+  }
 }
 
 TEST(Config, TakesDashesInFlags) {
