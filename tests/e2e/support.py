@@ -161,21 +161,21 @@ class Broker:
         self.process.wait(DEADLINE)
         self.process = None
 
-    def terminate(self, seconds=DEADLINE):
-        """SIGTERM; the exit code, which stop() demands to be 0."""
-        self.process.send_signal(signal.SIGTERM)
+    def terminate(self, seconds=DEADLINE, by=signal.SIGTERM):
+        """Asks it to end; the exit code, which stop() demands to be 0."""
+        self.process.send_signal(by)
         try:
             code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             self.process = None
-            raise AssertionError(f"the broker did not end within {seconds} s of SIGTERM; its log:\n{self.log()[-4000:]}")
+            raise AssertionError(f"the broker did not end within {seconds} s of {by.name}; its log:\n{self.log()[-4000:]}")
         self.process = None
         return code
 
-    def stop(self):
-        code = self.terminate()
+    def stop(self, by=signal.SIGTERM):
+        code = self.terminate(by=by)
         assert code == 0, f"exit code {code}; the broker's log:\n{self.log()[-6000:]}"
         assert not (self.data_dir / "broker.json").exists(), "broker.json is left behind"
 

@@ -5,7 +5,8 @@ import threading
 import pytest
 import zmq
 
-from support import DEADLINE, PASSWORD, USER, number_of, numbered, receive, receive_topic, silent, until
+from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, number_of, numbered, receive, receive_topic,
+                     silent, until)
 
 TYPES = ["queue", "file", "queue_file"]
 
@@ -245,6 +246,50 @@ def test_ten_producers_and_ten_consumers_with_joins_and_leaves_lose_nothing(brok
             thread.join(DEADLINE)
     assert not failures, failures
     assert sorted(received) == list(range(total))
+
+
+def test_a_topic_in_use_can_be_deleted_and_made_anew(broker, control):
+    def connect():
+        uris = {kind: control.join("t", kind) for kind in ("push", "pull", "sub")}
+        sockets = [broker.socket(kind, uri) for kind, uri in zip((zmq.PUSH, zmq.PULL, zmq.SUB), uris.values())]
+        until(lambda: (s := control.stats("t"))["subscribers_count"] == 2 and s["publishers_count"] == 1, "handshakes")
+        return set(uris.values()), sockets
+
+    control.create("t", "file")
+    before = broker.descriptors()
+    old_uris, (old_producer, old_puller, old_subscriber) = connect()
+    old_producer.send(b"old")
+    assert receive(old_puller, 1) == [b"old"]
+    assert receive_topic(old_subscriber, "t", 1) == [b"old"]
+    control.delete("t")
+    assert control.list() == []
+    control.fails("topic_not_found", "stats", topic="t", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)
+    until(lambda: broker.descriptors() <= before, lambda: f"{broker.descriptors()} descriptors, were {before}")
+    control.create("t", "file")
+    stats = control.stats("t")
+    assert (stats["first_offset"], stats["next_offset"], stats["queue_size"], stats["publishers_count"]) == (0, 0, 0, 0)
+    new_uris, (producer, puller, subscriber) = connect()
+    assert not new_uris & old_uris, "a client of the old topic would find itself at the new one"
+    producer.send(b"new")
+    assert receive(puller, 1) == [b"new"]
+    assert receive_topic(subscriber, "t", 1) == [b"new"]
+    assert silent(old_puller) and silent(old_subscriber)
+
+
+def test_an_open_topic_asks_for_no_credentials(broker, control):
+    control.ok("create_topic", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, topic="public", broker_type="queue",
+               open=True)
+    control.create("closed", "queue")
+    assert {topic["topic"]: topic.get("open", False) for topic in control.list()} == {"public": True, "closed": False}
+
+    def join(topic, kind):
+        return control("join", connection_type="zmq", type=kind, topic=topic)
+
+    producer = broker.socket(zmq.PUSH, join("public", "push")["bind_uri"])
+    producer.send(b"for all")
+    assert receive(broker.socket(zmq.PULL, join("public", "pull")["bind_uri"]), 1) == [b"for all"]
+    assert control.ok("stats", topic="public")["messages_received"] == 1
+    assert join("closed", "push")["status"] == "error"
 
 
 def test_an_endpoint_nobody_connects_to_closes_and_its_port_rests(make_broker):

@@ -1,6 +1,7 @@
 """The data directory: who may use it, what it holds, and what happens when it is full, foreign or not ours."""
 import json
 import os
+import re
 import socket as plain
 import stat
 import subprocess
@@ -13,6 +14,18 @@ from support import (ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, PASSWORD, USER, nu
 ROOT = os.geteuid() == 0
 
 
+def loopback_has_ipv6():
+    try:
+        with plain.socket(plain.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+IPV6 = loopback_has_ipv6()
+
+
 def run_broker(broker, *flags, data_dir=None, control="tcp://127.0.0.1:0", **options):
     return subprocess.run([BINARY, "broker", "--data-dir", str(data_dir or broker.data_dir), "--control", control, *flags],
                           capture_output=True, text=True, timeout=DEADLINE, env=broker.environment, **options)
@@ -23,7 +36,9 @@ def test_broker_json_tells_who_and_where(broker):
     assert found["pid"] == broker.process.pid
     assert found["control_uri"] == broker.control_uri and not broker.control_uri.endswith(":0")
     assert found["version"].count(".") == 2
-    assert broker.control_uri in broker.log()
+    assert f"is ready: control {broker.control_uri}," in broker.log()
+    for line in broker.log().splitlines():
+        assert re.fullmatch(r'time=\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z level=(debug|info|warning|error) msg="([^"\\]|\\.)*"( left_out=\d+)?', line)
 
 
 def test_a_second_broker_on_the_same_directory_refuses(broker, control):
@@ -86,6 +101,68 @@ def test_advertise_names_the_host_that_clients_are_told(make_broker):
     uri = control.join("t", "push")
     assert uri.startswith("tcp://localhost:")
     control.leave("t", uri)
+
+
+def test_binding_every_address_demands_one_to_tell_clients(make_broker):
+    broker = make_broker(start=False)
+    for host in ("0.0.0.0", "::", "*"):
+        refused = run_broker(broker, "--bind", host)
+        assert refused.returncode == 2 and "--advertise" in refused.stderr, refused.stderr
+    assert not broker.data_dir.exists()
+    broker.flags = ["--bind", "0.0.0.0", "--advertise", "127.0.0.1"]
+    broker.start()
+    control = broker.control()
+    control.create("t", "queue")
+    uri = control.join("t", "push")
+    assert uri.startswith("tcp://127.0.0.1:")
+    broker.socket(zmq.PUSH, uri).send(b"1")
+    assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 1) == [b"1"]
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "192.0.2.1"])
+def test_a_bind_host_that_is_not_this_machine_is_refused_at_the_start(make_broker, host):
+    broker = make_broker(start=False)
+    refused = run_broker(broker, "--bind", host)
+    assert refused.returncode == 1 and host in refused.stderr, refused.stderr
+    assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(not IPV6, reason="no IPv6 on this machine")
+@pytest.mark.parametrize("host", ["::1", "[::1]"])
+def test_an_ipv6_address_is_told_in_brackets(make_broker, host):
+    broker = make_broker("--bind", host)
+    control = broker.control()
+    control.create("t", "queue")
+    uris = [control.join("t", kind) for kind in ("push", "pull")]
+    assert all(uri.startswith("tcp://[::1]:") for uri in uris), uris
+    producer, consumer = (broker.socket(kind, uri, ipv6=1) for kind, uri in zip((zmq.PUSH, zmq.PULL), uris))
+    producer.send(b"1")
+    assert receive(consumer, 1) == [b"1"]
+    control.leave("t", uris[1])
+    credentials = broker.directory / "password"
+    credentials.write_text(PASSWORD)
+    access = ["--broker", broker.control_uri, "--user", USER, "--password-file", str(credentials)]
+    sent = subprocess.run([BINARY, "produce", "t", *access], input=b"2\n", capture_output=True, timeout=DEADLINE,
+                          env=broker.environment)
+    assert sent.returncode == 0, sent.stderr
+    read = subprocess.run([BINARY, "consume", "t", "-n", "1", *access], capture_output=True, timeout=DEADLINE,
+                          env=broker.environment)
+    assert read.stdout == b"2\n", read.stderr
+
+
+def test_an_ipc_path_that_is_too_long_is_a_clear_error_of_the_join(make_broker):
+    broker = make_broker(start=False)
+    broker.data_dir = broker.directory / ("d" * 100) / "data"
+    broker.start()
+    control = broker.control()
+    control.create("t", "queue")
+    for kind in ("push", "pull", "sub"):
+        reply = control("join", connection_type="zmq", type=kind, topic="t", user_id=USER, password=PASSWORD,
+                        transport="ipc")
+        assert reply["status"] == "error", reply
+        assert "too long" in reply["description"] and "107" in reply["description"], reply
+    broker.socket(zmq.PUSH, control.join("t", "push")).send(b"1")
+    assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 1) == [b"1"]
 
 
 def test_files_are_readable_by_their_owner_only(make_broker):

@@ -213,6 +213,32 @@ def test_retention_removes_the_oldest_segments(broker, control):
     assert [number_of(m) for m in receive(consumer, 2000 - first)] == list(range(first, 2000))
 
 
+def test_retention_keeps_the_newest_messages_by_count(broker, control):
+    control.create("t", "file", segment_bytes=64 * 1024, retention_messages=300)
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    send_all(control, producer, numbered(0, 1000, 1000))
+    stats = until(lambda: (s := control.stats("t"))["first_offset"] > 500 and s, "the oldest segments to go")
+    assert stats["first_offset"] <= 700 and stats["next_offset"] == 1000
+    send_all(control, producer, numbered(1000, 1000, 1000))
+    stats = until(lambda: (s := control.stats("t"))["first_offset"] > 1500 and s, "it to move on")
+    assert stats["first_offset"] <= 1700
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+    first = stats["first_offset"]
+    assert [number_of(m) for m in receive(consumer, 2000 - first)] == list(range(first, 2000))
+
+
+def test_retention_removes_messages_by_age(broker, control):
+    control.create("t", "file", segment_bytes=64 * 1024, retention_ms=500)
+    control.create("kept", "file", segment_bytes=64 * 1024, retention_ms=3_600_000)
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    send_all(control, broker.socket(zmq.PUSH, control.join("kept", "push")), numbered(0, 500, 1000), "kept")
+    send_all(control, producer, numbered(0, 500, 1000))
+    until(lambda: control.stats("t")["first_offset"] == 500, lambda: f"all to go: {control.stats('t')}")
+    send_all(control, producer, numbered(500, 500, 1000))
+    until(lambda: control.stats("t")["first_offset"] == 1000, lambda: f"all to go: {control.stats('t')}")
+    assert control.stats("kept")["first_offset"] == 0
+
+
 def test_a_deleted_topic_leaves_nothing_behind_and_its_name_starts_anew(broker, control):
     control.create("t", "file")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
