@@ -140,6 +140,21 @@ def test_the_largest_message_arrives(broker, control):
     assert receive_topic(subscriber, "t", 2) == [large, b"after"]
 
 
+@pytest.mark.parametrize("broker_type,settings", [("queue", {"ring_bytes": 128 << 20}), ("file", {}), ("direct", {})])
+def test_a_larger_limit_lets_larger_messages_through(make_broker, broker_type, settings):
+    broker = make_broker(environment={"LIGHTQ_MESSAGE_BYTES_MAX": "64MiB"})
+    control = broker.control()
+    control.create("t", broker_type, **settings)
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+    connected(control, "t", 1)
+    large = bytes(range(256)) * (40 * 4096)
+    producer.send(large)
+    producer.send(b"after")
+    assert receive(consumer, 2) == [large, b"after"]
+    assert control.stats("t")["refused"] == 0
+
+
 @pytest.mark.parametrize("broker_type", ["queue", "file"])
 def test_a_larger_message_is_refused_and_counted(make_broker, broker_type):
     broker = make_broker(environment={"LIGHTQ_MESSAGE_BYTES_MAX": "100000"})

@@ -1,11 +1,14 @@
 """Many topics, few descriptors, a deadline for the end. Run alone: processor time and rates are measured."""
 import json
+import resource
+import signal
+import socket as plain
 import time
 
 import pytest
 import zmq
 
-from support import (ADMIN, ADMIN_PASSWORD, PASSWORD, SANITIZED, USER, number_of, numbered, receive, until)
+from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, SANITIZED, USER, number_of, numbered, receive, until)
 
 CREATE = {"cmd": "create_topic", "admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD, "broker_type": "queue",
           "user_id": USER, "password": PASSWORD}
@@ -106,6 +109,40 @@ def test_more_connections_than_descriptors_do_not_end_the_broker(make_broker):
     assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 1) == [b"1"]
 
 
+def test_more_strangers_at_the_control_port_than_descriptors_do_not_end_the_broker(make_broker):
+    broker = make_broker(prefix=["prlimit", "--nofile=256:256"])
+    control = broker.control()
+    control.create("t", "queue")
+    process = broker.process.pid
+    resource.prlimit(process, resource.RLIMIT_NOFILE, (64, 256))  # strangers are turned out before they are 256
+    host, port = broker.control_uri.removeprefix("tcp://").split(":")
+    crowd = []
+    for _ in range(400):
+        crowd.append(plain.create_connection((host, int(port)), timeout=DEADLINE))
+    until(lambda: broker.descriptors() >= 64, lambda: f"the crowd to fill the table: {broker.descriptors()}")
+    control.ok("ping")
+    for stranger in crowd:
+        stranger.close()
+    resource.prlimit(process, resource.RLIMIT_NOFILE, (256, 256))
+    newcomer = broker.control()
+    newcomer.ok("ping")
+    producer = broker.socket(zmq.PUSH, newcomer.join("t", "push"))
+    producer.send(b"1")
+    assert receive(broker.socket(zmq.PULL, newcomer.join("t", "pull")), 1) == [b"1"]
+
+
+@pytest.mark.skipif(bool(SANITIZED), reason="the sanitizers' own memory would be measured")
+def test_an_idle_ring_of_a_tebibyte_costs_next_to_nothing(broker, control):
+    control.create("warm-up", "queue", ring_bytes=1 << 40)
+    before, count = broker.resident_bytes(), 100
+    for index in range(count):
+        control.create(f"t{index}", "queue", ring_bytes=1 << 40)
+    assert (broker.resident_bytes() - before) / count < 64 * 1024
+    producer = broker.socket(zmq.PUSH, control.join("t7", "push"))
+    producer.send(b"and it works")
+    assert receive(broker.socket(zmq.PULL, control.join("t7", "pull")), 1) == [b"and it works"]
+
+
 def test_endpoints_come_and_go_without_leaking_descriptors(broker, control):
     control.create("t", "queue")
     control.leave("t", control.join("t", "pull"))
@@ -148,10 +185,12 @@ def test_sigterm_ends_within_the_deadline_although_nobody_reads(broker, control,
     assert time.monotonic() - begun < (30 if SANITIZED else 10)
 
 
-def test_sigterm_ends_an_idle_broker_at_once(broker):
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_sigterm_and_sigint_end_an_idle_broker_at_once(broker, by):
     begun = time.monotonic()
-    broker.stop()
+    broker.stop(by)
     assert time.monotonic() - begun < (10 if SANITIZED else 2)
+    assert f"stopping on {by.name}" in broker.log()
 
 
 def test_what_was_handed_over_leaves_before_the_broker_does(broker, control):
