@@ -100,11 +100,14 @@ void Connection::read_once() {
 void Connection::received(ByteView bytes) {
   std::size_t used = 0;
   if (state_ != State::open) used = handshake(bytes);
+  was_paused_ = false;
   if (state_ == State::open && !failed()) used += consume(bytes.subspan(used));
   if (failed()) return;
   const ByteView rest = bytes.subspan(used);
   leftover_.assign(rest.begin(), rest.end());
-  leftover_unseen_ = paused_ && !leftover_.empty();
+  // Not whether it is paused now: while it consumed it may have been paused, and taken up again.
+  leftover_unseen_ = was_paused_ && !leftover_.empty();
+  if (leftover_unseen_ && !paused_) loop_.call_soon(*this);
   if (leftover_.empty() && leftover_.capacity() > zmtp::command_bytes_max) leftover_ = {};
 }
 
@@ -206,6 +209,7 @@ bool Connection::has_unread_input() const {
 void Connection::set_paused(bool paused) {
   if (paused_ == paused) return;
   paused_ = paused;
+  was_paused_ |= paused;
   update_interest();
 }
 

@@ -108,6 +108,7 @@ class Connection : public EventLoop::Source {
   bool peer_pings_ = false;
   bool peer_speaks_3_1_ = false;
   bool output_broken_ = false;
+  bool was_paused_ = false;       // since it last began to consume
   bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read
   EventLoop::Interest interest_ = EventLoop::Interest::readable;
   EventLoop::TimerId handshake_deadline_ = 0;
