@@ -215,6 +215,7 @@ Result<void> Broker::Parts::open_control() {
 
 /// Starts the threads and waits until every topic is there, then lets requests in.
 Result<void> Broker::Parts::bring_up() {
+  const std::size_t topics = catalogue_->state().topics().size();  // the control thread's own, once it runs
   reactors_->start();
   std::promise<Result<void>> accepting;
   control_.post_answer([this, &accepting] {
@@ -223,8 +224,7 @@ Result<void> Broker::Parts::bring_up() {
   control_thread_ = std::jthread([this](const std::stop_token& stop) { control_.run(stop); });
   if (auto accepted = accepting.get_future().get(); !accepted) return accepted;
   sink_.info("lightq " + std::string(version_text) + " is ready: control " + control_uri() + ", " +
-             std::to_string(catalogue_->state().topics().size()) + " topics, data in " +
-             directory_->path().string());
+             std::to_string(topics) + " topics, data in " + directory_->path().string());
   return directory_->publish(control_uri());
 }
 
