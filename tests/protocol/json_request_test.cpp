@@ -53,7 +53,8 @@ TEST(JsonRequest, TakesTheAdminsCredentialsForATopic) {
 }
 
 TEST(JsonRequest, IgnoresFieldsItDoesNotKnow) {
-  good<Join>(join + R"(,"future":{"deep":[1,2]},"x":1.5})");
+  const auto joined = good<Join>(join + R"(,"future":{"deep":[1,2]},"x":1.5})");
+  EXPECT_EQ(joined.topic.text(), good<Join>(join + "}").topic.text());
 }
 
 TEST(JsonRequest, ReadsWhatItWrites) {

@@ -103,11 +103,12 @@ void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer
     if (const auto removed = catalogue_.remove_topic(id); !removed) {
       return answer(error_reply("delete_topic", removed.error()));
     }
-    failed_.erase(id.value);
-    commits_.commit([this, id, answer](const Result<void>& committed) {
-      data_plane_.remove_topic(id, [answer, committed](const Result<void>& removed) {
+    // One that could not be opened was never the data plane's; its files go at the next start.
+    const bool never_opened = failed_.erase(id.value) > 0;
+    commits_.commit([this, id, answer, never_opened](const Result<void>& committed) {
+      data_plane_.remove_topic(id, [answer, committed, never_opened](const Result<void>& removed) {
         if (!committed) return answer(error_reply("delete_topic", committed.error()));
-        if (!removed) return answer(error_reply("delete_topic", removed.error()));
+        if (!removed && !never_opened) return answer(error_reply("delete_topic", removed.error()));
         answer(protocol::OkReply{"delete_topic", "topic deleted successfully", {}});
       });
     });
