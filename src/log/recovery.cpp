@@ -34,6 +34,7 @@ class Recovery {
   Result<void> add_unreadable(FoundFile& found, std::optional<Offset> next_name);
   void scan(SegmentFile& segment, SegmentScanner& scanner);
   Result<void> cut_tail(SegmentFile& segment, SegmentScanner& scanner);
+  static Result<void> wipe(SegmentFile& segment, std::uint64_t begin, std::uint64_t end);
   void report_damage(const SegmentFile& segment, const SegmentDamage& damage);
   Result<void> check_continuity(const SegmentFile& segment);
   void add_up();
@@ -200,24 +201,34 @@ void Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
 }
 
 // Nothing sound follows the end. What is there of this segment's epoch is an append that was never completed;
-// it is overwritten with zeros, so that no later append can make it whole.
+// it is overwritten with zeros, so that no later append can make it whole. Of one whose first sector never
+// came, the rest of the header may lie here unrecognised, for the next append to complete: a header's length
+// is always wiped.
 Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner) {
   const std::uint64_t tail = segment.end_position();
   const ByteView header = scanner.bytes_at(tail, batch_layout::header_bytes, batch_layout::header_bytes);
+  const bool leftovers =
+      std::any_of(header.begin(), header.end(), [](std::byte value) { return value != std::byte{0}; });
+  const std::uint64_t header_end = std::min(tail + batch_layout::header_bytes, segment.usable_bytes());
   std::uint64_t end = std::max(tail, scanner.claimed_end());
   if (end == tail && header.size() >= sizeof(std::uint32_t) &&
       load_little_endian<std::uint32_t>(header.data()) == batch_layout::magic_value) {
     const bool stale = scanner.header_at(tail).has_value() ||
                        !BatchView::check_header({header.data(), segment.usable_bytes() - tail}).has_value();
     // A sound header of another epoch is left from before the file was recycled.
-    if (!stale) end = std::min<std::uint64_t>(tail + batch_layout::header_bytes, segment.usable_bytes());
+    if (!stale) end = header_end;
   }
   end = std::min(end, segment.usable_bytes());
-  if (end == tail) return {};
-  result_.report.bytes_cut += end - tail;
-  result_.report.cut_file = segment.path();
+  if (end != tail) {
+    result_.report.bytes_cut += end - tail;
+    result_.report.cut_file = segment.path();
+  }
+  return wipe(segment, tail, leftovers ? std::max(end, header_end) : end);
+}
+
+Result<void> Recovery::wipe(SegmentFile& segment, std::uint64_t begin, std::uint64_t end) {
   static const std::array<std::byte, 65536> zeros{};
-  for (std::uint64_t at = tail; at < end; at += zeros.size()) {
+  for (std::uint64_t at = begin; at < end; at += zeros.size()) {
     const auto part = std::min<std::uint64_t>(zeros.size(), end - at);
     if (const auto wiped = write_all(*segment.file(), ByteView(zeros).first(part), at); !wiped) return wiped;
   }

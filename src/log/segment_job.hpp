@@ -20,6 +20,7 @@ class SegmentLog;
 struct RetiredSegment {
   std::string path;
   std::uint64_t bytes = 0;
+  Offset end_offset;
 };
 
 /// A file to sync. If its segment is full, it then gets its seal.

@@ -30,8 +30,8 @@ struct SegmentLogOptions {
 
 /// `appended` means that pwrite returned: the batch survives the end of this process, and is readable.
 /// `durable_offset` is what an fdatasync has covered; one that fails stops it for good ("poisoned") until the
-/// log is opened again, while appends go on. Nothing is on disk before the first append. Segments are dropped
-/// whole, oldest first. One thread, but for DiskJob::run.
+/// log is opened again, while appends go on; dropped files from there on are kept until then. Nothing is on
+/// disk before the first append. Segments are dropped whole, oldest first. One thread, but for DiskJob::run.
 class SegmentLog final : public Log {
  public:
   /// Opens the log in `options.directory`, recovering what an earlier process left; a directory that does not
@@ -104,6 +104,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::vector<SyncTarget> unsynced_files() const;
   [[nodiscard]] SegmentWork work_to_sync() const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
+  [[nodiscard]] std::vector<RetiredSegment> ready_to_retire() const;
   void finish_job(const SegmentWork& work, SegmentWorkDone done);
   Result<void> retire_now();
 

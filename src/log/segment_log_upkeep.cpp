@@ -46,7 +46,7 @@ void SegmentLog::drop_oldest() {
   const SegmentFile& oldest = *segments_.front();
   forget_view(oldest);
   stored_bytes_ -= oldest.stored_bytes();
-  retired_.push_back({oldest.path(), oldest.usable_bytes()});
+  retired_.push_back({oldest.path(), oldest.usable_bytes(), oldest.end_offset()});
   segments_.pop_front();
   ++front_number_;
 }
@@ -124,7 +124,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
     work = work_to_sync();
     last_sync_ = now;
   }
-  work.retire = retired_;
+  work.retire = ready_to_retire();
   const bool half_full = !segments_.empty() && !prepared_ && !segments_.back()->sealed &&
                          segments_.back()->end_position() > segments_.back()->usable_bytes() / 2 &&
                          (now < last_prepare_ || now.us - last_prepare_.us >= prepare_again_us);
@@ -137,6 +137,16 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   }
   if (!work.sync && work.retire.empty() && work.prepare_bytes == 0) return nullptr;
   return std::make_unique<SegmentJob>(*this, jobs_, std::move(work), storage_, pool_);
+}
+
+// While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
+// without them a power cut would turn the log back, and its offsets would be given to other messages.
+std::vector<RetiredSegment> SegmentLog::ready_to_retire() const {
+  if (!poisoned_) return retired_;
+  const auto end = std::find_if(retired_.begin(), retired_.end(), [this](const RetiredSegment& segment) {
+    return durable_ <= segment.end_offset;
+  });
+  return {retired_.begin(), end};
 }
 
 void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
@@ -183,9 +193,11 @@ Result<void> SegmentLog::retire_now() {
   const std::lock_guard lock(jobs_->running);
   SegmentWork work;
   if (!poisoned_) work = work_to_sync();
-  work.retire = retired_;
-  finish_job(work, do_segment_work(work, storage_, pool_, jobs_->sync_failed));
-  if (!retired_.empty()) return Error{ErrorCode::io_error, "cannot retire " + retired_.front().path, 0};
+  work.retire = ready_to_retire();
+  auto done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
+  const bool none = done.retired == 0;
+  finish_job(work, std::move(done));
+  if (none) return Error{ErrorCode::io_error, "cannot retire " + retired_.front().path, 0};
   return {};
 }
 
@@ -194,7 +206,8 @@ Result<void> SegmentLog::destroy() {
   jobs_->closed = true;
   views_.clear();
   prepared_.reset();
-  for (const auto& segment : segments_) retired_.push_back({segment->path(), segment->usable_bytes()});
+  for (const auto& segment : segments_)
+    retired_.push_back({segment->path(), segment->usable_bytes(), segment->end_offset()});
   segments_.clear();
   for (const RetiredSegment& segment : retired_) {
     if (auto retired = pool_.retire(segment.path, segment.bytes); !retired) return retired;

@@ -141,6 +141,20 @@ TEST_F(RecoveryTest, CutsATornTailAndWipesIt) {
   for (std::uint64_t at = last; at < end_of_batches(); ++at) ASSERT_EQ(segment()[at], std::byte{0}) << at;
 }
 
+TEST_F(RecoveryTest, AnAppendThatLostItsFirstSectorIsNotMadeWholeByTheNextOne) {
+  open();
+  append({std::string(436, 'x')});  // so that the next batch's first 8 bytes, the same in all, end a sector
+  append({"never became durable"});
+  const auto tail = static_cast<std::ptrdiff_t>(segment_header_bytes + 504);
+  const std::vector<std::byte> first_sector(segment().begin() + tail, segment().begin() + tail + 8);
+  std::fill_n(segment().begin() + tail, 8, std::byte{0});
+  open();
+  EXPECT_EQ(log->next_offset(), Offset{1});
+  std::copy(first_sector.begin(), first_sector.end(), segment().begin() + tail);
+  open();
+  EXPECT_EQ(log->next_offset(), Offset{1}) << "all that came of the next append are 8 bytes";
+}
+
 TEST_F(RecoveryTest, TakesDamageThatSomethingSoundFollowsForDamageAndNotForATail) {
   make_small_segment();
   segment()[position_of_batch(2) + 70] ^= std::byte{1};

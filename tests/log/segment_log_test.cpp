@@ -196,6 +196,29 @@ TEST_F(SegmentLogTest, NeverCallsAnythingDurableAfterAFailedSync) {
   EXPECT_EQ(log->durable_offset(), Offset{2});
 }
 
+TEST_F(SegmentLogTest, GivesNoOffsetTwiceThoughRetentionGoesOnWhilePoisoned) {
+  options.segment_bytes = limits::segment_bytes_min;
+  options.retention_bytes = 1;
+  open();
+  append({"a"});
+  ASSERT_TRUE(log->flush().ok());
+  fail_with(FaultyStorage::Call::sync, EIO);
+  append({"b"});
+  EXPECT_FALSE(log->flush().ok());
+  storage.on_call = nullptr;
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(append({std::string(limits::segment_bytes_min / 2, 'x')}), AppendOutcome::appended);
+    log->maintain(now);
+    now.us += 1'000'000;
+    work();
+  }
+  ASSERT_LT(Offset{50}, log->first_offset());
+  log.reset();
+  storage.power_cut([] { return false; });
+  open();
+  EXPECT_EQ(log->next_offset(), Offset{1}) << "what had become durable is remembered";
+}
+
 TEST_F(SegmentLogTest, IsPoisonedByAFailedSyncOfItsDirectoryToo) {
   open();
   append({"a"});
