@@ -12,7 +12,9 @@ namespace {
 using test::FaultyStorage;
 using test::read_everything;
 
-class CrashTest : public test::LogFixture {
+constexpr int seeds = 16;
+
+class CrashTest : public test::LogFixture, public testing::WithParamInterface<int> {
  protected:
   CrashTest() { options.segment_bytes = limits::segment_bytes_min; }
 
@@ -147,12 +149,12 @@ class CrashTest : public test::LogFixture {
     }
   }
 
-  test::Random random;
+  test::Random random{GetParam()};
   std::map<std::uint64_t, std::string> model;
   Offset next;
 };
 
-TEST_F(CrashTest, DoesWhatAMapWouldDoOverKillsAndPowerCuts) {
+TEST_P(CrashTest, DoesWhatAMapWouldDoOverKillsAndPowerCuts) {
   pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
   options.capacity_bytes = 400'000;
   open();
@@ -162,7 +164,7 @@ TEST_F(CrashTest, DoesWhatAMapWouldDoOverKillsAndPowerCuts) {
   }
 }
 
-TEST_F(CrashTest, DoesWhatAMapWouldDoWhileCallsFail) {
+TEST_P(CrashTest, DoesWhatAMapWouldDoWhileCallsFail) {
   pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
   options.retention_bytes = 300'000;
   open();
@@ -171,6 +173,8 @@ TEST_F(CrashTest, DoesWhatAMapWouldDoWhileCallsFail) {
     ASSERT_FALSE(HasFatalFailure()) << "step " << i;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, testing::Range(0, seeds));
 
 }  // namespace
 }  // namespace lightq::log

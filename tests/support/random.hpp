@@ -1,4 +1,5 @@
-/// Seeded randomness for tests: the seed is printed when a test fails, and LIGHTQ_SEED replays it.
+/// Seeded randomness for tests: the same in every run, other each time with LIGHTQ_SEED=random; the seed is
+/// printed when a test fails, and LIGHTQ_SEED replays it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,19 +9,17 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lightq::test {
 
-/// A random source with a seed that a failure reports. LIGHTQ_SEED=N in the environment replays seed N.
+/// A random source with a seed that a failure reports.
 class Random {
  public:
-  Random() : Random(seed_from_environment()) {}
-  explicit Random(std::uint64_t seed)
-      : seed_(seed),
-        trace_(__FILE__, __LINE__, "replay with LIGHTQ_SEED=" + std::to_string(seed)),
-        engine_(seed) {}
-
+  /// The seed of this process, or another one of a series that begins with it.
+  explicit Random(int in_series = 0)
+      : Random(seed_of_process() + static_cast<std::uint64_t>(in_series), FromSeed{}) {}
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   /// Evenly in [0, bound); bound >= 1.
   std::uint64_t below(std::uint64_t bound) {
@@ -36,9 +35,22 @@ class Random {
   }
 
  private:
-  static std::uint64_t seed_from_environment() {
-    const char* given = std::getenv("LIGHTQ_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  struct FromSeed {};
+  Random(std::uint64_t seed, FromSeed /*tag*/)
+      : seed_(seed),
+        trace_(__FILE__, __LINE__,
+               "seed " + std::to_string(seed) + "; LIGHTQ_SEED=" + std::to_string(seed_of_process()) +
+                   " replays this run"),
+        engine_(seed) {}
+
+  static std::uint64_t seed_of_process() {
+    static const std::uint64_t seed = [] {
+      const char* given = std::getenv("LIGHTQ_SEED");
+      if (given == nullptr) return std::uint64_t{1};
+      if (std::string_view(given) == "random") return std::uint64_t{std::random_device()()};
+      return std::uint64_t{std::strtoull(given, nullptr, 10)};
+    }();
+    return seed;
   }
   std::uint64_t seed_;
   testing::ScopedTrace trace_;
