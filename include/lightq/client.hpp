@@ -223,11 +223,12 @@ class Client {
     return {};
   }
 
-  /// Joins, and connects a handle to the endpoint.
+  /// Joins, and connects a handle to the endpoint. Bad options are refused before the broker hears of it.
   template <typename Handle, typename Options>
   Result<Handle> open(std::string_view topic, protocol::JoinType type, const Options& options) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
+    if (Result<void> valid = Handle::check(options); !valid) return valid.error();
     auto member = std::make_unique<Member>(state_, *name, type, options.transport);
     Result<std::string> bind_uri = member->join();
     if (!bind_uri) return bind_uri.error();

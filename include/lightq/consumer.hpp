@@ -39,10 +39,22 @@ class Consumer {
   /// leave() to end in order.
   ~Consumer() = default;
 
-  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::consumer.
+  /// Whether the options are in their ranges. Error: invalid_argument.
+  static Result<void> check(const ConsumerOptions& options) {
+    if (options.high_water_messages >= limits::high_water_messages_min &&
+        options.high_water_messages <= limits::high_water_messages_max) {
+      return {};
+    }
+    return Error{ErrorCode::invalid_argument, "high_water_messages must be 1 to 1,000,000, not " +
+                                                  std::to_string(options.high_water_messages)};
+  }
+
+  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::consumer. Errors:
+  /// invalid_argument (options out of their range), limit_reached, io_error.
   static Result<Consumer> open(std::shared_ptr<zmq::context_t> context,
                                std::unique_ptr<Membership> membership, const std::string& bind_uri,
                                const ConsumerOptions& options) {
+    if (Result<void> valid = check(options); !valid) return valid.error();
     const bool pull = options.mode == Mode::pull;
     Result<DataSocket> socket =
         DataSocket::open(std::move(context), pull ? zmq::socket_type::pull : zmq::socket_type::sub);
@@ -57,9 +69,7 @@ class Consumer {
   /// The next message; nothing when none came in time (0 does not wait), or when finished(). Errors: closed,
   /// io_error; corrupt for frames that are not this protocol's (they are dropped).
   Result<std::optional<Message>> receive(Timeout timeout) {
-    if (!socket_.is_open()) {
-      return Error{ErrorCode::closed, "topic '" + topic() + "': the consumer is closed"};
-    }
+    if (!socket_.is_open()) return closed_error();
     std::optional<std::chrono::steady_clock::time_point> deadline;
     while (!finished()) {
       zmq::message_t frame;
@@ -85,6 +95,7 @@ class Consumer {
   /// second call does nothing. Errors: the broker's, timeout; the consumer is then as before.
   Result<void> leave() {
     if (left_) return {};
+    if (membership_ == nullptr) return closed_error();
     Result<std::uint64_t> handed = membership_->leave(socket_.uri());
     if (!handed) return handed.error();
     left_ = true;
@@ -104,9 +115,7 @@ class Consumer {
   /// Joins the topic again and goes on at a new endpoint; for a consumer whose endpoint is gone. What is
   /// left of a former endpoint's messages is dropped. Errors: the broker's, timeout, closed.
   Result<void> rejoin() {
-    if (!socket_.is_open()) {
-      return Error{ErrorCode::closed, "topic '" + topic() + "': the consumer is closed"};
-    }
+    if (!socket_.is_open()) return closed_error();
     Result<std::string> bind_uri = membership_->join();
     if (!bind_uri) return bind_uri.error();
     const std::string former = socket_.uri();
@@ -125,19 +134,34 @@ class Consumer {
 
   /// A descriptor for an event loop (ZMQ_FD). It turns readable, once, when the socket's state changes: call
   /// receive(0) until it yields nothing after every turn, and once before waiting the first time. Do not
-  /// read from it.
-  [[nodiscard]] int descriptor() { return socket_.socket().get(zmq::sockopt::fd); }
+  /// read from it. -1 once the consumer is closed.
+  [[nodiscard]] int descriptor() {
+    if (!socket_.is_open()) return -1;
+    try {
+      return socket_.socket().get(zmq::sockopt::fd);
+    } catch (const zmq::error_t&) {  // the context was shut down
+      return -1;
+    }
+  }
 
   /// Messages received over this consumer's whole life.
   [[nodiscard]] std::uint64_t received() const { return received_; }
   [[nodiscard]] Mode mode() const { return options_.mode; }
-  [[nodiscard]] const std::string& topic() const { return membership_->topic(); }
+  /// Empty once moved from.
+  [[nodiscard]] const std::string& topic() const {
+    static const std::string none;
+    return membership_ == nullptr ? none : membership_->topic();
+  }
   /// The endpoint in use.
   [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
 
  private:
   Consumer(std::unique_ptr<Membership> membership, DataSocket socket, const ConsumerOptions& options)
       : membership_(std::move(membership)), socket_(std::move(socket)), options_(options) {}
+
+  [[nodiscard]] Error closed_error() const {
+    return {ErrorCode::closed, "topic '" + topic() + "': the consumer is closed"};
+  }
 
   /// Turns the frames that begin with `frame` into a message: (payload) for pull, (topic, payload) for sub.
   Result<std::optional<Message>> take(zmq::message_t frame) {

@@ -47,18 +47,24 @@ class Producer {
   /// the end of the client's last object waits for them as long.
   ~Producer() = default;
 
+  /// Whether the options are in their ranges. Error: invalid_argument.
+  static Result<void> check(const ProducerOptions& options) {
+    if (options.high_water_messages >= limits::high_water_messages_min &&
+        options.high_water_messages <= limits::high_water_messages_max && options.high_water_bytes > 0) {
+      return {};
+    }
+    return Error{ErrorCode::invalid_argument,
+                 "high_water_messages must be 1 to 1,000,000 and high_water_bytes at least 1, not " +
+                     std::to_string(options.high_water_messages) + " and " +
+                     std::to_string(options.high_water_bytes)};
+  }
+
   /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::producer. Errors:
   /// invalid_argument (options out of their range), limit_reached, io_error.
   static Result<Producer> open(std::shared_ptr<zmq::context_t> context,
                                std::unique_ptr<Membership> membership, const std::string& bind_uri,
                                const ProducerOptions& options) {
-    if (options.high_water_messages < limits::high_water_messages_min ||
-        options.high_water_messages > limits::high_water_messages_max || options.high_water_bytes == 0) {
-      return Error{ErrorCode::invalid_argument,
-                   "high_water_messages must be 1 to 1,000,000 and high_water_bytes at least 1, not " +
-                       std::to_string(options.high_water_messages) + " and " +
-                       std::to_string(options.high_water_bytes)};
-    }
+    if (Result<void> valid = check(options); !valid) return valid.error();
     Result<DataSocket> socket = DataSocket::open(std::move(context), zmq::socket_type::push);
     if (!socket) return socket.error();
     Producer made(std::move(membership), std::move(*socket), options);
@@ -133,10 +139,14 @@ class Producer {
   [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
 
   /// Bytes of messages of 1 KiB and more that wait in this process: at most high_water_bytes and one message.
-  [[nodiscard]] std::size_t unsent_bytes() const { return unsent_->count(); }
+  [[nodiscard]] std::size_t unsent_bytes() const { return unsent_ == nullptr ? 0 : unsent_->count(); }
   /// Messages that ZeroMQ took from this producer.
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
-  [[nodiscard]] const std::string& topic() const { return membership_->topic(); }
+  /// Empty once moved from.
+  [[nodiscard]] const std::string& topic() const {
+    static const std::string none;
+    return membership_ == nullptr ? none : membership_->topic();
+  }
   /// The endpoint in use.
   [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
 

@@ -1,0 +1,136 @@
+/// The client library against a broker in this process: options out of range, closed handles, and the way
+/// back to a broker that has lost its endpoints.
+#include <lightq/client.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "broker/broker.hpp"
+#include "support/temp_dir.hpp"
+
+namespace lightq::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <typename Handle>
+constexpr bool is_move_only =
+    std::is_nothrow_move_constructible_v<Handle> && std::is_nothrow_move_assignable_v<Handle> &&
+    !std::is_copy_constructible_v<Handle> && !std::is_copy_assignable_v<Handle>;
+
+static_assert(is_move_only<Client>);
+static_assert(is_move_only<Producer>);
+static_assert(is_move_only<Consumer>);
+
+class SilentSink final : public broker::LogSink {
+ public:
+  void write(broker::LogLevel, std::string_view) override {}
+};
+
+/// A broker with a data directory of its own.
+class EmbeddedBroker {
+ public:
+  explicit EmbeddedBroker(const std::string& control_uri = "tcp://127.0.0.1:0") {
+    broker::Config config;
+    config.data_dir = directory_ / "data";
+    config.control_uri = control_uri;
+    config.admin_password = broker::Secret("the admin's");
+    config.min_free_bytes = 0;
+    broker_ = broker::Broker::start(std::move(config), sink_).value_or_throw();
+  }
+  [[nodiscard]] const std::string& uri() const { return broker_->control_uri(); }
+  [[nodiscard]] Client client() const {
+    return Client::connect(uri(), {.user = {"alice", "wonder"},
+                                   .admin = {"lightq_admin", "the admin's"},
+                                   .discover_credentials = false})
+        .value_or_throw();
+  }
+
+ private:
+  test::TempDir directory_;
+  SilentSink sink_;
+  std::unique_ptr<broker::Broker> broker_;
+};
+
+TEST(Handles, RefuseAHighWaterMarkOutOfItsRange) {
+  const EmbeddedBroker broker;
+  auto client = broker.client();
+  client.create_topic("orders").value_or_throw();
+  for (const int mark : {-1, 0, limits::high_water_messages_max + 1}) {
+    for (const Mode mode : {Mode::pull, Mode::sub}) {
+      const auto consumer = client.consumer("orders", {.mode = mode, .high_water_messages = mark});
+      ASSERT_FALSE(consumer.ok()) << mark;
+      EXPECT_EQ(consumer.error().code, ErrorCode::invalid_argument);
+      EXPECT_NE(consumer.error().message.find(std::to_string(mark)), std::string::npos);
+    }
+    const auto producer = client.producer("orders", {.high_water_messages = mark});
+    ASSERT_FALSE(producer.ok()) << mark;
+    EXPECT_EQ(producer.error().code, ErrorCode::invalid_argument);
+  }
+  EXPECT_TRUE(client.stats("orders").value_or_throw().groups.empty()) << "a refused consumer joined";
+  EXPECT_TRUE(client.consumer("orders", {.high_water_messages = limits::high_water_messages_min}).ok());
+  EXPECT_TRUE(client.consumer("orders", {.high_water_messages = limits::high_water_messages_max}).ok());
+}
+
+TEST(Handles, AnswerClosedOnceClosedOrMovedFrom) {
+  const EmbeddedBroker broker;
+  auto client = broker.client();
+  client.create_topic("orders").value_or_throw();
+
+  auto consumer = client.consumer("orders").value_or_throw();
+  EXPECT_GE(consumer.descriptor(), 0);
+  Consumer kept = std::move(consumer);
+  EXPECT_EQ(consumer.descriptor(), -1);  // NOLINT(bugprone-use-after-move): what a user may do by mistake
+  EXPECT_EQ(consumer.receive(0ms).error().code, ErrorCode::closed);
+  EXPECT_EQ(consumer.leave().error().code, ErrorCode::closed);
+  EXPECT_EQ(consumer.rejoin().error().code, ErrorCode::closed);
+  EXPECT_EQ(consumer.topic(), "");
+  EXPECT_GE(kept.descriptor(), 0);
+  kept.close();
+  EXPECT_EQ(kept.descriptor(), -1);
+  EXPECT_EQ(kept.receive(0ms).error().code, ErrorCode::closed);
+  EXPECT_EQ(kept.topic(), "orders");
+
+  auto producer = client.producer("orders").value_or_throw();
+  const Producer moved = std::move(producer);
+  EXPECT_EQ(producer.send("x").error().code, ErrorCode::closed);  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(producer.unsent_bytes(), 0U);
+  EXPECT_EQ(producer.topic(), "");
+  EXPECT_TRUE(producer.close().ok());
+}
+
+TEST(Handles, RejoinABrokerThatHasLostTheirEndpoints) {
+  auto broker = std::make_unique<EmbeddedBroker>();
+  const std::string uri = broker->uri();
+  auto client = broker->client();
+  client.create_topic("orders").value_or_throw();
+  auto producer = client.producer("orders").value_or_throw();
+  auto consumer = client.consumer("orders").value_or_throw();
+  producer.send("before").value_or_throw();
+  ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "before");
+  const std::string former = consumer.bind_uri();
+
+  broker.reset();
+  broker = std::make_unique<EmbeddedBroker>(uri);  // the same address, and nothing remembered
+  client.create_topic("orders").value_or_throw();
+  EXPECT_EQ(consumer.leave().error().code, ErrorCode::endpoint_not_found);
+  EXPECT_FALSE(consumer.finished());
+  consumer.rejoin().value_or_throw();
+  producer.rejoin().value_or_throw();
+  EXPECT_NE(consumer.bind_uri(), former);
+  ASSERT_TRUE(producer.wait_connected(20s));
+  ASSERT_TRUE(consumer.wait_connected(20s));
+
+  producer.send("after").value_or_throw();
+  ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "after");
+  consumer.leave().value_or_throw();
+  EXPECT_TRUE(consumer.finished());
+}
+
+}  // namespace
+}  // namespace lightq::testing
