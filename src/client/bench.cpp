@@ -21,7 +21,8 @@ using namespace std::chrono_literals;
 
 /// What each message begins with.
 struct Stamp {
-  std::uint64_t number;
+  std::uint32_t run;  ///< tells this run's messages from what else a topic may hold
+  std::uint32_t number;
   std::int64_t sent_ns;
 };
 
@@ -38,8 +39,25 @@ struct Seen {
   Result<void> result;
 };
 
+/// A number that other runs will hardly have.
+std::uint32_t run_number() {
+  const auto now = static_cast<std::uint64_t>(now_ns());
+  return static_cast<std::uint32_t>(now ^ now >> 32 ^ static_cast<std::uint64_t>(getpid()) << 16);
+}
+
+/// Sends one message; nobody waits for one that came to be unwanted.
+Result<void> send(Producer& producer, std::string_view payload, const std::atomic<bool>& stop) {
+  const auto deadline = Clock::now() + 10s;
+  while (true) {
+    Result<void> sent = producer.send(payload, 200ms);
+    if (sent || sent.error().code != ErrorCode::timeout || Clock::now() > deadline) return sent;
+    if (stop || interrupted()) return {};
+  }
+}
+
 /// Sends the messages, evenly spaced if a rate is asked for.
-Result<void> produce(Producer& producer, const Bench& bench, const std::atomic<bool>& stop) {
+Result<void> produce(Producer& producer, const Bench& bench, std::uint32_t run,
+                     const std::atomic<bool>& stop) {
   std::string payload(std::max<std::uint64_t>(bench.size_bytes, sizeof(Stamp)), '.');
   const auto started = Clock::now();
   for (std::uint64_t number = 0; number < bench.count && !stop && !interrupted(); ++number) {
@@ -49,18 +67,25 @@ Result<void> produce(Producer& producer, const Bench& bench, const std::atomic<b
           started + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(due));
       if (at > Clock::now() && !pause_for(at - Clock::now())) break;
     }
-    const Stamp stamp{number, now_ns()};
+    const Stamp stamp{run, static_cast<std::uint32_t>(number), now_ns()};
     std::memcpy(payload.data(), &stamp, sizeof stamp);
-    if (Result<void> sent = producer.send(payload, 10s); !sent) return sent;
+    if (Result<void> sent = send(producer, payload, stop); !sent) return sent;
   }
-  return producer.close(10s);
+  const bool unwanted = stop || interrupted();
+  const Result<void> closed = producer.close(unwanted ? 0s : 10s);
+  return unwanted ? Result<void>() : closed;
+}
+
+void show_progress(Progress& progress, std::uint64_t received, std::uint64_t expected) {
+  if (progress.due()) progress.show(format_count(received) + " of " + format_messages(expected));
 }
 
 /// Receives until all have come, or none has for five seconds.
-void consume(Consumer& consumer, const Bench& bench, Seen& seen) {
+void consume(Consumer& consumer, const Bench& bench, std::uint32_t run, bool quiet, Seen& seen) {
   std::int64_t first = 0;
   std::int64_t last = 0;
-  std::uint64_t next = 0;
+  std::uint32_t next = 0;
+  Progress progress(quiet);
   auto quiet_since = Clock::now();
   while (seen.received < bench.count && !interrupted()) {
     Result<std::optional<Message>> message = consumer.receive(200ms);
@@ -76,8 +101,10 @@ void consume(Consumer& consumer, const Bench& bench, Seen& seen) {
     if ((*message)->size() < sizeof(Stamp)) continue;  // somebody else's
     Stamp stamp;
     std::memcpy(&stamp, (*message)->payload().data(), sizeof stamp);
+    if (stamp.run != run) continue;
     last = now_ns();
     if (seen.received++ == 0) first = last;
+    if ((seen.received & 0xff) == 0 || bench.rate > 0) show_progress(progress, seen.received, bench.count);
     if (stamp.number != next) ++seen.out_of_order;
     next = stamp.number + 1;
     seen.latencies.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, last - stamp.sent_ns)));
@@ -102,7 +129,8 @@ std::string histogram(const Latencies& latencies) {
     const auto bar = static_cast<std::size_t>(static_cast<double>(count) / most * width);
     std::string below("< ");
     below += format_seconds(static_cast<double>(from_ns << i) / 1e9);
-    below.resize(std::max<std::size_t>(below.size(), 12), ' ');
+    const std::size_t width_bytes = below.find("µ") == std::string::npos ? 12 : 13;
+    below.resize(std::max(below.size(), width_bytes), ' ');
     text += "  " + below + std::string(std::max<std::size_t>(bar, 1), '#') + " " + format_count(count) + "\n";
   }
   return text;
@@ -139,19 +167,21 @@ int measure(const Common& common, const Bench& bench, Client& client, const std:
   if (!consumer) return fail(consumer.error(), topic);
   Result<Producer> producer = client.producer(topic);
   if (!producer) return fail(producer.error(), topic);
+  const std::uint32_t run = run_number();
   Seen seen;
   std::atomic<bool> stop{false};
   Result<void> sent;
   {
-    std::jthread sender([&] { sent = produce(*producer, bench, stop); });
-    consume(*consumer, bench, seen);
+    std::jthread sender([&] { sent = produce(*producer, bench, run, stop); });
+    consume(*consumer, bench, run, common.quiet, seen);
     stop = true;
   }
   (void)consumer->leave();
   report(common, bench, seen);
   if (!sent) return fail(sent.error(), topic);
   if (!seen.result) return fail(seen.result.error(), topic);
-  return seen.received == bench.count && seen.out_of_order == 0 ? exit_ok : exit_failure;
+  const bool complete = seen.received == bench.count || interrupted();
+  return complete && seen.out_of_order == 0 ? exit_ok : exit_failure;
 }
 
 }  // namespace

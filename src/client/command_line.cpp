@@ -24,6 +24,33 @@ struct Parsed {
   Common common;
   std::function<int()> command;
   bool is_broker = false;  ///< which minds signals itself
+  bool version = false;    ///< --version
+};
+
+/// Help in two columns: what to type, and what it does with the variable that sets it too.
+class Help final : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+    return text;
+  }
+  /// Without the `{false}` that CLI11 shows behind a flag that turns another one off.
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string names = CLI::Formatter::make_option_name(option, positional);
+    return names.substr(0, names.find('{'));
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    const bool several = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+    return " " + option->get_type_name() + (several ? " ..." : "") +
+           (option->get_required() ? " REQUIRED" : "");
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string& variable = option->get_envname();
+    return option->get_description() + (variable.empty() ? "" : " " + environment_note(variable));
+  }
+  static std::string environment_note(const std::string& variable) { return "(Env:" + variable + ")"; }
 };
 
 /// LIGHTQ_RING_BYTES for `--ring-bytes`.
@@ -45,22 +72,23 @@ CLI::Option* text_option(CLI::App* app, const std::string& names, std::string& v
   return app->add_option(names, value, help)->envname(variable_of(long_name(names)))->type_name(type);
 }
 
-void flag(CLI::App* app, const std::string& names, bool& value, const std::string& help) {
-  app->add_flag(names, value, help)->envname(variable_of(long_name(names)));
+CLI::Option* flag(CLI::App* app, const std::string& names, bool& value, const std::string& help) {
+  return app->add_flag(names, value, help)->envname(variable_of(long_name(names)));
 }
 
 /// An option whose text goes through one of the parsers of units.hpp.
 template <typename Value, typename Parse>
-void unit_option(CLI::App* app, const std::string& names, Value& value, Parse parse, const std::string& help,
-                 const std::string& type) {
-  app->add_option_function<std::string>(
-         names,
-         [&value, parse, names, type](const std::string& text) {
-           const auto parsed = parse(text);
-           if (!parsed) throw CLI::ValidationError(long_name(names), "'" + text + "' is no " + type);
-           value = static_cast<Value>(*parsed);
-         },
-         help)
+CLI::Option* unit_option(CLI::App* app, const std::string& names, Value& value, Parse parse,
+                         const std::string& help, const std::string& type) {
+  return app
+      ->add_option_function<std::string>(
+          names,
+          [&value, parse, names, type](const std::string& text) {
+            const auto parsed = parse(text);
+            if (!parsed) throw CLI::ValidationError(long_name(names), "'" + text + "' is no " + type);
+            value = static_cast<Value>(*parsed);
+          },
+          help)
       ->envname(variable_of(long_name(names)))
       ->type_name(type);
 }
@@ -104,15 +132,16 @@ void add_common(CLI::App* app, Common& common) {
               "where this machine's broker keeps broker.json and admin.json", "DIR")
       ->group(group);
   unit_option(app, "--request-timeout", common.request_timeout, parse_duration,
-              "how long the broker may take to answer (5s)", "TIME");
-  flag(app, "--json", common.json, "results as JSON, for scripts");
-  flag(app, "-q,--quiet", common.quiet, "nothing on standard error but errors");
+              "how long the broker may take to answer (5s)", "TIME")
+      ->group(group);
+  flag(app, "--json", common.json, "results as JSON, for scripts")->group("Output");
+  flag(app, "-q,--quiet", common.quiet, "nothing on standard error but errors")->group("Output");
 }
 
 CLI::App* add_verb(CLI::App* app, Parsed& parsed, const std::string& name, const std::string& help,
                    const std::string& examples) {
   CLI::App* verb = app->add_subcommand(name, help);
-  verb->footer("Examples:\n" + examples + "\nExit codes: 0 ok, 1 failed, 2 wrong usage.");
+  verb->footer("Examples:\n" + examples + "\n\nExit codes: 0 ok, 1 failed, 2 wrong usage.");
   verb->set_help_flag("-h,--help", "this text");
   add_common(verb, parsed.common);
   return verb;
@@ -285,8 +314,8 @@ void add_others(CLI::App* app, Parsed& parsed) {
   CLI::App* measure = add_verb(app, parsed, "bench", "measure what is received through a running broker",
                                "  lightq bench\n  lightq bench --type file --size 1KiB -n 500k\n"
                                "  lightq bench --rate 20k -n 100k");
-  text_option(measure, "--topic", bench->topic, "use this topic (one of its own, deleted at the end)",
-              "TOPIC");
+  text_option(measure, "--topic", bench->topic,
+              "use this topic and take what waits in it (one of its own, deleted at the end)", "TOPIC");
   word_option<BrokerType>(measure, "--type", bench->type,
                           {{"queue", BrokerType::queue},
                            {"file", BrokerType::file},
@@ -319,7 +348,7 @@ void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
     std::ranges::replace(name, '_', '-');
     verb->add_option_function<std::string>(
             name, [overrides, key = each.name](const std::string& text) { (*overrides)[key] = text; },
-            each.help + " (Env:" + each.environment + ")")
+            each.help + " " + Help::environment_note(each.environment))
         ->type_name(each.value);
   }
   verb->callback([&parsed, &broker, overrides, file] {
@@ -349,7 +378,51 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
   return std::nullopt;
 }
 
+/// Everything there is to say on a command line; the parse fills in `parsed`. All three must live as long.
+void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
+  app.name("lightq");
+  app.description("LightQ: a small, fast, durable message broker, and its tools.");
+  app.formatter(std::make_shared<Help>());
+  app.set_help_flag("-h,--help", "this text");
+  app.footer(
+      "Start here:\n  lightq broker &\n  lightq topic create hello\n  echo world | lightq produce hello\n"
+      "  lightq consume hello -n 1\n\nEach command has its own --help. Exit codes: 0 ok, 1 failed, 2 wrong "
+      "usage.");
+  app.require_subcommand(0, 1);  // after the first, the verbs are words like others: names of topics, files
+  app.add_flag("--version", parsed.version, "this program's version, and the broker's");
+  if (broker.run) add_broker(&app, parsed, broker);
+  add_topic(&app, parsed);
+  add_produce(&app, parsed);
+  add_consume(&app, parsed, "consume", Mode::pull);
+  add_consume(&app, parsed, "sub", Mode::sub);
+  add_others(&app, parsed);
+}
+
+/// Appends the flags of the commands under `app`; `before` is what one types to get there.
+void list_flags_under(const CLI::App& app, const std::string& before, std::vector<FlagListing>& to) {
+  const Help help;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::string command = before + verb->get_name();
+    for (const CLI::Option* option : verb->get_options()) {
+      if (option == verb->get_help_ptr() || !option->nonpositional()) continue;
+      const bool is_switch = option->get_type_size() == 0;
+      to.push_back({command, option->get_lnames(), is_switch ? "" : option->get_type_name(),
+                    help.make_option_desc(option)});
+    }
+    list_flags_under(*verb, command + " ", to);
+  }
+}
+
 }  // namespace
+
+std::vector<FlagListing> list_flags(const BrokerCommand& broker) {
+  CLI::App app;
+  Parsed parsed;
+  describe(app, parsed, broker);
+  std::vector<FlagListing> flags;
+  list_flags_under(app, "", flags);
+  return flags;
+}
 
 int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
@@ -361,22 +434,9 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
     say(*fault);
     return exit_usage;
   }
-  CLI::App app("LightQ: a small, fast, durable message broker, and its tools.", "lightq");
-  app.set_help_flag("-h,--help", "this text");
-  app.footer(
-      "Start here:\n  lightq broker &\n  lightq topic create hello\n  echo world | lightq produce hello\n"
-      "  lightq consume hello -n 1\n\nEach command has its own --help. Exit codes: 0 ok, 1 failed, 2 wrong "
-      "usage.");
-  app.require_subcommand(0, 1);  // after the first, the verbs are words like others: names of topics, files
-  bool version = false;
-  app.add_flag("--version", version, "this program's version, and the broker's");
+  CLI::App app;
   Parsed parsed;
-  if (broker.run) add_broker(&app, parsed, broker);
-  add_topic(&app, parsed);
-  add_produce(&app, parsed);
-  add_consume(&app, parsed, "consume", Mode::pull);
-  add_consume(&app, parsed, "sub", Mode::sub);
-  add_others(&app, parsed);
+  describe(app, parsed, broker);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
   } catch (const CLI::ParseError& error) {
@@ -386,7 +446,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
         (arguments.empty() || arguments[0].starts_with('-') ? "" : arguments[0] + " ") + "--help");
     return exit_usage;
   }
-  if (version) parsed.command = [&parsed] { return run_version(parsed.common); };
+  if (parsed.version) parsed.command = [&parsed] { return run_version(parsed.common); };
   if (!parsed.command) {
     std::cerr << app.help();
     return exit_usage;

@@ -26,6 +26,17 @@ struct BrokerCommand {
       run;
 };
 
+/// A flag of a command, as the parser knows it.
+struct FlagListing {
+  std::string command;             ///< as `topic create`
+  std::vector<std::string> names;  ///< the long ones, without dashes
+  std::string value;               ///< what help calls its value; empty for a flag that takes none
+  std::string help;                ///< what help says of it, its variable included
+};
+
+/// Every flag of every command except --help.
+std::vector<FlagListing> list_flags(const BrokerCommand& broker);
+
 /// Runs the command that the arguments ask for; answers the exit code: 0 ok, 1 it failed, 2 wrong usage.
 int run_command_line(int argc, char** argv, const BrokerCommand& broker);
 

@@ -1,4 +1,6 @@
 /// `lightq consume`: prints a topic's messages. Layer: cli.
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "client/invocation.hpp"
@@ -17,12 +19,17 @@ using namespace std::chrono_literals;
 class Run {
  public:
   Run(const Common& common, const Consume& consume, Client client, Consumer consumer)
-      : common_(common), consume_(consume), client_(std::move(client)), consumer_(std::move(consumer)) {}
+      : common_(common),
+        consume_(consume),
+        client_(std::move(client)),
+        consumer_(std::move(consumer)),
+        progress_(common.quiet || isatty(STDOUT_FILENO) == 1) {}  // messages on the terminal show it better
 
   int go() {
     const Result<void> received = receive_all();
     const Result<void> left = end_in_order();
     out_.flush();
+    progress_.clear();
     summarize();
     if (!received) return fail(received.error(), consume_.topic);
     if (!left) return fail(left.error(), consume_.topic);
@@ -42,6 +49,7 @@ class Run {
       Result<std::optional<Message>> message = consumer_.receive(0ms);
       if (message && !*message) {
         open_ = out_.flush() && open_;
+        if (printed_ > 0) show_progress();
         message = consumer_.receive(consume_.timeout.count() > 0 ? std::min<Timeout>(consume_.timeout, 200ms)
                                                                  : Timeout(200));
       }
@@ -64,6 +72,11 @@ class Run {
     bytes_ += message.size();
     ++printed_;
     open_ = out_.write(line_) && open_;
+    if ((printed_ & 0xff) == 0) show_progress();
+  }
+
+  void show_progress() {
+    if (progress_.due()) progress_.show(format_messages(printed_) + ", " + format_size(bytes_));
   }
 
   /// Nothing came for a while: whether that is the end.
@@ -123,6 +136,7 @@ class Run {
   Client client_;
   Consumer consumer_;
   Output out_;
+  Progress progress_;
   Reconnector reconnector_;
   std::string line_;
   Clock::time_point started_ = Clock::now();

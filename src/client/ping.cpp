@@ -28,9 +28,12 @@ int run_version(const Common& common) {
   patient.request_timeout = std::min(common.request_timeout, Timeout(500));
   std::string broker;
   std::string uri;
-  if (Result<Client> client = open_client(patient); client) {
+  Result<Client> client = open_client(patient);
+  if (client) {
     uri = client->uri();
     if (Result<std::string> version = client->version(); version) broker = *version;
+  } else if (client.error().code == ErrorCode::invalid_argument) {
+    return fail(client.error());
   }
   Output out;
   if (common.json) {

@@ -17,11 +17,17 @@ Result<std::string> read_password(const std::string& path) {
     return Error{ErrorCode::invalid_argument, "cannot read a password from '" + path + "'"};
   }
   if (line.ends_with('\r')) line.pop_back();
+  if (line.empty())
+    return Error{ErrorCode::invalid_argument, "'" + path + "' holds no password in its first line"};
   return line;
 }
 
 /// A user's name and where the password comes from; empty credentials when no name is given.
 Result<Credentials> credentials(const std::string& name, const std::string& file, const char* variable) {
+  if (name.empty() && !file.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "--password-file is a user's password, and no user is given: say whose with --user NAME"};
+  }
   if (name.empty()) return Credentials{};
   if (!file.empty()) {
     Result<std::string> password = read_password(file);
@@ -43,20 +49,26 @@ Result<Client> open_client(const Common& common) {
   Result<Credentials> user = credentials(common.user, common.password_file, "LIGHTQ_PASSWORD");
   if (!user) return user.error();
   options.user = std::move(*user);
-  const bool admin_given = !common.admin_user.empty() || !common.admin_password_file.empty();
-  if (admin_given) {
-    const std::string name =
-        common.admin_user.empty() ? std::string(default_admin_user_id) : common.admin_user;
+  const std::string name = common.admin_user.empty() ? std::string(default_admin_user_id) : common.admin_user;
+  const bool password_given =
+      !common.admin_password_file.empty() || !environment_value("LIGHTQ_ADMIN_PASSWORD").empty();
+  if (password_given) {
     Result<Credentials> admin = credentials(name, common.admin_password_file, "LIGHTQ_ADMIN_PASSWORD");
     if (!admin) return admin.error();
     options.admin = std::move(*admin);
   }
-  return Client::connect(common.broker, std::move(options));
+  Result<Client> client = Client::connect(common.broker, std::move(options));
+  const bool other_admin = client && !common.admin_user.empty() && client->options().admin.user_id != name;
+  if (!other_admin) return client;
+  return Error{ErrorCode::invalid_argument,
+               "administrator '" + name +
+                   "' needs a password: give --admin-password-file, or set LIGHTQ_ADMIN_PASSWORD"};
 }
 
 int fail(const Error& error, const std::string& topic) {
   std::string sentence = error.text();
-  if (!topic.empty() && sentence.find("'" + topic + "'") == std::string::npos) {
+  const auto mentions = [&](const std::string& words) { return sentence.find(words) != std::string::npos; };
+  if (!topic.empty() && !mentions("'" + topic + "'") && !mentions("topic " + topic + " ")) {
     sentence = "topic '" + topic + "': " + sentence;
   }
   switch (error.code) {

@@ -6,11 +6,18 @@
 namespace lightq::cli {
 namespace {
 
-int done(const Common& common, const Result<void>& result, const std::string& topic,
+/// The end of a command that changes something: a sentence for people, or a document for scripts like the
+/// broker's answer to `cmd`.
+int done(const Common& common, const Result<void>& result, const std::string& cmd, const std::string& topic,
          const std::string& what) {
   if (!result) return fail(result.error(), topic);
-  if (!common.quiet) say("topic '" + topic + "' " + what);
-  return exit_ok;
+  if (!common.json) {
+    if (!common.quiet) say("topic '" + topic + "' " + what);
+    return exit_ok;
+  }
+  Output out;  // a topic that the broker knows has a name that needs no escapes
+  out.write("{\"cmd\":\"" + cmd + "\",\"status\":\"ok\",\"topic\":\"" + topic + "\"}\n");
+  return out.end() ? exit_ok : exit_failure;
 }
 
 }  // namespace
@@ -22,7 +29,7 @@ int run_topic_create(const Common& common, const TopicCreate& create) {
   const std::string whose = create.settings.open ? "open to all"
                             : user.empty()       ? "for the admin only; --user makes it somebody's"
                                                  : "for user '" + user + "'";
-  return done(common, client->create_topic(create.topic, create.settings), create.topic,
+  return done(common, client->create_topic(create.topic, create.settings), "create_topic", create.topic,
               "created (" + std::string(to_word(create.settings.broker_type)) + ", " + whose + ")");
 }
 
@@ -55,13 +62,14 @@ int run_topic_delete(const Common& common, const std::string& topic) {
   if (!deleted && deleted.error().code == ErrorCode::topic_not_found) {
     return fail({ErrorCode::topic_not_found, "there is no topic '" + topic + "'"});
   }
-  return done(common, deleted, topic, "deleted");
+  return done(common, deleted, "delete_topic", topic, "deleted");
 }
 
 int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
-  return done(common, client->delete_group(topic, group), topic, "no longer has group '" + group + "'");
+  return done(common, client->delete_group(topic, group), "delete_group", topic,
+              "no longer has group '" + group + "'");
 }
 
 }  // namespace lightq::cli

@@ -1,0 +1,151 @@
+/// The flags that the parser knows, and the variables and settings that belong to them.
+#include "client/command_line.hpp"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "broker/config.hpp"
+
+namespace lightq::cli {
+namespace {
+
+using Overrides = std::map<std::string, std::string>;
+
+/// The broker's command as the program has it; what it is run with is kept.
+struct FakeBroker {
+  FakeBroker() {
+    for (const broker::Setting& setting : broker::settings()) {
+      command.flags.push_back({setting.name, broker::environment_name(setting), setting.value, setting.help});
+    }
+    command.run = [this](const Overrides& given, const std::optional<std::string>& named) {
+      overrides = given;
+      file = named;
+      return 0;
+    };
+  }
+  BrokerCommand command;
+  Overrides overrides;
+  std::optional<std::string> file;
+};
+
+int run(const FakeBroker& broker, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "lightq");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  return run_command_line(static_cast<int>(argv.size()), argv.data(), broker.command);
+}
+
+/// `LIGHTQ_RING_BYTES` for `ring-bytes`.
+std::string variable_for(const std::string& name) {
+  std::string variable = "LIGHTQ_";
+  for (const char c : name) variable += c == '-' ? '_' : static_cast<char>(toupper(c));
+  return variable;
+}
+
+/// The variable that a flag's help names; empty if none.
+std::string variable_in(const std::string& help) {
+  const std::string mark = "(Env:";
+  const std::size_t at = help.rfind(mark);
+  if (at == std::string::npos || !help.ends_with(')')) return "";
+  return help.substr(at + mark.size(), help.size() - at - mark.size() - 1);
+}
+
+/// Sets a variable as long as it lives.
+class Variable {
+ public:
+  Variable(std::string name, const std::string& value) : name_(std::move(name)) {
+    setenv(name_.c_str(), value.c_str(), 1);
+  }
+  Variable(const Variable&) = delete;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() { unsetenv(name_.c_str()); }
+
+ private:
+  std::string name_;
+};
+
+/// The command's words, with a topic where it wants one.
+std::vector<std::string> invocation(const std::string& command) {
+  constexpr std::array<std::string_view, 5> without = {"topic list", "stats", "ping", "version", "bench"};
+  std::vector<std::string> words;
+  const std::size_t space = command.find(' ');
+  words.push_back(command.substr(0, space));
+  if (space != std::string::npos) words.push_back(command.substr(space + 1));
+  if (std::ranges::find(without, command) == without.end()) words.emplace_back("t");
+  return words;
+}
+
+TEST(CommandLine, HasAllCommands) {
+  std::set<std::string> commands;
+  for (const FlagListing& flag : list_flags(FakeBroker().command)) commands.insert(flag.command);
+  EXPECT_EQ(commands, (std::set<std::string>{"bench", "broker", "consume", "ping", "produce", "stats", "sub",
+                                             "topic create", "topic delete", "topic delete-group",
+                                             "topic info", "topic list", "version"}));
+}
+
+TEST(CommandLine, NamesAVariableForEveryFlagOfEveryCommand) {
+  for (const FlagListing& flag : list_flags(FakeBroker().command)) {
+    ASSERT_FALSE(flag.names.empty()) << flag.command << " has a flag without a long name: " << flag.help;
+    std::set<std::string> expected;
+    for (const std::string& name : flag.names) expected.insert(variable_for(name));
+    EXPECT_TRUE(expected.contains(variable_in(flag.help)))
+        << "lightq " << flag.command << " --" << flag.names.front() << ": " << flag.help;
+  }
+}
+
+TEST(CommandLine, OffersEverySettingOfTheBrokerAsAFlagAndNothingElse) {
+  std::set<std::string> settings;  // each is in the file and the environment too: config_test
+  for (const broker::Setting& setting : broker::settings()) settings.insert(setting.name);
+  std::set<std::string> offered;
+  for (const FlagListing& flag : list_flags(FakeBroker().command)) {
+    if (flag.command != "broker" || flag.names.front() == "config") continue;
+    const std::string& name = flag.names.front();
+    FakeBroker broker;
+    ASSERT_EQ(run(broker, {"broker", "--" + name, "value"}), 0) << name;
+    ASSERT_EQ(broker.overrides.size(), 1U) << "--" << name << " sets nothing that a file could set too";
+    EXPECT_EQ(broker.overrides.begin()->second, "value") << name;
+    offered.insert(broker.overrides.begin()->first);
+  }
+  EXPECT_EQ(offered, settings);
+}
+
+TEST(CommandLine, TakesTheBrokersFileFromItsFlagElseFromItsVariable) {
+  FakeBroker broker;
+  ASSERT_EQ(run(broker, {"broker"}), 0);
+  EXPECT_EQ(broker.file, std::nullopt);
+  const Variable variable("LIGHTQ_CONFIG", "/by/variable");
+  ASSERT_EQ(run(broker, {"broker"}), 0);
+  EXPECT_EQ(broker.file, "/by/variable");
+  ASSERT_EQ(run(broker, {"broker", "--config", "/by/flag"}), 0);
+  EXPECT_EQ(broker.file, "/by/flag");
+}
+
+/// Flags that take any text cannot be told from others by their answer to nonsense.
+TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
+  const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
+  const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
+  const std::set<std::string> any_text = {"URI", "NAME", "FILE", "DIR", "TOPIC"};
+  std::set<std::string> switches;
+  for (const FlagListing& flag : list_flags(FakeBroker().command)) {
+    if (flag.command == "broker" || any_text.contains(flag.value)) continue;
+    const std::string variable = variable_in(flag.help);
+    if (variable == "LIGHTQ_REQUEST_TIMEOUT") continue;  // in use
+    if (flag.value.empty()) switches.insert(variable);
+    SCOPED_TRACE(variable + " of lightq " + flag.command);
+    const FakeBroker broker;
+    const int without = run(broker, invocation(flag.command));
+    EXPECT_EQ(without, flag.command == "version" ? 0 : 1);
+    const Variable nonsense(variable, "maybe");
+    EXPECT_EQ(run(broker, invocation(flag.command)), 2);
+  }
+  EXPECT_EQ(switches, (std::set<std::string>{"LIGHTQ_FOLLOW", "LIGHTQ_JSON", "LIGHTQ_NO_WAIT", "LIGHTQ_OPEN",
+                                             "LIGHTQ_QUIET", "LIGHTQ_WATCH"}));
+}
+
+}  // namespace
+}  // namespace lightq::cli
