@@ -37,7 +37,7 @@ class DataPlane {
   /// Brings a topic to life. `endpoints`: those the catalogue remembers, opened again at their old ports.
   virtual void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
                          Done<Result<void>> done) = 0;
-  /// Ends a topic: closes its endpoints, deletes its files.
+  /// Ends a topic: closes its endpoints, deletes its files; also those of one that add_topic could not open.
   virtual void remove_topic(TopicId topic, Done<Result<void>> done) = 0;
   virtual void join(TopicId topic, protocol::JoinType type, protocol::Transport transport,
                     Done<Result<JoinedEndpoint>> done) = 0;

@@ -78,7 +78,10 @@ void CommandHandler::create_with(const protocol::CreateTopic& request, std::uint
 
 void CommandHandler::add_to_data_plane(const TopicDefinition& definition, const Answer& answer) {
   data_plane_.add_topic(definition, {}, [this, id = definition.id, answer](const Result<void>& added) {
-    if (!added) return undo_create(id, added.error(), answer);
+    if (!added) {
+      data_plane_.remove_topic(id, [](const Result<void>&) {});  // what it had written before it failed
+      return undo_create(id, added.error(), answer);
+    }
     not_ready_.erase(id.value);
     answer(protocol::OkReply{"create_topic", "topic created successfully", {}});
   });
@@ -103,12 +106,11 @@ void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer
     if (const auto removed = catalogue_.remove_topic(id); !removed) {
       return answer(error_reply("delete_topic", removed.error()));
     }
-    // One that could not be opened was never the data plane's; its files go at the next start.
-    const bool never_opened = failed_.erase(id.value) > 0;
-    commits_.commit([this, id, answer, never_opened](const Result<void>& committed) {
-      data_plane_.remove_topic(id, [answer, committed, never_opened](const Result<void>& removed) {
+    failed_.erase(id.value);
+    commits_.commit([this, id, answer](const Result<void>& committed) {
+      data_plane_.remove_topic(id, [answer, committed](const Result<void>& removed) {
         if (!committed) return answer(error_reply("delete_topic", committed.error()));
-        if (!removed && !never_opened) return answer(error_reply("delete_topic", removed.error()));
+        if (!removed) return answer(error_reply("delete_topic", removed.error()));
         answer(protocol::OkReply{"delete_topic", "topic deleted successfully", {}});
       });
     });

@@ -58,13 +58,25 @@ HostedTopic* Reactor::find(TopicId id) {
 
 void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   const auto found = topics_.find(id.value);
-  if (found == topics_.end()) return done(Error{ErrorCode::topic_not_found, "topic not found"});
+  if (found == topics_.end()) return remove_files_of(id, std::move(done));
   std::unique_ptr<HostedTopic> topic = std::move(found->second);
   topics_.erase(found);
   topic->begin_stop();
   topic->endpoints().close_all(true);
   HostedTopic* const doomed = topic.get();
   bury_when_idle(std::move(topic), [doomed, done = std::move(done)] { done(doomed->delete_files()); });
+}
+
+void Reactor::remove_files_of(TopicId id, std::function<void(Result<void>)> done) {
+  ++removals_out_;
+  auto job = std::make_unique<DirectoryRemovalJob>(topic_directory(settings_.storage, id));
+  context_.disk.submit(std::move(job), [this, done = std::move(done)](std::unique_ptr<log::DiskJob> ran) {
+    const auto& removal = static_cast<const DirectoryRemovalJob&>(*ran);
+    loop_.post_answer([this, done, result = removal.result()] {
+      --removals_out_;
+      done(result);
+    });
+  });
 }
 
 /// Calls `last` and destroys the topic once none of its disk jobs is out, at the end of a turn.
@@ -125,9 +137,9 @@ void Reactor::begin_stop(EventLoop::Clock::time_point deadline, std::function<vo
 void Reactor::try_stop(EventLoop::Clock::time_point deadline, const std::function<void()>& done) {
   const bool all_sent =
       std::all_of(topics_.begin(), topics_.end(), [](const auto& entry) { return entry.second->all_sent(); });
-  const bool idle = dying_.empty() && std::all_of(topics_.begin(), topics_.end(), [](const auto& entry) {
-                      return entry.second->idle_on_disk();
-                    });
+  const bool idle = dying_.empty() && removals_out_ == 0 &&
+                    std::all_of(topics_.begin(), topics_.end(),
+                                [](const auto& entry) { return entry.second->idle_on_disk(); });
   const auto now = EventLoop::Clock::now();
   // A disk that does not answer is waited for: destroying a topic under its running job would be worse.
   if (idle && (all_sent || now >= deadline)) return finish_stop(done);

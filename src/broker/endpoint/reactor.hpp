@@ -41,7 +41,7 @@ class Reactor final : public HostedTopic::Ticker {
 
   Result<void> add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints);
   /// Closes the topic's endpoints at once; deletes its files, then calls `done`, when no disk job is out any
-  /// more.
+  /// more. Of a topic that add_topic could not open, the disk thread removes what lies on the disk.
   void remove_topic(TopicId id, std::function<void(Result<void>)> done);
   HostedTopic* find(TopicId id);
   /// Adds this reactor's topics to the sums.
@@ -51,6 +51,7 @@ class Reactor final : public HostedTopic::Ticker {
   void begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done);
 
  private:
+  void remove_files_of(TopicId id, std::function<void(Result<void>)> done);
   void tick_wanted(HostedTopic& topic) override;
   void tick_all();
   void arm_tick();
@@ -66,7 +67,8 @@ class Reactor final : public HostedTopic::Ticker {
   std::unordered_map<HostedTopic*, std::unique_ptr<HostedTopic>> dying_;    // removed, a disk job still out
   std::vector<HostedTopic*> ticking_;
   bool tick_armed_ = false;
-  std::jthread thread_;  // last: stops before the rest goes
+  int removals_out_ = 0;  // disk jobs of remove_files_of
+  std::jthread thread_;   // last: stops before the rest goes
 };
 
 }  // namespace lightq::broker

@@ -32,6 +32,13 @@ log::SegmentLogOptions segment_options(const TopicDefinition& definition, const 
   return options;
 }
 
+Result<void> remove_directory(const std::filesystem::path& directory) {
+  std::error_code failed;
+  std::filesystem::remove_all(directory, failed);
+  if (failed) return Error{ErrorCode::io_error, "cannot remove " + directory.string(), failed.value()};
+  return {};
+}
+
 }  // namespace
 
 std::optional<Offset> TopicStorage::stored_cursor(std::string_view name) const {
@@ -47,11 +54,12 @@ std::unique_ptr<CursorSaveJob> TopicStorage::save_cursors(const std::vector<log:
 
 Result<void> TopicStorage::delete_files() {
   if (segments == nullptr) return {};
-  std::error_code failed;
   if (auto destroyed = segments->destroy(); !destroyed) return destroyed;
-  std::filesystem::remove_all(directory, failed);
-  if (failed) return Error{ErrorCode::io_error, "cannot remove " + directory.string(), failed.value()};
-  return {};
+  return remove_directory(directory);
+}
+
+void DirectoryRemovalJob::run() {
+  result_ = remove_directory(directory_);
 }
 
 Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const StorageSettings& settings,
@@ -76,7 +84,7 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
 
 Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinition& definition,
                                         const StorageSettings& settings, Timestamp now, LogSink& sink) {
-  opened.directory = settings.topics_directory / std::to_string(definition.id.value);
+  opened.directory = topic_directory(settings, definition.id);
   auto segments =
       log::SegmentLog::open(segment_options(definition, settings, opened.directory), storage_, pool_, now);
   if (!segments) return segments.error();

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +24,11 @@ struct StorageSettings {
   std::int64_t flush_interval_ms = 100;
 };
 
+/// Where the topic's files lie, if it has any.
+inline std::filesystem::path topic_directory(const StorageSettings& settings, TopicId topic) {
+  return settings.topics_directory / std::to_string(topic.value);
+}
+
 /// Writes a topic's cursors; the other kind of job beside the log's own.
 class CursorSaveJob final : public log::DiskJob {
  public:
@@ -36,6 +42,20 @@ class CursorSaveJob final : public log::DiskJob {
  private:
   log::CursorFile& file_;
   log::EncodedCursors cursors_;
+  Result<void> result_;
+};
+
+/// Removes a directory with everything in it: what a topic left behind that could not be opened.
+class DirectoryRemovalJob final : public log::DiskJob {
+ public:
+  explicit DirectoryRemovalJob(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  void run() override;
+  void finish() override {}
+  /// After run: success also where there was no such directory.
+  [[nodiscard]] const Result<void>& result() const { return result_; }
+
+ private:
+  std::filesystem::path directory_;
   Result<void> result_;
 };
 

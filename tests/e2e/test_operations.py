@@ -1,0 +1,73 @@
+"""What an operator runs into: topics that cannot be opened, limits, disks that fail, and what the answers say of it."""
+import json
+
+import pytest
+import zmq
+
+from support import ADMIN, ADMIN_PASSWORD, PASSWORD, USER, numbered, receive, until
+
+ADMINS = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+USERS = {"user_id": USER, "password": PASSWORD}
+ON_A_TOPIC = {
+    "stats": {},
+    "join": {"connection_type": "zmq", "type": "push"},
+    "leave": {"bind_uri": "tcp://127.0.0.1:1"},
+    "delete_group": {},
+}
+
+
+def fill(broker, control, topic, count=50):
+    with broker.socket(zmq.PUSH, control.join(topic, "push")) as producer:
+        before = control.stats(topic)["messages_received"]
+        for message in numbered(0, count, 100):
+            producer.send(message)
+        until(lambda: control.stats(topic)["messages_received"] == before + count, "all to be received")
+
+
+def directory_of(broker, control, topic):
+    """A topic's directory: the one that the topic's creation added."""
+    topics = broker.data_dir / "topics"
+    before = set(topics.iterdir()) if topics.exists() else set()
+    control.create(topic, "file")
+    fill(broker, control, topic)
+    made = set(topics.iterdir()) - before
+    assert len(made) == 1, made
+    return made.pop()
+
+
+@pytest.mark.parametrize("position, code", [(0, "foreign_format"), (8, "foreign_format")])  # magic; version
+def test_a_topic_that_cannot_be_opened_says_why_and_can_be_deleted(broker, control, position, code):
+    directory = directory_of(broker, control, "t")
+    control.create("other", "file")
+    broker.stop()
+    segment = max(directory.glob("*"), key=lambda path: path.stat().st_size)
+    with open(segment, "r+b") as file:
+        file.seek(position)
+        file.write(b"\x7f")
+    foreign = segment.read_bytes()
+    broker.start()
+    assert segment.name in broker.log()
+
+    # It is there, and everything asked of it answers the reason; the others are not concerned.
+    assert [listed["topic"] for listed in control.list()] == ["other", "t"]
+    for cmd, fields in ON_A_TOPIC.items():
+        assert segment.name in control.fails(code, cmd, topic="t", **USERS, **fields)["description"], cmd
+    control.fails("unauthorized_access", "stats", topic="t", user_id=USER, password="another")
+    control.fails("topic_already_exists", "create_topic", topic="t", broker_type="file", **ADMINS, **USERS)
+    fill(broker, control, "other")
+    assert segment.read_bytes() == foreign, "a file that was refused is not to be touched"
+
+    control.delete("t")
+    assert not directory.exists()
+    assert [listed["topic"] for listed in control.list()] == ["other"]
+    control.fails("topic_not_found", "stats", topic="t", **USERS)
+
+    # Its name is free, and has nothing to do with what was there.
+    control.create("t", "file")
+    assert control.stats("t")["next_offset"] == 0
+    fill(broker, control, "t")
+    broker.restart()
+    assert not directory.exists()
+    assert "cannot be used" not in broker.log().rsplit("stopped", 1)[1]
+    assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 50) == numbered(0, 50, 100)
+    assert control.stats("other")["next_offset"] == 50
