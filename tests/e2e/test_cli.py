@@ -7,22 +7,8 @@ import subprocess
 import pytest
 import zmq
 
+from cli_support import lightq
 from support import BINARY, DEADLINE, PASSWORD, USER, numbered, receive, until
-
-
-@pytest.fixture
-def lightq(make_broker):
-    """Runs the command line beside a broker whose admin it finds by itself."""
-    broker = make_broker(admin=False)
-    environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_BROKER": broker.control_uri}
-
-    def run(*arguments, stdin=b"", code=0):
-        done = subprocess.run([BINARY, *arguments], input=stdin, capture_output=True, timeout=DEADLINE, env=environment)
-        assert done.returncode == code, (arguments, done)
-        return done
-
-    run.broker, run.environment = broker, environment
-    return run
 
 
 def test_what_is_produced_is_consumed_byte_for_byte(lightq):
@@ -91,7 +77,7 @@ def test_help_has_an_example_and_goes_to_standard_output(lightq, command):
 def test_no_broker_is_an_error_that_says_where_it_was_looked_for(lightq):
     lightq.broker.stop()
     lightq.environment.pop("LIGHTQ_BROKER")
-    failed = lightq("ping", "--broker", "tcp://127.0.0.1:1", code=1)
+    failed = lightq("ping", "--broker", "tcp://127.0.0.1:1", "--request-timeout", "300ms", code=1)
     assert b"tcp://127.0.0.1:1" in failed.stderr
     lightq.broker.start()
 

@@ -4,22 +4,7 @@ import subprocess
 
 import pytest
 
-from support import BINARY, DEADLINE
-
-
-@pytest.fixture
-def lightq(make_broker):
-    """Runs the command line beside a broker whose admin it finds by itself."""
-    broker = make_broker(admin=False)
-    environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_BROKER": broker.control_uri}
-
-    def run(*arguments, stdin=b"", code=0, **streams):
-        streams = streams or {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        done = subprocess.run([BINARY, *arguments], input=stdin, timeout=DEADLINE, env=environment, **streams)
-        assert done.returncode == code, (arguments, done)
-        return done
-
-    return run
+from cli_support import lightq
 
 
 @pytest.mark.parametrize("name", ["stats", "sub", "topic", "broker"])

@@ -1,45 +1,11 @@
 """The command line while the broker goes away and comes back, and while it is interrupted."""
-import json
 import signal
 import subprocess
 
 import pytest
 
-from support import BINARY, DEADLINE, until
-
-
-@pytest.fixture
-def lightq(make_broker):
-    """Runs the command line beside a broker whose admin it finds by itself; `begin` leaves a command running."""
-    broker = make_broker(admin=False)
-    environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_BROKER": broker.control_uri}
-    running = []  # commands
-
-    def run(*arguments, stdin=b"", code=0):
-        done = subprocess.run([BINARY, *arguments], input=stdin, capture_output=True, timeout=DEADLINE, env=environment)
-        assert done.returncode == code, (arguments, done)
-        return done
-
-    def begin(*arguments, **streams):
-        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
-        running.append(subprocess.Popen([BINARY, *arguments], env=environment, **streams))
-        return running[-1]
-
-    run.broker, run.begin = broker, begin
-    run.stats = lambda topic: json.loads(run("stats", topic, "--json").stdout)
-    yield run
-    for process in running:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-def finish(process):
-    """The end of a command that was interrupted: its output, having ended well."""
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=DEADLINE)
-    assert process.returncode == 0, err
-    return out, err
+from cli_support import finish, lightq
+from support import DEADLINE, until
 
 
 @pytest.mark.parametrize("mode", ["consume", "sub"])

@@ -1,0 +1,336 @@
+"""Each command with its flags against a real broker: what it does, what it prints where, how it ends."""
+import base64
+import json
+import re
+import shlex
+import signal
+import subprocess
+
+import pytest
+
+from cli_support import finish, lightq, on_terminal
+from support import BINARY, DEADLINE, until
+
+ERASE = b"\x1b[K"  # what a line that is rewritten in place ends with
+
+
+def lines(count):
+    return b"".join(b"%d\n" % number for number in range(count))
+
+
+# --- bench -------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind,mode", [("queue", "pull"), ("queue", "sub"), ("file", "pull"), ("direct", "pull"),
+                                       ("queue_file", "sub")])
+def test_bench_receives_what_it_sends_and_leaves_nothing_behind(lightq, kind, mode):
+    seen = lightq.json("bench", "--type", kind, "--mode", mode, "-n", "2k", "--size", "64")
+    assert (seen["received"], seen["expected"], seen["out_of_order"], seen["size_bytes"]) == (2000, 2000, 0, 64)
+    latency = [seen["latency_seconds"][name] for name in ("p50", "p90", "p99", "p999", "max")]
+    assert latency == sorted(latency) and 0 < latency[0] and latency[-1] < DEADLINE
+    assert seen["seconds"] > 0
+    assert seen["messages_per_second"] == pytest.approx(1999 / seen["seconds"], rel=0.1)
+    assert lightq.topics() == []
+
+
+def test_bench_draws_each_message_into_its_histogram(lightq):
+    out = lightq("bench", "-n", "2000").stdout.decode()
+    assert out.startswith("received  2,000 of 2,000 messages of 100 B, in order\n")
+    rows = re.findall(r"^  < [^#]+ #+ ([\d,]+)$", out, re.MULTILINE)
+    assert sum(int(count.replace(",", "")) for count in rows) == 2000
+    assert "#" not in lightq("bench", "-n", "2000", "--quiet").stdout.decode()
+
+
+def test_bench_keeps_to_a_rate(lightq):
+    assert lightq.json("bench", "-n", "500", "--rate", "1k")["seconds"] > 0.25  # 0.5, less a late first one
+
+
+def test_bench_on_a_topic_in_use_measures_its_own_messages_only(lightq):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", "-n", "50")
+    seen = lightq.json("bench", "--topic", "t", "-n", "100")
+    assert (seen["received"], seen["out_of_order"]) == (100, 0)
+    assert seen["latency_seconds"]["p50"] > 0
+    assert lightq.stats("t")["messages_received"] == 150
+
+
+def test_an_interrupted_bench_reports_and_deletes_its_topic(lightq):
+    bench = lightq.begin("bench", "-n", "1G")
+    until(lambda: lightq.stats()["messages_received"] > 1000, "its messages")
+    out, _ = finish(bench)
+    assert re.match(rb"received  [\d,]+ of 1,000,000,000 messages of 100 B, in order\n", out)
+    assert lightq.topics() == []
+
+
+# --- topic -------------------------------------------------------------------------------------------------------------
+def test_topic_info_shows_a_topics_numbers(lightq):
+    lightq("topic", "create", "t", "--type", "file")
+    lightq("produce", "t", stdin=b"one\ntwo\n")
+    info = lightq.json("topic", "info", "t")
+    assert (info["topic"], info["topic_type"], info["messages_received"]) == ("t", "file", 2)
+    rows = dict(line.split(None, 1) for line in lightq("topic", "info", "t").stdout.decode().splitlines())
+    assert (rows["topic"], rows["topic_type"], rows["next_offset"]) == ("t", "file", "2")
+    assert b"absent" in lightq("topic", "info", "absent", code=1).stderr
+
+
+def test_topic_delete_takes_a_topic_with_its_messages_away(lightq):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", stdin=b"gone\n")
+    deleted = lightq("topic", "delete", "t")
+    assert deleted.stdout == b"" and b"'t' deleted" in deleted.stderr
+    assert lightq.topics() == []
+    lightq("consume", "t", "--no-follow", code=1)
+    lightq("topic", "create", "t")
+    assert lightq("consume", "t", "--no-follow").stdout == b""
+
+
+def test_topic_delete_group_frees_a_group_that_nobody_uses(lightq):
+    lightq("topic", "create", "t")
+    told = lightq("topic", "delete-group", "t", code=1).stderr
+    assert b"default" in told and told.count(b"topic") == 1
+    consumer = lightq.begin("consume", "t")
+    until(lambda: [group["consumers"] for group in lightq.stats("t")["groups"]] == [1], "the consumer")
+    lightq("topic", "delete-group", "t", code=1)
+    assert len(lightq.stats("t")["groups"]) == 1
+    finish(consumer)
+    until(lambda: lightq.stats("t")["groups"][0]["consumers"] == 0, "the consumer's end")
+    lightq("topic", "delete-group", "t", "default")
+    assert lightq.stats("t")["groups"] == []
+    lightq("topic", "delete-group", "t", "other", code=1)
+
+
+def test_topic_commands_answer_scripts_in_json(lightq):
+    made = lightq("topic", "create", "t", "--json")
+    assert json.loads(made.stdout) == {"cmd": "create_topic", "status": "ok", "topic": "t"} and made.stderr == b""
+    lightq("consume", "t", "--no-follow")
+    until(lambda: lightq.stats("t")["groups"][0]["consumers"] == 0, "the consumer's end")
+    assert lightq.json("topic", "delete-group", "t") == {"cmd": "delete_group", "status": "ok", "topic": "t"}
+    assert lightq.json("topic", "delete", "t") == {"cmd": "delete_topic", "status": "ok", "topic": "t"}
+    assert lightq("topic", "delete", "t", "--json", code=1).stdout == b""
+
+
+# --- produce and consume -----------------------------------------------------------------------------------------------
+def test_consuming_in_sub_mode_each_gets_every_message_from_then_on(lightq):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", stdin=b"before\n")
+    subscribers = [lightq.begin("consume", "t", "--mode", "sub", "-n", "2") for _ in range(2)]
+    until(lambda: len([one for one in lightq.stats("t")["subscribers"] if one["connected"]]) == 2, "both")
+    lightq("produce", "t", stdin=b"one\ntwo\n")
+    assert [one.communicate(timeout=DEADLINE)[0] for one in subscribers] == [b"one\ntwo\n"] * 2
+    assert lightq("consume", "t", "--no-follow").stdout == b"before\none\ntwo\n"  # not taken from the pullers
+
+
+def test_pullers_share_the_messages(lightq):
+    lightq("topic", "create", "t")
+    pullers = [lightq.begin("consume", "t") for _ in range(2)]
+    until(lambda: lightq.stats("t")["subscribers_count"] == 2, "both")
+    lightq("produce", "t", stdin=lines(100))
+    until(lambda: lightq.stats("t")["messages_sent"] == 100, "the messages")
+    parts = [finish(puller)[0].splitlines() for puller in pullers]
+    assert all(parts) and sorted(map(int, parts[0] + parts[1])) == list(range(100))
+
+
+def test_produce_keeps_to_a_rate(lightq):
+    lightq("topic", "create", "t")
+    done = lightq.json("produce", "t", "-n", "21", "--rate", "100")
+    assert (done["sent"], done["received"]) == (21, 21) and 0.2 <= done["seconds"] < DEADLINE
+
+
+def test_produce_need_not_wait_for_the_broker(lightq):
+    lightq("topic", "create", "t")
+    assert lightq.json("produce", "t", "-n", "5", "--size", "10")["received"] == 5
+    hurried = lightq.json("produce", "t", "-n", "5", "--size", "10", "--no-wait")
+    assert (hurried["sent"], hurried["received"], hurried["bytes"]) == (5, None, 50)
+    until(lambda: lightq.stats("t")["messages_received"] == 10, "what was not waited for")
+
+
+def test_a_count_bounds_the_lines_that_are_taken_from_a_file(lightq, tmp_path):
+    lightq("topic", "create", "t")
+    (tmp_path / "lines").write_bytes(lines(10))
+    lightq("produce", "t", str(tmp_path / "lines"), "-n", "3")
+    assert lightq("consume", "t", "--no-follow").stdout == lines(3)
+
+
+def test_formats_show_any_bytes(lightq):
+    payloads = [b'say "hi"\t\\', b"\xff\x00\x01", "grüße".encode(), b""]
+
+    def consumed(style):
+        lightq("produce", "t", stdin=b"".join(payload + b"\n" for payload in payloads))
+        return lightq("consume", "t", "-n", str(len(payloads)), *style).stdout
+
+    lightq("topic", "create", "t")
+    raw = b"".join(payload + b"\n" for payload in payloads)
+    assert consumed([]) == consumed(["--format", "raw"]) == raw
+    assert consumed(["--format", "hex"]).decode().split("\n")[:-1] == [payload.hex() for payload in payloads]
+    shown = consumed(["--format", "json"])
+    assert consumed(["--json"]) == shown
+    documents = [json.loads(line) for line in shown.splitlines()]
+    assert {document["topic"] for document in documents} == {"t"}
+    assert [document.get("payload") for document in documents] == ['say "hi"\t\\', None, "grüße", ""]
+    assert base64.b64decode(documents[1]["payload_base64"]) == payloads[1]
+
+
+def test_quiet_commands_say_nothing_but_errors(lightq):
+    for topic, switches in (("loud", []), ("t", ["--quiet"])):
+        for words in (["topic", "create", topic], ["produce", topic, "-n", "3"], ["consume", topic, "-n", "3"],
+                      ["topic", "delete", topic]):
+            told = lightq(*words, *switches).stderr
+            assert bool(told) != bool(switches), (words, told)
+    assert b"absent" in lightq("consume", "absent", "-q", code=1).stderr
+
+
+def test_a_consumer_ends_after_so_long_without_a_message(lightq):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", stdin=b"one\n")
+    ended = lightq("consume", "t", "--timeout", "300ms")
+    assert ended.stdout == b"one\n" and b"1 message," in ended.stderr
+    lightq("produce", "t", stdin=b"two\n")
+    short = lightq("consume", "t", "--timeout", "300ms", "-n", "5", code=1)
+    assert short.stdout == b"two\n" and b"only 1 of 5" in short.stderr
+
+
+def test_a_producer_gives_up_when_nothing_moves_for_so_long(lightq):
+    lightq("topic", "create", "t", "--ring-bytes", "64KiB")
+    lightq("consume", "t", "--no-follow")  # from now on what is sent waits for a puller
+    stuck = lightq("produce", "t", "-n", "1000", "--size", "1KiB", "--timeout", "300ms", code=1)
+    assert b"of 1,000 messages" in stuck.stderr and b"takes nothing now" in stuck.stderr
+    assert 0 < lightq.stats("t")["messages_received"] < 1000
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_producer_ends_with_a_summary(lightq, by):
+    lightq("topic", "create", "t")
+    producer = lightq.begin("produce", "t", stdin=subprocess.PIPE)
+    producer.stdin.write(b"one\ntwo\n")
+    producer.stdin.flush()
+    until(lambda: lightq.stats("t")["messages_received"] == 2, "the lines")
+    producer.send_signal(by)
+    assert producer.wait(DEADLINE) == 0  # its input is still open: it does not wait for more
+    assert b"2 messages received by the broker, 6 B in " in producer.stderr.read()
+
+
+def test_an_interrupted_generator_reports_what_the_broker_has(lightq):
+    lightq("topic", "create", "t")
+    producer = lightq.begin("produce", "t", "-n", "1M", "--rate", "1k", "--json")
+    until(lambda: lightq.stats("t")["messages_received"] > 10, "its messages")
+    out, told = finish(producer)
+    done = json.loads(out)
+    assert done["sent"] == done["received"] == lightq.stats("t")["messages_received"] > 10 and told == b""
+
+
+# --- terminals ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("command", [["produce", "t", "-n", "1000"], ["consume", "t", "-n", "300"],
+                                     ["bench", "-n", "1000"]])
+def test_progress_is_shown_on_a_terminal_only(lightq, command):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", "-n", "300")
+    assert ERASE in on_terminal(lightq, *command)
+    lightq("produce", "t", "-n", "300")
+    piped = lightq(*command)
+    assert b"\x1b" not in piped.stdout + piped.stderr and b"\r" not in piped.stderr
+
+
+def test_a_quiet_command_shows_no_progress_on_a_terminal_either(lightq):
+    lightq("topic", "create", "t")
+    assert on_terminal(lightq, "produce", "t", "-n", "1000", "--quiet") == b""
+    assert on_terminal(lightq, "consume", "t", "-n", "1000", "--quiet") == b""
+
+
+def test_messages_on_a_terminal_are_not_mixed_with_escapes(lightq):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", stdin=lines(300))
+    shown = on_terminal(lightq, "consume", "t", "-n", "300", stream="stdout")
+    assert shown.replace(b"\r\n", b"\n") == lines(300)
+
+
+# --- wrong usage, other ways to say it, the environment ----------------------------------------------------------------
+@pytest.mark.parametrize("typed,meant", [
+    ("producer", "lightq produce test"),
+    ("producer 10 100", "lightq produce test -n 10 --size 100"),
+    ("producer 10000000 100", "lightq produce test -n 10000000 --size 100"),
+    ("consumer queue zmq pull", "lightq consume test --mode pull"),
+    ("consumer queue zmq sub", "lightq consume test --mode sub")])
+def test_spellings_of_2015_are_answered_with_a_command_that_works(lightq, typed, meant):
+    wrong = lightq(*typed.split(), code=2)
+    assert wrong.stdout == b"" and wrong.stderr.decode().splitlines()[-1].strip() == meant
+    if "10000000" in meant:
+        return  # works, and takes a while
+    lightq("topic", "create", "test")
+    lightq(*meant.split()[1:], variables={"LIGHTQ_COUNT": "" if "-n" in meant else "10", "LIGHTQ_TIMEOUT": "300ms"},
+           code=1 if "consume" in meant else 0)  # ten messages never come
+    if meant.endswith("-n 10 --size 100"):
+        stats = lightq.stats("test")
+        assert (stats["messages_received"], stats["total_bytes_written"]) == (10, 1000)
+
+
+@pytest.mark.parametrize("command", ["topic create t", "topic list", "produce t", "consume t", "stats", "ping", "version",
+                                     "bench -n 1"])
+def test_a_password_file_without_a_user_is_wrong_usage(lightq, tmp_path, command):
+    (tmp_path / "password").write_text("secret\n")
+    path = str(tmp_path / "password")
+    wrong = lightq(*command.split(), "--password-file", path, code=2)
+    assert wrong.stdout == b"" and b"--user" in wrong.stderr and b"--password-file" in wrong.stderr
+    lightq(*command.split(), variables={"LIGHTQ_PASSWORD_FILE": path}, code=2)
+    assert lightq.topics() == []
+
+
+def test_a_password_file_must_hold_a_password(lightq, tmp_path):
+    (tmp_path / "empty").write_text("\n")
+    for name in ("empty", "absent"):
+        told = lightq("ping", "--user", "u", "--password-file", str(tmp_path / name), code=2).stderr
+        assert name.encode() in told
+
+
+def test_naming_the_admin_still_finds_the_password_of_this_machines_broker(lightq):
+    assert lightq("topic", "list", "--admin-user", "lightq_admin").stdout == b""
+    assert b"--admin-password-file" in lightq("topic", "list", "--admin-user", "somebody", code=2).stderr
+
+
+def test_switches_are_variables_too(lightq):
+    def with_variable(name, value, *arguments):
+        return lightq(*arguments, variables={name: value})
+
+    assert lightq.json("topic", "create", "t")["status"] == "ok"
+    assert json.loads(with_variable("LIGHTQ_JSON", "1", "stats", "t").stdout)["topic"] == "t"
+    assert with_variable("LIGHTQ_QUIET", "true", "produce", "t", "-n", "1").stderr == b""
+    assert with_variable("LIGHTQ_QUIET", "false", "produce", "t", "-n", "1").stderr != b""
+    assert b" sent," in with_variable("LIGHTQ_NO_WAIT", "1", "produce", "t", "-n", "1").stderr
+    until(lambda: lightq.stats("t")["messages_received"] == 3, "what was not waited for")
+    assert with_variable("LIGHTQ_FOLLOW", "0", "consume", "t").stdout.count(b"\n") == 3
+    with_variable("LIGHTQ_OPEN", "1", "topic", "create", "open")
+    assert [topic["open"] for topic in lightq.json("topic", "list")["topics"]] == [True, False]
+
+
+COMMANDS = ["topic", "topic create", "topic list", "topic info", "topic delete", "topic delete-group", "produce",
+            "consume", "sub", "stats", "ping", "version", "bench"]
+
+
+def examples():
+    """The examples of every command's help but those that only a signal ends."""
+    for command in COMMANDS:
+        done = subprocess.run([BINARY, *command.split(), "--help"], capture_output=True, timeout=DEADLINE, check=True)
+        shown = done.stdout.decode().split("\nExamples:\n")[1].split("\n\n")[0]
+        for line in shown.splitlines():
+            assert line.startswith("  ")
+            if "tail -F" not in line and "--watch" not in line:
+                yield line.strip()
+
+
+def test_the_examples_in_help_work(lightq, tmp_path):
+    (tmp_path / "secret.txt").write_text("secret\n")
+    (tmp_path / "access.log").write_bytes(lines(3))
+    ran = 0
+    for example in examples():
+        for topic in lightq.topics():
+            lightq("topic", "delete", topic)
+        if " create " not in example:
+            lightq("topic", "create", "orders")
+            lightq("produce", "orders", stdin=b"one\n")
+        if "delete-group" in example:
+            lightq("consume", "orders", "--no-follow")
+            until(lambda: lightq.stats("orders")["groups"][0]["consumers"] == 0, "the consumer's end")
+        words = shlex.split(re.sub(r"-n \S+", "-n 100", example).split("|")[0].split(">")[0])
+        assert words[0] == "lightq"
+        variables = {"LIGHTQ_TIMEOUT": "200ms"} if words[1] in ("consume", "sub") else {}
+        variables |= {"LIGHTQ_COUNT": "100"} if words[1] == "bench" else {}
+        lightq(*words[1:], variables=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+        ran += 1
+    assert ran > 20
