@@ -71,3 +71,23 @@ def test_a_topic_that_cannot_be_opened_says_why_and_can_be_deleted(broker, contr
     assert "cannot be used" not in broker.log().rsplit("stopped", 1)[1]
     assert receive(broker.socket(zmq.PULL, control.join("t", "pull")), 50) == numbered(0, 50, 100)
     assert control.stats("other")["next_offset"] == 50
+
+
+@pytest.mark.parametrize("broker_type, settings", [
+    ("queue", {"ring_bytes": 1 << 20, "overflow": "drop_oldest"}),
+    ("file", {"overflow": "reject", "capacity_bytes": 1 << 30, "segment_bytes": 1 << 20, "retention_bytes": 1 << 29,
+              "retention_ms": 3_600_000, "retention_messages": 1_000_000}),
+    ("queue_file", {"ring_bytes": 1 << 21, "overflow": "block", "capacity_bytes": 0, "segment_bytes": 1 << 20,
+                    "retention_bytes": 0, "retention_ms": 0, "retention_messages": 7}),
+    ("direct", {}),
+])
+def test_the_answers_tell_a_topics_settings_as_create_topic_takes_them(broker, control, broker_type, settings):
+    control.create("t", broker_type, **settings)
+    told = {"broker_type": broker_type, "open": False, **settings}
+    for _ in range(2):
+        assert control.stats("t")["settings"] == told
+        [listed] = control.list()
+        assert listed["settings"] == told and listed["broker_type"] == broker_type
+        broker.restart()
+    control.ok("create_topic", topic="again", **ADMINS, **USERS, **told)
+    assert control.stats("again")["settings"] == told

@@ -83,6 +83,12 @@ TEST(JsonReply, ReadsWhatItWrites) {
   broker.pid = 7;
   broker.auth_failures = 9;
   broker.data_dir = "/d";
+  TopicSettings direct;
+  direct.broker_type = BrokerType::direct;
+  direct.open = true;
+  TopicSettings file;
+  file.broker_type = BrokerType::file;
+  file.retention_ms = 5;
   const std::vector<std::pair<Request, Reply>> pairs = {
       {Ping{}, OkReply{"ping", {}, {}}},
       {Leave{{}, topic, "tcp://h:1"}, OkReply{"leave", {}, 12}},
@@ -91,7 +97,8 @@ TEST(JsonReply, ReadsWhatItWrites) {
       {CreateTopic{{}, topic, {}, {}}, OkReply{"create_topic", "topic created successfully", {}}},
       {Version{}, VersionReply{"0.1.0", 1}},
       {join, JoinReply{"test", "tcp://h:1"}},
-      {ListTopics{}, ListReply{{{"a", BrokerType::direct, true}, {"b", BrokerType::file, false}}}},
+      {ListTopics{},
+       ListReply{{{"a", BrokerType::direct, true, direct}, {"b", BrokerType::file, false, file}}}},
       {topic_stats, full_topic_stats()},
       {broker_stats, broker},
       {join, ErrorReply{"join", ErrorCode::busy, "later"}}};
@@ -104,6 +111,26 @@ TEST(JsonReply, ReadsWhatItWrites) {
     const bool error = std::holds_alternative<ErrorReply>(reply);
     EXPECT_THAT(text, HasSubstr(error ? R"("status":"error")" : R"("status":"ok")"));
   }
+}
+
+TEST(JsonReply, TellsTheSettingsThatMeanSomethingForTheType) {
+  const auto settings_of = [](BrokerType type) {
+    TopicStats stats;
+    stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false};
+    const auto text = to_json(stats);
+    const auto from = text.find("\"settings\":") + 11;
+    return text.substr(from, text.find('}', from) + 1 - from);
+  };
+  const std::string files =
+      R"("capacity_bytes":1,"segment_bytes":131072,"retention_bytes":2,"retention_ms":3,"retention_messages":4,)";
+  EXPECT_EQ(settings_of(BrokerType::queue),
+            R"({"broker_type":"queue","ring_bytes":65536,"overflow":"reject","open":false})");
+  EXPECT_EQ(settings_of(BrokerType::file),
+            R"({"broker_type":"file","overflow":"reject",)" + files + R"("open":false})");
+  EXPECT_EQ(
+      settings_of(BrokerType::queue_file),
+      R"({"broker_type":"queue_file","ring_bytes":65536,"overflow":"reject",)" + files + R"("open":false})");
+  EXPECT_EQ(settings_of(BrokerType::direct), R"({"broker_type":"direct","open":false})");
 }
 
 TEST(JsonReply, UnderstandsAnOlderAndANewerBroker) {
@@ -124,6 +151,8 @@ TEST(JsonReply, RefusesWhatIsNoAnswer) {
   }
   EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","messages_received":-1})").ok());
   EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","groups":{}})").ok());
+  EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","settings":5})").ok());
+  EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","settings":{"overflow":"x"}})").ok());
   EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","groups":[5]})").ok());
   EXPECT_FALSE(parse_reply(topic_stats, R"({"status":"ok","groups":[{"lag":"x"}]})").ok());
 }

@@ -56,6 +56,19 @@ struct TopicSettings {
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
 };
 
+/// Whether topics of this type keep messages in a ring in memory: `ring_bytes` means something.
+constexpr bool has_ring(BrokerType type) {
+  return type == BrokerType::queue || type == BrokerType::queue_file;
+}
+/// Whether they keep them in files: capacity, retention and `segment_bytes` mean something.
+constexpr bool has_files(BrokerType type) {
+  return type == BrokerType::file || type == BrokerType::queue_file;
+}
+/// Whether they have a log that can be full: `overflow` means something.
+constexpr bool has_log(BrokerType type) {
+  return type != BrokerType::direct;
+}
+
 struct CreateTopic {
   Credentials admin;
   TopicName topic;
@@ -146,6 +159,7 @@ struct TopicListing {
   std::string topic;
   BrokerType broker_type = BrokerType::queue;
   bool open = false;
+  TopicSettings settings;
 };
 
 struct ListReply {
@@ -196,6 +210,7 @@ struct TopicStats {
   std::uint64_t log_bytes = 0;  ///< held now, in memory or on disk
   std::string blocked_by;       ///< empty, `group:NAME`, `disk`, or `nobody connected` (direct)
   std::uint64_t since_ms = 0;   ///< milliseconds since 1970 when counting began
+  TopicSettings settings;
   std::vector<GroupStats> groups;
   std::vector<SubscriberStats> subscribers;
 };

@@ -42,12 +42,30 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("lost", stats.lost);
 }
 
+/// Those that mean something for the broker_type, which is the first: what create_topic would take.
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, TopicSettings>
+void visit_fields(S& settings, Visit&& visit) {
+  visit("broker_type", settings.broker_type);
+  if (has_ring(settings.broker_type)) visit("ring_bytes", settings.ring_bytes);
+  if (has_log(settings.broker_type)) visit("overflow", settings.overflow);
+  if (has_files(settings.broker_type)) {
+    visit("capacity_bytes", settings.capacity_bytes);
+    visit("segment_bytes", settings.segment_bytes);
+    visit("retention_bytes", settings.retention_bytes);
+    visit("retention_ms", settings.retention_ms);
+    visit("retention_messages", settings.retention_messages);
+  }
+  visit("open", settings.open);
+}
+
 template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, TopicListing>
 void visit_fields(S& listing, Visit&& visit) {
   visit("topic", listing.topic);
   visit("broker_type", listing.broker_type);
   visit("open", listing.open);
+  visit("settings", listing.settings);
 }
 
 template <typename S, typename Visit>
@@ -74,6 +92,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("log_bytes", stats.log_bytes);
   visit("blocked_by", stats.blocked_by);
   visit("since_ms", stats.since_ms);
+  visit("settings", stats.settings);
   visit("groups", stats.groups);
   visit("subscribers", stats.subscribers);
 }
@@ -105,6 +124,12 @@ struct FieldWriter {
   void operator()(const char* name, std::uint64_t value) const { to[name] = value; }
   void operator()(const char* name, bool value) const { to[name] = value; }
   void operator()(const char* name, BrokerType value) const { to[name] = to_word(value); }
+  void operator()(const char* name, Overflow value) const { to[name] = to_word(value); }
+  void operator()(const char* name, const TopicSettings& settings) const {
+    OrderedJson object = OrderedJson::object();
+    visit_fields(settings, FieldWriter{object});
+    to[name] = std::move(object);
+  }
   template <typename Item>
   void operator()(const char* name, const std::vector<Item>& items) const {
     OrderedJson list = OrderedJson::array();
@@ -132,6 +157,17 @@ struct FieldLoader {
   void operator()(const char* name, bool& value) const { value = fields.boolean(name, value); }
   void operator()(const char* name, BrokerType& value) const {
     value = fields.word<BrokerType>(name, "queue, file, direct, queue_file", value);
+  }
+  void operator()(const char* name, Overflow& value) const {
+    value = fields.word<Overflow>(name, "block, reject, drop_oldest", value);
+  }
+  void operator()(const char* name, TopicSettings& settings) const {
+    const auto found = object.find(name);
+    if (found == object.end() || fields.error()) return;
+    if (!found->is_object()) return fields.fail(name, "must be an object");
+    FieldReader settings_fields(*found, std::string(name) + ".");
+    visit_fields(settings, FieldLoader{*found, settings_fields});
+    if (settings_fields.error()) fields.fail(name, settings_fields.error()->message);
   }
   template <typename Item>
   void operator()(const char* name, std::vector<Item>& items) const {

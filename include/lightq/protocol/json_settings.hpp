@@ -8,15 +8,14 @@
 namespace lightq::inline v1::protocol::detail {
 
 inline void check_applicable(FieldReader& fields, BrokerType type) {
-  const bool ring = type == BrokerType::queue || type == BrokerType::queue_file;
-  const bool files = type == BrokerType::file || type == BrokerType::queue_file;
-  if (!ring && fields.has("ring_bytes")) fields.fail("ring_bytes", "only for broker_type queue, queue_file");
-  if (type == BrokerType::direct && fields.has("overflow")) {
+  if (!has_ring(type) && fields.has("ring_bytes"))
+    fields.fail("ring_bytes", "only for broker_type queue, queue_file");
+  if (!has_log(type) && fields.has("overflow")) {
     fields.fail("overflow", "only for broker_type queue, file, queue_file");
   }
   for (const char* name :
        {"capacity_bytes", "retention_bytes", "retention_ms", "retention_messages", "segment_bytes"}) {
-    if (!files && fields.has(name)) fields.fail(name, "only for broker_type file, queue_file");
+    if (!has_files(type) && fields.has(name)) fields.fail(name, "only for broker_type file, queue_file");
   }
 }
 
@@ -53,7 +52,5 @@ inline void write_settings(OrderedJson& to, const TopicSettings& settings) {
   number("segment_bytes", settings.segment_bytes, defaults.segment_bytes);
   if (settings.open) to["open"] = true;
 }
-
-/// Adds a request's fields to the document that holds its `cmd`.
 
 }  // namespace lightq::inline v1::protocol::detail

@@ -123,7 +123,7 @@ void CommandHandler::execute(protocol::ListTopics request, const Answer& answer)
     for (const auto& [name, entry] : catalogue_.state().topics()) {
       if (not_ready_.contains(entry.definition.id.value)) continue;
       const auto& settings = entry.definition.settings;
-      reply.topics.push_back({name, settings.broker_type, settings.open});
+      reply.topics.push_back({name, settings.broker_type, settings.open, settings});
     }
     answer(std::move(reply));
   });

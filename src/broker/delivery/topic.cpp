@@ -271,6 +271,7 @@ protocol::TopicStats Topic::stats() const {
   stats.durable_offset = log_->durable_offset().value;
   stats.log_bytes = log_->stored_bytes();
   stats.blocked_by = blocked_by();
+  stats.settings = definition_.settings;
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
   stats.corrupt = corrupt_;
   if (group_ != nullptr) {
