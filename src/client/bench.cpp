@@ -162,6 +162,14 @@ void report(const Common& common, const Bench& bench, const Seen& seen) {
   if (!common.quiet) out.write(histogram(seen.latencies));
 }
 
+/// Says why messages may be missing, where the broker knows.
+void explain_missing(Client& client, const std::string& topic) {
+  const Result<TopicStats> stats = client.stats(topic);
+  if (!stats || stats->refused + stats->rejected + stats->dropped == 0) return;
+  say("topic '" + topic + "': " + format_count(stats->refused) + " refused (too large), " +
+      format_count(stats->rejected) + " rejected (log full), " + format_count(stats->dropped) + " dropped");
+}
+
 int measure(const Common& common, const Bench& bench, Client& client, const std::string& topic) {
   Result<Consumer> consumer = client.consumer(topic, {.mode = bench.mode});
   if (!consumer) return fail(consumer.error(), topic);
@@ -178,6 +186,7 @@ int measure(const Common& common, const Bench& bench, Client& client, const std:
   }
   (void)consumer->leave();
   report(common, bench, seen);
+  if (seen.received < bench.count) explain_missing(client, topic);
   if (!sent) return fail(sent.error(), topic);
   if (!seen.result) return fail(seen.result.error(), topic);
   const bool complete = seen.received == bench.count || interrupted();

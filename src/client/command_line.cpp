@@ -373,9 +373,19 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
     return "there is no command '" + before + word + "'; " +
            (near ? "did you mean '" + before + *near + "'?" : help);
   };
+  if (std::ranges::find(topic_verbs, arguments[0]) != topic_verbs.end() && arguments[0] != "info") {
+    return "there is no command '" + arguments[0] + "'; did you mean 'topic " + arguments[0] + "'?";
+  }
   if (auto fault = unknown(arguments[0], verbs, "")) return fault;
   if (arguments[0] == "topic" && arguments.size() > 1) return unknown(arguments[1], topic_verbs, "topic ");
   return std::nullopt;
+}
+
+/// The words that name the command, each with a space behind it.
+std::string command_words(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0].starts_with('-')) return "";
+  const bool two = arguments[0] == "topic" && arguments.size() > 1 && !arguments[1].starts_with('-');
+  return arguments[0] + " " + (two ? arguments[1] + " " : "");
 }
 
 /// Everything there is to say on a command line; the parse fills in `parsed`. All three must live as long.
@@ -442,8 +452,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == 0;
     if (asked_for_help) return app.exit(error, std::cout, std::cerr);
-    say(std::string(error.what()) + "\n  see  lightq " +
-        (arguments.empty() || arguments[0].starts_with('-') ? "" : arguments[0] + " ") + "--help");
+    say(std::string(error.what()) + "\n  see  lightq " + command_words(arguments) + "--help");
     return exit_usage;
   }
   if (parsed.version) parsed.command = [&parsed] { return run_version(parsed.common); };

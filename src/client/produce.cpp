@@ -133,7 +133,8 @@ class Run {
                        "the broker restarted meanwhile, and a transient topic does not tell what it received "
                        "before"};
         }
-        if (*received_ >= producer_.sent()) return turned_down(*now);
+        turned_down_ = turned_down_of(*now);
+        if (*received_ >= producer_.sent()) return all_kept();
         if (*received_ != last) moved = Clock::now();
         last = *received_;
       } else if (!Reconnector::is_passing(now.error())) {
@@ -163,12 +164,18 @@ class Run {
     return now.next_offset - before_.next_offset + now.turned_down;
   }
 
-  /// An error when the broker did not keep all it was sent.
-  Result<void> turned_down(const Mark& now) const {
+  /// How many messages the broker has rejected or refused meanwhile.
+  [[nodiscard]] std::uint64_t turned_down_of(const Mark& now) const {
     const std::uint64_t base = now.since_ms == before_.since_ms ? before_.turned_down : 0;
-    if (now.turned_down <= base) return {};
-    return Error{ErrorCode::too_large, format_count(now.turned_down - base) +
-                                           " messages were refused (too large) or rejected (log full); see "
+    return now.turned_down - std::min(now.turned_down, base);
+  }
+
+  /// An error when the broker did not keep all it was sent.
+  [[nodiscard]] Result<void> all_kept() const {
+    if (turned_down_ == 0) return {};
+    return Error{ErrorCode::too_large, format_messages(turned_down_) +
+                                           (turned_down_ == 1 ? " was" : " were") +
+                                           " refused (too large) or rejected (log full); see "
                                            "lightq stats " +
                                            produce_.topic};
   }
@@ -188,14 +195,15 @@ class Run {
   void summarize() {
     const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
     const std::string sent = std::to_string(producer_.sent());
-    const std::string received = received_ ? std::to_string(std::min(*received_, producer_.sent())) : "null";
+    const std::uint64_t dealt_with = std::min(received_.value_or(0), producer_.sent());
+    const std::uint64_t kept = dealt_with - std::min(dealt_with, turned_down_);
+    const std::string received = received_ ? std::to_string(kept) : "null";
     if (common_.json) {
       Output out;
       out.write("{\"topic\":\"" + produce_.topic + "\",\"sent\":" + sent + ",\"received\":" + received +
                 ",\"bytes\":" + std::to_string(bytes_) + ",\"seconds\":" + std::to_string(seconds) + "}\n");
     } else if (!common_.quiet) {
-      const char* what =
-          received_ && *received_ >= producer_.sent() ? " received by the broker, " : " sent, ";
+      const char* what = received_ && kept == producer_.sent() ? " received by the broker, " : " sent, ";
       say(format_messages(producer_.sent()) + what + format_size(bytes_) + " in " + format_seconds(seconds) +
           " (" + format_rate(static_cast<double>(producer_.sent()) / seconds) + ")");
     }
@@ -210,7 +218,8 @@ class Run {
   Reconnector reconnector_;
   Clock::time_point started_ = Clock::now();
   std::uint64_t bytes_ = 0;
-  std::optional<std::uint64_t> received_;
+  std::optional<std::uint64_t> received_;  // or turned down
+  std::uint64_t turned_down_ = 0;
   std::optional<Clock::time_point> interrupted_at_;
   bool explained_ = false;
 };

@@ -97,7 +97,8 @@ Result<Look> look(Client& client, const Common& common, const std::string& topic
 /// Looks again and again until a signal comes or standard output closes.
 int watch(Client& client, const Common& common, const StatsRequest& request) {
   const bool terminal = isatty(STDOUT_FILENO) == 1 && !common.json;
-  const double seconds = std::chrono::duration<double>(request.interval).count();
+  const Timeout interval = std::max(request.interval, Timeout(10));  // a broker has other things to do
+  const double seconds = std::chrono::duration<double>(interval).count();
   Output out;
   std::optional<Counts> before;
   while (true) {
@@ -117,7 +118,7 @@ int watch(Client& client, const Common& common, const StatsRequest& request) {
       before = now->counts;
       if (!out.write(text) || !out.flush()) return out.failed() ? exit_failure : exit_ok;
     }
-    if (!pause_for(request.interval)) return exit_ok;
+    if (!pause_for(interval)) return exit_ok;
   }
 }
 

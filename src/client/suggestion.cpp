@@ -9,21 +9,13 @@ namespace lightq::cli {
 namespace {
 
 /// Other people's words for our commands.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 14> synonyms = {{
-    {"publish", "produce"},
-    {"send", "produce"},
-    {"push", "produce"},
-    {"write", "produce"},
-    {"subscribe", "consume"},
-    {"receive", "consume"},
-    {"pull", "consume"},
-    {"read", "consume"},
-    {"listen", "consume"},
-    {"server", "broker"},
-    {"start", "broker"},
-    {"serve", "broker"},
-    {"topics", "topic"},
-    {"info", "stats"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 22> synonyms = {{
+    {"publish", "produce"},   {"send", "produce"},    {"push", "produce"},  {"write", "produce"},
+    {"subscribe", "consume"}, {"receive", "consume"}, {"pull", "consume"},  {"read", "consume"},
+    {"listen", "consume"},    {"server", "broker"},   {"start", "broker"},  {"serve", "broker"},
+    {"topics", "topic"},      {"info", "stats"},      {"ls", "list"},       {"rm", "delete"},
+    {"remove", "delete"},     {"show", "info"},       {"describe", "info"}, {"add", "create"},
+    {"new", "create"},        {"make", "create"},
 }};
 
 /// Edits (insertions, deletions, replacements, swaps of neighbours) between two words.
@@ -54,6 +46,8 @@ std::optional<std::string> nearest_word(std::string_view typed, std::span<const 
   for (const auto& [word, meant] : synonyms) {
     if (word == typed && std::ranges::find(known, meant) != known.end()) return std::string(meant);
   }
+  const auto begins = [&](std::string_view word) { return typed.size() >= 3 && word.starts_with(typed); };
+  if (std::ranges::count_if(known, begins) == 1) return std::string(*std::ranges::find_if(known, begins));
   std::optional<std::string> best;
   std::size_t fewest = typed.size() <= 4 ? 2 : 3;  // as many edits, and it is another word
   for (const std::string_view word : known) {

@@ -19,6 +19,19 @@ def test_an_unknown_flag_is_what_the_error_is_about(lightq):
     assert b"--modes" in lightq("consume", "t", "--modes", "sub", code=2).stderr
 
 
+@pytest.mark.parametrize("typed,meant", [
+    ("topic ls", "topic list"), ("topic rm t", "topic delete"), ("topics list", "topic"), ("list", "topic list"),
+    ("create t", "topic create"), ("delete t", "topic delete"), ("prod t", "produce"), ("info t", "stats")])
+def test_other_words_for_a_command_are_answered_with_the_right_one(lightq, typed, meant):
+    assert f"did you mean '{meant}'?".encode() in lightq(*typed.split(), code=2).stderr
+
+
+def test_wrong_usage_points_to_the_help_of_the_command(lightq):
+    assert lightq("topic", "create", code=2).stderr.endswith(b"see  lightq topic create --help\n")
+    assert lightq("consume", code=2).stderr.endswith(b"see  lightq consume --help\n")
+    assert lightq("--nonsense", code=2).stderr.endswith(b"see  lightq --help\n")
+
+
 def test_consuming_none_ends_at_once(lightq):
     lightq("topic", "create", "t")
     assert lightq("consume", "t", "-n", "0").stdout == b""

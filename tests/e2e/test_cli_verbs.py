@@ -60,6 +60,11 @@ def test_an_interrupted_bench_reports_and_deletes_its_topic(lightq):
     assert lightq.topics() == []
 
 
+def test_bench_says_why_its_messages_are_missing(lightq):
+    told = lightq("bench", "-n", "2", "--size", "17MiB", code=1)
+    assert told.stdout.startswith(b"received  0 of 2 ") and b"2 refused (too large)" in told.stderr
+
+
 # --- topic -------------------------------------------------------------------------------------------------------------
 def test_topic_info_shows_a_topics_numbers(lightq):
     lightq("topic", "create", "t", "--type", "file")
@@ -193,6 +198,15 @@ def test_a_producer_gives_up_when_nothing_moves_for_so_long(lightq):
     stuck = lightq("produce", "t", "-n", "1000", "--size", "1KiB", "--timeout", "300ms", code=1)
     assert b"of 1,000 messages" in stuck.stderr and b"takes nothing now" in stuck.stderr
     assert 0 < lightq.stats("t")["messages_received"] < 1000
+
+
+def test_refused_messages_do_not_count_as_received(lightq, tmp_path):
+    lightq("topic", "create", "t")
+    (tmp_path / "lines").write_bytes(b"small\n" + b"x" * (17 << 20) + b"\n")
+    failed = lightq("produce", "t", str(tmp_path / "lines"), "--json", code=1)
+    done = json.loads(failed.stdout)
+    assert (done["sent"], done["received"]) == (2, 1) and b"1 message was refused (too large)" in failed.stderr
+    assert b"received by the broker" not in lightq("produce", "t", str(tmp_path / "lines"), code=1).stderr
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
