@@ -95,6 +95,20 @@ TEST(Authenticator, RecognisesCredentialsItHasSeenToBeRight) {
   EXPECT_EQ(room.authenticator.computations(), 2U) << "of another credential nothing is known";
 }
 
+TEST(Authenticator, ForgetsTheCredentialsUnusedForLongestBeyondItsLimit) {
+  Room room;
+  const auto given = [](std::uint64_t id) { return Credentials{"user", "password " + std::to_string(id)}; };
+  constexpr std::uint64_t most = limits::credentials_remembered_max / 2;  // each is remembered in two ways
+  for (std::uint64_t id = 1; id <= most; ++id) room.authenticator.remember(id, given(id));
+  EXPECT_EQ(room.authenticator.remembered(given(1)), 1U)
+      << "the limit is not reached yet; now 1 was used last";
+  for (const std::uint64_t id : {most + 1, most + 2}) room.authenticator.remember(id, given(id));
+  EXPECT_EQ(room.authenticator.remembered(given(1)), 1U);
+  EXPECT_EQ(room.authenticator.remembered(given(2)), 0U);
+  EXPECT_EQ(room.authenticator.remembered(given(3)), 3U);
+  EXPECT_EQ(room.authenticator.remembered(given(most + 1)), most + 1);
+}
+
 TEST(Authenticator, ChecksOnceForAllWhoAskTheSame) {
   Room room;
   int right = 0;

@@ -28,12 +28,13 @@ struct Broker {
   std::unique_ptr<Catalogue> catalogue = room.open();
   Authenticator authenticator{loop, admin.user_id, Secret(admin.password)};
   test::FakeDataPlane data_plane{loop};
+  std::size_t topics_max = limits::topics_max;
   std::unique_ptr<CommandHandler> handler = make();
 
   std::unique_ptr<CommandHandler> make() {
     return std::make_unique<CommandHandler>(
         CommandHandler::Parts{loop, *catalogue, authenticator, data_plane, room.sink},
-        CommandHandler::Settings{"/data", [this] { return room.now(); }});
+        CommandHandler::Settings{"/data", [this] { return room.now(); }, topics_max});
   }
   void restart() {
     handler.reset();
@@ -191,6 +192,30 @@ TEST(CommandHandler, HashesTheSameCredentialsOnceForManyTopics) {
   for (const auto& [topic, entry] : topics) {
     EXPECT_EQ(entry.credential_id, topics.begin()->second.credential_id);
   }
+}
+
+TEST(CommandHandler, LimitsTheNumberOfTopics) {
+  Broker broker;
+  broker.topics_max = 3;
+  broker.restart();
+  // At once, so that those still being created count too.
+  int created = 0;
+  int refused = 0;
+  for (const char* topic : {"a", "b", "c", "d", "e"}) {
+    broker.handler->handle(protocol::CreateTopic{admin, name(topic), {}, user}, [&](const Reply& reply) {
+      const auto* error = std::get_if<protocol::ErrorReply>(&reply);
+      if (error == nullptr) return void(++created);
+      EXPECT_EQ(error->code, ErrorCode::limit_reached);
+      EXPECT_THAT(error->description, testing::HasSubstr("3 topics"));
+      ++refused;
+    });
+  }
+  run_until(broker.loop, [&] { return created + refused == 5; });
+  EXPECT_EQ(created, 3);
+  EXPECT_EQ(broker.create("f"), "limit_reached");
+  EXPECT_EQ(broker.create("a"), "topic_already_exists");
+  EXPECT_EQ(broker.code(protocol::DeleteTopic{admin, name("a")}), "ok");
+  EXPECT_EQ(broker.create("f"), "ok");
 }
 
 TEST(CommandHandler, ListsTopicsByName) {

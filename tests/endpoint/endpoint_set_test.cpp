@@ -1,6 +1,12 @@
 /// Tests of a topic's endpoints with real ZeroMQ sockets as clients.
 #include "broker/endpoint/endpoint_set.hpp"
 
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,6 +27,38 @@ using testing::ElementsAre;
 class QuietSink final : public LogSink {
  public:
   void write(LogLevel, std::string_view) override {}
+};
+
+/// A bare TCP connection that says nothing.
+class Stranger {
+ public:
+  explicit Stranger(const std::string& uri) : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(uri.substr(uri.rfind(':') + 1))));
+    EXPECT_EQ(::connect(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  bool greeted() {
+    look();
+    return received_ > 0;
+  }
+  bool closed() {
+    look();
+    return closed_;
+  }
+
+ private:
+  void look() {
+    char bytes[256];
+    const auto got = recv(descriptor_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got > 0) received_ += static_cast<std::size_t>(got);
+    if (got == 0 || (got < 0 && errno == ECONNRESET)) closed_ = true;
+  }
+
+  UniqueFd descriptor_;
+  std::size_t received_ = 0;
+  bool closed_ = false;
 };
 
 /// A topic with endpoints on this thread's loop; pumps whenever something happens.
@@ -265,6 +303,43 @@ TEST_F(EndpointSetTest, ARememberedEndpointGetsItsPortBackOrSaysThatItIsTaken) {
   ASSERT_TRUE(set_->reopen(record, std::nullopt).ok());
   ASSERT_EQ(changed_.size(), 1U);
   EXPECT_NE(changed_[0], taken->port);
+}
+
+TEST_F(EndpointSetTest, StrangersBeyondTheLimitAreClosedAtOnceAndAClientGetsInAllTheSame) {
+  settings_.handshakes_max = 3;
+  settings_.idle_time_max = 1h;
+  const auto uri = join(JoinType::push);
+  std::vector<Stranger> strangers;
+  for (std::size_t i = 0; i < settings_.handshakes_max; ++i) strangers.emplace_back(uri);
+  ASSERT_TRUE(run_until([&] {
+    return std::all_of(strangers.begin(), strangers.end(), [](auto& stranger) { return stranger.greeted(); });
+  }));
+  Stranger one_more(uri);
+  ASSERT_TRUE(run_until([&] { return one_more.closed(); }));
+  EXPECT_FALSE(one_more.greeted());
+  EXPECT_TRUE(std::none_of(strangers.begin(), strangers.end(), [](auto& s) { return s.closed(); }));
+  // They have a second to say who they are; then there is room again, and libzmq tries until then.
+  auto producer = connect(zmq::socket_type::push, uri);
+  EXPECT_TRUE(run_until([&] { return stats().publishers_count == 1; }));
+}
+
+TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {
+  settings_.connections_max = 2;
+  settings_.idle_time_max = 1h;
+  const auto uri = join(JoinType::push);
+  auto first = connect(zmq::socket_type::push, uri);
+  auto second = connect(zmq::socket_type::push, uri);
+  ASSERT_TRUE(run_until([&] { return stats().publishers_count == 2; }));
+  Stranger refused(uri);
+  ASSERT_TRUE(run_until([&] { return refused.closed(); }));
+  auto third = connect(zmq::socket_type::push, uri);
+  ASSERT_TRUE(third.send(zmq::str_buffer("from the third"), zmq::send_flags::dontwait));
+  first.send(zmq::str_buffer("from the first"), zmq::send_flags::none);
+  ASSERT_TRUE(run_until([&] { return stats().messages_received == 1; }));
+  EXPECT_EQ(stats().publishers_count, 2U);
+  first.close();
+  ASSERT_TRUE(run_until([&] { return stats().messages_received == 2; }));
+  EXPECT_EQ(stats().publishers_count, 2U);
 }
 
 TEST_F(EndpointSetTest, TheNumberOfEndpointsOfATopicIsLimited) {

@@ -38,6 +38,7 @@ class CommandHandler final : public DataPlaneObserver {
   struct Settings {
     std::string data_dir;  ///< as stats tell it
     std::function<Timestamp()> now;
+    std::size_t topics_max = limits::topics_max;
   };
 
   CommandHandler(Parts parts, Settings settings);

@@ -33,9 +33,9 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const An
   if (catalogue_.state().find(name) != nullptr || coming_.contains(name)) {
     return answer(error_reply("create_topic", already_exists()));
   }
-  if (catalogue_.state().topics().size() + coming_.size() >= limits::topics_max) {
+  if (catalogue_.state().topics().size() + coming_.size() >= settings_.topics_max) {
     return answer(error_reply("create_topic",
-                              {ErrorCode::limit_reached, "there are " + std::to_string(limits::topics_max) +
+                              {ErrorCode::limit_reached, "there are " + std::to_string(settings_.topics_max) +
                                                              " topics, the most there may be"}));
   }
   if (authenticator_.is_admin(request.user.user_id)) {

@@ -15,14 +15,14 @@ constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
 }  // namespace
 
 Endpoint::Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
-                   std::string bind_uri, std::string path, std::chrono::milliseconds idle_time_max)
+                   std::string bind_uri, std::string path, const EndpointSettings& settings)
     : loop_(loop),
       host_(host),
       record_(record),
       socket_(std::move(socket)),
       bind_uri_(std::move(bind_uri)),
       path_(std::move(path)),
-      idle_time_max_(idle_time_max) {}
+      settings_(settings) {}
 
 Endpoint::~Endpoint() {
   stop_accepting();
@@ -63,8 +63,8 @@ void Endpoint::on_ready() {
 
 void Endpoint::accept_one(UniqueFd descriptor) {
   // Beyond the limit strangers wait for nothing: the connection is closed at once, and libzmq tries again.
-  if (connections_.size() - open_ >= limits::handshakes_per_endpoint_max) return;
-  if (open_ >= limits::connections_per_endpoint_max) return;
+  if (connections_.size() - open_ >= settings_.handshakes_max) return;
+  if (connections_.size() >= settings_.connections_max) return;
   auto connection = host_.make_connection(*this, std::move(descriptor));
   Connection* const key = connection.get();
   connections_.emplace(key, std::move(connection));
@@ -116,7 +116,7 @@ void Endpoint::leave() {
 
 void Endpoint::arm_idle_timer() {
   loop_.cancel(idle_timer_);
-  idle_timer_ = loop_.at(EventLoop::Clock::now() + idle_time_max_, [this] {
+  idle_timer_ = loop_.at(EventLoop::Clock::now() + settings_.idle_time_max, [this] {
     host_.endpoint_done(*this, leaving_ ? "its consumer left" : "nobody was connected");
   });
 }

@@ -2,7 +2,6 @@
 /// connections. Layer: endpoint.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "broker/endpoint/connection.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
+#include "broker/endpoint/reactor_context.hpp"
 
 namespace lightq::broker {
 
@@ -33,9 +33,10 @@ class EndpointHost {
 /// The reactor's thread.
 class Endpoint final : public EventLoop::Source, public Connection::Owner {
  public:
-  /// `path`: of an ipc endpoint's socket file, removed at the end; empty for tcp.
+  /// `host` and `settings` outlive it. `path`: of an ipc endpoint's socket file, removed at the end; empty
+  /// for tcp.
   Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
-           std::string bind_uri, std::string path, std::chrono::milliseconds idle_time_max);
+           std::string bind_uri, std::string path, const EndpointSettings& settings);
   ~Endpoint() override;
 
   /// Begins to accept. False: the socket could not be watched.
@@ -71,7 +72,7 @@ class Endpoint final : public EventLoop::Source, public Connection::Owner {
   ListeningSocket socket_;
   const std::string bind_uri_;
   const std::string path_;
-  const std::chrono::milliseconds idle_time_max_;
+  const EndpointSettings& settings_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::size_t open_ = 0;  // of connections_, handshake completed
   bool accepting_ = false;

@@ -72,10 +72,9 @@ Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again)
   }
   auto socket = listen(record, again);
   if (!socket) return socket.error();
-  auto endpoint =
-      std::make_unique<Endpoint>(context_.loop, *this, record, std::move(*socket), bind_uri_of(record),
-                                 record.transport == Transport::ipc ? ipc_path_of(record) : std::string(),
-                                 context_.settings.idle_time_max);
+  auto endpoint = std::make_unique<Endpoint>(
+      context_.loop, *this, record, std::move(*socket), bind_uri_of(record),
+      record.transport == Transport::ipc ? ipc_path_of(record) : std::string(), context_.settings);
   if (!endpoint->start())
     return Error{ErrorCode::io_error, "cannot watch the new endpoint " + endpoint->bind_uri()};
   Entry& entry = entries_[record.id];

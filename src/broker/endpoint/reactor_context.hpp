@@ -26,6 +26,8 @@ struct EndpointSettings {
   std::uint64_t message_bytes_max = limits::message_bytes_max_default;
   std::chrono::milliseconds idle_time_max{
       30'000};  ///< an endpoint that nobody is connected to closes after it
+  std::size_t handshakes_max = limits::handshakes_per_endpoint_max;
+  std::size_t connections_max = limits::connections_per_endpoint_max;  ///< unfinished handshakes included
 };
 
 /// What a reactor's topics tell on their own, on the reactor's thread.
