@@ -54,6 +54,77 @@ TEST(Topic, MessagesWaitForTheFirstPuller) {
   EXPECT_EQ(topic.stats().queue_size, 0U);
 }
 
+/// A log without a disk to write to; counts how often that is tried.
+class FailingLog final : public log::Log {
+ public:
+  explicit FailingLog(int& tries) : tries_(tries) {}
+  log::AppendResult append(std::span<std::byte> batch, Timestamp at) override {
+    ++tries_;
+    if (mended) return log_.append(batch, at);
+    return {log::AppendOutcome::no_space, {}};
+  }
+  log::ReadResult read(log::Place& place) override { return log_.read(place); }
+  [[nodiscard]] Offset first_offset() const override { return log_.first_offset(); }
+  [[nodiscard]] Offset next_offset() const override { return log_.next_offset(); }
+  [[nodiscard]] Offset durable_offset() const override { return {}; }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return 0; }
+  void trim(Offset) override {}
+  bool make_room(std::size_t, Offset) override { return false; }
+  void maintain(Timestamp) override {}
+  std::unique_ptr<log::DiskJob> take_disk_job(Timestamp) override { return nullptr; }
+  Result<void> flush() override { return {}; }
+  [[nodiscard]] const Error& last_error() const override { return error_; }
+
+  bool mended = false;
+
+ private:
+  int& tries_;
+  log::RingLog log_{log::RingLogOptions{.capacity_bytes = limits::MiB}};
+  Error error_{ErrorCode::no_space, "no space"};
+};
+
+class TopicOnAFailingDisk : public testing::TestWithParam<Overflow> {};
+
+TEST_P(TopicOnAFailingDisk, TriesItNowAndThenOnly) {
+  int tries = 0;
+  auto owned = std::make_unique<FailingLog>(tries);
+  FailingLog& log = *owned;
+  protocol::TopicSettings settings;
+  settings.broker_type = BrokerType::file;
+  settings.overflow = GetParam();
+  Topic topic({TopicId{1}, *TopicName::parse("t"), settings}, std::move(owned), now);
+  BatchBuilder batch;
+  batch.add(as_byte_view("x"));
+  const bool rejects = GetParam() == Overflow::reject;
+  const auto refused = rejects ? PublishOutcome::rejected : PublishOutcome::held;
+  constexpr int seconds = 10;
+  constexpr int offers = seconds * 1000;
+  for (int ms = 0; ms < offers; ++ms) ASSERT_EQ(topic.publish(batch, {now.us + ms * 1000}), refused);
+  EXPECT_GE(tries, seconds);
+  EXPECT_LE(tries, 4 * seconds);
+  EXPECT_TRUE(topic.held_by_disk());
+  EXPECT_EQ(topic.stats().rejected, rejects ? offers : 0U);
+
+  log.mended = true;
+  EXPECT_EQ(topic.publish(batch, {now.us + (offers + 1000) * 1000}), PublishOutcome::accepted);
+  EXPECT_FALSE(topic.held_by_disk());
+  EXPECT_EQ(topic.publish(batch, {now.us + (offers + 1001) * 1000}), PublishOutcome::accepted);
+}
+
+TEST_P(TopicOnAFailingDisk, TriesItAtOnceWhenTheClockIsSetBack) {
+  int tries = 0;
+  Topic topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = BrokerType::file, .overflow = GetParam()}},
+              std::make_unique<FailingLog>(tries), now);
+  BatchBuilder batch;
+  batch.add(as_byte_view("x"));
+  topic.publish(batch, now);
+  topic.publish(batch, {now.us - 500'000});
+  EXPECT_EQ(tries, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, TopicOnAFailingDisk,
+                         testing::Values(Overflow::block, Overflow::reject, Overflow::drop_oldest));
+
 TEST(Topic, PullersShareInTurnAndSubscribersGetEverything) {
   Topic topic = make_topic();
   FakeOutlet first;

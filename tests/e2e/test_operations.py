@@ -1,10 +1,11 @@
 """What an operator runs into: topics that cannot be opened, limits, disks that fail, and what the answers say of it."""
-import json
+import subprocess
 
 import pytest
 import zmq
 
 from support import ADMIN, ADMIN_PASSWORD, PASSWORD, USER, numbered, receive, until
+from test_data_directory import small_disk  # noqa: F401 (a fixture)
 
 ADMINS = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 USERS = {"user_id": USER, "password": PASSWORD}
@@ -91,3 +92,32 @@ def test_the_answers_tell_a_topics_settings_as_create_topic_takes_them(broker, c
         broker.restart()
     control.ok("create_topic", topic="again", **ADMINS, **USERS, **told)
     assert control.stats("again")["settings"] == told
+
+
+def test_a_queue_file_topic_that_cannot_be_written_behind_says_so_and_catches_up(small_disk, make_broker):  # noqa: F811
+    broker = make_broker(start=False, environment={"LIGHTQ_MIN_FREE_BYTES": "0"})
+    broker.data_dir = small_disk / "data"
+    broker.start()
+    control = broker.control()
+    control.create("t", "queue_file", segment_bytes=256 * 1024)
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    count = 1000  # 10 MB: more than the disk, less than the ring
+    for message in numbered(0, count, 10_000):
+        producer.send(message)
+    until(lambda: control.stats("t")["messages_received"] == count, "all to be received")
+    until(lambda: "stay in memory" in broker.log(), "the broker to say that it cannot write")
+    assert control.stats("t")["durable_offset"] < count
+    # Served all the same, and said once only, however often it is tried.
+    with broker.socket(zmq.SUB, control.join("t", "sub")) as subscriber:
+        producer.send(b"one more")
+        until(lambda: control.stats("t")["messages_received"] == count + 1, "one more")
+        assert subscriber.poll(10_000)
+    assert broker.log().count("stay in memory") == 1, broker.log()
+
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    until(lambda: control.stats("t")["durable_offset"] == count + 1, "all to be written to the disk")
+    assert "written to the disk again" in broker.log()
+    broker.kill()
+    broker.start()
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+    assert [m[:8] for m in receive(consumer, count + 1)] == [m[:8] for m in [*numbered(0, count, 10_000), b"one more"]]

@@ -12,6 +12,8 @@ using protocol::Overflow;
 
 namespace {
 constexpr std::size_t pump_bytes_per_cursor = 256 * limits::KiB;
+// After a disk failed: a try may be slow (room for a whole segment is asked for), and is made in vain.
+constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
 }  // namespace
 
@@ -37,10 +39,13 @@ std::size_t Topic::batch_bytes_target() const {
 
 PublishOutcome Topic::publish(BatchBuilder& batch, Timestamp now) {
   assert(!batch.empty());
+  if (held_by_disk_ && disk_failed_ <= now && now.us - disk_failed_.us < disk_retry_interval_us)
+    return no_room_for(batch);
   const auto bytes = batch.finish();
   const auto result = log_->append(bytes, now);
   const auto outcome = result.outcome == log::AppendOutcome::full ? make_room_and_append(bytes, batch, now)
                                                                   : outcome_of(result.outcome, batch);
+  if (held_by_disk_) disk_failed_ = now;
   if (outcome == PublishOutcome::accepted) {
     received_ += batch.record_count();
     received_bytes_ += batch.payload_bytes();
@@ -56,6 +61,10 @@ PublishOutcome Topic::outcome_of(log::AppendOutcome outcome, const BatchBuilder&
     case log::AppendOutcome::no_space:
     case log::AppendOutcome::failed: held_by_disk_ = true; break;
   }
+  return no_room_for(batch);
+}
+
+PublishOutcome Topic::no_room_for(const BatchBuilder& batch) {
   if (definition_.settings.overflow == Overflow::reject) {
     rejected_ += batch.record_count();
     return PublishOutcome::rejected;

@@ -86,6 +86,7 @@ class Topic {
  private:
   PublishOutcome make_room_and_append(std::span<std::byte> bytes, const BatchBuilder& batch, Timestamp now);
   PublishOutcome outcome_of(log::AppendOutcome outcome, const BatchBuilder& batch);
+  PublishOutcome no_room_for(const BatchBuilder& batch);
   bool drop_for(std::size_t bytes);
   void trim();
   [[nodiscard]] bool group_holds() const;
@@ -105,6 +106,7 @@ class Topic {
   Offset furthest_subscriber_;
   bool producers_held_ = false;
   bool held_by_disk_ = false;
+  Timestamp disk_failed_;  // when it last did, while held_by_disk_
 
   Timestamp since_;
   std::uint64_t received_ = 0;

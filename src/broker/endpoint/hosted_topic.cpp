@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint64_t ticks_per_second = 10;
 constexpr std::int64_t cursor_save_interval_us = 1'000'000;
+constexpr std::int64_t write_again_interval_us = 1'000'000;
 constexpr std::int64_t loss_report_interval_us = 5'000'000;
 // Long enough for a ring to notice that it is idle and give its memory back.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
@@ -73,11 +74,10 @@ protocol::TopicStats HostedTopic::stats() {
 PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
   const Timestamp now = context_.now();
   const auto outcome = topic_.publish(batch, now);
-  if (outcome == PublishOutcome::held && topic_.held_by_disk() && !warned_of_disk_) {
-    warned_of_disk_ = true;
-    context_.sink.error(
-        "topic " + definition().name.text() +
-        ": producers are held back, the log cannot be written: " + topic_.log().last_error().text());
+  if (outcome != PublishOutcome::accepted && topic_.held_by_disk() && !std::exchange(warned_of_disk_, true)) {
+    const char* what = outcome == PublishOutcome::held ? "producers are held back" : "messages are rejected";
+    context_.sink.error("topic " + definition().name.text() + ": " + what +
+                        ", the log cannot be written: " + topic_.log().last_error().text());
   }
   if (outcome == PublishOutcome::accepted && std::exchange(warned_of_disk_, false)) {
     context_.sink.info("topic " + definition().name.text() + ": the log can be written again");
@@ -143,10 +143,34 @@ bool HostedTopic::tick() {
 }
 
 void HostedTopic::maintain(Timestamp now) {
+  if (storage_.write_behind == nullptr) return topic_.log().maintain(now);
+  if (writing_behind_fails_ && now < write_again_ && write_again_.us - now.us <= write_again_interval_us)
+    return;
+  const Offset written_before = storage_.write_behind->written_offset();
   topic_.log().maintain(now);
+  look_after_writing_behind(written_before, now);
   // What is to be written behind is written a piece at a turn, so that other topics get theirs.
-  if (storage_.write_behind != nullptr && storage_.write_behind->more_to_write())
-    context_.loop.call_soon(*this);
+  if (storage_.write_behind->more_to_write()) context_.loop.call_soon(*this);
+}
+
+/// Messages that stay in memory for a second, without any being written, are more than lateness: the operator
+/// is told, and the disk is tried now and then only, since a try that fails may be slow.
+void HostedTopic::look_after_writing_behind(Offset written_before, Timestamp now) {
+  const Offset written = storage_.write_behind->written_offset();
+  const bool all_written = written == topic_.log().next_offset();
+  const std::string where = "topic " + definition().name.text() + ": ";
+  if (all_written || written != written_before) {
+    behind_since_ = all_written ? Timestamp{} : now;
+    if (std::exchange(writing_behind_fails_, false))
+      context_.sink.info(where + "it is written to the disk again");
+    return;
+  }
+  if (behind_since_ == Timestamp{} || now < behind_since_) behind_since_ = now;
+  if (now.us - behind_since_.us < write_again_interval_us) return;
+  write_again_ = {now.us + write_again_interval_us};
+  if (std::exchange(writing_behind_fails_, true)) return;
+  context_.sink.error(
+      where + "its messages stay in memory, the disk cannot be written: " + topic_.log().last_error().text());
 }
 
 /// Something waits to be written: memory's messages of a queue_file topic, or cursors that could not be.

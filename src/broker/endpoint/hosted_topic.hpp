@@ -72,6 +72,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void pump();
   void resume_held();
   void maintain(Timestamp now);
+  void look_after_writing_behind(Offset written_before, Timestamp now);
   void want_ticks();
   [[nodiscard]] bool unsaved() const;
   void arm_retention();
@@ -91,6 +92,9 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   bool stopping_ = false;
   bool held_ = false;
   bool warned_of_disk_ = false;
+  bool writing_behind_fails_ = false;
+  Timestamp behind_since_;  // of a queue_file topic: without progress; 0: nothing waits to be written
+  Timestamp write_again_;   // while writing_behind_fails_: not before
   bool ticking_ = false;
   bool log_job_out_ = false;
   bool cursor_job_out_ = false;
