@@ -37,10 +37,12 @@ std::size_t default_reactors() {
   return cores <= cores_with_one_reactor ? 1 : cores / 2;
 }
 
-/// Listens there once: better to refuse now than at each join.
-Result<void> check_bind_host(const std::string& host) {
-  const auto listening = listen_tcp(host, 0);
-  if (listening) return {};
+/// The address of the bind host, looked up once so that no join waits for a name server. Listens there once:
+/// better to refuse now than at each join.
+Result<std::string> bind_address_of(const std::string& host) {
+  auto address = resolve_host(host);
+  const auto listening = address ? listen_tcp(*address, 0) : Result<ListeningSocket>(address.error());
+  if (listening) return address;
   Error error = listening.error();
   error.message = "bind host: " + error.message;
   return error;
@@ -51,8 +53,9 @@ Result<void> check_bind_host(const std::string& host) {
 /// The broker's layers, wired together. Same thread rule as Broker.
 class Broker::Parts {
  public:
-  Parts(Config config, LogSink& sink, std::unique_ptr<DataDirectory> directory)
+  Parts(Config config, std::string bind_address, LogSink& sink, std::unique_ptr<DataDirectory> directory)
       : config_(std::move(config)),
+        bind_address_(std::move(bind_address)),
         sink_(sink),
         directory_(std::move(directory)),
         pool_({.directory = directory_->pool().string()}, storage_),
@@ -75,6 +78,7 @@ class Broker::Parts {
   [[nodiscard]] ReactorPool::Settings reactor_settings() const;
 
   Config config_;
+  const std::string bind_address_;
   LogSink& sink_;
   std::unique_ptr<DataDirectory> directory_;
   log::PosixStorage storage_;
@@ -97,10 +101,11 @@ Broker::~Broker() = default;
 Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink) {
   raise_descriptor_limit();
   if (auto checked = check_hosts(config); !checked) return checked.error();
-  if (auto usable = check_bind_host(config.bind_host); !usable) return usable.error();
+  auto address = bind_address_of(config.bind_host);
+  if (!address) return address.error();
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
-  auto parts = std::make_unique<Parts>(std::move(config), sink, std::move(*directory));
+  auto parts = std::make_unique<Parts>(std::move(config), std::move(*address), sink, std::move(*directory));
   if (auto opened = parts->open_parts(); !opened) return opened.error();
   if (auto up = parts->bring_up(); !up) return up.error();
   return std::unique_ptr<Broker>(new Broker(std::move(parts)));
@@ -157,7 +162,7 @@ Result<void> Broker::Parts::open_catalogue() {
 ReactorPool::Settings Broker::Parts::reactor_settings() const {
   ReactorPool::Settings settings;
   settings.reactors = config_.reactors == 0 ? default_reactors() : static_cast<std::size_t>(config_.reactors);
-  settings.bind_host = config_.bind_host;
+  settings.bind_host = bind_address_;
   if (config_.ports) settings.ports = PortBook::Range{config_.ports->first, config_.ports->last};
   settings.port_rest = config_.port_rest;
   auto& endpoints = settings.reactor.endpoints;

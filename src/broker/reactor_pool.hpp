@@ -18,7 +18,7 @@ class ReactorPool final : public DataPlane {
   struct Settings {
     std::size_t reactors = 1;
     ReactorSettings reactor;
-    std::string bind_host;
+    std::string bind_host;  ///< a numeric address
     std::optional<PortBook::Range> ports;
     std::chrono::milliseconds port_rest{600'000};
   };

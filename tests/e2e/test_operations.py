@@ -121,3 +121,13 @@ def test_a_queue_file_topic_that_cannot_be_written_behind_says_so_and_catches_up
     broker.start()
     consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
     assert [m[:8] for m in receive(consumer, count + 1)] == [m[:8] for m in [*numbered(0, count, 10_000), b"one more"]]
+
+
+def test_a_bind_host_may_be_a_name_which_clients_are_told(make_broker):
+    broker = make_broker("--bind", "localhost")
+    control = broker.control()
+    control.create("t")
+    uri = control.join("t", "push")
+    assert uri.startswith("tcp://localhost:"), uri
+    broker.socket(zmq.PUSH, uri).send(b"x")
+    until(lambda: control.stats("t")["messages_received"] == 1, "the message")

@@ -14,6 +14,22 @@ PortBook::Range free_port() {
   return {socket->port, socket->port};
 }
 
+TEST(ListenTcp, TakesAddressesOnlySoThatNoNameServerIsWaitedFor) {
+  EXPECT_TRUE(listen_tcp("127.0.0.1", 0).ok());
+  const auto named = listen_tcp("localhost", 0);
+  ASSERT_FALSE(named.ok());
+  EXPECT_EQ(named.error().code, ErrorCode::invalid_argument);
+}
+
+TEST(ResolveHost, AnswersAnAddressToListenOn) {
+  EXPECT_EQ(resolve_host("127.0.0.1").value_or_throw(), "127.0.0.1");
+  EXPECT_EQ(resolve_host("::1").value_or_throw(), "::1");
+  EXPECT_TRUE(listen_tcp(resolve_host("localhost").value_or_throw(), 0).ok());
+  const auto unknown = resolve_host("no host of this name");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
+}
+
 TEST(PortBook, AReleasedPortRestsBeforeSomebodyElseGetsIt) {
   const auto range = free_port();
   PortBook ports("127.0.0.1", range, 1h);

@@ -71,6 +71,22 @@ void set_option(int descriptor, int level, int option, int value) {
   setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+Error cannot_resolve(const std::string& host, int why) {
+  return {ErrorCode::invalid_argument, "cannot resolve " + host + ": " + gai_strerror(why)};
+}
+
+Result<Addresses> look_up(const std::string& host, std::uint16_t port, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags;
+  addrinfo* found = nullptr;
+  const int failed = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (failed != 0) return cannot_resolve(host, failed);
+  return Addresses(found, freeaddrinfo);
+}
+
 }  // namespace
 
 void UniqueFd::reset() {
@@ -82,17 +98,22 @@ std::string uri_host(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
 
-Result<ListeningSocket> listen_tcp(const std::string& host, std::uint16_t port) {
-  const std::string what = uri_host(host) + ":" + std::to_string(port);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int failed = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (failed != 0) {
-    return Error{ErrorCode::invalid_argument, "cannot resolve " + host + ": " + gai_strerror(failed)};
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, freeaddrinfo);
+Result<std::string> resolve_host(const std::string& host) {
+  const auto found = look_up(host, 0, 0);
+  if (!found) return found.error();
+  char numeric[NI_MAXHOST];
+  const addrinfo& first = **found;
+  const int failed =
+      getnameinfo(first.ai_addr, first.ai_addrlen, numeric, sizeof numeric, nullptr, 0, NI_NUMERICHOST);
+  if (failed != 0) return cannot_resolve(host, failed);
+  return std::string(numeric);
+}
+
+Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t port) {
+  const std::string what = uri_host(address) + ":" + std::to_string(port);
+  const auto addresses = look_up(address, port, AI_NUMERICHOST);
+  if (!addresses) return addresses.error();
+  const addrinfo* const found = addresses->get();
   UniqueFd descriptor(socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!descriptor.valid()) return bind_error(what);
   set_option(descriptor.get(), SOL_SOCKET, SO_REUSEADDR, 1);

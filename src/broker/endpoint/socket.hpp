@@ -43,10 +43,13 @@ struct ListeningSocket {
 /// `host` as a URI wants it: an IPv6 address in brackets, anything else as it is.
 std::string uri_host(const std::string& host);
 
-/// Listens on `host` (a name or a numeric address, IPv4 or IPv6 without brackets) and `port`, 0 for any.
-/// Errors: invalid_argument (a host that does not resolve), address_in_use, limit_reached (descriptors),
-/// io_error.
-Result<ListeningSocket> listen_tcp(const std::string& host, std::uint16_t port);
+/// The first numeric address of `host`, a name or an address. May wait for a name server: for the start, not
+/// for a thread that others wait for. Error: invalid_argument (it does not resolve).
+Result<std::string> resolve_host(const std::string& host);
+
+/// Listens on `address` (numeric, IPv4 or IPv6 without brackets) and `port`, 0 for any. Errors:
+/// invalid_argument (a name), address_in_use, limit_reached (descriptors), io_error.
+Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t port);
 
 /// Listens on a Unix-domain socket at `path`, replacing a stale file. Errors: invalid_argument (path too long
 /// for the system, 107 bytes), limit_reached, io_error.
