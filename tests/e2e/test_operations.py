@@ -1,4 +1,6 @@
 """What an operator runs into: topics that cannot be opened, limits, disks that fail, and what the answers say of it."""
+import pathlib
+import re
 import subprocess
 
 import pytest
@@ -131,3 +133,52 @@ def test_a_bind_host_may_be_a_name_which_clients_are_told(make_broker):
     assert uri.startswith("tcp://localhost:"), uri
     broker.socket(zmq.PUSH, uri).send(b"x")
     until(lambda: control.stats("t")["messages_received"] == 1, "the message")
+
+
+def documented_codes():
+    """(command, code) of every row of docs/protocol.md that names the commands a code is an answer to."""
+    document = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
+    table = document[document.index("| code | description | when | answered to |"):].split("\n\n")[0]
+    return {(command, re.match(r"\| `(\w+)`", row)[1]) for row in table.splitlines()[2:]
+            for command in re.findall(r"`(\w+)`", row.rsplit("|", 2)[1])}
+
+
+def test_every_code_is_answered_to_the_commands_that_the_document_names(make_broker, tmp_path):
+    broker = make_broker("--ipc-dir", str(tmp_path / ("d" * 120)))
+    control = broker.control()
+    answered = set()
+
+    def ask(cmd, **fields):
+        reply = control(cmd, **fields)
+        answered.add((cmd, reply.get("code", "ok")))
+
+    foreign, damaged = directory_of(broker, control, "foreign"), directory_of(broker, control, "damaged")
+    control.create("t")
+    for cmd, fields in ON_A_TOPIC.items():
+        ask(cmd, topic="none", **ADMINS, **fields)
+    ask("delete_topic", topic="none", **ADMINS)
+    ask("create_topic", topic="t", broker_type="queue", **ADMINS)
+    ask("leave", topic="t", bind_uri="tcp://127.0.0.1:1", **USERS)
+    ask("delete_group", topic="t", group="another", **USERS)
+    puller = broker.socket(zmq.PULL, control.join("t", "pull"))
+    until(lambda: control.stats("t")["subscribers_count"] == 1, "the puller")
+    ask("delete_group", topic="t", **USERS)
+    puller.close()
+    ask("join", topic="t", connection_type="socket", type="pull", **USERS)
+    ask("join", topic="t", connection_type="zmq", type="pull", transport="ipc", **USERS)
+
+    broker.kill()
+    segment = max(foreign.glob("*"), key=lambda path: path.stat().st_size)
+    with open(segment, "r+b") as file:
+        file.write(b"another format")
+    # A second file that claims to begin in the middle of the first.
+    segment = max(damaged.glob("*"), key=lambda path: path.stat().st_size)
+    assert segment.stem.isdigit() and int(segment.stem) == 0, segment
+    overlapping = segment.with_name(segment.name.replace("0" * len(segment.stem), "10".rjust(len(segment.stem), "0")))
+    overlapping.write_bytes(segment.read_bytes())
+    broker.start()
+    for topic in ("foreign", "damaged"):
+        for cmd, fields in ON_A_TOPIC.items():
+            ask(cmd, topic=topic, **USERS, **fields)
+    out_of_ports = {("join", "address_in_use")}  # only when the machine has no port left
+    assert answered == documented_codes() - out_of_ports
