@@ -180,8 +180,7 @@ TEST(Catalogue, ReportsADamagedRecordAndKeepsTheOthers) {
   EXPECT_NE(catalogue->state().find("first"), nullptr);
   EXPECT_EQ(catalogue->state().find("second"), nullptr);
   EXPECT_NE(catalogue->state().find("third"), nullptr);
-  EXPECT_GE(catalogue->damaged_records(), 1U);
-  EXPECT_FALSE(room.sink.lines.empty());
+  EXPECT_THAT(room.sink.lines, testing::Contains(HasSubstr("damaged records were left out")));
 }
 
 TEST(Catalogue, RefusesAForeignFile) {

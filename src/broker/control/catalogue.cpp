@@ -120,8 +120,8 @@ std::uint64_t Catalogue::replay() {
         place.offset = result.batch.end_offset();
         break;
       case log::ReadOutcome::damaged:
-        damaged_ += distance(place.offset, result.next);
-        sink_.error("catalogue: damaged records were left out: " + log_->last_error().text());
+        sink_.error("catalogue: " + std::to_string(distance(place.offset, result.next)) +
+                    " damaged records were left out: " + log_->last_error().text());
         [[fallthrough]];
       case log::ReadOutcome::trimmed: place = log::Place{result.next};
     }
@@ -134,7 +134,6 @@ void Catalogue::replay(const BatchView& batch) {
     if (change) {
       state_.apply(change.value());
     } else {
-      ++damaged_;
       sink_.error(change.error().text());
     }
   }

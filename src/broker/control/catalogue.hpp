@@ -40,8 +40,6 @@ class Catalogue {
   Catalogue& operator=(const Catalogue&) = delete;
 
   [[nodiscard]] const CatalogueState& state() const { return state_; }
-  /// Records that were damaged or made no sense at the start.
-  [[nodiscard]] std::uint64_t damaged_records() const { return damaged_; }
 
   // Changes. Errors: no_space, io_error; then nothing has changed.
 
@@ -78,7 +76,6 @@ class Catalogue {
   std::uint64_t generation_ = 1;
   std::unique_ptr<log::Log> log_;
   CatalogueState state_;
-  std::uint64_t damaged_ = 0;
   bool unflushed_ = false;
   std::optional<Error> failed_;  // a flush failed
 };

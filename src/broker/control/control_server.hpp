@@ -35,8 +35,6 @@ class ControlServer final : public EventLoop::Source {
   [[nodiscard]] const std::string& bound_uri() const { return bound_uri_; }
   /// Begins to read requests.
   Result<void> accept();
-  /// Requests being executed.
-  [[nodiscard]] std::size_t under_way() const { return under_way_; }
 
   void on_ready() override;
 
@@ -58,7 +56,7 @@ class ControlServer final : public EventLoop::Source {
   std::unique_ptr<Socket> socket_;
   std::string bound_uri_;
   bool accepting_ = false;
-  std::size_t under_way_ = 0;
+  std::size_t under_way_ = 0;  // requests being executed
 };
 
 }  // namespace lightq::broker

@@ -24,7 +24,8 @@ class PortBook {
     std::uint16_t last = 0;
   };
 
-  /// `host`: a numeric address. `range`: nothing lets the system choose. `rest`: how long a released port is left alone.
+  /// `host`: a numeric address. `range`: nothing lets the system choose. `rest`: how long a released port is
+  /// left alone.
   PortBook(std::string host, std::optional<Range> range, std::chrono::milliseconds rest)
       : host_(std::move(host)), range_(range), rest_(rest), next_(range ? range->first : std::uint16_t{0}) {}
 
