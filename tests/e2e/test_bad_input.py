@@ -1,11 +1,12 @@
 """Bad input: none of it may end, block or leak the broker."""
+import contextlib
 import json
 import socket as plain
 
 import pytest
 import zmq
 
-from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, receive, until
+from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, SANITIZED, USER, receive, until
 
 CREATE = {"cmd": "create_topic", "admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD, "topic": "t",
           "broker_type": "queue", "user_id": USER, "password": PASSWORD}
@@ -64,6 +65,55 @@ def test_a_request_above_the_hard_limit_costs_its_sender_the_connection_only(bro
     rude.send(b"x" * 3_000_000)
     flowing.ok("ping")
     rude.close()
+
+
+ZMTP_GREETING = b"\xff" + b"\0" * 8 + b"\x7f\x03\x00NULL".ljust(55, b"\0")
+ZMTP_READY = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03REQ"
+
+
+def handshaken(broker):
+    """A TCP connection to the control port that has introduced itself as a REQ socket."""
+    host, port = broker.control_uri.removeprefix("tcp://").split(":")
+    stranger = plain.create_connection((host, int(port)), timeout=DEADLINE)
+    stranger.sendall(ZMTP_GREETING + ZMTP_READY)
+    return stranger
+
+
+def test_a_message_whose_parts_never_end_takes_no_memory(broker, flowing):
+    with handshaken(broker) as stranger:
+        before = broker.resident_bytes()
+        part = b"\x01\xff" + b"x" * 255  # a short frame with the flag that more will follow
+        for _ in range(100):
+            stranger.sendall(part * 4096)  # 105 MB in all
+        flowing.ok("ping")
+        assert SANITIZED or broker.resident_bytes() - before < 8 << 20
+        stranger.sendall(b"\0\0")
+        answer = b""
+        while b"invalid_json" not in answer:
+            received = stranger.recv(4096)
+            assert received, answer
+            answer += received
+
+
+def test_a_client_that_never_reads_its_answers_takes_little_memory(broker, flowing):
+    with handshaken(broker) as stranger:
+        before = broker.resident_bytes()
+        stranger.setblocking(False)
+        ping = b"\x01\0\0\x0e" + b'{"cmd":"ping"}'
+        sent = 0
+        with contextlib.suppress(BlockingIOError):
+            while sent < 200 << 20:
+                sent += stranger.send(ping * 10_000)
+        flowing.ok("ping")
+        assert sent < 200 << 20, "the broker reads on although nobody reads its answers"
+        assert SANITIZED or broker.resident_bytes() - before < 16 << 20
+        # Once they are read, it goes on.
+        stranger.settimeout(DEADLINE)
+        status, answered, unfinished = b'"status":"ok"', 0, b""
+        while answered < sent // len(ping):
+            received = unfinished + stranger.recv(1 << 20)
+            answered += received.count(status)
+            unfinished = received[1 - len(status):]
 
 
 WRONG_VALUES = [5, -1, 1.5, True, None, [], {}, ["t"], {"a": 1}, "", "x" * 5000, "\u0000", "\u00e9"]

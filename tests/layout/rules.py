@@ -36,7 +36,7 @@ MAY_INCLUDE = {
 # --- Third-party headers: their one home, and how many files there may know them. --------------------------------------
 HOMES = [
     ("zmq", r"zmq(_addon)?\.hp?p?$",
-     r"src/broker/control/control_server|include/lightq/[a-z_]+\.hpp$", None),
+     r"include/lightq/[a-z_]+\.hpp$", None),
     ("nlohmann", r"nlohmann/", r"include/lightq/protocol/json[a-z_]*\.hpp$", None),
     ("spdlog", r"spdlog/", r"src/broker/logging", None),
     ("sys/mman.h", r"sys/mman\.h$", r"src/log/mapp[a-z_]*\.[ch]pp$", None),

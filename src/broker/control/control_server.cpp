@@ -1,11 +1,11 @@
 /// Layer: control.
 #include "broker/control/control_server.hpp"
 
-#include <string.h>
+#include <unistd.h>
 
+#include <charconv>
 #include <string_view>
 #include <utility>
-#include <zmq.hpp>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/protocol/json.hpp>
@@ -14,139 +14,123 @@ namespace lightq::broker {
 
 namespace {
 
-constexpr int requests_per_turn = 64;
-constexpr int handshake_ms = 1000;
-constexpr int linger_ms = 500;
-/// Per client; more than all requests that can be under way, as their answers may come in one burst.
-constexpr int answers_unread_max = 8 * static_cast<int>(limits::requests_waiting_max);
+constexpr std::string_view tcp_prefix = "tcp://";
+constexpr std::string_view ipc_prefix = "ipc://";
+constexpr std::size_t scratch_bytes = 64 * limits::KiB;
 
-std::string_view text_of(const zmq::message_t& message) {
-  return {static_cast<const char*>(message.data()), message.size()};
+struct BoundSocket {
+  ListeningSocket socket;
+  std::string uri;
+};
+
+Error not_an_address(const std::string& why) {
+  return {ErrorCode::invalid_argument, why};
 }
 
-/// libzmq takes a port above 65,535 modulo 65,536.
-bool is_port_out_of_range(const std::string& uri) {
-  const auto digits = uri.substr(uri.rfind(':') + 1);
-  if (!uri.starts_with("tcp://") || digits.find_first_not_of("0123456789") != std::string::npos) return false;
-  return digits.size() > 5 || (!digits.empty() && std::stoul(digits) > 65535);
+Result<BoundSocket> bind_tcp(std::string_view address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return not_an_address("it must be tcp://HOST:PORT");
+  const std::string_view digits = address.substr(colon + 1);
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (digits != "*" && (digits.empty() || error != std::errc{} || end != digits.data() + digits.size())) {
+    return not_an_address("the port must be a number from 0 to 65535");
+  }
+  std::string host(address.substr(0, colon));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const auto numeric = resolve_host(host == "*" ? "0.0.0.0" : host);
+  if (!numeric) return numeric.error();
+  auto socket = listen_tcp(*numeric, port);
+  if (!socket) return socket.error();
+  std::string uri = std::string(tcp_prefix) + uri_host(*numeric) + ":" + std::to_string(socket->port);
+  return BoundSocket{std::move(*socket), std::move(uri)};
+}
+
+Result<BoundSocket> bind_ipc(const std::string& path) {
+  if (path.empty() || path[0] == '@' || path[0] == '*') {
+    return not_an_address("it must be ipc://PATH, with the path of a socket file");
+  }
+  if (is_listened_on(path)) return Error{ErrorCode::address_in_use, path + " is in use", EADDRINUSE};
+  auto socket = listen_unix(path);
+  if (!socket) return socket.error();
+  return BoundSocket{std::move(*socket), std::string(ipc_prefix) + path};
+}
+
+Result<BoundSocket> bind_uri(const std::string& uri) {
+  if (uri.starts_with(tcp_prefix)) return bind_tcp(std::string_view(uri).substr(tcp_prefix.size()));
+  if (uri.starts_with(ipc_prefix)) return bind_ipc(uri.substr(ipc_prefix.size()));
+  return not_an_address("it must be tcp://HOST:PORT or ipc://PATH");
 }
 
 }  // namespace
 
-/// A context of its own, so that closing it waits for nobody else's sockets.
-struct ControlServer::Socket {
-  zmq::context_t context{1};
-  zmq::socket_t router{context, zmq::socket_type::router};
-};
-
-/// Whom to answer.
-struct ControlServer::Envelope {
-  std::string peer;
-  bool delimiter = false;
-};
-
-struct ControlServer::Incoming {
-  Envelope from;
-  std::size_t bodies = 0;  ///< parts after the envelope
-  zmq::message_t body;     ///< the first of them
-};
-
-ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle)
-    : loop_(loop), sink_(sink), handle_(std::move(handle)) {}
-
-ControlServer::~ControlServer() {
-  if (accepting_) loop_.unwatch(socket_->router.get(zmq::sockopt::fd), *this);
-}
-
 Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogSink& sink,
                                                            const std::string& uri, Handle handle) {
-  std::unique_ptr<ControlServer> server(new ControlServer(loop, sink, std::move(handle)));
-  if (auto bound = server->bind(uri); !bound) return bound.error();
-  return server;
+  auto bound = bind_uri(uri);
+  if (!bound) {
+    Error error = bound.error();
+    error.message = "control socket: cannot bind " + uri + ": " + error.message;
+    return error;
+  }
+  return std::unique_ptr<ControlServer>(
+      new ControlServer(loop, sink, std::move(handle), std::move(bound->socket), std::move(bound->uri)));
 }
 
-Result<void> ControlServer::bind(const std::string& uri) {
-  if (is_port_out_of_range(uri)) {
-    return Error{ErrorCode::invalid_argument,
-                 "control socket: cannot bind " + uri + ": a port is at most 65535"};
-  }
-  try {
-    socket_ = std::make_unique<Socket>();
-    auto& router = socket_->router;
-    router.set(zmq::sockopt::maxmsgsize, static_cast<std::int64_t>(limits::request_bytes_hard_max));
-    router.set(zmq::sockopt::handshake_ivl, handshake_ms);
-    router.set(zmq::sockopt::linger, linger_ms);
-    router.set(zmq::sockopt::sndhwm, answers_unread_max);
-    // With a domain libzmq refuses peers of ZMTP 1 and 2, which it would otherwise take garbage for; nobody
-    // handles the domain, so the NULL mechanism goes on without asking.
-    router.set(zmq::sockopt::zap_domain, "lightq-control");
-    router.set(zmq::sockopt::ipv6, uri.find('[') != std::string::npos);
-    router.bind(uri);
-    bound_uri_ = router.get(zmq::sockopt::last_endpoint);
-    return {};
-  } catch (const zmq::error_t& error) {
-    const auto code = error.num() == EADDRINUSE ? ErrorCode::address_in_use
-                      : error.num() == EINVAL || error.num() == ENODEV || error.num() == EPROTONOSUPPORT
-                          ? ErrorCode::invalid_argument
-                          : ErrorCode::io_error;
-    return Error{code, "control socket: cannot bind " + uri + ": " + error.what()};
-  }
+ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket,
+                             std::string bound_uri)
+    : loop_(loop),
+      sink_(sink),
+      handle_(std::move(handle)),
+      bound_uri_(std::move(bound_uri)),
+      listener_(loop, std::move(socket), *this, limits::descriptors_reserved_for_files),
+      scratch_(scratch_bytes) {}
+
+ControlServer::~ControlServer() {
+  if (bound_uri_.starts_with(ipc_prefix)) unlink(bound_uri_.c_str() + ipc_prefix.size());
 }
 
 Result<void> ControlServer::accept() {
-  auto watched = loop_.watch(socket_->router.get(zmq::sockopt::fd), *this);
-  if (!watched) return watched;
-  accepting_ = true;
-  loop_.call_soon(*this);  // for what came before: ZMQ_FD tells only of changes
-  return {};
+  if (listener_.start()) return {};
+  return Error{ErrorCode::io_error, "control socket: cannot watch " + bound_uri_};
 }
 
-bool ControlServer::readable() {
-  return (socket_->router.get(zmq::sockopt::events) & ZMQ_POLLIN) != 0;
+void ControlServer::accepted(UniqueFd descriptor) {
+  // Beyond the limits a connection is closed at once, and libzmq tries again.
+  if (clients_.size() - open_ >= limits::handshakes_per_endpoint_max) return;
+  if (clients_.size() >= limits::connections_per_endpoint_max) return;
+  const std::uint64_t id = next_client_++;
+  auto& client = clients_[id];
+  client = std::make_unique<ControlConnection>(loop_, std::move(descriptor), *this, scratch_, id, *this);
+  if (!client->start()) client->close("the connection could not be watched");
 }
 
-void ControlServer::on_ready() {
-  try {
-    for (int i = 0; i < requests_per_turn; ++i) {
-      Incoming incoming;
-      if (!receive(incoming)) break;
-      dispatch(std::move(incoming));
-    }
-    if (readable()) loop_.call_soon(*this);
-  } catch (const zmq::error_t& error) {
-    sink_.error(std::string("control socket: ") + error.what());
+void ControlServer::accept_failed() {
+  sink_.error("control socket: out of file descriptors; new clients wait (raise the limit with ulimit -n)");
+}
+
+void ControlServer::connection_opened(Connection& /*connection*/) {
+  ++open_;
+}
+
+void ControlServer::connection_closed(Connection& connection, const std::string& why) {
+  if (connection.was_open()) {
+    --open_;
+  } else {
+    sink_.debug("control socket: a connection was refused: " + why);
   }
+  const auto found = clients_.find(static_cast<ControlConnection&>(connection).id());
+  if (found == clients_.end()) return;
+  loop_.destroy_later(std::move(found->second));
+  clients_.erase(found);
 }
 
-/// Reads one message with all its parts; keeps what matters and drops the rest. False: there is none.
-bool ControlServer::receive(Incoming& incoming) {
-  auto& router = socket_->router;
-  zmq::message_t part;
-  if (!router.recv(part, zmq::recv_flags::dontwait)) return false;
-  incoming.from.peer = text_of(part);
-  for (std::size_t index = 0; part.more(); ++index) {
-    zmq::message_t next;
-    if (!router.recv(next, zmq::recv_flags::dontwait)) break;  // parts of a message arrive together
-    part = std::move(next);
-    if (index == 0 && part.empty() && part.more()) {
-      incoming.from.delimiter = true;
-    } else if (incoming.bodies++ == 0) {
-      incoming.body.copy(part);
-    }
+void ControlServer::requested(const ControlConnection::Envelope& from, std::size_t parts, std::string& body) {
+  if (parts != 1) {
+    return answer(from, protocol::ErrorReply{{},
+                                             ErrorCode::invalid_json,
+                                             "a request is one message part, not " + std::to_string(parts)});
   }
-  return true;
-}
-
-void ControlServer::dispatch(Incoming incoming) {
-  const Envelope& from = incoming.from;
-  if (incoming.bodies != 1) {
-    return answer(
-        from, protocol::ErrorReply{{},
-                                   ErrorCode::invalid_json,
-                                   "a request is one message part, not " + std::to_string(incoming.bodies)});
-  }
-  auto parsed = protocol::parse_request(text_of(incoming.body));
-  explicit_bzero(incoming.body.data(), incoming.body.size());  // it may hold a password
+  auto parsed = protocol::parse_request(body);
   if (!parsed.request) {
     const Error& error = parsed.request.error();
     return answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
@@ -156,26 +140,20 @@ void ControlServer::dispatch(Incoming incoming) {
                             parsed.cmd, ErrorCode::busy,
                             std::to_string(under_way_) + " requests are under way already; try again"});
   }
+  dispatch(from, std::move(parsed.request).value());
+}
+
+void ControlServer::dispatch(const ControlConnection::Envelope& from, protocol::Request request) {
   ++under_way_;
-  handle_(std::move(parsed.request).value(), [this, from](const protocol::Reply& reply) {
+  handle_(std::move(request), [this, from](const protocol::Reply& reply) {
     --under_way_;
     answer(from, reply);
   });
 }
 
-void ControlServer::answer(const Envelope& to, const protocol::Reply& reply) {
-  try {
-    auto& router = socket_->router;
-    const auto more = zmq::send_flags::sndmore | zmq::send_flags::dontwait;
-    const auto text = protocol::to_json(reply);
-    if (!router.send(zmq::buffer(to.peer), more)) return;
-    if (to.delimiter && !router.send(zmq::message_t(), more)) return;
-    if (!router.send(zmq::buffer(text), zmq::send_flags::dontwait)) return;
-    // Sending may have eaten the descriptor's edge for requests that came meanwhile.
-    if (accepting_ && readable()) loop_.call_soon(*this);
-  } catch (const zmq::error_t& error) {
-    sink_.warn(std::string("control socket: an answer was not sent: ") + error.what());
-  }
+void ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
+  const auto client = clients_.find(to.client);
+  if (client != clients_.end()) client->second->answer(to.delimiter, protocol::to_json(reply));
 }
 
 }  // namespace lightq::broker

@@ -5,58 +5,64 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <vector>
 
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/control.hpp>
 
+#include "broker/control/control_connection.hpp"
 #include "broker/endpoint/event_loop.hpp"
+#include "broker/endpoint/listener.hpp"
 #include "broker/endpoint/log_sink.hpp"
 
 namespace lightq::broker {
 
 /// A ZeroMQ ROUTER that REQ clients (with the empty delimiter) and DEALER clients (with or without) talk to.
-/// Whatever arrives is answered; nothing that arrives ends it. An answer that a client leaves unread behind
-/// 8,192 others is dropped, as is one to a client that has gone. Everything on the loop's thread.
-class ControlServer final : public EventLoop::Source {
+/// Whatever arrives is answered; nothing that arrives ends it. A client that leaves a megabyte of answers
+/// unread is not read from; an answer to one that has gone is dropped. Everything on the loop's thread.
+class ControlServer final : public Listener::Owner,
+                            public Connection::Owner,
+                            public ControlConnection::Requests {
  public:
   using Answer = std::function<void(protocol::Reply)>;
   using Handle = std::function<void(protocol::Request, Answer)>;
 
-  /// `uri`: tcp://HOST:PORT (port 0: any free one) or ipc://PATH. The socket exists from here on, its
-  /// address is taken; `handle` is called for each request once `accept` was called.
-  /// Errors: address_in_use, invalid_argument (no such address), io_error.
+  /// `uri`: tcp://HOST:PORT (HOST a name, an address, or * for all; port 0: any free one) or ipc://PATH. The
+  /// socket exists from here on, its address is taken; `handle` is called for each request once `accept` was
+  /// called. May wait for a name server. Errors: address_in_use, invalid_argument (no such address),
+  /// io_error.
   static Result<std::unique_ptr<ControlServer>> open(EventLoop& loop, LogSink& sink, const std::string& uri,
                                                      Handle handle);
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer() override;
 
-  /// The address as bound, with the real port.
+  /// The address as bound, numeric, with the real port.
   [[nodiscard]] const std::string& bound_uri() const { return bound_uri_; }
   /// Begins to read requests.
   Result<void> accept();
 
-  void on_ready() override;
-
  private:
-  struct Socket;
-  struct Envelope;
-  struct Incoming;
-
-  ControlServer(EventLoop& loop, LogSink& sink, Handle handle);
-  Result<void> bind(const std::string& uri);
-  [[nodiscard]] bool receive(Incoming& incoming);
-  void dispatch(Incoming incoming);
-  void answer(const Envelope& to, const protocol::Reply& reply);
-  [[nodiscard]] bool readable();
+  ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket, std::string bound_uri);
+  void accepted(UniqueFd descriptor) override;
+  void accept_failed() override;
+  void connection_opened(Connection& connection) override;
+  void connection_closed(Connection& connection, const std::string& why) override;
+  void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string& body) override;
+  void dispatch(const ControlConnection::Envelope& from, protocol::Request request);
+  void answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);
 
   EventLoop& loop_;
   LogSink& sink_;
   const Handle handle_;
-  std::unique_ptr<Socket> socket_;
-  std::string bound_uri_;
-  bool accepting_ = false;
-  std::size_t under_way_ = 0;  // requests being executed
+  const std::string bound_uri_;
+  Listener listener_;
+  std::vector<std::byte> scratch_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
+  std::uint64_t next_client_ = 1;
+  std::size_t open_ = 0;  // of clients_, handshake completed
+  std::size_t under_way_ = 0;
 };
 
 }  // namespace lightq::broker

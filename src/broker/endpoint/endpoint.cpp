@@ -9,17 +9,12 @@
 
 namespace lightq::broker {
 
-namespace {
-constexpr int accepts_per_turn = 64;
-constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
-}  // namespace
-
 Endpoint::Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
                    std::string bind_uri, std::string path, const EndpointSettings& settings)
     : loop_(loop),
       host_(host),
       record_(record),
-      socket_(std::move(socket)),
+      listener_(loop, std::move(socket), *this),
       bind_uri_(std::move(bind_uri)),
       path_(std::move(path)),
       settings_(settings) {}
@@ -27,22 +22,15 @@ Endpoint::Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, L
 Endpoint::~Endpoint() {
   stop_accepting();
   loop_.cancel(idle_timer_);
-  loop_.cancel(accept_timer_);
-  loop_.cancel_soon(*this);
 }
 
 bool Endpoint::start() {
-  accepting_ = static_cast<bool>(loop_.watch(socket_.descriptor.get(), *this));
   arm_idle_timer();
-  return accepting_;
+  return listener_.start();
 }
 
 void Endpoint::stop_accepting() {
-  if (!socket_.descriptor.valid()) return;
-  if (accepting_) loop_.unwatch(socket_.descriptor.get(), *this);
-  accepting_ = false;
-  socket_.descriptor.reset();
-  if (!path_.empty()) unlink(path_.c_str());
+  if (listener_.stop() && !path_.empty()) unlink(path_.c_str());
 }
 
 void Endpoint::shut() {
@@ -52,16 +40,7 @@ void Endpoint::shut() {
   for_each_connection([](Connection& connection) { connection.close("its endpoint closed"); });
 }
 
-void Endpoint::on_ready() {
-  for (int i = 0; i < accepts_per_turn && accepting_; ++i) {
-    auto accepted = accept_connection(socket_.descriptor.get());
-    if (accepted.outcome == AcceptOutcome::none) return;
-    if (accepted.outcome == AcceptOutcome::out_of_descriptors) return pause_accepting();
-    accept_one(std::move(accepted.descriptor));
-  }
-}
-
-void Endpoint::accept_one(UniqueFd descriptor) {
+void Endpoint::accepted(UniqueFd descriptor) {
   // Beyond the limit strangers wait for nothing: the connection is closed at once, and libzmq tries again.
   if (connections_.size() - open_ >= settings_.handshakes_max) return;
   if (connections_.size() >= settings_.connections_max) return;
@@ -69,16 +48,6 @@ void Endpoint::accept_one(UniqueFd descriptor) {
   Connection* const key = connection.get();
   connections_.emplace(key, std::move(connection));
   if (!key->start()) key->close("the connection could not be watched");
-}
-
-void Endpoint::pause_accepting() {
-  host_.accept_failed(*this);
-  loop_.unwatch(socket_.descriptor.get(), *this);
-  accepting_ = false;
-  accept_timer_ = loop_.at(EventLoop::Clock::now() + pause_without_descriptors, [this] {
-    if (socket_.descriptor.valid())
-      accepting_ = static_cast<bool>(loop_.watch(socket_.descriptor.get(), *this));
-  });
 }
 
 void Endpoint::connection_opened(Connection&) {

@@ -10,6 +10,7 @@
 
 #include "broker/endpoint/connection.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
+#include "broker/endpoint/listener.hpp"
 #include "broker/endpoint/reactor_context.hpp"
 
 namespace lightq::broker {
@@ -31,12 +32,14 @@ class EndpointHost {
 };
 
 /// The reactor's thread.
-class Endpoint final : public EventLoop::Source, public Connection::Owner {
+class Endpoint final : public Connection::Owner, public Listener::Owner {
  public:
   /// `host` and `settings` outlive it. `path`: of an ipc endpoint's socket file, removed at the end; empty
   /// for tcp.
   Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
            std::string bind_uri, std::string path, const EndpointSettings& settings);
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
   ~Endpoint() override;
 
   /// Begins to accept. False: the socket could not be watched.
@@ -57,29 +60,25 @@ class Endpoint final : public EventLoop::Source, public Connection::Owner {
   void shut();
   void for_each_connection(const std::function<void(Connection&)>& call);
 
-  void on_ready() override;
-
  private:
   void connection_opened(Connection& connection) override;
   void connection_closed(Connection& connection, const std::string& why) override;
-  void accept_one(UniqueFd descriptor);
-  void pause_accepting();
+  void accepted(UniqueFd descriptor) override;
+  void accept_failed() override { host_.accept_failed(*this); }
   void arm_idle_timer();
 
   EventLoop& loop_;
   EndpointHost& host_;
   const EndpointRecord record_;
-  ListeningSocket socket_;
+  Listener listener_;
   const std::string bind_uri_;
   const std::string path_;
   const EndpointSettings& settings_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::size_t open_ = 0;  // of connections_, handshake completed
-  bool accepting_ = false;
   bool leaving_ = false;
   bool shut_ = false;
   EventLoop::TimerId idle_timer_ = 0;
-  EventLoop::TimerId accept_timer_ = 0;
 };
 
 }  // namespace lightq::broker

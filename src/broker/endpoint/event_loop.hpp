@@ -66,8 +66,11 @@ class EventLoop {
   /// Forgets a pending call_soon; for a source that is about to go.
   void cancel_soon(Source& source);
 
-  /// Destroys the source at the end of this turn: for one that ends within its own call.
-  void destroy_later(std::unique_ptr<Source> source) { dying_.push_back(std::move(source)); }
+  /// Destroys the object at the end of this turn: for one that ends within its own call.
+  template <typename Object>
+  void destroy_later(std::unique_ptr<Object> object) {
+    dying_.push_back(std::shared_ptr<void>(std::move(object)));
+  }
 
   using TimerId = std::uint64_t;
   /// Calls `task` once at `when`. Timers are for control work: a map, not a wheel.
@@ -95,7 +98,7 @@ class EventLoop {
   std::unordered_map<int, Source*> sources_;  // by descriptor; what epoll reports is looked up here
   std::vector<Source*> soon_;                 // to be called in the next run_soon; null: cancelled
   std::vector<Source*> called_;               // being called now
-  std::vector<std::unique_ptr<Source>> dying_;
+  std::vector<std::shared_ptr<void>> dying_;
   std::map<std::pair<Clock::time_point, TimerId>, Task> timers_;
   std::unordered_map<TimerId, Clock::time_point> timer_times_;
   TimerId next_timer_ = 1;

@@ -34,8 +34,8 @@ std::uint64_t descriptor_limit() {
 }
 
 /// The kernel hands out the lowest free number: one within the reserve means that all below it are in use.
-bool in_reserve(int descriptor) {
-  return static_cast<std::uint64_t>(descriptor) + limits::descriptors_reserved >= descriptor_limit();
+bool in_reserve(int descriptor, std::size_t reserved) {
+  return static_cast<std::uint64_t>(descriptor) + reserved >= descriptor_limit();
 }
 
 Error out_of_descriptors(const std::string& what) {
@@ -53,7 +53,7 @@ Error bind_error(const std::string& what) {
 
 std::optional<Error> bind_and_listen(int descriptor, const sockaddr* address, socklen_t length,
                                      const std::string& what) {
-  if (in_reserve(descriptor)) return out_of_descriptors(what);
+  if (in_reserve(descriptor, limits::descriptors_reserved)) return out_of_descriptors(what);
   if (bind(descriptor, address, length) != 0 || listen(descriptor, listen_backlog) != 0)
     return bind_error(what);
   return std::nullopt;
@@ -85,6 +85,18 @@ Result<Addresses> look_up(const std::string& host, std::uint16_t port, int flags
   const int failed = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failed != 0) return cannot_resolve(host, failed);
   return Addresses(found, freeaddrinfo);
+}
+
+Result<sockaddr_un> unix_address(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return Error{ErrorCode::invalid_argument, "the path of the ipc endpoint is too long (" +
+                                                  std::to_string(path.size()) + " bytes, at most " +
+                                                  std::to_string(sizeof address.sun_path - 1) + "): " + path};
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
 }
 
 }  // namespace
@@ -122,33 +134,35 @@ Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t por
   return ListeningSocket{std::move(descriptor), bound};
 }
 
+bool is_listened_on(const std::string& path) {
+  const auto address = unix_address(path);
+  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!address || !probe.valid()) return false;
+  const int failed = connect(probe.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
+  return failed == 0 || errno == EAGAIN;  // EAGAIN: more are waiting there than it has room for
+}
+
 Result<ListeningSocket> listen_unix(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
-    return Error{ErrorCode::invalid_argument, "the path of the ipc endpoint is too long (" +
-                                                  std::to_string(path.size()) + " bytes, at most " +
-                                                  std::to_string(sizeof address.sun_path - 1) + "): " + path};
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
+  const auto address = unix_address(path);
+  if (!address) return address.error();
   UniqueFd descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!descriptor.valid()) return bind_error(path);
   unlink(path.c_str());
-  if (auto error =
-          bind_and_listen(descriptor.get(), reinterpret_cast<sockaddr*>(&address), sizeof address, path)) {
+  if (auto error = bind_and_listen(descriptor.get(), reinterpret_cast<const sockaddr*>(&*address),
+                                   sizeof *address, path)) {
     return *error;
   }
   return ListeningSocket{std::move(descriptor), 0};
 }
 
-Accepted accept_connection(int listener) {
+Accepted accept_connection(int listener, std::size_t reserved) {
   const int descriptor = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor < 0) {
     const bool out = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
     return {out ? AcceptOutcome::out_of_descriptors : AcceptOutcome::none, UniqueFd()};
   }
   UniqueFd owned(descriptor);
-  if (in_reserve(descriptor)) return {AcceptOutcome::out_of_descriptors, UniqueFd()};
+  if (in_reserve(descriptor, reserved)) return {AcceptOutcome::out_of_descriptors, UniqueFd()};
   set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);  // fails on a Unix socket, which has no delay
   set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, keep_alive_idle_s);

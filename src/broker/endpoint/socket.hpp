@@ -55,13 +55,16 @@ Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t por
 /// for the system, 107 bytes), limit_reached, io_error.
 Result<ListeningSocket> listen_unix(const std::string& path);
 
+/// Whether a process listens at this socket file, rather than the file being left from one that has ended.
+bool is_listened_on(const std::string& path);
+
 enum class AcceptOutcome { accepted, none, out_of_descriptors };
 struct Accepted {
   AcceptOutcome outcome = AcceptOutcome::none;
   UniqueFd descriptor;  ///< non-blocking; TCP: no delay, keep-alive
 };
-/// The next waiting connection. Keeps limits::descriptors_reserved descriptors free for everything else.
-Accepted accept_connection(int listener);
+/// The next waiting connection. Keeps so many of the process's descriptors free for everything else.
+Accepted accept_connection(int listener, std::size_t reserved);
 
 /// Raises this process's soft limit of descriptors to the hard one. Answers the limit in force.
 std::uint64_t raise_descriptor_limit();

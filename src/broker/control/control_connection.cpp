@@ -1,0 +1,126 @@
+/// Layer: control.
+#include "broker/control/control_connection.hpp"
+
+#include <string.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <lightq/base/limits.hpp>
+
+namespace lightq::broker {
+
+namespace {
+/// Above it nothing is read from the client; above the other one it is taken for one that never reads.
+constexpr std::size_t unread_bytes_pause = 1 * limits::MiB;
+constexpr std::size_t unread_bytes_max = 64 * limits::MiB;
+}  // namespace
+
+std::size_t ControlConnection::consume(ByteView bytes) {
+  std::size_t at = 0;
+  while (!failed() && !paused()) {
+    if (frame_ == Body::none) {
+      const std::size_t header = begin_frame(bytes.subspan(at));
+      if (header == 0) break;
+      at += header;
+    }
+    const auto here = static_cast<std::size_t>(std::min<std::uint64_t>(frame_left_, bytes.size() - at));
+    take_body(bytes.subspan(at, here));
+    at += here;
+    if (frame_left_ > 0) break;
+    end_frame();
+  }
+  return at;
+}
+
+/// The length of the header; 0: it has not come yet, or the connection has failed.
+std::size_t ControlConnection::begin_frame(ByteView bytes) {
+  zmtp::FrameHeader header;
+  const auto outcome = zmtp::parse_frame_header(bytes, header);
+  if (outcome == zmtp::FrameOutcome::incomplete) return 0;
+  const std::uint64_t bytes_max = header.command ? zmtp::command_bytes_max : limits::request_bytes_hard_max;
+  if (outcome == zmtp::FrameOutcome::invalid) {
+    fail("a malformed frame");
+  } else if (header.body_bytes > bytes_max) {
+    fail("a frame of " + std::to_string(header.body_bytes) + " bytes");
+  }
+  if (failed()) return 0;
+  frame_left_ = header.body_bytes;
+  frame_more_ = header.more;
+  if (header.command) {
+    frame_ = Body::command;
+  } else {
+    begin_part(header);
+  }
+  return header.header_bytes;
+}
+
+void ControlConnection::begin_part(const zmtp::FrameHeader& header) {
+  const bool is_delimiter = parts_ == 0 && !delimiter_ && header.body_bytes == 0 && header.more;
+  if (is_delimiter) {
+    delimiter_ = true;
+    frame_ = Body::dropped;
+    return;
+  }
+  frame_ = parts_ == 0 ? Body::request : Body::dropped;
+  ++parts_;
+}
+
+void ControlConnection::take_body(ByteView bytes) {
+  frame_left_ -= bytes.size();
+  if (frame_ == Body::dropped) return;
+  const bool command = frame_ == Body::command;
+  std::string& to = command ? command_ : body_;
+  // Of a request that is too long no more is kept than shows that it is.
+  if (!command) bytes = bytes.first(std::min(bytes.size(), limits::request_bytes_max + 1 - to.size()));
+  to.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+void ControlConnection::end_frame() {
+  if (std::exchange(frame_, Body::none) == Body::command) {
+    handle_command(std::as_bytes(std::span(command_)));
+    command_.clear();
+  } else if (!frame_more_) {
+    end_message();
+  }
+}
+
+void ControlConnection::end_message() {
+  requests_.requested({id_, delimiter_}, parts_, body_);
+  explicit_bzero(body_.data(), body_.size());  // it may hold a password
+  body_ = {};
+  parts_ = 0;
+  delimiter_ = false;
+}
+
+void ControlConnection::answer(bool delimiter, std::string_view text) {
+  if (!is_open() || failed()) return;
+  if (delimiter) append_frame({}, true);
+  append_frame(text, false);
+  flush_output();
+  look_at_output();
+}
+
+void ControlConnection::append_frame(std::string_view body, bool more) {
+  std::byte header[zmtp::frame_header_bytes_max];
+  const std::size_t header_bytes = zmtp::encode_frame_header(header, body.size(), more);
+  std::byte* const to = output().extend(header_bytes + body.size());
+  std::memcpy(to, header, header_bytes);
+  if (!body.empty()) std::memcpy(to + header_bytes, body.data(), body.size());
+}
+
+void ControlConnection::on_writable() {
+  look_at_output();
+}
+
+void ControlConnection::look_at_output() {
+  if (failed()) return;
+  const std::size_t unread = output().buffered();
+  if (unread == 0) release_idle_memory();
+  if (unread > unread_bytes_max) return fail("it does not read its answers");
+  const bool was_paused = paused();
+  set_paused(unread > unread_bytes_pause);
+  if (was_paused && !paused()) loop().call_soon(*this);  // for what had come already
+}
+
+}  // namespace lightq::broker

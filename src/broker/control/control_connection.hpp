@@ -1,0 +1,67 @@
+/// One client of the control socket: frames become requests, answers become frames. Layer: control.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "broker/endpoint/connection.hpp"
+
+namespace lightq::broker {
+
+/// As a ROUTER socket would see a REQ (with the empty delimiter) or a DEALER (with or without). Bounded in
+/// bytes whatever the client does: of a message only the part that may be a request is kept, and a client
+/// that does not read its answers is not read from. The loop's thread.
+class ControlConnection final : public Connection {
+ public:
+  /// How an answer to a message must begin.
+  struct Envelope {
+    std::uint64_t client = 0;
+    bool delimiter = false;
+  };
+  class Requests {
+   public:
+    virtual ~Requests() = default;
+    /// One message: how many parts came after the envelope, and the first of them, which may be overwritten.
+    virtual void requested(const Envelope& from, std::size_t parts, std::string& body) = 0;
+  };
+
+  ControlConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
+                    std::uint64_t id, Requests& requests)
+      : Connection(loop, std::move(descriptor), owner, scratch), id_(id), requests_(requests) {}
+
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  void answer(bool delimiter, std::string_view text);
+
+ protected:
+  [[nodiscard]] std::string_view our_type() const override { return "ROUTER"; }
+  [[nodiscard]] bool accepts_peer(std::string_view peer_type) const override {
+    return peer_type == "REQ" || peer_type == "DEALER" || peer_type == "ROUTER";
+  }
+  void on_open() override {}
+  std::size_t consume(ByteView bytes) override;
+  void on_writable() override;
+
+ private:
+  /// What is being done with the body of the frame under way.
+  enum class Body { none, command, request, dropped };
+  std::size_t begin_frame(ByteView bytes);
+  void begin_part(const zmtp::FrameHeader& header);
+  void take_body(ByteView bytes);
+  void end_frame();
+  void end_message();
+  void append_frame(std::string_view body, bool more);
+  void look_at_output();
+
+  const std::uint64_t id_;
+  Requests& requests_;
+  Body frame_ = Body::none;
+  std::uint64_t frame_left_ = 0;  // bytes of its body still to come
+  bool frame_more_ = false;
+  std::size_t parts_ = 0;  // of the message under way, the delimiter not counted
+  bool delimiter_ = false;
+  std::string body_;     // the message's first part, as far as it came
+  std::string command_;  // as far as it came
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,53 @@
+/// Layer: endpoint.
+#include "broker/endpoint/listener.hpp"
+
+#include <utility>
+
+namespace lightq::broker {
+
+namespace {
+constexpr int accepts_per_turn = 64;
+constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
+}  // namespace
+
+Listener::Listener(EventLoop& loop, ListeningSocket socket, Owner& owner, std::size_t reserved)
+    : loop_(loop), socket_(std::move(socket)), owner_(owner), reserved_(reserved) {}
+
+Listener::~Listener() {
+  stop();
+  loop_.cancel(pause_timer_);
+  loop_.cancel_soon(*this);
+}
+
+bool Listener::start() {
+  accepting_ = static_cast<bool>(loop_.watch(socket_.descriptor.get(), *this));
+  return accepting_;
+}
+
+bool Listener::stop() {
+  if (!socket_.descriptor.valid()) return false;
+  if (accepting_) loop_.unwatch(socket_.descriptor.get(), *this);
+  accepting_ = false;
+  socket_.descriptor.reset();
+  return true;
+}
+
+void Listener::on_ready() {
+  for (int i = 0; i < accepts_per_turn && accepting_; ++i) {
+    auto peer = accept_connection(socket_.descriptor.get(), reserved_);
+    if (peer.outcome == AcceptOutcome::none) return;
+    if (peer.outcome == AcceptOutcome::out_of_descriptors) return pause();
+    owner_.accepted(std::move(peer.descriptor));
+  }
+}
+
+void Listener::pause() {
+  owner_.accept_failed();
+  loop_.unwatch(socket_.descriptor.get(), *this);
+  accepting_ = false;
+  pause_timer_ = loop_.at(EventLoop::Clock::now() + pause_without_descriptors, [this] {
+    if (socket_.descriptor.valid()) start();
+  });
+}
+
+}  // namespace lightq::broker
