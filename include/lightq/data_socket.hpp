@@ -50,6 +50,7 @@ class DataSocket {
   DataSocket(DataSocket&&) noexcept = default;
   /// Members are replaced in an order in which no socket outlives its context.
   DataSocket& operator=(DataSocket&& other) noexcept {
+    abandon();
     socket_ = std::move(other.socket_);
     monitor_ = std::move(other.monitor_);
     context_ = std::move(other.context_);
@@ -57,7 +58,7 @@ class DataSocket {
     connected_ = other.connected_;
     return *this;
   }
-  ~DataSocket() = default;
+  ~DataSocket() { abandon(); }
 
   /// An unconnected socket with a finite linger. Errors: limit_reached, io_error.
   static Result<DataSocket> open(std::shared_ptr<zmq::context_t> context, zmq::socket_type type) {
@@ -156,6 +157,14 @@ class DataSocket {
 
  private:
   DataSocket() = default;
+
+  /// Closes the socket without a word. Its monitor is stopped first: libzmq's own thread waits for ever, and
+  /// with it every socket of the context, when it has an event to tell and the monitor's other end has gone.
+  void abandon() noexcept {
+    if (socket_.handle() != nullptr) zmq_socket_monitor(socket_.handle(), nullptr, 0);
+    socket_.close();
+    monitor_.close();
+  }
 
   /// Takes one event off the monitor; 0 when there is none.
   int next_event() {

@@ -61,9 +61,9 @@ const char* type_word(SettingType type) {
 }
 
 Result<std::string> read_text(const std::filesystem::path& path, std::size_t bytes_max) {
-  std::ifstream file(path, std::ios::binary);
   std::string text(bytes_max + 1, '\0');
   errno = 0;
+  std::ifstream file(path, std::ios::binary);
   if (!file || (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof())) {
     return Error{ErrorCode::io_error, "cannot read " + path.string(), errno == 0 ? EIO : errno};
   }

@@ -128,6 +128,8 @@ class SegmentLog final : public Log {
   std::shared_ptr<SegmentJobState> jobs_;
   Timestamp last_sync_;
   Timestamp last_prepare_{-1'000'000};
+  Timestamp last_retire_;
+  bool retire_failed_ = false;  // the last time
   Timestamp last_use_;
   bool used_ = false;  // since the last maintain
   RecoveryReport recovery_;

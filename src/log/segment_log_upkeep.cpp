@@ -11,6 +11,11 @@ namespace {
 
 constexpr std::int64_t idle_before_release_us = 10'000'000;
 constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
+constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
+
+bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
+  return now < since || now.us - since.us >= us;  // a clock that was set back must not stop anything for long
+}
 
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.find_last_of('/');
@@ -90,8 +95,7 @@ bool SegmentLog::anything_unsynced() const {
 
 bool SegmentLog::sync_is_due(Timestamp now) const {
   if (poisoned_ || options_.flush_interval_ms == 0 || !anything_unsynced()) return false;
-  const std::int64_t since = now.us - last_sync_.us;
-  return since < 0 || since >= options_.flush_interval_ms * 1000;
+  return has_passed(last_sync_, options_.flush_interval_ms * 1000, now);
 }
 
 std::vector<SyncTarget> SegmentLog::unsynced_files() const {
@@ -120,14 +124,16 @@ SegmentWork SegmentLog::work_to_sync() const {
 std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work;
-  if (sync_is_due(now) || (!retired_.empty() && !poisoned_)) {
+  const bool may_retire = !retire_failed_ || has_passed(last_retire_, retire_again_us, now);
+  if (sync_is_due(now) || (may_retire && !retired_.empty() && !poisoned_)) {
     work = work_to_sync();
     last_sync_ = now;
   }
-  work.retire = ready_to_retire();
+  if (may_retire) work.retire = ready_to_retire();
+  if (!work.retire.empty()) last_retire_ = now;
   const bool half_full = !segments_.empty() && !prepared_ && !segments_.back()->sealed &&
                          segments_.back()->end_position() > segments_.back()->usable_bytes() / 2 &&
-                         (now < last_prepare_ || now.us - last_prepare_.us >= prepare_again_us);
+                         has_passed(last_prepare_, prepare_again_us, now);
   if (half_full) {
     last_prepare_ = now;
     work.prepare_bytes = next_segment_bytes(0);
@@ -151,6 +157,7 @@ std::vector<RetiredSegment> SegmentLog::ready_to_retire() const {
 
 void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
   retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(done.retired));
+  if (!work.retire.empty()) retire_failed_ = done.retired < work.retire.size();
   if (done.prepared) prepared_ = std::move(done.prepared);
   if (work.sync) synced(work, done);
 }

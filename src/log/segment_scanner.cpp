@@ -41,7 +41,6 @@ void SegmentScanner::load(std::uint64_t position, std::uint64_t bytes) {
     std::fill(window.begin() + static_cast<std::ptrdiff_t>(*came), window.end(), std::byte{0});
     return;
   }
-  read_error_ = came.error();
   for (std::uint64_t at = 0; at < bytes; at += block_bytes) {
     const auto block = window.subspan(at, std::min(block_bytes, bytes - at));
     const auto part = read_all(file_, block, position + at);

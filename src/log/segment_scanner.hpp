@@ -46,8 +46,6 @@ class SegmentScanner {
   [[nodiscard]] std::uint64_t claimed_end() const { return claimed_end_; }
   /// One past what has been read already.
   [[nodiscard]] std::uint64_t window_end() const { return window_position_ + window_bytes_; }
-  /// The last read error, if there was any.
-  [[nodiscard]] const std::optional<Error>& read_error() const { return read_error_; }
   /// The bytes from `position` on: at least `needed` of them, fewer only at the limit. Valid until the next
   /// call.
   ByteView bytes_at(std::uint64_t position, std::uint64_t needed, std::uint64_t wanted);
@@ -64,7 +62,6 @@ class SegmentScanner {
   std::uint64_t window_position_ = 0;
   std::uint64_t window_bytes_ = 0;
   std::uint64_t claimed_end_ = 0;
-  std::optional<Error> read_error_;
 };
 
 }  // namespace lightq::log

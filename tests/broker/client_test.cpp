@@ -5,8 +5,10 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -130,6 +132,42 @@ TEST(Handles, RejoinABrokerThatHasLostTheirEndpoints) {
   ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "after");
   consumer.leave().value_or_throw();
   EXPECT_TRUE(consumer.finished());
+}
+
+/// Uses a topic and deletes it, again and again; the first error.
+Result<void> come_and_go(Client client, const std::string& topic) {
+  const std::vector<std::string> payloads(500, "x");
+  for (int round = 0; round < 100; ++round) {
+    client.create_topic(topic).value_or_throw();
+    {
+      auto consumer = client.consumer(topic).value_or_throw();
+      auto producer = client.producer(topic).value_or_throw();
+      std::jthread sender([&] {
+        for (const auto& payload : payloads) producer.send(payload).value_or_throw();
+        producer.close(10s).value_or_throw();
+      });
+      for (std::size_t i = 0; i < payloads.size(); ++i) {
+        if (!consumer.receive(10s).value_or_throw()) return Error{ErrorCode::timeout, "a message is missing"};
+      }
+      consumer.leave().value_or_throw();
+    }
+    if (auto deleted = client.delete_topic(topic); !deleted) return deleted;
+  }
+  return {};
+}
+
+/// The broker hangs up just as a consumer goes: libzmq's thread must not come to wait for who has gone.
+TEST(Handles, AConsumerThatGoesWhileItsTopicIsDeletedStopsNobody) {
+  const EmbeddedBroker broker;
+  std::vector<Result<void>> results(4);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      threads.emplace_back(
+          [&, i] { results[i] = come_and_go(broker.client(), "topic" + std::to_string(i)); });
+    }
+  }
+  for (const auto& result : results) EXPECT_TRUE(result.ok()) << result.error().text();
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -231,6 +233,7 @@ TEST(Config, NamesAFileThatCannotBeRead) {
   EXPECT_THAT(config.error().text(), HasSubstr("/nonexistent/lightq.toml"));
   const TempDir directory;
   EXPECT_FALSE(load_config(directory.path(), environment({}), {}).ok()) << "a directory";
+  EXPECT_EQ(config.error().system_error, ENOENT);
 }
 
 TEST(Config, TakesTheAdminsPasswordFromAFileOrTheEnvironment) {

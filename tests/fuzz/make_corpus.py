@@ -48,7 +48,7 @@ TEXTS = {
 
 
 # --- zmtp_fuzz: the kind of connection, the length of a piece less one, what the peer sends. ---------------------------
-INLET, PULL, SUB = 0, 1, 2
+INLET, PULL, SUB, CONTROL = 0, 1, 2, 3
 
 
 def greeting(major=3, minor=1, mechanism=b"NULL"):
@@ -86,6 +86,10 @@ ZMTP = {
     "puller_that_talks": peer(PULL, b"PULL", frame(b"not for us")),
     "subscriber": peer(SUB, b"SUB", command(b"SUBSCRIBE", b"topic"), command(b"CANCEL", b"topic")),
     "subscriber_3_0": peer(SUB, b"SUB", frame(b"\x01"), frame(b"\x01top"), frame(b"\x00top"), minor=0),
+    "control_req": peer(CONTROL, b"REQ", frame(b"", more=True), frame(b'{"cmd":"ping"}')),
+    "control_dealer": peer(CONTROL, b"DEALER", frame(b'{"cmd":"ping"}'), command(b"PING", b"\x00\x0a"), frame(b"x" * 300)),
+    "control_parts": peer(CONTROL, b"DEALER", frame(b"", more=True), frame(b"a", more=True), frame(b"", more=True), frame(b"b")),
+    "control_too_large": peer(CONTROL, b"REQ", struct.pack("!BQ", 2, 1 << 40) + b"begin"),
     "other_type": peer(INLET, b"DEALER"),
     "other_mechanism": bytes([INLET, 255]) + greeting(mechanism=b"CURVE"),
     "stranger": bytes([INLET, 255]) + b"GET / HTTP/1.1\r\n\r\n",

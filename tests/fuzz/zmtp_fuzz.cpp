@@ -6,13 +6,17 @@
 #include <cstdlib>
 #include <memory>
 
+#include "broker/control/control_connection.hpp"
 #include "broker/endpoint/inlet.hpp"
 #include "broker/endpoint/outlet_connection.hpp"
 
 namespace lightq::broker {
 namespace {
 
-class Host final : public InletHost, public OutletHost, public Connection::Owner {
+class Host final : public InletHost,
+                   public OutletHost,
+                   public Connection::Owner,
+                   public ControlConnection::Requests {
  public:
   [[nodiscard]] bool accepting() const override { return true; }
   PublishOutcome publish(BatchBuilder& batch) override {
@@ -33,6 +37,12 @@ class Host final : public InletHost, public OutletHost, public Connection::Owner
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }
 
+  void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string& body) override {
+    if (body.size() > lightq::limits::request_bytes_max + 1 || parts == 0) std::abort();
+    control->answer(from.delimiter, body);
+  }
+
+  ControlConnection* control = nullptr;
   bool closed = false;
   int batches = 0;
 
@@ -60,11 +70,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> scratch(256 * lightq::limits::KiB);
   std::unique_ptr<Connection> connection;
   Inlet* inlet = nullptr;
-  if (data[0] % 3 == 0) {
+  if (data[0] % 4 == 3) {
+    auto made = std::make_unique<ControlConnection>(loop, UniqueFd(pair[0]), host, scratch, 1, host);
+    host.control = made.get();
+    connection = std::move(made);
+  } else if (data[0] % 4 == 0) {
     auto made = std::make_unique<Inlet>(loop, UniqueFd(pair[0]), host, scratch, host);
     inlet = made.get();
     connection = std::move(made);
-  } else if (data[0] % 3 == 1) {
+  } else if (data[0] % 4 == 1) {
     connection = std::make_unique<PullOutlet>(loop, UniqueFd(pair[0]), host, scratch, host);
   } else {
     connection = std::make_unique<SubOutlet>(loop, UniqueFd(pair[0]), host, scratch, host,

@@ -219,6 +219,27 @@ TEST_F(SegmentLogTest, GivesNoOffsetTwiceThoughRetentionGoesOnWhilePoisoned) {
   EXPECT_EQ(log->next_offset(), Offset{1}) << "what had become durable is remembered";
 }
 
+TEST_F(SegmentLogTest, TriesADroppedFileThatCannotGoOnceASecond) {
+  options.segment_bytes = limits::segment_bytes_min;
+  options.retention_bytes = 1;
+  open();
+  for (int i = 0; i < 4; ++i) append({std::string(limits::segment_bytes_min / 2 + 1, 'x')});
+  log->maintain(now);
+  storage.on_call = [](FaultyStorage::Call call, const std::string&) {
+    const bool removes = call == FaultyStorage::Call::rename || call == FaultyStorage::Call::unlink;
+    return FaultyStorage::Fault{removes ? EIO : 0, 0};
+  };
+  EXPECT_TRUE(work());
+  for (int i = 0; i < 10; ++i) {
+    now.us += 99'000;
+    EXPECT_FALSE(work());
+  }
+  storage.on_call = nullptr;
+  now.us += 10'000;
+  EXPECT_TRUE(work());
+  EXPECT_FALSE(storage.exists(segment_path(0)));
+}
+
 TEST_F(SegmentLogTest, IsPoisonedByAFailedSyncOfItsDirectoryToo) {
   open();
   append({"a"});
