@@ -37,6 +37,9 @@ std::size_t default_reactors() {
   return cores <= cores_with_one_reactor ? 1 : cores / 2;
 }
 
+constexpr auto answers_linger = std::chrono::milliseconds(500);
+constexpr auto answers_check_interval = std::chrono::milliseconds(5);
+
 /// The address of the bind host, looked up once so that no join waits for a name server. Listens there once:
 /// better to refuse now than at each join.
 Result<std::string> bind_address_of(const std::string& host) {
@@ -67,6 +70,7 @@ class Broker::Parts {
   Result<void> open_parts();
   Result<void> bring_up();
   void stop();
+  void end_control(EventLoop::Clock::time_point deadline);
   [[nodiscard]] const std::string& control_uri() const { return server_->bound_uri(); }
   [[nodiscard]] const std::filesystem::path& data_dir() const { return directory_->path(); }
 
@@ -233,13 +237,23 @@ Result<void> Broker::Parts::bring_up() {
   return directory_->publish(control_uri());
 }
 
+/// Ends the control thread once the last answers are on their way. Runs on it.
+void Broker::Parts::end_control(EventLoop::Clock::time_point deadline) {
+  const auto now = EventLoop::Clock::now();
+  if (server_->all_sent() || now >= deadline) {
+    control_thread_.request_stop();
+    return;
+  }
+  control_.at(now + answers_check_interval, [this, deadline] { end_control(deadline); });
+}
+
 void Broker::Parts::stop() {
   if (std::exchange(stopped_, true) || reactors_ == nullptr) return;
   const auto deadline = std::chrono::steady_clock::now() + config_.stop_deadline;
   if (control_thread_.joinable()) {
     control_.post_answer([this] { handler_->stop_accepting(); });
     reactors_->stop(deadline);
-    control_thread_.request_stop();
+    control_.post_answer([this] { end_control(EventLoop::Clock::now() + answers_linger); });
     control_thread_.join();
   }
   sink_.info("stopped");

@@ -104,6 +104,10 @@ class Log {
   /// Work for a disk thread that is due now, or null. At most one job of a log is out at a time.
   virtual std::unique_ptr<DiskJob> take_disk_job(Timestamp now) = 0;
 
+  /// take_disk_job would give a job now or later, though nothing is appended: whoever keeps the log keeps
+  /// asking.
+  [[nodiscard]] virtual bool wants_disk_work() const = 0;
+
   /// Makes everything appended durable before it returns, on this thread. Used at a clean stop.
   virtual Result<void> flush() = 0;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <optional>
 
 namespace lightq::log {
@@ -219,6 +220,14 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner) {
     if (!stale) end = header_end;
   }
   end = std::min(end, segment.usable_bytes());
+  // What cannot be read may be durable messages: neither wiped nor written over, for the disk may yet give
+  // it.
+  if (const auto lost = scanner.unreadable(tail, std::max(end, header_end))) {
+    return Error{
+        ErrorCode::io_error,
+        segment.path() + " cannot be read at position " + std::to_string(*lost) + ", where it may go on",
+        EIO};
+  }
   if (end != tail) {
     result_.report.bytes_cut += end - tail;
     result_.report.cut_file = segment.path();

@@ -38,6 +38,7 @@ class RingLog final : public Log {
   bool make_room(std::size_t bytes, Offset limit) override;
   void maintain(Timestamp now) override;
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
+  [[nodiscard]] bool wants_disk_work() const override { return false; }
   Result<void> flush() override { return {}; }
   [[nodiscard]] const Error& last_error() const override { return last_error_; }
 

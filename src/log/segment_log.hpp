@@ -52,6 +52,7 @@ class SegmentLog final : public Log {
   bool make_room(std::size_t bytes, Offset limit) override;
   void maintain(Timestamp now) override;
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
+  [[nodiscard]] bool wants_disk_work() const override;
   Result<void> flush() override;
   [[nodiscard]] const Error& last_error() const override { return last_error_; }
 

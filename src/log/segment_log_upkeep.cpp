@@ -121,6 +121,11 @@ SegmentWork SegmentLog::work_to_sync() const {
   return work;
 }
 
+bool SegmentLog::wants_disk_work() const {
+  const bool to_sync = !poisoned_ && options_.flush_interval_ms != 0 && anything_unsynced();
+  return to_sync || !ready_to_retire().empty();
+}
+
 std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work;

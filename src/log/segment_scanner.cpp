@@ -45,8 +45,18 @@ void SegmentScanner::load(std::uint64_t position, std::uint64_t bytes) {
     const auto block = window.subspan(at, std::min(block_bytes, bytes - at));
     const auto part = read_all(file_, block, position + at);
     const std::size_t good = part ? *part : 0;
+    if (!part) unreadable_.push_back({position + at, position + at + block.size()});
     std::fill(block.begin() + static_cast<std::ptrdiff_t>(good), block.end(), std::byte{0});
   }
+}
+
+std::optional<std::uint64_t> SegmentScanner::unreadable(std::uint64_t begin, std::uint64_t end) const {
+  std::optional<std::uint64_t> first;
+  for (const Range& range : unreadable_) {
+    if (end <= range.begin || range.end <= begin) continue;
+    first = std::min(first.value_or(end), std::max(begin, range.begin));
+  }
+  return first;
 }
 
 std::optional<ScannedBatch> SegmentScanner::header_at(std::uint64_t position) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <lightq/base/batch.hpp>
 
@@ -44,6 +45,9 @@ class SegmentScanner {
 
   /// The furthest end that any sound header of the epoch has claimed so far; 0 if there was none.
   [[nodiscard]] std::uint64_t claimed_end() const { return claimed_end_; }
+  /// The first of the bytes from `begin` up to `end` that the disk could not read; nothing if it could read
+  /// all.
+  [[nodiscard]] std::optional<std::uint64_t> unreadable(std::uint64_t begin, std::uint64_t end) const;
   /// One past what has been read already.
   [[nodiscard]] std::uint64_t window_end() const { return window_position_ + window_bytes_; }
   /// The bytes from `position` on: at least `needed` of them, fewer only at the limit. Valid until the next
@@ -62,6 +66,11 @@ class SegmentScanner {
   std::uint64_t window_position_ = 0;
   std::uint64_t window_bytes_ = 0;
   std::uint64_t claimed_end_ = 0;
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+  };
+  std::vector<Range> unreadable_;
 };
 
 }  // namespace lightq::log

@@ -42,6 +42,7 @@ class WriteBehindLog final : public Log {
   /// Writes at most one chunk of about 1 MiB; ask `more_to_write` whether to call again at once.
   void maintain(Timestamp now) override;
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override { return segments_->take_disk_job(now); }
+  [[nodiscard]] bool wants_disk_work() const override { return segments_->wants_disk_work(); }
   /// Writes everything, then syncs.
   Result<void> flush() override;
   [[nodiscard]] const Error& last_error() const override { return *last_error_; }

@@ -72,6 +72,7 @@ class FailingLog final : public log::Log {
   bool make_room(std::size_t, Offset) override { return false; }
   void maintain(Timestamp) override {}
   std::unique_ptr<log::DiskJob> take_disk_job(Timestamp) override { return nullptr; }
+  [[nodiscard]] bool wants_disk_work() const override { return false; }
   Result<void> flush() override { return {}; }
   [[nodiscard]] const Error& last_error() const override { return error_; }
 

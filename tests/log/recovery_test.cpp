@@ -155,6 +155,28 @@ TEST_F(RecoveryTest, AnAppendThatLostItsFirstSectorIsNotMadeWholeByTheNextOne) {
   EXPECT_EQ(log->next_offset(), Offset{1}) << "all that came of the next append are 8 bytes";
 }
 
+TEST_F(RecoveryTest, DoesNotTakeWhatTheDiskCannotReadForTheEnd) {
+  open();
+  append({"a", std::string(8000, 'b')});
+  append({"c"});
+  ASSERT_TRUE(log->flush().ok());
+  const auto whole = segment();
+  log.reset();
+  // The page with the header is read by itself; what follows cannot be.
+  storage.on_call = [reads = 0](FaultyStorage::Call call, const std::string&) mutable {
+    if (call != FaultyStorage::Call::read) return FaultyStorage::Fault{};
+    return FaultyStorage::Fault{++reads > 2 ? EIO : 0, 0};
+  };
+  const auto opened = SegmentLog::open(options, storage, *pool, now);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::io_error);
+  EXPECT_NE(opened.error().text().find(segment_path(0)), std::string::npos);
+  storage.on_call = nullptr;
+  EXPECT_TRUE(segment() == whole) << "nothing is wiped";
+  open();
+  EXPECT_EQ(log->next_offset(), Offset{3});
+}
+
 TEST_F(RecoveryTest, TakesDamageThatSomethingSoundFollowsForDamageAndNotForATail) {
   make_small_segment();
   segment()[position_of_batch(2) + 70] ^= std::byte{1};

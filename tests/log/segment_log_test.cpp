@@ -165,13 +165,16 @@ TEST_F(SegmentLogTest, BecomesDurableWithEachJobAndNotEarlier) {
 
 TEST_F(SegmentLogTest, SyncsAtTheIntervalAndOnlyWhatIsThere) {
   open();
+  EXPECT_FALSE(log->wants_disk_work());
   append({"a"});
+  EXPECT_TRUE(log->wants_disk_work());
   now.us += 99'999;
   EXPECT_FALSE(work());
   now.us += 1;
   EXPECT_TRUE(work());
   now.us += 1'000'000;
   EXPECT_FALSE(work());
+  EXPECT_FALSE(log->wants_disk_work());
   append({"b"});
   EXPECT_TRUE(work());
   EXPECT_EQ(log->durable_offset(), Offset{2});
@@ -233,6 +236,7 @@ TEST_F(SegmentLogTest, TriesADroppedFileThatCannotGoOnceASecond) {
   for (int i = 0; i < 10; ++i) {
     now.us += 99'000;
     EXPECT_FALSE(work());
+    EXPECT_TRUE(log->wants_disk_work()) << "or nobody asks again";
   }
   storage.on_call = nullptr;
   now.us += 10'000;

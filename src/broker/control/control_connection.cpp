@@ -12,7 +12,7 @@ namespace lightq::broker {
 
 namespace {
 /// Above it nothing is read from the client; above the other one it is taken for one that never reads.
-constexpr std::size_t unread_bytes_pause = 1 * limits::MiB;
+constexpr std::size_t unread_bytes_pause = 64 * limits::KiB;
 constexpr std::size_t unread_bytes_max = 64 * limits::MiB;
 }  // namespace
 

@@ -32,6 +32,7 @@ class ControlConnection final : public Connection {
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   void answer(bool delimiter, std::string_view text);
+  [[nodiscard]] bool all_sent() const { return output().buffered() == 0; }
 
  protected:
   [[nodiscard]] std::string_view our_type() const override { return "ROUTER"; }

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -94,6 +95,11 @@ Result<void> ControlServer::accept() {
   return Error{ErrorCode::io_error, "control socket: cannot watch " + bound_uri_};
 }
 
+bool ControlServer::all_sent() const {
+  return std::all_of(clients_.begin(), clients_.end(),
+                     [](const auto& entry) { return entry.second->all_sent(); });
+}
+
 void ControlServer::accepted(UniqueFd descriptor) {
   // Beyond the limits a connection is closed at once, and libzmq tries again.
   if (clients_.size() - open_ >= limits::handshakes_per_endpoint_max) return;
@@ -115,6 +121,7 @@ void ControlServer::connection_opened(Connection& /*connection*/) {
 void ControlServer::connection_closed(Connection& connection, const std::string& why) {
   if (connection.was_open()) {
     --open_;
+    sink_.debug("control socket: a client has gone: " + why);
   } else {
     sink_.debug("control socket: a connection was refused: " + why);
   }

@@ -19,7 +19,7 @@
 namespace lightq::broker {
 
 /// A ZeroMQ ROUTER that REQ clients (with the empty delimiter) and DEALER clients (with or without) talk to.
-/// Whatever arrives is answered; nothing that arrives ends it. A client that leaves a megabyte of answers
+/// Whatever arrives is answered; nothing that arrives ends it. A client that leaves 64 KiB of answers
 /// unread is not read from; an answer to one that has gone is dropped. Everything on the loop's thread.
 class ControlServer final : public Listener::Owner,
                             public Connection::Owner,
@@ -40,6 +40,8 @@ class ControlServer final : public Listener::Owner,
 
   /// The address as bound, numeric, with the real port.
   [[nodiscard]] const std::string& bound_uri() const { return bound_uri_; }
+  /// The operating system has every answer given so far.
+  [[nodiscard]] bool all_sent() const;
   /// Begins to read requests.
   Result<void> accept();
 

@@ -134,7 +134,8 @@ bool HostedTopic::tick() {
   start_disk_job(now);
   save_cursors(now);
   report_losses(now);
-  ticking_ = held_ || jobs_out_ > 0 || unsaved() || now.us - last_active_.us < ticks_after_activity_us;
+  ticking_ = held_ || jobs_out_ > 0 || unsaved() || topic_.log().wants_disk_work() ||
+             now.us - last_active_.us < ticks_after_activity_us;
   if (!ticking_) {
     endpoints_.release_idle_memory();
     arm_retention();

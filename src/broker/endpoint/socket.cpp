@@ -77,8 +77,9 @@ Error cannot_resolve(const std::string& host, int why) {
   return {ErrorCode::invalid_argument, "cannot resolve " + host + ": " + gai_strerror(why)};
 }
 
-Result<Addresses> look_up(const std::string& host, std::uint16_t port, int flags) {
+Result<Addresses> look_up(const std::string& host, std::uint16_t port, int flags, int family = AF_UNSPEC) {
   addrinfo hints{};
+  hints.ai_family = family;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV | flags;
   addrinfo* found = nullptr;
@@ -111,7 +112,9 @@ std::string uri_host(const std::string& host) {
 }
 
 Result<std::string> resolve_host(const std::string& host) {
-  const auto found = look_up(host, 0, 0);
+  // A name of both kinds, as localhost often is, means IPv4 to plain ZeroMQ sockets.
+  auto found = look_up(host, 0, 0, AF_INET);
+  if (!found) found = look_up(host, 0, 0);
   if (!found) return found.error();
   char numeric[NI_MAXHOST];
   const addrinfo& first = **found;
