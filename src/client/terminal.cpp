@@ -7,18 +7,20 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 namespace lightq::cli {
 namespace {
 
-volatile sig_atomic_t signals_seen = 0;
+// Atomic, not only sig_atomic_t: other threads look at it too.
+std::atomic<int> signals_seen = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
 bool progress_shown = false;
 
 void on_signal(int number) {
-  signals_seen = signals_seen + 1;
-  if (signals_seen < 2) return;
+  if (++signals_seen < 2) return;
   signal(number, SIG_DFL);  // the second one ends the process the hard way
   raise(number);
 }
