@@ -41,10 +41,7 @@ class Consumer {
 
   /// Whether the options are in their ranges. Error: invalid_argument.
   static Result<void> check(const ConsumerOptions& options) {
-    if (options.high_water_messages >= limits::high_water_messages_min &&
-        options.high_water_messages <= limits::high_water_messages_max) {
-      return {};
-    }
+    if (is_high_water_mark(options.high_water_messages)) return {};
     return Error{ErrorCode::invalid_argument, "high_water_messages must be 1 to 1,000,000, not " +
                                                   std::to_string(options.high_water_messages)};
   }

@@ -43,6 +43,11 @@ inline int linger_ms(Timeout linger) {
   return static_cast<int>(std::clamp(linger, Timeout(0), Timeout(std::chrono::hours(24))).count());
 }
 
+/// Whether a socket may have this high-water mark, in messages.
+inline bool is_high_water_mark(int messages) {
+  return messages >= limits::high_water_messages_min && messages <= limits::high_water_messages_max;
+}
+
 /// A PUSH, PULL or SUB socket, connected to one endpoint. libzmq reconnects it by itself when the broker
 /// restarts at the same port. Move-only. One thread at a time.
 class DataSocket {

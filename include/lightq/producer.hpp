@@ -49,10 +49,7 @@ class Producer {
 
   /// Whether the options are in their ranges. Error: invalid_argument.
   static Result<void> check(const ProducerOptions& options) {
-    if (options.high_water_messages >= limits::high_water_messages_min &&
-        options.high_water_messages <= limits::high_water_messages_max && options.high_water_bytes > 0) {
-      return {};
-    }
+    if (is_high_water_mark(options.high_water_messages) && options.high_water_bytes > 0) return {};
     return Error{ErrorCode::invalid_argument,
                  "high_water_messages must be 1 to 1,000,000 and high_water_bytes at least 1, not " +
                      std::to_string(options.high_water_messages) + " and " +

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/temp_dir.hpp"
+
 namespace lightq {
 namespace {
 
@@ -19,42 +21,36 @@ class Discovery : public ::testing::Test {
                              "LIGHTQ_ADMIN_PASSWORD", "LIGHTQ_DATA_DIR"}) {
       unsetenv(name);
     }
-    std::string pattern = (std::filesystem::temp_directory_path() / "lightq-discovery-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
     write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0"})");
     write("admin.json", R"({"admin_user_id":"lightq_admin","admin_password":"random"})");
   }
-  void TearDown() override {
-    unsetenv("LIGHTQ_DATA_DIR");
-    std::filesystem::remove_all(directory_);
-  }
+  void TearDown() override { unsetenv("LIGHTQ_DATA_DIR"); }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(directory_ / name) << text;
   }
   [[nodiscard]] ClientOptions discovered(const std::string& uri) const {
-    ClientOptions options{.data_dir = directory_.string()};
+    ClientOptions options{.data_dir = directory_.path()};
     discover_credentials(uri, options);
     return options;
   }
-  std::filesystem::path directory_;
+  test::TempDir directory_;
 };
 
 TEST_F(Discovery, FindsTheBrokerThatBrokerJsonNames) {
-  EXPECT_EQ(discover_control_uri(directory_.string()), "tcp://127.0.0.1:5017");
-  setenv("LIGHTQ_DATA_DIR", directory_.c_str(), 1);
+  EXPECT_EQ(discover_control_uri(directory_.path()), "tcp://127.0.0.1:5017");
+  setenv("LIGHTQ_DATA_DIR", directory_.path().c_str(), 1);
   EXPECT_EQ(discover_control_uri(), "tcp://127.0.0.1:5017");
 }
 
 TEST_F(Discovery, PrefersTheEnvironment) {
   setenv("LIGHTQ_BROKER", "tcp://elsewhere:1", 1);
-  EXPECT_EQ(discover_control_uri(directory_.string()), "tcp://elsewhere:1");
+  EXPECT_EQ(discover_control_uri(directory_.path()), "tcp://elsewhere:1");
   unsetenv("LIGHTQ_BROKER");
 }
 
 TEST_F(Discovery, FallsBackToTheDefaultPort) {
   std::filesystem::remove(directory_ / "broker.json");
-  EXPECT_EQ(discover_control_uri(directory_.string()), default_control_uri);
+  EXPECT_EQ(discover_control_uri(directory_.path()), default_control_uri);
 }
 
 TEST_F(Discovery, ReadsAdminJsonForTheBrokerBesideIt) {
@@ -74,7 +70,7 @@ TEST_F(Discovery, LeavesGivenCredentialsAlone) {
   setenv("LIGHTQ_USER", "other", 1);
   setenv("LIGHTQ_PASSWORD", "else", 1);
   ClientOptions options{.user = {"alice", "wonder"}, .admin = {"root", "secret"}};
-  options.data_dir = directory_.string();
+  options.data_dir = directory_.path();
   discover_credentials("tcp://127.0.0.1:5017", options);
   EXPECT_EQ(options.user.user_id, "alice");
   EXPECT_EQ(options.admin.password, "secret");
@@ -86,7 +82,7 @@ TEST_F(Discovery, IgnoresFilesThatAreNotWhatTheyShouldBe) {
   write("admin.json", "[1, 2");
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty());
   write("broker.json", R"({"control_uri":5})");
-  EXPECT_EQ(discover_control_uri(directory_.string()), default_control_uri);
+  EXPECT_EQ(discover_control_uri(directory_.path()), default_control_uri);
 }
 
 }  // namespace

@@ -1,34 +1,27 @@
 /// Where produced messages come from.
 #include "client/message_source.hpp"
 
-#include <stdlib.h>
+#include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 
-#include <gtest/gtest.h>
+#include "support/temp_dir.hpp"
 
 namespace lightq::cli {
 namespace {
 
 class MessageSourceTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lightq-source-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
   std::string file(const std::string& name, const std::string& text) const {
     std::ofstream(directory_ / name, std::ios::binary) << text;
-    return (directory_ / name).string();
+    return directory_ / name;
   }
   static std::vector<std::string> all(MessageSource& source) {
     std::vector<std::string> messages;
     while (source.next().value_or_throw()) messages.emplace_back(source.message());
     return messages;
   }
-  std::filesystem::path directory_;
+  test::TempDir directory_;
 };
 
 using Messages = std::vector<std::string>;
@@ -60,7 +53,7 @@ TEST_F(MessageSourceTest, StopsAtTheCount) {
 }
 
 TEST_F(MessageSourceTest, NamesAFileThatIsNotThere) {
-  const auto source = lines_of({(directory_ / "none").string()}, 0);
+  const auto source = lines_of({directory_ / "none"}, 0);
   const Result<bool> next = source->next();
   ASSERT_FALSE(next.ok());
   EXPECT_NE(next.error().text().find("none"), std::string::npos);

@@ -1,5 +1,6 @@
-/// Fuzz target: whatever a peer of a plain endpoint sends, in whatever pieces, ends in an answer or a closed
-/// connection. The input's first byte chooses the kind of connection, the second how the rest is cut.
+/// Fuzz target: whatever a peer of a plain endpoint or of the control socket sends, in whatever pieces, ends
+/// in an answer or a closed connection. The input's first byte chooses the kind of connection, the second how
+/// the rest is cut.
 #include <sys/socket.h>
 
 #include <cstdint>
@@ -37,7 +38,7 @@ class Host final : public InletHost,
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }
 
-  void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string& body) override {
+  void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override {
     if (body.size() > lightq::limits::request_bytes_max + 1 || parts == 0) std::abort();
     control->answer(from.delimiter, body);
   }

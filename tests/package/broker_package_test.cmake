@@ -2,13 +2,7 @@
 # example against it. Run with cmake -P; SOURCE_DIR, BINARY_DIR, WORK_DIR, CXX, GENERATOR and SANITIZE are given.
 cmake_minimum_required(VERSION 3.25)
 
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT code EQUAL 0)
-    list(JOIN ARGN " " line)
-    message(FATAL_ERROR "failed (${code}): ${line}\n${output}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 file(REMOVE_RECURSE ${WORK_DIR})
 foreach(component client broker)

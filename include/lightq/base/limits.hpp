@@ -14,6 +14,9 @@ inline constexpr std::uint64_t GiB = 1024 * MiB;
 // Control protocol.
 inline constexpr std::size_t request_bytes_max = 64 * KiB;      ///< above: answered `request_too_large`
 inline constexpr std::size_t request_bytes_hard_max = 1 * MiB;  ///< above: the connection is closed
+inline constexpr std::size_t answers_unread_bytes_pause =
+    64 * KiB;                                                      ///< above: nothing is read from the client
+inline constexpr std::size_t answers_unread_bytes_max = 64 * MiB;  ///< above: the connection is closed
 inline constexpr std::size_t json_depth_max = 16;
 inline constexpr std::size_t topic_name_bytes_max = 128;
 inline constexpr std::size_t user_id_bytes_max = 128;
@@ -55,9 +58,9 @@ inline constexpr std::size_t counted_message_bytes_min = 1 * KiB;  ///< smaller 
 // Between threads.
 inline constexpr std::size_t mailbox_entries_max = 8192;
 
-// Descriptors that stay free for files, and so that a full broker can still say so.
+// Descriptors that data endpoints leave free.
 inline constexpr std::size_t descriptors_reserved = 128;
-/// Of these, control clients take all but so many, so that a broker full of data connections can be asked.
+/// Of these, control clients leave so many, so that a broker full of data connections can still be asked.
 inline constexpr std::size_t descriptors_reserved_for_files = 64;
 
 }  // namespace lightq::inline v1::limits

@@ -157,8 +157,6 @@ struct JoinReply {
 
 struct TopicListing {
   std::string topic;
-  BrokerType broker_type = BrokerType::queue;
-  bool open = false;
   TopicSettings settings;
 };
 

@@ -63,8 +63,8 @@ template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, TopicListing>
 void visit_fields(S& listing, Visit&& visit) {
   visit("topic", listing.topic);
-  visit("broker_type", listing.broker_type);
-  visit("open", listing.open);
+  visit("broker_type", listing.settings.broker_type);
+  visit("open", listing.settings.open);
   visit("settings", listing.settings);
 }
 

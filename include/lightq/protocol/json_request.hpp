@@ -35,7 +35,6 @@ inline Credentials read_either(FieldReader& fields, bool& as_admin) {
   return as_admin ? read_admin(fields) : read_optional_user(fields);
 }
 
-/// A setting that means nothing for the topic's broker_type is refused rather than ignored.
 inline Result<Request> read_create_topic(FieldReader& fields) {
   auto admin = read_admin(fields);
   auto topic = fields.name("topic");
@@ -120,7 +119,7 @@ inline void write_credentials(OrderedJson& to, const Credentials& from, bool as_
   to[as_admin ? "admin_password" : "password"] = from.password;
 }
 
-/// Only what differs from the defaults, so that a setting which does not apply is not sent.
+/// Adds a request's fields to the document that holds its `cmd`.
 struct RequestWriter {
   OrderedJson& to;
 

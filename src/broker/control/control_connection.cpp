@@ -5,16 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <lightq/base/limits.hpp>
 
 namespace lightq::broker {
-
-namespace {
-/// Above it nothing is read from the client; above the other one it is taken for one that never reads.
-constexpr std::size_t unread_bytes_pause = 64 * limits::KiB;
-constexpr std::size_t unread_bytes_max = 64 * limits::MiB;
-}  // namespace
 
 std::size_t ControlConnection::consume(ByteView bytes) {
   std::size_t at = 0;
@@ -117,9 +112,9 @@ void ControlConnection::look_at_output() {
   if (failed()) return;
   const std::size_t unread = output().buffered();
   if (unread == 0) release_idle_memory();
-  if (unread > unread_bytes_max) return fail("it does not read its answers");
+  if (unread > limits::answers_unread_bytes_max) return fail("it does not read its answers");
   const bool was_paused = paused();
-  set_paused(unread > unread_bytes_pause);
+  set_paused(unread > limits::answers_unread_bytes_pause);
   if (was_paused && !paused()) loop().call_soon(*this);  // for what had come already
 }
 

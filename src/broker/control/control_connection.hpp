@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "broker/endpoint/connection.hpp"
 
@@ -22,8 +23,9 @@ class ControlConnection final : public Connection {
   class Requests {
    public:
     virtual ~Requests() = default;
-    /// One message: how many parts came after the envelope, and the first of them, which may be overwritten.
-    virtual void requested(const Envelope& from, std::size_t parts, std::string& body) = 0;
+    /// One message: how many parts came after the envelope, and the first of them, at most
+    /// limits::request_bytes_max and one byte of it. Valid during the call.
+    virtual void requested(const Envelope& from, std::size_t parts, std::string_view body) = 0;
   };
 
   ControlConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
@@ -31,7 +33,9 @@ class ControlConnection final : public Connection {
       : Connection(loop, std::move(descriptor), owner, scratch), id_(id), requests_(requests) {}
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
+  /// Sends an answer, after the delimiter if its request had one. Nothing happens once the client has gone.
   void answer(bool delimiter, std::string_view text);
+  /// The operating system has every answer given so far.
   [[nodiscard]] bool all_sent() const { return output().buffered() == 0; }
 
  protected:

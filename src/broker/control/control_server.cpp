@@ -131,7 +131,8 @@ void ControlServer::connection_closed(Connection& connection, const std::string&
   clients_.erase(found);
 }
 
-void ControlServer::requested(const ControlConnection::Envelope& from, std::size_t parts, std::string& body) {
+void ControlServer::requested(const ControlConnection::Envelope& from, std::size_t parts,
+                              std::string_view body) {
   if (parts != 1) {
     return answer(from, protocol::ErrorReply{{},
                                              ErrorCode::invalid_json,

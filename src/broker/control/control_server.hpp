@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -51,7 +52,7 @@ class ControlServer final : public Listener::Owner,
   void accept_failed() override;
   void connection_opened(Connection& connection) override;
   void connection_closed(Connection& connection, const std::string& why) override;
-  void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string& body) override;
+  void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
   void dispatch(const ControlConnection::Envelope& from, protocol::Request request);
   void answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);
 

@@ -122,8 +122,7 @@ void CommandHandler::execute(protocol::ListTopics request, const Answer& answer)
     protocol::ListReply reply;
     for (const auto& [name, entry] : catalogue_.state().topics()) {
       if (not_ready_.contains(entry.definition.id.value)) continue;
-      const auto& settings = entry.definition.settings;
-      reply.topics.push_back({name, settings.broker_type, settings.open, settings});
+      reply.topics.push_back({name, entry.definition.settings});
     }
     answer(std::move(reply));
   });

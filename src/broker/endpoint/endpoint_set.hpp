@@ -51,8 +51,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
 
   /// Lets held producers go on, as many as find room. True if all did.
   bool resume_inlets();
-  /// Tells held producers that ask (ZeroMQ heartbeats) that the broker is alive.
-  /// Ends those that have gone and left nothing. `all`: also tells those that have not been seen to ask.
+  /// Tells held producers that ask (ZeroMQ heartbeats) that the broker is alive; `all`: also those that have
+  /// not been seen to ask. Ends those that have gone and left nothing.
   void tend_held(bool all);
   /// Closes everything; the ports rest. `tell`: report each as closed.
   void close_all(bool tell);
