@@ -8,6 +8,7 @@ import re
 LAYERS = [
     ("base", r"include/lightq/base/|include/lightq/version\.hpp$"),
     ("protocol", r"include/lightq/protocol/|src/protocol/"),
+    ("queue", r"include/lightq/queue[a-z_]*\.hpp$|src/queue/"),
     ("client library", r"include/lightq/"),
     ("log", r"src/log/"),
     ("delivery", r"src/broker/delivery/"),
@@ -24,12 +25,13 @@ MAY_INCLUDE = {
     "protocol": {"base", "protocol"},
     "client library": {"base", "protocol", "client library"},
     "log": {"base", "log"},
+    "queue": {"base", "log", "queue"},
     "delivery": {"base", "protocol", "log", "delivery"},
     "endpoint": {"base", "protocol", "log", "delivery", "endpoint"},
     "logging": {"base", "endpoint", "logging"},
     "control": {"base", "protocol", "log", "delivery", "endpoint", "logging", "control"},
     "broker": {"base", "protocol", "log", "delivery", "endpoint", "logging", "control", "broker"},
-    "cli": {"base", "protocol", "client library", "cli"},
+    "cli": {"base", "protocol", "client library", "log", "queue", "cli"},
     "apps": {"base", "protocol", "client library", "cli", "broker"},
 }
 
