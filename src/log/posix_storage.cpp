@@ -8,9 +8,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <random>
+
+#include <lightq/base/crc32c.hpp>
 
 #include "log/mapped_memory.hpp"
 
@@ -164,6 +167,21 @@ Result<std::uint64_t> PosixStorage::free_bytes(const std::string& path) {
     existing = existing.parent_path();
   }
   return std::uint64_t{status.f_bavail} * status.f_frsize;
+}
+
+// The kernel's random UUID of this boot, folded into 64 bits (proc(5)).
+std::uint64_t PosixStorage::boot_id() {
+  static const std::uint64_t id = [] {
+    std::array<char, 64> text{};
+    const int fd = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd == -1) return std::uint64_t{0};
+    const auto came = uninterrupted([&] { return ::read(fd, text.data(), text.size()); });
+    ::close(fd);
+    if (came < 36) return std::uint64_t{0};
+    const auto bytes = std::as_bytes(std::span<const char>(text.data(), 36));
+    return (std::uint64_t{crc32c(bytes.first(18))} << 32 | crc32c(bytes.subspan(18))) | 1;
+  }();
+  return id;
 }
 
 std::uint64_t PosixStorage::random() {

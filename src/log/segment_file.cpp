@@ -20,7 +20,11 @@ SegmentFile::SegmentFile(std::string path, const SegmentHeader& header, std::uin
       header_(header),
       usable_bytes_(usable_bytes),
       file_(std::move(file)),
-      end_offset_(header.first_offset) {}
+      end_offset_(header.first_offset),
+      checkpoint_(first_checkpoint(header)) {
+  synced_point = seal();
+  synced_point.end_position = segment_header_bytes;
+}
 
 Result<void> SegmentFile::append(const BatchView& batch) {
   assert(!sealed && batch.base_offset() == end_offset_ && has_room(batch.total_bytes()));
@@ -53,8 +57,25 @@ void SegmentFile::set_end(const SegmentSeal& seal) {
   end_offset_ = seal.end_offset;
   newest_ = seal.newest;
   sealed = true;
-  seal_written = true;
-  synced_position = seal.end_position;
+  seal_written = seal.boot == BootId{};
+  synced_position = seal_written ? seal.end_position : 0;
+}
+
+void SegmentFile::set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint64_t next_sequence) {
+  checkpoint_ = checkpoint;
+  checkpoint_.sequence = next_sequence - 1;
+  end_position_ = checkpoint.end_position;
+  end_offset_ = checkpoint.end_offset;
+  newest_ = checkpoint.newest;
+  if (checkpoint.boot == BootId{}) synced_point = seal();
+}
+
+Result<void> SegmentFile::write_checkpoint(SegmentCheckpoint checkpoint) {
+  checkpoint.sequence = checkpoint_.sequence + 1;
+  const auto written = write_all(*file_, encode_segment_checkpoint(checkpoint, header_),
+                                 segment_checkpoint_position(checkpoint.sequence));
+  if (written) checkpoint_ = checkpoint;
+  return written;
 }
 
 void SegmentFile::set_unreadable(Offset end) {

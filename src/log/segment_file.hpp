@@ -60,11 +60,24 @@ class SegmentFile {
   /// Null when it is not open.
   [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
 
-  // Filling it from what a scan found (recovery).
+  // Filling it from what lies on disk (recovery).
   void note_batch(const ScannedBatch& batch);
   void note_damage(const SegmentDamage& damage);
+  /// It is sealed. The seal is taken at its word; the batches are checked when they are read.
   void set_end(const SegmentSeal& seal);
+  /// It goes on from here; what lies before is checked when it is read. `next_sequence`: of the next one.
+  void set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint64_t next_sequence);
   void set_unreadable(Offset end);
+
+  /// The newest checkpoint in the file.
+  [[nodiscard]] const SegmentCheckpoint& checkpoint() const { return checkpoint_; }
+  /// Writes a checkpoint; its sequence is filled in. Requires `open_for_writing`. On error the one before
+  /// still counts.
+  Result<void> write_checkpoint(SegmentCheckpoint checkpoint);
+  /// A batch of `bytes` would end past what the newest checkpoint has reserved.
+  [[nodiscard]] bool needs_reserve(std::size_t bytes) const {
+    return checkpoint_.reserved < end_position_ + bytes;
+  }
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const SegmentHeader& header() const { return header_; }
@@ -75,12 +88,15 @@ class SegmentFile {
   [[nodiscard]] std::uint64_t stored_bytes() const { return end_position_ - segment_header_bytes; }
   [[nodiscard]] Timestamp newest() const { return newest_; }
   [[nodiscard]] bool empty() const { return end_offset_ == first_offset(); }
-  [[nodiscard]] SegmentSeal seal() const { return {end_position_, end_offset_, newest_}; }
+  /// What a seal, or a checkpoint, would say of it now.
+  [[nodiscard]] SegmentSeal seal() const { return {end_position_, end_offset_, newest_, {}}; }
 
   /// Takes no more batches.
   bool sealed = false;
-  /// The seal is in the file.
+  /// The seal that holds for good is in the file.
   bool seal_written = false;
+  /// How far it was at the last sync.
+  SegmentSeal synced_point;
   /// How far the file is known to be synced; 0: not even its header.
   std::uint64_t synced_position = 0;
   [[nodiscard]] bool synced() const { return synced_position >= end_position_; }
@@ -104,6 +120,7 @@ class SegmentFile {
   Timestamp newest_;
   SparseIndex index_;
   std::vector<SegmentDamage> damages_;
+  SegmentCheckpoint checkpoint_;
   // Batches that begin in one of these were written, or checked whole, by this process. A few, so that
   // readers at different places of an old segment do not check it over and over.
   struct Range {

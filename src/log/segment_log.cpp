@@ -34,7 +34,7 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));
   // What the earlier process had appended may not be on disk yet. If it cannot be synced, durable_offset says
   // so.
-  if (!log->segments_.empty()) static_cast<void>(log->flush());
+  if (!log->recovery_.closed) static_cast<void>(log->flush());
   for (const auto& segment : log->segments_) segment->release();
   log->last_sync_ = now;
   log->last_use_ = now;
@@ -55,6 +55,9 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
   while (incarnation_ == 0) incarnation_ = storage_.random();
   for (const auto& segment : segments_) stored_bytes_ += segment->stored_bytes();
   if (!segments_.empty()) next_ = segments_.back()->end_offset();
+  durable_ = recovered.durable;
+  if (recovery_.closed) synced_rolls_ = rolls_;
+  closed_ = maybe_closed_on_disk_ = recovery_.closed;
 }
 
 SegmentLog::~SegmentLog() {
@@ -75,7 +78,7 @@ AppendResult SegmentLog::append(std::span<std::byte> batch, Timestamp now) {
     if (const auto rolled = roll(batch.size()); !rolled) return {outcome_of(rolled.error()), {}};
   }
   SegmentFile& active = *segments_.back();
-  if (const auto opened = active.open_for_writing(storage_); !opened) return {outcome_of(opened.error()), {}};
+  if (const auto begun = begin_writing(active, batch.size()); !begun) return {outcome_of(begun.error()), {}};
   stamp_batch(batch, next_, now, active.header().epoch);
   const BatchView view = BatchView::trusted(batch.data());
   if (const auto written = active.append(view); !written) return {outcome_of(written.error()), {}};
@@ -84,6 +87,33 @@ AppendResult SegmentLog::append(std::span<std::byte> batch, Timestamp now) {
   stored_bytes_ += batch.size();
   used_ = true;
   return {AppendOutcome::appended, base};
+}
+
+// Before the first batch behind a clean checkpoint that checkpoint must be gone, also after a power cut: else
+// the next opening would take the log to end there, and what lies behind could one day be taken for more.
+Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
+  if (auto opened = active.open_for_writing(storage_); !opened) return opened;
+  if (maybe_closed_on_disk_) {
+    SegmentCheckpoint checkpoint = active.checkpoint();
+    checkpoint.clean = false;
+    if (auto written = active.write_checkpoint(checkpoint); !written) return written;
+    if (auto synced = active.file()->sync(); !synced) return synced;
+    closed_ = maybe_closed_on_disk_ = false;
+  }
+  return active.needs_reserve(bytes) ? reserve(active, bytes) : Result<void>{};
+}
+
+// A checkpoint further on. Its end is what is on disk for good, so that a lost slot loses nothing durable.
+Result<void> SegmentLog::reserve(SegmentFile& active, std::size_t bytes) {
+  SegmentCheckpoint checkpoint;
+  const SegmentSeal& synced = active.synced_point;
+  checkpoint.end_position = synced.end_position;
+  checkpoint.end_offset = synced.end_offset;
+  checkpoint.newest = synced.newest;
+  checkpoint.reserved = std::max(synced.end_position + checkpoint_reserve_bytes,
+                                 active.end_position() + bytes + checkpoint_interval_bytes);
+  checkpoint.reserved = std::min(checkpoint.reserved, active.usable_bytes());
+  return active.write_checkpoint(checkpoint);
 }
 
 AppendOutcome SegmentLog::outcome_of(const Error& error) {
@@ -155,11 +185,22 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
     forget_view(*segments_.back());
     segments_.pop_back();
   }
-  if (!segments_.empty()) segments_.back()->sealed = true;
+  if (!segments_.empty()) seal_for_this_boot(*segments_.back());
   segments_.push_back(
       std::make_unique<SegmentFile>(path, header, header.file_bytes, std::move(prepared->file)));
   ++rolls_;
+  closed_ = maybe_closed_on_disk_ = false;
   return {};
+}
+
+// Until it is synced, its seal saves a recovery after the end of this process the scan, and no more.
+void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
+  segment.sealed = true;
+  SegmentSeal seal = segment.seal();
+  seal.boot = {storage_.boot_id()};
+  if (segment.seal_written || segment.file() == nullptr || seal.boot == BootId{}) return;
+  static_cast<void>(
+      write_all(*segment.file(), encode_segment_seal(seal, segment.header()), segment_seal_position));
 }
 
 ReadResult SegmentLog::read(Place& place) {

@@ -54,6 +54,7 @@ class SegmentLog final : public Log {
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
   [[nodiscard]] bool wants_disk_work() const override;
   Result<void> flush() override;
+  Result<void> close() override;
   [[nodiscard]] const Error& last_error() const override { return last_error_; }
 
   /// What opening found.
@@ -79,6 +80,9 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool active_takes(std::size_t bytes) const;
   [[nodiscard]] std::uint64_t next_segment_bytes(std::size_t batch_bytes) const;
   Result<void> roll(std::size_t batch_bytes);
+  Result<void> begin_writing(SegmentFile& active, std::size_t bytes);
+  Result<void> reserve(SegmentFile& active, std::size_t bytes);
+  void seal_for_this_boot(SegmentFile& segment);
   Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
   Result<void> make_directory();
 
@@ -105,6 +109,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::vector<SyncTarget> unsynced_files() const;
   [[nodiscard]] SegmentWork work_to_sync() const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
+  static void note_synced(SegmentFile& segment, const SyncTarget& target);
   [[nodiscard]] std::vector<RetiredSegment> ready_to_retire() const;
   void finish_job(const SegmentWork& work, SegmentWorkDone done);
   Result<void> retire_now();
@@ -123,6 +128,9 @@ class SegmentLog final : public Log {
   bool parent_unsynced_ = false;    // the directory's own name is not on disk yet
   std::uint64_t rolls_ = 0;         // changes of the directory
   std::uint64_t synced_rolls_ = 0;  // those that are on disk
+  bool closed_ = false;             // by close(), and nothing has changed since
+  bool maybe_closed_on_disk_ =
+      false;  // the last segment may have a checkpoint that says that nothing follows
   bool poisoned_ = false;
   std::optional<PreparedSegment> prepared_;
   std::vector<RetiredSegment> retired_;  // dropped, their files still there; oldest first

@@ -184,10 +184,43 @@ void SegmentLog::synced(const SegmentWork& work, const SegmentWorkDone& done) {
     if (target.number < front_number_ || target.number - front_number_ >= segments_.size()) continue;
     SegmentFile& segment = *segments_[target.number - front_number_];
     if (segment.file() != target.file) continue;
-    segment.synced_position = std::max(segment.synced_position, target.position);
-    segment.seal_written = segment.seal_written || target.is_full;
+    note_synced(segment, target);
     if (segment.seal_written && !segment.is_mapped()) segment.release();
   }
+}
+
+// A checkpoint that cannot be written costs a longer scan, no more.
+void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
+  segment.synced_position = std::max(segment.synced_position, target.position);
+  segment.seal_written = segment.seal_written || target.is_full;
+  segment.synced_point = target.seal;
+  const SegmentCheckpoint& last = segment.checkpoint();
+  if (segment.sealed || target.seal.end_position < last.end_position + checkpoint_interval_bytes) return;
+  SegmentCheckpoint checkpoint;
+  checkpoint.end_position = target.seal.end_position;
+  checkpoint.end_offset = target.seal.end_offset;
+  checkpoint.newest = target.seal.newest;
+  checkpoint.reserved = std::max(last.reserved, checkpoint.end_position + checkpoint_reserve_bytes);
+  checkpoint.reserved = std::min(checkpoint.reserved, segment.usable_bytes());
+  static_cast<void>(segment.write_checkpoint(checkpoint));
+}
+
+Result<void> SegmentLog::close() {
+  if (auto flushed = flush(); !flushed) return flushed;
+  if (segments_.empty() || segments_.back()->sealed || closed_) return {};
+  SegmentFile& active = *segments_.back();
+  if (auto opened = active.open_for_writing(storage_); !opened) return opened;
+  SegmentCheckpoint checkpoint;
+  checkpoint.end_position = active.end_position();
+  checkpoint.end_offset = active.end_offset();
+  checkpoint.newest = active.newest();
+  checkpoint.reserved = std::max(active.checkpoint().reserved, active.end_position());
+  checkpoint.clean = true;
+  maybe_closed_on_disk_ = true;
+  if (auto written = active.write_checkpoint(checkpoint); !written) return written;
+  if (auto synced = active.file()->sync(); !synced) return synced;
+  closed_ = true;
+  return {};
 }
 
 Result<void> SegmentLog::flush() {

@@ -74,6 +74,8 @@ class Storage {
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
   /// For epochs and incarnations.
   virtual std::uint64_t random() = 0;
+  /// Of the machine since it was started: what is only in its memory is lost when this changes. 0: not known.
+  virtual std::uint64_t boot_id() { return 0; }
 };
 
 /// True if `error` says that there is no such file.

@@ -210,6 +210,7 @@ std::uint64_t FaultyStorage::random() {
 // between two syncs is one of these ends for the logs' purposes.
 void FaultyStorage::power_cut(const std::function<bool()>& survives) {
   const std::lock_guard lock(mutex_);
+  ++boot_;
   if (!survives()) names_ = names_on_disk_;
   names_on_disk_ = names_;
   for (const auto& [name, node] : names_) {

@@ -49,6 +49,7 @@ class FaultyStorage final : public log::Storage {
   Result<std::vector<std::string>> list(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   std::uint64_t random() override;
+  std::uint64_t boot_id() override { return boot_; }
 
  private:
   friend class FaultyFile;
@@ -67,6 +68,7 @@ class FaultyStorage final : public log::Storage {
   Names names_;
   Names names_on_disk_;
   std::uint64_t random_ = 0x9E3779B97F4A7C15;
+  std::uint64_t boot_ = 1;
 };
 
 }  // namespace lightq::test
