@@ -31,12 +31,20 @@ Result<MappedMemory> MappedMemory::anonymous(std::size_t bytes) {
   return MappedMemory(static_cast<std::byte*>(start), bytes);
 }
 
-Result<MappedMemory> MappedMemory::file_read_only(int fd, std::size_t bytes) {
-  void* start = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+Result<MappedMemory> MappedMemory::file(int fd, std::size_t bytes, int protection) {
+  void* start = mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
   if (start == MAP_FAILED) {
     return Error{ErrorCode::io_error, "cannot map " + std::to_string(bytes) + " bytes of a file", errno};
   }
   return MappedMemory(static_cast<std::byte*>(start), bytes);
+}
+
+Result<MappedMemory> MappedMemory::file_read_only(int fd, std::size_t bytes) {
+  return file(fd, bytes, PROT_READ);
+}
+
+Result<MappedMemory> MappedMemory::file_writable(int fd, std::size_t bytes) {
+  return file(fd, bytes, PROT_READ | PROT_WRITE);
 }
 
 void MappedMemory::give_back() {

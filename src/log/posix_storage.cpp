@@ -46,6 +46,16 @@ class PosixMapping final : public Mapping {
   MappedMemory memory_;
 };
 
+class PosixWritableMapping final : public WritableMapping {
+ public:
+  explicit PosixWritableMapping(MappedMemory memory) : memory_(std::move(memory)) {}
+  [[nodiscard]] std::byte* data() override { return memory_.data(); }
+  [[nodiscard]] std::size_t size() const override { return memory_.size(); }
+
+ private:
+  MappedMemory memory_;
+};
+
 class PosixFile final : public File {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
@@ -88,6 +98,14 @@ class PosixFile final : public File {
     auto memory = MappedMemory::file_read_only(fd_, bytes);
     if (!memory) return Error{memory.error().code, "cannot map " + path_, memory.error().system_error};
     return std::unique_ptr<Mapping>(std::make_unique<PosixMapping>(std::move(*memory)));
+  }
+
+  Result<std::unique_ptr<WritableMapping>> map_writable(std::size_t bytes) override {
+    auto memory = MappedMemory::file_writable(fd_, bytes);
+    if (!memory) {
+      return Error{memory.error().code, "cannot map " + path_ + " for writing", memory.error().system_error};
+    }
+    return std::unique_ptr<WritableMapping>(std::make_unique<PosixWritableMapping>(std::move(*memory)));
   }
 
  private:
