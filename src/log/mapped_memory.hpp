@@ -32,6 +32,9 @@ class MappedMemory {
   [[nodiscard]] std::byte* data() const { return start_; }
   [[nodiscard]] std::size_t size() const { return bytes_; }
 
+  /// Makes all pages of a writable mapping present and writable, as far as the system can.
+  void prefault();
+
   /// Gives the pages of anonymous memory back to the system; their content becomes zero.
   void give_back();
 

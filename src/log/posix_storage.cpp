@@ -51,6 +51,7 @@ class PosixWritableMapping final : public WritableMapping {
   explicit PosixWritableMapping(MappedMemory memory) : memory_(std::move(memory)) {}
   [[nodiscard]] std::byte* data() override { return memory_.data(); }
   [[nodiscard]] std::size_t size() const override { return memory_.size(); }
+  void prefault() override { memory_.prefault(); }
 
  private:
   MappedMemory memory_;

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <optional>
 
+#include "log/open_batch.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -35,6 +37,8 @@ class Recovery {
   Result<void> add_unreadable(FoundFile& found, std::optional<Offset> next_name);
   Result<void> add_unsealed(SegmentFile& segment, const FoundFile& found, bool last);
   void scan(SegmentFile& segment, SegmentScanner& scanner);
+  static Result<void> finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
+                                        const OpenBatchMark& mark);
   static Result<void> check_readable(const SegmentFile& segment, const SegmentScanner& scanner,
                                      std::uint64_t begin, std::uint64_t end);
   Result<void> cut_tail(SegmentFile& segment, SegmentScanner& scanner);
@@ -183,11 +187,32 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
   const std::uint64_t limit = std::min(checkpoint->reserved, segment.usable_bytes());
   SegmentScanner scanner(*found.file, header.epoch, limit);
   scan(segment, scanner);
+  if (const auto mark = decode_open_mark(found.page, header, boot_)) {
+    if (auto finished = finish_open_batch(segment, scanner, *mark); !finished) return finished;
+  }
   result_.report.scanned_bytes += limit - std::min(from, limit);
   if (to_its_end) return cut_tail(segment, scanner);
   // Beyond the limit there may be batches that never became durable: nothing is appended in front of them.
   segment.sealed = true;
   return check_readable(segment, scanner, segment.end_position(), limit);
+}
+
+// A batch that single messages were being packed into when the process ended: as far as its mark goes, it is
+// as good as any other.
+Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
+                                         const OpenBatchMark& mark) {
+  if (mark.position != segment.end_position() || mark.base != segment.end_offset()) return {};
+  const std::uint64_t needed = batch_layout::header_bytes + std::uint64_t{mark.bytes};
+  const ByteView there = scanner.bytes_at(mark.position, needed, needed);
+  if (there.size() < needed) return {};
+  std::vector<std::byte> batch(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(needed));
+  if (!complete_open_batch(batch, mark, segment.header())) return {};
+  const ByteView header = ByteView(batch).first(batch_layout::header_bytes);
+  if (auto written = write_all(*segment.file(), header, mark.position); !written) return written;
+  const BatchView view = BatchView::trusted(batch.data());
+  segment.note_batch({mark.position, needed, view.base_offset(), view.end_offset(), view.append_time(),
+                      view.segment_epoch()});
+  return {};
 }
 
 // No header, so no epoch: nothing in this file can be told from what lay in it before. It keeps its place in
@@ -257,7 +282,11 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner) {
     result_.report.bytes_cut += end - tail;
     result_.report.cut_file = segment.path();
   }
-  return wipe(segment, tail, leftovers ? std::max(end, header_end) : end);
+  const std::uint64_t wipe_end = leftovers ? std::max(end, header_end) : end;
+  if (wipe_end == tail) return {};
+  if (auto wiped = wipe(segment, tail, wipe_end); !wiped) return wiped;
+  // Also on disk, before anything is written there that the next power cut could mix with it.
+  return segment.file()->sync();
 }
 
 // What cannot be read may be durable messages: neither wiped nor written over, for the disk may yet give it.

@@ -10,6 +10,7 @@
 #include <lightq/base/batch.hpp>
 
 #include "log/segment_format.hpp"
+#include "log/segment_node.hpp"
 #include "log/segment_scanner.hpp"
 #include "log/sparse_index.hpp"
 #include "log/storage.hpp"
@@ -40,8 +41,15 @@ class SegmentFile {
   SegmentFile(std::string path, const SegmentHeader& header, std::uint64_t usable_bytes,
               std::shared_ptr<File> file);
 
-  /// Writes a stamped batch at the end. On error nothing has changed.
+  /// Writes a stamped batch at the end: into the writable mapping if there is one. On error nothing has
+  /// changed.
   Result<void> append(const BatchView& batch);
+  /// Takes in a stamped batch that already lies at the end of the writable mapping.
+  void append_in_place(const BatchView& batch);
+  /// The bytes behind the end, at most `wanted`. Requires a writable mapping.
+  [[nodiscard]] std::span<std::byte> room(std::uint64_t wanted);
+  /// The segment's first page. Requires a writable mapping.
+  [[nodiscard]] std::byte* first_page() { return writable_->data(); }
   [[nodiscard]] bool has_room(std::size_t bytes) const { return end_position_ + bytes <= usable_bytes_; }
 
   /// The batch that holds `offset`, which lies in [first_offset, end_offset). `from`: the position of a batch
@@ -54,6 +62,16 @@ class SegmentFile {
 
   Result<void> open_for_writing(Storage& storage);
   Result<void> open_for_reading(Storage& storage);
+  /// As open_for_writing, with a writable mapping.
+  Result<void> open_mapped(Storage& storage);
+  /// Gives it the mapping it is to be written through.
+  void write_through(std::shared_ptr<WritableMapping> mapping) { writable_ = std::move(mapping); }
+  /// Is written by nobody any more; what comes back is to be let go of where that may take a while.
+  std::shared_ptr<WritableMapping> stop_writing() { return std::move(writable_); }
+  /// From now on its end is published to `node`.
+  void publish_to(std::shared_ptr<SegmentNode> node);
+  /// What readers elsewhere see of it; null if nothing is published.
+  [[nodiscard]] std::shared_ptr<SegmentNode>& node() { return node_; }
   [[nodiscard]] bool is_mapped() const { return mapping_ != nullptr; }
   /// Unmaps, and closes the file unless something is unsynced.
   void release();
@@ -69,6 +87,8 @@ class SegmentFile {
   void set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint64_t next_sequence);
   void set_unreadable(Offset end);
 
+  /// Everything from this position on was written or checked by this process.
+  [[nodiscard]] std::uint64_t checked_from() const { return checked_from_; }
   /// The newest checkpoint in the file.
   [[nodiscard]] const SegmentCheckpoint& checkpoint() const { return checkpoint_; }
   /// Writes a checkpoint; its sequence is filled in. Requires `open_for_writing`. On error the one before
@@ -115,12 +135,15 @@ class SegmentFile {
   std::uint64_t usable_bytes_;
   std::shared_ptr<File> file_;
   std::unique_ptr<Mapping> mapping_;
+  std::shared_ptr<WritableMapping> writable_;
+  std::shared_ptr<SegmentNode> node_;
   std::uint64_t end_position_ = segment_header_bytes;
   Offset end_offset_;
   Timestamp newest_;
   SparseIndex index_;
   std::vector<SegmentDamage> damages_;
   SegmentCheckpoint checkpoint_;
+  std::uint64_t checked_from_ = segment_header_bytes;
   // Batches that begin in one of these were written, or checked whole, by this process. A few, so that
   // readers at different places of an old segment do not check it over and over.
   struct Range {

@@ -16,6 +16,8 @@ namespace lightq::log {
 
 /// The whole first page is the header's, so that no batch ever shares a page with it.
 inline constexpr std::size_t segment_header_bytes = 4096;
+/// The smallest file: one page of batches.
+inline constexpr std::uint64_t segment_file_bytes_min = 2 * segment_header_bytes;
 inline constexpr std::uint32_t segment_format_version = 1;
 /// A header that was written before its segment's first offset was known: the file's name has it.
 inline constexpr Offset offset_not_yet_known{~std::uint64_t{0}};

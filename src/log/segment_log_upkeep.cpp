@@ -1,5 +1,6 @@
 /// A durable log: dropping old segments, and its work for a disk thread. Layer: log.
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <utility>
 
@@ -26,10 +27,23 @@ std::string parent_of(const std::string& path) {
 }  // namespace
 
 bool SegmentLog::make_room(std::size_t bytes, Offset limit) {
-  while (!fits_capacity(bytes)) {
+  return make_room(bytes, 1, limit);
+}
+
+bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset limit) {
+  while (!fits_capacity(bytes, messages)) {
     if (!drop_first(limit, bytes)) return false;
   }
   return true;
+}
+
+void SegmentLog::drop_before(Offset before) {
+  while (segments_.size() > 1 && segments_.front()->end_offset() <= before) drop_oldest();
+}
+
+std::optional<Offset> SegmentLog::first_segment_end() const {
+  if (segments_.size() < 2) return std::nullopt;
+  return segments_.front()->end_offset();
 }
 
 bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
@@ -48,12 +62,23 @@ bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
 
 void SegmentLog::drop_oldest() {
   assert(segments_.size() > 1);
-  const SegmentFile& oldest = *segments_.front();
+  SegmentFile& oldest = *segments_.front();
   forget_view(oldest);
   stored_bytes_ -= oldest.stored_bytes();
-  retired_.push_back({oldest.path(), oldest.usable_bytes(), oldest.end_offset()});
+  retired_.push_back({oldest.path(), oldest.usable_bytes(), oldest.end_offset(), is_read(oldest)});
+  if (auto mapping = oldest.stop_writing()) unmap_.push_back(std::move(mapping));
   segments_.pop_front();
   ++front_number_;
+}
+
+// A reader elsewhere stands in it, or may still come to it from its predecessor. Who can come to it otherwise
+// asks this log, on this thread.
+bool SegmentLog::is_read(SegmentFile& segment) {
+  if (options_.views == nullptr) return false;
+  options_.views->forget(*segment.node());
+  const bool read = segment.node().use_count() > 1;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return read;
 }
 
 void SegmentLog::maintain(Timestamp now) {
@@ -63,6 +88,7 @@ void SegmentLog::maintain(Timestamp now) {
 
 void SegmentLog::apply_retention(Timestamp now) {
   const auto unneeded = [&](const SegmentFile& segment) {
+    if (hold_ < segment.end_offset()) return false;
     const std::uint64_t left_bytes = stored_bytes_ - segment.stored_bytes();
     const std::uint64_t left_messages = distance(segment.end_offset(), next_);
     return (options_.retention_bytes != 0 && left_bytes >= options_.retention_bytes) ||
@@ -71,13 +97,14 @@ void SegmentLog::apply_retention(Timestamp now) {
   };
   while (segments_.size() > 1 && unneeded(*segments_.front())) drop_oldest();
   const bool all_too_old = options_.retention_ms != 0 && segments_.size() == 1 &&
-                           !segments_.front()->empty() &&
+                           !segments_.front()->empty() && next_ <= hold_ &&
                            segments_.front()->newest().us < now.us - options_.retention_ms * 1000;
   if (all_too_old) static_cast<void>(drop_first(next_, 0));
 }
 
 // An idle log holds no descriptor and no mapping.
 void SegmentLog::release_idle_files(Timestamp now) {
+  if (options_.mapped_writes) return;
   if (used_) {
     used_ = false;
     last_use_ = now;
@@ -94,8 +121,17 @@ bool SegmentLog::anything_unsynced() const {
 }
 
 bool SegmentLog::sync_is_due(Timestamp now) const {
-  if (poisoned_ || options_.flush_interval_ms == 0 || !anything_unsynced()) return false;
-  return has_passed(last_sync_, options_.flush_interval_ms * 1000, now);
+  if (poisoned_ || !anything_unsynced()) return false;
+  if (options_.flush_bytes != 0 && unsynced_bytes() >= options_.flush_bytes) return true;
+  return options_.flush_interval_ms != 0 && has_passed(last_sync_, options_.flush_interval_ms * 1000, now);
+}
+
+std::uint64_t SegmentLog::unsynced_bytes() const {
+  std::uint64_t bytes = 0;
+  for (auto segment = segments_.rbegin(); segment != segments_.rend() && !(*segment)->synced(); ++segment) {
+    bytes += (*segment)->end_position() - std::max((*segment)->synced_position, segment_header_bytes);
+  }
+  return bytes;
 }
 
 std::vector<SyncTarget> SegmentLog::unsynced_files() const {
@@ -143,10 +179,12 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
     last_prepare_ = now;
     work.prepare_bytes = next_segment_bytes(0);
     work.prepare_path = options_.directory + "/next" + prepared_suffix;
+    work.prepare_mapped = options_.mapped_writes;
     work.incarnation = incarnation_;
     work.disk_free_floor_bytes = options_.disk_free_floor_bytes;
   }
-  if (!work.sync && work.retire.empty() && work.prepare_bytes == 0) return nullptr;
+  work.unmap = std::exchange(unmap_, {});
+  if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty()) return nullptr;
   return std::make_unique<SegmentJob>(*this, jobs_, std::move(work), storage_, pool_);
 }
 
@@ -252,10 +290,11 @@ Result<void> SegmentLog::destroy() {
   views_.clear();
   prepared_.reset();
   for (const auto& segment : segments_)
-    retired_.push_back({segment->path(), segment->usable_bytes(), segment->end_offset()});
+    retired_.push_back({segment->path(), segment->usable_bytes(), segment->end_offset(), is_read(*segment)});
   segments_.clear();
   for (const RetiredSegment& segment : retired_) {
-    if (auto retired = pool_.retire(segment.path, segment.bytes); !retired) return retired;
+    auto retired = segment.is_read ? pool_.remove(segment.path) : pool_.retire(segment.path, segment.bytes);
+    if (!retired) return retired;
   }
   retired_.clear();
   const auto left = storage_.list(options_.directory);

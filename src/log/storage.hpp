@@ -34,6 +34,8 @@ class WritableMapping {
   virtual ~WritableMapping() = default;
   [[nodiscard]] virtual std::byte* data() = 0;
   [[nodiscard]] virtual std::size_t size() const = 0;
+  /// Has the system make its pages ready for the first store, which else waits for each. Any thread.
+  virtual void prefault() {}
 };
 
 /// An open file; closed when destroyed. Errors of all calls: io_error, or no_space where the disk is full,
