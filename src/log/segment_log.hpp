@@ -31,6 +31,7 @@ struct SegmentLogOptions {
   std::uint64_t flush_bytes = 0;  ///< a sync is due when so many bytes are not durable; 0: not by size
   /// Batches are stored into a mapping of the file, not written: quicker, unless something syncs often.
   bool mapped_writes = false;
+  bool prefault = false;  ///< mapped: the next segment is mapped and made present by the disk job
   /// Where readers on other threads get their views; their chain of segments is kept up then. Null: there are
   /// none. Must outlive the log.
   SegmentViews* views = nullptr;
@@ -97,6 +98,12 @@ class SegmentLog final : public Log {
   /// there is no segment. Requires `views`.
   [[nodiscard]] std::shared_ptr<SegmentNode> node_of(Offset offset) const;
   [[nodiscard]] const std::deque<std::unique_ptr<SegmentFile>>& segments() const { return segments_; }
+  /// take_disk_job would give a job now.
+  [[nodiscard]] bool disk_job_is_due(Timestamp now) const;
+  /// A job that makes everything appended so far durable, whether or not that is due; null while one is out.
+  std::unique_ptr<DiskJob> take_flush_job(Timestamp now);
+  /// Begins the first segment if there is none, and makes it durable: from then on the log has an identity.
+  Result<void> settle();
   /// Bytes appended that no sync has covered.
   [[nodiscard]] std::uint64_t unsynced_bytes() const;
   [[nodiscard]] const Error& last_error() const override { return last_error_; }

@@ -162,30 +162,56 @@ bool SegmentLog::wants_disk_work() const {
   return to_sync || !ready_to_retire().empty();
 }
 
+bool SegmentLog::retire_is_due(Timestamp now) const {
+  return !retired_.empty() && (!retire_failed_ || has_passed(last_retire_, retire_again_us, now));
+}
+
+bool SegmentLog::prepare_is_due(Timestamp now) const {
+  return !segments_.empty() && !prepared_ && !segments_.back()->sealed &&
+         segments_.back()->end_position() > segments_.back()->usable_bytes() / 2 &&
+         has_passed(last_prepare_, prepare_again_us, now);
+}
+
+bool SegmentLog::disk_job_is_due(Timestamp now) const {
+  if (jobs_->is_out) return false;
+  const bool to_retire = retire_is_due(now) && (!poisoned_ || !ready_to_retire().empty());
+  return sync_is_due(now) || to_retire || prepare_is_due(now) || !unmap_.empty();
+}
+
 std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work;
-  const bool may_retire = !retire_failed_ || has_passed(last_retire_, retire_again_us, now);
-  if (sync_is_due(now) || (may_retire && !retired_.empty() && !poisoned_)) {
+  const bool may_retire = retire_is_due(now);
+  if (sync_is_due(now) || (may_retire && !poisoned_)) {
     work = work_to_sync();
     last_sync_ = now;
   }
   if (may_retire) work.retire = ready_to_retire();
   if (!work.retire.empty()) last_retire_ = now;
-  const bool half_full = !segments_.empty() && !prepared_ && !segments_.back()->sealed &&
-                         segments_.back()->end_position() > segments_.back()->usable_bytes() / 2 &&
-                         has_passed(last_prepare_, prepare_again_us, now);
-  if (half_full) {
+  if (prepare_is_due(now)) {
     last_prepare_ = now;
     work.prepare_bytes = next_segment_bytes(0);
     work.prepare_path = options_.directory + "/next" + prepared_suffix;
-    work.prepare_mapped = options_.mapped_writes;
+    work.prepare_mapped = options_.mapped_writes && options_.prefault;
     work.incarnation = incarnation_;
     work.disk_free_floor_bytes = options_.disk_free_floor_bytes;
   }
   work.unmap = std::exchange(unmap_, {});
   if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty()) return nullptr;
   return std::make_unique<SegmentJob>(*this, jobs_, std::move(work), storage_, pool_);
+}
+
+std::unique_ptr<DiskJob> SegmentLog::take_flush_job(Timestamp now) {
+  if (jobs_->is_out) return nullptr;
+  last_sync_ = now;
+  return std::make_unique<SegmentJob>(*this, jobs_, work_to_sync(), storage_, pool_);
+}
+
+Result<void> SegmentLog::settle() {
+  if (segments_.empty()) {
+    if (auto rolled = roll(0); !rolled) return rolled;
+  }
+  return flush();
 }
 
 // While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
