@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,9 +43,12 @@ class SegmentBytes {
     const auto page = log::encode_segment_header(header);
     std::copy(page.begin(), page.end(), file.begin());
     if (newest) {
-      const auto seal =
-          log::encode_segment_seal({segment_.end_position, segment_.end_offset, *newest}, header);
-      std::copy(seal.begin(), seal.end(), file.begin() + log::segment_seal_position);
+      log::SegmentSeal seal;
+      seal.end_position = segment_.end_position;
+      seal.end_offset = segment_.end_offset;
+      seal.newest = *newest;
+      const auto sealed = log::encode_segment_seal(seal, header);
+      std::copy(sealed.begin(), sealed.end(), file.begin() + log::segment_seal_position);
     }
     return file;
   }
