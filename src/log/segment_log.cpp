@@ -12,6 +12,8 @@ namespace {
 constexpr std::size_t views_max = 16;  // segments mapped at once
 constexpr std::uint64_t batch_bytes_max = 4 * limits::GiB - 64 * limits::KiB;
 constexpr std::uint64_t page_bytes = 4096;
+// The log itself needs no more than a page besides the header's; what users may ask for is checked above it.
+constexpr std::uint64_t segment_bytes_least = segment_header_bytes + page_bytes;
 
 std::uint64_t round_up_to_page(std::uint64_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
@@ -21,12 +23,10 @@ std::uint64_t round_up_to_page(std::uint64_t bytes) {
 
 Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, Storage& storage,
                                                      SegmentPool& pool, Timestamp now) {
-  if (options.segment_bytes < limits::segment_bytes_min ||
-      options.segment_bytes > limits::segment_bytes_max) {
+  if (options.segment_bytes < segment_bytes_least || options.segment_bytes > limits::segment_bytes_max) {
     return Error{ErrorCode::invalid_argument,
                  "segment_bytes is " + std::to_string(options.segment_bytes) + ", outside of " +
-                     std::to_string(limits::segment_bytes_min) + " to " +
-                     std::to_string(limits::segment_bytes_max),
+                     std::to_string(segment_bytes_least) + " to " + std::to_string(limits::segment_bytes_max),
                  0};
   }
   auto recovered = recover_segments(options.directory, storage);
@@ -49,6 +49,7 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
       segments_(std::move(recovered.segments)),
       incarnation_(recovered.incarnation),
       directory_made_(!segments_.empty()),
+      parent_unsynced_(!segments_.empty()),  // the process that made it may have been killed before its sync
       rolls_(segments_.empty() ? 0 : 1),
       jobs_(std::make_shared<SegmentJobState>()),
       recovery_(std::move(recovered.report)) {
