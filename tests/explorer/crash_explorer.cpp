@@ -87,10 +87,11 @@ void CrashExplorer::explore_one(std::size_t depth) {
   client.now = live_client_->now;
   client.violation.reset();
   const bool deeper = depth + 1 < depth_max;
-  if (deeper && random_.one_in(24)) watch(level.disk, client, depth + 1, 1);
+  const std::uint64_t rarely = depth == 0 ? 50 : 200;  // so that most states are first cuts, of many programs
+  if (deeper && random_.one_in(rarely)) watch(level.disk, client, depth + 1, 1);
   if (depth > 0) ++result_.in_recovery;
   client.open(Ending::power_cut);
-  if (!client.violation && deeper && random_.one_in(24)) live_on(depth);
+  if (!client.violation && deeper && random_.one_in(rarely)) live_on(depth);
   level.disk.on_step = nullptr;
   if (client.violation) found(client, "after " + describe_cuts(depth));
 }

@@ -211,7 +211,10 @@ bool LogClient::compare_batch(const BatchView& batch, Offset from) {
     if (right) continue;
     complain("ghost or garbage at offset " + std::to_string(offset.value) + ": \"" +
              std::string(as_text(record.payload()).substr(0, 20)) + "\" instead of " +
-             (number == History::lost ? "nothing" : "\"" + payloads_.text(number).substr(0, 20) + "\""));
+             (number == History::lost ? "nothing"
+                                      : "\"" + payloads_.text(number).substr(0, 20) + "\" of " +
+                                            std::to_string(payloads_.text(number).size()) + " bytes") +
+             " number " + std::to_string(number) + " of " + std::to_string(payloads_.count()));
     return false;
   }
   return true;

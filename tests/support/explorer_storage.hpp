@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,7 +32,7 @@ class ExplorerWorld {
   std::uint64_t next_content() { return ++content_; }
 
  private:
-  std::vector<Path> paths_;
+  std::deque<Path> paths_;  // which stay where they are
   std::unordered_map<std::string, std::int32_t> ids_;
   std::uint64_t content_ = 0;
 };
