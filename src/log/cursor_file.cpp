@@ -148,6 +148,8 @@ Result<void> CursorFile::write(EncodedCursors cursors) {
   if (auto synced = (*file)->sync(); !synced) return synced;
   if (!slot_named_[slot]) {
     if (auto synced = storage_.sync_directory(directory_); !synced) return synced;
+    // The directory itself may be new: cursors can come before the first message.
+    if (auto synced = storage_.sync_directory(parent_of(directory_)); !synced) return synced;
     slot_named_[slot] = true;
   }
   newest_slot_ = slot;

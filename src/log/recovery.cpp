@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <optional>
 
 #include "log/open_batch.hpp"
@@ -41,8 +42,8 @@ class Recovery {
                                         const OpenBatchMark& mark);
   static Result<void> check_readable(const SegmentFile& segment, const SegmentScanner& scanner,
                                      std::uint64_t begin, std::uint64_t end);
-  Result<void> cut_tail(SegmentFile& segment, SegmentScanner& scanner);
-  static Result<void> wipe(SegmentFile& segment, std::uint64_t begin, std::uint64_t end);
+  Result<void> cut_tail(SegmentFile& segment, SegmentScanner& scanner, bool last);
+  static Result<void> wipe(SegmentFile& segment, std::uint64_t begin, SegmentScanner& scanner);
   void report_damage(const SegmentFile& segment, const SegmentDamage& damage);
   Result<void> check_continuity(const SegmentFile& segment);
   void add_up();
@@ -192,7 +193,7 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
     if (auto finished = finish_open_batch(segment, scanner, *mark); !finished) return finished;
   }
   result_.report.scanned_bytes += limit - std::min(from, limit);
-  if (to_its_end) return cut_tail(segment, scanner);
+  if (to_its_end) return cut_tail(segment, scanner, last);
   // Beyond the limit there may be batches that never became durable: nothing is appended in front of them.
   segment.sealed = true;
   return check_readable(segment, scanner, segment.end_position(), limit);
@@ -258,15 +259,13 @@ void Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
   }
 }
 
-// Nothing sound follows the end. What is there of this segment's epoch is an append that was never completed;
-// it is overwritten with zeros, so that no later append can make it whole. Of one whose first sector never
-// came, the rest of the header may lie here unrecognised, for the next append to complete: a header's length
-// is always wiped.
-Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner) {
+// Nothing sound follows the end. What is there of this segment's epoch is an append that was never completed,
+// and is counted as cut. All that is not zero behind the end is overwritten with zeros, so that no later
+// append can make it whole: of appends that were under way together any sector may be missing while the
+// others came, and what came may be the rest of a batch whose beginning the next append writes once more.
+Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, bool last) {
   const std::uint64_t tail = segment.end_position();
   const ByteView header = scanner.bytes_at(tail, batch_layout::header_bytes, batch_layout::header_bytes);
-  const bool leftovers =
-      std::any_of(header.begin(), header.end(), [](std::byte value) { return value != std::byte{0}; });
   const std::uint64_t header_end = std::min(tail + batch_layout::header_bytes, segment.usable_bytes());
   std::uint64_t end = std::max(tail, scanner.claimed_end());
   if (end == tail && header.size() >= sizeof(std::uint32_t) &&
@@ -283,11 +282,8 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner) {
     result_.report.bytes_cut += end - tail;
     result_.report.cut_file = segment.path();
   }
-  const std::uint64_t wipe_end = leftovers ? std::max(end, header_end) : end;
-  if (wipe_end == tail) return {};
-  if (auto wiped = wipe(segment, tail, wipe_end); !wiped) return wiped;
-  // Also on disk, before anything is written there that the next power cut could mix with it.
-  return segment.file()->sync();
+  // In front of another segment nothing is ever appended here.
+  return last ? wipe(segment, tail, scanner) : Result<void>{};
 }
 
 // What cannot be read may be durable messages: neither wiped nor written over, for the disk may yet give it.
@@ -300,13 +296,23 @@ Result<void> Recovery::check_readable(const SegmentFile& segment, const SegmentS
       segment.path() + " cannot be read at position " + std::to_string(*lost) + ", where it may go on", EIO};
 }
 
-Result<void> Recovery::wipe(SegmentFile& segment, std::uint64_t begin, std::uint64_t end) {
-  static const std::array<std::byte, 65536> zeros{};
-  for (std::uint64_t at = begin; at < end; at += zeros.size()) {
-    const auto part = std::min<std::uint64_t>(zeros.size(), end - at);
-    if (const auto wiped = write_all(*segment.file(), ByteView(zeros).first(part), at); !wiped) return wiped;
+// Bytes that cannot be read count as zeros here: they are left.
+Result<void> Recovery::wipe(SegmentFile& segment, std::uint64_t begin, SegmentScanner& scanner) {
+  static const std::array<std::byte, 4096> zeros{};
+  bool wiped_any = false;
+  for (std::uint64_t at = begin; at < segment.usable_bytes();) {
+    const std::uint64_t count =
+        std::min<std::uint64_t>(zeros.size() - at % zeros.size(), segment.usable_bytes() - at);
+    const ByteView block = scanner.bytes_at(at, count, limits::MiB).first(count);
+    if (std::memcmp(block.data(), zeros.data(), count) != 0) {
+      const auto wiped = write_all(*segment.file(), ByteView(zeros).first(count), at);
+      if (!wiped) return wiped;
+      wiped_any = true;
+    }
+    at += count;
   }
-  return {};
+  // On disk too, before anything is written there that the next power cut could mix with it.
+  return wiped_any ? segment.file()->sync() : Result<void>{};
 }
 
 void Recovery::report_damage(const SegmentFile& segment, const SegmentDamage& damage) {

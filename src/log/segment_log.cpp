@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t views_max = 16;  // segments mapped at once
 constexpr std::uint64_t batch_bytes_max = 4 * limits::GiB - 64 * limits::KiB;
 constexpr std::uint64_t page_bytes = 4096;
+// The log itself needs no more than a page besides the header's; what users may ask for is checked above it.
 
 std::uint64_t round_up_to_page(std::uint64_t bytes) {
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
@@ -57,6 +58,7 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
       segments_(std::move(recovered.segments)),
       incarnation_(recovered.incarnation),
       directory_made_(!segments_.empty()),
+      parent_unsynced_(!segments_.empty()),  // the process that made it may have been killed before its sync
       rolls_(segments_.empty() ? 0 : 1),
       jobs_(std::make_shared<SegmentJobState>()),
       recovery_(std::move(recovered.report)) {

@@ -18,12 +18,6 @@ bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
   return now < since || now.us - since.us >= us;  // a clock that was set back must not stop anything for long
 }
 
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 }  // namespace
 
 bool SegmentLog::make_room(std::size_t bytes, Offset limit) {

@@ -9,6 +9,12 @@ bool is_missing(const Error& error) {
   return error.system_error == ENOENT;
 }
 
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 Result<void> write_all(File& file, ByteView bytes, std::uint64_t position) {
   while (!bytes.empty()) {
     const auto written = file.write_some(bytes, position);

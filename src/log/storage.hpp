@@ -99,6 +99,9 @@ class Storage {
 /// True if `error` says that there is no such file.
 [[nodiscard]] bool is_missing(const Error& error);
 
+/// The directory that `path` lies in.
+[[nodiscard]] std::string parent_of(const std::string& path);
+
 /// Writes all of `bytes`, however the system cuts it.
 Result<void> write_all(File& file, ByteView bytes, std::uint64_t position);
 

@@ -1,0 +1,158 @@
+/// Explores what power cuts may leave of a log: the cuts. The programs: crash_programs.cpp.
+#include "explorer/crash_explorer.hpp"
+
+#include <algorithm>
+
+namespace lightq::test {
+
+CrashExplorer::CrashExplorer(const ExplorerOptions& options) : options_(options), random_(options.seed) {
+  for (auto& level : levels_) level = std::make_unique<Level>(world_, payloads_);
+}
+
+Exploration CrashExplorer::run() {
+  while (!done()) {
+    begin_program();
+    for (std::size_t i = 0; i < options_.program_steps && !done(); ++i) {
+      operate();
+      if (live_client_->violation) found(*live_client_, "in the program itself");
+    }
+    live_client_.reset();
+  }
+  return result_;
+}
+
+void CrashExplorer::found(const LogClient& client, const std::string& where) {
+  if (result_.violation) return;
+  result_.violation = *client.violation + " (" + where + "; seed " + std::to_string(options_.seed) +
+                      ", state " + std::to_string(result_.states) + ", program " +
+                      std::to_string(result_.programs) + ")";
+}
+
+// What did not survive, cut by cut.
+std::string CrashExplorer::describe_cuts(std::size_t depth) const {
+  std::string text;
+  for (std::size_t i = 0; i <= depth; ++i) {
+    const Level& level = *levels_[i];
+    text += i == 0 ? "a power cut that undid" : ", then one that undid";
+    std::string undone;
+    for (std::size_t k = 0; k < level.atoms.size(); ++k) {
+      const CutAtom& atom = level.atoms[k];
+      if (level.cut[k] + 1U == atom.versions) continue;
+      undone += (undone.empty() ? " " : ", ") + level.from->describe(atom);
+      if (atom.versions > 2) {
+        undone += " (version " + std::to_string(level.cut[k]) + " of " + std::to_string(atom.versions) + ")";
+      }
+    }
+    text += undone.empty() ? " nothing" : undone;
+  }
+  return text;
+}
+
+// At every step of `disk`, or at one in some, the disks that a power cut would leave now.
+void CrashExplorer::watch(ExplorerStorage& disk, LogClient& owner, std::size_t depth, std::uint64_t one_in) {
+  disk.on_step = [this, &disk, &owner, depth, one_in] {
+    if (!done() && (one_in == 1 || random_.one_in(one_in))) explore(depth, disk, owner);
+  };
+}
+
+void CrashExplorer::explore(std::size_t depth, ExplorerStorage& from, LogClient& owner) {
+  owner.note_first();
+  Level& level = *levels_[depth];
+  level.atoms = from.atoms();
+  level.from = &from;
+  const std::uint64_t most = depth == 0 ? options_.all_below : 4;
+  const std::uint64_t samples = depth == 0 ? options_.cuts_per_step : 2;
+  const bool all = count_cuts(level.atoms, most) <= most;
+  level.cut.assign(level.atoms.size(), 0);
+  if (depth == 0) ++result_.steps;
+  for (std::uint64_t i = 0; (all || i < samples) && !done(); ++i) {
+    if (!all) choose_cut(level.atoms, level.cut);
+    level.client.close();
+    level.disk.on_step = nullptr;
+    level.disk.become(from, level.atoms, level.cut);
+    level.client.history = owner.history;
+    level.client.died_opening = owner.log() == nullptr || owner.died_opening;
+    explore_one(depth);
+    if (all && !next_cut(level.atoms, level.cut)) break;
+  }
+  level.client.close();
+}
+
+// Opens the log on the disk of this level, where its user knows what the one before knew.
+void CrashExplorer::explore_one(std::size_t depth) {
+  Level& level = *levels_[depth];
+  LogClient& client = level.client;
+  ++result_.states;
+  client.options = live_client_->options;
+  client.now = live_client_->now;
+  client.violation.reset();
+  const bool deeper = depth + 1 < depth_max;
+  const std::uint64_t rarely = depth == 0 ? 50 : 200;  // so that most states are first cuts, of many programs
+  if (deeper && random_.one_in(rarely)) watch(level.disk, client, depth + 1, 1);
+  if (depth > 0) ++result_.in_recovery;
+  client.open(Ending::power_cut);
+  if (!client.violation && deeper && random_.one_in(rarely)) live_on(depth);
+  level.disk.on_step = nullptr;
+  if (client.violation) found(client, "after " + describe_cuts(depth));
+}
+
+// The machine is on again: some appends, perhaps a flush, with power cuts in between; then a kill.
+void CrashExplorer::live_on(std::size_t depth) {
+  Level& level = *levels_[depth];
+  LogClient& client = level.client;
+  const std::size_t messages = payloads_.count();
+  watch(level.disk, client, depth + 1, 1);
+  const std::uint64_t appends = random_.between(1, 3);
+  for (std::uint64_t i = 0; i < appends && !client.violation && !done(); ++i) {
+    client.now.us += 1000;
+    static_cast<void>(client.append(some_sizes()));
+    if (random_.one_in(3)) static_cast<void>(client.flush());
+  }
+  level.disk.on_step = nullptr;
+  if (!client.violation && !done()) client.open(Ending::kill);
+  client.close();
+  payloads_.forget_from(messages);
+}
+
+// --- Choosing what survives ---
+
+std::uint64_t CrashExplorer::count_cuts(const std::vector<CutAtom>& atoms, std::uint64_t most) {
+  std::uint64_t count = 1;
+  for (const CutAtom& atom : atoms) {
+    count *= atom.versions;
+    if (count > most) return count;
+  }
+  return count;
+}
+
+bool CrashExplorer::next_cut(const std::vector<CutAtom>& atoms, Cut& cut) {
+  for (std::size_t i = 0; i < atoms.size(); ++i) {
+    if (++cut[i] < atoms[i].versions) return true;
+    cut[i] = 0;
+  }
+  return false;
+}
+
+// Disks fail in runs: nothing, everything, all up to a moment, all but one, one alone, and any mixture.
+void CrashExplorer::choose_cut(const std::vector<CutAtom>& atoms, Cut& cut) {
+  const std::size_t count = atoms.size();
+  const auto last = [&](std::size_t i) { return static_cast<std::uint8_t>(atoms[i].versions - 1); };
+  const auto any = [&](std::size_t i) { return static_cast<std::uint8_t>(random_.below(atoms[i].versions)); };
+  const std::uint64_t way = random_.below(10);
+  const std::size_t place = random_.below(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    switch (way) {
+      case 0: cut[i] = 0; break;
+      case 1: cut[i] = i < place ? last(i) : std::uint8_t{0}; break;
+      case 2: cut[i] = i == place ? any(i) : last(i); break;
+      case 3: cut[i] = i == place ? last(i) : std::uint8_t{0}; break;
+      case 4: cut[i] = random_.one_in(8) ? any(i) : last(i); break;
+      case 5: cut[i] = random_.one_in(8) ? any(i) : std::uint8_t{0}; break;
+      case 6: cut[i] = i < place ? last(i) : any(i); break;  // the newest in disorder
+      case 7: cut[i] = atoms[i].kind == CutAtom::Kind::name ? last(i) : any(i); break;
+      default: cut[i] = any(i);
+    }
+  }
+}
+
+}  // namespace lightq::test

@@ -1,0 +1,89 @@
+/// Explores what power cuts may leave of a log: at every step of random programs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "explorer/log_client.hpp"
+#include "explorer/small_random.hpp"
+
+namespace lightq::test {
+
+struct ExplorerOptions {
+  std::uint64_t seed = 1;
+  std::uint64_t states_max = 250'000;  ///< stop after so many
+  std::uint64_t segment_bytes = 8192;  ///< of the log's files
+  std::size_t program_steps = 80;      ///< operations until a new log is begun
+  std::size_t cuts_per_step = 24;      ///< states explored at a step; all, if there are no more
+  std::size_t all_below = 64;          ///< up to so many states at a step are all explored
+};
+
+/// What an exploration came to.
+struct Exploration {
+  std::uint64_t states = 0;  ///< disks on which the log was opened and compared
+  std::uint64_t programs = 0;
+  std::uint64_t steps = 0;               ///< calls of the programs after which a power cut was explored
+  std::uint64_t in_recovery = 0;         ///< states that a cut in the middle of a recovery had left
+  std::optional<std::string> violation;  ///< the first broken promise, and how to see it again
+};
+
+/// Runs seeded programs on a log (append, flush, jobs, dropping, recycling, commits, kills, power cuts).
+/// After each call that changed the disk it makes the disks that a power cut there may leave (each 512-byte
+/// sector and each change of names since the last sync survives, or does not), opens the log on each and
+/// compares. On some of them life goes on, and is cut again: within recovery, or some appends later. The same
+/// options give the same exploration. One thread.
+class CrashExplorer {
+ public:
+  explicit CrashExplorer(const ExplorerOptions& options);
+  Exploration run();
+
+ private:
+  static constexpr std::size_t depth_max = 3;
+  struct Level {
+    Level(ExplorerWorld& world, Payloads& payloads) : disk(world), client(disk, payloads) {}
+    ExplorerStorage disk;
+    LogClient client;
+    const ExplorerStorage* from = nullptr;  // the disk that is cut, while it is
+    std::vector<CutAtom> atoms;             // its
+    Cut cut;
+  };
+
+  void begin_program();
+  void operate();
+  void append_some();
+  void work_on_job();
+  void look();
+  void fail_a_sync();
+  void kill_in_a_call();
+  void restart(Ending ending);
+  void cut_for_real();
+  void explore(std::size_t depth, ExplorerStorage& from, LogClient& owner);
+  void explore_one(std::size_t depth);
+  void live_on(std::size_t depth);
+  void watch(ExplorerStorage& disk, LogClient& owner, std::size_t depth, std::uint64_t one_in);
+  void choose_cut(const std::vector<CutAtom>& atoms, Cut& cut);
+  static bool next_cut(const std::vector<CutAtom>& atoms, Cut& cut);
+  static std::uint64_t count_cuts(const std::vector<CutAtom>& atoms, std::uint64_t most);
+  std::vector<std::size_t> some_sizes();
+  void found(const LogClient& client, const std::string& where);
+  [[nodiscard]] std::string describe_cuts(std::size_t depth) const;
+  [[nodiscard]] bool done() const { return result_.violation || result_.states >= options_.states_max; }
+
+  ExplorerOptions options_;
+  SmallRandom random_;
+  ExplorerWorld world_;
+  Payloads payloads_;
+  std::array<std::unique_ptr<ExplorerStorage>, 2> live_disks_;
+  std::size_t live_ = 0;
+  std::unique_ptr<LogClient> live_client_;
+  std::array<std::unique_ptr<Level>, depth_max> levels_;
+  std::array<std::size_t, 3> sizes_{};  // of this program's messages
+  bool sync_has_failed_ = false;
+  bool in_job_ = false;
+  Exploration result_;
+};
+
+}  // namespace lightq::test

@@ -1,0 +1,56 @@
+/// The crash explorer on the log: a quarter of a million states each, and as many as one likes.
+#include "explorer/crash_explorer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+
+#include "support/random.hpp"
+
+namespace lightq::test {
+namespace {
+
+std::uint64_t states_wanted() {
+  const char* given = std::getenv("LIGHTQ_EXPLORER_STATES");
+  if (given != nullptr) return std::strtoull(given, nullptr, 10);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 25'000;
+#else
+  return 250'000;
+#endif
+}
+
+void explore(ExplorerOptions options) {
+  options.states_max = states_wanted();
+  const auto began = std::chrono::steady_clock::now();
+  const Exploration result = CrashExplorer(options).run();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
+  std::cout << result.states << " states (" << result.in_recovery << " at the second cut or later) after "
+            << result.steps << " steps of " << result.programs << " programs in " << seconds.count()
+            << " s: " << static_cast<std::uint64_t>(static_cast<double>(result.states) / seconds.count())
+            << " states/s\n";
+  EXPECT_EQ(result.violation.value_or(""), "");
+  EXPECT_GE(result.states, options.states_max);
+}
+
+class CrashExplorerTest : public testing::TestWithParam<int> {};
+
+TEST_P(CrashExplorerTest, LosesInventsAndSpoilsNothingWhateverAPowerCutLeaves) {
+  const Random random(GetParam());
+  explore({.seed = random.seed()});
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, CrashExplorerTest, testing::Range(0, 4));
+
+TEST(CrashExplorerFilesTest, DoesSoWithLargerFilesToo) {
+  const Random random(100);
+  ExplorerOptions options{.seed = random.seed()};
+  options.segment_bytes = 16'384;
+  options.program_steps = 160;
+  explore(options);
+}
+
+}  // namespace
+}  // namespace lightq::test

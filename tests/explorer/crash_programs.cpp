@@ -1,0 +1,165 @@
+/// Explores what power cuts may leave of a log: the programs that are cut.
+#include <algorithm>
+#include <cerrno>
+
+#include "explorer/crash_explorer.hpp"
+
+namespace lightq::test {
+
+using Call = ExplorerStorage::Call;
+
+void CrashExplorer::begin_program() {
+  ++result_.programs;
+  live_client_.reset();
+  payloads_.forget_from(0);
+  for (auto& disk : live_disks_) disk = std::make_unique<ExplorerStorage>(world_);
+  live_ = 0;
+  ExplorerStorage& disk = *live_disks_[live_];
+  for (std::uint64_t i = random_.below(100); i != 0; --i) static_cast<void>(disk.random());
+  static_cast<void>(disk.make_directory("/topics"));
+  disk.settle();
+  live_client_ = std::make_unique<LogClient>(disk, payloads_);
+  live_client_->options.segment_bytes = options_.segment_bytes;
+  if (random_.one_in(2)) live_client_->options.retention_bytes = random_.between(4000, 16'000);
+  if (random_.one_in(3)) live_client_->options.capacity_bytes = random_.between(6000, 20'000);
+  for (std::size_t& size : sizes_) size = random_.below(random_.one_in(4) ? 3000 : 700);
+  sync_has_failed_ = false;
+  watch(disk, *live_client_, 0, 1);
+  live_client_->open(Ending::kill);
+}
+
+std::vector<std::size_t> CrashExplorer::some_sizes() {
+  std::vector<std::size_t> sizes(random_.one_in(3) ? 2 : 1);
+  for (std::size_t& size : sizes) size = sizes_[random_.below(sizes_.size())];
+  if (random_.one_in(40)) sizes[0] = 6000;  // a file of its own size
+  return sizes;
+}
+
+void CrashExplorer::append_some() {
+  const auto outcome = live_client_->append(some_sizes());
+  if (outcome == log::AppendOutcome::full) {
+    live_client_->make_room(4000, {live_client_->history.first.value + random_.below(40)});
+  }
+}
+
+void CrashExplorer::operate() {
+  LogClient& client = *live_client_;
+  client.now.us += static_cast<std::int64_t>(random_.below(60'000));
+  switch (random_.below(32)) {
+    case 0: return restart(Ending::kill);
+    case 1: return random_.one_in(2) ? cut_for_real() : kill_in_a_call();
+    case 2:
+    case 3: static_cast<void>(client.flush()); return;
+    case 4: client.maintain(); return;
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+    case 9:
+    case 10: return work_on_job();
+    case 11:
+    case 12: static_cast<void>(client.commit(random_.below(client.history.messages.size() + 1))); return;
+    case 13:
+      if (random_.one_in(2)) client.donate(random_.between(1, 12), sizes_[random_.below(sizes_.size())]);
+      return;
+    case 14: return fail_a_sync();
+    case 15: return look();
+    default: return append_some();
+  }
+}
+
+// A job's three parts, with other operations in between; appends also while it runs, as from its log's
+// thread.
+void CrashExplorer::work_on_job() {
+  LogClient& client = *live_client_;
+  if (!client.take_job()) return;
+  if (random_.one_in(3)) append_some();
+  ExplorerStorage& disk = client.storage();
+  disk.on_step = [this, &client, &disk, appending = false]() mutable {
+    if (done()) return;
+    explore(0, disk, client);
+    if (appending || !random_.one_in(4)) return;
+    appending = true;
+    append_some();
+    appending = false;
+  };
+  client.run_job();
+  watch(disk, client, 0, 1);
+  if (random_.one_in(3)) append_some();
+  client.finish_job();
+}
+
+void CrashExplorer::look() {
+  LogClient& client = *live_client_;
+  client.compare(Ending::kill);
+}
+
+// What a failed sync should have written may never reach the disk, and later syncs say nothing of it. Whoever
+// starts again before the power goes reads it as if it were there; so this life ends with a power cut.
+void CrashExplorer::fail_a_sync() {
+  if (!random_.one_in(3)) return;
+  ExplorerStorage& disk = live_client_->storage();
+  append_some();
+  live_client_->calls_fail = true;
+  disk.on_call = [left = 1 + random_.below(2)](Call call, const std::string&) mutable {
+    const bool sync = call == Call::sync || call == Call::sync_directory;
+    return ExplorerStorage::Fault{sync && --left == 0 ? EIO : 0, 0};
+  };
+  static_cast<void>(live_client_->flush());
+  disk.on_call = nullptr;
+  live_client_->calls_fail = false;
+  for (std::uint64_t i = random_.below(6); i != 0 && !done(); --i) {
+    live_client_->now.us += 200'000;
+    append_some();
+    if (random_.one_in(3)) static_cast<void>(live_client_->flush());
+    if (random_.one_in(3)) live_client_->maintain();
+    work_on_job();
+  }
+  if (!done()) cut_for_real();
+}
+
+void CrashExplorer::kill_in_a_call() {
+  LogClient& client = *live_client_;
+  client.storage().on_call = [left = random_.below(6)](Call, const std::string&) mutable {
+    if (left-- == 0) throw ProcessKilled{};
+    return ExplorerStorage::Fault{};
+  };
+  try {
+    while (!done()) {
+      append_some();
+      if (random_.one_in(2)) static_cast<void>(client.flush());
+      if (random_.one_in(2))
+        static_cast<void>(client.commit(random_.below(client.history.messages.size() + 1)));
+      client.maintain();
+    }
+  } catch (const ProcessKilled&) {
+    restart(Ending::kill);
+  }
+  client.storage().on_call = nullptr;
+}
+
+void CrashExplorer::restart(Ending ending) {
+  live_client_->died_opening = live_client_->log() == nullptr && ending == Ending::kill;
+  live_client_->storage().on_call = nullptr;
+  live_client_->open(ending);
+}
+
+void CrashExplorer::cut_for_real() {
+  LogClient& client = *live_client_;
+  client.note_first();
+  client.close();
+  ExplorerStorage& before = *live_disks_[live_];
+  live_ = 1 - live_;
+  ExplorerStorage& after = *live_disks_[live_];
+  const std::vector<CutAtom> atoms = before.atoms();
+  Cut cut(atoms.size(), 0);
+  if (!atoms.empty()) choose_cut(atoms, cut);
+  after.on_step = nullptr;
+  after.become(before, atoms, cut);
+  before.on_step = nullptr;
+  client.move_to(after);
+  watch(after, client, 0, 1);
+  restart(Ending::power_cut);
+}
+
+}  // namespace lightq::test

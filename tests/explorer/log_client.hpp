@@ -1,0 +1,93 @@
+/// A user of a log and its cursor on an explored disk, who holds the log to its promises.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <lightq/base/batch.hpp>
+
+#include "explorer/history.hpp"
+#include "log/cursor_file.hpp"
+#include "log/segment_log.hpp"
+#include "support/explorer_storage.hpp"
+
+namespace lightq::test {
+
+/// What ended the life before: it decides what must still be there.
+enum class Ending {
+  kill,       ///< everything appended
+  power_cut,  ///< everything durable
+};
+
+/// Appends, flushes, works, commits; and after each opening reads everything and compares it with `history`.
+/// The first broken promise is kept in `violation`. One process's life lasts from `open` to `close`.
+class LogClient {
+ public:
+  static constexpr const char* directory = "/topics/1";
+  static constexpr const char* pool_directory = "/pool";
+
+  LogClient(ExplorerStorage& storage, Payloads& payloads);
+  ~LogClient() { close(); }
+  LogClient(const LogClient&) = delete;
+  LogClient& operator=(const LogClient&) = delete;
+
+  log::SegmentLogOptions options;
+  std::size_t pool_files_max = 3;
+  History history;
+  Timestamp now{1'000'000'000'000};
+  std::optional<std::string> violation;
+  /// True while calls are made to fail: then an operation may fail too, and does not count as broken.
+  bool calls_fail = false;
+  /// The life before may have ended while it opened the log: damage that it has found and sealed is not found
+  /// again before it is read.
+  bool died_opening = false;
+
+  /// Opens the log that `ending` left, compares, and takes what is there for the history from here on. False
+  /// if the log does not open.
+  bool open(Ending ending);
+  /// Ends this life without a word, as a kill would.
+  void close();
+  void move_to(ExplorerStorage& storage) { storage_ = &storage; }
+  [[nodiscard]] ExplorerStorage& storage() { return *storage_; }
+  [[nodiscard]] log::SegmentLog* log() { return log_.get(); }
+
+  log::AppendOutcome append(const std::vector<std::size_t>& sizes);
+  bool flush();
+  void make_room(std::size_t bytes, Offset limit);
+  void maintain();
+  bool take_job();
+  void run_job();
+  void finish_job();
+  [[nodiscard]] bool has_job() const { return job_ != nullptr; }
+  bool commit(std::uint64_t offset);
+  /// Another log on the same disk gets messages and is deleted: its files go into the pool.
+  void donate(std::size_t batches, std::size_t bytes);
+  /// Everything readable is right, and everything promised is readable.
+  void compare(Ending ending);
+  /// Brings history.first up to date while a call is under way.
+  void note_first();
+
+ private:
+  void complain(const std::string& what);
+  void note();
+  void compare_ends(Offset floor);
+  void compare_reports(Offset floor);
+  void compare_messages(Offset floor);
+  bool compare_batch(const BatchView& batch, Offset from);
+  void compare_damage(Offset from, Offset next, Offset floor);
+  void compare_cursor();
+  [[nodiscard]] bool is_reported(Offset offset) const;
+
+  ExplorerStorage* storage_;
+  Payloads& payloads_;
+  BatchBuilder builder_;
+  std::unique_ptr<log::SegmentPool> pool_;
+  std::unique_ptr<log::SegmentLog> log_;
+  std::unique_ptr<log::DiskJob> job_;
+  std::unique_ptr<log::CursorFile> cursors_;
+  std::vector<Offset> damaged_now_;  // found by compare_messages
+};
+
+}  // namespace lightq::test
