@@ -71,7 +71,10 @@ Result<void> CursorTable::load() {
   if (!came) return came.error();
   bytes.resize(*came);
   if (auto sound = check_first_page(bytes); !sound) return sound;
-  const std::size_t blocks = (bytes.size() - cursor_table_header_bytes) / cursor_block_bytes;
+  // A block that is cut short counts as if zeros followed: as it will read once the file is made whole.
+  const std::size_t blocks =
+      (bytes.size() - cursor_table_header_bytes + cursor_block_bytes - 1) / cursor_block_bytes;
+  bytes.resize(cursor_block_position(blocks));
   if (blocks < used_) {
     return damage_at(bytes.size(), "the file ends after " + std::to_string(blocks) + " of " +
                                        std::to_string(used_) + " cursors");

@@ -149,7 +149,8 @@ std::optional<CursorCopy> decode_cursor_copy(const std::byte* from, std::uint32_
   const CursorCopy copy{load_little_endian<std::uint64_t>(from + cursor_copy_at_sequence),
                         {load_little_endian<std::uint64_t>(from + cursor_copy_at_committed)}};
   const auto crc = load_little_endian<std::uint32_t>(from + cursor_copy_at_crc);
-  if (copy.sequence == 0 || crc != crc32c({from, cursor_copy_checked_bytes}, seed)) return std::nullopt;
+  const bool in_range = copy.sequence - 1 < cursor_sequence_max;
+  if (!in_range || crc != crc32c({from, cursor_copy_checked_bytes}, seed)) return std::nullopt;
   return copy;
 }
 

@@ -46,9 +46,13 @@ struct CursorIdentity {
   std::string name;              ///< at most limits::cursor_name_bytes_max
 };
 
+/// No log lives to see it; above it nobody counts on.
+inline constexpr std::uint64_t cursor_sequence_max = ~std::uint64_t{0} >> 1;
+
 /// What one copy says.
 struct CursorCopy {
-  std::uint64_t sequence = 0;  ///< counts commits, from 1: the highest counts, whatever its offset
+  std::uint64_t sequence =
+      0;  ///< counts commits, from 1 to cursor_sequence_max: the highest counts, whatever its offset
   Offset committed;
 };
 

@@ -69,7 +69,7 @@ std::set<std::string> names_of(log::CursorTable& table) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 1 || size > 30'000) return 0;
   test::FaultyStorage storage;
-  require(storage.open(path, log::OpenMode::create).ok());
+  require(storage.open(path, log::OpenMode::create).ok() && storage.sync_directory("/queue").ok());
   auto& file = storage.bytes_of(path);
   const bool mended = (data[0] & 1) != 0;
   file.assign(mended ? log::cursor_table_header_bytes : 0, std::byte{0});

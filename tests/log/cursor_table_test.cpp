@@ -199,6 +199,24 @@ TEST_F(CursorTableTest, RefusesOtherLogsOtherFormatsAndFilesCutShort) {
   }
 }
 
+TEST_F(CursorTableTest, TakesABlockThatIsCutShortForDamagedNotForFree) {
+  make();
+  create("whole");
+  create("cut");
+  table.reset();
+  for (const std::size_t left : {std::size_t{1}, cursor_identity_position, cursor_identity_position + 40}) {
+    auto good = bytes();
+    bytes().resize(cursor_block_position(1) + left);
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_TRUE(open().ok());
+      EXPECT_NE(find("whole"), nullptr);
+      EXPECT_EQ(table->find("cut").error().code, ErrorCode::corrupt) << left;
+    }
+    table.reset();
+    bytes() = good;
+  }
+}
+
 TEST_F(CursorTableTest, GivesABlockToALaterCursorWithoutAnythingOfTheEarlierOne) {
   make();
   TableCursor& first = create("first");
