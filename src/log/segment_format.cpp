@@ -23,6 +23,7 @@ constexpr std::size_t at_epoch = 12;         // u32
 constexpr std::size_t at_first_offset = 16;  // u64
 constexpr std::size_t at_incarnation = 24;   // u64
 constexpr std::size_t at_file_bytes = 32;    // u64
+constexpr std::size_t at_gap_begin = 40;     // u64
 constexpr std::size_t at_crc = 60;           // u32: of bytes [0,60)
 
 // Seal fields, in bytes from segment_seal_position.
@@ -43,6 +44,7 @@ SegmentPage encode_segment_header(const SegmentHeader& header) {
   store_little_endian(page.data() + at_first_offset, header.first_offset.value);
   store_little_endian(page.data() + at_incarnation, header.incarnation);
   store_little_endian(page.data() + at_file_bytes, header.file_bytes);
+  store_little_endian(page.data() + at_gap_begin, header.gap_begin.value);
   store_little_endian(page.data() + at_crc, crc32c({page.data(), at_crc}));
   return page;
 }
@@ -72,6 +74,7 @@ DecodedHeader decode_segment_header(const SegmentPage& page) {
   header.first_offset = {load_little_endian<std::uint64_t>(page.data() + at_first_offset)};
   header.incarnation = load_little_endian<std::uint64_t>(page.data() + at_incarnation);
   header.file_bytes = load_little_endian<std::uint64_t>(page.data() + at_file_bytes);
+  header.gap_begin = {load_little_endian<std::uint64_t>(page.data() + at_gap_begin)};
   const bool sound =
       load_little_endian<std::uint32_t>(page.data() + at_crc) == crc32c({page.data(), at_crc}) &&
       header.epoch != 0 && header.file_bytes >= segment_header_bytes;

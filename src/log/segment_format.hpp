@@ -25,6 +25,7 @@ struct SegmentHeader {
   Offset first_offset;            ///< of the first batch, or offset_not_yet_known
   std::uint64_t incarnation = 0;  ///< of the log: the same in all its files
   std::uint64_t file_bytes = 0;   ///< allocated, header included
+  Offset gap_begin = {};          ///< a repair says: from here up to first_offset all is lost; 0: no gap
 };
 
 /// What is known of a segment that takes no more batches and is synced.

@@ -35,6 +35,19 @@ TEST(PosixStorage, WritesReadsMapsAndListsFiles) {
   EXPECT_TRUE(storage.remove_directory(dir / "a/b").ok());
 }
 
+TEST(PosixStorage, GivesAFileASecondNameAndCountsBoth) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  ASSERT_TRUE(storage.open(dir / "a", OpenMode::create).ok());
+  EXPECT_EQ(*storage.link_count(dir / "a"), 1U);
+  ASSERT_TRUE(storage.link(dir / "a", dir / "b").ok());
+  EXPECT_EQ(*storage.link_count(dir / "b"), 2U);
+  EXPECT_FALSE(storage.link(dir / "a", dir / "b").ok());
+  ASSERT_TRUE(storage.unlink(dir / "a").ok());
+  EXPECT_EQ(*storage.link_count(dir / "b"), 1U);
+  EXPECT_TRUE(is_missing(storage.link_count(dir / "a").error()));
+}
+
 TEST(PosixStorage, SaysWhatIsMissing) {
   const test::TempDir dir;
   PosixStorage storage;

@@ -166,6 +166,26 @@ Result<void> FaultyStorage::unlink(const std::string& path) {
   return {};
 }
 
+Result<void> FaultyStorage::link(const std::string& from, const std::string& to) {
+  if (const auto told = ask(Call::link, from); told.error != 0)
+    return fault(told.error, "told to fail a link of " + from);
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(from);
+  if (found == names_.end()) return fault(ENOENT, "no such file: " + from);
+  if (names_.contains(to)) return fault(EEXIST, "there is a file already: " + to);
+  names_[to] = found->second;
+  return {};
+}
+
+Result<std::uint64_t> FaultyStorage::link_count(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(path);
+  if (found == names_.end()) return fault(ENOENT, "no such file: " + path);
+  std::uint64_t links = 0;
+  for (const auto& [name, node] : names_) links += node == found->second ? 1 : 0;
+  return links;
+}
+
 Result<void> FaultyStorage::sync_directory(const std::string& path) {
   if (const auto told = ask(Call::sync_directory, path); told.error != 0)
     return fault(told.error, "told to fail a sync of " + path);
@@ -176,7 +196,9 @@ Result<void> FaultyStorage::sync_directory(const std::string& path) {
     if (directory_of(name) == path) moved.insert(node);
   }
   std::erase_if(names_on_disk_, [&](const auto& entry) {
-    return directory_of(entry.first) == path || moved.contains(entry.second);
+    const auto now = names_.find(entry.first);
+    const bool has_left = now == names_.end() || now->second != entry.second;  // not so a link's first name
+    return directory_of(entry.first) == path || (has_left && moved.contains(entry.second));
   });
   for (const auto& [name, node] : names_) {
     if (directory_of(name) == path) names_on_disk_[name] = node;

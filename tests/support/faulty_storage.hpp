@@ -18,7 +18,7 @@ namespace lightq::test {
 /// disk; `power_cut` keeps of the rest what the caller decides. Any thread.
 class FaultyStorage final : public log::Storage {
  public:
-  enum class Call { write, read, allocate, sync, map, open, rename, unlink, sync_directory };
+  enum class Call { write, read, allocate, sync, map, open, rename, unlink, sync_directory, link };
   /// What a call is to do instead: fail with this errno; 0: go on. For a write, `short_bytes` above 0 lets so
   /// many bytes through first (alone: a short write).
   struct Fault {
@@ -44,6 +44,8 @@ class FaultyStorage final : public log::Storage {
   Result<void> make_directory(const std::string& path) override;
   Result<void> rename(const std::string& from, const std::string& to) override;
   Result<void> unlink(const std::string& path) override;
+  Result<void> link(const std::string& from, const std::string& to) override;
+  Result<std::uint64_t> link_count(const std::string& path) override;
   Result<void> remove_directory(const std::string& path) override;
   Result<void> sync_directory(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& path) override;
