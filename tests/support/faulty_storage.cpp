@@ -151,10 +151,34 @@ Result<void> FaultyStorage::rename(const std::string& from, const std::string& t
     return fault(told.error, "told to fail a rename of " + from);
   const std::lock_guard lock(mutex_);
   const auto found = names_.find(from);
-  if (found == names_.end()) return fault(ENOENT, "no such file: " + from);
+  if (found == names_.end()) return rename_directory(from, to);
   const auto node = found->second;
   names_.erase(found);
   names_[to] = node;
+  return {};
+}
+
+namespace {
+
+/// Gives every path below `from` its place below `to`; whether there was any.
+bool move_below(auto& names, const std::string& from, const std::string& to) {
+  std::vector<std::string> moving;
+  for (const auto& [path, node] : names) {
+    if (path.starts_with(from + "/")) moving.push_back(path);
+  }
+  for (const std::string& path : moving) {
+    names[to + path.substr(from.size())] = names[path];
+    names.erase(path);
+  }
+  return !moving.empty();
+}
+
+}  // namespace
+
+// On disk with the next sync of the directory that it came to; mutex_ is held.
+Result<void> FaultyStorage::rename_directory(const std::string& from, const std::string& to) {
+  if (!move_below(names_, from, to)) return fault(ENOENT, "no such file: " + from);
+  renamed_directories_.emplace_back(from, to);
   return {};
 }
 
@@ -190,6 +214,11 @@ Result<void> FaultyStorage::sync_directory(const std::string& path) {
   if (const auto told = ask(Call::sync_directory, path); told.error != 0)
     return fault(told.error, "told to fail a sync of " + path);
   const std::lock_guard lock(mutex_);
+  for (const auto& [from, to] : renamed_directories_) {
+    if (directory_of(to) == path) move_below(names_on_disk_, from, to);
+  }
+  std::erase_if(renamed_directories_,
+                [&](const auto& renamed) { return directory_of(renamed.second) == path; });
   std::set<std::shared_ptr<Node>>
       moved;  // what came here from elsewhere has left there in the same transaction
   for (const auto& [name, node] : names_) {
@@ -234,6 +263,7 @@ void FaultyStorage::power_cut(const std::function<bool()>& survives) {
   const std::lock_guard lock(mutex_);
   if (!survives()) names_ = names_on_disk_;
   names_on_disk_ = names_;
+  renamed_directories_.clear();
   for (const auto& [name, node] : names_) {
     std::vector<std::byte> after = node->on_disk;
     after.resize(node->bytes.size());

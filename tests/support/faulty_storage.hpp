@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "log/storage.hpp"
@@ -62,12 +63,14 @@ class FaultyStorage final : public log::Storage {
     int mappings = 0;
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;
+  Result<void> rename_directory(const std::string& from, const std::string& to);
   Fault ask(Call call, const std::string& path);
   [[nodiscard]] std::uint64_t used_bytes() const;
 
   std::mutex mutex_;
   Names names_;
   Names names_on_disk_;
+  std::vector<std::pair<std::string, std::string>> renamed_directories_;  ///< not on disk yet
   std::uint64_t random_ = 0x9E3779B97F4A7C15;
 };
 
