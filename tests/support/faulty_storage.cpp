@@ -58,6 +58,8 @@ class FaultyFile final : public log::File {
     if (const auto told = storage_.ask(Call::read, path_); told.error != 0) {
       return fault(told.error, "told to fail a read of " + path_);
     }
+    if (storage_.on_read && storage_.on_read(path_, position, to.size()))
+      return fault(EIO, "a bad sector of " + path_);
     const std::lock_guard lock(storage_.mutex_);
     if (position >= node_->bytes.size()) return std::size_t{0};
     const std::size_t count = std::min<std::size_t>(to.size(), node_->bytes.size() - position);

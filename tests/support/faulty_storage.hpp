@@ -28,6 +28,8 @@ class FaultyStorage final : public log::Storage {
   };
   /// Asked before every call, with its path.
   std::function<Fault(Call, const std::string&)> on_call;
+  /// Asked before every read: whether these bytes are on a bad sector.
+  std::function<bool(const std::string& path, std::uint64_t position, std::size_t bytes)> on_read;
   /// What free_bytes answers, less what was allocated; allocate fails beyond it.
   std::uint64_t disk_bytes = ~std::uint64_t{0} >> 1;
 
