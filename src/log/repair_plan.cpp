@@ -2,11 +2,31 @@
 #include "log/repair_plan.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <utility>
 
 namespace lightq::log {
 
 namespace {
+
+/// Offsets that some file has given already.
+class Covered {
+ public:
+  [[nodiscard]] bool touches(Offset first, Offset next) const {
+    const auto after = ranges_.lower_bound(next);
+    return after != ranges_.begin() && first < std::prev(after)->second;
+  }
+  void add(Offset first, Offset next) { ranges_[first] = next; }
+
+ private:
+  std::map<Offset, Offset> ranges_;  // of pieces, which never overlap
+};
+
+/// The best file first, where two have the same messages.
+int rank(PageState state) {
+  return state == PageState::sound ? 0 : state == PageState::misnamed ? 1 : 2;
+}
 
 class Planner {
  public:
@@ -15,19 +35,20 @@ class Planner {
   Result<RepairPlan> run();
 
  private:
-  Result<void> add(const SurveyedSegment& source, const SurveyedSegment* after);
+  Result<void> read(PlannedSegment& planned, const SurveyedSegment* after);
   void walk(File& file, const WalkRange& range, PlannedSegment& planned);
   void walk_headless(File& file, const SurveyedSegment* after, PlannedSegment& planned);
   Offset reserved_end(File& file, const SurveyedSegment& source);
-  void state_gaps(PlannedSegment& planned, bool last);
-  void keep_empty(PlannedSegment& planned, bool last);
-  [[nodiscard]] Offset covered() const { return plan_.has_pieces ? plan_.end : Offset{}; }
+  void state_gaps();
+  void state_gap(PlannedSegment& planned, SoundPiece& piece);
+  void judge_empty(PlannedSegment& planned);
   void lose(Offset first, Offset next, Offset stated_from);
 
   const std::string& directory_;
   Storage& storage_;
   const bool trust_batches_;
   RepairPlan plan_;
+  Covered covered_;
   bool sound_ = true;  // what the last walk met
   Offset walk_end_;
 };
@@ -35,31 +56,32 @@ class Planner {
 Result<RepairPlan> Planner::run() {
   const auto survey = survey_log(directory_, storage_);
   if (!survey) return survey.error();
+  const auto& sources = survey->segments;
   plan_.incarnation = survey->incarnation;
-  for (const SurveyedSegment& segment : survey->segments) {
-    if (segment.state == PageState::foreign) {
+  plan_.segments.resize(sources.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i].state == PageState::foreign) {
       return Error{ErrorCode::foreign_format,
-                   segment.path +
+                   sources[i].path +
                        " is a segment file of another version: it is not broken, but not for this "
                        "program",
                    0};
     }
+    plan_.segments[i].source = sources[i];
   }
-  for (std::size_t i = 0; i < survey->segments.size(); ++i) {
-    const auto* after = i + 1 == survey->segments.size() ? nullptr : &survey->segments[i + 1];
-    if (const auto added = add(survey->segments[i], after); !added) return added.error();
+  for (int turn = 0; turn <= rank(PageState::damaged); ++turn) {
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      if (rank(sources[i].state) != turn) continue;
+      const auto* after = i + 1 == sources.size() ? nullptr : &sources[i + 1];
+      if (const auto done = read(plan_.segments[i], after); !done) return done.error();
+    }
   }
-  if (plan_.has_pieces && plan_.end < plan_.next) {
-    const PlannedSegment& last = plan_.segments.back();
-    const bool stated = plan_.end_is_kept && last.source.header->gap_begin == plan_.end;
-    if (!stated) plan_.lost.push_back({plan_.end, plan_.next});
-  }
+  state_gaps();
   return std::move(plan_);
 }
 
-Result<void> Planner::add(const SurveyedSegment& source, const SurveyedSegment* after) {
-  PlannedSegment planned;
-  planned.source = source;
+Result<void> Planner::read(PlannedSegment& planned, const SurveyedSegment* after) {
+  const SurveyedSegment& source = planned.source;
   planned.epoch = source.epoch;
   const auto file = storage_.open(source.path, OpenMode::read_only);
   if (!file) return file.error();
@@ -75,13 +97,13 @@ Result<void> Planner::add(const SurveyedSegment& source, const SurveyedSegment* 
   } else {
     walk_headless(**file, after, planned);
     end = after != nullptr ? after->first_offset() : reserved_end(**file, source);
-    const bool never_begun = after == nullptr && source.state == PageState::blank && end == source.name_offset;
+    const bool never_begun =
+        after == nullptr && source.state == PageState::blank && end == source.name_offset;
     sound_ = never_begun;  // the next opening removes it
   }
   plan_.next = std::max(plan_.next, end);
   planned.keep = sound_;
-  state_gaps(planned, after == nullptr);
-  plan_.segments.push_back(std::move(planned));
+  for (const SoundPiece& piece : planned.pieces) covered_.add(piece.first, piece.next);
   return {};
 }
 
@@ -91,7 +113,7 @@ void Planner::walk(File& file, const WalkRange& range, PlannedSegment& planned) 
   for (auto step = walk.next(); step != SegmentWalk::Step::end; step = walk.next()) {
     const ScannedBatch& batch = walk.batch();
     // What another file has given already is not wanted twice.
-    if (step == SegmentWalk::Step::damage || batch.base < covered()) {
+    if (step == SegmentWalk::Step::damage || covered_.touches(batch.base, batch.end)) {
       sound_ = false;
       continue;
     }
@@ -134,31 +156,43 @@ Offset Planner::reserved_end(File& file, const SurveyedSegment& source) {
   return end;
 }
 
-void Planner::state_gaps(PlannedSegment& planned, bool last) {
-  const Offset stated = planned.source.header ? planned.source.header->gap_begin : Offset{};
-  if (planned.pieces.empty()) return keep_empty(planned, last);
-  for (SoundPiece& piece : planned.pieces) {
-    if (plan_.has_pieces && plan_.end < piece.first) {
-      piece.gap_begin = plan_.end;
-      const bool is_first = &piece == planned.pieces.data();
-      lose(plan_.end, piece.first, is_first ? stated : Offset{});
-    }
-    plan_.has_pieces = true;
-    plan_.end = piece.next;
-    plan_.messages += distance(piece.first, piece.next);
+void Planner::state_gaps() {
+  std::vector<std::pair<PlannedSegment*, SoundPiece*>> all;
+  for (PlannedSegment& planned : plan_.segments) {
+    for (SoundPiece& piece : planned.pieces) all.emplace_back(&planned, &piece);
   }
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.second->first < b.second->first; });
+  for (const auto& [planned, piece] : all) state_gap(*planned, *piece);
   plan_.next = std::max(plan_.next, plan_.end);
-  const SoundPiece& first = planned.pieces.front();
-  const bool gap_agrees = first.gap_begin == stated || first.gap_begin.value == 0;
-  if (!gap_agrees || first.first != planned.source.first_offset()) planned.keep = false;
+  for (PlannedSegment& planned : plan_.segments) {
+    if (planned.pieces.empty()) judge_empty(planned);
+  }
+  if (plan_.has_pieces && plan_.end < plan_.next)
+    lose(plan_.end, plan_.next, plan_.end_is_kept ? plan_.end : Offset{});
+}
+
+void Planner::state_gap(PlannedSegment& planned, SoundPiece& piece) {
+  const bool is_first = &piece == planned.pieces.data();
+  const Offset stated = planned.source.header && is_first ? planned.source.header->gap_begin : Offset{};
+  if (plan_.has_pieces && plan_.end < piece.first) {
+    piece.gap_begin = plan_.end;
+    lose(plan_.end, piece.first, stated);
+  }
+  const bool gap_agrees = piece.gap_begin == stated || piece.gap_begin.value == 0;
+  if (!gap_agrees || (is_first && piece.first != planned.source.first_offset())) planned.keep = false;
+  plan_.has_pieces = true;
+  plan_.end = piece.next;
+  plan_.messages += distance(piece.first, piece.next);
 }
 
 // A file without a message is of use only at the end, where it remembers the next offset.
-void Planner::keep_empty(PlannedSegment& planned, bool last) {
+void Planner::judge_empty(PlannedSegment& planned) {
   const Offset first = planned.source.first_offset();
+  const bool is_end = first == plan_.next && &planned == &plan_.segments.back();
   const bool gap_agrees = !plan_.has_pieces || plan_.end == first ||
                           (planned.source.header && planned.source.header->gap_begin == plan_.end);
-  planned.keep = planned.keep && last && first == plan_.next && gap_agrees;
+  planned.keep = planned.keep && is_end && gap_agrees;
   plan_.end_is_kept = planned.keep && planned.source.header;
 }
 

@@ -59,7 +59,9 @@ bool SegmentWalk::read_batch() {
 }
 
 SegmentWalk::Step SegmentWalk::pass_damage() {
-  const auto next = scanner_.resume_after(position_, expected_);
+  auto next = scanner_.batch_at(position_);
+  const bool is_later = next && expected_ < next->base;  // sound, but something is missing before it
+  if (!is_later) next = scanner_.resume_after(position_, expected_);
   const bool goes_on = next && fits(*next);
   // A writer goes in order: what had not come when it was looked at is there once its successor is.
   scanner_.forget();
