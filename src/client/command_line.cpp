@@ -1,13 +1,13 @@
-/// Turns the command line into one of the commands. The one file that knows CLI11. Layer: cli.
+/// Turns the command line into one of the commands. Layer: cli.
 #include "client/command_line.hpp"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <iostream>
 #include <memory>
 
-#include "client/invocation.hpp"
+#include "client/command_options.hpp"
+#include "client/log_options.hpp"
 #include "client/suggestion.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
@@ -15,103 +15,9 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 10> verbs = {"broker", "topic", "produce", "consume", "stats",
-                                                    "ping",   "bench", "version", "pub",     "sub"};
+constexpr std::array<std::string_view, 11> verbs = {"broker", "topic", "produce", "consume", "stats", "ping",
+                                                    "bench",  "log",   "version", "pub",     "sub"};
 constexpr std::array<std::string_view, 5> topic_verbs = {"create", "list", "info", "delete", "delete-group"};
-
-/// What the parser fills in, and what is then to be done.
-struct Parsed {
-  Common common;
-  std::function<int()> command;
-  bool is_broker = false;  ///< which minds signals itself
-  bool version = false;    ///< --version
-};
-
-/// Help in two columns: what to type, and what it does with the variable that sets it too.
-class Help final : public CLI::Formatter {
- public:
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
-    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
-    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
-    return text;
-  }
-  /// Without the `{false}` that CLI11 shows behind a flag that turns another one off.
-  std::string make_option_name(const CLI::Option* option, bool positional) const override {
-    std::string names = CLI::Formatter::make_option_name(option, positional);
-    return names.substr(0, names.find('{'));
-  }
-  std::string make_option_opts(const CLI::Option* option) const override {
-    if (option->get_type_size() == 0) return "";
-    const bool several = option->get_expected_max() == CLI::detail::expected_max_vector_size;
-    return " " + option->get_type_name() + (several ? " ..." : "") +
-           (option->get_required() ? " REQUIRED" : "");
-  }
-  std::string make_option_desc(const CLI::Option* option) const override {
-    const std::string& variable = option->get_envname();
-    return option->get_description() + (variable.empty() ? "" : " " + environment_note(variable));
-  }
-  static std::string environment_note(const std::string& variable) { return "(Env:" + variable + ")"; }
-};
-
-/// LIGHTQ_RING_BYTES for `--ring-bytes`.
-std::string variable_of(std::string_view flag) {
-  std::string name = "LIGHTQ_";
-  for (const char c : flag.substr(flag.find_first_not_of('-'))) {
-    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  }
-  return name;
-}
-
-/// The last of an option's names, which is its long one: `--count` of `-n,--count`.
-std::string long_name(const std::string& names) {
-  return names.substr(names.rfind(',') + 1);
-}
-
-CLI::Option* text_option(CLI::App* app, const std::string& names, std::string& value, const std::string& help,
-                         const std::string& type = "TEXT") {
-  return app->add_option(names, value, help)->envname(variable_of(long_name(names)))->type_name(type);
-}
-
-CLI::Option* flag(CLI::App* app, const std::string& names, bool& value, const std::string& help) {
-  return app->add_flag(names, value, help)->envname(variable_of(long_name(names)));
-}
-
-/// An option whose text goes through one of the parsers of units.hpp.
-template <typename Value, typename Parse>
-CLI::Option* unit_option(CLI::App* app, const std::string& names, Value& value, Parse parse,
-                         const std::string& help, const std::string& type) {
-  return app
-      ->add_option_function<std::string>(
-          names,
-          [&value, parse, names, type](const std::string& text) {
-            const auto parsed = parse(text);
-            if (!parsed) throw CLI::ValidationError(long_name(names), "'" + text + "' is no " + type);
-            value = static_cast<Value>(*parsed);
-          },
-          help)
-      ->envname(variable_of(long_name(names)))
-      ->type_name(type);
-}
-
-/// An option that takes one of a few words.
-template <typename Enum>
-void word_option(CLI::App* app, const std::string& names, Enum& value, std::map<std::string, Enum> words,
-                 const std::string& help) {
-  std::string shown;
-  for (const auto& [word, meaning] : words) shown += (shown.empty() ? "" : "|") + word;
-  app->add_option_function<std::string>(
-         names,
-         [&value, words = std::move(words), names, shown](const std::string& text) {
-           const auto found = words.find(text);
-           if (found == words.end()) {
-             throw CLI::ValidationError(long_name(names), "'" + text + "' is none of " + shown);
-           }
-           value = found->second;
-         },
-         help)
-      ->envname(variable_of(long_name(names)))
-      ->type_name(shown);
-}
 
 void add_common(CLI::App* app, Common& common) {
   const std::string group = "Broker";
@@ -134,8 +40,7 @@ void add_common(CLI::App* app, Common& common) {
   unit_option(app, "--request-timeout", common.request_timeout, parse_duration,
               "how long the broker may take to answer (5s)", "TIME")
       ->group(group);
-  flag(app, "--json", common.json, "results as JSON, for scripts")->group("Output");
-  flag(app, "-q,--quiet", common.quiet, "nothing on standard error but errors")->group("Output");
+  add_output_flags(app, common);
 }
 
 CLI::App* add_verb(CLI::App* app, Parsed& parsed, const std::string& name, const std::string& help,
@@ -376,7 +281,10 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
   if (std::ranges::find(topic_verbs, arguments[0]) != topic_verbs.end() && arguments[0] != "info") {
     return "there is no command '" + arguments[0] + "'; did you mean 'topic " + arguments[0] + "'?";
   }
+  const bool log_verb = std::ranges::find(log_verbs, arguments[0]) != log_verbs.end();
+  if (log_verb) return "there is no command '" + arguments[0] + "'; did you mean 'log " + arguments[0] + "'?";
   if (auto fault = unknown(arguments[0], verbs, "")) return fault;
+  if (arguments[0] == "log" && arguments.size() > 1) return unknown(arguments[1], log_verbs, "log ");
   if (arguments[0] == "topic" && arguments.size() > 1) return unknown(arguments[1], topic_verbs, "topic ");
   return std::nullopt;
 }
@@ -384,7 +292,8 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
 /// The words that name the command, each with a space behind it.
 std::string command_words(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0].starts_with('-')) return "";
-  const bool two = arguments[0] == "topic" && arguments.size() > 1 && !arguments[1].starts_with('-');
+  const bool two = (arguments[0] == "topic" || arguments[0] == "log") && arguments.size() > 1 &&
+                   !arguments[1].starts_with('-');
   return arguments[0] + " " + (two ? arguments[1] + " " : "");
 }
 
@@ -406,6 +315,7 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   add_consume(&app, parsed, "consume", Mode::pull);
   add_consume(&app, parsed, "sub", Mode::sub);
   add_others(&app, parsed);
+  add_log(&app, parsed);
 }
 
 /// Appends the flags of the commands under `app`; `before` is what one types to get there.

@@ -68,6 +68,23 @@ struct Bench {
   std::uint64_t rate = 0;
 };
 
+struct LogDump {
+  enum class What { messages, batches, segments };
+  std::string directory;
+  What what = What::messages;
+  std::uint64_t from = 0;
+  std::uint64_t to = ~std::uint64_t{0};  ///< not included
+  std::uint64_t count = 0;               ///< lines; 0: no end
+  std::string format = "text";           ///< see MessageTemplate
+};
+
+struct LogRepair {
+  std::string directory;
+  std::string output;  ///< empty: in place, with `force`
+  bool force = false;
+  bool trust_batches = false;
+};
+
 // The commands. Each prints to standard output what was asked for and everything else to standard error, and
 // answers the exit code.
 int run_topic_create(const Common& common, const TopicCreate& create);
@@ -81,5 +98,10 @@ int run_stats(const Common& common, const StatsRequest& stats);
 int run_ping(const Common& common);
 int run_version(const Common& common);
 int run_bench(const Common& common, const Bench& bench);
+// Of a log's directory, without a broker. dump and verify answer exit_usage where nothing could be read.
+int run_log_dump(const Common& common, const LogDump& dump);
+int run_log_verify(const Common& common, const std::string& directory);
+int run_log_repair(const Common& common, const LogRepair& repair);
+int run_log_snapshot(const Common& common, const std::string& directory, const std::string& output);
 
 }  // namespace lightq::cli

@@ -38,7 +38,7 @@ struct AppendResult {
 enum class ReadOutcome {
   batch,    ///< `batch` contains the place's offset
   end,      ///< the place is at next_offset
-  trimmed,  ///< the place is before first_offset; go on at `next` (= first_offset)
+  trimmed,  ///< the place is before first_offset, or in a gap that a repair has left; go on at `next`
   damaged,  ///< stored bytes failed their checks; `last_error()` names file and position; go on at `next`
 };
 

@@ -142,6 +142,17 @@ Result<void> PosixStorage::unlink(const std::string& path) {
   return system_error("cannot remove " + path);
 }
 
+Result<void> PosixStorage::link(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return {};
+  return system_error("cannot link " + from + " as " + to);
+}
+
+Result<std::uint64_t> PosixStorage::link_count(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) return system_error("cannot ask for the links of " + path);
+  return static_cast<std::uint64_t>(status.st_nlink);
+}
+
 Result<void> PosixStorage::remove_directory(const std::string& path) {
   if (::rmdir(path.c_str()) == 0) return {};
   return system_error("cannot remove the directory " + path);

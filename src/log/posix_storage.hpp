@@ -12,6 +12,8 @@ class PosixStorage final : public Storage {
   Result<void> make_directory(const std::string& path) override;
   Result<void> rename(const std::string& from, const std::string& to) override;
   Result<void> unlink(const std::string& path) override;
+  Result<void> link(const std::string& from, const std::string& to) override;
+  Result<std::uint64_t> link_count(const std::string& path) override;
   Result<void> remove_directory(const std::string& path) override;
   Result<void> sync_directory(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& path) override;

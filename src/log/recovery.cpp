@@ -330,9 +330,14 @@ Result<void> Recovery::check_continuity(const SegmentFile& segment) {
                      std::to_string(before.end_offset().value) + ")",
                  0};
   }
-  if (before.end_offset() < segment.first_offset()) {
-    report_damage(
-        before, {before.end_position(), before.end_position(), before.end_offset(), segment.first_offset()});
+  Offset missing_end = segment.first_offset();
+  const Offset gap = segment.header().gap_begin;
+  if (gap.value != 0 && before.end_offset() <= gap && gap < missing_end) {
+    result_.report.gap_messages += distance(gap, missing_end);
+    missing_end = gap;
+  }
+  if (before.end_offset() < missing_end) {
+    report_damage(before, {before.end_position(), before.end_position(), before.end_offset(), missing_end});
   }
   return {};
 }
@@ -349,7 +354,7 @@ void Recovery::add_up() {
   }
   report.messages =
       distance(result_.segments.front()->first_offset(), result_.segments.back()->end_offset()) -
-      report.damaged_messages;
+      report.damaged_messages - report.gap_messages;
 }
 
 }  // namespace
@@ -360,6 +365,9 @@ Result<RecoveredSegments> recover_segments(const std::string& directory, Storage
 
 std::string RecoveryReport::text() const {
   std::string sentence = std::to_string(messages) + " messages in " + std::to_string(segments) + " segments";
+  if (gap_messages != 0) {
+    sentence += "; " + std::to_string(gap_messages) + " messages are missing since a repair";
+  }
   if (bytes_cut != 0) {
     sentence += "; cut " + std::to_string(bytes_cut) + " bytes of an unfinished append from " + cut_file;
   }

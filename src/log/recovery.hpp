@@ -27,13 +27,14 @@ struct DamagedRange {
 /// What opening a log found.
 struct RecoveryReport {
   std::size_t segments = 0;
-  std::uint64_t messages = 0;       ///< first_offset to next_offset, without the damaged
+  std::uint64_t messages = 0;       ///< first_offset to next_offset, without the damaged and the gaps
   bool closed = false;              ///< the log had been closed: nothing was scanned
   std::uint64_t scanned_bytes = 0;  ///< looked at past the newest checkpoint, where it had not
   std::uint64_t bytes_cut = 0;      ///< of an append that had not been completed: the torn tail
   std::string cut_file;
   std::vector<DamagedRange> damaged;
   std::uint64_t damaged_messages = 0;
+  std::uint64_t gap_messages = 0;  ///< lost before, and stated so by a repair: no damage any more
 
   [[nodiscard]] bool clean() const { return bytes_cut == 0 && damaged.empty(); }
   /// One sentence for a log file; names the first damaged range.

@@ -23,6 +23,7 @@ constexpr std::size_t at_epoch = 12;         // u32
 constexpr std::size_t at_first_offset = 16;  // u64
 constexpr std::size_t at_incarnation = 24;   // u64
 constexpr std::size_t at_file_bytes = 32;    // u64
+constexpr std::size_t at_gap_begin = 40;     // u64
 constexpr std::size_t at_crc = 60;           // u32: of bytes [0,60)
 
 // Seal fields, in bytes from segment_seal_position.
@@ -95,6 +96,7 @@ SegmentPage encode_segment_header(const SegmentHeader& header) {
   store_little_endian(page.data() + at_first_offset, header.first_offset.value);
   store_little_endian(page.data() + at_incarnation, header.incarnation);
   store_little_endian(page.data() + at_file_bytes, header.file_bytes);
+  store_little_endian(page.data() + at_gap_begin, header.gap_begin.value);
   store_little_endian(page.data() + at_crc, crc32c({page.data(), at_crc}));
   if (header.first_offset == offset_not_yet_known) return page;
   const SegmentCheckpoint first = first_checkpoint(header);
@@ -145,6 +147,7 @@ DecodedHeader decode_segment_header(const SegmentPage& page) {
   header.first_offset = {load_little_endian<std::uint64_t>(page.data() + at_first_offset)};
   header.incarnation = load_little_endian<std::uint64_t>(page.data() + at_incarnation);
   header.file_bytes = load_little_endian<std::uint64_t>(page.data() + at_file_bytes);
+  header.gap_begin = {load_little_endian<std::uint64_t>(page.data() + at_gap_begin)};
   const bool sound =
       load_little_endian<std::uint32_t>(page.data() + at_crc) == crc32c({page.data(), at_crc}) &&
       header.epoch != 0 && header.file_bytes >= segment_header_bytes;
@@ -152,19 +155,23 @@ DecodedHeader decode_segment_header(const SegmentPage& page) {
   return {header, HeaderFault::damaged};
 }
 
-std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header,
-                                               BootId boot) {
+std::optional<SegmentSeal> decode_any_seal(const SegmentPage& page, const SegmentHeader& header) {
   const std::byte* seal = page.data() + segment_seal_position;
-  const BootId written{load_little_endian<std::uint64_t>(seal + seal_at_boot)};
   const bool sound = load_little_endian<std::uint32_t>(seal) == seal_magic &&
                      load_little_endian<std::uint32_t>(seal + seal_at_crc) == crc32c({seal, seal_at_crc}) &&
                      load_little_endian<std::uint32_t>(seal + seal_at_epoch) == header.epoch &&
                      load_little_endian<std::uint64_t>(seal + seal_at_incarnation) == header.incarnation;
-  if (!sound || !holds(written, boot)) return std::nullopt;
+  if (!sound) return std::nullopt;
   return SegmentSeal{load_little_endian<std::uint64_t>(seal + seal_at_end_position),
                      {load_little_endian<std::uint64_t>(seal + seal_at_end_offset)},
                      {load_little_endian<std::int64_t>(seal + seal_at_newest)},
-                     written};
+                     {load_little_endian<std::uint64_t>(seal + seal_at_boot)}};
+}
+
+std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header,
+                                               BootId boot) {
+  const auto seal = decode_any_seal(page, header);
+  return seal && holds(seal->boot, boot) ? seal : std::nullopt;
 }
 
 std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& page,

@@ -28,6 +28,7 @@ struct SegmentHeader {
   Offset first_offset;            ///< of the first batch, or offset_not_yet_known
   std::uint64_t incarnation = 0;  ///< of the log: the same in all its files
   std::uint64_t file_bytes = 0;   ///< allocated, header included
+  Offset gap_begin = {};          ///< a repair says: from here up to first_offset all is lost; 0: no gap
 };
 
 /// Of the machine's boots, one; 0: whichever. What is only in memory survives the process, not the boot.
@@ -41,7 +42,7 @@ struct SegmentSeal {
   std::uint64_t end_position = 0;
   Offset end_offset;
   Timestamp newest;  ///< append time of the last batch
-  BootId boot;       ///< 0: all of it was synced before; else it holds in this boot only
+  BootId boot = {};  ///< 0: all of it was synced before; else it holds in this boot only
 };
 
 /// What is known of a segment that is being written: everything before `end_position` is sound.
@@ -50,7 +51,7 @@ struct SegmentCheckpoint {
   std::uint64_t end_position = 0;
   Offset end_offset;
   Timestamp newest;
-  BootId boot;                 ///< as SegmentSeal::boot
+  BootId boot = {};            ///< as SegmentSeal::boot
   std::uint64_t reserved = 0;  ///< no batch reaches beyond this position
   bool clean = false;          ///< nothing was appended after it
 };
@@ -96,6 +97,8 @@ DecodedHeader decode_segment_header(const SegmentPage& page);
 /// The seal of a first page whose header is `header`, if there is a valid one that holds in this boot.
 std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header,
                                                BootId boot);
+/// As decode_segment_seal, whichever boot it holds in.
+std::optional<SegmentSeal> decode_any_seal(const SegmentPage& page, const SegmentHeader& header);
 /// The newest valid checkpoint that holds in this boot.
 std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& page,
                                                            const SegmentHeader& header, BootId boot);

@@ -227,6 +227,8 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   if (!prepared) return prepared.error();
   SegmentHeader header = prepared->header;
   header.first_offset = next_;
+  if (!segments_.empty() && segments_.back()->empty())
+    header.gap_begin = segments_.back()->header().gap_begin;
   const std::string path = options_.directory + "/" + segment_name(next_);
   if (auto mapped = map_prepared(*prepared); !mapped) {
     static_cast<void>(storage_.unlink(prepared->path));
@@ -294,7 +296,10 @@ ReadResult SegmentLog::read(Place& place) {
   const Start start = start_from_hint(place).value_or(Start{segment_of(place.offset), 0});
   SegmentFile& segment = *segments_[start.segment];
   if (segment.end_offset() <= place.offset) {
-    const Offset next = segments_[start.segment + 1]->first_offset();
+    const SegmentHeader& after = segments_[start.segment + 1]->header();
+    if (after.gap_begin.value != 0 && after.gap_begin <= place.offset)
+      return {ReadOutcome::trimmed, {}, after.first_offset};
+    const Offset next = segment.end_offset() < after.gap_begin ? after.gap_begin : after.first_offset;
     return damaged(segment, {segment.end_position(), segment.end_position(), segment.end_offset(), next});
   }
   if (const auto opened = open_view(segment); !opened) {

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "log/repair.hpp"
+#include "log/segment_copy.hpp"
 #include "log/segment_log.hpp"
 
 namespace lightq::log {
@@ -321,6 +323,10 @@ Result<void> SegmentLog::destroy() {
   if (!left) return left.error();
   if (left->empty() && !directory_made_) return {};
   for (const std::string& name : *left) {
+    if (name.starts_with(damaged_prefix)) {  // a repair has left it
+      remove_files(options_.directory + "/" + name, storage_);
+      continue;
+    }
     if (auto removed = storage_.unlink(options_.directory + "/" + name); !removed) return removed;
   }
   return storage_.remove_directory(options_.directory);

@@ -67,6 +67,12 @@ std::optional<std::string> SegmentPool::reserve(std::uint64_t bytes) {
   return options_.directory + "/" + std::to_string(next_number_++) + std::string(suffix);
 }
 
+// A snapshot holds the file too. Asked of the name in the pool: no further link can be made by the old one.
+bool SegmentPool::has_other_names(const std::string& path) {
+  const auto links = storage_.link_count(path);
+  return !links || *links > 1;
+}
+
 Result<void> SegmentPool::retire(const std::string& path, std::uint64_t bytes) {
   if (const auto place = reserve(bytes)) {
     Result<void> moved = storage_.make_directory(options_.directory);
@@ -75,8 +81,9 @@ Result<void> SegmentPool::retire(const std::string& path, std::uint64_t bytes) {
     // back a file that has become another's.
     const bool renamed = moved.ok();
     if (moved) moved = storage_.sync_directory(path.substr(0, path.find_last_of('/')));
+    const bool shared = moved && has_other_names(*place);
     const std::lock_guard lock(mutex_);
-    if (moved) {
+    if (moved && !shared) {
       entries_.push_back({*place, bytes});
       return {};
     }
@@ -105,6 +112,8 @@ Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint6
 
 Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::string& path,
                                              std::uint64_t incarnation) {
+  if (has_other_names(entry.path))  // of a process that was ended before it could look
+    return Error{ErrorCode::in_use, entry.path + " in the pool is a snapshot's too", 0};
   auto file = storage_.open(entry.path, OpenMode::read_write);
   if (!file) return file.error();
   SegmentPage page{};

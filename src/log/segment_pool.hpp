@@ -38,8 +38,9 @@ class SegmentPool {
   SegmentPool(const SegmentPool&) = delete;
   SegmentPool& operator=(const SegmentPool&) = delete;
 
-  /// Takes over the file at `path`, `bytes` long: it goes into the pool, or is removed if the pool is full. A
-  /// file that is not there is no error. Errors: io_error.
+  /// Takes over the file at `path`, `bytes` long: it goes into the pool, or is removed if the pool is full or
+  /// the file has another name too (a snapshot's: it is never written again). A file that is not there is no
+  /// error. Errors: io_error.
   Result<void> retire(const std::string& path, std::uint64_t bytes);
   /// As retire, for a file that somebody still reads: never written again.
   Result<void> remove(const std::string& path);
@@ -59,6 +60,7 @@ class SegmentPool {
     std::uint64_t bytes = 0;
   };
   void load_once();
+  bool has_other_names(const std::string& path);
   std::optional<Entry> take(std::uint64_t bytes);
   std::optional<std::string> reserve(std::uint64_t bytes);
   Result<PreparedSegment> recycle(const Entry& entry, const std::string& path, std::uint64_t incarnation);

@@ -50,6 +50,8 @@ class SegmentScanner {
   [[nodiscard]] std::optional<std::uint64_t> unreadable(std::uint64_t begin, std::uint64_t end) const;
   /// One past what has been read already.
   [[nodiscard]] std::uint64_t window_end() const { return window_position_ + window_bytes_; }
+  /// Reads anew what is asked for next: somebody may have written it meanwhile.
+  void forget() { window_bytes_ = 0; }
   /// The bytes from `position` on: at least `needed` of them, fewer only at the limit. Valid until the next
   /// call.
   ByteView bytes_at(std::uint64_t position, std::uint64_t needed, std::uint64_t wanted);

@@ -5,6 +5,10 @@
 
 namespace lightq::log {
 
+Result<void> Storage::link(const std::string& from, const std::string& to) {
+  return Error{ErrorCode::io_error, "cannot link " + from + " as " + to, EPERM};
+}
+
 bool is_missing(const Error& error) {
   return error.system_error == ENOENT;
 }

@@ -83,6 +83,11 @@ class Storage {
   /// Atomic; replaces `to`.
   virtual Result<void> rename(const std::string& from, const std::string& to) = 0;
   virtual Result<void> unlink(const std::string& path) = 0;
+  /// Gives the file at `from` another name, `to`, which nothing may have yet; io_error with EXDEV, EPERM or
+  /// EMLINK where the file system cannot.
+  virtual Result<void> link(const std::string& from, const std::string& to);
+  /// How many names the file at `path` has. A file system without links answers 1.
+  virtual Result<std::uint64_t> link_count(const std::string& /*path*/) { return std::uint64_t{1}; }
   virtual Result<void> remove_directory(const std::string& path) = 0;
   /// Makes names created, renamed or unlinked in this directory survive a power cut.
   virtual Result<void> sync_directory(const std::string& path) = 0;

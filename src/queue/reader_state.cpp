@@ -169,7 +169,10 @@ bool ReaderState::skip_records() {
 Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
   const auto next = node_->next();
   const Offset ended = node_->end_offset();
-  const bool missing = ended < next->first_offset() && offset_ < next->first_offset();
+  // What a repair has stated to be lost is passed over in silence.
+  const Offset gap = next->header().gap_begin;
+  const Offset missing_end = gap.value != 0 && ended <= gap ? gap : next->first_offset();
+  const bool missing = offset_ < missing_end;
   const std::string before = node_->path();
   auto view = source_.views().view(next);
   if (view) {
@@ -180,12 +183,12 @@ Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
   } else {
     node_ = nullptr;
   }
+  offset_ = std::max(offset_, next->first_offset());
   if (!missing) return Step::again;
-  offset_ = next->first_offset();
   return Error{ErrorCode::corrupt,
                "a file is missing after " + before + " (which ends at position " + std::to_string(end) +
-                   "): offsets " + std::to_string(ended.value) + " up to " + std::to_string(offset_.value) +
-                   " cannot be read",
+                   "): offsets " + std::to_string(ended.value) + " up to " +
+                   std::to_string(missing_end.value) + " cannot be read",
                0};
 }
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "log/repair.hpp"
 #include "log/segment_log.hpp"
 #include "support/batches.hpp"
 #include "support/log_fixture.hpp"
@@ -83,6 +84,44 @@ TEST(FaultyStorage, ForgetsStoresInAMappingThatWereNeitherSyncedNorWrittenBack) 
   EXPECT_EQ(bytes[0], std::byte{1});
   EXPECT_EQ(bytes[512], std::byte{3});
   EXPECT_EQ(bytes[1024], std::byte{0});
+}
+
+TEST(PosixStorage, GivesAFileASecondNameAndCountsBoth) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  ASSERT_TRUE(storage.open(dir / "a", OpenMode::create).ok());
+  EXPECT_EQ(*storage.link_count(dir / "a"), 1U);
+  ASSERT_TRUE(storage.link(dir / "a", dir / "b").ok());
+  EXPECT_EQ(*storage.link_count(dir / "b"), 2U);
+  EXPECT_FALSE(storage.link(dir / "a", dir / "b").ok());
+  ASSERT_TRUE(storage.unlink(dir / "a").ok());
+  EXPECT_EQ(*storage.link_count(dir / "b"), 1U);
+  EXPECT_TRUE(is_missing(storage.link_count(dir / "a").error()));
+}
+
+// A topic that was repaired can be deleted like any other.
+TEST(PosixStorage, HoldsALogThatIsRepairedInPlaceAndThenRemoved) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  SegmentPool pool({dir / "pool"}, storage);
+  SegmentLogOptions options;
+  options.directory = dir / "log";
+  const auto open = [&] { return std::move(SegmentLog::open(options, storage, pool, {}).value()); };
+  auto batch = test::make_batch({"a", "b"});
+  {
+    auto log = open();
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(log->append(batch, {}).outcome, AppendOutcome::appended);
+  }
+  auto file = storage.open(dir / "log/" + segment_name({0}), OpenMode::read_write);
+  ASSERT_TRUE(write_all(**file, as_byte_view("?"), segment_header_bytes + 70).ok());
+  const auto repaired = repair_in_place(dir / "log", {}, storage);
+  ASSERT_TRUE(repaired.ok()) << repaired.error().text();
+  EXPECT_EQ(repaired->messages, 4U);
+  auto log = open();
+  EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
+  EXPECT_EQ(log->first_offset(), Offset{2});
+  EXPECT_TRUE(log->destroy().ok());
+  EXPECT_FALSE(std::filesystem::exists(dir / "log"));
 }
 
 TEST(PosixStorage, SaysWhatIsMissing) {

@@ -72,6 +72,8 @@ class FaultyFile final : public log::File {
     if (const auto told = storage_.ask(Call::read, path_); told.error != 0) {
       return fault(told.error, "told to fail a read of " + path_);
     }
+    if (storage_.on_read && storage_.on_read(path_, position, to.size()))
+      return fault(EIO, "a bad sector of " + path_);
     const std::lock_guard lock(storage_.mutex_);
     if (position >= node_->bytes.size()) return std::size_t{0};
     const std::size_t count = std::min<std::size_t>(to.size(), node_->bytes.size() - position);
@@ -180,10 +182,34 @@ Result<void> FaultyStorage::rename(const std::string& from, const std::string& t
     return fault(told.error, "told to fail a rename of " + from);
   const std::lock_guard lock(mutex_);
   const auto found = names_.find(from);
-  if (found == names_.end()) return fault(ENOENT, "no such file: " + from);
+  if (found == names_.end()) return rename_directory(from, to);
   const auto node = found->second;
   names_.erase(found);
   names_[to] = node;
+  return {};
+}
+
+namespace {
+
+/// Gives every path below `from` its place below `to`; whether there was any.
+bool move_below(auto& names, const std::string& from, const std::string& to) {
+  std::vector<std::string> moving;
+  for (const auto& [path, node] : names) {
+    if (path.starts_with(from + "/")) moving.push_back(path);
+  }
+  for (const std::string& path : moving) {
+    names[to + path.substr(from.size())] = names[path];
+    names.erase(path);
+  }
+  return !moving.empty();
+}
+
+}  // namespace
+
+// On disk with the next sync of the directory that it came to; mutex_ is held.
+Result<void> FaultyStorage::rename_directory(const std::string& from, const std::string& to) {
+  if (!move_below(names_, from, to)) return fault(ENOENT, "no such file: " + from);
+  renamed_directories_.emplace_back(from, to);
   return {};
 }
 
@@ -195,17 +221,44 @@ Result<void> FaultyStorage::unlink(const std::string& path) {
   return {};
 }
 
+Result<void> FaultyStorage::link(const std::string& from, const std::string& to) {
+  if (const auto told = ask(Call::link, from); told.error != 0)
+    return fault(told.error, "told to fail a link of " + from);
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(from);
+  if (found == names_.end()) return fault(ENOENT, "no such file: " + from);
+  if (names_.contains(to)) return fault(EEXIST, "there is a file already: " + to);
+  names_[to] = found->second;
+  return {};
+}
+
+Result<std::uint64_t> FaultyStorage::link_count(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  const auto found = names_.find(path);
+  if (found == names_.end()) return fault(ENOENT, "no such file: " + path);
+  std::uint64_t links = 0;
+  for (const auto& [name, node] : names_) links += node == found->second ? 1 : 0;
+  return links;
+}
+
 Result<void> FaultyStorage::sync_directory(const std::string& path) {
   if (const auto told = ask(Call::sync_directory, path); told.error != 0)
     return fault(told.error, "told to fail a sync of " + path);
   const std::lock_guard lock(mutex_);
+  for (const auto& [from, to] : renamed_directories_) {
+    if (directory_of(to) == path) move_below(names_on_disk_, from, to);
+  }
+  std::erase_if(renamed_directories_,
+                [&](const auto& renamed) { return directory_of(renamed.second) == path; });
   std::set<std::shared_ptr<Node>>
       moved;  // what came here from elsewhere has left there in the same transaction
   for (const auto& [name, node] : names_) {
     if (directory_of(name) == path) moved.insert(node);
   }
   std::erase_if(names_on_disk_, [&](const auto& entry) {
-    return directory_of(entry.first) == path || moved.contains(entry.second);
+    const auto now = names_.find(entry.first);
+    const bool has_left = now == names_.end() || now->second != entry.second;  // not so a link's first name
+    return directory_of(entry.first) == path || (has_left && moved.contains(entry.second));
   });
   for (const auto& [name, node] : names_) {
     if (directory_of(name) == path) names_on_disk_[name] = node;
@@ -270,6 +323,7 @@ void FaultyStorage::power_cut(const std::function<bool()>& survives) {
   ++boot_;
   if (!survives()) names_ = names_on_disk_;
   names_on_disk_ = names_;
+  renamed_directories_.clear();
   for (const auto& [name, node] : names_) {
     const std::vector<std::byte> after = surviving_bytes(*node, survives);
     node->bytes = after;

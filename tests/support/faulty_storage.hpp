@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "log/storage.hpp"
@@ -19,7 +20,7 @@ namespace lightq::test {
 /// while another thread syncs its file.
 class FaultyStorage final : public log::Storage {
  public:
-  enum class Call { write, read, allocate, sync, map, open, rename, unlink, sync_directory };
+  enum class Call { write, read, allocate, sync, map, open, rename, unlink, sync_directory, link };
   /// What a call is to do instead: fail with this errno; 0: go on. For a write, `short_bytes` above 0 lets so
   /// many bytes through first (alone: a short write).
   struct Fault {
@@ -28,6 +29,8 @@ class FaultyStorage final : public log::Storage {
   };
   /// Asked before every call, with its path.
   std::function<Fault(Call, const std::string&)> on_call;
+  /// Asked before every read: whether these bytes are on a bad sector.
+  std::function<bool(const std::string& path, std::uint64_t position, std::size_t bytes)> on_read;
   /// What free_bytes answers, less what was allocated; allocate fails beyond it.
   std::uint64_t disk_bytes = ~std::uint64_t{0} >> 1;
 
@@ -52,6 +55,8 @@ class FaultyStorage final : public log::Storage {
   Result<void> make_directory(const std::string& path) override;
   Result<void> rename(const std::string& from, const std::string& to) override;
   Result<void> unlink(const std::string& path) override;
+  Result<void> link(const std::string& from, const std::string& to) override;
+  Result<std::uint64_t> link_count(const std::string& path) override;
   Result<void> remove_directory(const std::string& path) override;
   Result<void> sync_directory(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& path) override;
@@ -72,6 +77,7 @@ class FaultyStorage final : public log::Storage {
         false;  // mapped for writing since the last power cut: dirty sectors are found by looking
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;
+  Result<void> rename_directory(const std::string& from, const std::string& to);
   Fault ask(Call call, const std::string& path);
   [[nodiscard]] std::uint64_t used_bytes() const;
   static void note_stores(Node& node);
@@ -80,6 +86,7 @@ class FaultyStorage final : public log::Storage {
   std::mutex mutex_;
   Names names_;
   Names names_on_disk_;
+  std::vector<std::pair<std::string, std::string>> renamed_directories_;  ///< not on disk yet
   std::uint64_t random_ = 0x9E3779B97F4A7C15;
   std::uint64_t boot_ = 1;
 };

@@ -1,0 +1,116 @@
+/// What the commands' flags are made of. The one file that knows CLI11; for command_line.cpp alone, since it
+/// takes its time to compile. Layer: cli.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "client/invocation.hpp"
+
+namespace lightq::cli {
+
+/// What the parser fills in, and what is then to be done.
+struct Parsed {
+  Common common;
+  std::function<int()> command;
+  bool is_broker = false;  ///< which minds signals itself
+  bool version = false;    ///< --version
+};
+
+/// Help in two columns: what to type, and what it does with the variable that sets it too.
+class Help final : public CLI::Formatter {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+    return text;
+  }
+  /// Without the `{false}` that CLI11 shows behind a flag that turns another one off.
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    std::string names = CLI::Formatter::make_option_name(option, positional);
+    return names.substr(0, names.find('{'));
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    const bool several = option->get_expected_max() == CLI::detail::expected_max_vector_size;
+    return " " + option->get_type_name() + (several ? " ..." : "") +
+           (option->get_required() ? " REQUIRED" : "");
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string& variable = option->get_envname();
+    return option->get_description() + (variable.empty() ? "" : " " + environment_note(variable));
+  }
+  static std::string environment_note(const std::string& variable) { return "(Env:" + variable + ")"; }
+};
+
+/// LIGHTQ_RING_BYTES for `--ring-bytes`.
+inline std::string variable_of(std::string_view flag) {
+  std::string name = "LIGHTQ_";
+  for (const char c : flag.substr(flag.find_first_not_of('-'))) {
+    name += c == '-' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  }
+  return name;
+}
+
+/// The last of an option's names, which is its long one: `--count` of `-n,--count`.
+inline std::string long_name(const std::string& names) {
+  return names.substr(names.rfind(',') + 1);
+}
+
+inline CLI::Option* text_option(CLI::App* app, const std::string& names, std::string& value,
+                                const std::string& help, const std::string& type = "TEXT") {
+  return app->add_option(names, value, help)->envname(variable_of(long_name(names)))->type_name(type);
+}
+
+inline CLI::Option* flag(CLI::App* app, const std::string& names, bool& value, const std::string& help) {
+  return app->add_flag(names, value, help)->envname(variable_of(long_name(names)));
+}
+
+/// An option whose text goes through one of the parsers of units.hpp.
+template <typename Value, typename Parse>
+CLI::Option* unit_option(CLI::App* app, const std::string& names, Value& value, Parse parse,
+                         const std::string& help, const std::string& type) {
+  return app
+      ->add_option_function<std::string>(
+          names,
+          [&value, parse, names, type](const std::string& text) {
+            const auto parsed = parse(text);
+            if (!parsed) throw CLI::ValidationError(long_name(names), "'" + text + "' is no " + type);
+            value = static_cast<Value>(*parsed);
+          },
+          help)
+      ->envname(variable_of(long_name(names)))
+      ->type_name(type);
+}
+
+/// An option that takes one of a few words.
+template <typename Enum>
+void word_option(CLI::App* app, const std::string& names, Enum& value, std::map<std::string, Enum> words,
+                 const std::string& help) {
+  std::string shown;
+  for (const auto& [word, meaning] : words) shown += (shown.empty() ? "" : "|") + word;
+  app->add_option_function<std::string>(
+         names,
+         [&value, words = std::move(words), names, shown](const std::string& text) {
+           const auto found = words.find(text);
+           if (found == words.end()) {
+             throw CLI::ValidationError(long_name(names), "'" + text + "' is none of " + shown);
+           }
+           value = found->second;
+         },
+         help)
+      ->envname(variable_of(long_name(names)))
+      ->type_name(shown);
+}
+
+/// The flags of every command that prints something.
+inline void add_output_flags(CLI::App* app, Common& common) {
+  flag(app, "--json", common.json, "results as JSON, for scripts")->group("Output");
+  flag(app, "-q,--quiet", common.quiet, "nothing on standard error but errors")->group("Output");
+}
+
+}  // namespace lightq::cli

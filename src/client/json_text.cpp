@@ -1,0 +1,96 @@
+/// JSON as the commands write it. Layer: cli.
+#include "client/json_text.hpp"
+
+namespace lightq::cli {
+namespace {
+
+/// The length of the well-formed UTF-8 sequence at the text's beginning; 0 if there is none.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (std::size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xC0) != 0x80) return 0;
+  }
+  const unsigned char second = byte(1);
+  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+  const bool surrogate = lead == 0xED && second >= 0xA0;
+  const bool beyond = lead == 0xF4 && second >= 0x90;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+void append_hex(std::string& to, std::string_view bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    to += digits[byte >> 4];
+    to += digits[byte & 0xF];
+  }
+}
+
+void append_escaped(std::string& to, std::string_view text) {
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      to += '\\';
+      to += c;
+    } else if (c == '\n') {
+      to += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      to += "\\u00";
+      append_hex(to, {&c, 1});
+    } else {
+      to += c;
+    }
+  }
+}
+
+void append_base64(std::string& to, std::string_view bytes) {
+  constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      group = group << 8 | (at + i < bytes.size() ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+    }
+    for (std::size_t i = 0; i < 4; ++i) {
+      const bool padding = at + i > bytes.size();
+      to += padding ? '=' : alphabet[group >> (18 - 6 * i) & 0x3F];
+    }
+  }
+}
+
+JsonObject& JsonObject::add_raw(std::string_view name, std::string_view json) {
+  if (text_.size() > 1) text_ += ',';
+  text_ += '"';
+  append_escaped(text_, name);
+  text_ += "\":";
+  text_ += json;
+  return *this;
+}
+
+JsonObject& JsonObject::add(std::string_view name, std::string_view text) {
+  std::string quoted = "\"";
+  append_escaped(quoted, text);
+  return add_raw(name, quoted += '"');
+}
+
+JsonObject& JsonObject::add_bytes(const std::string& name, std::string_view bytes) {
+  if (is_utf8(bytes)) return add(name, bytes);
+  std::string quoted = "\"";
+  append_base64(quoted, bytes);
+  return add_raw(name + "_base64", quoted += '"');
+}
+
+}  // namespace lightq::cli

@@ -1,0 +1,52 @@
+/// JSON as the commands write it, one object a line. Layer: cli.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lightq::cli {
+
+/// Appends the text between a JSON string's quotes. `text` is UTF-8.
+void append_escaped(std::string& to, std::string_view text);
+/// Whether the bytes are well-formed UTF-8.
+bool is_utf8(std::string_view text);
+/// Hexadecimal digits.
+void append_hex(std::string& to, std::string_view bytes);
+/// RFC 4648, with padding.
+void append_base64(std::string& to, std::string_view bytes);
+
+/// An object that is written member by member.
+class JsonObject {
+ public:
+  JsonObject& add(std::string_view name, std::string_view text);
+  JsonObject& add(std::string_view name, const char* text) { return add(name, std::string_view(text)); }
+  template <std::integral Value>
+  JsonObject& add(std::string_view name, Value value) {
+    if constexpr (std::same_as<Value, bool>)
+      return add_raw(name, value ? "true" : "false");
+    else
+      return add_raw(name, std::to_string(value));
+  }
+  /// `bytes` as `name` where they are UTF-8, else as `name_base64`.
+  JsonObject& add_bytes(const std::string& name, std::string_view bytes);
+  /// A value that is JSON already.
+  JsonObject& add_raw(std::string_view name, std::string_view json);
+  [[nodiscard]] std::string text() const { return text_ + "}"; }
+
+ private:
+  std::string text_ = "{";
+};
+
+/// An array of values that are JSON already.
+class JsonArray {
+ public:
+  void add(std::string_view json) { (text_.size() == 1 ? text_ : text_ += ',') += json; }
+  [[nodiscard]] std::string text() const { return text_ + "]"; }
+
+ private:
+  std::string text_ = "[";
+};
+
+}  // namespace lightq::cli

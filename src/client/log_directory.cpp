@@ -1,0 +1,115 @@
+/// A log's directory as a person names it. Layer: cli.
+#include "client/log_directory.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "log/repair.hpp"
+#include "log/segment_format.hpp"
+
+namespace lightq::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error wrong(const std::string& sentence, int number = 0) {
+  return {ErrorCode::invalid_argument, sentence, number};
+}
+
+bool is_of_a_log(const std::string& name) {
+  return log::segment_name_offset(name) || name.starts_with("cursors") ||
+         name.starts_with(log::damaged_prefix) || name.ends_with(".prepared") || name == "lock" ||
+         name == "pool";
+}
+
+std::string without_slash(const std::string& given) {
+  std::string path = fs::path(given).lexically_normal().string();
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+/// The descriptor of the lock, -1 where there is no such file.
+Result<int> lock(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR)) return -1;
+  if (descriptor < 0) return Error{ErrorCode::io_error, "cannot open " + path.string(), errno};
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  const int number = errno;
+  std::array<char, 32> holder{};
+  const auto bytes = ::pread(descriptor, holder.data(), holder.size() - 1, 0);
+  ::close(descriptor);
+  if (number != EWOULDBLOCK) return Error{ErrorCode::io_error, "cannot lock " + path.string(), number};
+  const std::string pid = bytes > 0 ? std::string(holder.data(), static_cast<std::size_t>(bytes)) : "?";
+  return Error{ErrorCode::in_use,
+               path.parent_path().string() + " is in use by process " + pid.substr(0, pid.find('\n')) +
+                   ": stop it first, or repair into a new directory with --output",
+               0};
+}
+
+}  // namespace
+
+Result<std::string> find_log(const std::string& given) {
+  std::error_code error;
+  const std::string path = without_slash(given);
+  const auto kind = fs::status(path, error).type();
+  if (kind == fs::file_type::not_found) return wrong("there is no directory '" + given + "'");
+  if (error) return wrong("cannot look at '" + given + "'", error.value());
+  if (kind != fs::file_type::directory)
+    return wrong("'" + given + "' is no directory; a log is one, with files as " + log::segment_name({0}));
+  bool strange = false;
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename().string();
+    if (log::segment_name_offset(name)) return path;
+    strange = strange || !is_of_a_log(name);
+  }
+  if (error) return wrong("cannot list '" + given + "'", error.value());
+  if (fs::is_directory(path + "/topics", error))
+    return wrong("'" + given + "' is a data directory; its logs are " + path + "/topics/ID and " + path +
+                 "/catalogue/NUMBER");
+  if (strange) return wrong("'" + given + "' holds no log: no file as " + log::segment_name({0}));
+  return path;
+}
+
+Result<std::string> find_new_place(const std::string& given) {
+  std::error_code error;
+  const std::string path = without_slash(given);
+  if (fs::symlink_status(path, error).type() != fs::file_type::not_found)
+    return wrong("there is something at '" + given + "' already: name a directory that does not exist");
+  const fs::path parent = fs::path(path).parent_path();
+  if (!parent.empty() && !fs::is_directory(parent, error))
+    return wrong("there is no directory '" + parent.string() + "' to put '" + given + "' in");
+  return path;
+}
+
+Result<LogLock> LogLock::take(const std::string& directory) {
+  std::error_code error;
+  const fs::path path = fs::canonical(directory, error);
+  if (error) return Error{ErrorCode::io_error, "cannot find " + directory, error.value()};
+  LogLock taken;
+  const auto own = lock(path / "lock");
+  if (!own) return own.error();
+  taken.own_ = *own;
+  const std::string room = path.parent_path().filename().string();
+  if (room != "topics" && room != "catalogue") return taken;
+  const auto data = lock(path.parent_path().parent_path() / "lock");
+  if (!data) return data.error();
+  taken.data_ = *data;
+  return taken;
+}
+
+LogLock::LogLock(LogLock&& other) noexcept
+    : own_(std::exchange(other.own_, -1)), data_(std::exchange(other.data_, -1)) {}
+
+LogLock::~LogLock() {
+  if (own_ >= 0) ::close(own_);
+  if (data_ >= 0) ::close(data_);
+}
+
+}  // namespace lightq::cli

@@ -1,0 +1,118 @@
+/// `lightq log dump`: prints what lies in a log's directory. Layer: cli.
+#include "client/invocation.hpp"
+#include "client/json_text.hpp"
+#include "client/log_directory.hpp"
+#include "client/log_report.hpp"
+#include "client/message_template.hpp"
+#include "client/terminal.hpp"
+#include "client/units.hpp"
+#include "log/inspect.hpp"
+#include "log/posix_storage.hpp"
+
+namespace lightq::cli {
+namespace {
+
+/// One run of the command.
+class Dump final : public log::LogVisitor {
+ public:
+  Dump(const Common& common, const LogDump& dump, MessageTemplate format)
+      : common_(common), dump_(dump), format_(std::move(format)) {}
+
+  bool on_segment(const log::SurveyedSegment& segment) override {
+    path_ = segment.path;
+    return goes_on();
+  }
+
+  bool on_batch(const log::ScannedBatch& batch, const BatchView& view) override {
+    if (dump_.what == LogDump::What::batches) return print_line(describe(batch));
+    if (dump_.what == LogDump::What::messages) print_messages(batch, view);
+    return goes_on();
+  }
+
+  bool on_finding(const log::Finding& finding) override {
+    damaged_ = damaged_ || finding.is_damage();
+    open_ = out_.flush() && open_;  // what came before stands before
+    if (finding.is_damage() || !common_.quiet) say(finding.text());
+    return goes_on();
+  }
+
+  bool on_summary(const log::SegmentSummary& summary) override {
+    if (dump_.what != LogDump::What::segments) return goes_on();
+    return print_line(common_.json ? json_of(summary) : line_of(summary));
+  }
+
+  int end() { return out_.end() && !damaged_ ? exit_ok : exit_failure; }
+
+ private:
+  [[nodiscard]] bool goes_on() const {
+    return open_ && !interrupted() && (dump_.count == 0 || printed_ < dump_.count);
+  }
+
+  bool print_line(const std::string& line) {
+    ++printed_;
+    open_ = out_.write(line + "\n") && open_;
+    return goes_on();
+  }
+
+  void print_messages(const log::ScannedBatch& batch, const BatchView& view) {
+    Offset offset = batch.base;
+    for (auto record = view.records(); !record.done() && goes_on(); record.next(), offset = offset + 1) {
+      if (offset.value < dump_.from || dump_.to <= offset.value) continue;
+      line_.clear();
+      format_.append(line_, {offset, batch.time, as_text(record.payload())});
+      ++printed_;
+      open_ = out_.write(line_) && open_;
+    }
+  }
+
+  [[nodiscard]] std::string describe(const log::ScannedBatch& batch) const {
+    if (!common_.json) {
+      return path_.substr(path_.find_last_of('/') + 1) + "  position " + std::to_string(batch.position) +
+             ", offsets " + std::to_string(batch.base.value) + " up to " + std::to_string(batch.end.value) +
+             ", " + std::to_string(batch.total_bytes) + " bytes, " + format_time(batch.time) + ", epoch " +
+             std::to_string(batch.epoch) + ": ok";
+    }
+    return JsonObject()
+        .add_bytes("file", path_)
+        .add("position", batch.position)
+        .add("first_offset", batch.base.value)
+        .add("next_offset", batch.end.value)
+        .add("bytes", batch.total_bytes)
+        .add("time", format_time(batch.time))
+        .add("time_us", batch.time.us)
+        .add("epoch", batch.epoch)
+        .text();
+  }
+
+  const Common& common_;
+  const LogDump& dump_;
+  const MessageTemplate format_;
+  Output out_;
+  std::string path_;
+  std::string line_;
+  std::uint64_t printed_ = 0;
+  bool open_ = true;
+  bool damaged_ = false;
+};
+
+}  // namespace
+
+int run_log_dump(const Common& common, const LogDump& dump) {
+  const auto directory = find_log(dump.directory);
+  const auto format = MessageTemplate::parse(common.json ? "json" : dump.format);
+  if (!directory || !format) {
+    say(directory ? "'" + dump.format + "' is no format" : directory.error().text());
+    return exit_usage;
+  }
+  log::PosixStorage storage;
+  Dump run(common, dump, *format);
+  log::InspectOptions options;
+  options.from = {dump.from};
+  options.to = {dump.to};
+  const auto totals = log::inspect_log(*directory, storage, options, run);
+  if (totals) return run.end();
+  say(totals.error().text());
+  return exit_usage;
+}
+
+}  // namespace lightq::cli

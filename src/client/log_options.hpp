@@ -1,0 +1,133 @@
+/// The flags of `lightq log`; a part of command_line.cpp. Layer: cli.
+#pragma once
+
+#include <array>
+#include <charconv>
+#include <memory>
+#include <optional>
+
+#include "client/command_options.hpp"
+#include "client/message_template.hpp"
+#include "client/units.hpp"
+
+namespace lightq::cli {
+
+inline constexpr std::array<std::string_view, 4> log_verbs = {"dump", "verify", "repair", "snapshot"};
+
+inline std::optional<std::uint64_t> parse_offset(const std::string& text) {
+  std::uint64_t offset = 0;
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, offset);
+  return !text.empty() && parsed.ec == std::errc() && parsed.ptr == end ? std::optional(offset)
+                                                                        : std::nullopt;
+}
+
+inline CLI::App* add_log_verb(CLI::App* log, Parsed& parsed, const std::string& name, const std::string& help,
+                              std::string& directory, const std::string& footer) {
+  CLI::App* verb = log->add_subcommand(name, help);
+  verb->set_help_flag("-h,--help", "this text");
+  verb->footer(footer);
+  verb->add_option("directory", directory, "a log's directory: a topic's DATA_DIR/topics/ID, a queue's own")
+      ->required()
+      ->type_name("DIR");
+  add_output_flags(verb, parsed.common);
+  return verb;
+}
+
+inline void add_log_dump(CLI::App* log, Parsed& parsed) {
+  auto dump = std::make_shared<LogDump>();
+  CLI::App* verb = add_log_verb(
+      log, parsed, "dump", "print the messages that are sound, or where they lie; what is damaged is skipped",
+      dump->directory,
+      "PATTERN: %o offset, %t time, %T time in µs since 1970, %s size, %p payload, %e payload with\n"
+      "backslashes, %x payload in hexadecimal, %% a percent sign; \\n \\t \\0 \\\\.\n\n"
+      "Examples:\n  lightq log dump data/topics/1\n  lightq log dump data/topics/1 --from 1000 -n 10 --json\n"
+      "  lightq log dump data/topics/1 --format '%o %t %p\\n'\n  lightq log dump data/topics/1 --batches\n"
+      "\nReads only, also beside a running broker.\n"
+      "Exit codes: 0 ok, 1 something is damaged, 2 wrong usage or nothing could be read.");
+  unit_option(verb, "--from", dump->from, parse_offset, "begin at this offset", "OFFSET");
+  unit_option(verb, "--to", dump->to, parse_offset, "end before this offset", "OFFSET");
+  unit_option(verb, "-n,--count", dump->count, parse_count, "end after so many", "COUNT");
+  verb->add_option_function<std::string>(
+          "--format",
+          [dump](const std::string& text) {
+            if (!MessageTemplate::parse(text))
+              throw CLI::ValidationError("--format",
+                                         "'" + text + "' is none of text|raw|json|hex, and no PATTERN");
+            dump->format = text;
+          },
+          "text: offset, time, size and payload (default); raw: the payload and a line end; json; hex; or a "
+          "PATTERN")
+      ->envname(variable_of("--format"))
+      ->type_name("FORMAT");
+  auto* batches = verb->add_flag_callback(
+      "--batches", [dump] { dump->what = LogDump::What::batches; }, "a line for each batch instead");
+  batches->envname(variable_of("--batches"));
+  verb->add_flag_callback(
+          "--segments", [dump] { dump->what = LogDump::What::segments; }, "a line for each file instead")
+      ->envname(variable_of("--segments"))
+      ->excludes(batches);
+  verb->callback([&parsed, dump, verb] {
+    const bool none = dump->count == 0 && verb->count("--count") > 0;
+    parsed.command = [&parsed, dump, none] { return none ? exit_ok : run_log_dump(parsed.common, *dump); };
+  });
+}
+
+inline void add_log_repair(CLI::App* log, Parsed& parsed) {
+  auto repair = std::make_shared<LogRepair>();
+  CLI::App* verb = add_log_verb(
+      log, parsed, "repair", "write a sound log with every message that is still whole, at its offset",
+      repair->directory,
+      "What is lost leaves a gap that the new log states, so that no offset is ever given twice.\n\n"
+      "Examples:\n  lightq log repair data/topics/1 --output saved\n  lightq log repair data/topics/1 "
+      "--force\n"
+      "\nExit codes: 0 the log is sound now, whatever was lost, 1 failed, 2 wrong usage.");
+  text_option(verb, "--output", repair->output, "where to write it; the damaged log is only read", "DIR");
+  flag(verb, "--force", repair->force,
+       "in place: replace the files that need it, and keep the old ones in DIR/damaged-N; nobody may have "
+       "the log "
+       "open");
+  flag(verb, "--trust-batches", repair->trust_batches,
+       "of a file whose first page is lost, take what looks like batches for this log's: they may be older "
+       "ones");
+  verb->callback([&parsed, repair] {
+    parsed.command = [&parsed, repair] { return run_log_repair(parsed.common, *repair); };
+  });
+}
+
+inline void add_log(CLI::App* app, Parsed& parsed) {
+  CLI::App* log =
+      app->add_subcommand("log", "look at, check, repair and back up a log's files, without a broker");
+  log->set_help_flag("-h,--help", "this text");
+  log->require_subcommand(1);
+  log->footer(
+      "Examples:\n  lightq log verify data/topics/1\n  lightq log dump data/topics/1 -n 10\n"
+      "  lightq log repair data/topics/1 --output saved");
+  add_log_dump(log, parsed);
+  auto directory = std::make_shared<std::string>();
+  CLI::App* verify = add_log_verb(
+      log, parsed, "verify", "read everything and report what is damaged", *directory,
+      "Examples:\n  lightq log verify data/topics/1\n  lightq log verify data/topics/1 --json\n"
+      "\nReads only, also beside a running broker. An append that was never completed is no damage.\n"
+      "Exit codes: 0 clean, 1 damage found, 2 wrong usage or nothing could be read.");
+  verify->callback([&parsed, directory] {
+    parsed.command = [&parsed, directory] { return run_log_verify(parsed.common, *directory); };
+  });
+  add_log_repair(log, parsed);
+  auto output = std::make_shared<std::string>();
+  CLI::App* snapshot = add_log_verb(
+      log, parsed, "snapshot", "a copy of the log as it is now, also while it is written", *directory,
+      "Full files are linked, not copied, where the file system can.\n\n"
+      "Examples:\n  lightq log snapshot data/topics/1 backup/orders\n"
+      "\nExit codes: 0 ok, 1 failed, or the copy is as damaged as the log, 2 wrong usage.");
+  snapshot->add_option("output", *output, "where to put it; there must be nothing yet")
+      ->required()
+      ->type_name("OUT");
+  snapshot->callback([&parsed, directory, output] {
+    parsed.command = [&parsed, directory, output] {
+      return run_log_snapshot(parsed.common, *directory, *output);
+    };
+  });
+}
+
+}  // namespace lightq::cli

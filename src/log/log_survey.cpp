@@ -1,0 +1,160 @@
+/// What lies in a log's directory. Layer: log.
+#include "log/log_survey.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <lightq/base/bytes.hpp>
+#include <lightq/base/crc32c.hpp>
+
+namespace lightq::log {
+
+namespace {
+
+constexpr int listings_max = 5;  // of a directory that changes all the time
+
+// docs/log_format.md, "Segment file".
+constexpr std::size_t at_header_crc = 60;
+constexpr std::size_t seal_at_epoch = segment_seal_position + 4;
+constexpr std::size_t seal_at_incarnation = segment_seal_position + 32;
+
+bool is_zero(ByteView bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+/// Where the header is lost: what the seal says of epoch and incarnation, if there is a sound one.
+std::optional<SegmentHeader> header_by_seal(const SegmentPage& page) {
+  SegmentHeader header;
+  header.epoch = load_little_endian<std::uint32_t>(page.data() + seal_at_epoch);
+  header.incarnation = load_little_endian<std::uint64_t>(page.data() + seal_at_incarnation);
+  if (header.epoch == 0 || !decode_any_seal(page, header)) return std::nullopt;
+  return header;
+}
+
+PageState state_of(HeaderFault fault, const SegmentPage& page, std::uint64_t size_bytes) {
+  if (fault == HeaderFault::blank) return PageState::blank;
+  // Another version's page is sound in its own way; one flipped bit of the magic is not.
+  const std::uint32_t stored = load_little_endian<std::uint32_t>(page.data() + at_header_crc);
+  const bool checked = stored == crc32c({page.data(), at_header_crc});
+  const bool foreign = fault == HeaderFault::foreign && checked && segment_seal_position <= size_bytes;
+  return foreign ? PageState::foreign : PageState::damaged;
+}
+
+void judge_page(SurveyedSegment& segment, const SegmentPage& page, BootId boot) {
+  const DecodedHeader decoded = decode_segment_header(page);
+  segment.state = decoded.header ? PageState::sound : state_of(decoded.fault, page, segment.size_bytes);
+  if (segment.size_bytes < segment_seal_position && segment.state == PageState::sound)
+    segment.state = PageState::damaged;
+  if (segment.state == PageState::sound) {
+    segment.header = decoded.header;
+    if (segment.header->first_offset == offset_not_yet_known)
+      segment.header->first_offset = segment.name_offset;
+    if (segment.header->first_offset != segment.name_offset) segment.state = PageState::misnamed;
+  }
+  const auto known = segment.header ? segment.header : header_by_seal(page);
+  if (!known) return;
+  segment.epoch = known->epoch;
+  segment.incarnation = known->incarnation;
+  segment.seal = decode_segment_seal(page, *known, boot);
+  segment.seal_damaged =
+      !decode_any_seal(page, *known) && !is_zero({page.data() + segment_seal_position, segment_seal_bytes});
+  if (segment.seal && segment.seal->end_offset < segment.first_offset()) segment.seal.reset();
+}
+
+Result<SurveyedSegment> survey_segment(const std::string& path, Offset name_offset, Storage& storage) {
+  SurveyedSegment segment;
+  segment.path = path;
+  segment.name_offset = name_offset;
+  const auto file = storage.open(path, OpenMode::read_only);
+  if (!file) return file.error();
+  const auto size = (*file)->size_bytes();
+  if (!size) return size.error();
+  segment.size_bytes = *size;
+  for (int look = 0; look < 2; ++look) {  // a second one where a seal was perhaps being written
+    SegmentPage page{};
+    if (!read_all(**file, page, 0)) {
+      segment.state = PageState::unreadable;
+      return segment;
+    }
+    judge_page(segment, page, {storage.boot_id()});
+    if (segment.state == PageState::sound && !segment.seal_damaged) break;
+  }
+  return segment;
+}
+
+/// What most pages say; of equals the first.
+std::uint64_t incarnation_of(const std::vector<SurveyedSegment>& segments) {
+  std::map<std::uint64_t, std::size_t> votes;
+  std::uint64_t best = 0;
+  for (const SurveyedSegment& segment : segments) {
+    if (segment.incarnation != 0) votes[segment.incarnation] += segment.header ? 2 : 1;
+  }
+  for (const SurveyedSegment& segment : segments) {
+    if (segment.incarnation != 0 && (best == 0 || votes[best] < votes[segment.incarnation]))
+      best = segment.incarnation;
+  }
+  return best;
+}
+
+Result<std::vector<std::string>> segment_names(const std::string& directory, Storage& storage) {
+  auto names = storage.list(directory);
+  if (!names) return names.error();
+  std::erase_if(*names, [](const std::string& name) { return !segment_name_offset(name); });
+  std::sort(names->begin(), names->end());
+  return names;
+}
+
+void put_in_order(LogSurvey& survey) {
+  survey.incarnation = incarnation_of(survey.segments);
+  for (SurveyedSegment& segment : survey.segments) {
+    if (segment.incarnation == survey.incarnation) continue;
+    segment.seal.reset();
+    segment.epoch = 0;
+    if (!segment.header) continue;
+    segment.state = PageState::stranger;
+    segment.header->first_offset = segment.name_offset;  // where it lies; what it says counts elsewhere
+  }
+  std::sort(survey.segments.begin(), survey.segments.end(),
+            [](const SurveyedSegment& a, const SurveyedSegment& b) {
+              return std::pair(a.first_offset(), a.name_offset) < std::pair(b.first_offset(), b.name_offset);
+            });
+}
+
+}  // namespace
+
+std::uint64_t SurveyedSegment::limit() const {
+  std::uint64_t limit = size_bytes;
+  if (header) limit = std::min(limit, header->file_bytes);
+  if (seal) limit = std::min(limit, seal->end_position);
+  return std::max<std::uint64_t>(limit, segment_header_bytes);
+}
+
+Result<LogSurvey> survey_log(const std::string& directory, Storage& storage) {
+  LogSurvey survey;
+  // A listing may miss a name that comes while it is made: only two that agree are believed.
+  std::vector<std::string> before;
+  for (int listing = 0; listing < listings_max; ++listing) {
+    auto names = segment_names(directory, storage);
+    if (!names) return names.error();
+    if (listing != 0 && *names == before) break;
+    before = std::move(*names);
+    survey.segments.clear();
+    for (const std::string& name : before) {
+      auto segment = survey_segment(directory + "/" + name, *segment_name_offset(name), storage);
+      if (segment)
+        survey.segments.push_back(std::move(*segment));
+      else if (!is_missing(segment.error()))
+        return segment.error();
+    }
+  }
+  put_in_order(survey);
+  return survey;
+}
+
+bool is_dropped(const SurveyedSegment& segment, Storage& storage) {
+  const auto now = survey_segment(segment.path, segment.name_offset, storage);
+  if (!now) return is_missing(now.error());
+  return segment.header && now->header && now->header->epoch != segment.header->epoch;
+}
+
+}  // namespace lightq::log

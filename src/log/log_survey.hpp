@@ -1,0 +1,61 @@
+/// What lies in a log's directory: its segment files in order, as their first pages describe them. Changes
+/// nothing, so it may be somebody else's log. Layer: log.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "log/segment_format.hpp"
+#include "log/storage.hpp"
+
+namespace lightq::log {
+
+/// What a segment file's first page is worth.
+enum class PageState {
+  sound,       ///< a header of this log that fits the name
+  blank,       ///< never written: made by an append that a power cut undid, or zeroed
+  damaged,     ///< its checksum fails, or the file ends within it
+  unreadable,  ///< the disk gives an error
+  foreign,     ///< of another version or byte order, and sound as such
+  misnamed,    ///< sound, but names another first offset than the file's name
+  stranger,    ///< sound, but of another log
+};
+
+/// A segment file as it lies there.
+struct SurveyedSegment {
+  std::string path;
+  Offset name_offset;
+  std::uint64_t size_bytes = 0;
+  PageState state = PageState::damaged;
+  std::optional<SegmentHeader> header;  ///< sound, misnamed, stranger; its first offset is known
+  std::optional<SegmentSeal> seal;      ///< also without a header, if it is of this log
+  bool seal_damaged = false;            ///< there is something in the seal's place, and it is no seal
+  std::uint32_t epoch = 0;              ///< the header's, else the seal's; 0: neither is there
+  std::uint64_t incarnation = 0;        ///< likewise
+
+  /// Where it belongs in the log.
+  [[nodiscard]] Offset first_offset() const { return header ? header->first_offset : name_offset; }
+  /// How far batches may reach.
+  [[nodiscard]] std::uint64_t limit() const;
+  /// The file's name, without its directory.
+  [[nodiscard]] std::string name() const { return path.substr(path.find_last_of('/') + 1); }
+};
+
+/// A log's directory.
+struct LogSurvey {
+  std::vector<SurveyedSegment> segments;  ///< by first offset, then by name
+  std::uint64_t incarnation = 0;          ///< what most files say; 0: none says any
+};
+
+/// Looks at every segment file in `directory`; none there is an empty survey. A file that goes meanwhile is
+/// left out. Errors: io_error if the directory cannot be listed or a file not be opened.
+Result<LogSurvey> survey_log(const std::string& directory, Storage& storage);
+
+/// The file behind `segment` has been dropped by its log since it was surveyed, and may be another log's by
+/// now: nothing that is read from it counts.
+bool is_dropped(const SurveyedSegment& segment, Storage& storage);
+
+}  // namespace lightq::log

@@ -1,0 +1,252 @@
+/// Makes a sound log out of a broken one. Layer: log.
+#include "log/repair.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "log/recovery.hpp"
+#include "log/segment_copy.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+/// A file that was written, and the name it gets.
+struct NewFile {
+  std::string path;
+  std::string final_name;
+};
+
+class Repair {
+ public:
+  Repair(const std::string& directory, Storage& storage) : directory_(directory), storage_(storage) {}
+  Result<RepairReport> write_to(const std::string& output, const RepairOptions& options);
+  Result<RepairReport> replace(const RepairOptions& options);
+
+ private:
+  Result<void> plan(const RepairOptions& options);
+  void load_cursors();
+  Result<void> write_pieces(const PlannedSegment& planned, const std::string& to, const std::string& suffix);
+  Result<void> write_end(const std::string& to, const std::string& suffix);
+  Result<void> fill(const std::string& to);
+  Result<void> write_cursors(const std::string& to);
+  Result<std::string> make_room_for_old_files();
+  Result<void> give_second_names();
+  Result<void> put_in_place();
+  Result<void> replace_cursors();
+  void drop_new_files();
+
+  const std::string& directory_;
+  Storage& storage_;
+  RepairPlan plan_;
+  RepairReport report_;
+  std::vector<NewFile> made_;
+  std::vector<NamedCursor> cursors_;
+  bool cursors_need_writing_ = false;
+};
+
+Result<void> Repair::plan(const RepairOptions& options) {
+  load_cursors();  // first: they must not be ahead of what is read then
+  auto planned = plan_repair(directory_, storage_, options.trust_batches);
+  if (!planned) return planned.error();
+  plan_ = std::move(*planned);
+  while (plan_.incarnation == 0) plan_.incarnation = storage_.random();
+  report_.segments_read = plan_.segments.size();
+  report_.messages = plan_.messages;
+  report_.lost = plan_.lost;
+  report_.next_offset = plan_.next;
+  report_.first_offset = plan_.next;
+  for (const PlannedSegment& segment : plan_.segments) {
+    if (!segment.pieces.empty())
+      report_.first_offset = std::min(report_.first_offset, segment.pieces.front().first);
+  }
+  for (NamedCursor& cursor : cursors_) {
+    if (cursor.offset <= plan_.next) continue;
+    cursor.offset = plan_.next;
+    report_.clamped_cursors.push_back(cursor.name);
+    cursors_need_writing_ = true;
+  }
+  return {};
+}
+
+void Repair::load_cursors() {
+  CursorFile file(storage_, directory_);
+  auto loaded = file.load();
+  cursors_need_writing_ = !loaded || file.passed_over();
+  if (!loaded) {
+    report_.cursors_lost = loaded.error().text();
+    return;
+  }
+  cursors_ = std::move(*loaded);
+  report_.cursors = cursors_.size();
+}
+
+Result<void> Repair::write_pieces(const PlannedSegment& planned, const std::string& to,
+                                  const std::string& suffix) {
+  if (planned.pieces.empty()) return {};
+  const auto from = storage_.open(planned.source.path, OpenMode::read_only);
+  if (!from) return from.error();
+  for (const SoundPiece& piece : planned.pieces) {
+    const std::string name = segment_name(piece.first);
+    SegmentCopy copy{.path = to + "/" + name + suffix, .begin = piece.begin, .end = piece.end};
+    copy.header = {planned.epoch, piece.first, plan_.incarnation, 0, piece.gap_begin};
+    copy.end_offset = piece.next;
+    copy.newest = piece.newest;
+    if (auto written = write_sealed_segment(**from, copy, storage_); !written) return written;
+    made_.push_back({copy.path, name});
+  }
+  return {};
+}
+
+Result<void> Repair::write_end(const std::string& to, const std::string& suffix) {
+  if (!plan_.needs_end_segment()) return {};
+  const std::string name = segment_name(plan_.next);
+  SegmentCopy copy{.path = to + "/" + name + suffix, .end_offset = plan_.next};
+  const auto epoch = static_cast<std::uint32_t>(storage_.random());
+  copy.header = {epoch == 0 ? 1 : epoch, plan_.next, plan_.incarnation, 0,
+                 plan_.has_pieces ? plan_.end : Offset{}};
+  if (auto written = write_empty_segment(copy, storage_); !written) return written;
+  made_.push_back({copy.path, name});
+  return {};
+}
+
+Result<void> Repair::write_cursors(const std::string& to) {
+  if (cursors_.empty()) return {};
+  CursorFile file(storage_, to);
+  return file.write(CursorFile::encode(cursors_));
+}
+
+Result<void> Repair::fill(const std::string& to) {
+  if (auto made = storage_.make_directory(to); !made) return made;
+  for (const PlannedSegment& segment : plan_.segments) {
+    if (auto written = write_pieces(segment, to, ""); !written) return written;
+  }
+  if (auto written = write_end(to, ""); !written) return written;
+  if (auto written = write_cursors(to); !written) return written;
+  return storage_.sync_directory(to);
+}
+
+Result<RepairReport> Repair::write_to(const std::string& output, const RepairOptions& options) {
+  if (auto planned = plan(options); !planned) return planned.error();
+  const std::string unfinished = output + ".unfinished-" + std::to_string(storage_.random());
+  Result<void> done = fill(unfinished);
+  if (done) done = storage_.rename(unfinished, output);
+  if (!done) {
+    remove_files(unfinished, storage_);
+    return done.error();
+  }
+  if (const auto synced = storage_.sync_directory(directory_of(output)); !synced) return synced.error();
+  report_.segments_written = made_.size();
+  return std::move(report_);
+}
+
+void Repair::drop_new_files() {
+  for (const NewFile& file : made_) static_cast<void>(storage_.unlink(file.path));
+}
+
+Result<RepairReport> Repair::replace(const RepairOptions& options) {
+  if (auto planned = plan(options); !planned) return planned.error();
+  report_.segments_kept = static_cast<std::size_t>(
+      std::count_if(plan_.segments.begin(), plan_.segments.end(), [](const auto& it) { return it.keep; }));
+  if (plan_.all_kept() && !cursors_need_writing_) return std::move(report_);
+  Result<void> done;
+  for (const PlannedSegment& segment : plan_.segments) {
+    if (done && !segment.keep) done = write_pieces(segment, directory_, prepared_suffix);
+  }
+  if (done) done = write_end(directory_, prepared_suffix);
+  if (done) done = give_second_names();
+  if (!done) {
+    drop_new_files();
+    return done.error();
+  }
+  if (done = put_in_place(); !done) return done.error();
+  report_.segments_written = made_.size();
+  return std::move(report_);
+}
+
+Result<std::string> Repair::make_room_for_old_files() {
+  for (int number = 1;; ++number) {
+    std::string path = directory_ + "/" + damaged_prefix + std::to_string(number);
+    const auto there = storage_.list(path);
+    if (!there) return there.error();
+    if (!there->empty()) continue;
+    if (auto made = storage_.make_directory(path); !made) return made.error();
+    return path;
+  }
+}
+
+// The old files keep their names until the new ones take them over: at no moment is there less than before.
+Result<void> Repair::give_second_names() {
+  std::vector<std::string> names;
+  for (const PlannedSegment& segment : plan_.segments) {
+    if (!segment.keep) names.push_back(segment.source.name());
+  }
+  if (cursors_need_writing_) names.insert(names.end(), {"cursors.0", "cursors.1"});
+  const auto room = make_room_for_old_files();
+  if (!room) return room.error();
+  report_.moved_to = *room;
+  for (const std::string& name : names) {
+    const auto linked = storage_.link(directory_ + "/" + name, *room + "/" + name);
+    const bool no_such_slot = !linked && is_missing(linked.error()) && !segment_name_offset(name);
+    if (!linked && !no_such_slot) return linked;
+  }
+  if (auto synced = storage_.sync_directory(*room); !synced) return synced;
+  return storage_.sync_directory(directory_);
+}
+
+// The last first: what is there twice for a moment, a repair that is run again sees through; what is not
+// there it could not.
+Result<void> Repair::put_in_place() {
+  std::sort(made_.begin(), made_.end(),
+            [](const NewFile& a, const NewFile& b) { return b.final_name < a.final_name; });
+  for (const NewFile& file : made_) {
+    const std::string path = directory_ + "/" + file.final_name;
+    if (auto renamed = storage_.rename(file.path, path); !renamed) return renamed;
+  }
+  for (const PlannedSegment& segment : plan_.segments) {
+    const std::string name = segment.source.name();
+    const bool replaced =
+        std::any_of(made_.begin(), made_.end(), [&](const NewFile& file) { return file.final_name == name; });
+    if (segment.keep || replaced) continue;
+    if (auto removed = storage_.unlink(segment.source.path); !removed) return removed;
+  }
+  if (auto synced = storage_.sync_directory(directory_); !synced) return synced;
+  return cursors_need_writing_ ? replace_cursors() : Result<void>();
+}
+
+// Not written over: the old files' second names share their bytes.
+Result<void> Repair::replace_cursors() {
+  const std::string slot = directory_ + "/cursors.";
+  if (!cursors_.empty()) {
+    CursorFile file(storage_, directory_, "cursors-repaired");
+    if (auto written = file.write(CursorFile::encode(cursors_)); !written) return written;
+    if (auto renamed = storage_.rename(directory_ + "/cursors-repaired.0", slot + "0"); !renamed)
+      return renamed;
+  }
+  for (const char* number : {"0", "1"}) {
+    if (*number == '0' && !cursors_.empty()) continue;
+    const auto removed = storage_.unlink(slot + number);
+    if (!removed && !is_missing(removed.error())) return removed;
+  }
+  return storage_.sync_directory(directory_);
+}
+
+}  // namespace
+
+std::uint64_t RepairReport::lost_messages() const {
+  std::uint64_t messages_lost = 0;
+  for (const LostRange& range : lost) messages_lost += distance(range.first, range.next);
+  return messages_lost;
+}
+
+Result<RepairReport> repair_to(const std::string& directory, const std::string& output,
+                               const RepairOptions& options, Storage& storage) {
+  return Repair(directory, storage).write_to(output, options);
+}
+
+Result<RepairReport> repair_in_place(const std::string& directory, const RepairOptions& options,
+                                     Storage& storage) {
+  return Repair(directory, storage).replace(options);
+}
+
+}  // namespace lightq::log

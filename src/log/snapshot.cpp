@@ -1,0 +1,172 @@
+/// A copy of a log as it stands. Layer: log.
+#include "log/snapshot.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "log/cursor_file.hpp"
+#include "log/log_survey.hpp"
+#include "log/segment_copy.hpp"
+#include "log/segment_walk.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+constexpr int tries_max = 20;  // each finds a log that has dropped all that the one before had seen
+constexpr int cursor_looks = 3;
+
+bool cannot_link(const Error& error) {
+  const int code = error.system_error;
+  return code == EXDEV || code == EPERM || code == EMLINK || code == EOPNOTSUPP || code == ENOSYS;
+}
+
+class Snapshot {
+ public:
+  Snapshot(const std::string& directory, std::string to, Storage& storage)
+      : directory_(directory), to_(std::move(to)), storage_(storage) {}
+  Result<SnapshotReport> run();
+
+ private:
+  enum class Taken { yes, dropped };
+  Result<void> take_cursors();
+  Result<bool> take_segments();
+  Result<Taken> take(const SurveyedSegment& segment);
+  Result<Taken> link(const SurveyedSegment& segment);
+  Result<Taken> copy(const SurveyedSegment& segment);
+  Result<Taken> copy_sound(const SurveyedSegment& segment);
+
+  const std::string& directory_;
+  const std::string to_;
+  Storage& storage_;
+  SnapshotReport report_;
+  Offset end_;  // of the segment that was taken last
+};
+
+Result<SnapshotReport> Snapshot::run() {
+  if (auto made = storage_.make_directory(to_); !made) return made.error();
+  for (int left = tries_max; left > 0; --left) {
+    report_ = {};
+    // Before the messages, so that no cursor is ahead of them.
+    if (auto taken = take_cursors(); !taken) return taken.error();
+    const auto taken = take_segments();
+    if (!taken) return taken.error();
+    if (!*taken) continue;
+    if (auto synced = storage_.sync_directory(to_); !synced) return synced.error();
+    return report_;
+  }
+  return Error{ErrorCode::busy, directory_ + " drops its segments faster than they can be copied", 0};
+}
+
+Result<void> Snapshot::take_cursors() {
+  CursorFile file(storage_, directory_);
+  auto loaded = file.load();
+  for (int look = 1; look < cursor_looks && !loaded; ++look) loaded = file.load();
+  if (!loaded) return loaded.error();
+  if (loaded->empty()) return {};
+  CursorFile copy(storage_, to_);
+  return copy.write(CursorFile::encode(*loaded));
+}
+
+// Newest first. Logs drop their oldest segments, so whatever goes meanwhile is missing at the front.
+Result<bool> Snapshot::take_segments() {
+  const auto survey = survey_log(directory_, storage_);
+  if (!survey) return survey.error();
+  const auto& segments = survey->segments;
+  for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment) {
+    const auto taken = take(*segment);
+    if (!taken) return taken.error();
+    if (*taken == Taken::dropped) return segment != segments.rbegin();
+    ++report_.segments;
+    report_.first_offset = segment->first_offset();
+    if (segment == segments.rbegin()) report_.next_offset = end_;
+  }
+  return true;
+}
+
+Result<Snapshot::Taken> Snapshot::take(const SurveyedSegment& segment) {
+  if (!segment.seal || segment.state != PageState::sound) return copy(segment);
+  return link(segment);
+}
+
+Result<Snapshot::Taken> Snapshot::link(const SurveyedSegment& segment) {
+  const std::string to = to_ + "/" + segment.name();
+  const auto linked = storage_.link(segment.path, to);
+  if (!linked && is_missing(linked.error())) return Taken::dropped;
+  if (!linked && cannot_link(linked.error())) return copy(segment);
+  if (!linked) return linked.error();
+  // Its log may not have synced it yet, and would not tell us.
+  const auto file = storage_.open(to, OpenMode::read_only);
+  if (!file) return file.error();
+  if (auto synced = (*file)->sync(); !synced) return synced.error();
+  ++report_.linked;
+  end_ = segment.seal->end_offset;
+  return Taken::yes;
+}
+
+Result<Snapshot::Taken> Snapshot::copy(const SurveyedSegment& segment) {
+  const std::string to = to_ + "/" + segment.name();
+  Taken taken = Taken::yes;
+  if (segment.header && segment.state == PageState::sound) {
+    const auto copied = copy_sound(segment);
+    if (!copied) return copied.error();
+    taken = *copied;
+  } else {
+    const auto copied = copy_file(segment.path, to, storage_);
+    if (!copied && !is_missing(copied.error())) return copied.error();
+    if (!copied) taken = Taken::dropped;
+    report_.copied_bytes += segment.size_bytes;
+    ++report_.damages;
+    end_ = segment.name_offset;
+  }
+  // What was read may be another log's by now.
+  if (taken == Taken::yes && is_dropped(segment, storage_)) taken = Taken::dropped;
+  if (taken == Taken::dropped) static_cast<void>(storage_.unlink(to));
+  return taken;
+}
+
+Result<Snapshot::Taken> Snapshot::copy_sound(const SurveyedSegment& segment) {
+  const auto file = storage_.open(segment.path, OpenMode::read_only);
+  if (!file && is_missing(file.error())) return Taken::dropped;
+  if (!file) return file.error();
+  SegmentWalk walk(**file, whole_segment(segment));
+  SegmentCopy copy{.path = to_ + "/" + segment.name(), .header = *segment.header};
+  for (auto step = walk.next(); step != SegmentWalk::Step::end; step = walk.next()) {
+    if (step == SegmentWalk::Step::batch) {
+      copy.newest = std::max(copy.newest, walk.batch().time);
+      continue;
+    }
+    if (is_dropped(segment, storage_)) return Taken::dropped;
+    copy.must_be_sound = false;
+    ++report_.damages;
+  }
+  copy.begin = segment_header_bytes;
+  copy.end = walk.end_position();
+  copy.end_offset = end_ = walk.end_offset();
+  report_.copied_bytes += copy.end - copy.begin;
+  const auto written = write_sealed_segment(**file, copy, storage_);
+  if (written) return Taken::yes;
+  if (is_dropped(segment, storage_)) return Taken::dropped;
+  return written.error();
+}
+
+}  // namespace
+
+Result<SnapshotReport> snapshot_log(const std::string& directory, const std::string& output,
+                                    Storage& storage) {
+  const std::string unfinished = output + ".unfinished-" + std::to_string(storage.random());
+  auto taken = Snapshot(directory, unfinished, storage).run();
+  Result<void> done;
+  if (!taken) done = taken.error();
+  if (done) done = storage.rename(unfinished, output);
+  if (!done) {
+    remove_files(unfinished, storage);
+    return done.error();
+  }
+  if (auto synced = storage.sync_directory(directory_of(output)); !synced) return synced.error();
+  return taken;
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,84 @@
+"""A log on disk for the tests of `lightq log`: made by a real broker, then damaged by hand."""
+import json
+import os
+import pathlib
+import struct
+import subprocess
+
+import pytest
+
+from support import BINARY, DEADLINE
+
+SEAL, PAGE = 64, 4096
+
+
+class LogFiles:
+    """A topic's directory after its broker has stopped, and `lightq log` on it."""
+
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+
+    @property
+    def segments(self):
+        return sorted(self.directory.glob("*.seg"))
+
+    def __call__(self, verb, *arguments, code=0, directory=None):
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
+        done = subprocess.run([BINARY, "log", verb, str(directory or self.directory), *map(str, arguments)],
+                              capture_output=True, timeout=DEADLINE, env=environment)
+        assert done.returncode == code, done
+        return done
+
+    def verify(self, code=0, directory=None):
+        return json.loads(self("verify", "--json", code=code, directory=directory).stdout)
+
+    def messages(self, code=0, directory=None):
+        """Offset to payload, as dump gives them."""
+        lines = self("dump", "--json", code=code, directory=directory).stdout.splitlines()
+        found = [json.loads(line) for line in lines]
+        assert len(found) == len({message["offset"] for message in found}), "an offset twice"
+        return {message["offset"]: message["payload"] for message in found}
+
+    def batches(self):
+        return [json.loads(line) for line in self("dump", "--batches", "--json").stdout.splitlines()]
+
+    def tree(self):
+        """Every file's path and bytes."""
+        return {path.relative_to(self.directory): path.read_bytes()
+                for path in self.directory.rglob("*") if path.is_file()}
+
+
+def change(path, position, replace):
+    """Rewrites bytes in place: `replace` is what to write, or a function of a byte."""
+    with open(path, "r+b") as file:
+        file.seek(position)
+        if callable(replace):
+            old = file.read(1)
+            file.seek(position)
+            replace = bytes([replace(old[0])])
+        file.write(replace)
+
+
+def sealed_end(path):
+    """The position after the last batch, from the seal; docs/log_format.md."""
+    page = path.read_bytes()[:PAGE]
+    magic, _, end = struct.unpack_from("<4sIQ", page, SEAL)
+    assert magic == b"SEAL", path
+    return end
+
+
+@pytest.fixture
+def log_files(make_broker):
+    """Some 1,500 messages in several segments, of a broker that has ended."""
+    broker = make_broker(admin=False)
+    environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_BROKER": broker.control_uri}
+    text = "".join(f"{number}|{'.' * 300}\n" for number in range(1500)).encode()
+    for command, stdin in ((["topic", "create", "t", "--type", "file", "--segment-bytes", "64KiB"], b""),
+                           (["produce", "t"], text), (["consume", "t", "-n", "700"], b"")):
+        done = subprocess.run([BINARY, *command], input=stdin, env=environment, capture_output=True, timeout=DEADLINE)
+        assert done.returncode == 0, done
+    broker.stop()
+    files = LogFiles(next((broker.data_dir / "topics").iterdir()))
+    assert len(files.segments) > 4, files.segments
+    files.broker = broker
+    return files

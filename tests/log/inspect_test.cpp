@@ -1,0 +1,229 @@
+/// Reading a log that may be broken, or somebody else's.
+#include "log/inspect.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "log/cursor_file.hpp"
+#include "support/tool_fixture.hpp"
+
+namespace lightq::test {
+namespace {
+
+using log::Finding;
+
+class InspectTest : public ToolFixture {};
+
+TEST_F(InspectTest, FindsNothingInASoundLog) {
+  fill(100);
+  Keeper keeper;
+  const auto totals = inspect(keeper);
+  EXPECT_TRUE(keeper.findings.empty()) << keeper.text();
+  EXPECT_EQ(keeper.messages, written);
+  EXPECT_EQ(totals.messages, 100U);
+  EXPECT_EQ(totals.next_offset, Offset{100});
+  EXPECT_EQ(totals.segments, segments().size());
+  ASSERT_GT(totals.segments, 3U);
+  EXPECT_EQ(totals.batches, 20U);
+}
+
+TEST_F(InspectTest, GivesARangeOfOffsetsWithoutALookAtTheRest) {
+  fill(100);
+  flip(segment_path(0), 5000);
+  log::InspectOptions how;
+  how.from = {51};
+  how.to = {58};
+  Keeper keeper;
+  ASSERT_TRUE(log::inspect_log(directory, storage, how, keeper).ok());
+  EXPECT_TRUE(keeper.findings.empty()) << keeper.text();
+  ASSERT_FALSE(keeper.messages.empty());
+  EXPECT_EQ(keeper.messages.begin()->first, 50U);  // whole batches
+  EXPECT_EQ(keeper.messages.rbegin()->first, 59U);
+}
+
+TEST_F(InspectTest, NamesFilePositionAndOffsetsOfAFlippedBit) {
+  fill(100);
+  const std::uint64_t second = segments()[1];
+  flip(segment_path(second), log::segment_header_bytes + 100);
+  Keeper keeper;
+  const auto totals = inspect(keeper);
+  ASSERT_EQ(keeper.findings.size(), 1U) << keeper.text();
+  const Finding& found = keeper.findings[0];
+  EXPECT_EQ(found.kind, Kind::damaged);
+  EXPECT_EQ(found.file, segment_path(second));
+  EXPECT_EQ(found.begin_position, log::segment_header_bytes);
+  EXPECT_EQ(found.first, Offset{second});
+  EXPECT_EQ(found.next, Offset{second + 5});
+  EXPECT_EQ(totals.lost_messages, 5U);
+  EXPECT_EQ(totals.messages, 95U);
+}
+
+TEST_F(InspectTest, FindsDamageAtTheVeryEndOfASealedSegment) {
+  fill(100);
+  const std::uint64_t second = segments()[1];
+  const auto third = segments()[2];
+  const auto& bytes = storage.bytes_of(segment_path(0));
+  const auto seal_end = load_little_endian<std::uint64_t>(bytes.data() + log::segment_seal_position + 8);
+  flip(segment_path(second), seal_end - 1);
+  Keeper keeper;
+  inspect(keeper);
+  ASSERT_EQ(keeper.findings.size(), 1U) << keeper.text();
+  EXPECT_EQ(keeper.findings[0].next, Offset{third});
+}
+
+TEST_F(InspectTest, TellsATornTailFromDamage) {
+  fill(12);
+  auto& bytes = storage.bytes_of(segment_path(0));
+  const auto end = static_cast<std::size_t>(log::segment_header_bytes + 2 * (64 + 5 * 3004) + 64 + 2 * 3004);
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(end - 100),
+            bytes.begin() + static_cast<std::ptrdiff_t>(end), std::byte{0});
+  Keeper keeper;
+  const auto totals = inspect(keeper);
+  EXPECT_EQ(totals.damages, 0U);
+  EXPECT_EQ(totals.messages, 10U);
+  EXPECT_EQ(totals.torn_bytes, 64U + 2 * 3004);
+  EXPECT_EQ(keeper.of(Kind::torn).size(), 1U) << keeper.text();
+}
+
+TEST_F(InspectTest, ReportsAMissingFileACutOneAndOneOfAnotherLog) {
+  fill(140);
+  const auto found = segments();
+  ASSERT_TRUE(storage.unlink(segment_path(found[1])).ok());
+  storage.bytes_of(segment_path(found[3])).resize(20'000);
+  auto header = log::decode_segment_header([&] {
+    log::SegmentPage page{};
+    std::copy_n(storage.bytes_of(segment_path(found[5])).begin(), page.size(), page.begin());
+    return page;
+  }());
+  header.header->incarnation ^= 1;
+  const auto page = log::encode_segment_header(*header.header);
+  std::copy(page.begin(), page.end(), storage.bytes_of(segment_path(found[5])).begin());
+  Keeper keeper;
+  const auto totals = inspect(keeper);
+  ASSERT_EQ(keeper.findings.size(), 3U) << keeper.text();
+  EXPECT_EQ(keeper.findings[0].kind, Kind::missing);
+  EXPECT_EQ(keeper.findings[0].file, segment_path(found[0]));
+  EXPECT_EQ(keeper.findings[0].first, Offset{found[1]});
+  EXPECT_EQ(keeper.findings[0].next, Offset{found[2]});
+  EXPECT_EQ(keeper.findings[1].kind, Kind::damaged);
+  EXPECT_EQ(keeper.findings[1].file, segment_path(found[3]));
+  EXPECT_EQ(keeper.findings[1].next, Offset{found[4]});
+  EXPECT_EQ(keeper.findings[2].kind, Kind::stranger);
+  EXPECT_EQ(keeper.findings[2].file, segment_path(found[5]));
+  EXPECT_EQ(totals.messages + totals.lost_messages, 140U);
+}
+
+TEST_F(InspectTest, ReportsFilesUnderWrongNamesAndTwice) {
+  fill(100);
+  const auto found = segments();
+  put(segment_path(7), storage.bytes_of(segment_path(found[2])));
+  Keeper keeper;
+  const auto totals = inspect(keeper);
+  EXPECT_EQ(keeper.of(Kind::misnamed).size(), 1U) << keeper.text();
+  EXPECT_EQ(keeper.of(Kind::overlap).size(), 1U) << keeper.text();
+  EXPECT_EQ(keeper.messages, written);
+  EXPECT_EQ(totals.lost_messages, 0U);
+}
+
+TEST_F(InspectTest, SaysWhatTheDiskCannotRead) {
+  fill(100);
+  const std::string path = segment_path(segments()[1]);
+  const std::size_t bad = log::segment_header_bytes + 4096;
+  Keeper keeper;
+  storage.on_read = [&](const std::string& where, std::uint64_t position, std::size_t bytes) {
+    return where == path && position < bad + 4096 && bad < position + bytes;
+  };
+  inspect(keeper);
+  ASSERT_EQ(keeper.findings.size(), 1U) << keeper.text();
+  EXPECT_EQ(keeper.findings[0].kind, Kind::unreadable);
+  EXPECT_EQ(keeper.findings[0].begin_position, bad);
+  EXPECT_EQ(keeper.messages.size(), 95U);
+}
+
+TEST_F(InspectTest, TakesABatchThatIsBeingWrittenForNoDamage) {
+  fill(10);
+  const std::string path = segment_path(0);
+  const std::size_t second = log::segment_header_bytes + 64 + 5 * 3004;
+  const std::byte whole = storage.bytes_of(path).at(second + 70);
+  storage.bytes_of(path).at(second + 70) ^= std::byte{1};  // not all of it has come yet
+  int reads = 0;
+  storage.on_call = [&](FaultyStorage::Call call, const std::string& where) -> FaultyStorage::Fault {
+    // The page, the window with what has not come; then the rest comes, and a batch behind it.
+    if (call == FaultyStorage::Call::read && where == path && ++reads == 4) {
+      storage.bytes_of(path).at(second + 70) = whole;
+      fill(5);
+    }
+    return {};
+  };
+  Keeper keeper;
+  const auto totals = inspect(keeper);
+  EXPECT_EQ(totals.damages, 0U) << keeper.text();
+  EXPECT_GE(reads, 4);
+  EXPECT_EQ(keeper.messages, written);
+}
+
+TEST_F(InspectTest, LeavesOutASegmentThatIsDroppedAndBegunAnewWhileItIsRead) {
+  fill(100);
+  const std::string path = segment_path(segments()[0]);
+  int reads = 0;
+  storage.on_call = [&](FaultyStorage::Call call, const std::string& where) -> FaultyStorage::Fault {
+    if (call != FaultyStorage::Call::read || where != path || ++reads != 2) return {};
+    auto& bytes = storage.bytes_of(path);
+    std::fill(bytes.begin() + 4096, bytes.end(), std::byte{0x55});
+    EXPECT_TRUE(storage.rename(path, "/pool/9.free").ok());
+    return {};
+  };
+  Keeper keeper;
+  const auto totals = inspect(keeper);
+  EXPECT_EQ(totals.damages, 0U) << keeper.text();
+  ASSERT_FALSE(keeper.summaries.empty());
+  EXPECT_TRUE(keeper.summaries[0].dropped);
+  EXPECT_EQ(keeper.messages.rbegin()->first, 99U);
+}
+
+TEST_F(InspectTest, ChecksTheCursorFiles) {
+  fill(10);
+  log::CursorFile cursors(storage, directory);
+  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {3}}})).ok());
+  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {11}}})).ok());
+  Keeper keeper;
+  EXPECT_EQ(inspect(keeper).cursors, 1U);
+  EXPECT_EQ(keeper.of(Kind::ahead).size(), 1U) << keeper.text();
+  flip(directory + "/cursors.1", 40);
+  Keeper torn;
+  EXPECT_EQ(inspect(torn).damages, 0U);
+  EXPECT_EQ(torn.of(Kind::torn).size(), 1U) << torn.text();
+  flip(directory + "/cursors.0", 40);
+  Keeper lost;
+  EXPECT_EQ(inspect(lost).damages, 1U);
+  EXPECT_EQ(lost.of(Kind::cursors).size(), 1U) << lost.text();
+}
+
+// Whatever single bit is flipped: nothing wrong is given, and what is missing is reported.
+TEST_F(InspectTest, DetectsEveryFlippedBitOfASmallLog) {
+  fill(6, 20, 2);
+  const std::string path = segment_path(0);
+  const std::size_t end = log::segment_header_bytes + 3 * (64 + 2 * 24);
+  const std::size_t last = log::segment_header_bytes + 2 * (64 + 2 * 24);
+  for (std::size_t position = 0; position < end; ++position) {
+    if (position == log::segment_seal_position + log::segment_seal_bytes)
+      position = log::segment_header_bytes;
+    for (int bit = 0; bit < 8; ++bit) {
+      flip(path, position, bit);
+      Keeper keeper;
+      const auto totals = inspect(keeper);
+      for (const auto& [offset, payload] : keeper.messages) ASSERT_EQ(payload, written.at(offset));
+      if (position < last) {
+        ASSERT_GE(totals.damages, 1U) << "position " << position << " bit " << bit;
+      } else if (position >= last + 4) {  // before, it looks like anything that lay there before
+        ASSERT_TRUE(totals.torn_bytes != 0 && totals.damages == 0)
+            << "position " << position << " bit " << bit;
+      }
+      flip(path, position, bit);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lightq::test

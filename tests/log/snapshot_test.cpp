@@ -1,0 +1,176 @@
+/// Copying a log while it is written.
+#include "log/snapshot.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "log/cursor_file.hpp"
+#include "support/tool_fixture.hpp"
+
+namespace lightq::test {
+namespace {
+
+using Call = FaultyStorage::Call;
+
+class SnapshotTest : public ToolFixture {
+ protected:
+  log::SnapshotReport snapshot() {
+    const auto report = log::snapshot_log(directory, "/backup/1", storage);
+    EXPECT_TRUE(report.ok()) << report.error().text();
+    return report ? *report : log::SnapshotReport{};
+  }
+  /// What is in the snapshot, which must be sound.
+  Messages content() {
+    Keeper keeper;
+    EXPECT_EQ(inspect(keeper, "/backup/1").damages, 0U) << keeper.text();
+    EXPECT_EQ(keeper.messages.size(), distance(first, last)) << "not without gaps";
+    return keeper.messages;
+  }
+  void check(const log::SnapshotReport& report) {
+    first = report.first_offset;
+    last = report.next_offset;
+    const Messages held = content();
+    for (const auto& [offset, payload] : held) EXPECT_EQ(payload, written.at(offset)) << offset;
+  }
+
+  Offset first;
+  Offset last;
+};
+
+TEST_F(SnapshotTest, LinksSealedSegmentsAndCopiesTheActiveOne) {
+  fill(98);
+  const auto report = snapshot();
+  check(report);
+  EXPECT_EQ(content(), written);
+  EXPECT_EQ(report.linked, segments().size() - 1);
+  EXPECT_EQ(report.segments, segments().size());
+  EXPECT_EQ(*storage.link_count(segment_path(0)), 2U);
+  EXPECT_EQ(*storage.link_count(segment_path(segments().back())), 1U);
+  EXPECT_EQ(read_back("/backup/1"), written);
+}
+
+TEST_F(SnapshotTest, StaysAsItIsWhateverBecomesOfTheLog) {
+  options.retention_messages = 10;
+  fill(98);
+  check(snapshot());
+  const Messages before = content();
+  for (int round = 0; round < 10; ++round) {
+    log->maintain(now);
+    while (work()) now.us += 1'000'000;
+    fill(40);
+  }
+  EXPECT_FALSE(storage.exists(segment_path(0)));
+  EXPECT_EQ(content(), before);
+}
+
+TEST_F(SnapshotTest, CopiesWhereTheFileSystemCannotLink) {
+  fill(98);
+  for (const int error : {EXDEV, EPERM, EMLINK}) {
+    storage.on_call = [error](Call call, const std::string&) -> FaultyStorage::Fault {
+      return {call == Call::link ? error : 0, 0};
+    };
+    const auto report = snapshot();
+    storage.on_call = nullptr;
+    EXPECT_EQ(report.linked, 0U);
+    check(report);
+    EXPECT_EQ(content(), written);
+    for (const auto& [path, bytes] : all_below("/backup")) ASSERT_TRUE(storage.unlink(path).ok());
+  }
+}
+
+// At each call the log drops its oldest segments, or all but a new one.
+TEST_F(SnapshotTest, HasNoGapHoweverMuchIsDroppedMeanwhile) {
+  options.retention_messages = 1;
+  for (const bool links : {true, false}) {
+    bool reached_the_end = false;
+    for (int drop_at = 1; !reached_the_end; ++drop_at) {
+      fill(75);
+      int calls = 0;
+      bool dropping = false;
+      storage.on_call = [&](Call call, const std::string&) -> FaultyStorage::Fault {
+        if (!dropping && ++calls == drop_at) {
+          dropping = true;
+          fill(40);
+          log->maintain(now);
+          while (work()) now.us += 1'000'000;
+        }
+        return {!dropping && !links && call == Call::link ? EXDEV : 0, 0};
+      };
+      const auto report = snapshot();
+      storage.on_call = nullptr;
+      reached_the_end = calls < drop_at;
+      check(report);
+      EXPECT_GT(report.next_offset.value, 0U);
+      EXPECT_GE(report.next_offset.value + 40, written.size());
+      for (const auto& [path, bytes] : all_below("/backup")) ASSERT_TRUE(storage.unlink(path).ok());
+    }
+  }
+}
+
+TEST_F(SnapshotTest, TakesNoMoreThanCompleteBatches) {
+  fill(12);
+  auto& bytes = storage.bytes_of(segment_path(0));
+  const std::size_t end = log::segment_header_bytes + 2 * (64 + 5 * 3004) + 64 + 2 * 3004;
+  bytes.at(end - 1) ^= std::byte{1};  // the last byte of the last batch is still to come
+  check(snapshot());
+  EXPECT_EQ(content().size(), 10U);
+}
+
+TEST_F(SnapshotTest, TakesTheCursorsWhichAreNotAheadOfIt) {
+  fill(98);
+  log::CursorFile cursors(storage, directory);
+  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {42}}})).ok());
+  check(snapshot());
+  log::CursorFile copy(storage, "/backup/1");
+  EXPECT_EQ(*copy.load(), (std::vector<log::NamedCursor>{{"a", {42}}}));
+}
+
+TEST_F(SnapshotTest, IsAsDamagedAsTheLogAndSaysSo) {
+  fill(98);
+  flip(segment_path(segments().back()), log::segment_header_bytes + 70);
+  const auto report = snapshot();
+  EXPECT_EQ(report.damages, 1U);
+  Keeper keeper;
+  EXPECT_EQ(inspect(keeper, "/backup/1").damages, 1U) << keeper.text();
+  EXPECT_EQ(keeper.messages.size(), 93U);
+}
+
+TEST_F(SnapshotTest, IsThereAsAWholeOrNotAtAllAfterAPowerCut) {
+  fill(98);
+  log::CursorFile cursors(storage, directory);
+  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {42}}})).ok());
+  const auto report = snapshot();
+  log.reset();
+  storage.power_cut([] { return false; });
+  check(report);
+  EXPECT_EQ(content(), written);
+  EXPECT_EQ(read_back(directory), written);
+}
+
+TEST_F(SnapshotTest, LeavesNothingBehindWhenAnyCallFails) {
+  fill(98);
+  const auto before = all_below("/");
+  int fail_at = 1;
+  for (bool failed = true; failed; ++fail_at) {
+    int calls = 0;
+    storage.on_call = [&](Call call, const std::string& path) -> FaultyStorage::Fault {
+      const bool counts = call != Call::read && call != Call::unlink && path.starts_with("/backup");
+      return {counts && ++calls == fail_at ? ENOSPC : 0, 0};
+    };
+    const auto report = log::snapshot_log(directory, "/backup/1", storage);
+    storage.on_call = nullptr;
+    failed = !report.ok();
+    if (!failed) break;
+    ASSERT_EQ(report.error().code, ErrorCode::no_space);
+    // The last call is the sync of the directory that the whole snapshot has come to.
+    const auto after = all_below("/");
+    const bool renamed = storage.exists("/backup/1/" + log::segment_name({0}));
+    ASSERT_TRUE(renamed || after == before) << fail_at;
+    for (const auto& [path, bytes] : all_below("/backup")) ASSERT_TRUE(storage.unlink(path).ok());
+  }
+  EXPECT_GT(fail_at, 8);
+}
+
+}  // namespace
+}  // namespace lightq::test
