@@ -25,7 +25,9 @@ type settings struct {
 
 // openers holds the queues by name.
 var openers = map[string]func(settings) (queue, error){
-	"bigqueue": openBigqueue,
+	"bigqueue":        openBigqueue,
+	"pqueue-steps":    openPqueueSteps,
+	"satellite-steps": openSatelliteSteps,
 }
 
 func open(name string, chosen settings) (queue, error) {
