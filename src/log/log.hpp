@@ -108,8 +108,11 @@ class Log {
   /// asking.
   [[nodiscard]] virtual bool wants_disk_work() const = 0;
 
-  /// Makes everything appended durable before it returns, on this thread. Used at a clean stop.
+  /// Makes everything appended durable before it returns, on this thread.
   virtual Result<void> flush() = 0;
+  /// As flush, for a clean stop: nothing will be appended before the log is opened again, which then need not
+  /// look for what came last. An append all the same costs a sync, once.
+  virtual Result<void> close() { return flush(); }
 
   /// What `failed`, `no_space` or `damaged` was about, last.
   [[nodiscard]] virtual const Error& last_error() const = 0;

@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -31,12 +32,30 @@ Result<MappedMemory> MappedMemory::anonymous(std::size_t bytes) {
   return MappedMemory(static_cast<std::byte*>(start), bytes);
 }
 
-Result<MappedMemory> MappedMemory::file_read_only(int fd, std::size_t bytes) {
-  void* start = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+Result<MappedMemory> MappedMemory::file(int fd, std::size_t bytes, int protection) {
+  void* start = mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
   if (start == MAP_FAILED) {
     return Error{ErrorCode::io_error, "cannot map " + std::to_string(bytes) + " bytes of a file", errno};
   }
   return MappedMemory(static_cast<std::byte*>(start), bytes);
+}
+
+Result<MappedMemory> MappedMemory::file_read_only(int fd, std::size_t bytes) {
+  return file(fd, bytes, PROT_READ);
+}
+
+Result<MappedMemory> MappedMemory::file_writable(int fd, std::size_t bytes) {
+  return file(fd, bytes, PROT_READ | PROT_WRITE);
+}
+
+// In pieces, so that nobody else waits long for the address space's lock.
+void MappedMemory::prefault() {
+#ifdef MADV_POPULATE_WRITE
+  constexpr std::size_t piece_bytes = 1024 * 1024;
+  for (std::size_t at = 0; at < bytes_; at += piece_bytes) {
+    if (madvise(start_ + at, std::min(piece_bytes, bytes_ - at), MADV_POPULATE_WRITE) != 0) return;
+  }
+#endif
 }
 
 void MappedMemory::give_back() {

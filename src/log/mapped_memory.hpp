@@ -1,5 +1,5 @@
-/// Memory from mmap: a ring's anonymous pages, a segment file's read-only view. The only place of the log
-/// that knows mmap. Layer: log.
+/// Memory from mmap: a ring's anonymous pages, a file's view, read-only or writable. The only place of the
+/// log that knows mmap. Layer: log.
 #pragma once
 
 #include <cstddef>
@@ -25,14 +25,21 @@ class MappedMemory {
   /// io_error.
   static Result<MappedMemory> file_read_only(int fd, std::size_t bytes);
 
+  /// As file_read_only, but stores go to the file. `fd` must be open for reading and writing.
+  static Result<MappedMemory> file_writable(int fd, std::size_t bytes);
+
   [[nodiscard]] bool valid() const { return start_ != nullptr; }
   [[nodiscard]] std::byte* data() const { return start_; }
   [[nodiscard]] std::size_t size() const { return bytes_; }
+
+  /// Makes all pages of a writable mapping present and writable, as far as the system can.
+  void prefault();
 
   /// Gives the pages of anonymous memory back to the system; their content becomes zero.
   void give_back();
 
  private:
+  static Result<MappedMemory> file(int fd, std::size_t bytes, int protection);
   MappedMemory(std::byte* start, std::size_t bytes) : start_(start), bytes_(bytes) {}
   std::byte* start_ = nullptr;
   std::size_t bytes_ = 0;

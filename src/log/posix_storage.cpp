@@ -8,9 +8,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <random>
+
+#include <lightq/base/crc32c.hpp>
 
 #include "log/mapped_memory.hpp"
 
@@ -38,6 +41,17 @@ class PosixMapping final : public Mapping {
   explicit PosixMapping(MappedMemory memory) : memory_(std::move(memory)) {}
   [[nodiscard]] const std::byte* data() const override { return memory_.data(); }
   [[nodiscard]] std::size_t size() const override { return memory_.size(); }
+
+ private:
+  MappedMemory memory_;
+};
+
+class PosixWritableMapping final : public WritableMapping {
+ public:
+  explicit PosixWritableMapping(MappedMemory memory) : memory_(std::move(memory)) {}
+  [[nodiscard]] std::byte* data() override { return memory_.data(); }
+  [[nodiscard]] std::size_t size() const override { return memory_.size(); }
+  void prefault() override { memory_.prefault(); }
 
  private:
   MappedMemory memory_;
@@ -85,6 +99,14 @@ class PosixFile final : public File {
     auto memory = MappedMemory::file_read_only(fd_, bytes);
     if (!memory) return Error{memory.error().code, "cannot map " + path_, memory.error().system_error};
     return std::unique_ptr<Mapping>(std::make_unique<PosixMapping>(std::move(*memory)));
+  }
+
+  Result<std::unique_ptr<WritableMapping>> map_writable(std::size_t bytes) override {
+    auto memory = MappedMemory::file_writable(fd_, bytes);
+    if (!memory) {
+      return Error{memory.error().code, "cannot map " + path_ + " for writing", memory.error().system_error};
+    }
+    return std::unique_ptr<WritableMapping>(std::make_unique<PosixWritableMapping>(std::move(*memory)));
   }
 
  private:
@@ -164,6 +186,21 @@ Result<std::uint64_t> PosixStorage::free_bytes(const std::string& path) {
     existing = existing.parent_path();
   }
   return std::uint64_t{status.f_bavail} * status.f_frsize;
+}
+
+// The kernel's random UUID of this boot, folded into 64 bits (proc(5)).
+std::uint64_t PosixStorage::boot_id() {
+  static const std::uint64_t id = [] {
+    std::array<char, 64> text{};
+    const int fd = ::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd == -1) return std::uint64_t{0};
+    const auto came = uninterrupted([&] { return ::read(fd, text.data(), text.size()); });
+    ::close(fd);
+    if (came < 36) return std::uint64_t{0};
+    const auto bytes = std::as_bytes(std::span<const char>(text.data(), 36));
+    return (std::uint64_t{crc32c(bytes.first(18))} << 32 | crc32c(bytes.subspan(18))) | 1;
+  }();
+  return id;
 }
 
 std::uint64_t PosixStorage::random() {

@@ -17,6 +17,7 @@ class PosixStorage final : public Storage {
   Result<std::vector<std::string>> list(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   std::uint64_t random() override;
+  std::uint64_t boot_id() override;
 };
 
 }  // namespace lightq::log

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <optional>
 
+#include "log/open_batch.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -33,7 +35,12 @@ class Recovery {
   Result<void> add(FoundFile& found, std::optional<Offset> next_name);
   Result<void> add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name);
   Result<void> add_unreadable(FoundFile& found, std::optional<Offset> next_name);
+  Result<void> add_unsealed(SegmentFile& segment, const FoundFile& found, bool last);
   void scan(SegmentFile& segment, SegmentScanner& scanner);
+  static Result<void> finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
+                                        const OpenBatchMark& mark);
+  static Result<void> check_readable(const SegmentFile& segment, const SegmentScanner& scanner,
+                                     std::uint64_t begin, std::uint64_t end);
   Result<void> cut_tail(SegmentFile& segment, SegmentScanner& scanner);
   static Result<void> wipe(SegmentFile& segment, std::uint64_t begin, std::uint64_t end);
   void report_damage(const SegmentFile& segment, const SegmentDamage& damage);
@@ -42,6 +49,7 @@ class Recovery {
 
   const std::string& directory_;
   Storage& storage_;
+  const BootId boot_{storage_.boot_id()};
   RecoveredSegments result_;
 };
 
@@ -140,22 +148,70 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
   const std::uint64_t usable = std::min(found.size_bytes, header.file_bytes);
   auto segment = std::make_unique<SegmentFile>(found.path, header, usable, found.file);
   segment->synced_position = 0;
-  const auto seal = decode_segment_seal(found.page, header);
+  const auto seal = decode_segment_seal(found.page, header, boot_);
   // Also for the last one: its successor may have been lost, but what was sealed is never written again.
   const bool sealed = seal && seal->end_position <= usable && header.first_offset <= seal->end_offset &&
                       segment_header_bytes <= seal->end_position;
   if (sealed) {
     segment->set_end(*seal);
   } else {
-    SegmentScanner scanner(*found.file, header.epoch, usable);
-    scan(*segment, scanner);
-    if (const auto cut = cut_tail(*segment, scanner); !cut) return cut;
-    segment->sealed = next_name.has_value() || usable < header.file_bytes;
-    if (!next_name && segment->sealed && segment->empty()) return storage_.unlink(found.path);
+    if (auto added = add_unsealed(*segment, found, !next_name); !added) return added;
+    if (next_name || usable < header.file_bytes) segment->sealed = true;
+    if (!next_name && usable < header.file_bytes && segment->empty()) return storage_.unlink(found.path);
   }
   if (const auto continuous = check_continuity(*segment); !continuous) return continuous;
   segment->release();
   result_.segments.push_back(std::move(segment));
+  return {};
+}
+
+// From the newest checkpoint on. What the file does not say it has reserved was never written to its end.
+Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found, bool last) {
+  const SegmentHeader& header = segment.header();
+  auto checkpoint = decode_segment_checkpoint(found.page, header, boot_);
+  const bool plausible = checkpoint && segment_header_bytes <= checkpoint->end_position &&
+                         checkpoint->end_position <= segment.usable_bytes() &&
+                         header.first_offset <= checkpoint->end_offset;
+  if (!plausible) {
+    checkpoint = first_checkpoint(header);
+    checkpoint->reserved = segment.usable_bytes();
+  }
+  segment.set_checkpoint(*checkpoint, highest_checkpoint_sequence(found.page, header) + 1);
+  if (plausible && checkpoint->clean) {
+    if (checkpoint->boot == BootId{}) segment.synced_position = segment.end_position();
+    result_.report.closed = last;
+    return {};
+  }
+  const std::uint64_t from = segment.end_position();
+  const bool to_its_end = segment.usable_bytes() <= checkpoint->reserved;
+  const std::uint64_t limit = std::min(checkpoint->reserved, segment.usable_bytes());
+  SegmentScanner scanner(*found.file, header.epoch, limit);
+  scan(segment, scanner);
+  if (const auto mark = decode_open_mark(found.page, header, boot_)) {
+    if (auto finished = finish_open_batch(segment, scanner, *mark); !finished) return finished;
+  }
+  result_.report.scanned_bytes += limit - std::min(from, limit);
+  if (to_its_end) return cut_tail(segment, scanner);
+  // Beyond the limit there may be batches that never became durable: nothing is appended in front of them.
+  segment.sealed = true;
+  return check_readable(segment, scanner, segment.end_position(), limit);
+}
+
+// A batch that single messages were being packed into when the process ended: as far as its mark goes, it is
+// as good as any other.
+Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
+                                         const OpenBatchMark& mark) {
+  if (mark.position != segment.end_position() || mark.base != segment.end_offset()) return {};
+  const std::uint64_t needed = batch_layout::header_bytes + std::uint64_t{mark.bytes};
+  const ByteView there = scanner.bytes_at(mark.position, needed, needed);
+  if (there.size() < needed) return {};
+  std::vector<std::byte> batch(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(needed));
+  if (!complete_open_batch(batch, mark, segment.header())) return {};
+  const ByteView header = ByteView(batch).first(batch_layout::header_bytes);
+  if (auto written = write_all(*segment.file(), header, mark.position); !written) return written;
+  const BatchView view = BatchView::trusted(batch.data());
+  segment.note_batch({mark.position, needed, view.base_offset(), view.end_offset(), view.append_time(),
+                      view.segment_epoch()});
   return {};
 }
 
@@ -220,19 +276,27 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner) {
     if (!stale) end = header_end;
   }
   end = std::min(end, segment.usable_bytes());
-  // What cannot be read may be durable messages: neither wiped nor written over, for the disk may yet give
-  // it.
-  if (const auto lost = scanner.unreadable(tail, std::max(end, header_end))) {
-    return Error{
-        ErrorCode::io_error,
-        segment.path() + " cannot be read at position " + std::to_string(*lost) + ", where it may go on",
-        EIO};
-  }
+  if (auto readable = check_readable(segment, scanner, tail, std::max(end, header_end)); !readable)
+    return readable;
   if (end != tail) {
     result_.report.bytes_cut += end - tail;
     result_.report.cut_file = segment.path();
   }
-  return wipe(segment, tail, leftovers ? std::max(end, header_end) : end);
+  const std::uint64_t wipe_end = leftovers ? std::max(end, header_end) : end;
+  if (wipe_end == tail) return {};
+  if (auto wiped = wipe(segment, tail, wipe_end); !wiped) return wiped;
+  // Also on disk, before anything is written there that the next power cut could mix with it.
+  return segment.file()->sync();
+}
+
+// What cannot be read may be durable messages: neither wiped nor written over, for the disk may yet give it.
+Result<void> Recovery::check_readable(const SegmentFile& segment, const SegmentScanner& scanner,
+                                      std::uint64_t begin, std::uint64_t end) {
+  const auto lost = scanner.unreadable(begin, end);
+  if (!lost) return {};
+  return Error{
+      ErrorCode::io_error,
+      segment.path() + " cannot be read at position " + std::to_string(*lost) + ", where it may go on", EIO};
 }
 
 Result<void> Recovery::wipe(SegmentFile& segment, std::uint64_t begin, std::uint64_t end) {
@@ -271,6 +335,11 @@ void Recovery::add_up() {
   report.segments = result_.segments.size();
   for (const DamagedRange& range : report.damaged) report.damaged_messages += range.messages();
   if (result_.segments.empty()) return;
+  // Up to the first that was not synced, and in it as far as its last checkpoint.
+  for (const auto& segment : result_.segments) {
+    result_.durable = segment->synced() ? segment->end_offset() : segment->synced_point.end_offset;
+    if (!segment->synced()) break;
+  }
   report.messages =
       distance(result_.segments.front()->first_offset(), result_.segments.back()->end_offset()) -
       report.damaged_messages;

@@ -27,8 +27,10 @@ struct DamagedRange {
 /// What opening a log found.
 struct RecoveryReport {
   std::size_t segments = 0;
-  std::uint64_t messages = 0;   ///< first_offset to next_offset, without the damaged
-  std::uint64_t bytes_cut = 0;  ///< of an append that had not been completed: the torn tail
+  std::uint64_t messages = 0;       ///< first_offset to next_offset, without the damaged
+  bool closed = false;              ///< the log had been closed: nothing was scanned
+  std::uint64_t scanned_bytes = 0;  ///< looked at past the newest checkpoint, where it had not
+  std::uint64_t bytes_cut = 0;      ///< of an append that had not been completed: the torn tail
   std::string cut_file;
   std::vector<DamagedRange> damaged;
   std::uint64_t damaged_messages = 0;
@@ -42,11 +44,13 @@ struct RecoveryReport {
 struct RecoveredSegments {
   std::deque<std::unique_ptr<SegmentFile>> segments;  ///< only the last may be unsealed
   std::uint64_t incarnation = 0;                      ///< 0: no segments
+  Offset durable;                                     ///< everything before it was known to be on disk
   RecoveryReport report;
 };
 
-/// Reads the directory of a log; none is an empty log. Cuts and wipes a torn tail; leftovers of preparing are
-/// removed; nothing else on disk is changed. Errors: foreign_format (names the file), corrupt (two files
+/// Reads the directory of a log; none is an empty log. Scans what lies past the newest checkpoint of each
+/// segment that has no seal, unless the log was closed. Cuts and wipes a torn tail; leftovers of preparing
+/// are removed; nothing else on disk is changed. Errors: foreign_format (names the file), corrupt (two files
 /// claim the same offsets), io_error.
 Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 namespace lightq::log {
@@ -20,14 +21,36 @@ SegmentFile::SegmentFile(std::string path, const SegmentHeader& header, std::uin
       header_(header),
       usable_bytes_(usable_bytes),
       file_(std::move(file)),
-      end_offset_(header.first_offset) {}
+      end_offset_(header.first_offset),
+      checkpoint_(first_checkpoint(header)) {
+  synced_point = seal();
+  synced_point.end_position = segment_header_bytes;
+}
 
 Result<void> SegmentFile::append(const BatchView& batch) {
   assert(!sealed && batch.base_offset() == end_offset_ && has_room(batch.total_bytes()));
-  if (const auto written = write_all(*file_, batch.bytes(), end_position_); !written) return written;
+  if (writable_ != nullptr) {
+    std::memcpy(writable_->data() + end_position_, batch.bytes().data(), batch.total_bytes());
+  } else if (const auto written = write_all(*file_, batch.bytes(), end_position_); !written) {
+    return written;
+  }
+  append_in_place(batch);
+  return {};
+}
+
+void SegmentFile::append_in_place(const BatchView& batch) {
   note_batch({end_position_, batch.total_bytes(), batch.base_offset(), batch.end_offset(),
               batch.append_time(), batch.segment_epoch()});
-  return {};
+}
+
+std::span<std::byte> SegmentFile::room(std::uint64_t wanted) {
+  return {writable_->data() + end_position_, std::min(wanted, usable_bytes_ - end_position_)};
+}
+
+void SegmentFile::publish_to(std::shared_ptr<SegmentNode> node) {
+  node_ = std::move(node);
+  if (writable_ != nullptr) node_->share(writable_);
+  node_->publish(end_position_, end_offset_);
 }
 
 void SegmentFile::note_batch(const ScannedBatch& batch) {
@@ -36,12 +59,14 @@ void SegmentFile::note_batch(const ScannedBatch& batch) {
   end_position_ = batch.end_position();
   end_offset_ = batch.end;
   newest_ = std::max(newest_, batch.time);
+  if (node_ != nullptr) node_->publish(end_position_, end_offset_);
 }
 
 void SegmentFile::note_damage(const SegmentDamage& damage) {
   damages_.push_back(damage);
   // What lies in it is never looked at: the walk jumps over it.
   trust(damage.begin, damage.end);
+  checked_from_ = std::max(checked_from_, damage.end);
   if (end_position_ <= damage.begin) {
     end_position_ = damage.end;
     end_offset_ = damage.next;
@@ -52,9 +77,28 @@ void SegmentFile::set_end(const SegmentSeal& seal) {
   end_position_ = seal.end_position;
   end_offset_ = seal.end_offset;
   newest_ = seal.newest;
+  checked_from_ = seal.end_position;
   sealed = true;
-  seal_written = true;
-  synced_position = seal.end_position;
+  seal_written = seal.boot == BootId{};
+  synced_position = seal_written ? seal.end_position : 0;
+}
+
+void SegmentFile::set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint64_t next_sequence) {
+  checkpoint_ = checkpoint;
+  checkpoint_.sequence = next_sequence - 1;
+  checked_from_ = checkpoint.end_position;
+  end_position_ = checkpoint.end_position;
+  end_offset_ = checkpoint.end_offset;
+  newest_ = checkpoint.newest;
+  if (checkpoint.boot == BootId{}) synced_point = seal();
+}
+
+Result<void> SegmentFile::write_checkpoint(SegmentCheckpoint checkpoint) {
+  checkpoint.sequence = checkpoint_.sequence + 1;
+  const auto written = write_all(*file_, encode_segment_checkpoint(checkpoint, header_),
+                                 segment_checkpoint_position(checkpoint.sequence));
+  if (written) checkpoint_ = checkpoint;
+  return written;
 }
 
 void SegmentFile::set_unreadable(Offset end) {
@@ -63,6 +107,7 @@ void SegmentFile::set_unreadable(Offset end) {
   damages_ = {all};
   trust(all.begin, all.end);
   end_position_ = all.end;
+  checked_from_ = all.end;
   end_offset_ = end;
   sealed = true;
   seal_written = true;  // there is nothing to seal, and the file is not to be touched
@@ -94,6 +139,16 @@ Result<void> SegmentFile::open_for_writing(Storage& storage) {
   return {};
 }
 
+Result<void> SegmentFile::open_mapped(Storage& storage) {
+  if (auto opened = open_for_writing(storage); !opened) return opened;
+  if (writable_ != nullptr) return {};
+  auto mapped = file_->map_writable(usable_bytes_);
+  if (!mapped) return mapped.error();
+  writable_ = std::move(*mapped);
+  if (node_ != nullptr) node_->share(writable_);
+  return {};
+}
+
 Result<void> SegmentFile::open_for_reading(Storage& storage) {
   if (mapping_ != nullptr) return {};
   if (const auto opened = open_for_writing(storage); !opened) return opened;
@@ -105,7 +160,9 @@ Result<void> SegmentFile::open_for_reading(Storage& storage) {
 
 void SegmentFile::release() {
   mapping_.reset();
-  if (synced() && (!sealed || seal_written)) file_.reset();
+  if (!synced() || (sealed && !seal_written)) return;
+  writable_.reset();
+  file_.reset();
 }
 
 // One step of a walk: the batch or the damage at a position.

@@ -10,6 +10,7 @@
 #include <lightq/base/batch.hpp>
 
 #include "log/segment_format.hpp"
+#include "log/segment_node.hpp"
 #include "log/segment_scanner.hpp"
 #include "log/sparse_index.hpp"
 #include "log/storage.hpp"
@@ -40,8 +41,15 @@ class SegmentFile {
   SegmentFile(std::string path, const SegmentHeader& header, std::uint64_t usable_bytes,
               std::shared_ptr<File> file);
 
-  /// Writes a stamped batch at the end. On error nothing has changed.
+  /// Writes a stamped batch at the end: into the writable mapping if there is one. On error nothing has
+  /// changed.
   Result<void> append(const BatchView& batch);
+  /// Takes in a stamped batch that already lies at the end of the writable mapping.
+  void append_in_place(const BatchView& batch);
+  /// The bytes behind the end, at most `wanted`. Requires a writable mapping.
+  [[nodiscard]] std::span<std::byte> room(std::uint64_t wanted);
+  /// The segment's first page. Requires a writable mapping.
+  [[nodiscard]] std::byte* first_page() { return writable_->data(); }
   [[nodiscard]] bool has_room(std::size_t bytes) const { return end_position_ + bytes <= usable_bytes_; }
 
   /// The batch that holds `offset`, which lies in [first_offset, end_offset). `from`: the position of a batch
@@ -54,17 +62,42 @@ class SegmentFile {
 
   Result<void> open_for_writing(Storage& storage);
   Result<void> open_for_reading(Storage& storage);
+  /// As open_for_writing, with a writable mapping.
+  Result<void> open_mapped(Storage& storage);
+  /// Gives it the mapping it is to be written through.
+  void write_through(std::shared_ptr<WritableMapping> mapping) { writable_ = std::move(mapping); }
+  /// Is written by nobody any more; what comes back is to be let go of where that may take a while.
+  std::shared_ptr<WritableMapping> stop_writing() { return std::move(writable_); }
+  /// From now on its end is published to `node`.
+  void publish_to(std::shared_ptr<SegmentNode> node);
+  /// What readers elsewhere see of it; null if nothing is published.
+  [[nodiscard]] std::shared_ptr<SegmentNode>& node() { return node_; }
   [[nodiscard]] bool is_mapped() const { return mapping_ != nullptr; }
   /// Unmaps, and closes the file unless something is unsynced.
   void release();
   /// Null when it is not open.
   [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
 
-  // Filling it from what a scan found (recovery).
+  // Filling it from what lies on disk (recovery).
   void note_batch(const ScannedBatch& batch);
   void note_damage(const SegmentDamage& damage);
+  /// It is sealed. The seal is taken at its word; the batches are checked when they are read.
   void set_end(const SegmentSeal& seal);
+  /// It goes on from here; what lies before is checked when it is read. `next_sequence`: of the next one.
+  void set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint64_t next_sequence);
   void set_unreadable(Offset end);
+
+  /// Everything from this position on was written or checked by this process.
+  [[nodiscard]] std::uint64_t checked_from() const { return checked_from_; }
+  /// The newest checkpoint in the file.
+  [[nodiscard]] const SegmentCheckpoint& checkpoint() const { return checkpoint_; }
+  /// Writes a checkpoint; its sequence is filled in. Requires `open_for_writing`. On error the one before
+  /// still counts.
+  Result<void> write_checkpoint(SegmentCheckpoint checkpoint);
+  /// A batch of `bytes` would end past what the newest checkpoint has reserved.
+  [[nodiscard]] bool needs_reserve(std::size_t bytes) const {
+    return checkpoint_.reserved < end_position_ + bytes;
+  }
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const SegmentHeader& header() const { return header_; }
@@ -75,12 +108,15 @@ class SegmentFile {
   [[nodiscard]] std::uint64_t stored_bytes() const { return end_position_ - segment_header_bytes; }
   [[nodiscard]] Timestamp newest() const { return newest_; }
   [[nodiscard]] bool empty() const { return end_offset_ == first_offset(); }
-  [[nodiscard]] SegmentSeal seal() const { return {end_position_, end_offset_, newest_}; }
+  /// What a seal, or a checkpoint, would say of it now.
+  [[nodiscard]] SegmentSeal seal() const { return {end_position_, end_offset_, newest_, {}}; }
 
   /// Takes no more batches.
   bool sealed = false;
-  /// The seal is in the file.
+  /// The seal that holds for good is in the file.
   bool seal_written = false;
+  /// How far it was at the last sync.
+  SegmentSeal synced_point;
   /// How far the file is known to be synced; 0: not even its header.
   std::uint64_t synced_position = 0;
   [[nodiscard]] bool synced() const { return synced_position >= end_position_; }
@@ -99,11 +135,15 @@ class SegmentFile {
   std::uint64_t usable_bytes_;
   std::shared_ptr<File> file_;
   std::unique_ptr<Mapping> mapping_;
+  std::shared_ptr<WritableMapping> writable_;
+  std::shared_ptr<SegmentNode> node_;
   std::uint64_t end_position_ = segment_header_bytes;
   Offset end_offset_;
   Timestamp newest_;
   SparseIndex index_;
   std::vector<SegmentDamage> damages_;
+  SegmentCheckpoint checkpoint_;
+  std::uint64_t checked_from_ = segment_header_bytes;
   // Batches that begin in one of these were written, or checked whole, by this process. A few, so that
   // readers at different places of an old segment do not check it over and over.
   struct Range {

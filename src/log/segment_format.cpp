@@ -31,9 +31,61 @@ constexpr std::size_t seal_at_end_position = 8;  // u64
 constexpr std::size_t seal_at_end_offset = 16;   // u64
 constexpr std::size_t seal_at_newest = 24;       // i64
 constexpr std::size_t seal_at_incarnation = 32;  // u64
+constexpr std::size_t seal_at_boot = 40;         // u64
 constexpr std::size_t seal_at_crc = 60;          // u32: of the seal's bytes [0,60)
 
+// Checkpoint fields, in bytes from the slot's start.
+constexpr std::uint32_t checkpoint_magic = 0x54504B43;  // "CKPT"
+constexpr std::size_t checkpoint_at_epoch = 4;          // u32
+constexpr std::size_t checkpoint_at_sequence = 8;       // u64
+constexpr std::size_t checkpoint_at_end_position = 16;  // u64
+constexpr std::size_t checkpoint_at_end_offset = 24;    // u64
+constexpr std::size_t checkpoint_at_newest = 32;        // i64
+constexpr std::size_t checkpoint_at_boot = 40;          // u64
+constexpr std::size_t checkpoint_at_reserved = 48;      // u64
+constexpr std::size_t checkpoint_at_flags = 56;         // u32: 1 = clean
+constexpr std::size_t checkpoint_at_crc = 60;           // u32: of the slot's bytes [0,60) and the incarnation
+constexpr std::uint32_t checkpoint_flag_clean = 1;
+
+std::uint32_t checkpoint_crc(const std::byte* slot, const SegmentHeader& header) {
+  std::array<std::byte, 8> incarnation{};
+  store_little_endian(incarnation.data(), header.incarnation);
+  return crc32c(incarnation, crc32c({slot, checkpoint_at_crc}));
+}
+
+std::optional<SegmentCheckpoint> decode_slot(const std::byte* slot, const SegmentHeader& header) {
+  const auto flags = load_little_endian<std::uint32_t>(slot + checkpoint_at_flags);
+  const bool sound =
+      load_little_endian<std::uint32_t>(slot) == checkpoint_magic &&
+      load_little_endian<std::uint32_t>(slot + checkpoint_at_crc) == checkpoint_crc(slot, header) &&
+      load_little_endian<std::uint32_t>(slot + checkpoint_at_epoch) == header.epoch &&
+      (flags & ~checkpoint_flag_clean) == 0;
+  if (!sound) return std::nullopt;
+  SegmentCheckpoint checkpoint;
+  checkpoint.sequence = load_little_endian<std::uint64_t>(slot + checkpoint_at_sequence);
+  checkpoint.end_position = load_little_endian<std::uint64_t>(slot + checkpoint_at_end_position);
+  checkpoint.end_offset = {load_little_endian<std::uint64_t>(slot + checkpoint_at_end_offset)};
+  checkpoint.newest = {load_little_endian<std::int64_t>(slot + checkpoint_at_newest)};
+  checkpoint.boot = {load_little_endian<std::uint64_t>(slot + checkpoint_at_boot)};
+  checkpoint.reserved = load_little_endian<std::uint64_t>(slot + checkpoint_at_reserved);
+  checkpoint.clean = flags == checkpoint_flag_clean;
+  return checkpoint;
+}
+
+bool holds(BootId written, BootId now) {
+  return written == BootId{} || written == now;
+}
+
 }  // namespace
+
+SegmentCheckpoint first_checkpoint(const SegmentHeader& header) {
+  SegmentCheckpoint checkpoint;
+  checkpoint.sequence = 1;
+  checkpoint.end_position = segment_header_bytes;
+  checkpoint.end_offset = header.first_offset;
+  checkpoint.reserved = std::min(header.file_bytes, segment_header_bytes + checkpoint_reserve_bytes);
+  return checkpoint;
+}
 
 SegmentPage encode_segment_header(const SegmentHeader& header) {
   SegmentPage page{};
@@ -44,6 +96,10 @@ SegmentPage encode_segment_header(const SegmentHeader& header) {
   store_little_endian(page.data() + at_incarnation, header.incarnation);
   store_little_endian(page.data() + at_file_bytes, header.file_bytes);
   store_little_endian(page.data() + at_crc, crc32c({page.data(), at_crc}));
+  if (header.first_offset == offset_not_yet_known) return page;
+  const SegmentCheckpoint first = first_checkpoint(header);
+  const auto slot = encode_segment_checkpoint(first, header);
+  std::copy(slot.begin(), slot.end(), page.begin() + segment_checkpoint_position(first.sequence));
   return page;
 }
 
@@ -56,7 +112,24 @@ std::array<std::byte, segment_seal_bytes> encode_segment_seal(const SegmentSeal&
   store_little_endian(bytes.data() + seal_at_end_offset, seal.end_offset.value);
   store_little_endian(bytes.data() + seal_at_newest, seal.newest.us);
   store_little_endian(bytes.data() + seal_at_incarnation, header.incarnation);
+  store_little_endian(bytes.data() + seal_at_boot, seal.boot.value);
   store_little_endian(bytes.data() + seal_at_crc, crc32c({bytes.data(), seal_at_crc}));
+  return bytes;
+}
+
+std::array<std::byte, segment_checkpoint_bytes> encode_segment_checkpoint(const SegmentCheckpoint& checkpoint,
+                                                                          const SegmentHeader& header) {
+  std::array<std::byte, segment_checkpoint_bytes> bytes{};
+  store_little_endian(bytes.data(), checkpoint_magic);
+  store_little_endian(bytes.data() + checkpoint_at_epoch, header.epoch);
+  store_little_endian(bytes.data() + checkpoint_at_sequence, checkpoint.sequence);
+  store_little_endian(bytes.data() + checkpoint_at_end_position, checkpoint.end_position);
+  store_little_endian(bytes.data() + checkpoint_at_end_offset, checkpoint.end_offset.value);
+  store_little_endian(bytes.data() + checkpoint_at_newest, checkpoint.newest.us);
+  store_little_endian(bytes.data() + checkpoint_at_boot, checkpoint.boot.value);
+  store_little_endian(bytes.data() + checkpoint_at_reserved, checkpoint.reserved);
+  store_little_endian(bytes.data() + checkpoint_at_flags, checkpoint.clean ? checkpoint_flag_clean : 0U);
+  store_little_endian(bytes.data() + checkpoint_at_crc, checkpoint_crc(bytes.data(), header));
   return bytes;
 }
 
@@ -79,16 +152,39 @@ DecodedHeader decode_segment_header(const SegmentPage& page) {
   return {header, HeaderFault::damaged};
 }
 
-std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header) {
+std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header,
+                                               BootId boot) {
   const std::byte* seal = page.data() + segment_seal_position;
+  const BootId written{load_little_endian<std::uint64_t>(seal + seal_at_boot)};
   const bool sound = load_little_endian<std::uint32_t>(seal) == seal_magic &&
                      load_little_endian<std::uint32_t>(seal + seal_at_crc) == crc32c({seal, seal_at_crc}) &&
                      load_little_endian<std::uint32_t>(seal + seal_at_epoch) == header.epoch &&
                      load_little_endian<std::uint64_t>(seal + seal_at_incarnation) == header.incarnation;
-  if (!sound) return std::nullopt;
+  if (!sound || !holds(written, boot)) return std::nullopt;
   return SegmentSeal{load_little_endian<std::uint64_t>(seal + seal_at_end_position),
                      {load_little_endian<std::uint64_t>(seal + seal_at_end_offset)},
-                     {load_little_endian<std::int64_t>(seal + seal_at_newest)}};
+                     {load_little_endian<std::int64_t>(seal + seal_at_newest)},
+                     written};
+}
+
+std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& page,
+                                                           const SegmentHeader& header, BootId boot) {
+  std::optional<SegmentCheckpoint> newest;
+  for (const std::size_t position : segment_checkpoint_positions) {
+    const auto found = decode_slot(page.data() + position, header);
+    if (!found || !holds(found->boot, boot)) continue;
+    if (!newest || newest->sequence < found->sequence) newest = found;
+  }
+  return newest;
+}
+
+std::uint64_t highest_checkpoint_sequence(const SegmentPage& page, const SegmentHeader& header) {
+  std::uint64_t highest = 0;
+  for (const std::size_t position : segment_checkpoint_positions) {
+    const auto found = decode_slot(page.data() + position, header);
+    if (found) highest = std::max(highest, found->sequence);
+  }
+  return highest;
 }
 
 std::string segment_name(Offset first_offset) {

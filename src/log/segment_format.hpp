@@ -1,5 +1,5 @@
-/// A segment file's first page: the header, and the seal that a full segment gets. Byte by byte:
-/// docs/log_format.md, "Segment file". Layer: log.
+/// A segment file's first page: the header, the checkpoints of a segment that is being written, and the seal
+/// that a full one gets. Byte by byte: docs/log_format.md, "Segment file". Layer: log.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
@@ -15,6 +16,8 @@ namespace lightq::log {
 
 /// The whole first page is the header's, so that no batch ever shares a page with it.
 inline constexpr std::size_t segment_header_bytes = 4096;
+/// The smallest file: one page of batches.
+inline constexpr std::uint64_t segment_file_bytes_min = 2 * segment_header_bytes;
 inline constexpr std::uint32_t segment_format_version = 1;
 /// A header that was written before its segment's first offset was known: the file's name has it.
 inline constexpr Offset offset_not_yet_known{~std::uint64_t{0}};
@@ -27,22 +30,56 @@ struct SegmentHeader {
   std::uint64_t file_bytes = 0;   ///< allocated, header included
 };
 
-/// What is known of a segment that takes no more batches and is synced.
+/// Of the machine's boots, one; 0: whichever. What is only in memory survives the process, not the boot.
+struct BootId {
+  std::uint64_t value = 0;
+  friend constexpr bool operator==(BootId, BootId) = default;
+};
+
+/// What is known of a segment that takes no more batches.
 struct SegmentSeal {
   std::uint64_t end_position = 0;
   Offset end_offset;
   Timestamp newest;  ///< append time of the last batch
+  BootId boot;       ///< 0: all of it was synced before; else it holds in this boot only
+};
+
+/// What is known of a segment that is being written: everything before `end_position` is sound.
+struct SegmentCheckpoint {
+  std::uint64_t sequence = 0;  ///< from 1 in each segment; the higher one counts
+  std::uint64_t end_position = 0;
+  Offset end_offset;
+  Timestamp newest;
+  BootId boot;                 ///< as SegmentSeal::boot
+  std::uint64_t reserved = 0;  ///< no batch reaches beyond this position
+  bool clean = false;          ///< nothing was appended after it
 };
 
 using SegmentPage = std::array<std::byte, segment_header_bytes>;
 inline constexpr std::size_t segment_seal_position = 64;
 inline constexpr std::size_t segment_seal_bytes = 64;
+/// Two slots, in sectors of their own, written in turn.
+inline constexpr std::array<std::size_t, 2> segment_checkpoint_positions = {512, 1024};
+inline constexpr std::size_t segment_checkpoint_bytes = 64;
+/// How far a writer goes past its newest checkpoint, and so what a recovery has to scan.
+inline constexpr std::uint64_t checkpoint_reserve_bytes = 64 * limits::MiB;
+/// A new checkpoint is due after so many bytes.
+inline constexpr std::uint64_t checkpoint_interval_bytes = 16 * limits::MiB;
 
-/// The first page of a new segment; no seal.
+/// What is known of a segment when it begins.
+SegmentCheckpoint first_checkpoint(const SegmentHeader& header);
+/// The first page of a new segment: the header and, if its first offset is known, its first checkpoint.
 SegmentPage encode_segment_header(const SegmentHeader& header);
 /// The seal's bytes, which belong at segment_seal_position. Bound to the segment by its header.
 std::array<std::byte, segment_seal_bytes> encode_segment_seal(const SegmentSeal& seal,
                                                               const SegmentHeader& header);
+
+std::array<std::byte, segment_checkpoint_bytes> encode_segment_checkpoint(const SegmentCheckpoint& checkpoint,
+                                                                          const SegmentHeader& header);
+/// Where the checkpoint of this sequence belongs.
+constexpr std::size_t segment_checkpoint_position(std::uint64_t sequence) {
+  return segment_checkpoint_positions[sequence % 2];
+}
 
 enum class HeaderFault {
   blank,    ///< all zero: never written
@@ -56,8 +93,14 @@ struct DecodedHeader {
   HeaderFault fault = HeaderFault::damaged;
 };
 DecodedHeader decode_segment_header(const SegmentPage& page);
-/// The seal of a first page whose header is `header`, if there is a valid one.
-std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header);
+/// The seal of a first page whose header is `header`, if there is a valid one that holds in this boot.
+std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header,
+                                               BootId boot);
+/// The newest valid checkpoint that holds in this boot.
+std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& page,
+                                                           const SegmentHeader& header, BootId boot);
+/// The highest sequence of any checkpoint there, whether it holds or not: the next one written is one higher.
+std::uint64_t highest_checkpoint_sequence(const SegmentPage& page, const SegmentHeader& header);
 
 /// `00000000000000000042.seg`
 std::string segment_name(Offset first_offset);

@@ -24,6 +24,14 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
   return {};
 }
 
+// Without a mapping it is mapped when it is needed, which costs the writer a little.
+void map_prepared(PreparedSegment& prepared) {
+  auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
+  if (!mapped) return;
+  prepared.mapping = std::move(*mapped);
+  prepared.mapping->prefault();
+}
+
 }  // namespace
 
 SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, SegmentPool& pool,
@@ -38,13 +46,17 @@ SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, Segme
   // Only now: the segment that is then the oldest remembers the next offset, so it must be on disk before its
   // predecessor goes. In order: a crash in between leaves the newest, without a gap.
   for (const RetiredSegment& segment : work.retire) {
-    if (!done.sync || !pool.retire(segment.path, segment.bytes)) break;
+    if (!done.sync) break;
+    const auto retired =
+        segment.is_read ? pool.remove(segment.path) : pool.retire(segment.path, segment.bytes);
+    if (!retired) break;
     ++done.retired;
   }
   if (work.prepare_bytes != 0) {
     auto prepared =
         pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation, work.disk_free_floor_bytes);
     if (prepared) done.prepared = std::move(*prepared);
+    if (done.prepared && work.prepare_mapped) map_prepared(*done.prepared);
   }
   return done;
 }
@@ -63,6 +75,7 @@ void SegmentJob::run() {
   const std::lock_guard lock(state_->running);
   if (state_->closed) return;
   done_ = do_segment_work(work_, storage_, pool_, state_->sync_failed);
+  work_.unmap.clear();
 }
 
 void SegmentJob::finish() {

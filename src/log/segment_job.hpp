@@ -21,6 +21,7 @@ struct RetiredSegment {
   std::string path;
   std::uint64_t bytes = 0;
   Offset end_offset;
+  bool is_read = false;  ///< somebody still reads it: it is removed, not recycled
 };
 
 /// A file to sync. If its segment is full, it then gets its seal.
@@ -43,6 +44,8 @@ struct SegmentWork {
   Offset durable;           ///< what will be durable when all of it was synced
   std::uint64_t prepare_bytes = 0;
   std::string prepare_path;
+  bool prepare_mapped = false;
+  std::vector<std::shared_ptr<WritableMapping>> unmap;  ///< let go of here: that takes a while
   std::uint64_t incarnation = 0;
   std::uint64_t disk_free_floor_bytes = 0;
 };

@@ -21,11 +21,10 @@ std::uint64_t round_up_to_page(std::uint64_t bytes) {
 
 Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, Storage& storage,
                                                      SegmentPool& pool, Timestamp now) {
-  if (options.segment_bytes < limits::segment_bytes_min ||
-      options.segment_bytes > limits::segment_bytes_max) {
+  if (options.segment_bytes < segment_file_bytes_min || options.segment_bytes > limits::segment_bytes_max) {
     return Error{ErrorCode::invalid_argument,
                  "segment_bytes is " + std::to_string(options.segment_bytes) + ", outside of " +
-                     std::to_string(limits::segment_bytes_min) + " to " +
+                     std::to_string(segment_file_bytes_min) + " to " +
                      std::to_string(limits::segment_bytes_max),
                  0};
   }
@@ -34,8 +33,17 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));
   // What the earlier process had appended may not be on disk yet. If it cannot be synced, durable_offset says
   // so.
-  if (!log->segments_.empty()) static_cast<void>(log->flush());
+  // A mapped log promises nothing of a power cut: it is not made to wait for the disk here.
+  if (!log->recovery_.closed && !log->options_.mapped_writes) static_cast<void>(log->flush());
   for (const auto& segment : log->segments_) segment->release();
+  if (log->options_.mapped_writes && !log->segments_.empty() && !log->segments_.back()->sealed) {
+    if (auto mapped = log->segments_.back()->open_mapped(storage); !mapped) return mapped.error();
+  }
+  SegmentNode* before = nullptr;
+  for (const auto& segment : log->segments_) {
+    log->publish(*segment, before);
+    before = segment->node().get();
+  }
   log->last_sync_ = now;
   log->last_use_ = now;
   return log;
@@ -55,6 +63,9 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
   while (incarnation_ == 0) incarnation_ = storage_.random();
   for (const auto& segment : segments_) stored_bytes_ += segment->stored_bytes();
   if (!segments_.empty()) next_ = segments_.back()->end_offset();
+  durable_ = recovered.durable;
+  if (recovery_.closed) synced_rolls_ = rolls_;
+  closed_ = maybe_closed_on_disk_ = recovery_.closed;
 }
 
 SegmentLog::~SegmentLog() {
@@ -70,14 +81,13 @@ AppendResult SegmentLog::append(std::span<std::byte> batch, Timestamp now) {
   assert(batch.size() >= batch_layout::header_bytes &&
          BatchView::trusted(batch.data()).total_bytes() == batch.size());
   if (batch.size() > batch_bytes_max) return {AppendOutcome::too_large, {}};
-  if (!fits_capacity(batch.size())) return {AppendOutcome::full, {}};
-  if (!active_takes(batch.size())) {
-    if (const auto rolled = roll(batch.size()); !rolled) return {outcome_of(rolled.error()), {}};
+  const BatchView view = BatchView::trusted(batch.data());
+  if (!fits_capacity(batch.size(), view.record_count())) return {AppendOutcome::full, {}};
+  if (const auto ready = make_writable(batch.size(), view.record_count()); !ready) {
+    return {outcome_of(ready.error()), {}};
   }
   SegmentFile& active = *segments_.back();
-  if (const auto opened = active.open_for_writing(storage_); !opened) return {outcome_of(opened.error()), {}};
   stamp_batch(batch, next_, now, active.header().epoch);
-  const BatchView view = BatchView::trusted(batch.data());
   if (const auto written = active.append(view); !written) return {outcome_of(written.error()), {}};
   const Offset base = next_;
   next_ = view.end_offset();
@@ -86,18 +96,92 @@ AppendResult SegmentLog::append(std::span<std::byte> batch, Timestamp now) {
   return {AppendOutcome::appended, base};
 }
 
+SegmentLog::RoomResult SegmentLog::room_in_place(std::size_t at_least, std::size_t wanted) {
+  assert(options_.mapped_writes && at_least <= wanted);
+  if (at_least > batch_bytes_max) return {AppendOutcome::too_large, {}};
+  if (!fits_capacity(at_least, 1)) return {AppendOutcome::full, {}};
+  if (const auto ready = make_writable(at_least, 1); !ready) return {outcome_of(ready.error()), {}};
+  SegmentFile& active = *segments_.back();
+  if (options_.capacity_bytes != 0 && stored_bytes_ != 0) {
+    wanted = std::max<std::uint64_t>(
+        at_least, std::min<std::uint64_t>(wanted, options_.capacity_bytes - stored_bytes_));
+  }
+  const std::uint64_t reserved = active.checkpoint().reserved - active.end_position();
+  used_ = true;
+  return {AppendOutcome::appended,
+          {active.room(std::min<std::uint64_t>(wanted, reserved)), active.first_page(), active.end_position(),
+           active.header()}};
+}
+
+void SegmentLog::append_in_place(std::span<std::byte> batch) {
+  const BatchView view = BatchView::trusted(batch.data());
+  segments_.back()->append_in_place(view);
+  next_ = view.end_offset();
+  stored_bytes_ += batch.size();
+}
+
+// The active segment takes a batch of this size, or is replaced by one that does.
+Result<void> SegmentLog::make_writable(std::size_t bytes, std::uint64_t messages) {
+  if (!active_takes(bytes, messages)) {
+    if (auto rolled = roll(bytes); !rolled) return rolled;
+  }
+  return begin_writing(*segments_.back(), bytes);
+}
+
+// Before the first batch behind a clean checkpoint that checkpoint must be gone, also after a power cut: else
+// the next opening would take the log to end there, and what lies behind could one day be taken for more.
+Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
+  auto opened = options_.mapped_writes ? active.open_mapped(storage_) : active.open_for_writing(storage_);
+  if (!opened) return opened;
+  if (maybe_closed_on_disk_) {
+    SegmentCheckpoint checkpoint = active.checkpoint();
+    checkpoint.clean = false;
+    if (auto written = active.write_checkpoint(checkpoint); !written) return written;
+    if (auto synced = active.file()->sync(); !synced) return synced;
+    closed_ = maybe_closed_on_disk_ = false;
+  }
+  return active.needs_reserve(bytes) ? reserve(active, bytes) : Result<void>{};
+}
+
+// A checkpoint further on. Its end is what is on disk for good, so that a lost slot loses nothing durable; in
+// a log that nobody syncs it is where the log ends, for this boot.
+Result<void> SegmentLog::reserve(SegmentFile& active, std::size_t bytes) {
+  SegmentCheckpoint checkpoint;
+  checkpoint.boot = {options_.mapped_writes ? storage_.boot_id() : 0};
+  const SegmentSeal point = checkpoint.boot == BootId{} ? active.synced_point : active.seal();
+  checkpoint.end_position = point.end_position;
+  checkpoint.end_offset = point.end_offset;
+  checkpoint.newest = point.newest;
+  checkpoint.reserved = std::max(point.end_position + checkpoint_reserve_bytes,
+                                 active.end_position() + bytes + checkpoint_interval_bytes);
+  checkpoint.reserved = std::min(checkpoint.reserved, active.usable_bytes());
+  return active.write_checkpoint(checkpoint);
+}
+
 AppendOutcome SegmentLog::outcome_of(const Error& error) {
   last_error_ = error;
   return error.code == ErrorCode::no_space ? AppendOutcome::no_space : AppendOutcome::failed;
 }
 
-bool SegmentLog::fits_capacity(std::size_t bytes) const {
-  return options_.capacity_bytes == 0 || stored_bytes_ == 0 ||
-         stored_bytes_ + bytes <= options_.capacity_bytes;
+bool SegmentLog::fits_capacity(std::size_t bytes, std::uint64_t messages) const {
+  if (stored_bytes_ == 0) return true;
+  const std::uint64_t kept = distance(first_offset(), next_);
+  return (options_.capacity_bytes == 0 || stored_bytes_ + bytes <= options_.capacity_bytes) &&
+         (options_.capacity_messages == 0 || kept + messages <= options_.capacity_messages);
 }
 
-bool SegmentLog::active_takes(std::size_t bytes) const {
-  return !segments_.empty() && !segments_.back()->sealed && segments_.back()->has_room(bytes);
+bool SegmentLog::active_takes(std::size_t bytes, std::uint64_t messages) const {
+  if (segments_.empty() || segments_.back()->sealed || !segments_.back()->has_room(bytes)) return false;
+  const SegmentFile& active = *segments_.back();
+  return options_.segment_messages_max == 0 || active.empty() ||
+         distance(active.first_offset(), active.end_offset()) + messages <= options_.segment_messages_max;
+}
+
+std::uint64_t SegmentLog::messages_left() const {
+  if (options_.segment_messages_max == 0) return ~std::uint64_t{0};
+  if (segments_.empty() || segments_.back()->sealed) return options_.segment_messages_max;
+  const std::uint64_t there = distance(segments_.back()->first_offset(), segments_.back()->end_offset());
+  return options_.segment_messages_max - std::min(there, options_.segment_messages_max);
 }
 
 // Twice the last one's size up to segment_bytes; more only for a batch that needs it.
@@ -142,6 +226,10 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   SegmentHeader header = prepared->header;
   header.first_offset = next_;
   const std::string path = options_.directory + "/" + segment_name(next_);
+  if (auto mapped = map_prepared(*prepared); !mapped) {
+    static_cast<void>(storage_.unlink(prepared->path));
+    return mapped;
+  }
   auto done = write_all(*prepared->file, encode_segment_header(header), 0);
   // An empty segment had the same name, and is perhaps all that remembers next_ on disk.
   const bool replaces = !segments_.empty() && segments_.back()->empty();
@@ -151,15 +239,48 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
     static_cast<void>(storage_.unlink(prepared->path));
     return done;
   }
+  // An empty one that is replaced stays a link of its readers' chain.
+  const std::shared_ptr<SegmentNode> before = segments_.empty() ? nullptr : segments_.back()->node();
   if (replaces) {
     forget_view(*segments_.back());
     segments_.pop_back();
+  } else if (!segments_.empty()) {
+    seal_for_this_boot(*segments_.back());
   }
-  if (!segments_.empty()) segments_.back()->sealed = true;
   segments_.push_back(
       std::make_unique<SegmentFile>(path, header, header.file_bytes, std::move(prepared->file)));
+  segments_.back()->write_through(std::move(prepared->mapping));
+  publish(*segments_.back(), before.get());
   ++rolls_;
+  closed_ = maybe_closed_on_disk_ = false;
   return {};
+}
+
+Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
+  if (!options_.mapped_writes || prepared.mapping != nullptr) return {};
+  auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
+  if (!mapped) return mapped.error();
+  prepared.mapping = std::move(*mapped);
+  return {};
+}
+
+// Readers elsewhere find it behind its predecessor.
+void SegmentLog::publish(SegmentFile& segment, SegmentNode* before) {
+  if (options_.views == nullptr) return;
+  segment.publish_to(std::make_shared<SegmentNode>(segment.path(), segment.header(), segment.usable_bytes(),
+                                                   segment.checked_from()));
+  if (before != nullptr) before->set_next(segment.node());
+}
+
+// Until it is synced, its seal saves a recovery after the end of this process the scan, and no more.
+void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
+  segment.sealed = true;
+  if (auto mapping = segment.stop_writing()) unmap_.push_back(std::move(mapping));
+  SegmentSeal seal = segment.seal();
+  seal.boot = {storage_.boot_id()};
+  if (segment.seal_written || segment.file() == nullptr || seal.boot == BootId{}) return;
+  static_cast<void>(
+      write_all(*segment.file(), encode_segment_seal(seal, segment.header()), segment_seal_position));
 }
 
 ReadResult SegmentLog::read(Place& place) {
@@ -231,6 +352,11 @@ Result<void> SegmentLog::open_view(SegmentFile& segment) {
   if (auto opened = segment.open_for_reading(storage_); !opened) return opened;
   views_.push_back(&segment);
   return {};
+}
+
+std::shared_ptr<SegmentNode> SegmentLog::node_of(Offset offset) const {
+  if (segments_.empty()) return nullptr;
+  return segments_[offset < first_offset() ? 0 : segment_of(offset)]->node();
 }
 
 void SegmentLog::forget_view(const SegmentFile& segment) {

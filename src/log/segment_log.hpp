@@ -20,12 +20,29 @@ namespace lightq::log {
 struct SegmentLogOptions {
   std::string directory;  ///< this log's own; made at the first append
   std::uint64_t segment_bytes = limits::segment_bytes_default;
-  std::uint64_t capacity_bytes = 0;      ///< of stored_bytes; 0: no limit but the disk's
-  std::uint64_t retention_bytes = 0;     ///< at least so many of the newest are kept; 0: all
-  std::int64_t retention_ms = 0;         ///< messages are kept at least so long; 0: for good
-  std::uint64_t retention_messages = 0;  ///< at least so many of the newest are kept; 0: all
-  std::int64_t flush_interval_ms = 100;  ///< 0: only flush() makes anything durable
+  std::uint64_t segment_messages_max = 0;  ///< of a segment; 0: as many as fit
+  std::uint64_t capacity_bytes = 0;        ///< of stored_bytes; 0: no limit but the disk's
+  std::uint64_t capacity_messages = 0;     ///< 0: no limit
+  std::uint64_t retention_bytes = 0;       ///< at least so many of the newest are kept; 0: all
+  std::int64_t retention_ms = 0;           ///< messages are kept at least so long; 0: for good
+  std::uint64_t retention_messages = 0;    ///< at least so many of the newest are kept; 0: all
+  std::int64_t flush_interval_ms = 100;    ///< 0: only flush() makes anything durable
   std::uint64_t disk_free_floor_bytes = 0;
+  std::uint64_t flush_bytes = 0;  ///< a sync is due when so many bytes are not durable; 0: not by size
+  /// Batches are stored into a mapping of the file, not written: quicker, unless something syncs often.
+  bool mapped_writes = false;
+  bool prefault = false;  ///< mapped: the next segment is mapped and made present by the disk job
+  /// Where readers on other threads get their views; their chain of segments is kept up then. Null: there are
+  /// none. Must outlive the log.
+  SegmentViews* views = nullptr;
+};
+
+/// Room for a batch at the end of the log, in the mapping that the active segment is written through.
+struct RoomInPlace {
+  std::span<std::byte> bytes;
+  std::byte* page = nullptr;  ///< the segment's first page
+  std::uint64_t position = 0;
+  SegmentHeader header;
 };
 
 /// `appended` means that pwrite returned: the batch survives the end of this process, and is readable.
@@ -50,10 +67,45 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   void trim(Offset /*before*/) override {}
   bool make_room(std::size_t bytes, Offset limit) override;
+  /// As make_room, for a batch of `messages`.
+  bool make_room(std::size_t bytes, std::uint64_t messages, Offset limit);
   void maintain(Timestamp now) override;
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
   [[nodiscard]] bool wants_disk_work() const override;
   Result<void> flush() override;
+  Result<void> close() override;
+
+  /// Room for a batch of at least `at_least` and at most `wanted` bytes, beginning a new segment if need be.
+  /// Requires `mapped_writes`. Until the next call that is not const nothing else may be written there.
+  /// `full`, `no_space`, `failed`, `too_large` as append.
+  struct RoomResult {
+    AppendOutcome outcome = AppendOutcome::failed;
+    RoomInPlace room;
+  };
+  RoomResult room_in_place(std::size_t at_least, std::size_t wanted);
+  /// Appends the batch that was made in that room; its base offset and time are stamped already.
+  void append_in_place(std::span<std::byte> batch);
+  /// How many messages the active segment still takes; before a roll: of the next.
+  [[nodiscard]] std::uint64_t messages_left() const;
+  /// Nothing at or past `hold` is dropped by retention.
+  void hold(Offset hold) { hold_ = hold; }
+  /// Drops every segment but the last that holds nothing at or past `before`.
+  void drop_before(Offset before);
+  /// The end of the oldest segment: dropping can begin once nobody needs what lies before. Nothing if there
+  /// is only one.
+  [[nodiscard]] std::optional<Offset> first_segment_end() const;
+  /// The segment that holds `offset`, or the one before it; the last for an offset past the end. Null if
+  /// there is no segment. Requires `views`.
+  [[nodiscard]] std::shared_ptr<SegmentNode> node_of(Offset offset) const;
+  [[nodiscard]] const std::deque<std::unique_ptr<SegmentFile>>& segments() const { return segments_; }
+  /// take_disk_job would give a job now.
+  [[nodiscard]] bool disk_job_is_due(Timestamp now) const;
+  /// A job that makes everything appended so far durable, whether or not that is due; null while one is out.
+  std::unique_ptr<DiskJob> take_flush_job(Timestamp now);
+  /// Begins the first segment if there is none, and makes it durable: from then on the log has an identity.
+  Result<void> settle();
+  /// Bytes appended that no sync has covered.
+  [[nodiscard]] std::uint64_t unsynced_bytes() const;
   [[nodiscard]] const Error& last_error() const override { return last_error_; }
 
   /// What opening found.
@@ -75,10 +127,16 @@ class SegmentLog final : public Log {
 
   // Appending.
   [[nodiscard]] AppendOutcome outcome_of(const Error& error);
-  [[nodiscard]] bool fits_capacity(std::size_t bytes) const;
-  [[nodiscard]] bool active_takes(std::size_t bytes) const;
+  [[nodiscard]] bool fits_capacity(std::size_t bytes, std::uint64_t messages) const;
+  [[nodiscard]] bool active_takes(std::size_t bytes, std::uint64_t messages) const;
+  Result<void> make_writable(std::size_t bytes, std::uint64_t messages);
+  Result<void> map_prepared(PreparedSegment& prepared);
+  void publish(SegmentFile& segment, SegmentNode* before);
   [[nodiscard]] std::uint64_t next_segment_bytes(std::size_t batch_bytes) const;
   Result<void> roll(std::size_t batch_bytes);
+  Result<void> begin_writing(SegmentFile& active, std::size_t bytes);
+  Result<void> reserve(SegmentFile& active, std::size_t bytes);
+  void seal_for_this_boot(SegmentFile& segment);
   Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
   Result<void> make_directory();
 
@@ -95,6 +153,7 @@ class SegmentLog final : public Log {
 
   // Dropping.
   void drop_oldest();
+  [[nodiscard]] bool is_read(SegmentFile& segment);
   void apply_retention(Timestamp now);
   void release_idle_files(Timestamp now);
   void forget_view(const SegmentFile& segment);
@@ -105,6 +164,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::vector<SyncTarget> unsynced_files() const;
   [[nodiscard]] SegmentWork work_to_sync() const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
+  static void note_synced(SegmentFile& segment, const SyncTarget& target);
   [[nodiscard]] std::vector<RetiredSegment> ready_to_retire() const;
   void finish_job(const SegmentWork& work, SegmentWorkDone done);
   Result<void> retire_now();
@@ -123,9 +183,14 @@ class SegmentLog final : public Log {
   bool parent_unsynced_ = false;    // the directory's own name is not on disk yet
   std::uint64_t rolls_ = 0;         // changes of the directory
   std::uint64_t synced_rolls_ = 0;  // those that are on disk
+  bool closed_ = false;             // by close(), and nothing has changed since
+  bool maybe_closed_on_disk_ =
+      false;  // the last segment may have a checkpoint that says that nothing follows
   bool poisoned_ = false;
+  Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
-  std::vector<RetiredSegment> retired_;  // dropped, their files still there; oldest first
+  std::vector<std::shared_ptr<WritableMapping>> unmap_;  // for the next job to let go of
+  std::vector<RetiredSegment> retired_;                  // dropped, their files still there; oldest first
   std::shared_ptr<SegmentJobState> jobs_;
   Timestamp last_sync_;
   Timestamp last_prepare_{-1'000'000};

@@ -1,5 +1,6 @@
 /// A durable log: dropping old segments, and its work for a disk thread. Layer: log.
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <utility>
 
@@ -26,10 +27,23 @@ std::string parent_of(const std::string& path) {
 }  // namespace
 
 bool SegmentLog::make_room(std::size_t bytes, Offset limit) {
-  while (!fits_capacity(bytes)) {
+  return make_room(bytes, 1, limit);
+}
+
+bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset limit) {
+  while (!fits_capacity(bytes, messages)) {
     if (!drop_first(limit, bytes)) return false;
   }
   return true;
+}
+
+void SegmentLog::drop_before(Offset before) {
+  while (segments_.size() > 1 && segments_.front()->end_offset() <= before) drop_oldest();
+}
+
+std::optional<Offset> SegmentLog::first_segment_end() const {
+  if (segments_.size() < 2) return std::nullopt;
+  return segments_.front()->end_offset();
 }
 
 bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
@@ -48,12 +62,23 @@ bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
 
 void SegmentLog::drop_oldest() {
   assert(segments_.size() > 1);
-  const SegmentFile& oldest = *segments_.front();
+  SegmentFile& oldest = *segments_.front();
   forget_view(oldest);
   stored_bytes_ -= oldest.stored_bytes();
-  retired_.push_back({oldest.path(), oldest.usable_bytes(), oldest.end_offset()});
+  retired_.push_back({oldest.path(), oldest.usable_bytes(), oldest.end_offset(), is_read(oldest)});
+  if (auto mapping = oldest.stop_writing()) unmap_.push_back(std::move(mapping));
   segments_.pop_front();
   ++front_number_;
+}
+
+// A reader elsewhere stands in it, or may still come to it from its predecessor. Who can come to it otherwise
+// asks this log, on this thread.
+bool SegmentLog::is_read(SegmentFile& segment) {
+  if (options_.views == nullptr) return false;
+  options_.views->forget(*segment.node());
+  const bool read = segment.node().use_count() > 1;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return read;
 }
 
 void SegmentLog::maintain(Timestamp now) {
@@ -63,6 +88,7 @@ void SegmentLog::maintain(Timestamp now) {
 
 void SegmentLog::apply_retention(Timestamp now) {
   const auto unneeded = [&](const SegmentFile& segment) {
+    if (hold_ < segment.end_offset()) return false;
     const std::uint64_t left_bytes = stored_bytes_ - segment.stored_bytes();
     const std::uint64_t left_messages = distance(segment.end_offset(), next_);
     return (options_.retention_bytes != 0 && left_bytes >= options_.retention_bytes) ||
@@ -71,13 +97,14 @@ void SegmentLog::apply_retention(Timestamp now) {
   };
   while (segments_.size() > 1 && unneeded(*segments_.front())) drop_oldest();
   const bool all_too_old = options_.retention_ms != 0 && segments_.size() == 1 &&
-                           !segments_.front()->empty() &&
+                           !segments_.front()->empty() && next_ <= hold_ &&
                            segments_.front()->newest().us < now.us - options_.retention_ms * 1000;
   if (all_too_old) static_cast<void>(drop_first(next_, 0));
 }
 
 // An idle log holds no descriptor and no mapping.
 void SegmentLog::release_idle_files(Timestamp now) {
+  if (options_.mapped_writes) return;
   if (used_) {
     used_ = false;
     last_use_ = now;
@@ -94,8 +121,17 @@ bool SegmentLog::anything_unsynced() const {
 }
 
 bool SegmentLog::sync_is_due(Timestamp now) const {
-  if (poisoned_ || options_.flush_interval_ms == 0 || !anything_unsynced()) return false;
-  return has_passed(last_sync_, options_.flush_interval_ms * 1000, now);
+  if (poisoned_ || !anything_unsynced()) return false;
+  if (options_.flush_bytes != 0 && unsynced_bytes() >= options_.flush_bytes) return true;
+  return options_.flush_interval_ms != 0 && has_passed(last_sync_, options_.flush_interval_ms * 1000, now);
+}
+
+std::uint64_t SegmentLog::unsynced_bytes() const {
+  std::uint64_t bytes = 0;
+  for (auto segment = segments_.rbegin(); segment != segments_.rend() && !(*segment)->synced(); ++segment) {
+    bytes += (*segment)->end_position() - std::max((*segment)->synced_position, segment_header_bytes);
+  }
+  return bytes;
 }
 
 std::vector<SyncTarget> SegmentLog::unsynced_files() const {
@@ -126,28 +162,56 @@ bool SegmentLog::wants_disk_work() const {
   return to_sync || !ready_to_retire().empty();
 }
 
+bool SegmentLog::retire_is_due(Timestamp now) const {
+  return !retired_.empty() && (!retire_failed_ || has_passed(last_retire_, retire_again_us, now));
+}
+
+bool SegmentLog::prepare_is_due(Timestamp now) const {
+  return !segments_.empty() && !prepared_ && !segments_.back()->sealed &&
+         segments_.back()->end_position() > segments_.back()->usable_bytes() / 2 &&
+         has_passed(last_prepare_, prepare_again_us, now);
+}
+
+bool SegmentLog::disk_job_is_due(Timestamp now) const {
+  if (jobs_->is_out) return false;
+  const bool to_retire = retire_is_due(now) && (!poisoned_ || !ready_to_retire().empty());
+  return sync_is_due(now) || to_retire || prepare_is_due(now) || !unmap_.empty();
+}
+
 std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work;
-  const bool may_retire = !retire_failed_ || has_passed(last_retire_, retire_again_us, now);
-  if (sync_is_due(now) || (may_retire && !retired_.empty() && !poisoned_)) {
+  const bool may_retire = retire_is_due(now);
+  if (sync_is_due(now) || (may_retire && !poisoned_)) {
     work = work_to_sync();
     last_sync_ = now;
   }
   if (may_retire) work.retire = ready_to_retire();
   if (!work.retire.empty()) last_retire_ = now;
-  const bool half_full = !segments_.empty() && !prepared_ && !segments_.back()->sealed &&
-                         segments_.back()->end_position() > segments_.back()->usable_bytes() / 2 &&
-                         has_passed(last_prepare_, prepare_again_us, now);
-  if (half_full) {
+  if (prepare_is_due(now)) {
     last_prepare_ = now;
     work.prepare_bytes = next_segment_bytes(0);
     work.prepare_path = options_.directory + "/next" + prepared_suffix;
+    work.prepare_mapped = options_.mapped_writes && options_.prefault;
     work.incarnation = incarnation_;
     work.disk_free_floor_bytes = options_.disk_free_floor_bytes;
   }
-  if (!work.sync && work.retire.empty() && work.prepare_bytes == 0) return nullptr;
+  work.unmap = std::exchange(unmap_, {});
+  if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty()) return nullptr;
   return std::make_unique<SegmentJob>(*this, jobs_, std::move(work), storage_, pool_);
+}
+
+std::unique_ptr<DiskJob> SegmentLog::take_flush_job(Timestamp now) {
+  if (jobs_->is_out) return nullptr;
+  last_sync_ = now;
+  return std::make_unique<SegmentJob>(*this, jobs_, work_to_sync(), storage_, pool_);
+}
+
+Result<void> SegmentLog::settle() {
+  if (segments_.empty()) {
+    if (auto rolled = roll(0); !rolled) return rolled;
+  }
+  return flush();
 }
 
 // While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
@@ -184,10 +248,43 @@ void SegmentLog::synced(const SegmentWork& work, const SegmentWorkDone& done) {
     if (target.number < front_number_ || target.number - front_number_ >= segments_.size()) continue;
     SegmentFile& segment = *segments_[target.number - front_number_];
     if (segment.file() != target.file) continue;
-    segment.synced_position = std::max(segment.synced_position, target.position);
-    segment.seal_written = segment.seal_written || target.is_full;
+    note_synced(segment, target);
     if (segment.seal_written && !segment.is_mapped()) segment.release();
   }
+}
+
+// A checkpoint that cannot be written costs a longer scan, no more.
+void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
+  segment.synced_position = std::max(segment.synced_position, target.position);
+  segment.seal_written = segment.seal_written || target.is_full;
+  segment.synced_point = target.seal;
+  const SegmentCheckpoint& last = segment.checkpoint();
+  if (segment.sealed || target.seal.end_position < last.end_position + checkpoint_interval_bytes) return;
+  SegmentCheckpoint checkpoint;
+  checkpoint.end_position = target.seal.end_position;
+  checkpoint.end_offset = target.seal.end_offset;
+  checkpoint.newest = target.seal.newest;
+  checkpoint.reserved = std::max(last.reserved, checkpoint.end_position + checkpoint_reserve_bytes);
+  checkpoint.reserved = std::min(checkpoint.reserved, segment.usable_bytes());
+  static_cast<void>(segment.write_checkpoint(checkpoint));
+}
+
+Result<void> SegmentLog::close() {
+  if (auto flushed = flush(); !flushed) return flushed;
+  if (segments_.empty() || segments_.back()->sealed || closed_) return {};
+  SegmentFile& active = *segments_.back();
+  if (auto opened = active.open_for_writing(storage_); !opened) return opened;
+  SegmentCheckpoint checkpoint;
+  checkpoint.end_position = active.end_position();
+  checkpoint.end_offset = active.end_offset();
+  checkpoint.newest = active.newest();
+  checkpoint.reserved = std::max(active.checkpoint().reserved, active.end_position());
+  checkpoint.clean = true;
+  maybe_closed_on_disk_ = true;
+  if (auto written = active.write_checkpoint(checkpoint); !written) return written;
+  if (auto synced = active.file()->sync(); !synced) return synced;
+  closed_ = true;
+  return {};
 }
 
 Result<void> SegmentLog::flush() {
@@ -219,10 +316,11 @@ Result<void> SegmentLog::destroy() {
   views_.clear();
   prepared_.reset();
   for (const auto& segment : segments_)
-    retired_.push_back({segment->path(), segment->usable_bytes(), segment->end_offset()});
+    retired_.push_back({segment->path(), segment->usable_bytes(), segment->end_offset(), is_read(*segment)});
   segments_.clear();
   for (const RetiredSegment& segment : retired_) {
-    if (auto retired = pool_.retire(segment.path, segment.bytes); !retired) return retired;
+    auto retired = segment.is_read ? pool_.remove(segment.path) : pool_.retire(segment.path, segment.bytes);
+    if (!retired) return retired;
   }
   retired_.clear();
   const auto left = storage_.list(options_.directory);

@@ -84,6 +84,10 @@ Result<void> SegmentPool::retire(const std::string& path, std::uint64_t bytes) {
     if (renamed) return storage_.unlink(*place);
     if (is_missing(moved.error())) return {};
   }
+  return remove(path);
+}
+
+Result<void> SegmentPool::remove(const std::string& path) {
   const Result<void> removed = storage_.unlink(path);
   if (!removed && !is_missing(removed.error())) return removed;
   return {};
@@ -113,7 +117,7 @@ Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::stri
   if (done) done = (*file)->sync();
   if (done) done = storage_.rename(entry.path, path);
   if (!done) return done.error();
-  return PreparedSegment{std::move(*file), path, header};
+  return PreparedSegment{std::move(*file), path, header, nullptr};
 }
 
 Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64_t bytes,
@@ -136,7 +140,7 @@ Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64
   const SegmentHeader header{epoch, offset_not_yet_known, incarnation, bytes};
   Result<void> done = (*file)->allocate(bytes);
   if (done) done = write_all(**file, encode_segment_header(header), 0);
-  if (done) return PreparedSegment{std::move(*file), path, header};
+  if (done) return PreparedSegment{std::move(*file), path, header, nullptr};
   static_cast<void>(storage_.unlink(path));
   return done.error();
 }

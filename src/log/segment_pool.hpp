@@ -26,6 +26,7 @@ struct PreparedSegment {
   std::unique_ptr<File> file;
   std::string path;
   SegmentHeader header;
+  std::shared_ptr<WritableMapping> mapping;  ///< where it was asked for
 };
 
 /// One per broker, shared by all its logs. A file that comes from the pool carries the epoch after its last
@@ -40,6 +41,8 @@ class SegmentPool {
   /// Takes over the file at `path`, `bytes` long: it goes into the pool, or is removed if the pool is full. A
   /// file that is not there is no error. Errors: io_error.
   Result<void> retire(const std::string& path, std::uint64_t bytes);
+  /// As retire, for a file that somebody still reads: never written again.
+  Result<void> remove(const std::string& path);
 
   /// Makes a file of exactly `bytes` at `path` for the log `incarnation`: from the pool, or a new one unless
   /// that left less than `free_bytes_floor` on the disk. Errors: no_space, io_error; nothing stays at `path`

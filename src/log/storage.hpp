@@ -23,6 +23,21 @@ class Mapping {
   [[nodiscard]] virtual std::size_t size() const = 0;
 };
 
+/// A file's bytes, to be read and written in place. What is stored is seen at once by every other view and
+/// reader of the file, and survives the process; a power cut only after File::sync. The system may write any
+/// page back at any time, also in the middle of a store. Unmapped when destroyed.
+class WritableMapping {
+ public:
+  WritableMapping() = default;
+  WritableMapping(const WritableMapping&) = delete;
+  WritableMapping& operator=(const WritableMapping&) = delete;
+  virtual ~WritableMapping() = default;
+  [[nodiscard]] virtual std::byte* data() = 0;
+  [[nodiscard]] virtual std::size_t size() const = 0;
+  /// Has the system make its pages ready for the first store, which else waits for each. Any thread.
+  virtual void prefault() {}
+};
+
 /// An open file; closed when destroyed. Errors of all calls: io_error, or no_space where the disk is full,
 /// with errno in `system_error`. `sync` may run on one thread while another writes.
 class File {
@@ -43,6 +58,9 @@ class File {
   virtual Result<std::uint64_t> size_bytes() = 0;
   /// The first `bytes` of the file, which the file must have.
   virtual Result<std::unique_ptr<Mapping>> map(std::size_t bytes) = 0;
+  /// As map, to be written too; the file must be open for writing and its first `bytes` allocated. May
+  /// outlive the File.
+  virtual Result<std::unique_ptr<WritableMapping>> map_writable(std::size_t bytes) = 0;
 };
 
 enum class OpenMode {
@@ -74,6 +92,8 @@ class Storage {
   virtual Result<std::uint64_t> free_bytes(const std::string& path) = 0;
   /// For epochs and incarnations.
   virtual std::uint64_t random() = 0;
+  /// Of the machine since it was started: what is only in its memory is lost when this changes. 0: not known.
+  virtual std::uint64_t boot_id() { return 0; }
 };
 
 /// True if `error` says that there is no such file.

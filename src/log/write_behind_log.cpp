@@ -139,10 +139,18 @@ void WriteBehindLog::maintain(Timestamp now) {
 }
 
 Result<void> WriteBehindLog::flush() {
-  if (write_up_to(next_offset(), std::numeric_limits<std::uint64_t>::max()) != AppendOutcome::appended) {
-    return *last_error_;
-  }
+  if (auto written = write_all_behind(); !written) return written;
   return segments_->flush();
+}
+
+Result<void> WriteBehindLog::close() {
+  if (auto written = write_all_behind(); !written) return written;
+  return segments_->close();
+}
+
+Result<void> WriteBehindLog::write_all_behind() {
+  const AppendOutcome written = write_up_to(next_offset(), std::numeric_limits<std::uint64_t>::max());
+  return written == AppendOutcome::appended ? Result<void>{} : *last_error_;
 }
 
 }  // namespace lightq::log

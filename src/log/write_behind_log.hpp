@@ -45,6 +45,7 @@ class WriteBehindLog final : public Log {
   [[nodiscard]] bool wants_disk_work() const override { return segments_->wants_disk_work(); }
   /// Writes everything, then syncs.
   Result<void> flush() override;
+  Result<void> close() override;
   [[nodiscard]] const Error& last_error() const override { return *last_error_; }
 
   /// True while a round of writing has begun and is not done.
@@ -56,6 +57,7 @@ class WriteBehindLog final : public Log {
 
  private:
   [[nodiscard]] bool fits_capacity(std::size_t bytes) const;
+  Result<void> write_all_behind();
   AppendOutcome write_next();
   AppendOutcome write_up_to(Offset end, std::uint64_t bytes_max);
   AppendOutcome free_ring(std::size_t bytes);

@@ -126,7 +126,7 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
         storage.on_call = nullptr;
         power_cut();
         break;
-      case 2: static_cast<void>(log->flush()); break;
+      case 2: static_cast<void>(random.one_in(2) ? log->flush() : log->close()); break;
       case 3: log->make_room(random.below(60'000), {log->first_offset().value + random.below(60)}); break;
       case 4: log->maintain(now); break;
       case 5: {  // a look at a random place

@@ -35,6 +35,56 @@ TEST(PosixStorage, WritesReadsMapsAndListsFiles) {
   EXPECT_TRUE(storage.remove_directory(dir / "a/b").ok());
 }
 
+TEST(PosixStorage, ShowsWhatIsStoredInAWritableMappingEverywhere) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  auto file = storage.open(dir / "f", OpenMode::create);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE((*file)->allocate(4096).ok());
+  auto writable = (*file)->map_writable(4096);
+  ASSERT_TRUE(writable.ok()) << writable.error().text();
+  EXPECT_EQ((*writable)->size(), 4096U);
+  ASSERT_TRUE((*file)->allocate(8192).ok());
+  auto grown = (*file)->map_writable(8192);
+  ASSERT_TRUE(grown.ok());
+  (*writable)->data()[100] = std::byte{7};
+  EXPECT_EQ((*grown)->data()[100], std::byte{7});
+  ASSERT_TRUE((*file)->sync().ok());
+  file->reset();
+  (*grown)->data()[5000] = std::byte{8};
+  auto again = storage.open(dir / "f", OpenMode::read_only);
+  std::vector<std::byte> back(8192);
+  EXPECT_EQ(*read_all(**again, back, 0), 8192U);
+  EXPECT_EQ(back[100], std::byte{7});
+  EXPECT_EQ(back[5000], std::byte{8});
+  EXPECT_FALSE((*again)->map_writable(4096).ok());
+}
+
+TEST(FaultyStorage, ForgetsStoresInAMappingThatWereNeitherSyncedNorWrittenBack) {
+  test::FaultyStorage storage;
+  {
+    auto file = storage.open("/a/f", OpenMode::create);
+    ASSERT_TRUE((*file)->allocate(2048).ok());
+    ASSERT_TRUE(storage.sync_directory("/a").ok());
+    auto mapping = (*file)->map_writable(2048);
+    ASSERT_TRUE(mapping.ok());
+    (*mapping)->data()[0] = std::byte{1};
+    ASSERT_TRUE((*file)->sync().ok());
+    (*mapping)->data()[0] = std::byte{2};
+    (*mapping)->data()[512] = std::byte{3};
+    storage.write_back([first = true]() mutable { return !std::exchange(first, false); });
+    (*mapping)->data()[512] = std::byte{4};
+    (*mapping)->data()[1024] = std::byte{5};
+    ASSERT_TRUE((*file)->allocate(4096).ok());
+    EXPECT_EQ((*mapping)->data()[0], std::byte{2});
+  }
+  storage.power_cut([] { return false; });
+  const auto& bytes = storage.bytes_of("/a/f");
+  EXPECT_EQ(bytes[0], std::byte{1});
+  EXPECT_EQ(bytes[512], std::byte{3});
+  EXPECT_EQ(bytes[1024], std::byte{0});
+}
+
 TEST(PosixStorage, SaysWhatIsMissing) {
   const test::TempDir dir;
   PosixStorage storage;

@@ -33,6 +33,20 @@ class FaultyMapping final : public log::Mapping {
   std::function<void()> unmap_;
 };
 
+class FaultyWritableMapping final : public log::WritableMapping {
+ public:
+  FaultyWritableMapping(std::byte* data, std::size_t size, std::function<void()> unmap)
+      : data_(data), size_(size), unmap_(std::move(unmap)) {}
+  ~FaultyWritableMapping() override { unmap_(); }
+  [[nodiscard]] std::byte* data() override { return data_; }
+  [[nodiscard]] std::size_t size() const override { return size_; }
+
+ private:
+  std::byte* data_;
+  std::size_t size_;
+  std::function<void()> unmap_;
+};
+
 class FaultyFile final : public log::File {
  public:
   using Call = FaultyStorage::Call;
@@ -104,9 +118,24 @@ class FaultyFile final : public log::File {
         std::make_unique<FaultyMapping>(node_->bytes.data(), bytes, [node = node_] { --node->mappings; }));
   }
 
+  Result<std::unique_ptr<log::WritableMapping>> map_writable(std::size_t bytes) override {
+    if (const auto told = storage_.ask(Call::map, path_); told.error != 0 || bytes == 0) {
+      return fault(told.error == 0 ? EINVAL : told.error, "told to fail to map " + path_);
+    }
+    const std::lock_guard lock(storage_.mutex_);
+    if (bytes > node_->bytes.size()) throw std::logic_error("mapped past the end of " + path_);
+    if (node_->mappings == 0) node_->bytes.reserve(bytes + FaultyStorage::grows_mapped_bytes);
+    ++node_->mappings;
+    node_->stored_to = true;
+    return std::unique_ptr<log::WritableMapping>(std::make_unique<FaultyWritableMapping>(
+        node_->bytes.data(), bytes, [node = node_] { --node->mappings; }));
+  }
+
  private:
   void resize(std::size_t bytes) {
-    if (node_->mappings != 0) throw std::logic_error("grew a mapped file: " + path_);
+    if (node_->mappings != 0 && bytes > node_->bytes.capacity()) {
+      throw std::logic_error("grew a mapped file too far: " + path_);
+    }
     node_->bytes.resize(bytes);
   }
   FaultyStorage& storage_;
@@ -208,24 +237,45 @@ std::uint64_t FaultyStorage::random() {
 
 // All changes of names survive together or none does: the journal keeps their order, and a cut somewhere
 // between two syncs is one of these ends for the logs' purposes.
+void FaultyStorage::note_stores(Node& node) {
+  if (!node.stored_to) return;
+  for (std::size_t begin = 0; begin < node.bytes.size(); begin += sector_bytes) {
+    const std::size_t end = std::min(begin + sector_bytes, node.bytes.size());
+    const bool same = end <= node.on_disk.size() &&
+                      std::memcmp(node.bytes.data() + begin, node.on_disk.data() + begin, end - begin) == 0;
+    if (!same) node.dirty_sectors.insert(begin / sector_bytes);
+  }
+}
+
+std::vector<std::byte> FaultyStorage::surviving_bytes(Node& node, const std::function<bool()>& survives) {
+  note_stores(node);
+  std::vector<std::byte> after = node.on_disk;
+  after.resize(node.bytes.size());
+  for (const std::size_t sector : node.dirty_sectors) {
+    if (!survives()) continue;
+    const auto begin = static_cast<std::ptrdiff_t>(sector * sector_bytes);
+    const auto end = static_cast<std::ptrdiff_t>(std::min((sector + 1) * sector_bytes, node.bytes.size()));
+    std::copy(node.bytes.begin() + begin, node.bytes.begin() + end, after.begin() + begin);
+  }
+  return after;
+}
+
+void FaultyStorage::write_back(const std::function<bool()>& chosen) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, node] : names_) node->on_disk = surviving_bytes(*node, chosen);
+}
+
 void FaultyStorage::power_cut(const std::function<bool()>& survives) {
   const std::lock_guard lock(mutex_);
+  ++boot_;
   if (!survives()) names_ = names_on_disk_;
   names_on_disk_ = names_;
   for (const auto& [name, node] : names_) {
-    std::vector<std::byte> after = node->on_disk;
-    after.resize(node->bytes.size());
-    for (const std::size_t sector : node->dirty_sectors) {
-      if (!survives()) continue;
-      const std::size_t begin = sector * sector_bytes;
-      const std::size_t end = std::min(begin + sector_bytes, node->bytes.size());
-      std::copy(node->bytes.begin() + static_cast<std::ptrdiff_t>(begin),
-                node->bytes.begin() + static_cast<std::ptrdiff_t>(end),
-                after.begin() + static_cast<std::ptrdiff_t>(begin));
-    }
+    const std::vector<std::byte> after = surviving_bytes(*node, survives);
     node->bytes = after;
     node->on_disk = after;
     node->dirty_sectors.clear();
+    node->stored_to = false;
   }
 }
 

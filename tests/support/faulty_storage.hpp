@@ -15,7 +15,8 @@
 namespace lightq::test {
 
 /// Files live in memory; directories are any prefix of a path. Every file has what was written and what is on
-/// disk; `power_cut` keeps of the rest what the caller decides. Any thread.
+/// disk; `power_cut` keeps of the rest what the caller decides. Any thread; but nobody may store to a mapping
+/// while another thread syncs its file.
 class FaultyStorage final : public log::Storage {
  public:
   enum class Call { write, read, allocate, sync, map, open, rename, unlink, sync_directory };
@@ -31,9 +32,16 @@ class FaultyStorage final : public log::Storage {
   std::uint64_t disk_bytes = ~std::uint64_t{0} >> 1;
 
   static constexpr std::size_t sector_bytes = 512;
-  /// Ends the process and the machine: of each sector written since its file's last sync, and of each change
+  /// So much a file may grow while it is mapped for writing.
+  static constexpr std::size_t grows_mapped_bytes = 64 * limits::KiB;
+  /// Ends the process and the machine: of each sector written (or stored to in a writable mapping, if it has
+  /// other bytes than the disk) since its file's last sync, and of each change
   /// of names in a directory that was not synced, `survives` decides. Open files must be gone.
   void power_cut(const std::function<bool()>& survives);
+
+  /// What a system may do at any time: of each sector written since its file's last sync, `chosen` decides
+  /// whether it is on disk from now on as it is now. Promises nothing, and is no sync.
+  void write_back(const std::function<bool()>& chosen);
 
   /// A file's bytes, to look at or to damage.
   std::vector<std::byte>& bytes_of(const std::string& path);
@@ -49,24 +57,31 @@ class FaultyStorage final : public log::Storage {
   Result<std::vector<std::string>> list(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   std::uint64_t random() override;
+  std::uint64_t boot_id() override { return boot_; }
 
  private:
   friend class FaultyFile;
-  /// What an inode is; a mapping keeps `bytes` where they are, so they only grow while nobody maps them.
+  /// What an inode is; a mapping keeps `bytes` where they are, so they only grow while nobody maps them, or
+  /// within the room that a writable mapping has reserved.
   struct Node {
     std::vector<std::byte> bytes;
     std::vector<std::byte> on_disk;
     std::set<std::size_t> dirty_sectors;
     int mappings = 0;
+    bool stored_to =
+        false;  // mapped for writing since the last power cut: dirty sectors are found by looking
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;
   Fault ask(Call call, const std::string& path);
   [[nodiscard]] std::uint64_t used_bytes() const;
+  static void note_stores(Node& node);
+  static std::vector<std::byte> surviving_bytes(Node& node, const std::function<bool()>& survives);
 
   std::mutex mutex_;
   Names names_;
   Names names_on_disk_;
   std::uint64_t random_ = 0x9E3779B97F4A7C15;
+  std::uint64_t boot_ = 1;
 };
 
 }  // namespace lightq::test

@@ -37,6 +37,10 @@ inline constexpr std::uint64_t segment_bytes_max = 4 * GiB - 64 * KiB;
 inline constexpr std::uint64_t segment_bytes_first =
     1 * MiB;  ///< a topic's first segment file; then doubling
 
+// Named cursors of an embedded queue.
+inline constexpr std::size_t cursors_max = 1024;
+inline constexpr std::size_t cursor_name_bytes_max = 128;
+
 // Messages and batches.
 inline constexpr std::uint64_t message_bytes_max_default = 16 * MiB;
 inline constexpr std::uint64_t message_bytes_max_max = 1 * GiB;

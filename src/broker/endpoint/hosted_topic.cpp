@@ -261,7 +261,7 @@ void HostedTopic::report_losses(Timestamp now) {
 }
 
 void HostedTopic::flush_for_stop() {
-  if (auto flushed = topic_.log().flush(); !flushed) {
+  if (auto flushed = topic_.log().close(); !flushed) {
     context_.sink.error("topic " + definition().name.text() + ": flush: " + flushed.error().text());
   }
   if (!storage_.keeps_cursors()) return;

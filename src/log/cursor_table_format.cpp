@@ -1,0 +1,205 @@
+/// The bytes of `cursors.table`. docs/log_format.md, "Cursor table". Layer: log.
+#include "log/cursor_table_format.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include <lightq/base/bytes.hpp>
+#include <lightq/base/crc32c.hpp>
+
+namespace lightq::log {
+
+namespace {
+
+constexpr std::uint64_t magic_value = 0x0A1A0A0D4254434CULL;  // "LCTB", then bytes that text transfers spoil
+constexpr std::uint32_t used_magic = 0x44455355;              // "USED"
+constexpr std::uint32_t identity_magic = 0x53525543;          // "CURS"
+
+// First page, in bytes from the file's start.
+constexpr std::size_t at_magic = 0;         // u64
+constexpr std::size_t at_version = 8;       // u32
+constexpr std::size_t at_block_bytes = 12;  // u32
+constexpr std::size_t at_incarnation = 16;  // u64
+constexpr std::size_t at_crc = 60;          // u32: of bytes [0,60)
+
+// How many blocks are used, in bytes from cursor_table_used_position.
+constexpr std::size_t used_at_count = 4;        // u32
+constexpr std::size_t used_at_incarnation = 8;  // u64
+constexpr std::size_t used_at_crc = 60;         // u32: of bytes [0,60)
+
+// Identity, in bytes from cursor_identity_position.
+constexpr std::size_t identity_at_state = 4;         // u32
+constexpr std::size_t identity_at_generation = 8;    // u64
+constexpr std::size_t identity_at_incarnation = 16;  // u64
+constexpr std::size_t identity_at_index = 24;        // u32
+constexpr std::size_t identity_at_length = 28;       // u32
+constexpr std::size_t identity_at_name = 32;
+constexpr std::size_t identity_at_crc = 252;  // u32: of bytes [0,252)
+
+constexpr std::uint32_t state_unused = 1;
+constexpr std::uint32_t state_active = 2;
+
+static_assert(identity_at_name + limits::cursor_name_bytes_max <= identity_at_crc);
+
+bool is_zero(ByteView bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+bool decode_identity(const std::byte* from, std::size_t index, std::uint64_t incarnation,
+                     CursorIdentity& identity) {
+  const auto state = load_little_endian<std::uint32_t>(from + identity_at_state);
+  const auto length = load_little_endian<std::uint32_t>(from + identity_at_length);
+  const bool sound =
+      load_little_endian<std::uint32_t>(from + identity_at_crc) == crc32c({from, identity_at_crc}) &&
+      load_little_endian<std::uint32_t>(from) == identity_magic &&
+      load_little_endian<std::uint64_t>(from + identity_at_incarnation) == incarnation &&
+      load_little_endian<std::uint32_t>(from + identity_at_index) == index &&
+      (state == state_unused || state == state_active) && length <= limits::cursor_name_bytes_max &&
+      (state == state_unused || length != 0);
+  if (!sound) return false;
+  identity.active = state == state_active;
+  identity.generation = load_little_endian<std::uint64_t>(from + identity_at_generation);
+  identity.name = as_text({from + identity_at_name, length});
+  return true;
+}
+
+/// Looks at all four copies.
+void decode_copies(ByteView block, std::uint32_t seed, DecodedCursor& decoded) {
+  const auto look = [&](std::size_t position) -> std::optional<CursorCopy> {
+    const ByteView bytes = block.subspan(position, cursor_copy_bytes);
+    auto copy = decode_cursor_copy(bytes.data(), seed);
+    const bool live = position < cursor_durable_position;
+    if (copy && live && (copy->sequence & 1) * cursor_copy_bytes != position) copy.reset();
+    if (!copy && !is_zero(bytes)) decoded.bad_copies.push_back(position);
+    if (copy && (!decoded.newest || decoded.newest->sequence < copy->sequence)) decoded.newest = copy;
+    return copy;
+  };
+  for (std::size_t slot = 0; slot < 2; ++slot) {
+    look(cursor_live_position + slot * cursor_copy_bytes);
+    const auto durable = look(cursor_durable_position + slot * cursor_durable_stride);
+    if (!durable || (decoded.durable && durable->sequence <= decoded.durable->sequence)) continue;
+    decoded.durable = durable;
+    decoded.durable_slot = slot;
+  }
+}
+
+}  // namespace
+
+std::array<std::byte, cursor_table_header_bytes> encode_cursor_table_header(std::uint64_t incarnation) {
+  std::array<std::byte, cursor_table_header_bytes> page{};
+  store_little_endian(page.data() + at_magic, magic_value);
+  store_little_endian(page.data() + at_version, cursor_table_version);
+  store_little_endian(page.data() + at_block_bytes, static_cast<std::uint32_t>(cursor_block_bytes));
+  store_little_endian(page.data() + at_incarnation, incarnation);
+  store_little_endian(page.data() + at_crc, crc32c({page.data(), at_crc}));
+  const auto used = encode_cursor_table_used(0, incarnation);
+  std::copy(used.begin(), used.end(), page.begin() + cursor_table_used_position);
+  return page;
+}
+
+std::array<std::byte, cursor_table_used_bytes> encode_cursor_table_used(std::uint32_t used,
+                                                                        std::uint64_t incarnation) {
+  std::array<std::byte, cursor_table_used_bytes> bytes{};
+  store_little_endian(bytes.data(), used_magic);
+  store_little_endian(bytes.data() + used_at_count, used);
+  store_little_endian(bytes.data() + used_at_incarnation, incarnation);
+  store_little_endian(bytes.data() + used_at_crc, crc32c({bytes.data(), used_at_crc}));
+  return bytes;
+}
+
+CursorTableFault decode_cursor_table_header(ByteView page, CursorTableHeader& header) {
+  const std::byte* from = page.data();
+  if (load_little_endian<std::uint64_t>(from + at_magic) != magic_value ||
+      load_little_endian<std::uint32_t>(from + at_version) != cursor_table_version) {
+    return CursorTableFault::foreign;
+  }
+  if (load_little_endian<std::uint32_t>(from + at_crc) != crc32c({from, at_crc}) ||
+      load_little_endian<std::uint32_t>(from + at_block_bytes) != cursor_block_bytes) {
+    return CursorTableFault::damaged;
+  }
+  header.incarnation = load_little_endian<std::uint64_t>(from + at_incarnation);
+  const std::byte* used = from + cursor_table_used_position;
+  if (load_little_endian<std::uint32_t>(used) == used_magic &&
+      load_little_endian<std::uint32_t>(used + used_at_crc) == crc32c({used, used_at_crc}) &&
+      load_little_endian<std::uint64_t>(used + used_at_incarnation) == header.incarnation) {
+    header.used = load_little_endian<std::uint32_t>(used + used_at_count);
+  }
+  return CursorTableFault::none;
+}
+
+std::uint32_t cursor_copy_seed(const CursorIdentity& identity, std::size_t index, std::uint64_t incarnation) {
+  std::array<std::byte, 20> bound{};
+  store_little_endian(bound.data(), incarnation);
+  store_little_endian(bound.data() + 8, identity.generation);
+  store_little_endian(bound.data() + 16, static_cast<std::uint32_t>(index));
+  return crc32c(as_byte_view(identity.name), crc32c(bound));
+}
+
+std::array<std::byte, cursor_copy_bytes> encode_cursor_copy(const CursorCopy& copy, std::uint32_t seed) {
+  std::array<std::byte, cursor_copy_bytes> bytes{};
+  store_little_endian(bytes.data() + cursor_copy_at_sequence, copy.sequence);
+  store_little_endian(bytes.data() + cursor_copy_at_committed, copy.committed.value);
+  store_little_endian(bytes.data() + cursor_copy_at_crc,
+                      crc32c({bytes.data(), cursor_copy_checked_bytes}, seed));
+  return bytes;
+}
+
+std::optional<CursorCopy> decode_cursor_copy(const std::byte* from, std::uint32_t seed) {
+  const CursorCopy copy{load_little_endian<std::uint64_t>(from + cursor_copy_at_sequence),
+                        {load_little_endian<std::uint64_t>(from + cursor_copy_at_committed)}};
+  const auto crc = load_little_endian<std::uint32_t>(from + cursor_copy_at_crc);
+  if (copy.sequence == 0 || crc != crc32c({from, cursor_copy_checked_bytes}, seed)) return std::nullopt;
+  return copy;
+}
+
+std::array<std::byte, cursor_identity_bytes> encode_cursor_identity(const CursorIdentity& identity,
+                                                                    std::size_t index,
+                                                                    std::uint64_t incarnation) {
+  assert(identity.name.size() <= limits::cursor_name_bytes_max);
+  std::array<std::byte, cursor_identity_bytes> bytes{};
+  std::byte* to = bytes.data();
+  store_little_endian(to, identity_magic);
+  store_little_endian(to + identity_at_state, identity.active ? state_active : state_unused);
+  store_little_endian(to + identity_at_generation, identity.generation);
+  store_little_endian(to + identity_at_incarnation, incarnation);
+  store_little_endian(to + identity_at_index, static_cast<std::uint32_t>(index));
+  store_little_endian(to + identity_at_length, static_cast<std::uint32_t>(identity.name.size()));
+  std::memcpy(to + identity_at_name, identity.name.data(), identity.name.size());
+  store_little_endian(to + identity_at_crc, crc32c({to, identity_at_crc}));
+  return bytes;
+}
+
+std::array<std::byte, cursor_identity_position> encode_new_cursor(const CursorCopy& first,
+                                                                  std::uint32_t seed) {
+  std::array<std::byte, cursor_identity_position> bytes{};
+  const auto copy = encode_cursor_copy(first, seed);
+  const std::size_t live_slot = cursor_live_position + (first.sequence & 1) * cursor_copy_bytes;
+  std::memcpy(bytes.data() + live_slot, copy.data(), copy.size());
+  std::memcpy(bytes.data() + cursor_durable_position, copy.data(), copy.size());
+  store_little_endian(bytes.data() + cursor_delivered_position, first.committed.value);
+  store_little_endian(bytes.data() + cursor_delivered_position + 8, ~first.committed.value);
+  return bytes;
+}
+
+DecodedCursor decode_cursor_block(ByteView block, std::size_t index, std::uint64_t incarnation) {
+  assert(block.size() == cursor_block_bytes);
+  DecodedCursor decoded;
+  const ByteView identity = block.subspan(cursor_identity_position, cursor_identity_bytes);
+  if (is_zero(identity)) {
+    decoded.state = DecodedCursor::State::blank;
+    return decoded;
+  }
+  if (!decode_identity(identity.data(), index, incarnation, decoded.identity)) return decoded;
+  decoded.state = decoded.identity.active ? DecodedCursor::State::active : DecodedCursor::State::unused;
+  if (!decoded.identity.active) return decoded;
+  decode_copies(block, cursor_copy_seed(decoded.identity, index, incarnation), decoded);
+  if (!decoded.newest) return decoded;
+  const std::byte* delivered = block.data() + cursor_delivered_position;
+  const auto value = load_little_endian<std::uint64_t>(delivered);
+  const bool sound = value == ~load_little_endian<std::uint64_t>(delivered + 8);
+  decoded.delivered = sound ? std::max(Offset{value}, decoded.newest->committed) : decoded.newest->committed;
+  return decoded;
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,53 @@
+/// One process at a time writes a directory. Layer: log.
+#include "log/directory_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+
+namespace lightq::log {
+
+namespace {
+
+Error failed(const std::string& what, const std::string& path, int number) {
+  return {number == ENOSPC ? ErrorCode::no_space : ErrorCode::io_error, "cannot " + what + " " + path,
+          number};
+}
+
+// Whoever has the lock has written its process id into the file.
+std::string holder_of(int fd) {
+  std::array<char, 32> text{};
+  const auto bytes = ::pread(fd, text.data(), text.size() - 1, 0);
+  const std::string holder(text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  return holder.substr(0, holder.find('\n'));
+}
+
+}  // namespace
+
+Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) return failed("make the directory", directory, error.value());
+  const std::string path = directory + "/lock";
+  DirectoryLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
+  if (lock.fd_ == -1) return failed("open", path, errno);
+  if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return failed("lock", path, errno);
+    return Error{ErrorCode::in_use, directory + " is in use by process " + holder_of(lock.fd_), 0};
+  }
+  const std::string own = std::to_string(::getpid()) + "\n";
+  if (::ftruncate(lock.fd_, 0) != 0 || ::pwrite(lock.fd_, own.data(), own.size(), 0) < 0) {
+    return failed("write", path, errno);
+  }
+  return lock;
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (fd_ != -1) ::close(fd_);
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,127 @@
+/// What readers on other threads see of a segment, and the views that they read it through. Layer: log.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "log/segment_format.hpp"
+#include "log/storage.hpp"
+
+namespace lightq::log {
+
+class SegmentNode;
+
+/// A mapped segment. Keeps the bytes valid and its file from being written again, as long as somebody holds
+/// it. Immutable; any thread.
+class SegmentView {
+ public:
+  SegmentView(std::shared_ptr<SegmentNode> node, std::shared_ptr<const void> mapping, const std::byte* data,
+              std::size_t bytes, std::shared_ptr<std::atomic<std::uint64_t>> counted);
+  SegmentView(const SegmentView&) = delete;
+  SegmentView& operator=(const SegmentView&) = delete;
+  ~SegmentView();
+  [[nodiscard]] const std::byte* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return bytes_; }
+
+ private:
+  std::shared_ptr<SegmentNode> node_;
+  std::shared_ptr<const void> mapping_;
+  const std::byte* data_;
+  std::size_t bytes_;
+  std::shared_ptr<std::atomic<std::uint64_t>> counted_;  // null: the writer's own mapping
+};
+
+/// One segment in the chain of a log's segments: immutable but for its end, which only grows, and its
+/// successor, which is set once. One writer; any number of readers, without locks.
+class SegmentNode {
+ public:
+  /// `trusted_from`: batches at or past this position were written or checked by this process.
+  SegmentNode(std::string path, const SegmentHeader& header, std::uint64_t usable_bytes,
+              std::uint64_t trusted_from)
+      : path_(std::move(path)),
+        header_(header),
+        usable_bytes_(usable_bytes),
+        trusted_from_(trusted_from),
+        end_position_(segment_header_bytes),
+        end_offset_(header.first_offset.value) {}
+  SegmentNode(const SegmentNode&) = delete;
+  SegmentNode& operator=(const SegmentNode&) = delete;
+  ~SegmentNode();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const SegmentHeader& header() const { return header_; }
+  [[nodiscard]] Offset first_offset() const { return header_.first_offset; }
+  [[nodiscard]] std::uint64_t usable_bytes() const { return usable_bytes_; }
+  [[nodiscard]] std::uint64_t trusted_from() const { return trusted_from_; }
+
+  /// Where its complete batches end.
+  [[nodiscard]] std::uint64_t end_position() const { return end_position_.load(std::memory_order_acquire); }
+  /// Of the complete batches. May be one batch behind end_position.
+  [[nodiscard]] Offset end_offset() const { return {end_offset_.load(std::memory_order_acquire)}; }
+  /// The segment after it; null while there is none. Its end is final once there is one.
+  [[nodiscard]] std::shared_ptr<SegmentNode> next() const {
+    return has_next_.load(std::memory_order_acquire) ? next_ : nullptr;
+  }
+
+  // The writer's.
+  void publish(std::uint64_t end_position, Offset end_offset) {
+    end_position_.store(end_position, std::memory_order_release);
+    end_offset_.store(end_offset.value, std::memory_order_release);
+  }
+  void set_next(std::shared_ptr<SegmentNode> next) {
+    next_ = std::move(next);
+    has_next_.store(true, std::memory_order_release);
+  }
+  /// The mapping that the segment is written through: its readers share it. Before anybody else knows the
+  /// node.
+  void share(std::shared_ptr<WritableMapping> mapping) { writable_ = std::move(mapping); }
+
+ private:
+  friend class SegmentViews;
+  const std::string path_;
+  const SegmentHeader header_;
+  const std::uint64_t usable_bytes_;
+  const std::uint64_t trusted_from_;
+  std::atomic<std::uint64_t> end_position_;
+  std::atomic<std::uint64_t> end_offset_;
+  std::atomic<bool> has_next_{false};
+  std::shared_ptr<SegmentNode> next_;
+  std::weak_ptr<WritableMapping> writable_;  // lets go of it with the writer
+  std::weak_ptr<const SegmentView> view_;    // guarded by the mutex of SegmentViews
+};
+
+/// The views of a log's segments: at most so many bytes stay mapped for whoever comes back, the least
+/// recently used go first. What a reader holds stays, whatever the cap. Any thread; takes a lock.
+class SegmentViews {
+ public:
+  /// `bytes_max` 0: no cap. The storage must outlive it.
+  SegmentViews(Storage& storage, std::uint64_t bytes_max) : storage_(storage), bytes_max_(bytes_max) {}
+
+  /// The node's view, mapped if it is not. Errors: io_error; the file may have been dropped meanwhile.
+  Result<std::shared_ptr<const SegmentView>> view(const std::shared_ptr<SegmentNode>& node);
+  /// Keeps no view of it any more.
+  void forget(const SegmentNode& node);
+  /// Counts bytes that the writer has mapped; negative: no more.
+  void count_writer(std::int64_t bytes);
+  /// Of segment files, mapped now.
+  [[nodiscard]] std::uint64_t mapped_bytes() const { return mapped_bytes_->load(std::memory_order_relaxed); }
+
+ private:
+  void keep(const std::shared_ptr<const SegmentView>& view, const SegmentNode& node);
+
+  struct Kept {
+    const SegmentNode* node;
+    std::shared_ptr<const SegmentView> view;
+  };
+  Storage& storage_;
+  const std::uint64_t bytes_max_;
+  std::mutex mutex_;
+  std::list<Kept> kept_;  // the most recently used first
+  std::shared_ptr<std::atomic<std::uint64_t>> mapped_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+};
+
+}  // namespace lightq::log
