@@ -8,12 +8,12 @@
 namespace lightq::bench {
 namespace {
 
-constexpr std::uint64_t run_bytes = 256 * MiB;
-constexpr std::uint64_t run_messages_max = 1'000'000;
+constexpr std::uint64_t run_bytes = 512 * MiB;
+constexpr std::uint64_t run_messages_max = 4'000'000;
 
-/// What both sides get: how large a segment is and how many may be mapped.
+/// What both sides get: how large a segment is and how many may be mapped. These are bigqueue's own defaults.
 struct Setting {
-  std::uint64_t segment_bytes = 64 * MiB;
+  std::uint64_t segment_bytes = 128 * MiB;
   std::uint64_t mapped_segments = 3;
 };
 
