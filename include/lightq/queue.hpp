@@ -193,8 +193,10 @@ class Queue {
   [[nodiscard]] const QueueRecovery& recovery() const;
 
  private:
-  explicit Queue(std::unique_ptr<queue::Engine> engine);
-  std::unique_ptr<queue::Engine> engine_;
+  struct Parts;
+  explicit Queue(std::unique_ptr<Parts> parts);
+  Result<QueueCursor*> default_cursor();
+  std::unique_ptr<Parts> parts_;
 };
 
 /// A queue opened to be read beside the process that writes it, or while nobody does. Changes nothing on

@@ -89,7 +89,7 @@ void SegmentFile::set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint6
   checked_from_ = checkpoint.end_position;
   end_position_ = checkpoint.end_position;
   end_offset_ = checkpoint.end_offset;
-  newest_ = checkpoint.newest;
+  newest_ = std::max(newest_, checkpoint.newest);
   if (checkpoint.boot == BootId{}) synced_point = seal();
 }
 

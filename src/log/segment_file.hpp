@@ -86,6 +86,8 @@ class SegmentFile {
   /// It goes on from here; what lies before is checked when it is read. `next_sequence`: of the next one.
   void set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint64_t next_sequence);
   void set_unreadable(Offset end);
+  /// Times never go back from one segment to the next, whatever the clock does.
+  void begin_after(Timestamp newest) { newest_ = std::max(newest_, newest); }
 
   /// Everything from this position on was written or checked by this process.
   [[nodiscard]] std::uint64_t checked_from() const { return checked_from_; }

@@ -241,6 +241,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   }
   // An empty one that is replaced stays a link of its readers' chain.
   const std::shared_ptr<SegmentNode> before = segments_.empty() ? nullptr : segments_.back()->node();
+  const Timestamp newest = segments_.empty() ? Timestamp{} : segments_.back()->newest();
   if (replaces) {
     forget_view(*segments_.back());
     segments_.pop_back();
@@ -250,6 +251,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   segments_.push_back(
       std::make_unique<SegmentFile>(path, header, header.file_bytes, std::move(prepared->file)));
   segments_.back()->write_through(std::move(prepared->mapping));
+  segments_.back()->begin_after(newest);
   publish(*segments_.back(), before.get());
   ++rolls_;
   closed_ = maybe_closed_on_disk_ = false;

@@ -98,6 +98,12 @@ class SegmentLog final : public Log {
   /// there is no segment. Requires `views`.
   [[nodiscard]] std::shared_ptr<SegmentNode> node_of(Offset offset) const;
   [[nodiscard]] const std::deque<std::unique_ptr<SegmentFile>>& segments() const { return segments_; }
+  /// A batch of this size fits the capacity.
+  [[nodiscard]] bool takes(std::size_t bytes, std::uint64_t messages) const {
+    return fits_capacity(bytes, messages);
+  }
+  /// How many segments were begun.
+  [[nodiscard]] std::uint64_t rolls() const { return rolls_; }
   /// take_disk_job would give a job now.
   [[nodiscard]] bool disk_job_is_due(Timestamp now) const;
   /// A job that makes everything appended so far durable, whether or not that is due; null while one is out.
@@ -162,6 +168,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool sync_is_due(Timestamp now) const;
   [[nodiscard]] bool anything_unsynced() const;
   [[nodiscard]] std::vector<SyncTarget> unsynced_files() const;
+  [[nodiscard]] bool retire_is_due(Timestamp now) const;
+  [[nodiscard]] bool prepare_is_due(Timestamp now) const;
   [[nodiscard]] SegmentWork work_to_sync() const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
   static void note_synced(SegmentFile& segment, const SyncTarget& target);

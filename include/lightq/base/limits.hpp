@@ -41,6 +41,10 @@ inline constexpr std::uint64_t segment_bytes_first =
 inline constexpr std::size_t cursors_max = 1024;
 inline constexpr std::size_t cursor_name_bytes_max = 128;
 
+// Embedded queues.
+inline constexpr std::uint64_t queue_segment_bytes_min = 4 * KiB;
+inline constexpr std::uint64_t queue_segment_bytes_max = 4 * GiB - 68 * KiB;
+
 // Messages and batches.
 inline constexpr std::uint64_t message_bytes_max_default = 16 * MiB;
 inline constexpr std::uint64_t message_bytes_max_max = 1 * GiB;

@@ -1,0 +1,22 @@
+/// The queue's clocks. Layer: queue.
+#pragma once
+
+#include <ctime>
+
+#include <lightq/base/types.hpp>
+
+namespace lightq::queue {
+
+/// The time of day to about 4 ms, for a fraction of what the exact one costs.
+inline Timestamp coarse_now() {
+#ifdef CLOCK_REALTIME_COARSE
+  constexpr clockid_t clock = CLOCK_REALTIME_COARSE;
+#else
+  constexpr clockid_t clock = CLOCK_REALTIME;
+#endif
+  timespec now{};
+  clock_gettime(clock, &now);
+  return {std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000};
+}
+
+}  // namespace lightq::queue

@@ -1,0 +1,141 @@
+/// An open queue: its log, the batch that is being packed, its cursors, and what happens when. Layer: queue.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <lightq/queue.hpp>
+
+#include "log/cursor_table.hpp"
+#include "log/directory_lock.hpp"
+#include "log/open_batch.hpp"
+#include "log/segment_log.hpp"
+#include "queue/durability.hpp"
+#include "queue/segment_source.hpp"
+#include "queue/waiters.hpp"
+
+namespace lightq::queue {
+
+/// Locks: `mutex_` guards the log and everything that is not said to be otherwise; it is never held during a
+/// write or a sync of the disk thread's kind (DiskJob::run), nor while a callback runs. The writer's quick
+/// way (a message into the open batch) takes it only with `many_writers`: the batch is the writer's, and is
+/// begun and completed under the lock. Readers take it to begin, to seek and to change segments after a drop.
+class Engine final : public SegmentSource {
+ public:
+  static Result<std::unique_ptr<Engine>> open(const std::string& directory, const QueueOptions& options,
+                                              log::Storage& storage);
+  ~Engine() override;
+  Result<void> close();
+
+  // Appending: engine_append.cpp.
+  Result<Offset> enqueue(ByteView payload);
+  Result<Offset> append(std::span<std::byte> batch);
+
+  // Durability: engine_upkeep.cpp.
+  Result<void> flush();
+  [[nodiscard]] Offset durable_offset() const { return {durable_.load(std::memory_order_acquire)}; }
+  Result<bool> wait_durable(Offset offset, std::chrono::milliseconds timeout);
+  void on_durable(Offset offset, DurabilityWaits::Callback done);
+  Result<void> trim(Offset before);
+  void maintain();
+
+  // Cursors: engine_cursors.cpp.
+  /// The cursor of this name, made if there is none; it is the caller's until `give_back`.
+  Result<log::TableCursor*> take_cursor(std::string_view name, const Start& start);
+  void give_back(const log::TableCursor& cursor);
+  Result<void> remove_cursor(std::string_view name);
+  /// Says that `cursor` has committed; the offset from which on it should say so again.
+  Offset committed(const log::TableCursor& cursor);
+  /// A writer waits for commits, all of them.
+  [[nodiscard]] bool room_is_wanted() const { return room_wanted_.load(std::memory_order_relaxed) != 0; }
+
+  [[nodiscard]] QueueStats stats() const;
+  [[nodiscard]] const QueueRecovery& recovery() const { return recovery_; }
+  [[nodiscard]] const QueueOptions& options() const { return options_; }
+
+  // SegmentSource.
+  std::shared_ptr<log::SegmentNode> node_of(Offset offset) override;
+  [[nodiscard]] Offset first_offset() const override { return {first_.load(std::memory_order_acquire)}; }
+  Result<Offset> resolve(const Start& start) override;
+  bool wait(Offset offset, std::chrono::milliseconds timeout) override;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  Engine(std::string directory, const QueueOptions& options, log::Storage& storage, log::DirectoryLock lock);
+  Result<void> open_log();
+  Result<void> open_cursors();
+
+  // Appending. All with the lock.
+  [[nodiscard]] Lock lock_writer() {
+    return options_.many_writers ? Lock(mutex_) : Lock(mutex_, std::defer_lock);
+  }
+  Result<Offset> enqueue_into_new_batch(Lock& lock, ByteView payload);
+  Result<void> open_batch(Lock& lock, std::size_t payload_bytes);
+  void close_batch();
+  Result<Offset> append_locked(Lock& lock, std::span<std::byte> batch, std::uint64_t records);
+  Result<void> make_room(Lock& lock, std::size_t bytes, std::uint64_t records);
+  Result<void> close_and_make_room(Lock& lock, std::size_t bytes, std::uint64_t records);
+  [[nodiscard]] bool make_room_from_committed(std::size_t bytes, std::uint64_t records);
+  Result<void> wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t records);
+  void after_append(Lock& lock);
+  Error error_of(log::AppendOutcome outcome, std::size_t bytes) const;
+
+  // Upkeep. All with the lock.
+  void note_log();
+  void drop_committed();
+  void wake_background();
+  void apply_retention();
+  [[nodiscard]] std::optional<Offset> committed_by_all() const;
+  [[nodiscard]] bool flush_is_due() const;
+  [[nodiscard]] bool work_is_due(Timestamp now) const;
+  bool do_due_work(Lock& lock);
+  void run_job(Lock& lock, std::unique_ptr<log::DiskJob> job);
+  Result<void> sync_up_to(Lock& lock, Offset offset);
+  void tell_durable(Lock& lock);
+  [[nodiscard]] Result<log::TableCursor*> find_or_create(std::string_view name, const Start& start);
+  void run_background(const std::stop_token& stop);
+  [[nodiscard]] std::chrono::milliseconds next_timer() const;
+  Result<log::CursorTable*> cursor_table();
+  Result<Offset> offset_at_time(Timestamp time);
+
+  const std::string directory_;
+  const QueueOptions options_;
+  const bool mapped_;
+  const log::BootId boot_;
+  log::DirectoryLock directory_lock_;
+  log::SegmentPool pool_;
+  std::unique_ptr<log::SegmentLog> log_;
+  std::unique_ptr<log::CursorTable> cursors_;
+  QueueRecovery recovery_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable room_;     // for writers that wait for room
+  std::condition_variable synced_;   // for those that wait for a sync, or for a job to be done
+  std::condition_variable_any due_;  // for the background thread
+  bool job_is_out_ = false;
+  bool wake_background_ = false;
+  bool timer_runs_ = false;  // the background thread knows that something is not durable
+  std::uint64_t rolls_seen_ = 0;
+  std::atomic<int> room_wanted_{0};
+  std::vector<log::TableCursor*> all_cursors_;
+  bool closed_ = false;
+  std::uint64_t dropped_messages_ = 0;
+  std::set<std::string, std::less<>> taken_;  // names of open cursors
+  DurabilityWaits durability_;
+  BatchBuilder builder_;  // many_writers: with the lock; else the writer's
+
+  log::OpenBatch open_;
+  std::atomic<std::uint64_t> first_{0};
+  std::atomic<std::uint64_t> durable_{0};
+  Waiters readers_;
+  std::jthread background_;  // the last member: it uses all others
+};
+
+}  // namespace lightq::queue

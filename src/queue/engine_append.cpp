@@ -1,0 +1,185 @@
+/// An open queue: appending. Layer: queue.
+#include <algorithm>
+
+#include "queue/clock.hpp"
+#include "queue/engine.hpp"
+
+namespace lightq::queue {
+
+namespace {
+
+constexpr std::int64_t batch_open_max_us = 10'000;  // so that a message's time is right to about 10 ms
+constexpr std::uint64_t unsynced_bytes_max = 48 * limits::MiB;  // with a batch, less than a recovery may scan
+
+}  // namespace
+
+Result<Offset> Engine::enqueue(ByteView payload) {
+  if (payload.size() > options_.message_bytes_max) {
+    return Error{ErrorCode::too_large,
+                 "a message of " + std::to_string(payload.size()) + " bytes, above message_bytes_max of " +
+                     std::to_string(options_.message_bytes_max),
+                 0};
+  }
+  Lock lock = lock_writer();
+  if (!mapped_) {
+    builder_.clear();
+    builder_.add(payload);
+    if (!lock.owns_lock()) lock.lock();
+    return append_locked(lock, builder_.finish(), 1);
+  }
+  const bool goes_on = open_.is_open() && open_.fits(payload.size()) &&
+                       coarse_now().us - open_.opened().us < batch_open_max_us;
+  if (!goes_on) {
+    if (!lock.owns_lock()) lock.lock();
+    return enqueue_into_new_batch(lock, payload);
+  }
+  const Offset offset = open_.next_offset();
+  open_.add(payload);
+  publish(offset + 1);
+  readers_.wake_if_waiting();
+  return offset;
+}
+
+Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {
+  if (closed_) return Error{ErrorCode::closed, "the queue was closed", 0};
+  close_batch();
+  after_append(lock);
+  if (auto opened = open_batch(lock, payload.size()); !opened) return opened.error();
+  const Offset offset = open_.next_offset();
+  open_.add(payload);
+  publish(offset + 1);
+  readers_.wake_if_waiting();
+  return offset;
+}
+
+Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
+  const std::size_t needed = batch_layout::header_bytes + record_bytes(payload_bytes);
+  const std::size_t wanted = std::max(needed, limits::batch_bytes_target);
+  if (auto room = close_and_make_room(lock, needed, 1); !room) return room;
+  const auto got = log_->room_in_place(needed, wanted);
+  if (got.outcome != log::AppendOutcome::appended) return error_of(got.outcome, needed);
+  std::uint64_t records = std::min<std::uint64_t>(limits::batch_records_max, log_->messages_left());
+  if (options_.capacity_messages != 0) {
+    const std::uint64_t kept = distance(log_->first_offset(), log_->next_offset());
+    records = std::min(records, options_.capacity_messages - std::min(options_.capacity_messages - 1, kept));
+  }
+  note_log();
+  open_.begin(got.room.bytes, got.room.page, got.room.position, got.room.header, boot_, log_->next_offset(),
+              coarse_now(), static_cast<std::uint32_t>(std::max<std::uint64_t>(records, 1)));
+  return {};
+}
+
+void Engine::close_batch() {
+  if (!open_.is_open()) return;
+  const Offset base = log_->next_offset();
+  const Timestamp opened = open_.opened();
+  const std::uint32_t epoch = log_->segments().back()->header().epoch;
+  const auto batch = open_.finish();
+  stamp_batch(batch, base, opened, epoch);
+  log_->append_in_place(batch);
+}
+
+Result<Offset> Engine::append(std::span<std::byte> batch) {
+  Lock lock(mutex_);
+  return append_locked(lock, batch, BatchView::trusted(batch.data()).record_count());
+}
+
+Result<Offset> Engine::append_locked(Lock& lock, std::span<std::byte> batch, std::uint64_t records) {
+  if (closed_) return Error{ErrorCode::closed, "the queue was closed", 0};
+  if (auto room = close_and_make_room(lock, batch.size(), records); !room) return room.error();
+  const log::AppendResult result = log_->append(batch, coarse_now());
+  if (result.outcome != log::AppendOutcome::appended) return error_of(result.outcome, batch.size());
+  publish(log_->next_offset());
+  note_log();
+  readers_.wake_if_waiting();
+  after_append(lock);
+  if (options_.flush.each_append) {
+    if (auto synced = sync_up_to(lock, result.base + records); !synced) return synced.error();
+  }
+  return result.base;
+}
+
+// No batch is open then. While room is made the lock may be let go of, and another writer may open one.
+Result<void> Engine::close_and_make_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
+  for (;;) {
+    close_batch();
+    if (log_->takes(bytes, records)) return {};
+    if (auto made = make_room(lock, bytes, records); !made) return made;
+  }
+}
+
+// Of what every cursor has committed, as much goes as is needed; then the overflow policy decides.
+bool Engine::make_room_from_committed(std::size_t bytes, std::uint64_t records) {
+  const auto committed = committed_by_all();
+  const bool made =
+      options_.drop_committed && committed && !open_.is_open() && log_->make_room(bytes, records, *committed);
+  note_log();
+  return made || log_->takes(bytes, records);
+}
+
+Result<void> Engine::make_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
+  if (make_room_from_committed(bytes, records)) return {};
+  const bool hopeless = (options_.capacity_bytes != 0 && bytes > options_.capacity_bytes) ||
+                        (options_.capacity_messages != 0 && records > options_.capacity_messages);
+  switch (options_.overflow) {
+    case Overflow::reject: break;
+    case Overflow::drop_oldest: {
+      const Offset before = log_->first_offset();
+      const bool made = log_->make_room(bytes, records, log_->next_offset());
+      dropped_messages_ += distance(before, log_->first_offset());
+      note_log();
+      if (made) return {};
+      return error_of(log::AppendOutcome::failed, bytes);
+    }
+    case Overflow::block:
+      if (!hopeless) return wait_for_room(lock, bytes, records);
+  }
+  return error_of(log::AppendOutcome::full, bytes);
+}
+
+Result<void> Engine::wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
+  room_wanted_.fetch_add(1);
+  const bool came =
+      room_.wait_for(lock, options_.block_timeout, [&] { return make_room_from_committed(bytes, records); });
+  room_wanted_.fetch_sub(1);
+  if (came) return {};
+  return Error{ErrorCode::timeout,
+               directory_ + " is full and no cursor has made room within " +
+                   std::to_string(options_.block_timeout.count()) + " ms",
+               0};
+}
+
+// What the append has made due: here, or on the background thread. What is not durable is bounded: it is what
+// an opening after a power cut has to look through.
+void Engine::after_append(Lock& lock) {
+  if (rolls_seen_ != log_->rolls()) {
+    rolls_seen_ = log_->rolls();
+    drop_committed();
+    apply_retention();
+  }
+  if (options_.background) {
+    const bool timer_starts = options_.flush.interval.count() != 0 && !timer_runs_;
+    if (timer_starts || work_is_due(coarse_now())) wake_background();
+  } else {
+    while (do_due_work(lock)) {
+    }
+  }
+  while (!mapped_ && !log_->poisoned() && log_->unsynced_bytes() > unsynced_bytes_max) {
+    if (auto synced = sync_up_to(lock, log_->next_offset()); !synced) break;
+  }
+}
+
+Error Engine::error_of(log::AppendOutcome outcome, std::size_t bytes) const {
+  switch (outcome) {
+    case log::AppendOutcome::full:
+      return {ErrorCode::limit_reached,
+              directory_ + " is full: " + std::to_string(log_->stored_bytes()) + " bytes are kept, " +
+                  std::to_string(bytes) + " more exceed its capacity",
+              0};
+    case log::AppendOutcome::too_large:
+      return {ErrorCode::too_large, "a batch of " + std::to_string(bytes) + " bytes", 0};
+    default: return log_->last_error();
+  }
+}
+
+}  // namespace lightq::queue

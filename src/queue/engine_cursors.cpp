@@ -1,0 +1,124 @@
+/// An open queue: named cursors, and where a time is. Layer: queue.
+#include <algorithm>
+
+#include "queue/engine.hpp"
+#include "queue/reader_state.hpp"
+
+namespace lightq::queue {
+
+namespace {
+
+constexpr std::uint64_t check_again_after = 4096;  // messages, in the segment that is being written
+
+}  // namespace
+
+// The log must be there first, for good: the table names it.
+Result<log::CursorTable*> Engine::cursor_table() {
+  if (cursors_ != nullptr) return cursors_.get();
+  if (auto settled = log_->settle(); !settled) return settled.error();
+  auto made = log::CursorTable::make(storage(), directory_, log_->incarnation());
+  if (!made) return made.error();
+  cursors_ = std::move(*made);
+  note_log();
+  return cursors_.get();
+}
+
+Result<log::TableCursor*> Engine::take_cursor(std::string_view name, const Start& start) {
+  if (!TopicName::parse(name)) {
+    return Error{ErrorCode::invalid_argument, "not a cursor's name: \"" + std::string(name) + "\"", 0};
+  }
+  {
+    const Lock lock(mutex_);
+    if (!taken_.emplace(name).second) {
+      return Error{ErrorCode::in_use, "the cursor " + std::string(name) + " is open already", 0};
+    }
+  }
+  auto cursor = find_or_create(name, start);
+  if (!cursor) {
+    const Lock lock(mutex_);
+    taken_.erase(taken_.find(name));
+  }
+  return cursor;
+}
+
+Result<log::TableCursor*> Engine::find_or_create(std::string_view name, const Start& start) {
+  Lock lock(mutex_);
+  const auto table = cursor_table();
+  lock.unlock();
+  if (!table) return table.error();
+  auto found = (*table)->find(name);
+  if (!found || *found != nullptr) return found;
+  const auto committed = resolve(start);
+  if (!committed) return committed.error();
+  auto created = (*table)->create(name, *committed);
+  if (!created) return created;
+  lock.lock();
+  all_cursors_.push_back(*created);
+  return created;
+}
+
+void Engine::give_back(const log::TableCursor& cursor) {
+  const Lock lock(mutex_);
+  taken_.erase(cursor.name());
+}
+
+Result<void> Engine::remove_cursor(std::string_view name) {
+  Lock lock(mutex_);
+  if (taken_.contains(name)) {
+    return Error{ErrorCode::in_use, "the cursor " + std::string(name) + " is open", 0};
+  }
+  if (cursors_ == nullptr) {
+    return Error{ErrorCode::invalid_argument, "there is no cursor named " + std::string(name), 0};
+  }
+  std::erase_if(all_cursors_, [&](const log::TableCursor* cursor) { return cursor->name() == name; });
+  log::CursorTable& table = *cursors_;
+  const auto reserved = taken_.emplace(name).first;
+  lock.unlock();
+  auto removed = table.remove(name);
+  lock.lock();
+  taken_.erase(reserved);
+  drop_committed();
+  return removed;
+}
+
+Offset Engine::committed(const log::TableCursor& cursor) {
+  Lock lock(mutex_);
+  drop_committed();
+  if (room_is_wanted()) room_.notify_all();
+  if (log_->disk_job_is_due({})) {
+    // Without a background thread the writer does it, at its next batch.
+    if (options_.background) wake_background();
+  }
+  const auto node = log_->node_of(cursor.committed());
+  if (node != nullptr && node->next() != nullptr) return node->end_offset();
+  return cursor.committed() + check_again_after;
+}
+
+Result<Offset> Engine::offset_at_time(Timestamp time) {
+  Offset first;
+  {
+    const Lock lock(mutex_);
+    const auto& segments = log_->segments();
+    const auto found = std::partition_point(segments.begin(), segments.end(),
+                                            [&](const auto& segment) { return segment->newest() < time; });
+    if (found != segments.end()) {
+      first = (*found)->first_offset();
+    } else {
+      // Later than all complete batches: the one that is being packed, if any, is all that may be left.
+      first = log_->next_offset();
+    }
+  }
+  ReaderState reader(*this);
+  reader.place(std::max(first, first_offset()));
+  Timestamp latest;
+  for (;;) {
+    const auto batch = reader.take(limits::batch_records_max);
+    if (!batch && batch.error().code == ErrorCode::corrupt) continue;
+    if (!batch) return batch.error();
+    if (batch->empty()) return next_offset();
+    latest = std::max(latest, batch->front().time);
+    if (time <= latest) return batch->front().offset;
+  }
+}
+
+}  // namespace lightq::queue

@@ -1,0 +1,181 @@
+/// An open queue: syncing, dropping, and the background thread. Layer: queue.
+#include <algorithm>
+
+#include "queue/clock.hpp"
+#include "queue/engine.hpp"
+
+namespace lightq::queue {
+
+namespace {
+
+constexpr std::chrono::milliseconds no_timer = std::chrono::hours(24);
+constexpr std::chrono::milliseconds retention_timer{500};
+
+}  // namespace
+
+// Makes known what readers and others look at without the lock.
+void Engine::note_log() {
+  first_.store(log_->first_offset().value, std::memory_order_release);
+  durable_.store(log_->durable_offset().value, std::memory_order_release);
+}
+
+std::optional<Offset> Engine::committed_by_all() const {
+  std::optional<Offset> least;
+  for (const log::TableCursor* cursor : all_cursors_) {
+    least = std::min(least.value_or(cursor->committed()), cursor->committed());
+  }
+  return least;
+}
+
+void Engine::drop_committed() {
+  if (!options_.drop_committed) return;
+  if (const auto committed = committed_by_all()) log_->drop_before(*committed);
+  note_log();
+}
+
+// May begin a new segment, so never while a batch is open.
+void Engine::apply_retention() {
+  if (open_.is_open()) return;
+  if (options_.retain_uncommitted) log_->hold(committed_by_all().value_or(Offset{~std::uint64_t{0}}));
+  log_->maintain(coarse_now());
+  note_log();
+}
+
+bool Engine::flush_is_due() const {
+  return options_.flush.messages != 0 && !log_->poisoned() &&
+         distance(log_->durable_offset(), log_->next_offset()) >= options_.flush.messages;
+}
+
+bool Engine::work_is_due(Timestamp now) const {
+  return !job_is_out_ && (flush_is_due() || log_->disk_job_is_due(now));
+}
+
+bool Engine::do_due_work(Lock& lock) {
+  if (job_is_out_) return false;
+  const Timestamp now = coarse_now();
+  auto job = flush_is_due() ? log_->take_flush_job(now) : log_->take_disk_job(now);
+  if (job == nullptr) return false;
+  run_job(lock, std::move(job));
+  return true;
+}
+
+void Engine::run_job(Lock& lock, std::unique_ptr<log::DiskJob> job) {
+  job_is_out_ = true;
+  lock.unlock();
+  job->run();
+  lock.lock();
+  job->finish();
+  job.reset();
+  job_is_out_ = false;
+  note_log();
+  synced_.notify_all();
+  tell_durable(lock);
+}
+
+void Engine::tell_durable(Lock& lock) {
+  if (durability_.empty()) return;
+  const bool failed = log_->poisoned();
+  const auto told = failed ? durability_.take_all() : durability_.take(durable_offset());
+  const Result<void> result = failed ? Result<void>{log_->last_error()} : Result<void>{};
+  lock.unlock();
+  for (const auto& callback : told) callback(result);
+  lock.lock();
+}
+
+// One of those who wait syncs for all: what the others append meanwhile is in the next sync.
+Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
+  while (log_->durable_offset() < offset) {
+    if (log_->poisoned()) return log_->last_error();
+    if (job_is_out_) {
+      synced_.wait(lock);
+    } else {
+      run_job(lock, log_->take_flush_job(coarse_now()));
+    }
+  }
+  return {};
+}
+
+Result<void> Engine::flush() {
+  Lock lock(mutex_);
+  close_batch();
+  if (auto synced = sync_up_to(lock, log_->next_offset()); !synced) return synced;
+  if (log_->poisoned()) return log_->last_error();
+  log::CursorTable* const cursors = cursors_.get();
+  lock.unlock();
+  return cursors != nullptr ? cursors->flush() : Result<void>{};
+}
+
+Result<bool> Engine::wait_durable(Offset offset, std::chrono::milliseconds timeout) {
+  Lock lock(mutex_);
+  const auto settled = [&] { return offset <= log_->durable_offset() || log_->poisoned(); };
+  if (!settled() && options_.flush.interval.count() == 0) {
+    close_batch();
+    if (auto synced = sync_up_to(lock, std::min(offset, log_->next_offset())); !synced) return synced.error();
+  }
+  synced_.wait_for(lock, timeout, settled);
+  if (offset <= log_->durable_offset()) return true;
+  if (log_->poisoned()) return log_->last_error();
+  return false;
+}
+
+void Engine::on_durable(Offset offset, DurabilityWaits::Callback done) {
+  Lock lock(mutex_);
+  if (durable_offset() < offset && !log_->poisoned() && !closed_) {
+    durability_.add(offset, std::move(done));
+    return;
+  }
+  const bool durable = offset <= durable_offset();
+  const Result<void> result = durable ? Result<void>{} : Result<void>{log_->last_error()};
+  lock.unlock();
+  done(result);
+}
+
+Result<void> Engine::trim(Offset before) {
+  Lock lock(mutex_);
+  log_->drop_before(before);
+  note_log();
+  if (options_.background) {
+    wake_background();
+    return {};
+  }
+  while (do_due_work(lock)) {
+  }
+  return {};
+}
+
+void Engine::maintain() {
+  Lock lock(mutex_);
+  drop_committed();
+  apply_retention();
+  if (options_.background) return wake_background();
+  while (do_due_work(lock)) {
+  }
+}
+
+void Engine::wake_background() {
+  wake_background_ = true;
+  due_.notify_one();
+}
+
+// Something is not durable, or may grow too old; else nothing happens by itself.
+std::chrono::milliseconds Engine::next_timer() const {
+  std::chrono::milliseconds timer = no_timer;
+  if (timer_runs_) timer = std::min(timer, options_.flush.interval);
+  const bool ages = options_.retention_time.count() != 0 && log_->stored_bytes() != 0;
+  if (ages) timer = std::min(timer, std::min(retention_timer, options_.retention_time));
+  return std::max(timer, std::chrono::milliseconds{1});
+}
+
+void Engine::run_background(const std::stop_token& stop) {
+  Lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    wake_background_ = false;
+    if (options_.retention_time.count() != 0) apply_retention();
+    if (do_due_work(lock)) continue;
+    timer_runs_ = options_.flush.interval.count() != 0 && !log_->poisoned() &&
+                  log_->durable_offset() < log_->next_offset();
+    due_.wait_for(lock, stop, next_timer(), [&] { return wake_background_; });
+  }
+}
+
+}  // namespace lightq::queue

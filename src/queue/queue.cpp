@@ -1,0 +1,272 @@
+/// The public face of the embedded queue: include/lightq/queue.hpp. Layer: queue.
+#include <lightq/queue.hpp>
+
+#include <algorithm>
+#include <utility>
+
+#include "log/posix_storage.hpp"
+#include "queue/cursor_handle.hpp"
+#include "queue/engine.hpp"
+#include "queue/reader_state.hpp"
+
+namespace lightq::inline v1 {
+
+namespace {
+
+log::Storage& file_system() {
+  static log::PosixStorage storage;
+  return storage;
+}
+
+constexpr std::string_view default_cursor = "default";
+
+}  // namespace
+
+QueueReader::QueueReader(std::unique_ptr<queue::ReaderState> state) : state_(std::move(state)) {}
+QueueReader::QueueReader(QueueReader&& other) noexcept = default;
+QueueReader& QueueReader::operator=(QueueReader&& other) noexcept = default;
+QueueReader::~QueueReader() = default;
+
+Result<std::optional<QueuedMessage>> QueueReader::next() {
+  const auto found = state_->peek();
+  if (!found) return found.error();
+  if (*found == nullptr) return std::optional<QueuedMessage>();
+  const std::optional<QueuedMessage> message = **found;
+  state_->advance();
+  return message;
+}
+
+Result<std::optional<QueuedMessage>> QueueReader::peek() {
+  const auto found = state_->peek();
+  if (!found) return found.error();
+  if (*found == nullptr) return std::optional<QueuedMessage>();
+  return std::optional<QueuedMessage>(**found);
+}
+
+Result<std::span<const QueuedMessage>> QueueReader::next_batch(std::size_t max) {
+  return state_->take(max);
+}
+
+Result<std::span<const QueuedMessage>> QueueReader::range(Offset first, Offset last) {
+  return state_->range(first, last);
+}
+
+bool QueueReader::wait(std::chrono::milliseconds timeout) {
+  return state_->source().wait(state_->position(), timeout);
+}
+
+Offset QueueReader::position() const {
+  return state_->position();
+}
+
+Result<void> QueueReader::seek(const Start& start) {
+  const auto offset = state_->source().resolve(start);
+  if (!offset) return offset.error();
+  state_->place(*offset);
+  return {};
+}
+
+Pin QueueReader::pin() const {
+  return Pin(state_->pinned());
+}
+
+QueueCursor::QueueCursor(QueueReader reader, std::unique_ptr<queue::CursorHandle> handle)
+    : reader_(std::move(reader)), handle_(std::move(handle)) {}
+QueueCursor::QueueCursor(QueueCursor&& other) noexcept = default;
+QueueCursor& QueueCursor::operator=(QueueCursor&& other) noexcept = default;
+QueueCursor::~QueueCursor() = default;
+
+Result<std::optional<QueuedMessage>> QueueCursor::next() {
+  auto message = reader_.next();
+  if (message && *message) handle_->note_delivered(reader_.position());
+  return message;
+}
+
+Result<std::span<const QueuedMessage>> QueueCursor::next_batch(std::size_t max) {
+  auto messages = reader_.next_batch(max);
+  if (messages && !messages->empty()) handle_->note_delivered(reader_.position());
+  return messages;
+}
+
+void QueueCursor::commit(Offset offset) {
+  queue::SegmentSource& source = reader_.state_->source();
+  handle_->commit(std::clamp(offset, source.first_offset(), source.next_offset()));
+}
+
+Result<void> QueueCursor::rewind(const Start& start) {
+  if (auto found = reader_.seek(start); !found) return found;
+  handle_->commit(reader_.position());
+  handle_->note_delivered(reader_.position());
+  return {};
+}
+
+Result<std::optional<QueuedMessage>> QueueCursor::dequeue() {
+  auto message = reader_.next();
+  if (message && *message) handle_->commit(reader_.position());
+  return message;
+}
+
+const std::string& QueueCursor::name() const {
+  return handle_->name();
+}
+Offset QueueCursor::committed() const {
+  return handle_->committed();
+}
+Offset QueueCursor::delivered() const {
+  return handle_->delivered();
+}
+
+/// What a Queue owns; its default cursor goes before the engine.
+struct Queue::Parts {
+  std::unique_ptr<queue::Engine> engine;
+  std::optional<QueueCursor> cursor;
+};
+
+Queue::Queue(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Queue::Queue(Queue&& other) noexcept = default;
+Queue& Queue::operator=(Queue&& other) noexcept = default;
+Queue::~Queue() = default;
+
+Result<Queue> Queue::open(const std::string& directory, const QueueOptions& options) {
+  auto engine = queue::Engine::open(directory, options, file_system());
+  if (!engine) return engine.error();
+  auto parts = std::make_unique<Parts>();
+  parts->engine = std::move(*engine);
+  return Queue(std::move(parts));
+}
+
+Result<void> Queue::close() {
+  parts_->cursor.reset();
+  return parts_->engine->close();
+}
+
+Result<Offset> Queue::enqueue(ByteView payload) {
+  return parts_->engine->enqueue(payload);
+}
+
+namespace {
+
+template <typename Payload>
+Result<Offset> pack_and_append(queue::Engine& engine, std::span<const Payload> payloads) {
+  std::uint64_t bytes = batch_layout::header_bytes;
+  for (const Payload& payload : payloads) {
+    bytes += record_bytes(payload.size());
+    if (payload.size() > engine.options().message_bytes_max) {
+      return Error{ErrorCode::too_large, "a message of " + std::to_string(payload.size()) + " bytes", 0};
+    }
+  }
+  if (payloads.empty() || payloads.size() > limits::batch_records_max || bytes > UINT32_MAX) {
+    return Error{ErrorCode::invalid_argument,
+                 "a batch of " + std::to_string(payloads.size()) + " messages and " + std::to_string(bytes) +
+                     " bytes; 1 to " + std::to_string(limits::batch_records_max) + ", below 4 GiB",
+                 0};
+  }
+  BatchBuilder builder;
+  for (const Payload& payload : payloads) builder.add(std::as_bytes(std::span(payload)));
+  return engine.append(builder.finish());
+}
+
+}  // namespace
+
+Result<Offset> Queue::enqueue(std::span<const ByteView> payloads) {
+  return pack_and_append(*parts_->engine, payloads);
+}
+
+Result<Offset> Queue::enqueue(std::span<const std::string_view> payloads) {
+  return pack_and_append(*parts_->engine, payloads);
+}
+
+Result<Offset> Queue::enqueue(BatchBuilder& batch) {
+  if (batch.empty()) return Error{ErrorCode::invalid_argument, "an empty batch", 0};
+  return parts_->engine->append(batch.finish());
+}
+
+Result<QueueCursor*> Queue::default_cursor() {
+  if (!parts_->cursor) {
+    auto opened = cursor(lightq::default_cursor);
+    if (!opened) return opened.error();
+    parts_->cursor = std::move(*opened);
+  }
+  return &*parts_->cursor;
+}
+
+Result<std::optional<QueuedMessage>> Queue::dequeue() {
+  if (parts_->cursor) return parts_->cursor->dequeue();
+  const auto cursor = default_cursor();
+  if (!cursor) return cursor.error();
+  return (*cursor)->dequeue();
+}
+
+Result<std::optional<QueuedMessage>> Queue::peek() {
+  const auto cursor = default_cursor();
+  if (!cursor) return cursor.error();
+  return (*cursor)->peek();
+}
+
+Result<bool> Queue::is_empty() {
+  const auto cursor = default_cursor();
+  if (!cursor) return cursor.error();
+  return parts_->engine->next_offset() <= (*cursor)->reader().position();
+}
+
+Result<QueueReader> Queue::reader(const Start& start) {
+  QueueReader reader(std::make_unique<queue::ReaderState>(*parts_->engine));
+  if (auto found = reader.seek(start); !found) return found.error();
+  return reader;
+}
+
+Result<QueueCursor> Queue::cursor(std::string_view name, const Start& start) {
+  const auto taken = parts_->engine->take_cursor(name, start);
+  if (!taken) return taken.error();
+  QueueReader reader(std::make_unique<queue::ReaderState>(*parts_->engine));
+  reader.state_->place((*taken)->committed());
+  return QueueCursor(std::move(reader), std::make_unique<queue::CursorHandle>(*parts_->engine, **taken));
+}
+
+Result<void> Queue::remove_cursor(std::string_view name) {
+  if (parts_->cursor && name == lightq::default_cursor) parts_->cursor.reset();
+  return parts_->engine->remove_cursor(name);
+}
+
+Result<void> Queue::flush() {
+  return parts_->engine->flush();
+}
+Offset Queue::first_offset() const {
+  return parts_->engine->first_offset();
+}
+Offset Queue::next_offset() const {
+  return parts_->engine->next_offset();
+}
+Offset Queue::durable_offset() const {
+  return parts_->engine->durable_offset();
+}
+
+Result<bool> Queue::wait_durable(Offset offset, std::chrono::milliseconds timeout) {
+  return parts_->engine->wait_durable(offset, timeout);
+}
+
+std::future<Result<void>> Queue::durable(Offset offset) {
+  auto promise = std::make_shared<std::promise<Result<void>>>();
+  auto future = promise->get_future();
+  on_durable(offset, [promise](const Result<void>& result) { promise->set_value(result); });
+  return future;
+}
+
+void Queue::on_durable(Offset offset, std::function<void(const Result<void>&)> done) {
+  parts_->engine->on_durable(offset, std::move(done));
+}
+
+Result<void> Queue::trim(Offset before) {
+  return parts_->engine->trim(before);
+}
+void Queue::maintain() {
+  parts_->engine->maintain();
+}
+QueueStats Queue::stats() const {
+  return parts_->engine->stats();
+}
+const QueueRecovery& Queue::recovery() const {
+  return parts_->engine->recovery();
+}
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,214 @@
+/// Where a reader stands, and how it goes on. Layer: queue.
+#include "queue/reader_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <lightq/base/batch.hpp>
+
+#include "log/segment_scanner.hpp"
+
+namespace lightq::queue {
+
+void ReaderState::place(Offset offset) {
+  offset_ = offset;
+  node_ = nullptr;
+  record_ = nullptr;
+  left_ = 0;
+}
+
+void ReaderState::start_batch(std::uint64_t position) {
+  batch_ = position;
+  record_ = nullptr;
+  left_ = 0;
+}
+
+Result<const QueuedMessage*> ReaderState::peek() {
+  while (left_ == 0) {
+    const auto step = find_records();
+    if (!step) return step.error();
+    if (*step == Step::end) return static_cast<const QueuedMessage*>(nullptr);
+  }
+  const auto bytes = load_little_endian<std::uint32_t>(record_);
+  message_ = {offset_, time_, {record_ + sizeof(std::uint32_t), bytes}};
+  return &message_;
+}
+
+void ReaderState::advance() {
+  record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
+  offset_ = passed_ = offset_ + 1;
+  if (--left_ != 0 || batch_end_ == 0) return;
+  batch_base_ = offset_;
+  start_batch(batch_end_);
+}
+
+Result<std::span<const QueuedMessage>> ReaderState::take(std::size_t max) {
+  messages_.clear();
+  const auto first = peek();
+  if (!first) return first.error();
+  if (*first == nullptr) return std::span<const QueuedMessage>{};
+  const std::size_t count = std::min<std::uint64_t>(left_, max);
+  messages_.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto bytes = load_little_endian<std::uint32_t>(record_);
+    messages_.push_back({offset_, time_, {record_ + sizeof(std::uint32_t), bytes}});
+    advance();
+  }
+  return std::span<const QueuedMessage>(messages_);
+}
+
+Result<std::span<const QueuedMessage>> ReaderState::range(Offset first, Offset last) {
+  place(first);
+  range_views_.clear();
+  std::vector<QueuedMessage> all;
+  while (offset_ < last) {
+    const auto some = take(distance(offset_, last));
+    if (!some) return some.error();
+    if (some->empty()) break;
+    // What a gap has made it jump over may lie past `last`.
+    for (const QueuedMessage& message : *some) {
+      if (message.offset < last) all.push_back(message);
+    }
+    if (range_views_.empty() || range_views_.back() != view_) range_views_.push_back(view_);
+  }
+  messages_ = std::move(all);
+  return std::span<const QueuedMessage>(messages_);
+}
+
+Result<ReaderState::Step> ReaderState::find_records() {
+  const Offset next = source_.next_offset();
+  if (next <= offset_) return Step::end;
+  return node_ == nullptr ? enter_segment() : find_in_segment(next);
+}
+
+// The file of a segment that was dropped after it was found is gone: what is the oldest now is looked for.
+Result<ReaderState::Step> ReaderState::enter_segment() {
+  for (int attempt = 0;; ++attempt) {
+    auto node = source_.node_of(offset_);
+    if (node == nullptr) return Step::end;
+    auto view = source_.views().view(node);
+    if (!view) {
+      const bool dropped = node->first_offset() < source_.first_offset();
+      if (dropped && attempt < 16) continue;
+      return view.error();
+    }
+    view_ = std::move(*view);
+    node_ = std::move(node);
+    offset_ = std::max(offset_, node_->first_offset());
+    batch_base_ = node_->first_offset();
+    start_batch(log::segment_header_bytes);
+    return Step::again;
+  }
+}
+
+Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
+  const std::uint64_t end = node_->end_position();
+  if (record_ != nullptr && end <= batch_) {
+    left_ = distance(passed_, next);
+    return skip_records() ? Step::ready : Step::again;
+  }
+  if (record_ != nullptr) {
+    // The open batch that it stands in has been completed.
+    const BatchView batch = BatchView::trusted(view_->data() + batch_);
+    batch_end_ = batch_ + batch.total_bytes();
+    left_ = distance(passed_, batch.end_offset());
+    if (left_ != 0) return skip_records() ? Step::ready : Step::again;
+    batch_base_ = passed_;
+    start_batch(batch_end_);
+    return Step::again;
+  }
+  if (batch_ < end) return enter_batch(end);
+  if (node_->next() == nullptr) return enter_open_batch(next);
+  // With a successor the end is final.
+  return node_->end_position() == end ? leave_segment(end) : Step::again;
+}
+
+Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
+  const std::byte* at = view_->data() + batch_;
+  const bool trusted = node_->trusted_from() <= batch_;
+  const BatchView batch = BatchView::trusted(at);
+  const bool sound = trusted || (!BatchView::check_header({at, end - batch_}) &&
+                                 batch.segment_epoch() == node_->header().epoch &&
+                                 batch.base_offset() == batch_base_ && batch_base_ < batch.end_offset());
+  if (!sound) return damage_at(end);
+  // The body of a batch that is only passed by is left for whoever reads it.
+  if (batch.end_offset() <= offset_) {
+    batch_base_ = batch.end_offset();
+    start_batch(batch_ + batch.total_bytes());
+    return Step::again;
+  }
+  if (!trusted && batch.check_body()) return damage_at(end);
+  record_ = at + batch_layout::header_bytes;
+  passed_ = batch.base_offset();
+  left_ = batch.record_count();
+  batch_end_ = batch_ + batch.total_bytes();
+  time_ = batch.append_time();
+  return skip_records() ? Step::ready : Step::again;
+}
+
+// Nothing complete lies here, and yet there are messages: those of the batch that is being packed.
+ReaderState::Step ReaderState::enter_open_batch(Offset next) {
+  const std::byte* at = view_->data() + batch_;
+  record_ = at + batch_layout::header_bytes;
+  passed_ = batch_base_;
+  left_ = distance(passed_, next);
+  batch_end_ = 0;
+  time_ = {load_little_endian<std::int64_t>(at + batch_layout::append_time_us)};
+  return skip_records() ? Step::ready : Step::again;
+}
+
+bool ReaderState::skip_records() {
+  while (left_ != 0 && passed_ < offset_) {
+    record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
+    passed_ = passed_ + 1;
+    --left_;
+  }
+  return left_ != 0;
+}
+
+Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
+  const auto next = node_->next();
+  const Offset ended = node_->end_offset();
+  const bool missing = ended < next->first_offset() && offset_ < next->first_offset();
+  const std::string before = node_->path();
+  auto view = source_.views().view(next);
+  if (view) {
+    view_ = std::move(*view);
+    node_ = next;
+    batch_base_ = next->first_offset();
+    start_batch(log::segment_header_bytes);
+  } else {
+    node_ = nullptr;
+  }
+  if (!missing) return Step::again;
+  offset_ = next->first_offset();
+  return Error{ErrorCode::corrupt,
+               "a file is missing after " + before + " (which ends at position " + std::to_string(end) +
+                   "): offsets " + std::to_string(ended.value) + " up to " + std::to_string(offset_.value) +
+                   " cannot be read",
+               0};
+}
+
+// Goes behind the damage; says so if a wanted message was in it.
+Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
+  const std::uint64_t begin = batch_;
+  const Offset first = batch_base_;
+  std::optional<log::ScannedBatch> sound;
+  if (node_->header().epoch != 0) {
+    auto file = source_.storage().open(node_->path(), log::OpenMode::read_only);
+    if (!file) return file.error();
+    log::SegmentScanner scanner(**file, node_->header().epoch, end);
+    sound = scanner.resume_after(begin, first);
+  }
+  batch_base_ = sound ? sound->base : node_->end_offset();
+  start_batch(sound ? sound->position : end);
+  if (batch_base_ <= offset_) return Step::again;
+  offset_ = std::max(offset_, batch_base_);
+  return Error{ErrorCode::corrupt,
+               node_->path() + " is damaged from position " + std::to_string(begin) + " to " +
+                   std::to_string(batch_) + ": offsets " + std::to_string(first.value) + " up to " +
+                   std::to_string(batch_base_.value) + " cannot be read",
+               0};
+}
+
+}  // namespace lightq::queue

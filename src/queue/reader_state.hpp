@@ -1,0 +1,70 @@
+/// Where a reader stands, and how it goes on: without locks within a segment, beside the writer. Layer:
+/// queue.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <lightq/queue.hpp>
+
+#include "queue/segment_source.hpp"
+
+namespace lightq::queue {
+
+/// Walks records, batch by batch, segment by segment. One thread; the source must outlive it.
+///
+/// The writer publishes, in this order: a record's bytes, then the offset behind it; a batch's header, then
+/// the segment's end; the segment's end, then its successor. The reader looks in the opposite order, so what
+/// it sees is whole: it takes the next offset first, and a batch that was not complete after that was still
+/// open when that offset was published, so all records before it are in that batch.
+class ReaderState {
+ public:
+  explicit ReaderState(SegmentSource& source) : source_(source) {}
+
+  /// The next message without going on; null at the end. The result is valid until the next call.
+  Result<const QueuedMessage*> peek();
+  /// Goes on behind what peek has found.
+  void advance();
+  /// Up to `max` messages of one batch.
+  Result<std::span<const QueuedMessage>> take(std::size_t max);
+  /// All from `first` to `last`, however many batches they are in.
+  Result<std::span<const QueuedMessage>> range(Offset first, Offset last);
+  /// Goes to `offset`, which is looked for at the next read.
+  void place(Offset offset);
+
+  [[nodiscard]] Offset position() const { return offset_; }
+  [[nodiscard]] SegmentSource& source() { return source_; }
+  [[nodiscard]] std::shared_ptr<const void> pinned() const { return view_; }
+
+ private:
+  enum class Step { ready, end, again };
+  Result<Step> find_records();
+  Result<Step> enter_segment();
+  Result<Step> find_in_segment(Offset next);
+  Result<Step> enter_batch(std::uint64_t end);
+  Step enter_open_batch(Offset next);
+  Result<Step> leave_segment(std::uint64_t end);
+  Result<Step> skip_to(Offset offset, std::uint64_t position);
+  Result<Step> damage_at(std::uint64_t end);
+  void start_batch(std::uint64_t position);
+  bool skip_records();
+
+  SegmentSource& source_;
+  Offset offset_;                           // of the next message
+  std::shared_ptr<log::SegmentNode> node_;  // null: to be looked for
+  std::shared_ptr<const log::SegmentView> view_;
+  std::shared_ptr<const log::SegmentView> before_;  // what the last range began in
+  std::uint64_t batch_ = 0;                         // position of the batch it stands in or before
+  Offset batch_base_;                               // of that batch's first record
+  const std::byte* record_ = nullptr;               // the next record; null: before the batch
+  Offset passed_;                                   // of the record at record_
+  std::uint64_t left_ = 0;                          // records known to be there from record_ on
+  std::uint64_t batch_end_ = 0;                     // position; 0: the batch is still open
+  Timestamp time_;
+  QueuedMessage message_;
+  std::vector<QueuedMessage> messages_;
+  std::vector<std::shared_ptr<const log::SegmentView>> range_views_;
+};
+
+}  // namespace lightq::queue

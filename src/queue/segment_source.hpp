@@ -1,0 +1,47 @@
+/// Where readers get segments from: the queue that writes them, or a view of somebody else's. Layer: queue.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include <lightq/queue_options.hpp>
+
+#include "log/segment_node.hpp"
+
+namespace lightq::queue {
+
+/// Readers ask it when they begin, seek, or lack a successor; within a chain of segments they need only
+/// `next_offset`. Any thread.
+class SegmentSource {
+ public:
+  SegmentSource(log::Storage& storage, std::uint64_t mapped_bytes_max)
+      : storage_(storage), views_(storage, mapped_bytes_max) {}
+  SegmentSource(const SegmentSource&) = delete;
+  SegmentSource& operator=(const SegmentSource&) = delete;
+  virtual ~SegmentSource() = default;
+
+  /// The segment that holds `offset`, or the nearest; null while there is none.
+  virtual std::shared_ptr<log::SegmentNode> node_of(Offset offset) = 0;
+  [[nodiscard]] virtual Offset first_offset() const = 0;
+  /// Where `start` is; see Start.
+  virtual Result<Offset> resolve(const Start& start) = 0;
+  /// Waits until there is something at `offset`. False after `timeout`.
+  virtual bool wait(Offset offset, std::chrono::milliseconds timeout) = 0;
+
+  /// One past the newest message: everything before it can be read.
+  [[nodiscard]] Offset next_offset() const { return {next_.load(std::memory_order_acquire)}; }
+  [[nodiscard]] log::SegmentViews& views() { return views_; }
+  [[nodiscard]] const log::SegmentViews& views() const { return views_; }
+  [[nodiscard]] log::Storage& storage() { return storage_; }
+
+ protected:
+  void publish(Offset next) { next_.store(next.value, std::memory_order_release); }
+
+ private:
+  log::Storage& storage_;
+  log::SegmentViews views_;
+  std::atomic<std::uint64_t> next_{0};
+};
+
+}  // namespace lightq::queue

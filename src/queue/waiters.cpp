@@ -1,0 +1,44 @@
+/// Waiting for messages without polling. Layer: queue.
+#include "queue/waiters.hpp"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace lightq::queue {
+
+namespace {
+
+bool membarrier(int command) {
+  return ::syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+bool register_membarrier() {
+#if defined(__SANITIZE_THREAD__)
+  return false;  // the sanitizer sees fences of the language only
+#else
+  return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
+#endif
+}
+
+}  // namespace
+
+Waiters::Waiters() : asymmetric_(register_membarrier()) {}
+
+bool Waiters::wait(std::chrono::milliseconds timeout, const std::function<bool()>& ready) {
+  if (ready()) return true;
+  std::unique_lock lock(mutex_);
+  waiting_.fetch_add(1, std::memory_order_seq_cst);
+  // From here on either the writer sees that somebody waits, or `ready` sees what the writer stored.
+  if (asymmetric_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  const bool came = woken_.wait_for(lock, timeout, ready);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  return came;
+}
+
+void Waiters::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_.notify_all();
+}
+
+}  // namespace lightq::queue

@@ -1,0 +1,38 @@
+/// Waiting for messages without polling, and waking at no cost while nobody waits. Layer: queue.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+
+namespace lightq::queue {
+
+/// Readers wait, a writer wakes them. Any thread. `wake_if_waiting` is a plain load as long as nobody waits:
+/// the price of the ordering between the writer's last store and that load is paid by whoever goes to sleep
+/// (membarrier(2)), where the system has that; elsewhere by the writer.
+class Waiters {
+ public:
+  Waiters();
+  /// Waits until `ready`, which is asked again after each wake. False after `timeout`.
+  bool wait(std::chrono::milliseconds timeout, const std::function<bool()>& ready);
+  /// After what makes `ready` true.
+  void wake_if_waiting() {
+    if (asymmetric_) {
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+    } else {
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+    if (waiting_.load(std::memory_order_relaxed) != 0) wake();
+  }
+
+ private:
+  void wake();
+  const bool asymmetric_;
+  std::atomic<int> waiting_{0};
+  std::mutex mutex_;
+  std::condition_variable woken_;
+};
+
+}  // namespace lightq::queue
