@@ -83,6 +83,7 @@ QueueOptions recycling_options(std::uint64_t segment_bytes, std::uint64_t segmen
   options.mapped_bytes_max = segments * (segment_bytes + 4096);
   options.capacity_bytes = segments * segment_bytes;
   options.overflow = Overflow::drop_oldest;
+  options.recycled_files_max = 2 * segments;
   options.background = true;
   return options;
 }
