@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -272,7 +273,8 @@ Result<void> CursorTable::write_cursor(std::size_t index, const CursorIdentity& 
   return sync();
 }
 
-// Where a write fails half way, the block must not look like a damaged cursor when it is opened again.
+// Where a write fails half way, the block must not look like a damaged cursor when it is opened again: what
+// was there is put back where no call can fail.
 Result<void> CursorTable::write_identity(std::size_t index, const CursorIdentity& identity) {
   const std::uint64_t position = cursor_block_position(index) + cursor_identity_position;
   const auto bytes = encode_cursor_identity(identity, index, incarnation_);
@@ -282,7 +284,7 @@ Result<void> CursorTable::write_identity(std::size_t index, const CursorIdentity
   if (blocks_[index].state != Block::State::blank) {
     before = encode_cursor_identity(blocks_[index].identity, index, incarnation_);
   }
-  if (!write_all(*file_, before, position)) failure_ = written.error();
+  std::memcpy(mappings_.back()->data() + position, before.data(), before.size());
   return written;
 }
 

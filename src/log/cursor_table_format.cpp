@@ -197,8 +197,8 @@ DecodedCursor decode_cursor_block(ByteView block, std::size_t index, std::uint64
   if (!decoded.newest) return decoded;
   const std::byte* delivered = block.data() + cursor_delivered_position;
   const auto value = load_little_endian<std::uint64_t>(delivered);
-  const bool sound = value == ~load_little_endian<std::uint64_t>(delivered + 8);
-  decoded.delivered = sound ? std::max(Offset{value}, decoded.newest->committed) : decoded.newest->committed;
+  const bool is_sound = value == ~load_little_endian<std::uint64_t>(delivered + 8);
+  decoded.delivered = is_sound ? Offset{value} : decoded.newest->committed;
   return decoded;
 }
 

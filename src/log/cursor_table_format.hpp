@@ -95,7 +95,7 @@ struct DecodedCursor {
   std::optional<CursorCopy> newest;     ///< of all sound copies
   std::optional<CursorCopy> durable;    ///< the newest of the sound durable ones
   std::size_t durable_slot = 0;         ///< where that is
-  Offset delivered;                     ///< what was committed, if what is there is not sound
+  Offset delivered;                     ///< as noted last; if that is not sound, what was committed
   std::vector<std::size_t> bad_copies;  ///< positions in the block of copies that are neither sound nor zero
 };
 /// `block` is cursor_block_bytes long.

@@ -150,8 +150,44 @@ RECOVERY = {
 }
 
 
+# --- cursor_table_fuzz and segment_index_fuzz: 0 and a whole file; or 1 and one whose checksums the target makes right. -
+GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
+
+
+def cursor_block(name, copies, kind=0x7F, generation=1):
+    """A block for the target to mend: its name's first byte says what to make right."""
+    block = bytearray(2048)
+    for place, (sequence, committed) in zip((0, 32, 512, 1024), copies):
+        struct.pack_into("<QQ", block, place, sequence, committed)
+    struct.pack_into("<QQ", block, 64, 90, 2**64 - 1 - 90)
+    struct.pack_into("<BBH28x", block, 1536, kind, len(name), generation)
+    block[1568:1568 + len(name)] = name
+    return bytes(block)
+
+
+SOUND = [(4, 40), (5, 50), (3, 30), (2, 20)]
+CURSOR_TABLE = {
+    "mended": b"\x01" + cursor_block(b"a", SOUND) + cursor_block(b"b", SOUND, 0x63) + cursor_block(b"", SOUND, 1),
+    "mended_no_copy": b"\x01" + cursor_block(b"a", SOUND, 0x07) + cursor_block(b"b", SOUND),
+    "mended_twice": b"\x01" + cursor_block(b"a", SOUND) + cursor_block(b"a", SOUND),
+    "mended_damaged_name": b"\x01" + cursor_block(b"a", SOUND, 0x78) + cursor_block(b"b", SOUND),
+    "short": b"\x00" + (GOLDEN / "cursors-table.v1").read_bytes()[:5000],
+    "whole": b"\x00" + (GOLDEN / "cursors-table.v1").read_bytes()[:12288],
+}
+INDEX = (GOLDEN / "segment-index.v1").read_bytes()
+SEGMENT_INDEX = {
+    "whole": b"\x00" + INDEX,
+    "mended": b"\x01" + INDEX,
+    "mended_more": b"\x01" + INDEX + INDEX[-24:],
+    "mended_fewer": b"\x01" + INDEX[:-24],
+    "cut": b"\x00" + INDEX[:-5],
+}
+
+
 def main():
     seeds = {
+        "cursor_table_fuzz": CURSOR_TABLE,
+        "segment_index_fuzz": SEGMENT_INDEX,
         "control_json_fuzz": {**{name: json.dumps(document).encode() for name, document in DOCUMENTS.items()}, **TEXTS},
         "zmtp_fuzz": ZMTP,
         "recovery_fuzz": RECOVERY,

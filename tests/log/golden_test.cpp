@@ -1,0 +1,149 @@
+/// One file of every format version that was ever written, kept for ever: today's code must still read each
+/// (tests/golden), and still writes the same bytes. LIGHTQ_WRITE_GOLDEN=1 writes those that are missing.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "log/cursor_file.hpp"
+#include "log/cursor_table.hpp"
+#include "log/segment_index_file.hpp"
+#include "support/log_fixture.hpp"
+#include "support/segment_bytes.hpp"
+
+namespace lightq::log {
+namespace {
+
+using test::FaultyStorage;
+
+constexpr std::uint64_t incarnation = 0x0123456789ABCDEF;
+
+class GoldenTest : public test::LogFixture {
+ protected:
+  /// A golden file; written first if it is missing and that is wanted.
+  std::vector<std::byte> golden(const std::string& name, const std::vector<std::byte>& made_today) {
+    const std::string golden_path = std::string(LIGHTQ_GOLDEN_DIR) + "/" + name;
+    if (std::getenv("LIGHTQ_WRITE_GOLDEN") != nullptr && !std::filesystem::exists(golden_path)) {
+      std::ofstream(golden_path, std::ios::binary)
+          .write(reinterpret_cast<const char*>(made_today.data()),
+                 static_cast<std::streamsize>(made_today.size()));
+    }
+    std::ifstream file(golden_path, std::ios::binary);
+    EXPECT_TRUE(file.good()) << golden_path;
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const ByteView bytes = as_byte_view(text);
+    return {bytes.begin(), bytes.end()};
+  }
+  void put(const std::string& path, const std::vector<std::byte>& bytes) {
+    ASSERT_TRUE(storage.open(path, OpenMode::create).ok());
+    storage.bytes_of(path) = bytes;
+  }
+  static void expect_same(const std::vector<std::byte>& one, const std::vector<std::byte>& other) {
+    ASSERT_EQ(one.size(), other.size());
+    const auto [at, ignored] = std::ranges::mismatch(one, other);
+    EXPECT_EQ(at, one.end()) << "they differ from position " << at - one.begin() << " on";
+  }
+};
+
+test::SegmentBytes some_segment() {
+  test::SegmentBytes segment(0xA1B2C3D4, incarnation, {42});
+  segment.add({"first", "", std::string("\0\xFF\n", 3)}, {1'000'000});
+  segment.add({std::string(300, 'x')}, {999'000});  // the clock was set back
+  segment.add({"last"}, {1'000'500});
+  return segment;
+}
+
+/// A segment file as it was before there were checkpoints: nothing in its first page but header and seal.
+std::vector<std::byte> segment_without_checkpoints(bool sealed) {
+  auto segment = some_segment();
+  auto bytes = segment.finish(8192, sealed ? std::optional(Timestamp{1'000'500}) : std::nullopt);
+  std::fill(bytes.begin() + 128, bytes.begin() + segment_header_bytes, std::byte{0});
+  return bytes;
+}
+
+TEST_F(GoldenTest, SegmentsOfVersion1AreReadAndWrittenAsEver) {
+  for (const bool sealed : {false, true}) {
+    const auto today = segment_without_checkpoints(sealed);
+    const auto kept = golden(sealed ? "segment-sealed.v1" : "segment-open.v1", today);
+    expect_same(kept, today);
+    put(segment_path(42), kept);
+    open();
+    ASSERT_FALSE(HasFatalFailure());
+    EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
+    const std::vector<test::ReadMessage> expected = {{{42}, "first"},
+                                                     {{43}, ""},
+                                                     {{44}, std::string("\0\xFF\n", 3)},
+                                                     {{45}, std::string(300, 'x')},
+                                                     {{46}, "last"}};
+    EXPECT_EQ(test::read_everything(*log, {42}), expected);
+    EXPECT_EQ(log->next_offset(), Offset{47});
+    EXPECT_EQ(append({"more"}), AppendOutcome::appended);
+    log.reset();
+    for (const auto& path : storage.paths()) ASSERT_TRUE(storage.unlink(path).ok());
+  }
+}
+
+TEST_F(GoldenTest, CursorFilesOfVersion1AreReadAndWrittenAsEver) {
+  const std::vector<NamedCursor> cursors = {
+      {"group:default", {7}}, {"sub:12", {~std::uint64_t{0}}}, {"", {0}}};
+  {
+    CursorFile file(storage, "/made");
+    ASSERT_TRUE(file.write(CursorFile::encode({})).ok());
+    ASSERT_TRUE(file.write(CursorFile::encode(cursors)).ok());
+  }
+  const auto kept = golden("cursors.v1", storage.bytes_of("/made/cursors.1"));
+  expect_same(kept, storage.bytes_of("/made/cursors.1"));
+  put("/kept/cursors.1", kept);
+  const auto loaded = CursorFile(storage, "/kept").load();
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  EXPECT_EQ(*loaded, cursors);
+}
+
+TEST_F(GoldenTest, CursorTablesOfVersion1AreReadAndWrittenAsEver) {
+  {
+    auto table = CursorTable::make(storage, "/made", incarnation);
+    ASSERT_TRUE(table.ok());
+    TableCursor& orders = **(*table)->create("orders", {5});
+    ASSERT_TRUE((*table)->create("gone", {6}).ok());
+    TableCursor& longest = **(*table)->create(std::string(128, 'n'), {0});
+    for (const std::uint64_t offset : {6, 9, 100}) orders.commit({offset});
+    longest.commit({~std::uint64_t{0}});
+    ASSERT_TRUE((*table)->flush().ok());
+    ASSERT_TRUE((*table)->remove("gone").ok());
+    orders.commit({80});
+    orders.note_delivered({90});
+  }
+  const std::string made = "/made/cursors.table";
+  const auto kept = golden("cursors-table.v1", storage.bytes_of(made));
+  expect_same(kept, storage.bytes_of(made));
+  put("/kept/cursors.table", kept);
+  auto table = CursorTable::open(storage, "/kept", incarnation);
+  ASSERT_TRUE(table.ok()) << table.error().text();
+  EXPECT_TRUE((*table)->passed_over().empty() && (*table)->damaged().empty());
+  EXPECT_EQ((*table)->list().size(), 2U);
+  EXPECT_EQ((**(*table)->find("orders")).committed(), Offset{80});
+  EXPECT_EQ((**(*table)->find("orders")).delivered(), Offset{90});
+  EXPECT_EQ((**(*table)->find(std::string(128, 'n'))).committed(), Offset{~std::uint64_t{0}});
+  EXPECT_EQ(*(*table)->find("gone"), nullptr);
+}
+
+TEST_F(GoldenTest, SegmentIndexesOfVersion1AreReadAndWrittenAsEver) {
+  const IndexedSegment segment{0xA1B2C3D4, incarnation, {42}, {1042}, 300'000};
+  const std::vector<IndexedBatch> entries = {
+      {{42}, 4096, {1000}}, {{300}, 70'000, {2500}}, {{301}, 200'000, {2500}}};
+  SegmentIndex index(segment.end_position);
+  for (const auto& entry : entries) index.note(entry.offset, entry.position, entry.newest);
+  index.note({1041}, 250'000, {2600});  // too near to be an entry, but the newest
+  const auto today = SegmentIndexFile::encode(segment, index);
+  const auto kept = golden("segment-index.v1", today);
+  expect_same(kept, today);
+  const auto loaded = SegmentIndexFile::decode(kept, segment, "segment-index.v1");
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  EXPECT_TRUE(std::ranges::equal((*loaded)->entries(), entries));
+  EXPECT_EQ((*loaded)->newest(), Timestamp{2600});
+}
+
+}  // namespace
+}  // namespace lightq::log
