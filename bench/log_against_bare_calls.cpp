@@ -1,0 +1,122 @@
+/// Suite `log`: batches beside the bare call that writes them, reading beside a plain scan. Layer: bench.
+#include <algorithm>
+
+#include "log_suite.hpp"
+#include "support/raw_file.hpp"
+
+namespace lightq::bench {
+namespace {
+
+constexpr std::uint64_t segment_bytes = 64 * MiB;
+constexpr std::uint64_t segments = 4;
+constexpr std::size_t packed_bytes = 64 * 1024;
+constexpr std::uint64_t burst_bytes =
+    32 * MiB;  // less than what may be un-synced before a writer has to wait
+
+/// Batches of just under 64 KiB, together larger than the processor's second-level cache.
+std::vector<std::unique_ptr<BatchBuilder>> packed_batches(std::size_t message_bytes) {
+  std::vector<std::unique_ptr<BatchBuilder>> batches;
+  NumberedMessages messages(message_bytes);
+  std::uint64_t number = 0;
+  for (int i = 0; i < 64; ++i) {
+    auto batch = std::make_unique<BatchBuilder>();
+    while (batch->size_bytes() + record_bytes(message_bytes) <= packed_bytes)
+      batch->add(messages.at(number++));
+    batches.push_back(std::move(batch));
+  }
+  return batches;
+}
+
+/// GB/s of `work(i)` for so many batches of so many bytes, in bursts; `between` them is not counted.
+template <typename Work, typename Between>
+double rate_of(std::uint64_t bytes, std::size_t batch_bytes, Work&& work, Between&& between) {
+  const std::uint64_t count = bytes / batch_bytes;
+  const std::uint64_t burst = burst_bytes / batch_bytes;
+  std::uint64_t took = 0;
+  for (std::uint64_t i = 0; i < count;) {
+    const std::uint64_t end = std::min(count, i + burst);
+    const std::uint64_t begin = now_ns();
+    for (; i < end; ++i) work(i);
+    took += now_ns() - begin;
+    between();
+    throw_if_stopped();
+  }
+  return static_cast<double>(count * batch_bytes) / static_cast<double>(took);
+}
+
+struct BareCall {
+  std::string key;
+  std::string title;
+  std::string reference_name;
+  FlushPolicy flush;
+  bool mapped = false;
+};
+
+void compare_batches(LogSuite& suite, const BareCall& call) {
+  const Scratch scratch;
+  QueueOptions options = recycling_options(segment_bytes, segments);
+  options.flush = call.flush;
+  Queue queue = Queue::open(scratch.path("ours"), options).value_or_throw();
+  const auto batches = packed_batches(128);
+  const std::size_t batch_bytes = batches.front()->size_bytes();
+  std::vector<std::vector<std::byte>> copies;
+  for (const auto& batch : batches) {
+    const auto packed = batch->finish();
+    copies.emplace_back(packed.begin(), packed.end());
+  }
+  const std::uint64_t total = suite.options().amount(2 * segments * segment_bytes);
+  RawFile file(scratch.path("reference"), segments * segment_bytes);
+  const std::vector<std::byte> zeros(MiB);
+  file.write_all_of_it(zeros);
+  const RawMapping mapping(file.fd(), file.size(), PROT_READ | PROT_WRITE);
+  if (call.mapped) mapping.advise(MADV_POPULATE_WRITE);
+  const std::uint64_t places = file.size() / batch_bytes;
+
+  const auto ours = [&] {
+    return rate_of(
+        total, batch_bytes,
+        [&](std::uint64_t i) {
+          const Result<Offset> appended = queue.enqueue(*batches[i % batches.size()]);
+          if (!appended) throw std::runtime_error(appended.error().text());
+        },
+        [&] {
+          if (!call.mapped) queue.flush().value_or_throw();
+        });
+  };
+  const auto bare = [&] {
+    return rate_of(
+        total, batch_bytes,
+        [&](std::uint64_t i) {
+          const ByteView batch = copies[i % copies.size()];
+          const std::size_t at = i % places * batch_bytes;
+          if (call.mapped) {
+            std::memcpy(mapping.data() + at, batch.data(), batch.size());
+          } else {
+            file.write_at(batch, at);
+          }
+        },
+        [&] {
+          if (!call.mapped) file.sync();
+        });
+  };
+  for (int i = 0; i < 2; ++i) ours();  // all segments have been used once
+  std::vector<double> our_rates;
+  std::vector<double> bare_rates;
+  suite.alternate(suite.options().rounds(), ours, bare, our_rates, bare_rates);
+  suite.add(compare("batch_append_" + call.key, call.title, "GB/s", Better::more, our_rates,
+                    call.reference_name, bare_rates),
+            0.8);
+}
+
+}  // namespace
+
+void measure_against_bare_calls(LogSuite& suite) {
+  // A limit that is never reached: the policy of those who flush, without a sync in what is measured.
+  compare_batches(suite,
+                  {"pwrite", "batches of 64 KB appended, written by pwrite", "pwrite into a recycled file",
+                   FlushPolicy::every_bytes(std::uint64_t{1} << 60), false});
+  compare_batches(suite, {"mapped", "batches of 64 KB appended, flush `none`",
+                          "memcpy into a touched mapping", FlushPolicy::none(), true});
+}
+
+}  // namespace lightq::bench

@@ -1,0 +1,164 @@
+/// Suite `log`: single appends and reads beside other embedded queues. Layer: bench.
+#include <algorithm>
+#include <filesystem>
+
+#include "log_suite.hpp"
+#include "support/go_queue.hpp"
+
+namespace lightq::bench {
+namespace {
+
+constexpr std::uint64_t run_bytes = 512 * MiB;
+constexpr std::uint64_t run_messages_max = 4'000'000;
+
+/// What both sides get: how large a segment is and how many may be mapped. These are bigqueue's own defaults.
+struct Setting {
+  std::uint64_t segment_bytes = 128 * MiB;
+  std::uint64_t mapped_segments = 3;
+};
+
+std::string size_text(std::size_t bytes) {
+  if (bytes >= MiB) return std::to_string(bytes / MiB) + " MB";
+  return bytes >= 1024 ? std::to_string(bytes / 1024) + " KB" : std::to_string(bytes) + " B";
+}
+
+/// One queue for all rounds, so that its files are used again as in a long life: what has been dequeued goes.
+class OurQueue {
+ public:
+  OurQueue(const std::string& directory, std::size_t message_bytes, const Setting& setting)
+      : messages_(message_bytes), queue_(Queue::open(directory, options(setting)).value_or_throw()) {}
+
+  QueueTimes round(std::uint64_t count) {
+    const std::uint64_t warm = std::max<std::uint64_t>(1, count / 10);
+    QueueTimes times;
+    append(warm);
+    times.append_ns = time_each(count, [&] { append(count); });
+    read(warm);
+    times.read_ns = time_each(count, [&] { read(count); });
+    check(queue_.is_empty().value_or_throw(), "more messages came back than were appended");
+    return times;
+  }
+
+ private:
+  static QueueOptions options(const Setting& setting) {
+    QueueOptions chosen;
+    chosen.segment_bytes = setting.segment_bytes;
+    chosen.mapped_bytes_max = setting.mapped_segments * (setting.segment_bytes + 4096);
+    chosen.flush = FlushPolicy::none();
+    chosen.background = true;
+    chosen.recycled_files_max = std::max<std::size_t>(4, 2 * run_bytes / setting.segment_bytes);
+    return chosen;
+  }
+
+  template <typename Work>
+  static double time_each(std::uint64_t count, Work&& work) {
+    const std::uint64_t begin = now_ns();
+    work();
+    return static_cast<double>(now_ns() - begin) / static_cast<double>(count);
+  }
+
+  void append(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Result<Offset> appended = queue_.enqueue(messages_.at(appended_++));
+      if (!appended) throw std::runtime_error(appended.error().text());
+    }
+  }
+
+  void read(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const Result<std::optional<QueuedMessage>> message = queue_.dequeue();
+      if (!message) throw std::runtime_error(message.error().text());
+      check(message->has_value(), "a message is missing");
+      messages_.check_is(read_++, (*message)->payload);
+    }
+  }
+
+  NumberedMessages messages_;
+  Queue queue_;
+  std::uint64_t appended_ = 0;
+  std::uint64_t read_ = 0;
+};
+
+/// A queue that runs in the Go driver.
+struct Reference {
+  std::string key;   ///< in row names
+  std::string name;  ///< for people
+  std::string driver_name;
+};
+const Reference bigqueue{"bigqueue", "bigqueue", "bigqueue"};
+const Reference pqueue{"pqueue", "pqueue's steps", "pqueue-steps"};
+const Reference satellite{"satellite", "satellite's steps", "satellite-steps"};
+
+/// Ratios that we want; 0: the row only informs.
+struct Goals {
+  double append = 0;
+  double read = 0;
+  double both = 0;
+};
+
+/// A value for each round.
+struct Rounds {
+  std::vector<double> append_ns;
+  std::vector<double> read_ns;
+  std::vector<double> both_ns;
+
+  void add(const QueueTimes& times) {
+    append_ns.push_back(times.append_ns);
+    read_ns.push_back(times.read_ns);
+    both_ns.push_back(times.append_ns + times.read_ns);
+  }
+  void drop_first() {
+    for (auto* values : {&append_ns, &read_ns, &both_ns}) values->erase(values->begin());
+  }
+};
+
+/// One size beside one queue, in turn; `name_end` tells settings apart.
+void compare_with(LogSuite& suite, const Reference& reference, std::size_t bytes, const Goals& goals,
+                  const Setting& setting = {}, const std::string& name_end = "") {
+  const Scratch scratch;
+  OurQueue queue(scratch.path("ours"), bytes, setting);
+  GoQueueRun run{reference.driver_name, scratch.path("reference"), bytes, 0,
+                 setting.segment_bytes, setting.mapped_segments};
+  run.messages =
+      std::min(suite.options().amount(run_bytes) / bytes, suite.options().amount(run_messages_max));
+  Rounds ours;
+  Rounds theirs;
+  suite.alternate(
+      suite.options().rounds(), [&] { ours.add(queue.round(run.messages)); },
+      [&] {
+        theirs.add(run_go_queue(suite.options().go_driver, run).value_or_throw());
+        std::filesystem::remove_all(run.directory);
+      });
+  ours.drop_first();
+  theirs.drop_first();
+  const std::string end = "_" + std::to_string(bytes) + "_vs_" + reference.key + name_end;
+  const std::string size = " of " + size_text(bytes) + (name_end.empty() ? "" : ", segments of 128 KB");
+  const auto add = [&](const std::string& what, const std::string& title,
+                       std::vector<double> Rounds::* values, double goal) {
+    suite.add(compare(what + end, title + size, "ns/message", Better::less, ours.*values, reference.name,
+                      theirs.*values),
+              goal);
+  };
+  add("append", "append", &Rounds::append_ns, goals.append);
+  add("read", "read", &Rounds::read_ns, goals.read);
+  add("both", "append and read", &Rounds::both_ns, goals.both);
+}
+
+}  // namespace
+
+void measure_against_queues(LogSuite& suite) {
+  if (suite.options().go_driver.empty()) {
+    suite.note(
+        "Without the Go driver (no Go, or its modules could not be had): no rows against other queues.");
+    return;
+  }
+  for (const std::size_t bytes : {16U, 128U, 1024U, 2048U, 8192U, 16384U, 1048576U}) {
+    const double goal = bytes == 128 ? 5 : bytes >= 16384 ? 2 : 0;
+    compare_with(suite, bigqueue, bytes, {goal, goal, 0});
+  }
+  compare_with(suite, bigqueue, 128, {}, {128 * 1024, 10}, "_small_segments");
+  for (const std::size_t bytes : {16U, 128U, 1024U, 2048U}) compare_with(suite, pqueue, bytes, {5, 0, 5});
+  compare_with(suite, satellite, 8192, {10, 0, 10}, {256 * 1024, 10});
+}
+
+}  // namespace lightq::bench

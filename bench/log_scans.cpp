@@ -1,0 +1,130 @@
+/// Suite `log`: sequential reading beside a plain scan of the same bytes. Layer: bench.
+#include "log_suite.hpp"
+#include "support/raw_file.hpp"
+
+namespace lightq::bench {
+namespace {
+
+constexpr std::uint64_t segment_bytes = 64 * MiB;
+
+/// The same records in a file of our own, length by length, without batch headers, in a mapping touched
+/// before.
+class PlainRecords {
+ public:
+  PlainRecords(const std::string& path, std::size_t message_bytes, std::uint64_t count)
+      : file_(path, count * record_bytes(message_bytes)),
+        mapping_(file_.fd(), file_.size(), PROT_READ | PROT_WRITE) {
+    NumberedMessages messages(message_bytes);
+    std::byte* to = mapping_.data();
+    for (std::uint64_t i = 0; i < count; ++i, to += record_bytes(message_bytes)) {
+      store_little_endian(to, static_cast<std::uint32_t>(message_bytes));
+      std::memcpy(to + sizeof(std::uint32_t), messages.at(i).data(), message_bytes);
+    }
+  }
+  /// Walks the lengths and sums up each record's words.
+  [[nodiscard]] std::uint64_t sum() const {
+    std::uint64_t sum = 0;
+    const std::byte* const end = mapping_.data() + mapping_.size();
+    for (const std::byte* at = mapping_.data(); at < end;) {
+      const auto bytes = load_little_endian<std::uint32_t>(at);
+      sum += sum_of({at + sizeof bytes, bytes});
+      at += sizeof bytes + bytes;
+    }
+    return sum;
+  }
+
+ private:
+  RawFile file_;
+  RawMapping mapping_;
+};
+
+void fill(Queue& queue, std::size_t message_bytes, std::uint64_t count) {
+  NumberedMessages messages(message_bytes);
+  BatchBuilder batch;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    batch.add(messages.at(i));
+    if (batch.size_bytes() + record_bytes(message_bytes) <= limits::batch_bytes_target && i + 1 < count)
+      continue;
+    queue.enqueue(batch).value_or_throw();
+    batch.clear();
+  }
+}
+
+std::uint64_t sum_all(QueueReader& reader, std::uint64_t count) {
+  std::uint64_t sum = 0;
+  std::uint64_t seen = 0;
+  while (seen < count) {
+    const Result<std::span<const QueuedMessage>> messages = reader.next_batch();
+    if (!messages) throw std::runtime_error(messages.error().text());
+    check(!messages->empty(), "messages are missing");
+    for (const QueuedMessage& message : *messages) sum += sum_of(message.payload);
+    seen += messages->size();
+  }
+  return sum;
+}
+
+void compare_scan(LogSuite& suite, std::size_t message_bytes) {
+  const Scratch scratch;
+  const std::uint64_t count = suite.options().amount(192 * MiB) / record_bytes(message_bytes);
+  const double bytes = static_cast<double>(count * record_bytes(message_bytes));
+  QueueOptions options;
+  options.segment_bytes = segment_bytes;
+  Queue queue = Queue::open(scratch.path("ours"), options).value_or_throw();
+  fill(queue, message_bytes, count);
+  const PlainRecords records(scratch.path("reference"), message_bytes, count);
+  const std::uint64_t expected = records.sum();
+  const auto timed = [&](const std::function<std::uint64_t()>& scan) {
+    const std::uint64_t begin = now_ns();
+    const std::uint64_t sum = scan();
+    const double rate = bytes / static_cast<double>(now_ns() - begin);
+    check(sum == expected, "the scan's sum is wrong");
+    return rate;
+  };
+  const auto ours = [&] {
+    QueueReader reader = queue.reader().value_or_throw();
+    return timed([&] { return sum_all(reader, count); });
+  };
+  const auto plain = [&] { return timed([&] { return records.sum(); }); };
+  std::vector<double> our_rates;
+  std::vector<double> plain_rates;
+  suite.alternate(suite.options().rounds(), ours, plain, our_rates, plain_rates);
+  const std::string size = std::to_string(message_bytes);
+  suite.add(compare("scan_" + size, "sequential read of " + size + " B messages, CRC checked", "GB/s",
+                    Better::more, our_rates, "plain scan of a touched mapping", plain_rates),
+            0.9);
+}
+
+/// Reopened for each round, so that nothing has been verified before.
+void scan_verified(LogSuite& suite) {
+  const Scratch scratch;
+  constexpr std::size_t message_bytes = 100;
+  const std::uint64_t count = suite.options().amount(256 * MiB) / record_bytes(message_bytes);
+  QueueOptions options;
+  options.segment_bytes = segment_bytes;
+  {
+    Queue queue = Queue::open(scratch.path("ours"), options).value_or_throw();
+    fill(queue, message_bytes, count);
+    queue.close().value_or_throw();
+  }
+  std::vector<double> rates;
+  for (int round = 0; round <= suite.options().rounds(); ++round) {
+    throw_if_stopped();
+    Queue queue = Queue::open(scratch.path("ours"), options).value_or_throw();
+    check(queue.next_offset().value == count, "messages are missing after the queue was opened again");
+    QueueReader reader = queue.reader().value_or_throw();
+    const std::uint64_t begin = now_ns();
+    sum_all(reader, count);
+    if (round > 0) rates.push_back(static_cast<double>(count) * 1e3 / static_cast<double>(now_ns() - begin));
+  }
+  suite.add_expected("verified_scan_100", "verified scan of 100 B messages, opened again", "million msg/s",
+                     Better::more, rates, 20);
+}
+
+}  // namespace
+
+void measure_scans(LogSuite& suite) {
+  for (const std::size_t bytes : {128U, 1024U, 16384U}) compare_scan(suite, bytes);
+  scan_verified(suite);
+}
+
+}  // namespace lightq::bench

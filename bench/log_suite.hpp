@@ -1,0 +1,88 @@
+/// Suite `log`: what its parts share: options, a place for files, rows, checked messages. Layer: bench.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <lightq/queue.hpp>
+
+#include "support/child_process.hpp"
+#include "support/numbered_messages.hpp"
+#include "support/report.hpp"
+#include "support/temp_dir.hpp"
+
+namespace lightq::bench {
+
+inline constexpr std::uint64_t MiB = limits::MiB;
+inline constexpr std::uint64_t GiB = limits::GiB;
+
+/// How much to measure.
+struct LogOptions {
+  bool quick = false;
+  std::vector<std::string> parts;  ///< which, by name; none: all
+  std::string go_driver;           ///< path of lightq_bench_go; empty: rows that need it are left out
+
+  [[nodiscard]] int rounds() const { return quick ? 2 : 5; }
+  /// `full`, or a good deal less when it is to be quick.
+  [[nodiscard]] std::uint64_t amount(std::uint64_t full) const { return quick ? full / 8 : full; }
+};
+
+/// Throws if a signal has asked this process to stop.
+void throw_if_stopped();
+/// A directory of its own for one queue or file, below the suite's; removed with all in it.
+class Scratch {
+ public:
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (directory_.path() / name).string();
+  }
+
+ private:
+  TempDir directory_;
+};
+
+/// Collects rows and failures.
+class LogSuite {
+ public:
+  explicit LogSuite(LogOptions options);
+  [[nodiscard]] const LogOptions& options() const { return options_; }
+  [[nodiscard]] bool wants(const std::string& part) const;
+  /// Runs a part if it is wanted; what it throws becomes a failure, and the next part goes on.
+  void run(const std::string& part, const std::function<void(LogSuite&)>& work);
+  /// `goal` 0: the row informs only. The floor is four fifths of the goal.
+  void add(Row row, double goal);
+  /// A row whose reference is a stated figure.
+  void add_expected(const std::string& name, const std::string& title, const std::string& unit, Better better,
+                    const std::vector<double>& ours, double expected);
+  void note(std::string text) { report_.notes.push_back(std::move(text)); }
+  /// Calls `ours` and `reference` in turn, once more than `rounds` (the first is the warm-up), each round
+  /// beginning with the other one.
+  static void alternate(int rounds, const std::function<void()>& ours,
+                        const std::function<void()>& reference);
+  /// The same for two that give one value each: those of all rounds but the first.
+  static void alternate(int rounds, const std::function<double()>& ours,
+                        const std::function<double()>& reference, std::vector<double>& our_values,
+                        std::vector<double>& reference_values);
+  [[nodiscard]] Report take_report() { return std::move(report_); }
+
+ private:
+  LogOptions options_;
+  Report report_;
+};
+
+/// Touches a good deal of memory and gives it back: on a virtual machine the first touch of a page is slow.
+void warm_memory(std::uint64_t bytes);
+
+/// A queue with `segments` segments that drops its oldest, so that its files are used again and again.
+QueueOptions recycling_options(std::uint64_t segment_bytes, std::uint64_t segments);
+
+// The parts.
+void measure_against_queues(LogSuite& suite);
+void measure_against_bare_calls(LogSuite& suite);
+void measure_scans(LogSuite& suite);
+void measure_rates(LogSuite& suite);
+void measure_tails(LogSuite& suite);
+void measure_group_commit(LogSuite& suite);
+void measure_growth(LogSuite& suite);
+
+}  // namespace lightq::bench

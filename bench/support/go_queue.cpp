@@ -1,0 +1,50 @@
+/// Runs the Go driver and reads its lines. Layer: bench support.
+#include "support/go_queue.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "support/child_process.hpp"
+
+namespace lightq::bench {
+namespace {
+
+constexpr auto time_max = std::chrono::minutes(2);
+
+/// `ended`: how the process came to its end.
+Result<QueueTimes> read_times(const std::string& output, const Result<void>& ended) {
+  QueueTimes times;
+  std::string text;
+  std::ifstream file(output);
+  for (std::string line; std::getline(file, line); text += " " + line) {
+    const nlohmann::json parsed = nlohmann::json::parse(line, nullptr, false);
+    if (!parsed.is_object()) continue;
+    const std::string operation = parsed.value("operation", "");
+    if (operation == "append") times.append_ns = parsed.value("ns_per_operation", 0.0);
+    if (operation == "read") times.read_ns = parsed.value("ns_per_operation", 0.0);
+  }
+  if (!ended) return failure(ended.error().message + ":" + text);
+  if (times.append_ns > 0 && times.read_ns > 0) return times;
+  return failure("the Go driver gave no times:" + text);
+}
+
+}  // namespace
+
+Result<QueueTimes> run_go_queue(const std::string& driver, const GoQueueRun& run) {
+  std::error_code problem;
+  std::filesystem::create_directories(run.directory, problem);
+  const std::string output = run.directory + ".out";
+  Result<ChildProcess> child = ChildProcess::execute(
+      {driver, "-queue", run.queue, "-directory", run.directory, "-size", std::to_string(run.message_bytes),
+       "-count", std::to_string(run.messages), "-segment-bytes", std::to_string(run.segment_bytes),
+       "-mapped-segments", std::to_string(run.mapped_segments)},
+      {}, output);
+  if (!child) return child.error();
+  std::vector<ChildProcess> children;
+  children.push_back(std::move(child).value());
+  return read_times(output, wait_for_all(children, {"Go driver"}, Clock::now() + time_max));
+}
+
+}  // namespace lightq::bench

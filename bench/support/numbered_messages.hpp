@@ -1,0 +1,60 @@
+/// Messages that tell a reader whether they are the right ones. Layer: bench support.
+#pragma once
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <lightq/base/types.hpp>
+
+namespace lightq::bench {
+
+/// Throws `what` unless `good`: a wrong message, a missing one.
+inline void check(bool good, const char* what) {
+  if (!good) throw std::runtime_error(what);
+}
+
+/// Number i has its number in its first eight bytes (little-endian), then bytes that depend on their place
+/// alone. The Go driver makes the same.
+class NumberedMessages {
+ public:
+  /// `bytes`: at least eight.
+  explicit NumberedMessages(std::size_t bytes) : expected_(bytes) {
+    check(bytes >= sizeof(std::uint64_t), "messages of less than eight bytes cannot carry their number");
+    for (std::size_t i = 0; i < bytes; ++i) expected_[i] = static_cast<std::byte>(i * 131 + (i >> 8));
+  }
+  /// Valid until the next call.
+  [[nodiscard]] ByteView at(std::uint64_t number) {
+    std::memcpy(expected_.data(), &number, sizeof number);
+    return expected_;
+  }
+  /// Throws unless `message` is exactly number `number`.
+  void check_is(std::uint64_t number, ByteView message) {
+    const ByteView wanted = at(number);
+    if (message.size() == wanted.size() && std::memcmp(message.data(), wanted.data(), wanted.size()) == 0)
+      return;
+    throw_altered(number);
+  }
+
+ private:
+  [[noreturn]] static void throw_altered(std::uint64_t number) {
+    throw std::runtime_error("message " + std::to_string(number) + " came back altered");
+  }
+  std::vector<std::byte> expected_;
+};
+
+/// The sum of 64-bit words and remaining bytes: touches each byte once.
+inline std::uint64_t sum_of(ByteView bytes) {
+  std::uint64_t sum = 0;
+  std::size_t at = 0;
+  for (; at + sizeof sum <= bytes.size(); at += sizeof sum) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    sum += word;
+  }
+  for (; at < bytes.size(); ++at) sum += std::to_integer<std::uint64_t>(bytes[at]);
+  return sum;
+}
+
+}  // namespace lightq::bench
