@@ -12,8 +12,8 @@ namespace lightq::log {
 /// What goes into the new file.
 struct SegmentCopy {
   std::string path;
-  SegmentHeader header = {};     ///< its file_bytes are set to what is needed
-  std::uint64_t begin = 0;  ///< positions in the other file; begin equals end: no batches
+  SegmentHeader header = {};  ///< its file_bytes are set to what is needed
+  std::uint64_t begin = 0;    ///< positions in the other file; begin equals end: no batches
   std::uint64_t end = 0;
   Offset end_offset = {};
   Timestamp newest = {};

@@ -85,6 +85,11 @@ TEST_F(RepairTest, KeepsTheNextOffsetWhereTheLastBatchOfASealedEndIsLost) {
   EXPECT_EQ(report.next_offset, Offset{end});
   EXPECT_EQ(reopened_next, Offset{end});
   EXPECT_EQ(saved, without(end - 5, 100));
+  const auto again = log::repair_to("/new", "/newer", {}, storage);  // an empty last file is copied too
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->lost_messages(), 0U);
+  EXPECT_EQ(read_back("/newer"), saved);
+  EXPECT_EQ(reopened_next, Offset{end});
   // Appending there, a rolled segment included, must not turn the gap into damage.
   log::SegmentLogOptions there = options;
   there.directory = "/new";
