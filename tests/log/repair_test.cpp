@@ -264,7 +264,10 @@ TEST_F(RepairInPlaceTest, CanBeInterruptedAnywhereAndRunAgain) {
   Random random;
   bool completed = false;
   for (int stop_at = 1; !completed; ++stop_at) {
-    for (const auto& path : storage.paths()) ASSERT_TRUE(storage.unlink(path).ok());
+    for (const auto& path : storage.paths()) {
+      ASSERT_TRUE(storage.unlink(path).ok());
+      ASSERT_TRUE(storage.sync_directory(path.substr(0, path.find_last_of('/'))).ok());
+    }
     for (const auto& [path, bytes] : before) {
       put(path, bytes);
       ASSERT_TRUE((*storage.open(path, log::OpenMode::read_write))->sync().ok());
@@ -276,12 +279,18 @@ TEST_F(RepairInPlaceTest, CanBeInterruptedAnywhereAndRunAgain) {
     };
     completed = log::repair_in_place(directory, {}, storage).ok();
     storage.on_call = nullptr;
-    storage.power_cut([&] { return random.one_in(2); });
+    storage.power_cut([&] { return !completed && random.one_in(2); });  // what is done must be on disk
     const auto again = log::repair_in_place(directory, {}, storage);
     ASSERT_TRUE(again.ok()) << again.error().text();
     check_sound(directory);
     ASSERT_EQ(saved, sound.messages) << "stopped at call " << stop_at;
     ASSERT_EQ(reopened_next, Offset{60});
+    const auto after = all_below(directory);
+    for (const auto& [path, bytes] : before) {  // nothing is deleted
+      ASSERT_TRUE(
+          std::any_of(after.begin(), after.end(), [&](const auto& kept) { return kept.second == bytes; }))
+          << path << ", stopped at call " << stop_at;
+    }
   }
 }
 
