@@ -7,6 +7,8 @@
 #include <cstring>
 #include <optional>
 
+#include "log/seeded_bug.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -190,12 +192,12 @@ void Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
     const std::uint64_t position = segment.end_position();
     const Offset expected = segment.end_offset();
     const auto batch = scanner.batch_at(position);
-    if (batch && batch->base == expected) {
+    if (batch && (batch->base == expected || seeded(SeededBug::offset_continuity_unchecked))) {
       segment.note_batch(*batch);
       continue;
     }
     const auto next = scanner.resume_after(position, expected);
-    if (!next) return;
+    if (!next || seeded(SeededBug::damage_taken_for_tail)) return;
     const SegmentDamage damage{position, next->position, expected, next->base};
     segment.note_damage(damage);
     report_damage(segment, damage);
@@ -221,7 +223,8 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner) {
   end = std::min(end, segment.usable_bytes());
   // What cannot be read may be durable messages: neither wiped nor written over, for the disk may yet give
   // it.
-  if (const auto lost = scanner.unreadable(tail, std::max(end, header_end))) {
+  const auto lost = scanner.unreadable(tail, std::max(end, header_end));
+  if (lost && !seeded(SeededBug::unreadable_taken_for_tail)) {
     return Error{
         ErrorCode::io_error,
         segment.path() + " cannot be read at position " + std::to_string(*lost) + ", where it may go on",
@@ -231,17 +234,21 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner) {
     result_.report.bytes_cut += end - tail;
     result_.report.cut_file = segment.path();
   }
+  if (seeded(SeededBug::tail_wipe_unsynced) && segment.file()->sync()) segment.synced_position = tail;
   return wipe(segment, tail, scanner);
 }
 
-// Bytes that cannot be read count as zeros here: they are left.
+// Blocks that cannot be read are left as they are.
 Result<void> Recovery::wipe(SegmentFile& segment, std::uint64_t begin, SegmentScanner& scanner) {
   static const std::array<std::byte, 4096> zeros{};
-  for (std::uint64_t at = begin; at < segment.usable_bytes();) {
+  if (seeded(SeededBug::tail_unwiped) || seeded(SeededBug::epoch_unchecked)) return {};
+  const bool short_wipe = seeded(SeededBug::tail_wiped_for_a_header_only);
+  const std::uint64_t limit = short_wipe ? begin + batch_layout::header_bytes : ~std::uint64_t{0};
+  for (std::uint64_t at = begin; at < std::min(segment.usable_bytes(), limit);) {
     const std::uint64_t count =
-        std::min<std::uint64_t>(zeros.size() - at % zeros.size(), segment.usable_bytes() - at);
+        std::min({zeros.size() - at % zeros.size(), segment.usable_bytes() - at, limit - at});
     const ByteView block = scanner.bytes_at(at, count, limits::MiB).first(count);
-    if (std::memcmp(block.data(), zeros.data(), count) != 0) {
+    if (std::memcmp(block.data(), zeros.data(), count) != 0 && !scanner.unreadable(at, at + count)) {
       const auto wiped = write_all(*segment.file(), ByteView(zeros).first(count), at);
       if (!wiped) return wiped;
     }
@@ -265,7 +272,7 @@ Result<void> Recovery::check_continuity(const SegmentFile& segment) {
                      std::to_string(before.end_offset().value) + ")",
                  0};
   }
-  if (before.end_offset() < segment.first_offset()) {
+  if (before.end_offset() < segment.first_offset() && !seeded(SeededBug::gap_unreported)) {
     report_damage(
         before, {before.end_position(), before.end_position(), before.end_offset(), segment.first_offset()});
   }

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "log/seeded_bug.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -24,7 +26,13 @@ SegmentFile::SegmentFile(std::string path, const SegmentHeader& header, std::uin
 
 Result<void> SegmentFile::append(const BatchView& batch) {
   assert(!sealed && batch.base_offset() == end_offset_ && has_room(batch.total_bytes()));
-  if (const auto written = write_all(*file_, batch.bytes(), end_position_); !written) return written;
+  Result<void> written;
+  if (seeded(SeededBug::short_write_believed)) {
+    if (const auto some = file_->write_some(batch.bytes(), end_position_); !some) written = some.error();
+  } else {
+    written = write_all(*file_, batch.bytes(), end_position_);
+  }
+  if (!written && !seeded(SeededBug::failed_append_kept)) return written;
   note_batch({end_position_, batch.total_bytes(), batch.base_offset(), batch.end_offset(),
               batch.append_time(), batch.segment_epoch()});
   return {};
@@ -158,7 +166,7 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
   // The body of a batch that is only passed by is left for whoever reads it.
   auto batch = scanner.header_at(position);
   if (batch && wanted < batch->end) batch = scanner.batch_at(position);
-  if (batch && batch->base == expected) {
+  if (batch && (batch->base == expected || seeded(SeededBug::offset_continuity_unchecked))) {
     index_.note(expected, position);
     if (wanted < batch->end) {
       trust(position, batch->end_position());

@@ -118,9 +118,14 @@ void LogClient::finish_job() {
   note();
 }
 
+// More than a sector, so that its file can be torn.
+std::vector<log::NamedCursor> LogClient::cursors_at(std::uint64_t offset) {
+  return {{std::string(600, 'n'), {offset}}, {"reader", {offset}}};
+}
+
 bool LogClient::commit(std::uint64_t offset) {
   history.maybe_cursor.push_back(offset);
-  const auto written = cursors_->write(log::CursorFile::encode({{"reader", {offset}}}));
+  const auto written = cursors_->write(log::CursorFile::encode(cursors_at(offset)));
   if (!written) return false;
   history.committed = offset;
   history.maybe_cursor.clear();
@@ -253,6 +258,7 @@ void LogClient::compare_cursor() {
     return;
   }
   const std::uint64_t found = loaded->front().offset.value;
+  if (*loaded != cursors_at(found)) complain("the cursors are not those that were written");
   const auto& maybe = history.maybe_cursor;
   const bool known =
       found == history.committed || std::find(maybe.begin(), maybe.end(), found) != maybe.end();

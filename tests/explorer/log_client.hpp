@@ -78,6 +78,7 @@ class LogClient {
   bool compare_batch(const BatchView& batch, Offset from);
   void compare_damage(Offset from, Offset next, Offset floor);
   void compare_cursor();
+  static std::vector<log::NamedCursor> cursors_at(std::uint64_t offset);
   [[nodiscard]] bool is_reported(Offset offset) const;
 
   ExplorerStorage* storage_;
