@@ -196,7 +196,7 @@ void Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
       segment.note_batch(*batch);
       continue;
     }
-    const auto next = scanner.resume_after(position, expected);
+    const auto next = scanner.resume_at(position, expected);
     if (!next || seeded(SeededBug::damage_taken_for_tail)) return;
     const SegmentDamage damage{position, next->position, expected, next->base};
     segment.note_damage(damage);

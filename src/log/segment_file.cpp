@@ -124,9 +124,11 @@ struct SegmentFile::Step {
   std::uint64_t next_position = 0;
 };
 
-const SegmentDamage* SegmentFile::damage_at(std::uint64_t position) const {
-  const auto found = std::find_if(damages_.begin(), damages_.end(),
-                                  [&](const SegmentDamage& damage) { return damage.begin == position; });
+// Damage of no length stands before a sound batch: past it `expected` is higher.
+const SegmentDamage* SegmentFile::damage_at(std::uint64_t position, Offset expected) const {
+  const auto found = std::find_if(damages_.begin(), damages_.end(), [&](const SegmentDamage& damage) {
+    return damage.begin == position && damage.first == expected;
+  });
   return found == damages_.end() ? nullptr : &*found;
 }
 
@@ -156,7 +158,7 @@ Located SegmentFile::locate(Offset offset, std::uint64_t from) {
 SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, Offset wanted,
                                        SegmentScanner& scanner) {
   if (!damages_.empty()) {
-    if (const auto* damage = damage_at(position)) return {true, *damage, damage->next, damage->end};
+    if (const auto* damage = damage_at(position, expected)) return {true, *damage, damage->next, damage->end};
   }
   if (is_trusted(position)) {
     const BatchView batch = batch_at(position);
@@ -194,7 +196,7 @@ void SegmentFile::check_ahead(std::uint64_t position, Offset expected, SegmentSc
 }
 
 SegmentDamage SegmentFile::find_damage(std::uint64_t position, Offset expected, SegmentScanner& scanner) {
-  const auto next = scanner.resume_after(position, expected);
+  const auto next = scanner.resume_at(position, expected);
   if (!next || end_offset_ < next->end) return {position, end_position_, expected, end_offset_};
   return {position, next->position, expected, next->base};
 }

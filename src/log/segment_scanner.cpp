@@ -114,4 +114,11 @@ std::optional<ScannedBatch> SegmentScanner::resume_after(std::uint64_t position,
   return std::nullopt;
 }
 
+std::optional<ScannedBatch> SegmentScanner::resume_at(std::uint64_t position, Offset lowest) {
+  const auto here = batch_at(position);
+  const auto next = resume_after(position, lowest);
+  const bool ahead = here && lowest <= here->base && (!next || here->base <= next->base);
+  return ahead ? here : next;
+}
+
 }  // namespace lightq::log

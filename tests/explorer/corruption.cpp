@@ -46,7 +46,8 @@ void Corruption::list_batches(Base& base) {
     for (std::size_t at = log::segment_header_bytes; at < bytes.size();) {
       if (BatchView::check(bytes.subspan(at)).has_value()) break;
       const BatchView batch = BatchView::trusted(bytes.data() + at);
-      base.batches.push_back({file, at, batch.total_bytes(), batch.base_offset(), batch.end_offset()});
+      base.batches.push_back(
+          {file, at, batch.total_bytes(), batch.base_offset(), batch.end_offset(), batch.append_time()});
       at += batch.total_bytes();
     }
   }
@@ -144,6 +145,10 @@ std::set<std::uint64_t> Corruption::read_all(const std::string& what, Corruption
       if (!right) complain(result, what + ": a wrong message at " + std::to_string(offset.value));
       found.insert(offset.value);
     }
+    const auto known = std::find_if(base_.batches.begin(), base_.batches.end(), [&](const Batch& batch) {
+      return batch.base == read.batch.base_offset() && batch.time == read.batch.append_time();
+    });
+    if (known == base_.batches.end()) complain(result, what + ": a wrong time of appending");
     place.offset = read.batch.end_offset();
   }
   return found;

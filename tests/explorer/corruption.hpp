@@ -50,6 +50,7 @@ class Corruption {
     std::size_t bytes;
     Offset base;
     Offset end;
+    Timestamp time;
   };
   struct Base {
     explicit Base(ExplorerWorld& world, Payloads& payloads) : disk(world), client(disk, payloads) {}

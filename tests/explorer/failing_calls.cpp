@@ -115,7 +115,10 @@ bool FailingCalls::run_failing(LogClient& client, const Operation& operation, Ca
                                std::uint64_t n) {
   ExplorerStorage& disk = client.storage();
   bool failed = false;
-  disk.on_call = [&, left = n](Call call, const std::string&) mutable {
+  // A place that cannot be read stays so for a while, however it is asked for.
+  std::string unreadable;
+  disk.on_call = [&, left = n](Call call, const std::string& path) mutable {
+    if (call == Call::read && path == unreadable) return ExplorerStorage::Fault{EIO, 0};
     if (fate == CallFate::short_write && call != Call::write) return ExplorerStorage::Fault{};
     if (fate == CallFate::no_space && call != Call::write && call != Call::allocate)
       return ExplorerStorage::Fault{};
@@ -123,6 +126,7 @@ bool FailingCalls::run_failing(LogClient& client, const Operation& operation, Ca
     failed = true;
     if (fate == CallFate::kill) throw ProcessKilled{};
     if (fate == CallFate::short_write) return ExplorerStorage::Fault{0, 1 + random_.below(100)};
+    if (call == Call::read) unreadable = path;
     sync_failed_ = sync_failed_ || call == Call::sync || call == Call::sync_directory;
     return ExplorerStorage::Fault{fate == CallFate::no_space ? ENOSPC : EIO, 0};
   };

@@ -130,8 +130,8 @@ TEST_P(SeededBugTest, IsFound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Bugs, SeededBugTest, testing::ValuesIn(all_seeded),
-                         [](const testing::TestParamInfo<Seeded>& info) {
-                           return std::string(info.param.name);
+                         [](const testing::TestParamInfo<Seeded>& one) {
+                           return std::string(one.param.name);
                          });
 
 }  // namespace
