@@ -144,12 +144,13 @@ bool FailingCalls::run_failing(LogClient& client, const Operation& operation, Ca
 void FailingCalls::go_on(LogClient& client, bool killed) {
   if (killed || client.log() == nullptr) client.open(Ending::kill);
   if (client.violation) return;
+  cut_power(client, true);
+  if (client.violation) return;
   if (client.log()->recovery().clean()) {
     client.compare(Ending::kill);
   } else {
     client.open(Ending::kill);  // what it could not read then, it can now
   }
-  cut_power(client, true);
   if (client.violation) return;
   client.make_room(4000, client.history.end());
   if (client.append({300}) != log::AppendOutcome::appended && !client.violation) {
@@ -165,18 +166,18 @@ void FailingCalls::go_on(LogClient& client, bool killed) {
   if (!client.violation && !sync_failed_) client.open(Ending::kill);
 }
 
-// On copies of the disk: nothing unsynced survives, then mixtures.
-void FailingCalls::cut_power(LogClient& client, bool everything) {
+// On copies of the disk: perhaps the process is killed only; nothing unsynced survives; mixtures do.
+void FailingCalls::cut_power(LogClient& client, bool kill_first) {
   ExplorerStorage& disk = client.storage();
   client.note_first();
   const std::vector<CutAtom> atoms = disk.atoms();
   ExplorerWorld& world = disk.world();
   Payloads payloads = client.payloads();
-  for (int i = 0; i < 8 && !client.violation; ++i) {
-    Cut cut(atoms.size(), 0);
-    for (std::size_t k = 0; k < cut.size() && i != 0; ++k) {
-      cut[k] = static_cast<std::uint8_t>(i == 1 && everything ? atoms[k].versions - 1
-                                                              : random_.below(atoms[k].versions));
+  for (int i = kill_first ? 0 : 1; i < 8 && !client.violation; ++i) {
+    Cut cut;
+    for (const CutAtom& atom : atoms) {
+      const std::uint64_t version = i == 0 ? atom.versions - 1 : i == 1 ? 0 : random_.below(atom.versions);
+      cut.push_back(static_cast<std::uint8_t>(version));
     }
     ExplorerStorage copy(world);
     copy.become(disk, atoms, cut);
@@ -184,7 +185,7 @@ void FailingCalls::cut_power(LogClient& client, bool everything) {
     after.options = client.options;
     after.history = client.history;
     after.died_opening = true;
-    after.open(Ending::power_cut);
+    after.open(i == 0 ? Ending::kill : Ending::power_cut);
     ++result_.states;
     client.violation = after.violation;
   }

@@ -39,7 +39,7 @@ class FailingCalls {
   bool fail_call(const Operation& operation, CallFate fate, std::uint64_t n);
   bool run_failing(LogClient& client, const Operation& operation, CallFate fate, std::uint64_t n);
   void go_on(LogClient& client, bool killed);
-  void cut_power(LogClient& client, bool everything);
+  void cut_power(LogClient& client, bool kill_first);
 
   SmallRandom random_;
   std::uint64_t seed_;

@@ -224,8 +224,9 @@ Result<void> ExplorerStorage::sync_directory(const std::string& path) {
     return fault(told.error, "told to fail a sync of " + path);
   }
   const std::int32_t id = world_.id_of(path);
-  if (find_now(id) == nullptr) return fault(ENOENT, "no such directory: " + path);
-  std::vector<std::int32_t> synced = {id};
+  const bool is_root = path == "/";
+  if (!is_root && find_now(id) == nullptr) return fault(ENOENT, "no such directory: " + path);
+  std::vector<std::int32_t> synced = {is_root ? -1 : id};
   const auto contains = [&](std::int32_t parent) {
     return std::find(synced.begin(), synced.end(), parent) != synced.end();
   };
