@@ -385,7 +385,7 @@ void SegmentLog::forget_view(const SegmentFile& segment) {
 }
 
 ReadResult SegmentLog::damaged(const SegmentFile& segment, const SegmentDamage& damage) {
-  const bool missing = damage.begin == damage.end;
+  const bool missing = damage.begin == damage.end && damage.begin == segment.end_position();
   last_error_ = {ErrorCode::corrupt,
                  (missing ? "a file is missing after " + segment.path()
                           : segment.path() + " is damaged from position " + std::to_string(damage.begin) +

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "log/seeded_bug.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -11,6 +13,7 @@ namespace {
 constexpr std::string_view suffix = ".free";
 
 std::uint32_t next_epoch(std::uint32_t epoch) {
+  if (seeded(SeededBug::recycled_epoch_kept)) return epoch;
   return epoch + 1 == 0 ? 1 : epoch + 1;
 }
 
@@ -96,7 +99,8 @@ Result<void> SegmentPool::retire(const std::string& path, std::uint64_t bytes,
     // The old name must be gone for good before the file is written again: a power cut must not give a log
     // back a file that has become another's.
     const bool renamed = moved.ok();
-    if (moved) moved = storage_.sync_directory(path.substr(0, path.find_last_of('/')));
+    if (moved && !seeded(SeededBug::retired_name_unsynced))
+      moved = storage_.sync_directory(path.substr(0, path.find_last_of('/')));
     const bool shared = moved && has_other_names(*place);
     const std::lock_guard lock(mutex_);
     if (moved && !shared) {
@@ -140,7 +144,9 @@ Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::stri
   const DecodedHeader old = decode_segment_header(page);
   if (!old.header) return Error{ErrorCode::corrupt, entry.path + " in the pool has no sound header", 0};
   const SegmentHeader header{next_epoch(old.header->epoch), offset_not_yet_known, incarnation, entry.bytes};
-  Result<void> done = (*file)->write_synced(encode_segment_header(header), 0);
+  Result<void> done = seeded(SeededBug::recycled_header_unsynced)
+                          ? write_all(**file, encode_segment_header(header), 0)
+                          : (*file)->write_synced(encode_segment_header(header), 0);
   (*file)->unlock();
   if (done) done = storage_.rename(entry.path, path);
   if (!done) return done.error();
