@@ -80,7 +80,8 @@ void CutDisk::sync(Id file) {
   Inode& inode = at(file);
   inode.bytes_on_disk.resize(inode.bytes.size());
   for (const Write& write : inode.writes) {
-    const std::uint64_t end = std::min<std::uint64_t>(write.position + write.bytes.size(), inode.bytes.size());
+    const std::uint64_t end =
+        std::min<std::uint64_t>(write.position + write.bytes.size(), inode.bytes.size());
     if (end <= write.position) continue;
     std::copy_n(inode.bytes.begin() + static_cast<std::ptrdiff_t>(write.position), end - write.position,
                 inode.bytes_on_disk.begin() + static_cast<std::ptrdiff_t>(write.position));

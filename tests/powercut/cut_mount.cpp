@@ -1,11 +1,11 @@
 /// A FUSE file system that loses what was not synced: usage: cut_mount MOUNT_POINT DISK_DIRECTORY
 ///
-/// Begins with what is in DISK_DIRECTORY, keeps everything in memory (cut_disk.hpp) and says `ready` when it is
-/// mounted. Then one line on standard input cuts the power: `cut all`, or `cut SEED` to keep a random part of
-/// what was not synced. What the cut has left is put into DISK_DIRECTORY, the answer tells how much that was,
-/// and every call that is under way on the mount, or comes later, fails. The end of the input ends it, too, and
-/// leaves DISK_DIRECTORY alone. Pages are cached as for any file system; stores to a writable mapping arrive
-/// when the system writes them back.
+/// Begins with what is in DISK_DIRECTORY, keeps everything in memory (cut_disk.hpp) and says `ready` when it
+/// is mounted. Then one line on standard input cuts the power: `cut all`, or `cut SEED` to keep a random part
+/// of what was not synced. What the cut has left is put into DISK_DIRECTORY, the answer tells how much that
+/// was, and every call that is under way on the mount, or comes later, fails. The end of the input ends it,
+/// too, and leaves DISK_DIRECTORY alone. Pages are cached as for any file system; stores to a writable
+/// mapping arrive when the system writes them back.
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 #include <poll.h>

@@ -22,6 +22,7 @@ class Promises:
         self.commits = {}
         self.closed = False
         self.power_was_cut = False
+        self.gaps = set()  # offsets that were not durable and cannot be read
 
     def hear(self, life, line):
         """Takes note of one line of the writer (cut_writer.cpp)."""
@@ -39,8 +40,17 @@ class Promises:
         elif word in ("flushed", "commits"):
             offsets = getattr(self, word)
             offsets[rest[0]] = max(offsets.get(rest[0], 0), int(rest[1]))
+        elif word == "gap":
+            self.misses(*map(int, rest))
         else:
             assert word == "error", line
+
+    def misses(self, begin, end):
+        """Of what was not synced a part in the middle may be lost. Nothing else, ever."""
+        lost = set(range(begin, end)) - self.gaps
+        assert not lost or (min(lost) >= self.durable and self.power_was_cut), (
+            f"{min(lost)} to {max(lost)} cannot be read; durable up to {self.durable}")
+        self.gaps |= lost
 
     def opened(self, life, following, durable, first, clean):
         self.holds(first, following, clean)
@@ -54,9 +64,9 @@ class Promises:
         kept = self.durable if self.power_was_cut else self.has
         assert following >= kept, f"{kept - following} messages lost: ends at {following}"
         assert following <= max(self.will, self.durable), f"ends at {following}: nobody wrote beyond {self.will}"
-        assert first <= following
+        assert first <= following, f"{first} to {following}"
         if self.closed:
-            assert clean == "clean" and following == self.has
+            assert clean == "clean" and following == self.has, f"{clean}: ends at {following}"
 
     def dropped_rightly(self, first, retention):
         if retention == "newest":
@@ -65,12 +75,14 @@ class Promises:
             allowed = min(self.commits.get(name, 0) for name in ("fast", "slow")) if retention == "committed" else 0
         assert first <= allowed, f"begins at {first}, but only what is before {allowed} may go"
 
-    def cursors_stand(self, found, following):
+    def cursors_stand(self, found, following, retention):
+        passed = self.will - KEPT_MESSAGES if retention == "newest" else 0  # no cursor stands before what is kept
         for name, offset in self.flushed.items():
             assert name in found, f"the cursor {name} is lost"
             assert found[name] >= offset, f"the cursor {name} is at {found[name]}; {offset} was flushed"
         for name, offset in found.items():
-            assert offset <= min(self.commits.get(name, 0), following) or offset == 0, f"the cursor {name} is at {offset}"
+            latest = min(max(self.commits.get(name, 0), passed), following)
+            assert offset <= latest, f"the cursor {name} is at {offset}, not before {latest}"
 
 
 class Queue:
@@ -84,6 +96,7 @@ class Queue:
         self.promises = Promises()
         self.life = 0
         self.copy = None
+        self.last = ""
         self.tally = {"lives": 0, "checks": 0, "confirmed": 0, "killed only": 0, "cut while recovering": 0}
 
     def run(self, *words):
@@ -106,6 +119,8 @@ class Queue:
         lines += writer.stdout.read().splitlines()
         writer.stdout.close()
         code = writer.wait(cut_support.DEADLINE)
+        self.last = (f"{policy}, {messages} messages, {'killed only' if kill_only else 'power first' if power_first else 'kill first'}, "
+                     f"code {code}, {lines[-6:]}")
         assert code in (0, -9, 3, -7) if power_first else code in (0, -9), f"the writer ended with {code}: {lines[-1:]}"
         for line in lines:
             if power_first and line.startswith("error"):
@@ -114,6 +129,7 @@ class Queue:
             self.promises.hear(self.life, line)
         if not kill_only and not power_first:
             self.cut()
+        self.promises.power_was_cut = not kill_only
         self.tally["killed only"] += kill_only
         return not kill_only
 
@@ -135,7 +151,6 @@ class Queue:
 
     def cut(self):
         self.machine.cut("all" if self.random.random() < 0.3 else self.random.getrandbits(32))
-        self.promises.power_was_cut = True
 
     def check(self):
         """Looks at what a power cut has left; now and then the power fails again meanwhile."""
@@ -155,12 +170,16 @@ class Queue:
         checker = self.run(*words)
         answer = checker.communicate(timeout=cut_support.DEADLINE)[0].strip()
         assert checker.returncode == 0, f"the check ended with {checker.returncode}: {answer}"
-        _, first, following, clean, *cursors = answer.split()
+        *gaps, found = answer.splitlines()
+        for gap in gaps:
+            self.promises.hear(None, gap)
+        _, first, following, clean, *cursors = found.split()
         first, following = int(first), int(following)
         promises = self.promises
         promises.holds(first, following, clean)
         promises.dropped_rightly(first, self.retention)
-        promises.cursors_stand({name: int(at) for name, at in (cursor.split("=") for cursor in cursors)}, following)
+        promises.cursors_stand({name: int(at) for name, at in (cursor.split("=") for cursor in cursors)}, following,
+                               self.retention)
         self.tally["checks"] += 1
         # The check has recovered everything it found, and closed the queue.
         promises.durable = promises.has = promises.will = following
@@ -183,8 +202,9 @@ class Queue:
                     self.check()
         except AssertionError as failure:
             raise AssertionError(f"{failure}\n{self.retention}, {self.segment_bytes} bytes, lives "
-                                 f"{self.promises.lives}; the disk after the power cut: {self.copy}") from failure
+                                 f"{self.promises.lives}; the last: {self.last}; the disk after the power cut: {self.copy}") from failure
         self.tally["confirmed"] = self.promises.durable
+        self.tally["unconfirmed lost in gaps"] = len(self.promises.gaps)
         shutil.rmtree(self.copy)
 
 

@@ -36,6 +36,19 @@ def test_a_power_cut_loses_nothing_confirmed_and_invents_nothing(powered):
     assert 0 < total["sectors_kept"] < total["sectors"], "the cuts found nothing to lose"
 
 
+@pytest.mark.parametrize("directory", ["queue", "a/b/c/queue", "a/queue/"])
+def test_a_closed_queue_is_whole_wherever_its_directory_was_made(machine, directory):
+    queue = cut_queue.Queue(machine, 1, POLICIES)
+    queue.directory = f"{machine.path}/{directory}"
+    queue.retention = "all"
+    writer = queue.run("write", queue.directory, 1, 1, "append", "all", queue.segment_bytes, 100)
+    for line in writer.communicate()[0].splitlines():
+        queue.promises.hear(1, line)
+    machine.cut()
+    queue.check()
+    assert queue.promises.has == queue.promises.durable >= 100
+
+
 def test_a_queue_that_confirms_before_the_sync_is_found_out(powered):
     with pytest.raises(AssertionError, match="messages lost"):
         for disk in range(10):
