@@ -68,7 +68,7 @@ class QueueReader {
   Result<std::optional<QueuedMessage>> peek();
   /// Up to `max` messages at once, fewer at the end of a segment's batch; none at the end of the log. The
   /// array is the reader's and lives as long as the views.
-  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 65536);
+  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 128);
   /// The messages from `first` up to, not including, `last`, as far as they are kept; the reader then stands
   /// behind them. Copies nothing: the views are pinned until the next call.
   Result<std::span<const QueuedMessage>> range(Offset first, Offset last);
@@ -103,7 +103,7 @@ class QueueCursor {
   [[nodiscard]] QueueReader& reader() { return reader_; }
   Result<std::optional<QueuedMessage>> next();
   Result<std::optional<QueuedMessage>> peek() { return reader_.peek(); }
-  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 65536);
+  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 128);
   bool wait(std::chrono::milliseconds timeout) { return reader_.wait(timeout); }
   /// Everything that was read so far is done with.
   void commit() { commit(reader_.position()); }

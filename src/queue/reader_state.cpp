@@ -42,8 +42,15 @@ Result<const QueuedMessage*> ReaderState::peek() {
 
 void ReaderState::advance() {
   record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
-  offset_ = passed_ = offset_ + 1;
-  if (--left_ != 0 || batch_end_ == 0) return;
+  offset_ = offset_ + 1;
+  pass(1);
+}
+
+// So many records more are behind it.
+void ReaderState::pass(std::uint64_t count) {
+  passed_ = offset_;
+  left_ -= count;
+  if (left_ != 0 || batch_end_ == 0) return;
   batch_base_ = offset_;
   start_batch(batch_end_);
 }
@@ -54,12 +61,14 @@ Result<std::span<const QueuedMessage>> ReaderState::take(std::size_t max) {
   if (!first) return first.error();
   if (*first == nullptr) return std::span<const QueuedMessage>{};
   const std::size_t count = std::min<std::uint64_t>(left_, max);
-  messages_.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
+  messages_.resize(count);
+  for (QueuedMessage& message : messages_) {
     const auto bytes = load_little_endian<std::uint32_t>(record_);
-    messages_.push_back({offset_, time_, {record_ + sizeof(std::uint32_t), bytes}});
-    advance();
+    message = {offset_, time_, {record_ + sizeof(std::uint32_t), bytes}};
+    record_ += record_bytes(bytes);
+    offset_ = offset_ + 1;
   }
+  pass(count);
   return std::span<const QueuedMessage>(messages_);
 }
 
@@ -148,7 +157,7 @@ Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
 
 Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
   const std::byte* at = view_->data() + batch_;
-  const bool trusted = node_->trusted_from() <= batch_;
+  const bool trusted = node_->trusted_from() <= batch_ || batch_ < node_->checked_up_to();
   const BatchView batch = BatchView::trusted(at);
   const bool sound = trusted || (!BatchView::check_header({at, end - batch_}) &&
                                  batch.segment_epoch() == node_->header().epoch &&
@@ -161,6 +170,7 @@ Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
     return Step::again;
   }
   if (!trusted && batch.check_body()) return damage_at(end);
+  if (!trusted) node_->note_checked(batch_, batch_ + batch.total_bytes());
   record_ = at + batch_layout::header_bytes;
   passed_ = batch.base_offset();
   left_ = batch.record_count();

@@ -49,6 +49,7 @@ class ReaderState {
   Result<Step> damage_at(std::uint64_t end);
   void start_batch(std::uint64_t position);
   bool skip_records();
+  void pass(std::uint64_t count);
   void start_near();
 
   SegmentSource& source_;
