@@ -273,6 +273,8 @@ Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
 // Readers elsewhere find it behind its predecessor.
 void SegmentLog::publish(SegmentFile& segment, SegmentNode* before) {
   if (options_.views == nullptr) return;
+  if (auto mapping = segment.stop_writing())
+    segment.write_through(options_.views->counted(std::move(mapping)));
   segment.publish_to(std::make_shared<SegmentNode>(segment.path(), segment.header(), segment.usable_bytes(),
                                                    segment.checked_from()));
   if (before != nullptr) before->set_next(segment.node());

@@ -82,7 +82,7 @@ void SegmentLog::maintain(Timestamp now) {
   release_idle_files(now);
 }
 
-void SegmentLog::apply_retention(Timestamp now) {
+void SegmentLog::drop_unneeded(Timestamp now) {
   const auto unneeded = [&](const SegmentFile& segment) {
     if (hold_ < segment.end_offset()) return false;
     const std::uint64_t left_bytes = stored_bytes_ - segment.stored_bytes();
@@ -92,6 +92,10 @@ void SegmentLog::apply_retention(Timestamp now) {
            (options_.retention_ms != 0 && segment.newest().us < now.us - options_.retention_ms * 1000);
   };
   while (segments_.size() > 1 && unneeded(*segments_.front())) drop_oldest();
+}
+
+void SegmentLog::apply_retention(Timestamp now) {
+  drop_unneeded(now);
   const bool all_too_old = options_.retention_ms != 0 && segments_.size() == 1 &&
                            !segments_.front()->empty() && next_ <= hold_ &&
                            segments_.front()->newest().us < now.us - options_.retention_ms * 1000;
@@ -223,7 +227,10 @@ std::vector<RetiredSegment> SegmentLog::ready_to_retire() const {
 void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
   retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(done.retired));
   if (!work.retire.empty()) retire_failed_ = done.retired < work.retire.size();
-  if (done.prepared) prepared_ = std::move(done.prepared);
+  if (done.prepared) {
+    prepared_ = std::move(done.prepared);
+    last_prepare_ = {-prepare_again_us};  // only one that failed has to wait
+  }
   if (work.sync) synced(work, done);
 }
 
@@ -267,6 +274,7 @@ void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
 
 Result<void> SegmentLog::close() {
   if (auto flushed = flush(); !flushed) return flushed;
+  if (!retired_.empty()) static_cast<void>(retire_now());  // else it is found again
   if (segments_.empty() || segments_.back()->sealed || closed_) return {};
   SegmentFile& active = *segments_.back();
   if (auto opened = active.open_for_writing(storage_); !opened) return opened;

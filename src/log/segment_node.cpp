@@ -40,6 +40,8 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
   if (auto writable = node->writable_.lock()) {
     const std::byte* data = writable->data();
     made = std::make_shared<SegmentView>(node, std::move(writable), data, node->usable_bytes(), nullptr);
+    node->view_ = made;
+    return made;  // kept by the writer as long as that needs it
   } else {
     auto file = storage_.open(node->path(), OpenMode::read_only);
     if (!file) return file.error();
@@ -71,8 +73,14 @@ void SegmentViews::forget(const SegmentNode& node) {
   kept_.remove_if([&](const Kept& kept) { return kept.node == &node; });
 }
 
-void SegmentViews::count_writer(std::int64_t bytes) {
-  mapped_bytes_->fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+std::shared_ptr<WritableMapping> SegmentViews::counted(std::shared_ptr<WritableMapping> mapping) {
+  WritableMapping* const raw = mapping.get();
+  const std::size_t bytes = raw->size();
+  mapped_bytes_->fetch_add(bytes, std::memory_order_relaxed);
+  return {raw, [mapping = std::move(mapping), counter = mapped_bytes_, bytes](WritableMapping*) mutable {
+            mapping.reset();
+            counter->fetch_sub(bytes, std::memory_order_relaxed);
+          }};
 }
 
 }  // namespace lightq::log

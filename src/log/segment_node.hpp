@@ -105,8 +105,8 @@ class SegmentViews {
   Result<std::shared_ptr<const SegmentView>> view(const std::shared_ptr<SegmentNode>& node);
   /// Keeps no view of it any more.
   void forget(const SegmentNode& node);
-  /// Counts bytes that the writer has mapped; negative: no more.
-  void count_writer(std::int64_t bytes);
+  /// The same mapping, of the segment being written, counted as long as it lives.
+  std::shared_ptr<WritableMapping> counted(std::shared_ptr<WritableMapping> mapping);
   /// Of segment files, mapped now.
   [[nodiscard]] std::uint64_t mapped_bytes() const { return mapped_bytes_->load(std::memory_order_relaxed); }
 

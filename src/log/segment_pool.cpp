@@ -58,11 +58,19 @@ std::optional<SegmentPool::Entry> SegmentPool::take(std::uint64_t bytes) {
   return entry;
 }
 
-// A path for one more file of `bytes`; nothing if the pool is full.
+// A path for one more file of `bytes`, if need be in the place of smaller ones: segments grow, and what a log
+// began with it never asks for again. Nothing if the pool is full.
 std::optional<std::string> SegmentPool::reserve(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   load_once();
-  if (entries_.size() >= options_.files_max || bytes_ + bytes > options_.bytes_max) return std::nullopt;
+  while (entries_.size() >= options_.files_max || bytes_ + bytes > options_.bytes_max) {
+    const auto smallest = std::min_element(entries_.begin(), entries_.end(),
+                                           [](const Entry& a, const Entry& b) { return a.bytes < b.bytes; });
+    if (smallest == entries_.end() || bytes <= smallest->bytes) return std::nullopt;
+    static_cast<void>(storage_.unlink(smallest->path));
+    bytes_ -= smallest->bytes;
+    entries_.erase(smallest);
+  }
   bytes_ += bytes;
   return options_.directory + "/" + std::to_string(next_number_++) + std::string(suffix);
 }
