@@ -24,6 +24,7 @@ namespace lightq::queue {
 class Engine;
 class ReaderState;
 class CursorHandle;
+class ViewEngine;
 }  // namespace lightq::queue
 
 namespace lightq::inline v1 {
@@ -220,8 +221,8 @@ class QueueView {
   [[nodiscard]] QueueStats stats() const;
 
  private:
-  explicit QueueView(std::unique_ptr<queue::Engine> engine);
-  std::unique_ptr<queue::Engine> engine_;
+  explicit QueueView(std::unique_ptr<queue::ViewEngine> engine);
+  std::unique_ptr<queue::ViewEngine> engine_;
 };
 
 }  // namespace lightq::inline v1

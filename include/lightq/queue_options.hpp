@@ -13,7 +13,7 @@ namespace lightq::inline v1 {
 
 /// When appended messages reach the disk. Rules may be combined; the first that is due counts. With no rule
 /// at all (`FlushPolicy::none()`) messages are written into mapped files: they survive the end of the
-/// process, SIGKILL included, but of a power cut only what Queue::flush, a full segment or a clean close has
+/// process, SIGKILL included, but of a power cut only what Queue::flush or a clean close has
 /// synced.
 struct FlushPolicy {
   std::uint64_t messages = 0;            ///< after so many messages; 0: not by number

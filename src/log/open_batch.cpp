@@ -120,6 +120,23 @@ std::span<std::byte> OpenBatch::finish() {
   return batch;
 }
 
+void make_batch_of_one(std::span<std::byte> room, ByteView payload) {
+  using namespace batch_layout;
+  assert(room.size() == header_bytes + record_bytes(payload.size()));
+  std::byte* batch = room.data();
+  std::fill_n(batch, header_bytes, std::byte{0});
+  store_little_endian(batch + version, version_value);
+  store_little_endian(batch + total_bytes, static_cast<std::uint32_t>(room.size()));
+  store_little_endian(batch + record_count, std::uint32_t{1});
+  store_little_endian(batch + header_bytes, static_cast<std::uint32_t>(payload.size()));
+  std::uint32_t crc = crc32c({batch + version, base_offset - version});
+  crc = crc32c({batch + producer_id, segment_epoch - producer_id}, crc);
+  crc = crc32c({batch + header_bytes, sizeof(std::uint32_t)}, crc);
+  crc = crc32c_copy(batch + header_bytes + sizeof(std::uint32_t), payload, crc);
+  store_little_endian(batch + body_crc, crc);
+  store_little_endian(batch + magic, magic_value);
+}
+
 std::optional<OpenBatchMark> decode_open_mark(const SegmentPage& page, const SegmentHeader& header,
                                               BootId boot) {
   std::optional<OpenBatchMark> newest;

@@ -64,6 +64,10 @@ class OpenBatch {
   Timestamp opened_;
 };
 
+/// Makes a batch of one message in `room`, which has exactly its size: copied and summed in one pass. What is
+/// left is for the log to stamp.
+void make_batch_of_one(std::span<std::byte> room, ByteView payload);
+
 /// What a segment's first page says of an open batch.
 struct OpenBatchMark {
   std::uint64_t position = 0;

@@ -3,9 +3,11 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -72,6 +74,21 @@ class PosixFile final : public File {
     return static_cast<std::size_t>(written);
   }
 
+  Result<void> write_synced(ByteView bytes, std::uint64_t position) override {
+#ifdef RWF_DSYNC
+    while (!bytes.empty()) {
+      const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+      const auto written =
+          uninterrupted([&] { return ::pwritev2(fd_, &part, 1, static_cast<off_t>(position), RWF_DSYNC); });
+      if (written == -1 && (errno == EOPNOTSUPP || errno == ENOSYS)) break;
+      if (written == -1) return system_error("cannot write and sync " + path_);
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+      position += static_cast<std::uint64_t>(written);
+    }
+#endif
+    return bytes.empty() ? Result<void>{} : File::write_synced(bytes, position);
+  }
+
   Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) override {
     const auto came =
         uninterrupted([&] { return ::pread(fd_, to.data(), to.size(), static_cast<off_t>(position)); });
@@ -93,6 +110,18 @@ class PosixFile final : public File {
     struct stat status = {};
     if (::fstat(fd_, &status) != 0) return system_error("cannot ask the size of " + path_);
     return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  Result<void> lock_shared() override {
+    if (uninterrupted([&] { return ::flock(fd_, LOCK_SH | LOCK_NB); }) == 0) return {};
+    if (errno == EWOULDBLOCK) return Error{ErrorCode::in_use, path_ + " is being written anew", 0};
+    return system_error("cannot lock " + path_);
+  }
+
+  void unlock() override { ::flock(fd_, LOCK_UN); }
+
+  bool lock_exclusive() override {
+    return uninterrupted([&] { return ::flock(fd_, LOCK_EX | LOCK_NB); }) == 0;
   }
 
   Result<std::unique_ptr<Mapping>> map(std::size_t bytes) override {

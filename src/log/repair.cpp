@@ -99,7 +99,6 @@ Result<void> Repair::write_pieces(const PlannedSegment& planned, const std::stri
 }
 
 Result<void> Repair::write_end(const std::string& to, const std::string& suffix) {
-  if (!plan_.needs_end_segment()) return {};
   const std::string name = segment_name(plan_.next);
   SegmentCopy copy{.path = to + "/" + name + suffix, .end_offset = plan_.next};
   const auto epoch = static_cast<std::uint32_t>(storage_.random());
@@ -121,7 +120,9 @@ Result<void> Repair::fill(const std::string& to) {
   for (const PlannedSegment& segment : plan_.segments) {
     if (auto written = write_pieces(segment, to, ""); !written) return written;
   }
-  if (auto written = write_end(to, ""); !written) return written;
+  if (plan_.needs_end_segment()) {
+    if (auto written = write_end(to, ""); !written) return written;
+  }
   if (auto written = write_cursors(to); !written) return written;
   return storage_.sync_directory(to);
 }
@@ -153,7 +154,7 @@ Result<RepairReport> Repair::replace(const RepairOptions& options) {
   for (const PlannedSegment& segment : plan_.segments) {
     if (done && !segment.keep) done = write_pieces(segment, directory_, prepared_suffix);
   }
-  if (done) done = write_end(directory_, prepared_suffix);
+  if (done && plan_.needs_end_segment() && !plan_.end_is_kept) done = write_end(directory_, prepared_suffix);
   if (done) done = give_second_names();
   if (!done) {
     drop_new_files();

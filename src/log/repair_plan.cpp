@@ -204,8 +204,9 @@ void Planner::lose(Offset first, Offset next, Offset stated_from) {
 }  // namespace
 
 bool RepairPlan::all_kept() const {
-  return !needs_end_segment() && std::all_of(segments.begin(), segments.end(),
-                                             [](const PlannedSegment& segment) { return segment.keep; });
+  return (end_is_kept || !needs_end_segment()) &&
+         std::all_of(segments.begin(), segments.end(),
+                     [](const PlannedSegment& segment) { return segment.keep; });
 }
 
 Result<RepairPlan> plan_repair(const std::string& directory, Storage& storage, bool trust_batches) {

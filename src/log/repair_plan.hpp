@@ -44,10 +44,8 @@ struct RepairPlan {
   bool has_pieces = false;
   bool end_is_kept = false;  ///< an empty last file remembers `next` already, and may stay
 
-  /// An empty last file has to remember `next`.
-  [[nodiscard]] bool needs_end_segment() const {
-    return !end_is_kept && (has_pieces ? end < next : next.value != 0);
-  }
+  /// An empty last file has to remember `next`: there may be one already, which a new log does not get.
+  [[nodiscard]] bool needs_end_segment() const { return has_pieces ? end < next : next.value != 0; }
   /// Nothing is to be done in place.
   [[nodiscard]] bool all_kept() const;
 };

@@ -59,7 +59,9 @@ void SegmentFile::note_batch(const ScannedBatch& batch) {
   end_position_ = batch.end_position();
   end_offset_ = batch.end;
   newest_ = std::max(newest_, batch.time);
-  if (node_ != nullptr) node_->publish(end_position_, end_offset_);
+  if (node_ == nullptr) return;
+  node_->note_batch(batch.base, batch.position, batch.time);
+  node_->publish(end_position_, end_offset_);
 }
 
 void SegmentFile::note_damage(const SegmentDamage& damage) {
@@ -139,12 +141,16 @@ Result<void> SegmentFile::open_for_writing(Storage& storage) {
   return {};
 }
 
-Result<void> SegmentFile::open_mapped(Storage& storage) {
+Result<void> SegmentFile::open_mapped(Storage& storage, SegmentViews* views) {
   if (auto opened = open_for_writing(storage); !opened) return opened;
   if (writable_ != nullptr) return {};
   auto mapped = file_->map_writable(usable_bytes_);
   if (!mapped) return mapped.error();
-  writable_ = std::move(*mapped);
+  if (views != nullptr) {
+    writable_ = views->counted(std::move(*mapped));
+  } else {
+    writable_ = std::move(*mapped);
+  }
   if (node_ != nullptr) node_->share(writable_);
   return {};
 }

@@ -62,8 +62,8 @@ class SegmentFile {
 
   Result<void> open_for_writing(Storage& storage);
   Result<void> open_for_reading(Storage& storage);
-  /// As open_for_writing, with a writable mapping.
-  Result<void> open_mapped(Storage& storage);
+  /// As open_for_writing, with a writable mapping, which `views` counts if there are any.
+  Result<void> open_mapped(Storage& storage, SegmentViews* views);
   /// Gives it the mapping it is to be written through.
   void write_through(std::shared_ptr<WritableMapping> mapping) { writable_ = std::move(mapping); }
   /// Is written by nobody any more; what comes back is to be let go of where that may take a while.
@@ -71,7 +71,7 @@ class SegmentFile {
   /// From now on its end is published to `node`.
   void publish_to(std::shared_ptr<SegmentNode> node);
   /// What readers elsewhere see of it; null if nothing is published.
-  [[nodiscard]] std::shared_ptr<SegmentNode>& node() { return node_; }
+  [[nodiscard]] const std::shared_ptr<SegmentNode>& node() const { return node_; }
   [[nodiscard]] bool is_mapped() const { return mapping_ != nullptr; }
   /// Unmaps, and closes the file unless something is unsynced.
   void release();

@@ -3,11 +3,19 @@
 
 #include <utility>
 
+#include "log/segment_index_file.hpp"
 #include "log/segment_log.hpp"
 
 namespace lightq::log {
 
 namespace {
+
+// Losing it costs a look at the batch headers, no more.
+void store_index(const SyncTarget& target, Storage& storage) {
+  const IndexedSegment segment{target.header.epoch, target.header.incarnation, target.header.first_offset,
+                               target.seal.end_offset, target.seal.end_position};
+  static_cast<void>(SegmentIndexFile::store(storage, target.index_path, segment, *target.index));
+}
 
 // A seal is written only over data that is on disk: whoever finds it need not scan the segment. Losing it
 // costs a scan.
@@ -17,6 +25,7 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
     if (!target.is_full) continue;
     static_cast<void>(
         write_all(*target.file, encode_segment_seal(target.seal, target.header), segment_seal_position));
+    if (target.index != nullptr) store_index(target, storage);
   }
   for (const std::string& directory : work.sync_directories) {
     if (const auto synced = storage.sync_directory(directory); !synced) return synced;
@@ -25,11 +34,24 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
 }
 
 // Without a mapping it is mapped when it is needed, which costs the writer a little.
-void map_prepared(PreparedSegment& prepared) {
+void map_prepared(PreparedSegment& prepared, SegmentViews& views) {
+  if (prepared.mapping != nullptr) return;
   auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
   if (!mapped) return;
-  prepared.mapping = std::move(*mapped);
+  prepared.mapping = views.counted(std::move(*mapped));
   prepared.mapping->prefault();
+}
+
+// The name and the header of the newest segment are enough to remember the next offset by. The seal, the
+// checkpoints and the mark of an open batch lie in other sectors.
+Result<void> remember_next_offset(const SegmentWork& work, Storage& storage) {
+  const SegmentPage page = encode_segment_header(work.remembered);
+  const ByteView header = ByteView(page).first(segment_seal_position);
+  if (auto written = work.remember->write_synced(header, 0); !written) return written;
+  for (const std::string& directory : work.sync_directories) {
+    if (auto synced = storage.sync_directory(directory); !synced) return synced;
+  }
+  return {};
 }
 
 }  // namespace
@@ -37,26 +59,30 @@ void map_prepared(PreparedSegment& prepared) {
 SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, SegmentPool& pool,
                                 bool& sync_failed) {
   SegmentWorkDone done;
+  // First, for it is what the writer may be waiting for.
+  if (work.prepare_bytes != 0) {
+    auto prepared =
+        pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation, work.disk_free_floor_bytes);
+    if (prepared) done.prepared = std::move(*prepared);
+    if (done.prepared && work.map_prepared != nullptr) map_prepared(*done.prepared, *work.map_prepared);
+  }
   if (work.sync && sync_failed) {
     done.sync = Error{ErrorCode::io_error, "an earlier sync has failed", 0};
   } else if (work.sync) {
     done.sync = sync_all(work, storage);
     sync_failed = !done.sync;
   }
+  done.remembered = done.sync;
+  if (done.sync && work.remember != nullptr) done.remembered = remember_next_offset(work, storage);
   // Only now: the segment that is then the oldest remembers the next offset, so it must be on disk before its
   // predecessor goes. In order: a crash in between leaves the newest, without a gap.
   for (const RetiredSegment& segment : work.retire) {
-    if (!done.sync) break;
-    const auto retired =
-        segment.is_read ? pool.remove(segment.path) : pool.retire(segment.path, segment.bytes);
+    if (!done.remembered) break;
+    if (!segment.index_path.empty()) static_cast<void>(storage.unlink(segment.index_path));
+    const auto retired = segment.is_read ? pool.remove(segment.path)
+                                         : pool.retire(segment.path, segment.bytes, segment.mapping);
     if (!retired) break;
     ++done.retired;
-  }
-  if (work.prepare_bytes != 0) {
-    auto prepared =
-        pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation, work.disk_free_floor_bytes);
-    if (prepared) done.prepared = std::move(*prepared);
-    if (done.prepared && work.prepare_mapped) map_prepared(*done.prepared);
   }
   return done;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "log/log.hpp"
+#include "log/segment_node.hpp"
 #include "log/segment_pool.hpp"
 
 namespace lightq::log {
@@ -21,7 +22,9 @@ struct RetiredSegment {
   std::string path;
   std::uint64_t bytes = 0;
   Offset end_offset;
-  bool is_read = false;  ///< somebody still reads it: it is removed, not recycled
+  std::string index_path;                    ///< to be removed; empty: it has none
+  std::shared_ptr<WritableMapping> mapping;  ///< goes with the file
+  bool is_read = false;                      ///< somebody still reads it: it is removed, not recycled
 };
 
 /// A file to sync. If its segment is full, it then gets its seal.
@@ -32,6 +35,8 @@ struct SyncTarget {
   bool is_full = false;
   SegmentHeader header;
   SegmentSeal seal;
+  std::string index_path;                     ///< where its index belongs
+  std::shared_ptr<const SegmentIndex> index;  ///< to be written beside it when it is sealed; may be null
 };
 
 /// What there is to do. Self-contained: needs nothing of the log while it is done.
@@ -44,7 +49,11 @@ struct SegmentWork {
   Offset durable;           ///< what will be durable when all of it was synced
   std::uint64_t prepare_bytes = 0;
   std::string prepare_path;
-  bool prepare_mapped = false;
+  SegmentViews* map_prepared = nullptr;  ///< not null: the prepared file is mapped too, and counted there
+  /// Not null: instead of a sync, this file's header is made durable before anything is retired, so that the
+  /// log's next offset is remembered.
+  std::shared_ptr<File> remember;
+  SegmentHeader remembered;
   std::vector<std::shared_ptr<WritableMapping>> unmap;  ///< let go of here: that takes a while
   std::uint64_t incarnation = 0;
   std::uint64_t disk_free_floor_bytes = 0;
@@ -53,6 +62,7 @@ struct SegmentWork {
 /// What came of it.
 struct SegmentWorkDone {
   Result<void> sync;
+  Result<void> remembered;  ///< SegmentWork::remember; where there is none, as `sync`
   std::size_t retired = 0;  ///< how many of SegmentWork::retire
   std::optional<PreparedSegment> prepared;
 };

@@ -38,7 +38,8 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   if (!log->recovery_.closed && !log->options_.mapped_writes) static_cast<void>(log->flush());
   for (const auto& segment : log->segments_) segment->release();
   if (log->options_.mapped_writes && !log->segments_.empty() && !log->segments_.back()->sealed) {
-    if (auto mapped = log->segments_.back()->open_mapped(storage); !mapped) return mapped.error();
+    if (auto mapped = log->segments_.back()->open_mapped(storage, log->options_.views); !mapped)
+      return mapped.error();
   }
   SegmentNode* before = nullptr;
   for (const auto& segment : log->segments_) {
@@ -133,7 +134,8 @@ Result<void> SegmentLog::make_writable(std::size_t bytes, std::uint64_t messages
 // Before the first batch behind a clean checkpoint that checkpoint must be gone, also after a power cut: else
 // the next opening would take the log to end there, and what lies behind could one day be taken for more.
 Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
-  auto opened = options_.mapped_writes ? active.open_mapped(storage_) : active.open_for_writing(storage_);
+  auto opened = options_.mapped_writes ? active.open_mapped(storage_, options_.views)
+                                       : active.open_for_writing(storage_);
   if (!opened) return opened;
   if (maybe_closed_on_disk_) {
     SegmentCheckpoint checkpoint = active.checkpoint();
@@ -266,24 +268,32 @@ Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
   if (!options_.mapped_writes || prepared.mapping != nullptr) return {};
   auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
   if (!mapped) return mapped.error();
-  prepared.mapping = std::move(*mapped);
+  if (options_.views != nullptr) {
+    prepared.mapping = options_.views->counted(std::move(*mapped));
+  } else {
+    prepared.mapping = std::move(*mapped);
+  }
   return {};
 }
 
 // Readers elsewhere find it behind its predecessor.
 void SegmentLog::publish(SegmentFile& segment, SegmentNode* before) {
   if (options_.views == nullptr) return;
-  if (auto mapping = segment.stop_writing())
-    segment.write_through(options_.views->counted(std::move(mapping)));
   segment.publish_to(std::make_shared<SegmentNode>(segment.path(), segment.header(), segment.usable_bytes(),
                                                    segment.checked_from()));
+  if (segment.empty() && !segment.sealed) segment.node()->index_from_the_start();
   if (before != nullptr) before->set_next(segment.node());
+}
+
+void SegmentLog::stop_writing(SegmentFile& segment) {
+  if (auto mapping = segment.stop_writing()) unmap_.push_back(std::move(mapping));
 }
 
 // Until it is synced, its seal saves a recovery after the end of this process the scan, and no more.
 void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
   segment.sealed = true;
-  if (auto mapping = segment.stop_writing()) unmap_.push_back(std::move(mapping));
+  const bool keep = options_.views != nullptr && options_.views->may_keep(segment.usable_bytes());
+  if (!keep) stop_writing(segment);
   SegmentSeal seal = segment.seal();
   seal.boot = {storage_.boot_id()};
   if (segment.seal_written || segment.file() == nullptr || seal.boot == BootId{}) return;
@@ -375,7 +385,7 @@ void SegmentLog::forget_view(const SegmentFile& segment) {
 }
 
 ReadResult SegmentLog::damaged(const SegmentFile& segment, const SegmentDamage& damage) {
-  const bool missing = damage.begin == damage.end;
+  const bool missing = damage.begin == damage.end && damage.begin == segment.end_position();
   last_error_ = {ErrorCode::corrupt,
                  (missing ? "a file is missing after " + segment.path()
                           : segment.path() + " is damaged from position " + std::to_string(damage.begin) +

@@ -144,6 +144,7 @@ class SegmentLog final : public Log {
   Result<void> roll(std::size_t batch_bytes);
   Result<void> begin_writing(SegmentFile& active, std::size_t bytes);
   Result<void> reserve(SegmentFile& active, std::size_t bytes);
+  void stop_writing(SegmentFile& segment);
   void seal_for_this_boot(SegmentFile& segment);
   Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
   Result<void> make_directory();
@@ -162,6 +163,7 @@ class SegmentLog final : public Log {
   // Dropping.
   void drop_oldest();
   [[nodiscard]] bool is_read(SegmentFile& segment);
+  [[nodiscard]] RetiredSegment retired(SegmentFile& segment);
   void apply_retention(Timestamp now);
   void release_idle_files(Timestamp now);
   void forget_view(const SegmentFile& segment);
@@ -173,6 +175,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool retire_is_due(Timestamp now) const;
   [[nodiscard]] bool prepare_is_due(Timestamp now) const;
   [[nodiscard]] SegmentWork work_to_sync() const;
+  [[nodiscard]] SegmentWork work_to_remember() const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
   static void note_synced(SegmentFile& segment, const SyncTarget& target);
   [[nodiscard]] std::vector<RetiredSegment> ready_to_retire() const;

@@ -13,6 +13,7 @@ namespace lightq::log {
 namespace {
 
 constexpr std::int64_t idle_before_release_us = 10'000'000;
+constexpr Timestamp never_tried{-1'000'000};
 constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
 constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
 
@@ -61,8 +62,7 @@ void SegmentLog::drop_oldest() {
   SegmentFile& oldest = *segments_.front();
   forget_view(oldest);
   stored_bytes_ -= oldest.stored_bytes();
-  retired_.push_back({oldest.path(), oldest.usable_bytes(), oldest.end_offset(), is_read(oldest)});
-  if (auto mapping = oldest.stop_writing()) unmap_.push_back(std::move(mapping));
+  retired_.push_back(retired(oldest));
   segments_.pop_front();
   ++front_number_;
 }
@@ -75,6 +75,15 @@ bool SegmentLog::is_read(SegmentFile& segment) {
   const bool read = segment.node().use_count() > 1;
   std::atomic_thread_fence(std::memory_order_acquire);
   return read;
+}
+
+RetiredSegment SegmentLog::retired(SegmentFile& segment) {
+  const std::string index = segment.node() == nullptr ? "" : segment_index_path(*segment.node());
+  const bool read = is_read(segment);
+  RetiredSegment made{segment.path(), segment.usable_bytes(), segment.end_offset(), index, nullptr, read};
+  auto mapping = segment.stop_writing();
+  (read ? unmap_.emplace_back() : made.mapping) = std::move(mapping);
+  return made;
 }
 
 void SegmentLog::maintain(Timestamp now) {
@@ -140,8 +149,19 @@ std::vector<SyncTarget> SegmentLog::unsynced_files() const {
     const SegmentFile& segment = *segments_[i];
     if (segment.synced() && (!segment.sealed || segment.seal_written)) continue;
     if (segment.file() == nullptr) continue;
-    targets.push_back({front_number_ + i, segment.end_position(), segment.file(), segment.sealed,
-                       segment.header(), segment.seal()});
+    SyncTarget target{front_number_ + i,
+                      segment.end_position(),
+                      segment.file(),
+                      segment.sealed,
+                      segment.header(),
+                      segment.seal(),
+                      "",
+                      nullptr};
+    if (segment.sealed && segment.node() != nullptr && segment.node()->growing_index() != nullptr) {
+      target.index_path = segment_index_path(*segment.node());
+      target.index = segment.node()->growing_index();
+    }
+    targets.push_back(std::move(target));
   }
   return targets;
 }
@@ -162,13 +182,25 @@ bool SegmentLog::wants_disk_work() const {
   return to_sync || !ready_to_retire().empty();
 }
 
+// A log that syncs nothing by itself still never gives an offset twice: before what is behind durable_offset
+// goes, the newest segment's name and header are made durable.
+SegmentWork SegmentLog::work_to_remember() const {
+  SegmentWork work;
+  work.remember = segments_.back()->file();
+  work.remembered = segments_.back()->header();
+  work.rolls = rolls_;
+  if (synced_rolls_ != rolls_) work.sync_directories.push_back(options_.directory);
+  if (parent_unsynced_) work.sync_directories.push_back(parent_of(options_.directory));
+  return work;
+}
+
 bool SegmentLog::retire_is_due(Timestamp now) const {
   return !retired_.empty() && (!retire_failed_ || has_passed(last_retire_, retire_again_us, now));
 }
 
 bool SegmentLog::prepare_is_due(Timestamp now) const {
   return !segments_.empty() && !prepared_ && !segments_.back()->sealed &&
-         segments_.back()->end_position() > segments_.back()->usable_bytes() / 2 &&
+         (options_.prefault || segments_.back()->end_position() > segments_.back()->usable_bytes() / 2) &&
          has_passed(last_prepare_, prepare_again_us, now);
 }
 
@@ -182,9 +214,11 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work;
   const bool may_retire = retire_is_due(now);
-  if (sync_is_due(now) || (may_retire && !poisoned_)) {
+  if (sync_is_due(now) || (may_retire && !poisoned_ && !options_.mapped_writes)) {
     work = work_to_sync();
     last_sync_ = now;
+  } else if (may_retire && !poisoned_) {
+    work = segments_.back()->file() != nullptr ? work_to_remember() : work_to_sync();
   }
   if (may_retire) work.retire = ready_to_retire();
   if (!work.retire.empty()) last_retire_ = now;
@@ -192,7 +226,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
     last_prepare_ = now;
     work.prepare_bytes = next_segment_bytes(0);
     work.prepare_path = options_.directory + "/next" + prepared_suffix;
-    work.prepare_mapped = options_.mapped_writes && options_.prefault;
+    if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
     work.incarnation = incarnation_;
     work.disk_free_floor_bytes = options_.disk_free_floor_bytes;
   }
@@ -211,7 +245,13 @@ Result<void> SegmentLog::settle() {
   if (segments_.empty()) {
     if (auto rolled = roll(0); !rolled) return rolled;
   }
-  return flush();
+  if (auto opened = segments_.back()->open_for_writing(storage_); !opened) return opened;
+  const std::lock_guard lock(jobs_->running);
+  const SegmentWork work = work_to_remember();
+  auto done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
+  if (!done.remembered) return done.remembered;
+  finish_job(work, std::move(done));
+  return {};
 }
 
 // While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
@@ -229,7 +269,11 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
   if (!work.retire.empty()) retire_failed_ = done.retired < work.retire.size();
   if (done.prepared) {
     prepared_ = std::move(done.prepared);
-    last_prepare_ = {-prepare_again_us};  // only one that failed has to wait
+    last_prepare_ = never_tried;
+  }
+  if (work.remember != nullptr && done.remembered) {
+    synced_rolls_ = std::max(synced_rolls_, work.rolls);
+    if (work.sync_directories.size() == 2) parent_unsynced_ = false;
   }
   if (work.sync) synced(work, done);
 }
@@ -319,8 +363,7 @@ Result<void> SegmentLog::destroy() {
   jobs_->closed = true;
   views_.clear();
   prepared_.reset();
-  for (const auto& segment : segments_)
-    retired_.push_back({segment->path(), segment->usable_bytes(), segment->end_offset(), is_read(*segment)});
+  for (const auto& segment : segments_) retired_.push_back(retired(*segment));
   segments_.clear();
   for (const RetiredSegment& segment : retired_) {
     auto retired = segment.is_read ? pool_.remove(segment.path) : pool_.retire(segment.path, segment.bytes);

@@ -4,7 +4,32 @@
 #include <algorithm>
 #include <utility>
 
+#include "log/segment_index_file.hpp"
+
 namespace lightq::log {
+
+namespace {
+
+constexpr std::uint64_t index_again_bytes = 4 * limits::MiB;  // what is walked at most for want of an entry
+
+// Between the look at the directory and the lock the file may have become another segment's.
+Result<void> lock_as_it_was(File& file, const SegmentNode& node) {
+  if (auto locked = file.lock_shared(); !locked) return locked;
+  SegmentPage page{};
+  const auto came = read_all(file, page, 0);
+  if (!came) return came.error();
+  const DecodedHeader decoded = decode_segment_header(page);
+  const std::uint32_t epoch = decoded.header ? decoded.header->epoch : 0;
+  if (epoch == node.header().epoch) return {};
+  return Error{ErrorCode::closed, node.path() + " has been dropped by its log", 0};
+}
+
+}  // namespace
+
+std::string segment_index_path(const SegmentNode& node) {
+  const std::string& path = node.path();
+  return path.substr(0, path.find_last_of('/') + 1) + segment_index_name(node.first_offset());
+}
 
 SegmentView::SegmentView(std::shared_ptr<SegmentNode> node, std::shared_ptr<const void> mapping,
                          const std::byte* data, std::size_t bytes,
@@ -30,6 +55,53 @@ SegmentNode::~SegmentNode() {
   }
 }
 
+// A stranger's file stays locked, so open, as long as it is looked at.
+struct SegmentViews::MappedFile {
+  std::unique_ptr<File> file;
+  std::unique_ptr<Mapping> mapping;
+};
+
+Result<std::shared_ptr<const SegmentViews::MappedFile>> SegmentViews::map_file(const SegmentNode& node) {
+  auto file = storage_.open(node.path(), OpenMode::read_only);
+  if (!file) return file.error();
+  if (viewed_ == ViewedLog::of_a_stranger) {
+    if (auto locked = lock_as_it_was(**file, node); !locked) return locked.error();
+  }
+  auto mapped = (*file)->map(node.usable_bytes());
+  if (!mapped) return mapped.error();
+  auto made = std::make_shared<MappedFile>();
+  made->mapping = std::move(*mapped);
+  if (viewed_ == ViewedLog::of_a_stranger) made->file = std::move(*file);
+  return std::shared_ptr<const MappedFile>(std::move(made));
+}
+
+std::shared_ptr<const SegmentIndex> SegmentViews::index(const std::shared_ptr<SegmentNode>& node) {
+  if (node->growing_ != nullptr) return node->growing_;
+  const std::lock_guard lock(mutex_);
+  const bool sealed = node->next() != nullptr;
+  const std::uint64_t end = node->end_position();
+  if (node->loaded_ != nullptr && end - node->loaded_end_ < index_again_bytes) return node->loaded_;
+  const SegmentHeader& header = node->header();
+  const IndexedSegment segment{header.epoch, header.incarnation, header.first_offset, node->end_offset(),
+                               end};
+  const std::string path = segment_index_path(*node);
+  std::shared_ptr<const SegmentIndex> found;
+  if (sealed) {
+    if (auto loaded = SegmentIndexFile::load(storage_, path, segment)) found = std::move(*loaded);
+  }
+  if (found == nullptr && header.epoch != 0) {
+    const auto file = storage_.open(node->path(), OpenMode::read_only);
+    if (!file) return nullptr;
+    found = SegmentIndexFile::rebuild(**file, segment);
+    if (sealed && viewed_ == ViewedLog::own) {
+      static_cast<void>(SegmentIndexFile::store(storage_, path, segment, *found));
+    }
+  }
+  node->loaded_ = found;
+  node->loaded_end_ = end;
+  return found;
+}
+
 Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_ptr<SegmentNode>& node) {
   const std::lock_guard lock(mutex_);
   if (auto known = node->view_.lock()) {
@@ -40,16 +112,12 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
   if (auto writable = node->writable_.lock()) {
     const std::byte* data = writable->data();
     made = std::make_shared<SegmentView>(node, std::move(writable), data, node->usable_bytes(), nullptr);
-    node->view_ = made;
-    return made;  // kept by the writer as long as that needs it
   } else {
-    auto file = storage_.open(node->path(), OpenMode::read_only);
-    if (!file) return file.error();
-    auto mapped = (*file)->map(node->usable_bytes());
-    if (!mapped) return mapped.error();
-    std::shared_ptr<const Mapping> mapping = std::move(*mapped);
-    const std::byte* data = mapping->data();
-    made = std::make_shared<SegmentView>(node, std::move(mapping), data, node->usable_bytes(), mapped_bytes_);
+    auto mapping = map_file(*node);
+    if (!mapping) return mapping.error();
+    const std::byte* data = (*mapping)->mapping->data();
+    made =
+        std::make_shared<SegmentView>(node, std::move(*mapping), data, node->usable_bytes(), mapped_bytes_);
   }
   node->view_ = made;
   keep(made, *node);
@@ -73,13 +141,11 @@ void SegmentViews::forget(const SegmentNode& node) {
   kept_.remove_if([&](const Kept& kept) { return kept.node == &node; });
 }
 
-std::shared_ptr<WritableMapping> SegmentViews::counted(std::shared_ptr<WritableMapping> mapping) {
-  WritableMapping* const raw = mapping.get();
-  const std::size_t bytes = raw->size();
-  mapped_bytes_->fetch_add(bytes, std::memory_order_relaxed);
-  return {raw, [mapping = std::move(mapping), counter = mapped_bytes_, bytes](WritableMapping*) mutable {
-            mapping.reset();
-            counter->fetch_sub(bytes, std::memory_order_relaxed);
+std::shared_ptr<WritableMapping> SegmentViews::counted(std::unique_ptr<WritableMapping> mapping) {
+  mapped_bytes_->fetch_add(mapping->size(), std::memory_order_relaxed);
+  return {mapping.release(), [counted = mapped_bytes_](WritableMapping* counted_mapping) {
+            counted->fetch_sub(counted_mapping->size(), std::memory_order_relaxed);
+            std::default_delete<WritableMapping>()(counted_mapping);
           }};
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "log/segment_format.hpp"
+#include "log/segment_index.hpp"
 #include "log/storage.hpp"
 
 namespace lightq::log {
@@ -68,6 +69,13 @@ class SegmentNode {
   }
 
   // The writer's.
+  /// Its batches are indexed as they come, from the first one on; before anybody else knows the node.
+  void index_from_the_start() { growing_ = std::make_shared<SegmentIndex>(usable_bytes_); }
+  void note_batch(Offset base, std::uint64_t position, Timestamp time) {
+    if (growing_ != nullptr) growing_->note(base, position, time);
+  }
+  /// The index of a segment that was written by this process from its beginning; else null.
+  [[nodiscard]] const std::shared_ptr<SegmentIndex>& growing_index() const { return growing_; }
   void publish(std::uint64_t end_position, Offset end_offset) {
     end_position_.store(end_position, std::memory_order_release);
     end_offset_.store(end_offset.value, std::memory_order_release);
@@ -91,7 +99,20 @@ class SegmentNode {
   std::atomic<bool> has_next_{false};
   std::shared_ptr<SegmentNode> next_;
   std::weak_ptr<WritableMapping> writable_;  // lets go of it with the writer
-  std::weak_ptr<const SegmentView> view_;    // guarded by the mutex of SegmentViews
+  std::shared_ptr<SegmentIndex> growing_;
+  // Guarded by the mutex of SegmentViews: an index that was loaded or made anew, and up to where.
+  std::shared_ptr<const SegmentIndex> loaded_;
+  std::uint64_t loaded_end_ = 0;
+  std::weak_ptr<const SegmentView> view_;  // guarded by the mutex of SegmentViews
+};
+
+/// Where a segment's index belongs.
+std::string segment_index_path(const SegmentNode& node);
+
+/// Whose segments are viewed.
+enum class ViewedLog {
+  own,           ///< this process writes it, and sees to it that no file in use is written again
+  of_a_stranger  ///< another process may: each file is locked, so that it is not recycled
 };
 
 /// The views of a log's segments: at most so many bytes stay mapped for whoever comes back, the least
@@ -99,18 +120,29 @@ class SegmentNode {
 class SegmentViews {
  public:
   /// `bytes_max` 0: no cap. The storage must outlive it.
-  SegmentViews(Storage& storage, std::uint64_t bytes_max) : storage_(storage), bytes_max_(bytes_max) {}
+  SegmentViews(Storage& storage, std::uint64_t bytes_max, ViewedLog viewed = ViewedLog::own)
+      : storage_(storage), bytes_max_(bytes_max), viewed_(viewed) {}
 
   /// The node's view, mapped if it is not. Errors: io_error; the file may have been dropped meanwhile.
   Result<std::shared_ptr<const SegmentView>> view(const std::shared_ptr<SegmentNode>& node);
+  /// The node's index: the growing one, or the file beside the segment, or one made from the batch headers
+  /// (and, of a sealed segment of an own log, written beside it then). Null where it cannot be read.
+  std::shared_ptr<const SegmentIndex> index(const std::shared_ptr<SegmentNode>& node);
   /// Keeps no view of it any more.
   void forget(const SegmentNode& node);
-  /// The same mapping, of the segment being written, counted as long as it lives.
-  std::shared_ptr<WritableMapping> counted(std::shared_ptr<WritableMapping> mapping);
+  /// A mapping that the writer makes, counted as long as somebody has it.
+  std::shared_ptr<WritableMapping> counted(std::unique_ptr<WritableMapping> mapping);
+  /// Whether a segment of `bytes` that is not written any more may stay mapped: there must be room for one to
+  /// be read and one to be written besides.
+  [[nodiscard]] bool may_keep(std::uint64_t bytes) const {
+    return bytes_max_ == 0 || mapped_bytes() + 2 * bytes <= bytes_max_;
+  }
   /// Of segment files, mapped now.
   [[nodiscard]] std::uint64_t mapped_bytes() const { return mapped_bytes_->load(std::memory_order_relaxed); }
 
  private:
+  struct MappedFile;
+  Result<std::shared_ptr<const MappedFile>> map_file(const SegmentNode& node);
   void keep(const std::shared_ptr<const SegmentView>& view, const SegmentNode& node);
 
   struct Kept {
@@ -119,6 +151,7 @@ class SegmentViews {
   };
   Storage& storage_;
   const std::uint64_t bytes_max_;
+  const ViewedLog viewed_;
   std::mutex mutex_;
   std::list<Kept> kept_;  // the most recently used first
   std::shared_ptr<std::atomic<std::uint64_t>> mapped_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "log/seeded_bug.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -11,6 +13,7 @@ namespace {
 constexpr std::string_view suffix = ".free";
 
 std::uint32_t next_epoch(std::uint32_t epoch) {
+  if (seeded(SeededBug::recycled_epoch_kept)) return epoch;
   return epoch + 1 == 0 ? 1 : epoch + 1;
 }
 
@@ -35,7 +38,7 @@ void SegmentPool::load_once() {
     if (!file) continue;
     const auto size = (*file)->size_bytes();
     if (!size) continue;
-    entries_.push_back({path, *size});
+    entries_.push_back({path, *size, nullptr});
     bytes_ += *size;
   }
 }
@@ -58,19 +61,11 @@ std::optional<SegmentPool::Entry> SegmentPool::take(std::uint64_t bytes) {
   return entry;
 }
 
-// A path for one more file of `bytes`, if need be in the place of smaller ones: segments grow, and what a log
-// began with it never asks for again. Nothing if the pool is full.
+// A path for one more file of `bytes`; nothing if the pool is full.
 std::optional<std::string> SegmentPool::reserve(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   load_once();
-  while (entries_.size() >= options_.files_max || bytes_ + bytes > options_.bytes_max) {
-    const auto smallest = std::min_element(entries_.begin(), entries_.end(),
-                                           [](const Entry& a, const Entry& b) { return a.bytes < b.bytes; });
-    if (smallest == entries_.end() || bytes <= smallest->bytes) return std::nullopt;
-    static_cast<void>(storage_.unlink(smallest->path));
-    bytes_ -= smallest->bytes;
-    entries_.erase(smallest);
-  }
+  if (entries_.size() >= options_.files_max || bytes_ + bytes > options_.bytes_max) return std::nullopt;
   bytes_ += bytes;
   return options_.directory + "/" + std::to_string(next_number_++) + std::string(suffix);
 }
@@ -81,18 +76,35 @@ bool SegmentPool::has_other_names(const std::string& path) {
   return !links || *links > 1;
 }
 
-Result<void> SegmentPool::retire(const std::string& path, std::uint64_t bytes) {
+// The first files of a log are small, and no log asks for such again once it has grown.
+std::optional<SegmentPool::Entry> SegmentPool::take_smaller(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  load_once();
+  if (entries_.size() < options_.files_max && bytes_ + bytes <= options_.bytes_max) return std::nullopt;
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.bytes < bytes; });
+  if (found == entries_.end()) return std::nullopt;
+  Entry entry = std::move(*found);
+  entries_.erase(found);
+  bytes_ -= entry.bytes;
+  return entry;
+}
+
+Result<void> SegmentPool::retire(const std::string& path, std::uint64_t bytes,
+                                 std::shared_ptr<WritableMapping> mapping) {
+  if (const auto smaller = take_smaller(bytes)) static_cast<void>(storage_.unlink(smaller->path));
   if (const auto place = reserve(bytes)) {
     Result<void> moved = storage_.make_directory(options_.directory);
     if (moved) moved = storage_.rename(path, *place);
     // The old name must be gone for good before the file is written again: a power cut must not give a log
     // back a file that has become another's.
     const bool renamed = moved.ok();
-    if (moved) moved = storage_.sync_directory(path.substr(0, path.find_last_of('/')));
+    if (moved && !seeded(SeededBug::retired_name_unsynced))
+      moved = storage_.sync_directory(path.substr(0, path.find_last_of('/')));
     const bool shared = moved && has_other_names(*place);
     const std::lock_guard lock(mutex_);
     if (moved && !shared) {
-      entries_.push_back({*place, bytes});
+      entries_.push_back({*place, bytes, std::move(mapping)});
       return {};
     }
     bytes_ -= bytes;
@@ -124,17 +136,21 @@ Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::stri
     return Error{ErrorCode::in_use, entry.path + " in the pool is a snapshot's too", 0};
   auto file = storage_.open(entry.path, OpenMode::read_write);
   if (!file) return file.error();
+  if (!(*file)->lock_exclusive())
+    return Error{ErrorCode::in_use, entry.path + " in the pool is still being read", 0};
   SegmentPage page{};
   const auto came = read_all(**file, page, 0);
   if (!came) return came.error();
   const DecodedHeader old = decode_segment_header(page);
   if (!old.header) return Error{ErrorCode::corrupt, entry.path + " in the pool has no sound header", 0};
   const SegmentHeader header{next_epoch(old.header->epoch), offset_not_yet_known, incarnation, entry.bytes};
-  Result<void> done = write_all(**file, encode_segment_header(header), 0);
-  if (done) done = (*file)->sync();
+  Result<void> done = seeded(SeededBug::recycled_header_unsynced)
+                          ? write_all(**file, encode_segment_header(header), 0)
+                          : (*file)->write_synced(encode_segment_header(header), 0);
+  (*file)->unlock();
   if (done) done = storage_.rename(entry.path, path);
   if (!done) return done.error();
-  return PreparedSegment{std::move(*file), path, header, nullptr};
+  return PreparedSegment{std::move(*file), path, header, entry.mapping};
 }
 
 Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64_t bytes,

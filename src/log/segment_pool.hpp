@@ -41,7 +41,10 @@ class SegmentPool {
   /// Takes over the file at `path`, `bytes` long: it goes into the pool, or is removed if the pool is full or
   /// the file has another name too (a snapshot's: it is never written again). A file that is not there is no
   /// error. Errors: io_error.
-  Result<void> retire(const std::string& path, std::uint64_t bytes);
+  /// With it goes the mapping it was written through, if that is to be used again. A full pool gives up a
+  /// smaller file for it.
+  Result<void> retire(const std::string& path, std::uint64_t bytes,
+                      std::shared_ptr<WritableMapping> mapping = nullptr);
   /// As retire, for a file that somebody still reads: never written again.
   Result<void> remove(const std::string& path);
 
@@ -58,8 +61,10 @@ class SegmentPool {
   struct Entry {
     std::string path;
     std::uint64_t bytes = 0;
+    std::shared_ptr<WritableMapping> mapping;
   };
   void load_once();
+  std::optional<Entry> take_smaller(std::uint64_t bytes);
   bool has_other_names(const std::string& path);
   std::optional<Entry> take(std::uint64_t bytes);
   std::optional<std::string> reserve(std::uint64_t bytes);

@@ -19,6 +19,11 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+Result<void> File::write_synced(ByteView bytes, std::uint64_t position) {
+  if (auto written = write_all(*this, bytes, position); !written) return written;
+  return sync();
+}
+
 Result<void> write_all(File& file, ByteView bytes, std::uint64_t position) {
   while (!bytes.empty()) {
     const auto written = file.write_some(bytes, position);

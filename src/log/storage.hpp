@@ -49,6 +49,8 @@ class File {
 
   /// One pwrite: how many bytes went out, which may be fewer than given. Interruptions are retried inside.
   virtual Result<std::size_t> write_some(ByteView bytes, std::uint64_t position) = 0;
+  /// Writes all of `bytes`, and syncs them alone: what else was written to the file may stay unsynced.
+  virtual Result<void> write_synced(ByteView bytes, std::uint64_t position);
   /// One pread: how many bytes came; 0 at the end of the file. Interruptions are retried inside.
   virtual Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) = 0;
   /// Makes the file `bytes` long and reserves disk for all of it: later writes within need no more space.
@@ -56,6 +58,13 @@ class File {
   /// fdatasync.
   virtual Result<void> sync() = 0;
   virtual Result<std::uint64_t> size_bytes() = 0;
+  /// Says to other processes, as long as the file is open here, that its bytes are being read: in_use if one
+  /// of them has said that it writes them anew.
+  virtual Result<void> lock_shared() { return {}; }
+  /// Says that the bytes are to be written anew; false if somebody reads them.
+  virtual bool lock_exclusive() { return true; }
+  /// Takes back either.
+  virtual void unlock() {}
   /// The first `bytes` of the file, which the file must have.
   virtual Result<std::unique_ptr<Mapping>> map(std::size_t bytes) = 0;
   /// As map, to be written too; the file must be open for writing and its first `bytes` allocated. May

@@ -80,6 +80,7 @@ class Engine final : public SegmentSource {
     return options_.many_writers ? Lock(mutex_) : Lock(mutex_, std::defer_lock);
   }
   Result<Offset> enqueue_into_new_batch(Lock& lock, ByteView payload);
+  Result<Offset> enqueue_large(Lock& lock, ByteView payload);
   Result<void> open_batch(Lock& lock, std::size_t payload_bytes);
   void close_batch();
   Result<Offset> append_locked(Lock& lock, std::span<std::byte> batch, std::uint64_t records);

@@ -8,6 +8,7 @@ namespace lightq::queue {
 
 namespace {
 
+constexpr std::size_t large_message_bytes = 4096;
 constexpr std::int64_t batch_open_max_us = 10'000;  // so that a message's time is right to about 10 ms
 constexpr std::uint64_t unsynced_bytes_max = 48 * limits::MiB;  // with a batch, less than a recovery may scan
 
@@ -33,10 +34,12 @@ Result<Offset> Engine::enqueue(ByteView payload) {
     return append_locked(lock, builder_.finish(), 1);
   }
   const bool goes_on = open_.is_open() && open_.fits(payload.size()) &&
+                       payload.size() < large_message_bytes &&
                        coarse_now().us - open_.opened().us < batch_open_max_us;
   if (!goes_on) {
     if (!lock.owns_lock()) lock.lock();
-    return enqueue_into_new_batch(lock, payload);
+    return payload.size() < large_message_bytes ? enqueue_into_new_batch(lock, payload)
+                                                : enqueue_large(lock, payload);
   }
   const Offset offset = open_.next_offset();
   open_.add(payload);
@@ -54,6 +57,24 @@ Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {
   open_.add(payload);
   publish(offset + 1);
   readers_.wake_if_waiting();
+  return offset;
+}
+
+// A batch of its own costs less than to be packed: one pass over the bytes.
+Result<Offset> Engine::enqueue_large(Lock& lock, ByteView payload) {
+  if (closed_) return Error{ErrorCode::closed, "the queue was closed", 0};
+  const std::size_t bytes = batch_layout::header_bytes + record_bytes(payload.size());
+  if (auto room = close_and_make_room(lock, bytes, 1); !room) return room.error();
+  const auto got = log_->room_in_place(bytes, bytes);
+  if (got.outcome != log::AppendOutcome::appended) return error_of(got.outcome, bytes);
+  const Offset offset = log_->next_offset();
+  log::make_batch_of_one(got.room.bytes, payload);
+  stamp_batch(got.room.bytes, offset, coarse_now(), got.room.header.epoch);
+  log_->append_in_place(got.room.bytes);
+  note_log();
+  publish(offset + 1);
+  readers_.wake_if_waiting();
+  after_append(lock);
   return offset;
 }
 

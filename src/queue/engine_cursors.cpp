@@ -104,30 +104,21 @@ Offset Engine::committed(const log::TableCursor& cursor) {
 }
 
 Result<Offset> Engine::offset_at_time(Timestamp time) {
-  Offset first;
+  std::shared_ptr<log::SegmentNode> node;
   {
     const Lock lock(mutex_);
     const auto& segments = log_->segments();
     const auto found = std::partition_point(segments.begin(), segments.end(),
                                             [&](const auto& segment) { return segment->newest() < time; });
+    // Later than all complete batches: the one that is being packed, if any, is all that may be left.
     if (found != segments.end()) {
-      first = (*found)->first_offset();
-    } else {
-      // Later than all complete batches: the one that is being packed, if any, is all that may be left.
-      first = log_->next_offset();
+      node = (*found)->node();
+    } else if (!segments.empty()) {
+      node = segments.back()->node();
     }
   }
-  ReaderState reader(*this);
-  reader.place(std::max(first, first_offset()));
-  Timestamp latest;
-  for (;;) {
-    const auto batch = reader.take(limits::batch_records_max);
-    if (!batch && batch.error().code == ErrorCode::corrupt) continue;
-    if (!batch) return batch.error();
-    if (batch->empty()) return next_offset();
-    latest = std::max(latest, batch->front().time);
-    if (time <= latest) return batch->front().offset;
-  }
+  if (node == nullptr) return next_offset();
+  return first_batch_at(*this, node, time);
 }
 
 }  // namespace lightq::queue

@@ -8,6 +8,7 @@
 #include "queue/cursor_handle.hpp"
 #include "queue/engine.hpp"
 #include "queue/reader_state.hpp"
+#include "queue/view_engine.hpp"
 
 namespace lightq::inline v1 {
 
@@ -268,6 +269,31 @@ QueueStats Queue::stats() const {
 }
 const QueueRecovery& Queue::recovery() const {
   return parts_->engine->recovery();
+}
+
+QueueView::QueueView(std::unique_ptr<queue::ViewEngine> engine) : engine_(std::move(engine)) {}
+QueueView::QueueView(QueueView&& other) noexcept = default;
+QueueView& QueueView::operator=(QueueView&& other) noexcept = default;
+QueueView::~QueueView() = default;
+
+Result<QueueView> QueueView::open(const std::string& directory) {
+  auto engine = queue::ViewEngine::open(directory, file_system());
+  if (!engine) return engine.error();
+  return QueueView(std::move(*engine));
+}
+
+Result<void> QueueView::refresh() {
+  return engine_->refresh();
+}
+
+Result<QueueReader> QueueView::reader(const Start& start) {
+  QueueReader reader(std::make_unique<queue::ReaderState>(*engine_));
+  if (auto found = reader.seek(start); !found) return found.error();
+  return reader;
+}
+
+QueueStats QueueView::stats() const {
+  return engine_->stats();
 }
 
 }  // namespace lightq::inline v1

@@ -10,6 +10,12 @@
 
 namespace lightq::queue {
 
+namespace {
+
+constexpr std::uint64_t worth_an_index = 1024;  // messages that are walked rather than looked up
+
+}  // namespace
+
 void ReaderState::place(Offset offset) {
   offset_ = offset;
   node_ = nullptr;
@@ -108,8 +114,25 @@ Result<ReaderState::Step> ReaderState::enter_segment() {
     offset_ = std::max(offset_, node_->first_offset());
     batch_base_ = node_->first_offset();
     start_batch(log::segment_header_bytes);
+    start_near();
     return Step::again;
   }
+}
+
+// By the index, as far as the batch that it names is the one that is there.
+void ReaderState::start_near() {
+  if (distance(node_->first_offset(), offset_) < worth_an_index) return;
+  const auto index = source_.views().index(node_);
+  const auto entry = index == nullptr ? std::nullopt : index->find(offset_);
+  const std::uint64_t end = node_->end_position();
+  if (!entry || end <= entry->position) return;
+  const std::byte* at = view_->data() + entry->position;
+  const BatchView batch = BatchView::trusted(at);
+  const bool there = !BatchView::check_header({at, end - entry->position}) &&
+                     batch.segment_epoch() == node_->header().epoch && batch.base_offset() == entry->offset;
+  if (!there) return;
+  batch_base_ = entry->offset;
+  start_batch(entry->position);
 }
 
 Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
@@ -223,6 +246,21 @@ Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
                    std::to_string(batch_) + ": offsets " + std::to_string(first.value) + " up to " +
                    std::to_string(batch_base_.value) + " cannot be read",
                0};
+}
+
+Result<Offset> first_batch_at(SegmentSource& source, const std::shared_ptr<log::SegmentNode>& node,
+                              Timestamp time) {
+  const auto index = source.views().index(node);
+  const auto entry = index == nullptr ? std::nullopt : index->find(time);
+  ReaderState reader(source);
+  reader.place(entry ? entry->offset : node->first_offset());
+  for (;;) {
+    const auto batch = reader.take(limits::batch_records_max);
+    if (!batch && batch.error().code == ErrorCode::corrupt) continue;
+    if (!batch) return batch.error();
+    if (batch->empty()) return source.next_offset();
+    if (time <= batch->front().time) return batch->front().offset;
+  }
 }
 
 }  // namespace lightq::queue

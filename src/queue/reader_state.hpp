@@ -50,6 +50,7 @@ class ReaderState {
   Result<Step> damage_at(std::uint64_t end);
   void start_batch(std::uint64_t position);
   bool skip_records();
+  void start_near();
 
   SegmentSource& source_;
   Offset offset_;                           // of the next message
@@ -66,5 +67,10 @@ class ReaderState {
   std::vector<QueuedMessage> messages_;
   std::vector<std::shared_ptr<const log::SegmentView>> range_views_;  // of the last range, until it goes on
 };
+
+/// The first message of the first batch at or behind `node` that was appended at `time` or later; the end of
+/// the log if there is none. What cannot be read is passed over. Errors: io_error.
+Result<Offset> first_batch_at(SegmentSource& source, const std::shared_ptr<log::SegmentNode>& node,
+                              Timestamp time);
 
 }  // namespace lightq::queue

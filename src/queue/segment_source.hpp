@@ -16,8 +16,9 @@ namespace lightq::queue {
 /// `next_offset`. Any thread.
 class SegmentSource {
  public:
-  SegmentSource(log::Storage& storage, std::uint64_t mapped_bytes_max)
-      : storage_(storage), views_(storage, mapped_bytes_max) {}
+  SegmentSource(log::Storage& storage, std::uint64_t mapped_bytes_max,
+                log::ViewedLog viewed = log::ViewedLog::own)
+      : storage_(storage), views_(storage, mapped_bytes_max, viewed) {}
   SegmentSource(const SegmentSource&) = delete;
   SegmentSource& operator=(const SegmentSource&) = delete;
   virtual ~SegmentSource() = default;

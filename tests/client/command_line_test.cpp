@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "broker/config.hpp"
+#include "support/temp_dir.hpp"
 
 namespace lightq::cli {
 namespace {
@@ -69,21 +70,32 @@ class Variable {
   std::string name_;
 };
 
-/// The command's words, with a topic where it wants one.
+/// The command's words, with a topic where it wants one, or a log's directory: an empty one is an empty log.
 std::vector<std::string> invocation(const std::string& command) {
   constexpr std::array<std::string_view, 5> without = {"topic list", "stats", "ping", "version", "bench"};
   std::vector<std::string> words;
   const std::size_t space = command.find(' ');
   words.push_back(command.substr(0, space));
   if (space != std::string::npos) words.push_back(command.substr(space + 1));
-  if (std::ranges::find(without, command) == without.end()) words.emplace_back("t");
+  static const test::TempDir empty_log;
+  static const test::TempDir outputs;
+  static int made = 0;
+  if (command.starts_with("log ")) {
+    const std::string output = outputs / std::to_string(++made);
+    words.push_back(empty_log.path());
+    if (command == "log repair") words.insert(words.end(), {"--output", output});
+    if (command == "log snapshot") words.push_back(output);
+  } else if (std::ranges::find(without, command) == without.end()) {
+    words.emplace_back("t");
+  }
   return words;
 }
 
 TEST(CommandLine, HasAllCommands) {
   std::set<std::string> commands;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) commands.insert(flag.command);
-  EXPECT_EQ(commands, (std::set<std::string>{"bench", "broker", "consume", "ping", "produce", "stats", "sub",
+  EXPECT_EQ(commands, (std::set<std::string>{"bench", "broker", "consume", "log dump", "log repair",
+                                             "log snapshot", "log verify", "ping", "produce", "stats", "sub",
                                              "topic create", "topic delete", "topic delete-group",
                                              "topic info", "topic list", "version"}));
 }
@@ -139,12 +151,14 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     SCOPED_TRACE(variable + " of lightq " + flag.command);
     const FakeBroker broker;
     const int without = run(broker, invocation(flag.command));
-    EXPECT_EQ(without, flag.command == "version" ? 0 : 1);
+    const bool needs_no_broker = flag.command == "version" || flag.command.starts_with("log ");
+    EXPECT_EQ(without, needs_no_broker ? 0 : 1);
     const Variable nonsense(variable, "maybe");
     EXPECT_EQ(run(broker, invocation(flag.command)), 2);
   }
-  EXPECT_EQ(switches, (std::set<std::string>{"LIGHTQ_FOLLOW", "LIGHTQ_JSON", "LIGHTQ_NO_WAIT", "LIGHTQ_OPEN",
-                                             "LIGHTQ_QUIET", "LIGHTQ_WATCH"}));
+  EXPECT_EQ(switches, (std::set<std::string>{"LIGHTQ_BATCHES", "LIGHTQ_FOLLOW", "LIGHTQ_FORCE", "LIGHTQ_JSON",
+                                             "LIGHTQ_NO_WAIT", "LIGHTQ_OPEN", "LIGHTQ_QUIET",
+                                             "LIGHTQ_SEGMENTS", "LIGHTQ_TRUST_BATCHES", "LIGHTQ_WATCH"}));
 }
 
 }  // namespace

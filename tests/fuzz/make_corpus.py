@@ -2,7 +2,8 @@
 """Writes the seed inputs of the fuzz targets: tests/fuzz/make_corpus.py writes tests/fuzz/corpus/TARGET/*.
 
 The files are committed; run it again when a format changes. The formats are those of docs/protocol.md (control_json_fuzz),
-RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz), and docs/log_format.md behind one (recovery_fuzz).
+RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz), and docs/log_format.md behind one (recovery_fuzz) or four a file
+(log_tools_fuzz).
 """
 import json
 import pathlib
@@ -184,6 +185,36 @@ SEGMENT_INDEX = {
 }
 
 
+# --- log_tools_fuzz: files, each behind how (1 mended, 2 cursors), which, and its length. ------------------------------
+def laid_out(*files):
+    return b"".join(struct.pack("<BBH", how, which, len(content)) + content for how, which, content in files)
+
+
+def cursors(sequence, *named):
+    body = b"".join(struct.pack("<QH", offset, len(name)) + name for name, offset in named)
+    counted = struct.pack("<QII", sequence, 32 + len(body), len(named)) + body
+    return struct.pack("<8sII", b"LCUR\r\n\x1a\n", 1, crc32c(counted)) + counted
+
+
+def whole(content):
+    return RECOVERY[content][1:]
+
+
+LOG_TOOLS = {
+    "one": laid_out((0, 0, whole("whole_sealed"))),
+    "two": laid_out((0, 0, whole("whole_sealed")), (1, 3, to_mend(THIRD) + bytes(128))),
+    "gap": laid_out((0, 0, whole("whole_sealed")), (1, 9, to_mend(batch(9, [b"later"])) + bytes(64))),
+    "overlap": laid_out((0, 0, whole("whole")), (1, 2, to_mend(SECOND) + to_mend(THIRD) + bytes(64))),
+    "misnamed": laid_out((0, 5, whole("whole_sealed"))),
+    "damaged": laid_out((0, 0, whole("whole_damaged"))),
+    "headless": laid_out((0, 0, bytes(64) + whole("whole_sealed")[64:])),
+    "torn": laid_out((0, 0, whole("whole_torn"))),
+    "blank": laid_out((0, 0, whole("whole_sealed")), (0, 3, bytes(8192))),
+    "cursors": laid_out((0, 0, whole("whole")), (2, 0, cursors(1, (b"a", 1))), (2, 1, cursors(2, (b"a", 2), (b"b", 9)))),
+    "bad_cursors": laid_out((0, 0, whole("whole")), (2, 0, cursors(1, (b"a", 1))[:-1])),
+}
+
+
 def main():
     seeds = {
         "cursor_table_fuzz": CURSOR_TABLE,
@@ -191,6 +222,7 @@ def main():
         "control_json_fuzz": {**{name: json.dumps(document).encode() for name, document in DOCUMENTS.items()}, **TEXTS},
         "zmtp_fuzz": ZMTP,
         "recovery_fuzz": RECOVERY,
+        "log_tools_fuzz": LOG_TOOLS,
     }
     for target, files in seeds.items():
         room = CORPUS / target

@@ -85,6 +85,11 @@ TEST_F(RepairTest, KeepsTheNextOffsetWhereTheLastBatchOfASealedEndIsLost) {
   EXPECT_EQ(report.next_offset, Offset{end});
   EXPECT_EQ(reopened_next, Offset{end});
   EXPECT_EQ(saved, without(end - 5, 100));
+  const auto again = log::repair_to("/new", "/newer", {}, storage);  // an empty last file is copied too
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->lost_messages(), 0U);
+  EXPECT_EQ(read_back("/newer"), saved);
+  EXPECT_EQ(reopened_next, Offset{end});
   // Appending there, a rolled segment included, must not turn the gap into damage.
   log::SegmentLogOptions there = options;
   there.directory = "/new";
@@ -259,7 +264,10 @@ TEST_F(RepairInPlaceTest, CanBeInterruptedAnywhereAndRunAgain) {
   Random random;
   bool completed = false;
   for (int stop_at = 1; !completed; ++stop_at) {
-    for (const auto& path : storage.paths()) ASSERT_TRUE(storage.unlink(path).ok());
+    for (const auto& path : storage.paths()) {
+      ASSERT_TRUE(storage.unlink(path).ok());
+      ASSERT_TRUE(storage.sync_directory(path.substr(0, path.find_last_of('/'))).ok());
+    }
     for (const auto& [path, bytes] : before) {
       put(path, bytes);
       ASSERT_TRUE((*storage.open(path, log::OpenMode::read_write))->sync().ok());
@@ -271,12 +279,18 @@ TEST_F(RepairInPlaceTest, CanBeInterruptedAnywhereAndRunAgain) {
     };
     completed = log::repair_in_place(directory, {}, storage).ok();
     storage.on_call = nullptr;
-    storage.power_cut([&] { return random.one_in(2); });
+    storage.power_cut([&] { return !completed && random.one_in(2); });  // what is done must be on disk
     const auto again = log::repair_in_place(directory, {}, storage);
     ASSERT_TRUE(again.ok()) << again.error().text();
     check_sound(directory);
     ASSERT_EQ(saved, sound.messages) << "stopped at call " << stop_at;
     ASSERT_EQ(reopened_next, Offset{60});
+    const auto after = all_below(directory);
+    for (const auto& [path, bytes] : before) {  // nothing is deleted
+      ASSERT_TRUE(
+          std::any_of(after.begin(), after.end(), [&](const auto& kept) { return kept.second == bytes; }))
+          << path << ", stopped at call " << stop_at;
+    }
   }
 }
 

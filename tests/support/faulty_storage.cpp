@@ -169,7 +169,9 @@ Result<std::unique_ptr<log::File>> FaultyStorage::open(const std::string& path, 
   return std::unique_ptr<log::File>(std::make_unique<FaultyFile>(*this, path, node));
 }
 
-Result<void> FaultyStorage::make_directory(const std::string& /*path*/) {
+Result<void> FaultyStorage::make_directory(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  made_directories_.insert(path);
   return {};
 }
 Result<void> FaultyStorage::remove_directory(const std::string& /*path*/) {
@@ -208,7 +210,8 @@ bool move_below(auto& names, const std::string& from, const std::string& to) {
 
 // On disk with the next sync of the directory that it came to; mutex_ is held.
 Result<void> FaultyStorage::rename_directory(const std::string& from, const std::string& to) {
-  if (!move_below(names_, from, to)) return fault(ENOENT, "no such file: " + from);
+  if (!move_below(names_, from, to) && !made_directories_.contains(from))
+    return fault(ENOENT, "no such file: " + from);
   renamed_directories_.emplace_back(from, to);
   return {};
 }

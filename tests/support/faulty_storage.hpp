@@ -86,6 +86,7 @@ class FaultyStorage final : public log::Storage {
   std::mutex mutex_;
   Names names_;
   Names names_on_disk_;
+  std::set<std::string> made_directories_;
   std::vector<std::pair<std::string, std::string>> renamed_directories_;  ///< not on disk yet
   std::uint64_t random_ = 0x9E3779B97F4A7C15;
   std::uint64_t boot_ = 1;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include <lightq/base/bytes.hpp>
@@ -149,6 +150,18 @@ inline std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t befo
   if (crc32c_detail::has_sse42) return ~crc32c_detail::raw_by_sse42(bytes.data(), bytes.size(), ~before);
 #endif
   return crc32c_by_table(bytes, before);
+}
+
+/// Copies `bytes` to `to`, which must not overlap, and takes their CRC-32C while they are in the cache. As
+/// crc32c otherwise.
+inline std::uint32_t crc32c_copy(std::byte* to, std::span<const std::byte> bytes, std::uint32_t before = 0) {
+  constexpr std::size_t piece_bytes = 4608;  // six times the three short lanes
+  for (; bytes.size() > piece_bytes; bytes = bytes.subspan(piece_bytes), to += piece_bytes) {
+    std::memcpy(to, bytes.data(), piece_bytes);
+    before = crc32c({to, piece_bytes}, before);
+  }
+  if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
+  return crc32c({to, bytes.size()}, before);
 }
 
 }  // namespace lightq::inline v1

@@ -1,0 +1,167 @@
+/// Somebody else's queue, to be read. Layer: queue.
+#include "queue/view_engine.hpp"
+
+#include <algorithm>
+
+#include "log/segment_scanner.hpp"
+#include "queue/reader_state.hpp"
+
+namespace lightq::queue {
+
+Result<std::unique_ptr<ViewEngine>> ViewEngine::open(const std::string& directory, log::Storage& storage) {
+  std::unique_ptr<ViewEngine> view(new ViewEngine(directory, storage));
+  if (auto found = view->refresh(); !found) return found.error();
+  return view;
+}
+
+Result<std::vector<Offset>> ViewEngine::names() {
+  const auto listed = storage().list(directory_);
+  if (!listed) return listed.error();
+  std::vector<Offset> offsets;
+  for (const std::string& name : *listed) {
+    if (const auto offset = log::segment_name_offset(name)) offsets.push_back(*offset);
+  }
+  std::sort(offsets.begin(), offsets.end());
+  return offsets;
+}
+
+// Files are dropped at the front and begun at the end. One that goes while it is looked at was dropped.
+Result<void> ViewEngine::refresh() {
+  const auto there = names();
+  if (!there) return there.error();
+  const std::lock_guard lock(mutex_);
+  while (!seen_.empty() &&
+         !std::binary_search(there->begin(), there->end(), seen_.front().node->first_offset())) {
+    seen_.pop_front();
+  }
+  if (!seen_.empty()) {
+    if (auto looked = look_on(seen_.back()); !looked) return looked;
+  }
+  for (const Offset name : *there) {
+    if (!seen_.empty() && name <= seen_.back().node->first_offset()) continue;
+    auto added = add(name);
+    if (!added && !log::is_missing(added.error())) return added;
+  }
+  if (!seen_.empty()) publish(seen_.back().node->end_offset());
+  return {};
+}
+
+Result<void> ViewEngine::add(Offset name) {
+  const std::string path = directory_ + "/" + log::segment_name(name);
+  auto file = storage().open(path, log::OpenMode::read_only);
+  if (!file) return file.error();
+  log::SegmentPage page{};
+  const auto came = log::read_all(**file, page, 0);
+  if (!came) return came.error();
+  const log::DecodedHeader decoded = log::decode_segment_header(page);
+  if (!decoded.header && decoded.fault == log::HeaderFault::foreign) {
+    return Error{ErrorCode::foreign_format,
+                 path + " is not a segment file of version " + std::to_string(log::segment_format_version),
+                 0};
+  }
+  const auto size = (*file)->size_bytes();
+  if (!size) return size.error();
+  log::SegmentHeader header = decoded.header.value_or(log::SegmentHeader{});
+  header.first_offset = name;
+  const std::uint64_t usable =
+      decoded.header ? std::min(*size, header.file_bytes) : std::max(*size, log::segment_header_bytes);
+  // Nothing is trusted: all was written elsewhere.
+  auto node = std::make_shared<log::SegmentNode>(path, header, usable, ~std::uint64_t{0});
+  if (!seen_.empty()) seen_.back().complete = true;
+  Seen seen{node, false, seen_.empty() ? Timestamp{} : seen_.back().newest};
+  if (auto looked = look_on(seen); !looked) return looked;
+  if (!seen_.empty()) seen_.back().node->set_next(node);
+  seen_.push_back(std::move(seen));
+  return {};
+}
+
+// Goes on from what is known, or from the file's own word for it, to the last complete batch.
+Result<void> ViewEngine::look_on(Seen& seen) {
+  log::SegmentNode& node = *seen.node;
+  if (seen.complete || node.header().epoch == 0) return {};
+  auto file = storage().open(node.path(), log::OpenMode::read_only);
+  if (!file) return log::is_missing(file.error()) ? Result<void>{} : Result<void>{file.error()};
+  log::SegmentPage page{};
+  const auto came = log::read_all(**file, page, 0);
+  if (!came) return came.error();
+  const log::BootId boot{storage().boot_id()};
+  if (const auto seal = log::decode_segment_seal(page, node.header(), boot);
+      seal && seal->end_position <= node.usable_bytes()) {
+    node.publish(seal->end_position, seal->end_offset);
+    seen.newest = std::max(seen.newest, seal->newest);
+    seen.complete = true;
+    return {};
+  }
+  std::uint64_t position = node.end_position();
+  Offset offset = node.end_offset();
+  const auto checkpoint = log::decode_segment_checkpoint(page, node.header(), boot);
+  if (checkpoint && position < checkpoint->end_position && checkpoint->end_position <= node.usable_bytes()) {
+    position = checkpoint->end_position;
+    offset = checkpoint->end_offset;
+    seen.newest = std::max(seen.newest, checkpoint->newest);
+  }
+  log::SegmentScanner scanner(**file, node.header().epoch, node.usable_bytes());
+  for (auto batch = scanner.batch_at(position); batch && batch->base == offset;
+       batch = scanner.batch_at(position)) {
+    position = batch->end_position();
+    offset = batch->end;
+    seen.newest = std::max(seen.newest, batch->time);
+  }
+  node.publish(position, offset);
+  return {};
+}
+
+std::shared_ptr<log::SegmentNode> ViewEngine::node_of(Offset offset) {
+  const std::lock_guard lock(mutex_);
+  if (seen_.empty()) return nullptr;
+  const auto after =
+      std::upper_bound(seen_.begin(), seen_.end(), offset,
+                       [](Offset wanted, const Seen& seen) { return wanted < seen.node->first_offset(); });
+  return after == seen_.begin() ? seen_.front().node : (after - 1)->node;
+}
+
+Offset ViewEngine::first_offset() const {
+  const std::lock_guard lock(mutex_);
+  return seen_.empty() ? Offset{} : seen_.front().node->first_offset();
+}
+
+Result<Offset> ViewEngine::resolve(const Start& start) {
+  switch (start.kind()) {
+    case Start::Kind::first: return first_offset();
+    case Start::Kind::next: return next_offset();
+    case Start::Kind::offset: return std::clamp(start.offset(), first_offset(), next_offset());
+    case Start::Kind::time: return offset_at_time(start.time());
+    case Start::Kind::copy: break;
+  }
+  return Error{ErrorCode::invalid_argument, "a view has no cursors to copy", 0};
+}
+
+Result<Offset> ViewEngine::offset_at_time(Timestamp time) {
+  std::shared_ptr<log::SegmentNode> node;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::partition_point(seen_.begin(), seen_.end(),
+                                            [&](const Seen& seen) { return seen.newest < time; });
+    if (found != seen_.end()) node = found->node;
+  }
+  if (node == nullptr) return next_offset();
+  return first_batch_at(*this, node, time);
+}
+
+// Nobody tells it of what another process appends.
+bool ViewEngine::wait(Offset offset, std::chrono::milliseconds /*timeout*/) {
+  return offset < next_offset();
+}
+
+QueueStats ViewEngine::stats() const {
+  QueueStats stats;
+  stats.first_offset = first_offset();
+  stats.next_offset = next_offset();
+  stats.mapped_bytes = views().mapped_bytes();
+  const std::lock_guard lock(mutex_);
+  stats.segments = seen_.size();
+  for (const Seen& seen : seen_) stats.stored_bytes += seen.node->end_position() - log::segment_header_bytes;
+  return stats;
+}
+
+}  // namespace lightq::queue

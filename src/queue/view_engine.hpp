@@ -1,0 +1,45 @@
+/// Somebody else's queue, or nobody's, to be read: looks at the files, changes none. Layer: queue.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "queue/segment_source.hpp"
+
+namespace lightq::queue {
+
+/// Knows the segments as they were at the last refresh. What it shows are complete batches; every one is
+/// checked when it is read. A file that it has mapped is locked, so that its writer does not recycle it.
+/// Refreshes come from one thread; readers may be elsewhere.
+class ViewEngine final : public SegmentSource {
+ public:
+  static Result<std::unique_ptr<ViewEngine>> open(const std::string& directory, log::Storage& storage);
+  Result<void> refresh();
+  [[nodiscard]] QueueStats stats() const;
+
+  std::shared_ptr<log::SegmentNode> node_of(Offset offset) override;
+  [[nodiscard]] Offset first_offset() const override;
+  Result<Offset> resolve(const Start& start) override;
+  bool wait(Offset offset, std::chrono::milliseconds timeout) override;
+
+ private:
+  struct Seen {
+    std::shared_ptr<log::SegmentNode> node;
+    bool complete = false;  // sealed: its end is final
+    Timestamp newest;
+  };
+  ViewEngine(std::string directory, log::Storage& storage)
+      : SegmentSource(storage, 0, log::ViewedLog::of_a_stranger), directory_(std::move(directory)) {}
+  Result<std::vector<Offset>> names();
+  Result<void> add(Offset name);
+  Result<void> look_on(Seen& seen);
+  Result<Offset> offset_at_time(Timestamp time);
+
+  const std::string directory_;
+  mutable std::mutex mutex_;  // guards what follows
+  std::deque<Seen> seen_;
+};
+
+}  // namespace lightq::queue
