@@ -46,6 +46,7 @@ class CursorFile {
   struct Slot;
   [[nodiscard]] std::string slot_path(int slot) const;
   Result<Slot> read_slot(int slot);
+  Result<void> keep_newest();
 
   Storage& storage_;
   std::string directory_;
@@ -53,6 +54,7 @@ class CursorFile {
   std::optional<Error> passed_over_;
   bool loaded_ = false;
   int newest_slot_ = 1;                  // the other one is written next
+  bool newest_synced_ = false;           // by this object
   bool slot_named_[2] = {false, false};  // its name is on disk
   std::uint64_t sequence_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "log/open_batch.hpp"
+#include "log/seeded_bug.hpp"
 
 namespace lightq::log {
 
@@ -247,12 +248,12 @@ void Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
     const std::uint64_t position = segment.end_position();
     const Offset expected = segment.end_offset();
     const auto batch = scanner.batch_at(position);
-    if (batch && batch->base == expected) {
+    if (batch && (batch->base == expected || seeded(SeededBug::offset_continuity_unchecked))) {
       segment.note_batch(*batch);
       continue;
     }
-    const auto next = scanner.resume_after(position, expected);
-    if (!next) return;
+    const auto next = scanner.resume_at(position, expected);
+    if (!next || seeded(SeededBug::damage_taken_for_tail)) return;
     const SegmentDamage damage{position, next->position, expected, next->base};
     segment.note_damage(damage);
     report_damage(segment, damage);
@@ -290,21 +291,24 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
 Result<void> Recovery::check_readable(const SegmentFile& segment, const SegmentScanner& scanner,
                                       std::uint64_t begin, std::uint64_t end) {
   const auto lost = scanner.unreadable(begin, end);
-  if (!lost) return {};
+  if (!lost || seeded(SeededBug::unreadable_taken_for_tail)) return {};
   return Error{
       ErrorCode::io_error,
       segment.path() + " cannot be read at position " + std::to_string(*lost) + ", where it may go on", EIO};
 }
 
-// Bytes that cannot be read count as zeros here: they are left.
+// Blocks that cannot be read are left as they are.
 Result<void> Recovery::wipe(SegmentFile& segment, std::uint64_t begin, SegmentScanner& scanner) {
   static const std::array<std::byte, 4096> zeros{};
+  if (seeded(SeededBug::tail_unwiped) || seeded(SeededBug::epoch_unchecked)) return {};
+  const bool short_wipe = seeded(SeededBug::tail_wiped_for_a_header_only);
+  const std::uint64_t limit = short_wipe ? begin + batch_layout::header_bytes : ~std::uint64_t{0};
   bool wiped_any = false;
-  for (std::uint64_t at = begin; at < segment.usable_bytes();) {
+  for (std::uint64_t at = begin; at < std::min(segment.usable_bytes(), limit);) {
     const std::uint64_t count =
-        std::min<std::uint64_t>(zeros.size() - at % zeros.size(), segment.usable_bytes() - at);
+        std::min({zeros.size() - at % zeros.size(), segment.usable_bytes() - at, limit - at});
     const ByteView block = scanner.bytes_at(at, count, limits::MiB).first(count);
-    if (std::memcmp(block.data(), zeros.data(), count) != 0) {
+    if (std::memcmp(block.data(), zeros.data(), count) != 0 && !scanner.unreadable(at, at + count)) {
       const auto wiped = write_all(*segment.file(), ByteView(zeros).first(count), at);
       if (!wiped) return wiped;
       wiped_any = true;
@@ -312,7 +316,8 @@ Result<void> Recovery::wipe(SegmentFile& segment, std::uint64_t begin, SegmentSc
     at += count;
   }
   // On disk too, before anything is written there that the next power cut could mix with it.
-  return wiped_any ? segment.file()->sync() : Result<void>{};
+  if (seeded(SeededBug::tail_wipe_unsynced) && wiped_any) segment.synced_position = begin;
+  return wiped_any && !seeded(SeededBug::tail_wipe_unsynced) ? segment.file()->sync() : Result<void>{};
 }
 
 void Recovery::report_damage(const SegmentFile& segment, const SegmentDamage& damage) {
@@ -336,7 +341,7 @@ Result<void> Recovery::check_continuity(const SegmentFile& segment) {
     result_.report.gap_messages += distance(gap, missing_end);
     missing_end = gap;
   }
-  if (before.end_offset() < missing_end) {
+  if (before.end_offset() < missing_end && !seeded(SeededBug::gap_unreported)) {
     report_damage(before, {before.end_position(), before.end_position(), before.end_offset(), missing_end});
   }
   return {};

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "log/seeded_bug.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -29,11 +31,15 @@ SegmentFile::SegmentFile(std::string path, const SegmentHeader& header, std::uin
 
 Result<void> SegmentFile::append(const BatchView& batch) {
   assert(!sealed && batch.base_offset() == end_offset_ && has_room(batch.total_bytes()));
+  Result<void> written;
   if (writable_ != nullptr) {
     std::memcpy(writable_->data() + end_position_, batch.bytes().data(), batch.total_bytes());
-  } else if (const auto written = write_all(*file_, batch.bytes(), end_position_); !written) {
-    return written;
+  } else if (seeded(SeededBug::short_write_believed)) {
+    if (const auto some = file_->write_some(batch.bytes(), end_position_); !some) written = some.error();
+  } else {
+    written = write_all(*file_, batch.bytes(), end_position_);
   }
+  if (!written && !seeded(SeededBug::failed_append_kept)) return written;
   append_in_place(batch);
   return {};
 }
@@ -179,9 +185,11 @@ struct SegmentFile::Step {
   std::uint64_t next_position = 0;
 };
 
-const SegmentDamage* SegmentFile::damage_at(std::uint64_t position) const {
-  const auto found = std::find_if(damages_.begin(), damages_.end(),
-                                  [&](const SegmentDamage& damage) { return damage.begin == position; });
+// Damage of no length stands before a sound batch: past it `expected` is higher.
+const SegmentDamage* SegmentFile::damage_at(std::uint64_t position, Offset expected) const {
+  const auto found = std::find_if(damages_.begin(), damages_.end(), [&](const SegmentDamage& damage) {
+    return damage.begin == position && damage.first == expected;
+  });
   return found == damages_.end() ? nullptr : &*found;
 }
 
@@ -211,7 +219,7 @@ Located SegmentFile::locate(Offset offset, std::uint64_t from) {
 SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, Offset wanted,
                                        SegmentScanner& scanner) {
   if (!damages_.empty()) {
-    if (const auto* damage = damage_at(position)) return {true, *damage, damage->next, damage->end};
+    if (const auto* damage = damage_at(position, expected)) return {true, *damage, damage->next, damage->end};
   }
   if (is_trusted(position)) {
     const BatchView batch = batch_at(position);
@@ -221,7 +229,7 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
   // The body of a batch that is only passed by is left for whoever reads it.
   auto batch = scanner.header_at(position);
   if (batch && wanted < batch->end) batch = scanner.batch_at(position);
-  if (batch && batch->base == expected) {
+  if (batch && (batch->base == expected || seeded(SeededBug::offset_continuity_unchecked))) {
     index_.note(expected, position);
     if (wanted < batch->end) {
       trust(position, batch->end_position());
@@ -249,7 +257,7 @@ void SegmentFile::check_ahead(std::uint64_t position, Offset expected, SegmentSc
 }
 
 SegmentDamage SegmentFile::find_damage(std::uint64_t position, Offset expected, SegmentScanner& scanner) {
-  const auto next = scanner.resume_after(position, expected);
+  const auto next = scanner.resume_at(position, expected);
   if (!next || end_offset_ < next->end) return {position, end_position_, expected, end_offset_};
   return {position, next->position, expected, next->base};
 }

@@ -126,7 +126,7 @@ class SegmentFile {
  private:
   struct Step;
   [[nodiscard]] bool is_trusted(std::uint64_t position) const;
-  [[nodiscard]] const SegmentDamage* damage_at(std::uint64_t position) const;
+  [[nodiscard]] const SegmentDamage* damage_at(std::uint64_t position, Offset expected) const;
   void trust(std::uint64_t begin, std::uint64_t end);
   Step step_at(std::uint64_t position, Offset expected, Offset wanted, SegmentScanner& scanner);
   void check_ahead(std::uint64_t position, Offset expected, SegmentScanner& scanner);

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "log/seeded_bug.hpp"
 #include "log/segment_index_file.hpp"
 #include "log/segment_log.hpp"
 
@@ -20,12 +21,16 @@ void store_index(const SyncTarget& target, Storage& storage) {
 // A seal is written only over data that is on disk: whoever finds it need not scan the segment. Losing it
 // costs a scan.
 Result<void> sync_all(const SegmentWork& work, Storage& storage) {
-  for (const SyncTarget& target : work.targets) {
-    if (const auto synced = target.file->sync(); !synced) return synced;
-    if (!target.is_full) continue;
+  const auto write_seal = [](const SyncTarget& target) {
     static_cast<void>(
         write_all(*target.file, encode_segment_seal(target.seal, target.header), segment_seal_position));
-    if (target.index != nullptr) store_index(target, storage);
+  };
+  for (const SyncTarget& target : work.targets) {
+    if (target.is_full && seeded(SeededBug::seal_before_sync)) write_seal(target);
+    if (seeded(SeededBug::file_unsynced)) continue;
+    if (const auto synced = target.file->sync(); !synced) return synced;
+    if (target.is_full && !seeded(SeededBug::seal_before_sync)) write_seal(target);
+    if (target.is_full && target.index != nullptr) store_index(target, storage);
   }
   for (const std::string& directory : work.sync_directories) {
     if (const auto synced = storage.sync_directory(directory); !synced) return synced;
@@ -43,7 +48,7 @@ void map_prepared(PreparedSegment& prepared, SegmentViews& views) {
 }
 
 // The name and the header of the newest segment are enough to remember the next offset by. The seal, the
-// checkpoints and the mark of an open batch lie in other sectors.
+// checkpoints and the mark of an open batch lie behind it.
 Result<void> remember_next_offset(const SegmentWork& work, Storage& storage) {
   const SegmentPage page = encode_segment_header(work.remembered);
   const ByteView header = ByteView(page).first(segment_seal_position);
@@ -52,6 +57,16 @@ Result<void> remember_next_offset(const SegmentWork& work, Storage& storage) {
     if (auto synced = storage.sync_directory(directory); !synced) return synced;
   }
   return {};
+}
+
+void retire_all(const SegmentWork& work, Storage& storage, SegmentPool& pool, SegmentWorkDone& done) {
+  for (const RetiredSegment& segment : work.retire) {
+    if (!segment.index_path.empty()) static_cast<void>(storage.unlink(segment.index_path));
+    const auto retired = segment.is_read ? pool.remove(segment.path)
+                                         : pool.retire(segment.path, segment.bytes, segment.mapping);
+    if (!retired) break;
+    ++done.retired;
+  }
 }
 
 }  // namespace
@@ -66,7 +81,8 @@ SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, Segme
     if (prepared) done.prepared = std::move(*prepared);
     if (done.prepared && work.map_prepared != nullptr) map_prepared(*done.prepared, *work.map_prepared);
   }
-  if (work.sync && sync_failed) {
+  if (seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);
+  if (work.sync && sync_failed && !seeded(SeededBug::sync_retried)) {
     done.sync = Error{ErrorCode::io_error, "an earlier sync has failed", 0};
   } else if (work.sync) {
     done.sync = sync_all(work, storage);
@@ -76,14 +92,7 @@ SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, Segme
   if (done.sync && work.remember != nullptr) done.remembered = remember_next_offset(work, storage);
   // Only now: the segment that is then the oldest remembers the next offset, so it must be on disk before its
   // predecessor goes. In order: a crash in between leaves the newest, without a gap.
-  for (const RetiredSegment& segment : work.retire) {
-    if (!done.remembered) break;
-    if (!segment.index_path.empty()) static_cast<void>(storage.unlink(segment.index_path));
-    const auto retired = segment.is_read ? pool.remove(segment.path)
-                                         : pool.retire(segment.path, segment.bytes, segment.mapping);
-    if (!retired) break;
-    ++done.retired;
-  }
+  if (done.remembered && !seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);
   return done;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "log/repair.hpp"
+#include "log/seeded_bug.hpp"
 #include "log/segment_copy.hpp"
 #include "log/segment_log.hpp"
 
@@ -171,8 +172,10 @@ SegmentWork SegmentLog::work_to_sync() const {
   work.sync = true;
   work.targets = unsynced_files();
   work.rolls = rolls_;
-  if (synced_rolls_ != rolls_) work.sync_directories.push_back(options_.directory);
-  if (parent_unsynced_) work.sync_directories.push_back(parent_of(options_.directory));
+  const bool sync_names = synced_rolls_ != rolls_ && !seeded(SeededBug::directory_unsynced);
+  if (sync_names) work.sync_directories.push_back(options_.directory);
+  if (parent_unsynced_ && !seeded(SeededBug::parent_directory_unsynced))
+    work.sync_directories.push_back(parent_of(options_.directory));
   work.durable = next_;
   return work;
 }
@@ -217,6 +220,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (sync_is_due(now) || (may_retire && !poisoned_ && !options_.mapped_writes)) {
     work = work_to_sync();
     last_sync_ = now;
+    if (seeded(SeededBug::confirm_before_sync)) durable_ = next_;
   } else if (may_retire && !poisoned_) {
     work = segments_.back()->file() != nullptr ? work_to_remember() : work_to_sync();
   }
@@ -257,7 +261,7 @@ Result<void> SegmentLog::settle() {
 // While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
 // without them a power cut would turn the log back, and its offsets would be given to other messages.
 std::vector<RetiredSegment> SegmentLog::ready_to_retire() const {
-  if (!poisoned_) return retired_;
+  if (!poisoned_ || seeded(SeededBug::retire_while_poisoned)) return retired_;
   const auto end = std::find_if(retired_.begin(), retired_.end(), [this](const RetiredSegment& segment) {
     return durable_ <= segment.end_offset;
   });
@@ -280,7 +284,7 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
 
 void SegmentLog::synced(const SegmentWork& work, const SegmentWorkDone& done) {
   if (!done.sync) {
-    poisoned_ = true;
+    poisoned_ = !seeded(SeededBug::sync_retried);
     last_error_ = done.sync.error();
     last_error_.message = "nothing appended from offset " + std::to_string(durable_.value) + " on in " +
                           options_.directory +

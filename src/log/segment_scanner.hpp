@@ -42,6 +42,9 @@ class SegmentScanner {
   std::optional<ScannedBatch> batch_at(std::uint64_t position);
   /// Past damage at `position`: the next sound batch whose base offset is at least `lowest`.
   std::optional<ScannedBatch> resume_after(std::uint64_t position, Offset lowest);
+  /// As resume_after, or the batch at `position` itself if it is sound and passes over fewer messages: others
+  /// are missing before it.
+  std::optional<ScannedBatch> resume_at(std::uint64_t position, Offset lowest);
 
   /// The furthest end that any sound header of the epoch has claimed so far; 0 if there was none.
   [[nodiscard]] std::uint64_t claimed_end() const { return claimed_end_; }

@@ -235,7 +235,7 @@ Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
     auto file = source_.storage().open(node_->path(), log::OpenMode::read_only);
     if (!file) return file.error();
     log::SegmentScanner scanner(**file, node_->header().epoch, end);
-    sound = scanner.resume_after(begin, first);
+    sound = scanner.resume_at(begin, first);
   }
   batch_base_ = sound ? sound->base : node_->end_offset();
   start_batch(sound ? sound->position : end);

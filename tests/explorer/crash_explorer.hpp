@@ -67,6 +67,7 @@ class CrashExplorer {
   void choose_cut(const std::vector<CutAtom>& atoms, Cut& cut);
   static bool next_cut(const std::vector<CutAtom>& atoms, Cut& cut);
   static std::uint64_t count_cuts(const std::vector<CutAtom>& atoms, std::uint64_t most);
+  void choose_sizes();
   std::vector<std::size_t> some_sizes();
   void found(const LogClient& client, const std::string& where);
   [[nodiscard]] std::string describe_cuts(std::size_t depth) const;

@@ -22,10 +22,24 @@ void CrashExplorer::begin_program() {
   live_client_->options.segment_bytes = options_.segment_bytes;
   if (random_.one_in(2)) live_client_->options.retention_bytes = random_.between(4000, 16'000);
   if (random_.one_in(3)) live_client_->options.capacity_bytes = random_.between(6000, 20'000);
-  for (std::size_t& size : sizes_) size = random_.below(random_.one_in(4) ? 3000 : 700);
+  choose_sizes();
   sync_has_failed_ = false;
   watch(disk, *live_client_, 0, 1);
   live_client_->open(Ending::kill);
+}
+
+// What is left of one batch completes another only if they begin alike: where a header lies across the border
+// of two sectors, and sizes repeat. Half of the programs have batches that end at such places.
+void CrashExplorer::choose_sizes() {
+  constexpr std::size_t around = batch_layout::header_bytes + record_bytes(0);
+  const bool at_borders = random_.one_in(2);
+  const bool alike = random_.one_in(2);
+  for (std::size_t& size : sizes_) {
+    size = random_.below(random_.one_in(4) ? 3000 : 700);
+    if (at_borders)
+      size = random_.between(1, 3) * ExplorerStorage::sector_bytes - random_.below(4) * 8 - around;
+  }
+  if (alike) sizes_.fill(sizes_[0]);
 }
 
 std::vector<std::size_t> CrashExplorer::some_sizes() {
@@ -113,6 +127,7 @@ void CrashExplorer::fail_a_sync() {
     append_some();
     if (random_.one_in(3)) static_cast<void>(live_client_->flush());
     if (random_.one_in(3)) live_client_->maintain();
+    if (random_.one_in(3)) live_client_->make_room(20'000, live_client_->history.end());
     work_on_job();
   }
   if (!done()) cut_for_real();

@@ -14,6 +14,17 @@ class FoundDefectsTest : public testing::Test {
   }
   ~FoundDefectsTest() override { EXPECT_EQ(client.violation.value_or(""), ""); }
 
+  /// The process is killed in the middle of a commit, before its sync.
+  void kill_in_a_commit(std::uint64_t offset) {
+    disk.on_call = [](ExplorerStorage::Call call, const std::string&) {
+      if (call == ExplorerStorage::Call::sync) throw ProcessKilled{};
+      return ExplorerStorage::Fault{};
+    };
+    EXPECT_THROW(client.commit(offset), ProcessKilled);
+    disk.on_call = nullptr;
+    client.open(Ending::kill);
+  }
+
   /// The machine loses power; of what was not synced only this sector survives.
   void cut_power(std::uint32_t sector = 0) {
     client.close();
@@ -51,6 +62,27 @@ TEST_F(FoundDefectsTest, ACursorWrittenBeforeTheFirstMessageSurvivesWithItsDirec
   client.open(Ending::kill);
   EXPECT_TRUE(client.commit(0));
   cut_power();
+}
+
+// The cursor file that a killed process has left may be no more than a page of memory: the other one is the
+// last that is on disk, and must not be written over before this one is there.
+TEST_F(FoundDefectsTest, TheLastCursorOnDiskIsNotOverwrittenAfterAKill) {
+  client.open(Ending::kill);
+  EXPECT_TRUE(client.commit(1));
+  EXPECT_TRUE(client.commit(2));
+  kill_in_a_commit(3);
+  disk.on_step = [this] {
+    for (const std::uint32_t survivor : {0U, 1U}) {
+      const std::vector<CutAtom> atoms = disk.atoms();
+      Cut cut;
+      for (const CutAtom& atom : atoms)
+        cut.push_back(atom.sector == survivor ? std::uint8_t{1} : std::uint8_t{0});
+      after.become(disk, atoms, cut);
+      EXPECT_TRUE(log::CursorFile(after, LogClient::directory).load().ok()) << "only sector " << survivor;
+    }
+  };
+  EXPECT_TRUE(client.commit(4));
+  disk.on_step = nullptr;
 }
 
 // Two appends were under way. Of the first nothing came; of the second all but the 16 bytes in its first

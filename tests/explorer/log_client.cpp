@@ -27,6 +27,8 @@ bool LogClient::open(Ending ending) {
     return false;
   }
   log_ = std::move(*opened);
+  cursors_ = std::make_unique<log::CursorFile>(*storage_, directory);
+  if (calls_fail) return true;
   compare(ending);
   if (violation) return true;
   // What is here now is what was read: it must be here ever after.
@@ -36,8 +38,7 @@ bool LogClient::open(Ending ending) {
   history.certain_end = history.end();
   history.first = log_->first_offset();
   history.durable = log_->durable_offset();
-  if (!calls_fail && history.durable != history.end()) complain("opening did not make what it found durable");
-  cursors_ = std::make_unique<log::CursorFile>(*storage_, directory);
+  if (history.durable != history.end()) complain("opening did not make what it found durable");
   compare_cursor();
   return true;
 }
@@ -118,9 +119,13 @@ void LogClient::finish_job() {
   note();
 }
 
+std::vector<log::NamedCursor> LogClient::cursors_at(std::uint64_t offset) {
+  return {{std::string(600, 'n'), {offset}}, {"reader", {offset}}};
+}
+
 bool LogClient::commit(std::uint64_t offset) {
   history.maybe_cursor.push_back(offset);
-  const auto written = cursors_->write(log::CursorFile::encode({{"reader", {offset}}}));
+  const auto written = cursors_->write(log::CursorFile::encode(cursors_at(offset)));
   if (!written) return false;
   history.committed = offset;
   history.maybe_cursor.clear();
@@ -245,7 +250,7 @@ void LogClient::compare_cursor() {
   const bool confirmed = history.committed != History::no_cursor;
   if (!loaded) {
     // The first write of all, torn, leaves nothing that is sound.
-    if (confirmed && !calls_fail) complain("the cursor is lost: " + loaded.error().text());
+    if (confirmed) complain("the cursor is lost: " + loaded.error().text());
     return;
   }
   if (loaded->empty()) {
@@ -253,6 +258,7 @@ void LogClient::compare_cursor() {
     return;
   }
   const std::uint64_t found = loaded->front().offset.value;
+  if (*loaded != cursors_at(found)) complain("the cursors are not those that were written");
   const auto& maybe = history.maybe_cursor;
   const bool known =
       found == history.committed || std::find(maybe.begin(), maybe.end(), found) != maybe.end();

@@ -38,7 +38,7 @@ class LogClient {
   History history;
   Timestamp now{1'000'000'000'000};
   std::optional<std::string> violation;
-  /// True while calls are made to fail: then an operation may fail too, and does not count as broken.
+  /// True while calls are made to fail: then opening may fail too, and what it finds is not compared.
   bool calls_fail = false;
   /// The life before may have ended while it opened the log: damage that it has found and sealed is not found
   /// again before it is read.
@@ -53,6 +53,8 @@ class LogClient {
   [[nodiscard]] ExplorerStorage& storage() { return *storage_; }
   [[nodiscard]] log::SegmentLog* log() { return log_.get(); }
 
+  [[nodiscard]] const Payloads& payloads() const { return payloads_; }
+
   log::AppendOutcome append(const std::vector<std::size_t>& sizes);
   bool flush();
   void make_room(std::size_t bytes, Offset limit);
@@ -62,6 +64,8 @@ class LogClient {
   void finish_job();
   [[nodiscard]] bool has_job() const { return job_ != nullptr; }
   bool commit(std::uint64_t offset);
+  /// What `commit` writes: more than a sector, so that it can be torn.
+  static std::vector<log::NamedCursor> cursors_at(std::uint64_t offset);
   /// Another log on the same disk gets messages and is deleted: its files go into the pool.
   void donate(std::size_t batches, std::size_t bytes);
   /// Everything readable is right, and everything promised is readable.

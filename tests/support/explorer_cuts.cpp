@@ -43,7 +43,9 @@ void ExplorerStorage::grow(Inode& inode, std::uint64_t bytes) {
 
 // Bytes past a size that shrinks are zeros from then on; each such sector counts as written.
 void ExplorerStorage::set_size(Inode& inode, std::uint64_t bytes) {
+  if (!inode.seen.empty()) note_stores(inode);
   grow(inode, bytes);
+  if (!inode.seen.empty()) inode.seen.resize(bytes);
   inode.old_sizes.push_back({inode.size, ++time_});
   for (std::size_t at = bytes / sector_size * sector_size; at < inode.size; at += sector_size) {
     write_sector(inode, static_cast<std::uint32_t>(at / sector_size), inode.bytes.get() + at);

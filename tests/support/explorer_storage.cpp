@@ -43,6 +43,27 @@ class ExplorerMapping final : public log::Mapping {
   std::size_t size_;
 };
 
+// What is stored counts as written from the next look on: at every step, and when the cuts are listed.
+class ExplorerWritableMapping final : public log::WritableMapping {
+ public:
+  ExplorerWritableMapping(ExplorerStorage& storage, ExplorerStorage::Inode& inode, std::size_t size)
+      : storage_(storage), inode_(inode), size_(size) {
+    ++inode_.mappings;
+    if (inode_.seen.empty()) inode_.seen.assign(inode_.bytes.get(), inode_.bytes.get() + inode_.size);
+  }
+  ~ExplorerWritableMapping() override {
+    storage_.note_stores(inode_);
+    --inode_.mappings;
+  }
+  [[nodiscard]] std::byte* data() override { return inode_.bytes.get(); }
+  [[nodiscard]] std::size_t size() const override { return size_; }
+
+ private:
+  ExplorerStorage& storage_;
+  ExplorerStorage::Inode& inode_;
+  std::size_t size_;
+};
+
 class ExplorerFile final : public log::File {
  public:
   using Call = ExplorerStorage::Call;
@@ -100,8 +121,13 @@ class ExplorerFile final : public log::File {
     if (bytes > inode_.size) throw std::logic_error("mapped past the end of " + path_);
     return std::unique_ptr<log::Mapping>(std::make_unique<ExplorerMapping>(inode_, bytes));
   }
-  Result<std::unique_ptr<log::WritableMapping>> map_writable(std::size_t /*bytes*/) override {
-    return fault(ENOTSUP, "explored logs are written, not mapped: " + path_);
+  Result<std::unique_ptr<log::WritableMapping>> map_writable(std::size_t bytes) override {
+    if (const auto told = storage_.ask(Call::map, path_); told.error != 0 || bytes == 0) {
+      return fault(told.error == 0 ? EINVAL : told.error, "told to fail to map " + path_);
+    }
+    if (bytes > inode_.size) throw std::logic_error("mapped past the end of " + path_);
+    return std::unique_ptr<log::WritableMapping>(
+        std::make_unique<ExplorerWritableMapping>(storage_, inode_, bytes));
   }
 
  private:
@@ -227,8 +253,9 @@ Result<void> ExplorerStorage::sync_directory(const std::string& path) {
     return fault(told.error, "told to fail a sync of " + path);
   }
   const std::int32_t id = world_.id_of(path);
-  if (find_now(id) == nullptr) return fault(ENOENT, "no such directory: " + path);
-  std::vector<std::int32_t> synced = {id};
+  const bool is_root = path == "/";
+  if (!is_root && find_now(id) == nullptr) return fault(ENOENT, "no such directory: " + path);
+  std::vector<std::int32_t> synced = {is_root ? -1 : id};
   const auto contains = [&](std::int32_t parent) {
     return std::find(synced.begin(), synced.end(), parent) != synced.end();
   };

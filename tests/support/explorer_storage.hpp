@@ -89,6 +89,7 @@ class ExplorerStorage final : public log::Storage {
   /// Declares that everything is on disk.
   void settle();
 
+  [[nodiscard]] ExplorerWorld& world() { return world_; }
   [[nodiscard]] std::vector<std::string> paths() const;
   [[nodiscard]] bool exists(const std::string& path) const;
   [[nodiscard]] std::size_t size_of(const std::string& path) const;
@@ -113,6 +114,7 @@ class ExplorerStorage final : public log::Storage {
  private:
   friend class ExplorerFile;
   friend class ExplorerMapping;
+  friend class ExplorerWritableMapping;
   struct Inode;
   struct Name {
     std::int32_t path;

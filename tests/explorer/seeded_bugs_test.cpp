@@ -1,0 +1,141 @@
+/// The tests are tested: each bug that is put into the log must be found, and how soon it is found is
+/// printed.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "explorer/corruption.hpp"
+#include "explorer/crash_explorer.hpp"
+#include "explorer/failing_calls.hpp"
+#include "log/seeded_bug.hpp"
+
+namespace lightq::test {
+namespace {
+
+using log::SeededBug;
+
+enum class Hunter { explorer, corruption, failing_calls };
+
+struct Seeded {
+  SeededBug bug;
+  const char* name;
+  Hunter hunter;
+};
+
+// And who is to find it.
+constexpr Seeded all_seeded[] = {
+    {SeededBug::body_crc_unchecked, "body_crc_unchecked", Hunter::explorer},
+    {SeededBug::header_crc_unchecked, "header_crc_unchecked", Hunter::corruption},
+    {SeededBug::offset_continuity_unchecked, "offset_continuity_unchecked", Hunter::corruption},
+    {SeededBug::epoch_unchecked, "epoch_unchecked", Hunter::explorer},
+    {SeededBug::confirm_before_sync, "confirm_before_sync", Hunter::explorer},
+    {SeededBug::file_unsynced, "file_unsynced", Hunter::explorer},
+    {SeededBug::directory_unsynced, "directory_unsynced", Hunter::explorer},
+    {SeededBug::parent_directory_unsynced, "parent_directory_unsynced", Hunter::explorer},
+    {SeededBug::sync_retried, "sync_retried", Hunter::explorer},
+    {SeededBug::tail_unwiped, "tail_unwiped", Hunter::explorer},
+    {SeededBug::tail_wiped_for_a_header_only, "tail_wiped_for_a_header_only", Hunter::explorer},
+    {SeededBug::tail_wipe_unsynced, "tail_wipe_unsynced", Hunter::explorer},
+    {SeededBug::damage_taken_for_tail, "damage_taken_for_tail", Hunter::corruption},
+    {SeededBug::unreadable_taken_for_tail, "unreadable_taken_for_tail", Hunter::failing_calls},
+    {SeededBug::gap_unreported, "gap_unreported", Hunter::corruption},
+    {SeededBug::seal_before_sync, "seal_before_sync", Hunter::explorer},
+    {SeededBug::retire_before_sync, "retire_before_sync", Hunter::explorer},
+    {SeededBug::retire_while_poisoned, "retire_while_poisoned", Hunter::explorer},
+    {SeededBug::retired_name_unsynced, "retired_name_unsynced", Hunter::explorer},
+    {SeededBug::recycled_epoch_kept, "recycled_epoch_kept", Hunter::explorer},
+    {SeededBug::recycled_header_unsynced, "recycled_header_unsynced", Hunter::explorer},
+    {SeededBug::failed_append_kept, "failed_append_kept", Hunter::failing_calls},
+    {SeededBug::short_write_believed, "short_write_believed", Hunter::failing_calls},
+    {SeededBug::cursor_unsynced, "cursor_unsynced", Hunter::explorer},
+    {SeededBug::loaded_cursor_unsynced, "loaded_cursor_unsynced", Hunter::explorer},
+    {SeededBug::cursor_in_one_file, "cursor_in_one_file", Hunter::explorer},
+    {SeededBug::cursor_crc_unchecked, "cursor_crc_unchecked", Hunter::explorer},
+};
+
+constexpr std::uint64_t states_max = 4'000'000;
+
+/// What a hunt came to; small enough for a pipe to take at once.
+struct Hunt {
+  bool found = false;
+  std::uint64_t tried = 0;
+  double seconds = 0;
+  char what[160] = {};
+};
+
+std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
+  if (hunter == Hunter::explorer) {
+    ExplorerOptions options;
+    options.states_max = states_max;
+    const Exploration result = CrashExplorer(options).run();
+    tried = result.states;
+    return result.violation;
+  }
+  if (hunter == Hunter::failing_calls) {
+    const FailingCallsResult result = FailingCalls(1).run();
+    tried = result.cases;
+    return result.violation;
+  }
+  Corruption corruption({});
+  for (const auto part : {&Corruption::move_batches, &Corruption::spoil_files, &Corruption::move_sectors,
+                          &Corruption::flip_bits, &Corruption::spoil_cursors}) {
+    const CorruptionResult result = (corruption.*part)();
+    tried += result.cases;
+    if (result.violation) return result.violation;
+  }
+  return std::nullopt;
+}
+
+// In a process of its own: a log with a bug may well run into one of its own assertions, which finds it too.
+Hunt hunt(const Seeded& seeded) {
+  int ends[2] = {};
+  if (::pipe(ends) != 0) return {};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(200);
+    log::seeded_bug = seeded.bug;
+    const auto began = std::chrono::steady_clock::now();
+    Hunt result;
+    const auto violation = hunt_by(seeded.hunter, result.tried);
+    result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    result.found = violation.has_value();
+    std::snprintf(result.what, sizeof result.what, "%s", violation.value_or("").c_str());
+    const bool sent = ::write(ends[1], &result, sizeof result) == static_cast<ssize_t>(sizeof result);
+    ::_exit(sent ? 0 : 1);
+  }
+  ::close(ends[1]);
+  Hunt result;
+  const bool came = ::read(ends[0], &result, sizeof result) == static_cast<ssize_t>(sizeof result);
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (!came) std::snprintf(result.what, sizeof result.what, "ended with status %d", status);
+  return result;
+}
+
+class SeededBugTest : public testing::TestWithParam<Seeded> {};
+
+TEST_P(SeededBugTest, IsFound) {
+  static constexpr const char* hunters[] = {"crash explorer", "corruption", "failing calls"};
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "says nothing of memory or threads, and takes long here";
+#endif
+  const Seeded& seeded = GetParam();
+  const Hunt result = hunt(seeded);
+  std::printf("| `%s` | %s | %llu | %.3f s |\n", seeded.name, hunters[static_cast<int>(seeded.hunter)],
+              static_cast<unsigned long long>(result.tried), result.seconds);
+  std::printf("  %s\n", result.what);
+  EXPECT_TRUE(result.found) << seeded.name << ": " << result.what;
+}
+
+INSTANTIATE_TEST_SUITE_P(Bugs, SeededBugTest, testing::ValuesIn(all_seeded),
+                         [](const testing::TestParamInfo<Seeded>& one) {
+                           return std::string(one.param.name);
+                         });
+
+}  // namespace
+}  // namespace lightq::test
