@@ -89,6 +89,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t messages_left() const;
   /// Nothing at or past `hold` is dropped by retention.
   void hold(Offset hold) { hold_ = hold; }
+  /// Drops what retention does not need, but never the last segment.
+  void drop_unneeded(Timestamp now);
   /// Drops every segment but the last that holds nothing at or past `before`.
   void drop_before(Offset before);
   /// The end of the oldest segment: dropping can begin once nobody needs what lies before. Nothing if there

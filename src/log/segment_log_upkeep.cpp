@@ -92,7 +92,7 @@ void SegmentLog::maintain(Timestamp now) {
   release_idle_files(now);
 }
 
-void SegmentLog::apply_retention(Timestamp now) {
+void SegmentLog::drop_unneeded(Timestamp now) {
   const auto unneeded = [&](const SegmentFile& segment) {
     if (hold_ < segment.end_offset()) return false;
     const std::uint64_t left_bytes = stored_bytes_ - segment.stored_bytes();
@@ -102,6 +102,10 @@ void SegmentLog::apply_retention(Timestamp now) {
            (options_.retention_ms != 0 && segment.newest().us < now.us - options_.retention_ms * 1000);
   };
   while (segments_.size() > 1 && unneeded(*segments_.front())) drop_oldest();
+}
+
+void SegmentLog::apply_retention(Timestamp now) {
+  drop_unneeded(now);
   const bool all_too_old = options_.retention_ms != 0 && segments_.size() == 1 &&
                            !segments_.front()->empty() && next_ <= hold_ &&
                            segments_.front()->newest().us < now.us - options_.retention_ms * 1000;
@@ -318,6 +322,7 @@ void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
 
 Result<void> SegmentLog::close() {
   if (auto flushed = flush(); !flushed) return flushed;
+  if (!retired_.empty()) static_cast<void>(retire_now());  // else it is found again
   if (segments_.empty() || segments_.back()->sealed || closed_) return {};
   SegmentFile& active = *segments_.back();
   if (auto opened = active.open_for_writing(storage_); !opened) return opened;

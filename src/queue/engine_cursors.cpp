@@ -13,13 +13,16 @@ constexpr std::uint64_t check_again_after = 4096;  // messages, in the segment t
 }  // namespace
 
 // The log must be there first, for good: the table names it.
-Result<log::CursorTable*> Engine::cursor_table() {
+Result<log::CursorTable*> Engine::cursor_table(Lock& lock) {
   if (cursors_ != nullptr) return cursors_.get();
   if (auto settled = log_->settle(); !settled) return settled.error();
+  note_log();
+  synced_.notify_all();
+  tell_durable(lock);
+  if (cursors_ != nullptr) return cursors_.get();
   auto made = log::CursorTable::make(storage(), directory_, log_->incarnation());
   if (!made) return made.error();
   cursors_ = std::move(*made);
-  note_log();
   return cursors_.get();
 }
 
@@ -43,7 +46,7 @@ Result<log::TableCursor*> Engine::take_cursor(std::string_view name, const Start
 
 Result<log::TableCursor*> Engine::find_or_create(std::string_view name, const Start& start) {
   Lock lock(mutex_);
-  const auto table = cursor_table();
+  const auto table = cursor_table(lock);
   lock.unlock();
   if (!table) return table.error();
   auto found = (*table)->find(name);
@@ -70,13 +73,19 @@ Result<void> Engine::remove_cursor(std::string_view name) {
   if (cursors_ == nullptr) {
     return Error{ErrorCode::invalid_argument, "there is no cursor named " + std::string(name), 0};
   }
-  std::erase_if(all_cursors_, [&](const log::TableCursor* cursor) { return cursor->name() == name; });
   log::CursorTable& table = *cursors_;
   const auto reserved = taken_.emplace(name).first;
   lock.unlock();
+  const auto cursor = table.find(name);
   auto removed = table.remove(name);
   lock.lock();
   taken_.erase(reserved);
+  if (!removed) return removed;
+  // One of it: its place in the table may be another cursor's by now.
+  const auto known =
+      cursor ? std::find(all_cursors_.begin(), all_cursors_.end(), *cursor) : all_cursors_.end();
+  if (known != all_cursors_.end()) all_cursors_.erase(known);
+  cursor_is_damaged_ = !table.damaged().empty();
   drop_committed();
   return removed;
 }

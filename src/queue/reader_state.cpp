@@ -73,26 +73,37 @@ Result<std::span<const QueuedMessage>> ReaderState::take(std::size_t max) {
 }
 
 Result<std::span<const QueuedMessage>> ReaderState::range(Offset first, Offset last) {
-  place(first);
-  range_views_.clear();
+  place(std::min(first, source_.next_offset()));
   std::vector<QueuedMessage> all;
+  std::vector<std::shared_ptr<const log::SegmentView>> views;
   while (offset_ < last) {
+    const auto next = peek();
+    if (!next) {
+      if (all.empty()) return next.error();
+      place(all.back().offset + 1);  // the next call says so
+      break;
+    }
+    // What is missing before the next message may reach past `last`.
+    if (*next == nullptr || last <= offset_) break;
     const auto some = take(distance(offset_, last));
     if (!some) return some.error();
-    if (some->empty()) break;
-    // What a gap has made it jump over may lie past `last`.
-    for (const QueuedMessage& message : *some) {
-      if (message.offset < last) all.push_back(message);
-    }
-    if (range_views_.empty() || range_views_.back() != view_) range_views_.push_back(view_);
+    all.insert(all.end(), some->begin(), some->end());
+    if (views.empty() || views.back() != view_) views.push_back(view_);
   }
   messages_ = std::move(all);
+  range_views_ = std::move(views);
   return std::span<const QueuedMessage>(messages_);
+}
+
+std::shared_ptr<const void> ReaderState::pinned() const {
+  if (range_views_.size() < 2) return view_;
+  return std::make_shared<const std::vector<std::shared_ptr<const log::SegmentView>>>(range_views_);
 }
 
 Result<ReaderState::Step> ReaderState::find_records() {
   const Offset next = source_.next_offset();
   if (next <= offset_) return Step::end;
+  range_views_.clear();
   return node_ == nullptr ? enter_segment() : find_in_segment(next);
 }
 
