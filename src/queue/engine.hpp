@@ -107,7 +107,7 @@ class Engine final : public SegmentSource {
   [[nodiscard]] Result<log::TableCursor*> find_or_create(std::string_view name, const Start& start);
   void run_background(const std::stop_token& stop);
   [[nodiscard]] std::chrono::milliseconds next_timer() const;
-  Result<log::CursorTable*> cursor_table(Lock& lock);
+  Result<log::CursorTable*> cursor_table();
   Result<Offset> offset_at_time(Timestamp time);
 
   const std::string directory_;

@@ -13,16 +13,13 @@ constexpr std::uint64_t check_again_after = 4096;  // messages, in the segment t
 }  // namespace
 
 // The log must be there first, for good: the table names it.
-Result<log::CursorTable*> Engine::cursor_table(Lock& lock) {
+Result<log::CursorTable*> Engine::cursor_table() {
   if (cursors_ != nullptr) return cursors_.get();
   if (auto settled = log_->settle(); !settled) return settled.error();
-  note_log();
-  synced_.notify_all();
-  tell_durable(lock);
-  if (cursors_ != nullptr) return cursors_.get();
   auto made = log::CursorTable::make(storage(), directory_, log_->incarnation());
   if (!made) return made.error();
   cursors_ = std::move(*made);
+  note_log();
   return cursors_.get();
 }
 
@@ -46,7 +43,7 @@ Result<log::TableCursor*> Engine::take_cursor(std::string_view name, const Start
 
 Result<log::TableCursor*> Engine::find_or_create(std::string_view name, const Start& start) {
   Lock lock(mutex_);
-  const auto table = cursor_table(lock);
+  const auto table = cursor_table();
   lock.unlock();
   if (!table) return table.error();
   auto found = (*table)->find(name);

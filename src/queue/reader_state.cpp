@@ -146,6 +146,8 @@ void ReaderState::start_near() {
 
 Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
   const std::uint64_t end = node_->end_position();
+  // Without a header nothing in the file can be told from what lay there before.
+  if (node_->header().epoch == 0 && offset_ < node_->end_offset()) return damage_at(end);
   if (record_ != nullptr && end <= batch_) {
     left_ = distance(passed_, next);
     return skip_records() ? Step::ready : Step::again;

@@ -230,19 +230,20 @@ TEST_P(QueueBounds, FilesThatWereDequeuedAreUsedAgain) {
   EXPECT_EQ(options.recycled_files_max, files(".free", "/pool").size());
 }
 
-TEST_P(QueueBounds, FilesOfASizeThatIsNoLongerNeededLeaveThePool) {
+TEST_P(QueueBounds, FilesOfASizeThatIsNoLongerNeededMakePlaceInThePool) {
   options.segment_bytes = 4 * limits::MiB;
-  options.recycled_files_max = 2;
+  options.recycled_files_max = 1;
   Queue queue = open(options);
   const std::string message(200'000, 'x');
   for (int i = 0; i < 200; ++i) {
     queue.enqueue(message).value_or_throw();
     ASSERT_TRUE(queue.trim(queue.next_offset()).ok());
   }
-  const auto pool = files(".free", "/pool");
-  ASSERT_FALSE(pool.empty());
-  for (const std::string& file : pool)
-    EXPECT_EQ(4 * limits::MiB + 4096, std::filesystem::file_size(file)) << file;
+  std::size_t large = 0;
+  for (const std::string& file : files(".free", "/pool")) {
+    large += std::filesystem::file_size(file) == options.segment_bytes + 4096 ? 1 : 0;
+  }
+  EXPECT_LE(1U, large);
 }
 
 TEST_P(QueueBounds, ClosingRemovesWhatWasDropped) {

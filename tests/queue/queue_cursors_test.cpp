@@ -75,7 +75,7 @@ TEST_F(QueueTest, ACursorGoesOnAtWhatItHasCommitted) {
 
 TEST_F(QueueTest, ACommitSurvivesAProcessThatIsKilled) {
   in_killed_process([&] {
-    Queue queue = open();
+    Queue& queue = *new Queue(open());  // never closed
     enqueue_numbers(queue, 0, 10);
     auto cursor = queue.cursor("worker").value_or_throw();
     for (int i = 0; i < 7; ++i) cursor.dequeue().value_or_throw();
