@@ -68,9 +68,10 @@ class QueueReader {
   Result<std::optional<QueuedMessage>> peek();
   /// Up to `max` messages at once, fewer at the end of a segment's batch; none at the end of the log. The
   /// array is the reader's and lives as long as the views.
-  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 65536);
-  /// The messages from `first` up to, not including, `last`, as far as they are kept; the reader then stands
-  /// behind them. Copies nothing: the views are pinned until the next call.
+  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 128);
+  /// The messages from `first` up to, not including, `last`, as far as they are kept, and up to the first
+  /// damage behind the first of them; the reader then stands behind them. Copies nothing: the views are
+  /// pinned until the next call.
   Result<std::span<const QueuedMessage>> range(Offset first, Offset last);
   /// Waits until there is a message to read, without polling. False after `timeout`.
   bool wait(std::chrono::milliseconds timeout);
@@ -103,7 +104,7 @@ class QueueCursor {
   [[nodiscard]] QueueReader& reader() { return reader_; }
   Result<std::optional<QueuedMessage>> next();
   Result<std::optional<QueuedMessage>> peek() { return reader_.peek(); }
-  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 65536);
+  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 128);
   bool wait(std::chrono::milliseconds timeout) { return reader_.wait(timeout); }
   /// Everything that was read so far is done with.
   void commit() { commit(reader_.position()); }
@@ -127,7 +128,8 @@ class QueueCursor {
 };
 
 /// The queue itself, and its writer. One process at a time has a directory open for writing. Move-only.
-/// Threads: appends, flush and close from one thread at a time (with QueueOptions::many_writers: from any);
+/// Threads: appends, flush, wait_durable and close from one thread at a time (with
+/// QueueOptions::many_writers: from any);
 /// dequeue, peek and is_empty from one thread at a time; everything else from any.
 class Queue {
  public:
@@ -144,7 +146,9 @@ class Queue {
   Result<void> close();
 
   /// Appends one message: its offset. Errors: `limit_reached` (capacity, Overflow::reject), `timeout`
-  /// (Overflow::block), `no_space`, `too_large`, `io_error`; nothing was appended then.
+  /// (Overflow::block), `no_space`, `too_large`, `io_error`; nothing was appended then. (But under
+  /// FlushPolicy::every_append the first `io_error` of a sync says that what was appended may or may not
+  /// last; from then on appends are refused.)
   Result<Offset> enqueue(ByteView payload);
   Result<Offset> enqueue(std::string_view payload) { return enqueue(as_byte_view(payload)); }
   Result<Offset> enqueue(const char* payload) { return enqueue(std::string_view(payload)); }

@@ -90,8 +90,8 @@ Result<std::span<const QueuedMessage>> QueueCursor::next_batch(std::size_t max) 
 }
 
 void QueueCursor::commit(Offset offset) {
-  queue::SegmentSource& source = reader_.state_->source();
-  handle_->commit(std::clamp(offset, source.first_offset(), source.next_offset()));
+  const queue::SegmentSource& source = reader_.state_->source();
+  handle_->commit(source.clamped(offset));
 }
 
 Result<void> QueueCursor::rewind(const Start& start) {
@@ -207,7 +207,8 @@ Result<std::optional<QueuedMessage>> Queue::peek() {
 Result<bool> Queue::is_empty() {
   const auto cursor = default_cursor();
   if (!cursor) return cursor.error();
-  return parts_->engine->next_offset() <= (*cursor)->reader().position();
+  const queue::Engine& engine = *parts_->engine;
+  return engine.next_offset() <= std::max((*cursor)->reader().position(), engine.first_offset());
 }
 
 Result<QueueReader> Queue::reader(const Start& start) {
