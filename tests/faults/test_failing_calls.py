@@ -104,6 +104,15 @@ class Run:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+@pytest.mark.parametrize("call", [call for call in CALLS if call not in ("mmap", "flock")])
+@pytest.mark.parametrize("policy", POLICIES if ALL else POLICIES[:1])
+def test_a_call_that_fails_from_then_on_is_told_each_time(machine, policy, call):
+    for number in [1, 2, 3, 5, 8, 13, 21, 34] if ALL else [1, 8]:
+        for fault in CALLS[call]:
+            if fault not in ("error=EINTR", "signal=SIGKILL"):
+                fail_and_check(machine, policy, call, fault, f"{number}+", None)
+
+
 def fail_and_check(machine, policy, call, fault, number, power_cut):
     """True if there was such a call."""
     run = Run(machine, policy, call, fault, number)
