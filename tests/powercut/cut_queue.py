@@ -192,8 +192,8 @@ class Queue:
         self.copy = tempfile.mkdtemp(prefix="lq-cut-failed-")
         shutil.copytree(self.machine.disk, self.copy, dirs_exist_ok=True)
 
-    def run_until(self, cuts):
-        """Lives and power cuts, until there were so many of these."""
+    def run_until(self, cuts, keep_failed=True):
+        """Lives and power cuts, until there were so many of these. A disk that breaks a promise may be kept."""
         end = self.machine.cuts + cuts
         try:
             while self.machine.cuts < end:
@@ -201,11 +201,13 @@ class Queue:
                     self.keep_disk()
                     self.check()
         except AssertionError as failure:
+            if not keep_failed:
+                shutil.rmtree(self.copy, ignore_errors=True)
             raise AssertionError(f"{failure}\n{self.retention}, {self.segment_bytes} bytes, lives "
                                  f"{self.promises.lives}; the last: {self.last}; the disk after the power cut: {self.copy}") from failure
         self.tally["confirmed"] = self.promises.durable
         self.tally["unconfirmed lost in gaps"] = len(self.promises.gaps)
-        shutil.rmtree(self.copy)
+        shutil.rmtree(self.copy, ignore_errors=True)
 
 
 def seed_of_run():

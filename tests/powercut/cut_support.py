@@ -55,7 +55,9 @@ def new_boot():
 class Machine:
     """A mounted disk whose power can be cut; mounted again after it, with another boot id."""
 
-    def __init__(self):
+    def __init__(self, short_every=0):
+        """Of larger writes every `short_every`-th is a short one; 0: none."""
+        self.short_every = short_every
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-cut-"))
         self.disk, self.path = self.directory / "disk", self.directory / "m"
         self.disk.mkdir()
@@ -64,7 +66,7 @@ class Machine:
         self.cuts = self.sectors = self.sectors_kept = self.names = self.names_kept = 0
 
     def start(self):
-        self.server = subprocess.Popen([MOUNT, str(self.path), str(self.disk)], stdin=subprocess.PIPE,
+        self.server = subprocess.Popen([MOUNT, str(self.path), str(self.disk), str(self.short_every)], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True)
         assert self.server.stdout.readline() == "ready\n", "the file system does not start"
         return self
