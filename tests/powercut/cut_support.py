@@ -3,6 +3,7 @@
 Everything is mounted in a name space of this process and its children, which the kernel takes down with the last of
 them. The system's boot id is mounted over in it, too: after a power cut the machine has another one.
 """
+import atexit
 import ctypes
 import os
 import pathlib
@@ -36,11 +37,10 @@ def own_name_space():
         pathlib.Path("/proc/self/uid_map").write_text(f"0 {user} 1")
         pathlib.Path("/proc/self/gid_map").write_text(f"0 {group} 1")
     with tempfile.NamedTemporaryFile("w", suffix=".boot", delete=False) as file:
-        pass
+        atexit.register(os.unlink, file.name)
     for command in (["mount", "--make-rprivate", "/"], ["mount", "--bind", file.name, BOOT_ID]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            os.unlink(file.name)
             return f"{' '.join(command[:2])}: {done.stderr.strip()}"
     boot_file = file.name
     new_boot()

@@ -32,7 +32,7 @@ def test_a_power_cut_loses_nothing_confirmed_and_invents_nothing(powered):
         for name, number in cut_power(seed, POLICIES, CUTS_OF_A_DISK).items():
             total[name] = total.get(name, 0) + number
     print(total)
-    assert total["cuts"] >= CUTS and total["confirmed"] > 0
+    assert total["cuts"] >= CUTS and total["confirmed"] > 0 and total["opened clean"] > 0
     assert 0 < total["sectors_kept"] < total["sectors"], "the cuts found nothing to lose"
 
 
