@@ -245,6 +245,10 @@ Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
   std::optional<log::ScannedBatch> sound;
   if (node_->header().epoch != 0) {
     auto file = source_.storage().open(node_->path(), log::OpenMode::read_only);
+    if (!file && node_->first_offset() < source_.first_offset()) {
+      place(offset_);  // dropped: from the oldest that is kept on
+      return Step::again;
+    }
     if (!file) return file.error();
     log::SegmentScanner scanner(**file, node_->header().epoch, end);
     sound = scanner.resume_at(begin, first);

@@ -158,6 +158,19 @@ TEST_F(DamagedQueue, ABrokenBatchHeaderIsReported) {
   EXPECT_EQ(all_but(12, 13), read_past_damage(segment));
 }
 
+TEST_F(DamagedQueue, AReaderComesPastDamageInASegmentThatWasDroppedMeanwhile) {
+  const std::string segment = files(".seg").at(1);
+  overwrite(segment, page + 2 * 168, "broken");
+  Queue queue = open(options);
+  auto reader = queue.reader(Start::at(Offset{10})).value_or_throw();
+  EXPECT_EQ(text_of(100, 10), reader.next().value_or_throw()->text());
+  ASSERT_TRUE(queue.trim(Offset{30}).ok());
+  ASSERT_EQ(Offset{30}, queue.first_offset());
+  std::filesystem::remove(segment);  // as it is sooner or later
+  int damages = 0;
+  EXPECT_EQ(text_of(100, 49), drain(reader, &damages).back());
+}
+
 TEST_F(DamagedQueue, TheEndOfASealedSegmentIsReported) {
   const std::string segment = files(".seg").at(1);
   overwrite(segment, page + 8 * 168 + 8, std::string(2 * 168, '\0'));
