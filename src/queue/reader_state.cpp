@@ -55,21 +55,20 @@ void ReaderState::pass(std::uint64_t count) {
   start_batch(batch_end_);
 }
 
-Result<std::span<const QueuedMessage>> ReaderState::take(std::size_t max) {
-  messages_.clear();
+Result<QueuedMessages> ReaderState::take(std::size_t max) {
   const auto first = peek();
   if (!first) return first.error();
-  if (*first == nullptr) return std::span<const QueuedMessage>{};
-  const std::size_t count = std::min<std::uint64_t>(left_, max);
-  messages_.resize(count);
-  for (QueuedMessage& message : messages_) {
-    const auto bytes = load_little_endian<std::uint32_t>(record_);
-    message = {offset_, time_, {record_ + sizeof(std::uint32_t), bytes}};
-    record_ += record_bytes(bytes);
-    offset_ = offset_ + 1;
+  if (*first == nullptr) return QueuedMessages();
+  const std::uint64_t count = std::min<std::uint64_t>(left_, max);
+  const QueuedMessages taken(record_, count, offset_, time_);
+  // Of a complete batch's end the place is known; else it is walked to.
+  if (count != left_ || batch_end_ == 0) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
   }
+  offset_ = offset_ + count;
   pass(count);
-  return std::span<const QueuedMessage>(messages_);
+  return taken;
 }
 
 Result<std::span<const QueuedMessage>> ReaderState::range(Offset first, Offset last) {
