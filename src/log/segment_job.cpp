@@ -40,7 +40,7 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
 
 // Without a mapping it is mapped when it is needed, which costs the writer a little.
 void map_prepared(PreparedSegment& prepared, SegmentViews& views) {
-  if (prepared.mapping != nullptr) return;
+  if (prepared.mapping != nullptr || !views.has_room(prepared.header.file_bytes)) return;
   auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
   if (!mapped) return;
   prepared.mapping = views.counted(std::move(*mapped));

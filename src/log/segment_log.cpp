@@ -285,8 +285,14 @@ void SegmentLog::publish(SegmentFile& segment, SegmentNode* before) {
   if (before != nullptr) before->set_next(segment.node());
 }
 
+// What waits to be unmapped elsewhere still counts: above the cap it goes here.
 void SegmentLog::stop_writing(SegmentFile& segment) {
-  if (auto mapping = segment.stop_writing()) unmap_.push_back(std::move(mapping));
+  auto mapping = segment.stop_writing();
+  if (mapping != nullptr && !is_above_cap()) unmap_.push_back(std::move(mapping));
+}
+
+bool SegmentLog::is_above_cap() const {
+  return options_.views != nullptr && options_.views->is_above_cap();
 }
 
 // Until it is synced, its seal saves a recovery after the end of this process the scan, and no more.
