@@ -52,5 +52,14 @@ TEST(CrashExplorerFilesTest, DoesSoWithLargerFilesToo) {
   explore(options);
 }
 
+class MappedCrashTest : public testing::TestWithParam<int> {};
+
+TEST_P(MappedCrashTest, LosesInventsAndSpoilsNothingOfALogWrittenThroughMappings) {
+  const Random random(200 + GetParam());
+  explore({.seed = random.seed(), .mapped = true});
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, MappedCrashTest, testing::Range(0, 2));
+
 }  // namespace
 }  // namespace lightq::test
