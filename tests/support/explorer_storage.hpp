@@ -87,6 +87,11 @@ class ExplorerStorage final : public log::Storage {
   /// Becomes the disk that `from` leaves if it loses power now. `cut` belongs to `from.atoms()`. No file of
   /// this one may be open.
   void become(const ExplorerStorage& from, const std::vector<CutAtom>& atoms, const Cut& cut);
+  /// Becomes the disk that `from` is, in the same boot: what the next process finds after a kill.
+  void become_same(const ExplorerStorage& from) {
+    become(from, {}, {});
+    boot_ = from.boot_;
+  }
   /// Declares that everything is on disk.
   void settle();
 
