@@ -35,7 +35,8 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   // What the earlier process had appended may not be on disk yet. If it cannot be synced, durable_offset says
   // so.
   // A mapped log promises nothing of a power cut: it is not made to wait for the disk here.
-  if (!log->recovery_.closed && !log->options_.mapped_writes) static_cast<void>(log->flush());
+  const bool unsynced = !log->recovery_.closed || log->durable_ < log->next_;
+  if (unsynced && !log->options_.mapped_writes) static_cast<void>(log->flush());
   for (const auto& segment : log->segments_) segment->release();
   if (log->options_.mapped_writes && !log->segments_.empty() && !log->segments_.back()->sealed) {
     if (auto mapped = log->segments_.back()->open_mapped(storage, log->options_.views); !mapped)
@@ -294,6 +295,8 @@ void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
   segment.sealed = true;
   const bool keep = options_.views != nullptr && options_.views->may_keep(segment.usable_bytes());
   if (!keep) stop_writing(segment);
+  // One that this process has not written to: the next sync seals it, if it finds it open.
+  static_cast<void>(segment.open_for_writing(storage_));
   SegmentSeal seal = segment.seal();
   seal.boot = {storage_.boot_id()};
   if (segment.seal_written || segment.file() == nullptr || seal.boot == BootId{}) return;
