@@ -15,6 +15,7 @@
 #include <lightq/version.hpp>
 
 #include "broker/control/private_file.hpp"
+#include "log/posix_storage.hpp"
 
 namespace lightq::broker {
 
@@ -36,6 +37,18 @@ Result<void> make_directory(const fs::path& path, mode_t mode) {
   std::error_code ignored;
   if (number == EEXIST && fs::is_directory(path, ignored)) return {};
   return failed("make", path, number == EEXIST ? ENOTDIR : number);
+}
+
+/// As make_directory, with those above it; the names of all that are new survive a power cut.
+Result<void> make_directories(const fs::path& path, mode_t mode) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return make_directory(path, mode);
+  const fs::path above = path.parent_path();
+  if (!fs::exists(above, ignored)) {
+    if (auto made = make_directories(above, 0777); !made) return made;
+  }
+  if (auto made = make_directory(path, mode); !made) return made;
+  return log::PosixStorage().sync_directory(above.string());
 }
 
 /// Answers the locked descriptor.
@@ -68,9 +81,7 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
   std::error_code code;
   const fs::path path = fs::absolute(given, code).lexically_normal();
   if (code) return failed("find", given, code.value());
-  fs::create_directories(path.parent_path(), code);
-  if (code) return failed("make", path.parent_path(), code.value());
-  if (auto made = make_directory(path, own_mode); !made) return made.error();
+  if (auto made = make_directories(path, own_mode); !made) return made.error();
   auto lock = lock_file(path / "lock");
   if (!lock) return lock.error();
   std::unique_ptr<DataDirectory> directory(new DataDirectory(path, lock.value()));
@@ -79,6 +90,7 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
     if (auto made = make_directory(room, room_mode); !made) return made.error();
   }
   fs::remove(path / "broker.json", code);  // of a broker that was killed
+  if (auto synced = log::PosixStorage().sync_directory(path.string()); !synced) return synced.error();
   return directory;
 }
 

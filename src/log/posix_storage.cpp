@@ -82,6 +82,7 @@ class PosixFile final : public File {
           uninterrupted([&] { return ::pwritev2(fd_, &part, 1, static_cast<off_t>(position), RWF_DSYNC); });
       if (written == -1 && (errno == EOPNOTSUPP || errno == ENOSYS)) break;
       if (written == -1) return system_error("cannot write and sync " + path_);
+      if (written == 0) break;
       bytes = bytes.subspan(static_cast<std::size_t>(written));
       position += static_cast<std::uint64_t>(written);
     }

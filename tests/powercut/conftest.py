@@ -1,6 +1,4 @@
 """Fixtures of the power cut tests."""
-import os
-
 import pytest
 
 import cut_support
@@ -11,8 +9,6 @@ def powered():
     missing = cut_support.own_name_space()
     if missing is not None:
         pytest.skip(f"no power cuts on a real file system here: {missing}")
-    yield
-    os.unlink(cut_support.boot_file)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-/// A FUSE file system that loses what was not synced: usage: cut_mount MOUNT_POINT DISK_DIRECTORY
+/// A FUSE file system that loses what was not synced: usage: cut_mount MOUNT_POINT DISK_DIRECTORY [SHORT]
 ///
 /// Begins with what is in DISK_DIRECTORY, keeps everything in memory (cut_disk.hpp) and says `ready` when it
 /// is mounted. Then one line on standard input cuts the power: `cut all`, or `cut SEED` to keep a random part
@@ -29,8 +29,18 @@ using lightq::test::CutDisk;
 
 constexpr double cached_seconds = 3600;  // nobody but the kernel changes anything
 
+struct Server {
+  CutDisk disk;
+  std::uint64_t short_every = 0;  // 0: no write is
+  std::uint64_t writes = 0;
+};
+
+Server& server_of(fuse_req_t request) {
+  return *static_cast<Server*>(fuse_req_userdata(request));
+}
+
 CutDisk& disk_of(fuse_req_t request) {
-  return *static_cast<CutDisk*>(fuse_req_userdata(request));
+  return server_of(request).disk;
 }
 
 struct stat status_of(CutDisk& disk, CutDisk::Id id) {
@@ -139,6 +149,10 @@ void read(fuse_req_t request, fuse_ino_t id, size_t size, off_t position, fuse_f
 
 void write(fuse_req_t request, fuse_ino_t id, const char* from, size_t size, off_t position,
            fuse_file_info* /*file*/) {
+  Server& server = server_of(request);
+  const bool may_be_short = size > CutDisk::sector_bytes && server.short_every != 0 &&
+                            fuse_req_ctx(request)->pid != 0;  // 0: the system writes pages back
+  if (may_be_short && ++server.writes % server.short_every == 0) size /= 2;
   disk_of(request).write(id, std::as_bytes(std::span(from, size)), static_cast<std::uint64_t>(position));
   fuse_reply_write(request, size);
 }
@@ -253,21 +267,22 @@ void cut_power(CutDisk& disk, const std::string& command, const std::string& dir
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 3) {
-    std::fprintf(stderr, "usage: %s MOUNT_POINT DISK_DIRECTORY\n", arguments[0]);
+  if (count != 3 && count != 4) {
+    std::fprintf(stderr, "usage: %s MOUNT_POINT DISK_DIRECTORY [SHORT]\n", arguments[0]);
     return 2;
   }
-  CutDisk disk;
-  disk.load(arguments[2]);
+  Server server;
+  if (count == 4) server.short_every = std::strtoull(arguments[3], nullptr, 10);
+  server.disk.load(arguments[2]);
   std::array<char*, 1> names{arguments[0]};
   fuse_args options = FUSE_ARGS_INIT(1, names.data());
   const fuse_lowlevel_ops calls = operations();
-  fuse_session* session = fuse_session_new(&options, &calls, sizeof calls, &disk);
+  fuse_session* session = fuse_session_new(&options, &calls, sizeof calls, &server);
   if (session == nullptr || fuse_session_mount(session, arguments[1]) != 0) return 1;
   std::puts("ready");
   std::fflush(stdout);
   const std::string command = serve(session);
-  if (command.rfind("cut ", 0) == 0) cut_power(disk, command, arguments[2]);
+  if (command.rfind("cut ", 0) == 0) cut_power(server.disk, command, arguments[2]);
   fuse_session_unmount(session);
   fuse_session_destroy(session);
   return 0;

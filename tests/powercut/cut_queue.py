@@ -22,6 +22,7 @@ class Promises:
         self.commits = {}
         self.closed = False
         self.power_was_cut = False
+        self.clean = 0  # how often it was opened after it had been closed
         self.gaps = set()  # offsets that were not durable and cannot be read
 
     def hear(self, life, line):
@@ -66,7 +67,8 @@ class Promises:
         assert following <= max(self.will, self.durable), f"ends at {following}: nobody wrote beyond {self.will}"
         assert first <= following, f"{first} to {following}"
         if self.closed:
-            assert clean == "clean" and following == self.has, f"{clean}: ends at {following}"
+            assert following == self.has, f"{clean}: ends at {following}"
+        self.clean += clean == "clean"
 
     def dropped_rightly(self, first, retention):
         if retention == "newest":
@@ -122,6 +124,8 @@ class Queue:
         self.last = (f"{policy}, {messages} messages, {'killed only' if kill_only else 'power first' if power_first else 'kill first'}, "
                      f"code {code}, {lines[-6:]}")
         assert code in (0, -9, 3, -7) if power_first else code in (0, -9), f"the writer ended with {code}: {lines[-1:]}"
+        if not lines:
+            self.promises.closed = False  # it may have been open already
         for line in lines:
             if power_first and line.startswith("error"):
                 break
@@ -192,8 +196,8 @@ class Queue:
         self.copy = tempfile.mkdtemp(prefix="lq-cut-failed-")
         shutil.copytree(self.machine.disk, self.copy, dirs_exist_ok=True)
 
-    def run_until(self, cuts):
-        """Lives and power cuts, until there were so many of these."""
+    def run_until(self, cuts, keep_failed=True):
+        """Lives and power cuts, until there were so many of these. A disk that breaks a promise may be kept."""
         end = self.machine.cuts + cuts
         try:
             while self.machine.cuts < end:
@@ -201,11 +205,14 @@ class Queue:
                     self.keep_disk()
                     self.check()
         except AssertionError as failure:
+            if not keep_failed:
+                shutil.rmtree(self.copy, ignore_errors=True)
             raise AssertionError(f"{failure}\n{self.retention}, {self.segment_bytes} bytes, lives "
                                  f"{self.promises.lives}; the last: {self.last}; the disk after the power cut: {self.copy}") from failure
         self.tally["confirmed"] = self.promises.durable
+        self.tally["opened clean"] = self.promises.clean
         self.tally["unconfirmed lost in gaps"] = len(self.promises.gaps)
-        shutil.rmtree(self.copy)
+        shutil.rmtree(self.copy, ignore_errors=True)
 
 
 def seed_of_run():

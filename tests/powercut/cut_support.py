@@ -3,6 +3,7 @@
 Everything is mounted in a name space of this process and its children, which the kernel takes down with the last of
 them. The system's boot id is mounted over in it, too: after a power cut the machine has another one.
 """
+import atexit
 import ctypes
 import os
 import pathlib
@@ -36,11 +37,10 @@ def own_name_space():
         pathlib.Path("/proc/self/uid_map").write_text(f"0 {user} 1")
         pathlib.Path("/proc/self/gid_map").write_text(f"0 {group} 1")
     with tempfile.NamedTemporaryFile("w", suffix=".boot", delete=False) as file:
-        pass
+        atexit.register(os.unlink, file.name)
     for command in (["mount", "--make-rprivate", "/"], ["mount", "--bind", file.name, BOOT_ID]):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            os.unlink(file.name)
             return f"{' '.join(command[:2])}: {done.stderr.strip()}"
     boot_file = file.name
     new_boot()
@@ -55,7 +55,9 @@ def new_boot():
 class Machine:
     """A mounted disk whose power can be cut; mounted again after it, with another boot id."""
 
-    def __init__(self):
+    def __init__(self, short_every=0):
+        """Of larger writes every `short_every`-th is a short one; 0: none."""
+        self.short_every = short_every
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-cut-"))
         self.disk, self.path = self.directory / "disk", self.directory / "m"
         self.disk.mkdir()
@@ -64,7 +66,7 @@ class Machine:
         self.cuts = self.sectors = self.sectors_kept = self.names = self.names_kept = 0
 
     def start(self):
-        self.server = subprocess.Popen([MOUNT, str(self.path), str(self.disk)], stdin=subprocess.PIPE,
+        self.server = subprocess.Popen([MOUNT, str(self.path), str(self.disk), str(self.short_every)], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, text=True)
         assert self.server.stdout.readline() == "ready\n", "the file system does not start"
         return self

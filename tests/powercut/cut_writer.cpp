@@ -12,8 +12,9 @@
 ///   flushed NAME OFFSET             a cursor is there or further on, whatever happens
 ///   gap FIRST NEXT                  these cannot be read
 ///   closed NEXT
-/// `check` reads the queue and says `gap`, and last `found FIRST NEXT CLEAN NAME=OFFSET…`. Both end with code
-/// 3 after an error of the queue, and 1 if anything is wrong; `error` or `wrong` and why go before.
+/// `check` reads the queue, first without changing it, and says `gap`, and last `found FIRST NEXT CLEAN
+/// NAME=OFFSET…`. Both end with code 3 after an error of the queue, and 1 if anything is wrong; `error` or
+/// `wrong` and why go before.
 #include <unistd.h>
 
 #include <algorithm>
@@ -199,8 +200,17 @@ std::uint64_t read_all(lightq::QueueReader& reader, const CutHistory& history) {
   }
 }
 
+// Read-only, before anything is recovered; it may refuse what a power cut has left, but show nothing wrong.
+void check_view(const std::string& directory, const CutHistory& history) {
+  auto view = lightq::QueueView::open(directory);
+  if (!view) return;
+  auto reader = view->reader();
+  if (reader) read_all(*reader, history);
+}
+
 int check(const std::vector<std::string>& words) {
   const CutHistory history({words.begin() + 3, words.end()});
+  check_view(words[0], history);
   auto queue = must(lightq::Queue::open(
       words[0], options_of("append", words[1], std::strtoull(words[2].c_str(), nullptr, 10))));
   tell_damage(queue.recovery());

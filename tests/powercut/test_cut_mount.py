@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+import cut_support
+
 PAGE = mmap.PAGESIZE
 
 
@@ -148,6 +150,16 @@ def test_a_seed_decides_which_sectors_of_what_was_not_synced_survive(machine):
         assert set(sectors) <= {b"n" * 512, b"o" * 512}
         outcomes.add(sum(sector[:1] == b"n" for sector in sectors))
     assert len(outcomes) > 3, outcomes
+
+
+def test_writes_are_short_when_they_are_to_be(powered):
+    machine = cut_support.Machine(short_every=2).start()
+    try:
+        descriptor = os.open(machine.path / "a", os.O_RDWR | os.O_CREAT, 0o644)
+        assert [os.pwrite(descriptor, b"n" * 2048, 0) for _ in range(4)] == [2048, 1024, 2048, 1024]
+        os.close(descriptor)
+    finally:
+        machine.close()
 
 
 def test_calls_after_the_cut_fail(machine):

@@ -231,7 +231,7 @@ TEST_P(QueueBounds, TrimmedFilesAreUsedAgain) {
     if (epochs.insert(epoch).second) used_again += epochs.contains(epoch - 1) ? 1 : 0;
     ASSERT_TRUE(queue.trim(queue.next_offset()).ok());
   }
-  EXPECT_LE(60U, epochs.size());
+  EXPECT_LE(40U, epochs.size());
   EXPECT_LE(epochs.size() - 8, used_again);
   EXPECT_GE(options.recycled_files_max, files(".free", "/pool").size());
 }
