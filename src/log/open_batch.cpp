@@ -119,6 +119,7 @@ std::span<std::byte> OpenBatch::finish() {
   store_little_endian(batch.data() + batch_layout::record_count, count_);
   store_little_endian(batch.data() + batch_layout::body_crc, batch_body_crc(batch));
   store_little_endian(batch.data() + batch_layout::magic, batch_layout::magic_value);
+  store_little_endian(batch.data() + batch_layout::header_crc, batch_header_crc(batch.data()));
   return batch;
 }
 

@@ -308,6 +308,8 @@ void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
   segment.sealed = true;
   const bool keep = options_.views != nullptr && options_.views->may_keep(segment.usable_bytes());
   if (!keep) stop_writing(segment);
+  // One that this process has not written to: the next sync seals it, if it finds it open.
+  static_cast<void>(segment.open_for_writing(storage_));
   SegmentSeal seal = segment.seal();
   seal.boot = {storage_.boot_id()};
   if (segment.seal_written || segment.file() == nullptr || seal.boot == BootId{}) return;

@@ -245,9 +245,9 @@ Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
   std::optional<log::ScannedBatch> sound;
   if (node_->header().epoch != 0) {
     auto file = source_.storage().open(node_->path(), log::OpenMode::read_only);
-    if (!file) return file.error();
-    log::SegmentScanner scanner(**file, node_->header().epoch, end);
-    sound = scanner.resume_at(begin, first);
+    if (!file && !log::is_missing(file.error())) return file.error();
+    // Of a segment that was dropped meanwhile, the rest goes with the damage.
+    if (file) sound = log::SegmentScanner(**file, node_->header().epoch, end).resume_at(begin, first);
   }
   batch_base_ = sound ? sound->base : node_->end_offset();
   start_batch(sound ? sound->position : end);
