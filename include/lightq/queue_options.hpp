@@ -48,7 +48,7 @@ struct QueueOptions {
   /// Of address space that segment files may be mapped to at once, less where that is not enough for the
   /// segment being written and those being read; 0: no cap.
   std::uint64_t mapped_bytes_max = 1 * limits::GiB;
-  FlushPolicy flush;
+  FlushPolicy flush{};
   std::uint64_t capacity_bytes = 0;     ///< of batches held; 0: no limit but the disk's
   std::uint64_t capacity_messages = 0;  ///< 0: no limit
   Overflow overflow = Overflow::block;

@@ -7,7 +7,8 @@
 
 #include <array>
 #include <cerrno>
-#include <filesystem>
+
+#include "log/posix_storage.hpp"
 
 namespace lightq::log {
 
@@ -29,9 +30,7 @@ std::string holder_of(int fd) {
 }  // namespace
 
 Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) return failed("make the directory", directory, error.value());
+  if (auto made = PosixStorage().make_directory(directory); !made) return made.error();
   const std::string path = directory + "/lock";
   DirectoryLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
   if (lock.fd_ == -1) return failed("open", path, errno);

@@ -33,6 +33,7 @@ Result<MappedMemory> MappedMemory::anonymous(std::size_t bytes) {
 }
 
 Result<MappedMemory> MappedMemory::file(int fd, std::size_t bytes, int protection) {
+  if (bytes == 0) return MappedMemory();  // which mmap refuses; a power cut may leave such files
   void* start = mmap(nullptr, bytes, protection, MAP_SHARED, fd, 0);
   if (start == MAP_FAILED) {
     return Error{ErrorCode::io_error, "cannot map " + std::to_string(bytes) + " bytes of a file", errno};

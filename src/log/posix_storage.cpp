@@ -154,8 +154,14 @@ Result<std::unique_ptr<File>> PosixStorage::open(const std::string& path, OpenMo
 }
 
 Result<void> PosixStorage::make_directory(const std::string& path) {
+  const std::filesystem::path directory(path);
+  const std::filesystem::path above = directory.parent_path();
   std::error_code error;
-  std::filesystem::create_directories(path, error);
+  if (!above.empty() && above != directory && !std::filesystem::exists(above, error) && !error) {
+    if (auto made = make_directory(above.string()); !made) return made;
+    if (auto synced = sync_directory(parent_of(above.string())); !synced) return synced;
+  }
+  std::filesystem::create_directory(directory, error);
   if (!error) return {};
   errno = error.value();
   return system_error("cannot make the directory " + path);

@@ -89,6 +89,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t messages_left() const;
   /// Nothing at or past `hold` is dropped by retention.
   void hold(Offset hold) { hold_ = hold; }
+  /// Drops what retention does not need, but never the last segment.
+  void drop_unneeded(Timestamp now);
   /// Drops every segment but the last that holds nothing at or past `before`.
   void drop_before(Offset before);
   /// The end of the oldest segment: dropping can begin once nobody needs what lies before. Nothing if there
@@ -160,7 +162,7 @@ class SegmentLog final : public Log {
 
   // Dropping.
   void drop_oldest();
-  [[nodiscard]] bool is_read(SegmentFile& segment);
+  [[nodiscard]] bool is_read(const RetiredSegment& segment, bool after_another) const;
   [[nodiscard]] RetiredSegment retired(SegmentFile& segment);
   void apply_retention(Timestamp now);
   void release_idle_files(Timestamp now);
@@ -176,7 +178,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] SegmentWork work_to_remember() const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
   static void note_synced(SegmentFile& segment, const SyncTarget& target);
-  [[nodiscard]] std::vector<RetiredSegment> ready_to_retire() const;
+  [[nodiscard]] std::vector<RetiredSegment> ready_to_retire(bool all = false) const;
   void finish_job(const SegmentWork& work, SegmentWorkDone done);
   Result<void> retire_now();
 

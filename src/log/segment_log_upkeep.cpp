@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t idle_before_release_us = 10'000'000;
 constexpr Timestamp never_tried{-1'000'000};
 constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
+constexpr std::size_t still_read_max = 2;             // dropped segments that wait for their readers
 constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
 
 bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
@@ -68,23 +69,20 @@ void SegmentLog::drop_oldest() {
   ++front_number_;
 }
 
-// A reader elsewhere stands in it, or may still come to it from its predecessor. Who can come to it otherwise
-// asks this log, on this thread.
-bool SegmentLog::is_read(SegmentFile& segment) {
-  if (options_.views == nullptr) return false;
-  options_.views->forget(*segment.node());
-  const bool read = segment.node().use_count() > 1;
+// A reader elsewhere stands in it, or may still come to it from its predecessor: if that is retired too, it
+// holds it as well. Who can come to it otherwise asks this log, on this thread.
+bool SegmentLog::is_read(const RetiredSegment& segment, bool after_another) const {
+  if (segment.node == nullptr) return false;
+  options_.views->forget(*segment.node);
+  const bool read = segment.node.use_count() > (after_another ? 2 : 1);
   std::atomic_thread_fence(std::memory_order_acquire);
   return read;
 }
 
 RetiredSegment SegmentLog::retired(SegmentFile& segment) {
   const std::string index = segment.node() == nullptr ? "" : segment_index_path(*segment.node());
-  const bool read = is_read(segment);
-  RetiredSegment made{segment.path(), segment.usable_bytes(), segment.end_offset(), index, nullptr, read};
-  auto mapping = segment.stop_writing();
-  (read ? unmap_.emplace_back() : made.mapping) = std::move(mapping);
-  return made;
+  return {segment.path(), segment.usable_bytes(), segment.end_offset(), index, segment.stop_writing(),
+          false,          segment.node()};
 }
 
 void SegmentLog::maintain(Timestamp now) {
@@ -92,7 +90,7 @@ void SegmentLog::maintain(Timestamp now) {
   release_idle_files(now);
 }
 
-void SegmentLog::apply_retention(Timestamp now) {
+void SegmentLog::drop_unneeded(Timestamp now) {
   const auto unneeded = [&](const SegmentFile& segment) {
     if (hold_ < segment.end_offset()) return false;
     const std::uint64_t left_bytes = stored_bytes_ - segment.stored_bytes();
@@ -102,6 +100,10 @@ void SegmentLog::apply_retention(Timestamp now) {
            (options_.retention_ms != 0 && segment.newest().us < now.us - options_.retention_ms * 1000);
   };
   while (segments_.size() > 1 && unneeded(*segments_.front())) drop_oldest();
+}
+
+void SegmentLog::apply_retention(Timestamp now) {
+  drop_unneeded(now);
   const bool all_too_old = options_.retention_ms != 0 && segments_.size() == 1 &&
                            !segments_.front()->empty() && next_ <= hold_ &&
                            segments_.front()->newest().us < now.us - options_.retention_ms * 1000;
@@ -205,22 +207,23 @@ bool SegmentLog::prepare_is_due(Timestamp now) const {
 
 bool SegmentLog::disk_job_is_due(Timestamp now) const {
   if (jobs_->is_out) return false;
-  const bool to_retire = retire_is_due(now) && (!poisoned_ || !ready_to_retire().empty());
+  const bool to_retire = retire_is_due(now) && !ready_to_retire().empty();
   return sync_is_due(now) || to_retire || prepare_is_due(now) || !unmap_.empty();
 }
 
 std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work;
-  const bool may_retire = retire_is_due(now);
-  if (sync_is_due(now) || (may_retire && !poisoned_ && !options_.mapped_writes)) {
+  auto retire = retire_is_due(now) ? ready_to_retire() : std::vector<RetiredSegment>{};
+  const bool remember = !retire.empty() && !poisoned_;
+  if (sync_is_due(now) || (remember && !options_.mapped_writes)) {
     work = work_to_sync();
     last_sync_ = now;
     if (seeded(SeededBug::confirm_before_sync)) durable_ = next_;
-  } else if (may_retire && !poisoned_) {
+  } else if (remember) {
     work = segments_.back()->file() != nullptr ? work_to_remember() : work_to_sync();
   }
-  if (may_retire) work.retire = ready_to_retire();
+  work.retire = std::move(retire);
   if (!work.retire.empty()) last_retire_ = now;
   if (prepare_is_due(now)) {
     last_prepare_ = now;
@@ -256,12 +259,19 @@ Result<void> SegmentLog::settle() {
 
 // While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
 // without them a power cut would turn the log back, and its offsets would be given to other messages.
-std::vector<RetiredSegment> SegmentLog::ready_to_retire() const {
-  if (!poisoned_ || seeded(SeededBug::retire_while_poisoned)) return retired_;
-  const auto end = std::find_if(retired_.begin(), retired_.end(), [this](const RetiredSegment& segment) {
-    return durable_ <= segment.end_offset;
-  });
-  return {retired_.begin(), end};
+// Of those that are still read a few wait, to be recycled.
+std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
+  std::vector<RetiredSegment> ready;
+  bool read = false;
+  for (const RetiredSegment& segment : retired_) {
+    if (poisoned_ && durable_ <= segment.end_offset && !seeded(SeededBug::retire_while_poisoned)) break;
+    read = read || is_read(segment, !ready.empty());
+    if (read && !all && retired_.size() - ready.size() <= still_read_max) break;
+    ready.push_back(segment);
+    ready.back().node = nullptr;
+    ready.back().is_read = read;
+  }
+  return ready;
 }
 
 void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
@@ -318,6 +328,7 @@ void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
 
 Result<void> SegmentLog::close() {
   if (auto flushed = flush(); !flushed) return flushed;
+  if (!retired_.empty()) static_cast<void>(retire_now());  // else it is found again
   if (segments_.empty() || segments_.back()->sealed || closed_) return {};
   SegmentFile& active = *segments_.back();
   if (auto opened = active.open_for_writing(storage_); !opened) return opened;
@@ -349,7 +360,7 @@ Result<void> SegmentLog::retire_now() {
   const std::lock_guard lock(jobs_->running);
   SegmentWork work;
   if (!poisoned_) work = work_to_sync();
-  work.retire = ready_to_retire();
+  work.retire = ready_to_retire(true);
   auto done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
   const bool none = done.retired == 0;
   finish_job(work, std::move(done));
@@ -364,7 +375,7 @@ Result<void> SegmentLog::destroy() {
   prepared_.reset();
   for (const auto& segment : segments_) retired_.push_back(retired(*segment));
   segments_.clear();
-  for (const RetiredSegment& segment : retired_) {
+  for (const RetiredSegment& segment : ready_to_retire(true)) {
     auto retired = segment.is_read ? pool_.remove(segment.path) : pool_.retire(segment.path, segment.bytes);
     if (!retired) return retired;
   }

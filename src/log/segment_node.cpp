@@ -109,7 +109,9 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
     return known;
   }
   std::shared_ptr<const SegmentView> made;
-  if (auto writable = node->writable_.lock()) {
+  if (node->header().epoch == 0) {  // unreadable, perhaps not even a page long: nobody looks
+    made = std::make_shared<SegmentView>(node, nullptr, nullptr, 0, nullptr);
+  } else if (auto writable = node->writable_.lock()) {
     const std::byte* data = writable->data();
     made = std::make_shared<SegmentView>(node, std::move(writable), data, node->usable_bytes(), nullptr);
   } else {

@@ -58,6 +58,12 @@ class SegmentNode {
   [[nodiscard]] Offset first_offset() const { return header_.first_offset; }
   [[nodiscard]] std::uint64_t usable_bytes() const { return usable_bytes_; }
   [[nodiscard]] std::uint64_t trusted_from() const { return trusted_from_; }
+  /// Batches before this position have been checked, by one reader or another. Only grows.
+  [[nodiscard]] std::uint64_t checked_up_to() const { return checked_up_to_.load(std::memory_order_acquire); }
+  /// The batches from `begin` up to `end` are sound.
+  void note_checked(std::uint64_t begin, std::uint64_t end) {
+    checked_up_to_.compare_exchange_strong(begin, end, std::memory_order_release, std::memory_order_relaxed);
+  }
 
   /// Where its complete batches end.
   [[nodiscard]] std::uint64_t end_position() const { return end_position_.load(std::memory_order_acquire); }
@@ -94,6 +100,7 @@ class SegmentNode {
   const SegmentHeader header_;
   const std::uint64_t usable_bytes_;
   const std::uint64_t trusted_from_;
+  std::atomic<std::uint64_t> checked_up_to_{segment_header_bytes};
   std::atomic<std::uint64_t> end_position_;
   std::atomic<std::uint64_t> end_offset_;
   std::atomic<bool> has_next_{false};

@@ -14,7 +14,8 @@ bool is_missing(const Error& error) {
 }
 
 std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.find_last_of('/');
+  const std::size_t end = path.find_last_not_of('/');  // `a/b/` lies in `a`, too
+  const std::size_t slash = end == std::string::npos ? 0 : path.find_last_of('/', end);
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }

@@ -87,7 +87,8 @@ class Storage {
   virtual ~Storage() = default;
 
   virtual Result<std::unique_ptr<File>> open(const std::string& path, OpenMode mode) = 0;
-  /// Makes a directory and those above it; nothing happens to one that exists.
+  /// Makes a directory and those above it; nothing happens to one that exists. The names of those above
+  /// survive a power cut then, its own when the directory that it lies in was synced.
   virtual Result<void> make_directory(const std::string& path) = 0;
   /// Atomic; replaces `to`.
   virtual Result<void> rename(const std::string& from, const std::string& to) = 0;

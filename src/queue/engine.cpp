@@ -121,6 +121,7 @@ Result<void> Engine::open_cursors() {
   if (!recovery_.clamped_cursors.empty()) {
     if (auto flushed = cursors_->flush(); !flushed) return flushed;
   }
+  cursor_is_damaged_ = !cursors_->damaged().empty();
   for (const log::ListedCursor& listed : cursors_->list()) {
     const auto cursor = cursors_->find(listed.name);
     if (cursor && *cursor != nullptr) all_cursors_.push_back(*cursor);
@@ -147,10 +148,12 @@ Result<void> Engine::close() {
     if (auto flushed = cursors_->flush(); done) done = flushed;
   }
   if (done) done = log_->close();
-  const auto waiting = durability_.take_all();
+  note_log();
+  const auto durable = durability_.take(durable_offset());
+  const auto others = durability_.take_all();
   lock.unlock();
-  const Result<void> told = done ? Result<void>{} : Error{ErrorCode::closed, "the queue was closed", 0};
-  for (const auto& callback : waiting) callback(told);
+  for (const auto& callback : durable) callback({});
+  for (const auto& callback : others) callback(closed_error());
   return done;
 }
 
@@ -167,12 +170,15 @@ Result<Offset> Engine::resolve(const Start& start) {
   switch (start.kind()) {
     case Start::Kind::first: return first_offset();
     case Start::Kind::next: return next_offset();
-    case Start::Kind::offset: return std::clamp(start.offset(), first_offset(), next_offset());
+    case Start::Kind::offset: return clamped(start.offset());
     case Start::Kind::time: return offset_at_time(start.time());
     case Start::Kind::copy: break;
   }
-  if (cursors_ != nullptr) {
-    const auto found = cursors_->find(start.cursor());
+  Lock lock(mutex_);
+  log::CursorTable* const cursors = cursors_.get();
+  lock.unlock();
+  if (cursors != nullptr) {
+    const auto found = cursors->find(start.cursor());
     if (!found) return found.error();
     if (*found != nullptr) return (*found)->committed();
   }

@@ -57,7 +57,10 @@ class Engine final : public SegmentSource {
   /// Says that `cursor` has committed; the offset from which on it should say so again.
   Offset committed(const log::TableCursor& cursor);
   /// A writer waits for commits, all of them.
-  [[nodiscard]] bool room_is_wanted() const { return room_wanted_.load(std::memory_order_relaxed) != 0; }
+  [[nodiscard]] bool room_is_wanted() const {
+    fence_.light();
+    return room_wanted_.load(std::memory_order_relaxed) != 0;
+  }
 
   [[nodiscard]] QueueStats stats() const;
   [[nodiscard]] const QueueRecovery& recovery() const { return recovery_; }
@@ -90,6 +93,7 @@ class Engine final : public SegmentSource {
   Result<void> wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t records);
   void after_append(Lock& lock);
   Error error_of(log::AppendOutcome outcome, std::size_t bytes) const;
+  static Error closed_error() { return {ErrorCode::closed, "the queue was closed", 0}; }
 
   // Upkeep. All with the lock.
   void note_log();
@@ -128,7 +132,9 @@ class Engine final : public SegmentSource {
   bool timer_runs_ = false;  // the background thread knows that something is not durable
   std::uint64_t rolls_seen_ = 0;
   std::atomic<int> room_wanted_{0};
+  const AsymmetricFence fence_;  // between a commit and a look at room_wanted_
   std::vector<log::TableCursor*> all_cursors_;
+  bool cursor_is_damaged_ = false;  // one that is not among them
   bool closed_ = false;
   std::uint64_t dropped_messages_ = 0;
   std::set<std::string, std::less<>> taken_;  // names of open cursors

@@ -23,6 +23,11 @@ Result<Offset> Engine::enqueue(ByteView payload) {
   }
   Lock lock = lock_writer();
   if (!mapped_) {
+    // Packed only when there is room: while a writer waits for that, the builder is another one's.
+    if (lock.owns_lock()) {
+      const std::size_t bytes = batch_layout::header_bytes + record_bytes(payload.size());
+      if (auto room = close_and_make_room(lock, bytes, 1); !room) return room.error();
+    }
     builder_.clear();
     builder_.add(payload);
     if (!lock.owns_lock()) lock.lock();
@@ -44,7 +49,7 @@ Result<Offset> Engine::enqueue(ByteView payload) {
 }
 
 Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {
-  if (closed_) return Error{ErrorCode::closed, "the queue was closed", 0};
+  if (closed_) return closed_error();
   close_batch();
   after_append(lock);
   if (auto opened = open_batch(lock, payload.size()); !opened) return opened.error();
@@ -106,7 +111,8 @@ Result<Offset> Engine::append(std::span<std::byte> batch) {
 }
 
 Result<Offset> Engine::append_locked(Lock& lock, std::span<std::byte> batch, std::uint64_t records) {
-  if (closed_) return Error{ErrorCode::closed, "the queue was closed", 0};
+  if (closed_) return closed_error();
+  if (options_.flush.each_append && log_->poisoned()) return log_->last_error();
   if (auto room = close_and_make_room(lock, batch.size(), records); !room) return room.error();
   const log::AppendResult result = log_->append(batch, coarse_now());
   if (result.outcome != log::AppendOutcome::appended) return error_of(result.outcome, batch.size());
@@ -131,9 +137,9 @@ Result<void> Engine::close_and_make_room(Lock& lock, std::size_t bytes, std::uin
 
 // Of what every cursor has committed, as much goes as is needed; then the overflow policy decides.
 bool Engine::make_room_from_committed(std::size_t bytes, std::uint64_t records) {
+  close_batch();
   const auto committed = committed_by_all();
-  const bool made =
-      options_.drop_committed && committed && !open_.is_open() && log_->make_room(bytes, records, *committed);
+  const bool made = options_.drop_committed && committed && log_->make_room(bytes, records, *committed);
   note_log();
   return made || log_->takes(bytes, records);
 }
@@ -160,6 +166,7 @@ Result<void> Engine::make_room(Lock& lock, std::size_t bytes, std::uint64_t reco
 
 Result<void> Engine::wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
   room_wanted_.fetch_add(1);
+  fence_.heavy();  // a commit that did not see this is seen below
   const bool came =
       room_.wait_for(lock, options_.block_timeout, [&] { return make_room_from_committed(bytes, records); });
   room_wanted_.fetch_sub(1);

@@ -70,13 +70,19 @@ Result<void> Engine::remove_cursor(std::string_view name) {
   if (cursors_ == nullptr) {
     return Error{ErrorCode::invalid_argument, "there is no cursor named " + std::string(name), 0};
   }
-  std::erase_if(all_cursors_, [&](const log::TableCursor* cursor) { return cursor->name() == name; });
   log::CursorTable& table = *cursors_;
   const auto reserved = taken_.emplace(name).first;
   lock.unlock();
+  const auto cursor = table.find(name);
   auto removed = table.remove(name);
   lock.lock();
   taken_.erase(reserved);
+  if (!removed) return removed;
+  // One of it: its place in the table may be another cursor's by now.
+  const auto known =
+      cursor ? std::find(all_cursors_.begin(), all_cursors_.end(), *cursor) : all_cursors_.end();
+  if (known != all_cursors_.end()) all_cursors_.erase(known);
+  cursor_is_damaged_ = !table.damaged().empty();
   drop_committed();
   return removed;
 }

@@ -21,6 +21,7 @@ void Engine::note_log() {
 
 std::optional<Offset> Engine::committed_by_all() const {
   std::optional<Offset> least;
+  if (cursor_is_damaged_) least = Offset{0};  // nobody knows where it stands
   for (const log::TableCursor* cursor : all_cursors_) {
     least = std::min(least.value_or(cursor->committed()), cursor->committed());
   }
@@ -33,11 +34,15 @@ void Engine::drop_committed() {
   note_log();
 }
 
-// May begin a new segment, so never while a batch is open.
+// A batch that is open is the writer's, and keeps the last segment.
 void Engine::apply_retention() {
-  if (open_.is_open()) return;
+  if (options_.many_writers) close_batch();
   if (options_.retain_uncommitted) log_->hold(committed_by_all().value_or(Offset{~std::uint64_t{0}}));
-  log_->maintain(coarse_now());
+  if (open_.is_open()) {
+    log_->drop_unneeded(coarse_now());
+  } else {
+    log_->maintain(coarse_now());
+  }
   note_log();
 }
 
@@ -125,7 +130,8 @@ void Engine::on_durable(Offset offset, DurabilityWaits::Callback done) {
     return;
   }
   const bool durable = offset <= durable_offset();
-  const Result<void> result = durable ? Result<void>{} : Result<void>{log_->last_error()};
+  const Result<void> failed = log_->poisoned() ? log_->last_error() : closed_error();
+  const Result<void> result = durable ? Result<void>{} : failed;
   lock.unlock();
   done(result);
 }

@@ -44,7 +44,7 @@ Result<std::optional<QueuedMessage>> QueueReader::peek() {
   return std::optional<QueuedMessage>(**found);
 }
 
-Result<std::span<const QueuedMessage>> QueueReader::next_batch(std::size_t max) {
+Result<QueuedMessages> QueueReader::next_batch(std::size_t max) {
   return state_->take(max);
 }
 
@@ -83,15 +83,15 @@ Result<std::optional<QueuedMessage>> QueueCursor::next() {
   return message;
 }
 
-Result<std::span<const QueuedMessage>> QueueCursor::next_batch(std::size_t max) {
+Result<QueuedMessages> QueueCursor::next_batch(std::size_t max) {
   auto messages = reader_.next_batch(max);
   if (messages && !messages->empty()) handle_->note_delivered(reader_.position());
   return messages;
 }
 
 void QueueCursor::commit(Offset offset) {
-  queue::SegmentSource& source = reader_.state_->source();
-  handle_->commit(std::clamp(offset, source.first_offset(), source.next_offset()));
+  const queue::SegmentSource& source = reader_.state_->source();
+  handle_->commit(source.clamped(offset));
 }
 
 Result<void> QueueCursor::rewind(const Start& start) {
@@ -207,7 +207,8 @@ Result<std::optional<QueuedMessage>> Queue::peek() {
 Result<bool> Queue::is_empty() {
   const auto cursor = default_cursor();
   if (!cursor) return cursor.error();
-  return parts_->engine->next_offset() <= (*cursor)->reader().position();
+  const queue::Engine& engine = *parts_->engine;
+  return engine.next_offset() <= std::max((*cursor)->reader().position(), engine.first_offset());
 }
 
 Result<QueueReader> Queue::reader(const Start& start) {

@@ -43,48 +43,67 @@ Result<const QueuedMessage*> ReaderState::peek() {
 
 void ReaderState::advance() {
   record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
-  offset_ = passed_ = offset_ + 1;
-  if (--left_ != 0 || batch_end_ == 0) return;
+  offset_ = offset_ + 1;
+  pass(1);
+}
+
+// So many records more are behind it.
+void ReaderState::pass(std::uint64_t count) {
+  passed_ = offset_;
+  left_ -= count;
+  if (left_ != 0 || batch_end_ == 0) return;
   batch_base_ = offset_;
   start_batch(batch_end_);
 }
 
-Result<std::span<const QueuedMessage>> ReaderState::take(std::size_t max) {
-  messages_.clear();
+Result<QueuedMessages> ReaderState::take(std::size_t max) {
   const auto first = peek();
   if (!first) return first.error();
-  if (*first == nullptr) return std::span<const QueuedMessage>{};
-  const std::size_t count = std::min<std::uint64_t>(left_, max);
-  messages_.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto bytes = load_little_endian<std::uint32_t>(record_);
-    messages_.push_back({offset_, time_, {record_ + sizeof(std::uint32_t), bytes}});
-    advance();
+  if (*first == nullptr) return QueuedMessages();
+  const std::uint64_t count = std::min<std::uint64_t>(left_, max);
+  const QueuedMessages taken(record_, count, offset_, time_);
+  // Of a complete batch's end the place is known; else it is walked to.
+  if (count != left_ || batch_end_ == 0) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
   }
-  return std::span<const QueuedMessage>(messages_);
+  offset_ = offset_ + count;
+  pass(count);
+  return taken;
 }
 
 Result<std::span<const QueuedMessage>> ReaderState::range(Offset first, Offset last) {
-  place(first);
-  range_views_.clear();
+  place(std::min(first, source_.next_offset()));
   std::vector<QueuedMessage> all;
+  std::vector<std::shared_ptr<const log::SegmentView>> views;
   while (offset_ < last) {
+    const auto next = peek();
+    if (!next) {
+      if (all.empty()) return next.error();
+      place(all.back().offset + 1);  // the next call says so
+      break;
+    }
+    // What is missing before the next message may reach past `last`.
+    if (*next == nullptr || last <= offset_) break;
     const auto some = take(distance(offset_, last));
     if (!some) return some.error();
-    if (some->empty()) break;
-    // What a gap has made it jump over may lie past `last`.
-    for (const QueuedMessage& message : *some) {
-      if (message.offset < last) all.push_back(message);
-    }
-    if (range_views_.empty() || range_views_.back() != view_) range_views_.push_back(view_);
+    all.insert(all.end(), some->begin(), some->end());
+    if (views.empty() || views.back() != view_) views.push_back(view_);
   }
   messages_ = std::move(all);
+  range_views_ = std::move(views);
   return std::span<const QueuedMessage>(messages_);
+}
+
+std::shared_ptr<const void> ReaderState::pinned() const {
+  if (range_views_.size() < 2) return view_;
+  return std::make_shared<const std::vector<std::shared_ptr<const log::SegmentView>>>(range_views_);
 }
 
 Result<ReaderState::Step> ReaderState::find_records() {
   const Offset next = source_.next_offset();
   if (next <= offset_) return Step::end;
+  range_views_.clear();
   return node_ == nullptr ? enter_segment() : find_in_segment(next);
 }
 
@@ -127,6 +146,8 @@ void ReaderState::start_near() {
 
 Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
   const std::uint64_t end = node_->end_position();
+  // Without a header nothing in the file can be told from what lay there before.
+  if (node_->header().epoch == 0 && offset_ < node_->end_offset()) return damage_at(end);
   if (record_ != nullptr && end <= batch_) {
     left_ = distance(passed_, next);
     return skip_records() ? Step::ready : Step::again;
@@ -149,7 +170,7 @@ Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
 
 Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
   const std::byte* at = view_->data() + batch_;
-  const bool trusted = node_->trusted_from() <= batch_;
+  const bool trusted = node_->trusted_from() <= batch_ || batch_ < node_->checked_up_to();
   const BatchView batch = BatchView::trusted(at);
   const bool sound = trusted || (!BatchView::check_header({at, end - batch_}) &&
                                  batch.segment_epoch() == node_->header().epoch &&
@@ -162,6 +183,7 @@ Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
     return Step::again;
   }
   if (!trusted && batch.check_body()) return damage_at(end);
+  if (!trusted) node_->note_checked(batch_, batch_ + batch.total_bytes());
   record_ = at + batch_layout::header_bytes;
   passed_ = batch.base_offset();
   left_ = batch.record_count();

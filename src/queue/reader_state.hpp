@@ -27,7 +27,7 @@ class ReaderState {
   /// Goes on behind what peek has found.
   void advance();
   /// Up to `max` messages of one batch.
-  Result<std::span<const QueuedMessage>> take(std::size_t max);
+  Result<QueuedMessages> take(std::size_t max);
   /// All from `first` to `last`, however many batches they are in.
   Result<std::span<const QueuedMessage>> range(Offset first, Offset last);
   /// Goes to `offset`, which is looked for at the next read.
@@ -35,7 +35,8 @@ class ReaderState {
 
   [[nodiscard]] Offset position() const { return offset_; }
   [[nodiscard]] SegmentSource& source() { return source_; }
-  [[nodiscard]] std::shared_ptr<const void> pinned() const { return view_; }
+  /// What keeps the messages given last valid.
+  [[nodiscard]] std::shared_ptr<const void> pinned() const;
 
  private:
   enum class Step { ready, end, again };
@@ -49,23 +50,23 @@ class ReaderState {
   Result<Step> damage_at(std::uint64_t end);
   void start_batch(std::uint64_t position);
   bool skip_records();
+  void pass(std::uint64_t count);
   void start_near();
 
   SegmentSource& source_;
   Offset offset_;                           // of the next message
   std::shared_ptr<log::SegmentNode> node_;  // null: to be looked for
   std::shared_ptr<const log::SegmentView> view_;
-  std::shared_ptr<const log::SegmentView> before_;  // what the last range began in
-  std::uint64_t batch_ = 0;                         // position of the batch it stands in or before
-  Offset batch_base_;                               // of that batch's first record
-  const std::byte* record_ = nullptr;               // the next record; null: before the batch
-  Offset passed_;                                   // of the record at record_
-  std::uint64_t left_ = 0;                          // records known to be there from record_ on
-  std::uint64_t batch_end_ = 0;                     // position; 0: the batch is still open
+  std::uint64_t batch_ = 0;            // position of the batch it stands in or before
+  Offset batch_base_;                  // of that batch's first record
+  const std::byte* record_ = nullptr;  // the next record; null: before the batch
+  Offset passed_;                      // of the record at record_
+  std::uint64_t left_ = 0;             // records known to be there from record_ on
+  std::uint64_t batch_end_ = 0;        // position; 0: the batch is still open
   Timestamp time_;
   QueuedMessage message_;
   std::vector<QueuedMessage> messages_;
-  std::vector<std::shared_ptr<const log::SegmentView>> range_views_;
+  std::vector<std::shared_ptr<const log::SegmentView>> range_views_;  // of the last range, until it goes on
 };
 
 /// The first message of the first batch at or behind `node` that was appended at `time` or later; the end of

@@ -1,6 +1,7 @@
 /// Where readers get segments from: the queue that writes them, or a view of somebody else's. Layer: queue.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -32,6 +33,11 @@ class SegmentSource {
 
   /// One past the newest message: everything before it can be read.
   [[nodiscard]] Offset next_offset() const { return {next_.load(std::memory_order_acquire)}; }
+  /// The nearest offset that is kept, or the next one.
+  [[nodiscard]] Offset clamped(Offset offset) const {
+    const Offset first = first_offset();  // looked at first: it may pass an earlier next offset
+    return std::clamp(offset, first, next_offset());
+  }
   [[nodiscard]] log::SegmentViews& views() { return views_; }
   [[nodiscard]] const log::SegmentViews& views() const { return views_; }
   [[nodiscard]] log::Storage& storage() { return storage_; }

@@ -23,14 +23,19 @@ bool register_membarrier() {
 
 }  // namespace
 
-Waiters::Waiters() : asymmetric_(register_membarrier()) {}
+AsymmetricFence::AsymmetricFence() : expedited_(register_membarrier()) {}
+
+void AsymmetricFence::heavy() const {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (expedited_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
 
 bool Waiters::wait(std::chrono::milliseconds timeout, const std::function<bool()>& ready) {
   if (ready()) return true;
   std::unique_lock lock(mutex_);
   waiting_.fetch_add(1, std::memory_order_seq_cst);
   // From here on either the writer sees that somebody waits, or `ready` sees what the writer stored.
-  if (asymmetric_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  fence_.heavy();
   const bool came = woken_.wait_for(lock, timeout, ready);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   return came;

@@ -9,27 +9,42 @@
 
 namespace lightq::queue {
 
-/// Readers wait, a writer wakes them. Any thread. `wake_if_waiting` is a plain load as long as nobody waits:
-/// the price of the ordering between the writer's last store and that load is paid by whoever goes to sleep
-/// (membarrier(2)), where the system has that; elsewhere by the writer.
-class Waiters {
+/// Orders a store before a load that follows it, on both of two sides that each store and then look at what
+/// the other has stored. The frequent side pays nothing: the rare one makes up for it (membarrier(2)), where
+/// the system has that. Any thread.
+class AsymmetricFence {
  public:
-  Waiters();
-  /// Waits until `ready`, which is asked again after each wake. False after `timeout`.
-  bool wait(std::chrono::milliseconds timeout, const std::function<bool()>& ready);
-  /// After what makes `ready` true.
-  void wake_if_waiting() {
-    if (asymmetric_) {
+  AsymmetricFence();
+  /// Of the frequent side.
+  void light() const {
+    if (expedited_) {
       std::atomic_signal_fence(std::memory_order_seq_cst);
     } else {
       std::atomic_thread_fence(std::memory_order_seq_cst);
     }
+  }
+  /// Of the rare side.
+  void heavy() const;
+
+ private:
+  const bool expedited_;
+};
+
+/// Readers wait, a writer wakes them. Any thread. `wake_if_waiting` is a plain load as long as nobody waits:
+/// the price of the ordering between the writer's last store and that load is paid by whoever goes to sleep.
+class Waiters {
+ public:
+  /// Waits until `ready`, which is asked again after each wake. False after `timeout`.
+  bool wait(std::chrono::milliseconds timeout, const std::function<bool()>& ready);
+  /// After what makes `ready` true.
+  void wake_if_waiting() {
+    fence_.light();
     if (waiting_.load(std::memory_order_relaxed) != 0) wake();
   }
 
  private:
   void wake();
-  const bool asymmetric_;
+  const AsymmetricFence fence_;
   std::atomic<int> waiting_{0};
   std::mutex mutex_;
   std::condition_variable woken_;

@@ -36,6 +36,16 @@ TEST(PosixStorage, WritesReadsMapsAndListsFiles) {
   EXPECT_TRUE(storage.remove_directory(dir / "a/b").ok());
 }
 
+TEST(PosixStorage, MapsNothingOfAnEmptyFile) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  auto file = storage.open(dir / "f", OpenMode::create);
+  ASSERT_TRUE(file.ok());
+  const auto mapping = (*file)->map(0);
+  ASSERT_TRUE(mapping.ok()) << mapping.error().text();
+  EXPECT_EQ((*mapping)->size(), 0U);
+}
+
 TEST(PosixStorage, ShowsWhatIsStoredInAWritableMappingEverywhere) {
   const test::TempDir dir;
   PosixStorage storage;
@@ -178,6 +188,14 @@ TEST(PosixStorage, CarriesADurableLogOverReopening) {
     }
   }
   EXPECT_TRUE(pool.files() > 0 || std::filesystem::exists(dir / "topics/1/next.prepared"));
+}
+
+TEST(Storage, KnowsWhereADirectoryLiesWhateverTheSlashesBehindIt) {
+  EXPECT_EQ(parent_of("a/b/c"), "a/b");
+  EXPECT_EQ(parent_of("a/b/c/"), "a/b");
+  EXPECT_EQ(parent_of("/a//"), "/");
+  EXPECT_EQ(parent_of("a/"), ".");
+  EXPECT_EQ(parent_of("/"), "/");
 }
 
 }  // namespace

@@ -54,6 +54,15 @@ inline std::uint32_t batch_body_crc(ByteView batch) {
   return crc32c(batch.subspan(header_bytes), crc);
 }
 
+/// As batch_body_crc, from the CRC of the records alone.
+inline std::uint32_t batch_body_crc(const std::byte* batch, std::uint32_t records_crc,
+                                    std::size_t records_bytes) {
+  using namespace batch_layout;
+  std::uint32_t crc = crc32c({batch + version, base_offset - version});
+  crc = crc32c({batch + producer_id, segment_epoch - producer_id}, crc);
+  return crc32c_join(crc, records_crc, records_bytes);
+}
+
 /// The CRC-32C of the header's bytes [0,60).
 inline std::uint32_t batch_header_crc(const std::byte* batch) {
   return crc32c({batch, batch_layout::header_crc});

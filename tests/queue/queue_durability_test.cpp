@@ -1,0 +1,353 @@
+/// What an embedded queue says of the disk: flush policies, waiting for durability, failed syncs, a full
+/// disk.
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "queue/engine.hpp"
+#include "queue/queue_support.hpp"
+#include "queue/reader_state.hpp"
+#include "support/faulty_storage.hpp"
+
+namespace lightq::test {
+namespace {
+
+/// True once `done` is, within a deadline.
+bool eventually(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+TEST_F(QueueTest, WithoutARuleNothingIsDurableBeforeAFlush) {
+  Queue queue = open();
+  enqueue_numbers(queue, 0, 1000);
+  EXPECT_EQ(Offset{0}, queue.durable_offset());
+  ASSERT_TRUE(queue.flush().ok());
+  EXPECT_EQ(Offset{1000}, queue.durable_offset());
+  queue.enqueue("1000").value_or_throw();
+  EXPECT_EQ(Offset{1000}, queue.durable_offset());
+}
+
+TEST_F(QueueTest, EachAppendIsDurableWhenItReturns) {
+  Queue queue = open({.flush = FlushPolicy::every_append()});
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const Offset offset = queue.enqueue("x").value_or_throw();
+    ASSERT_LT(offset, queue.durable_offset());
+  }
+  const std::vector<std::string_view> batch = {"a", "b", "c"};
+  queue.enqueue(std::span<const std::string_view>(batch)).value_or_throw();
+  EXPECT_EQ(Offset{23}, queue.durable_offset());
+}
+
+TEST_F(QueueTest, EveryNthMessageMakesAllBeforeItDurable) {
+  for (const bool background : {false, true}) {
+    std::filesystem::remove_all(directory);
+    QueueOptions options{.flush = FlushPolicy::every_messages(10)};
+    options.background = background;
+    Queue queue = open(options);
+    for (std::uint64_t i = 1; i <= 100; ++i) {
+      queue.enqueue("x").value_or_throw();
+      const auto due = [&] { return queue.durable_offset().value + 10 > i; };
+      ASSERT_TRUE(background ? eventually(due) : due()) << i;
+    }
+    EXPECT_LE(Offset{100}, queue.durable_offset());
+  }
+}
+
+TEST_F(QueueTest, EverySoManyBytesMakeAllBeforeThemDurable) {
+  Queue queue = open({.flush = FlushPolicy::every_bytes(10'000)});
+  Offset durable;
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    queue.enqueue(std::string(1000, 'x')).value_or_throw();
+    ASSERT_GE(10U, i - queue.durable_offset().value);
+    if (durable < queue.durable_offset()) {
+      ASSERT_LE(9U, queue.durable_offset().value - durable.value) << "not each time";
+      durable = queue.durable_offset();
+    }
+  }
+  EXPECT_LE(Offset{90}, queue.durable_offset());
+}
+
+TEST_F(QueueTest, ATimerMakesAllDurableWhoeverCalls) {
+  Queue queue = open({.flush = FlushPolicy::every(10ms), .background = true});
+  for (std::uint64_t round = 1; round <= 5; ++round) {
+    queue.enqueue("x").value_or_throw();
+    ASSERT_TRUE(eventually([&] { return queue.durable_offset() == Offset{round}; })) << round;
+  }
+}
+
+TEST_F(QueueTest, WaitDurableWaitsOrFlushes) {
+  for (const FlushPolicy& policy :
+       {FlushPolicy::none(), FlushPolicy::every_messages(1'000'000), FlushPolicy::every(5ms)}) {
+    std::filesystem::remove_all(directory);
+    Queue queue = open({.flush = policy, .background = policy.interval.count() != 0});
+    enqueue_numbers(queue, 0, 10);
+    EXPECT_TRUE(queue.wait_durable(Offset{10}, 10s).value_or_throw());
+    EXPECT_LE(Offset{10}, queue.durable_offset());
+    EXPECT_TRUE(queue.wait_durable(Offset{10}, 0ms).value_or_throw());
+    EXPECT_FALSE(queue.wait_durable(Offset{11}, 5ms).value_or_throw()) << "there is no such message";
+  }
+}
+
+TEST_F(QueueTest, TellsWhenAnOffsetIsDurableInOrder) {
+  std::vector<int> told;
+  Queue queue = open();
+  const auto tell = [&](int number) {
+    return [&told, number](const Result<void>& result) { told.push_back(result.ok() ? number : -number); };
+  };
+  queue.on_durable(Offset{0}, tell(1));
+  EXPECT_EQ(std::vector<int>({1}), told) << "at once if it is";
+  queue.on_durable(Offset{3}, tell(3));
+  queue.on_durable(Offset{2}, tell(2));
+  queue.on_durable(Offset{100}, tell(100));
+  auto future = queue.durable(Offset{1});
+  enqueue_numbers(queue, 0, 3);
+  EXPECT_EQ(std::future_status::timeout, future.wait_for(0ms));
+  ASSERT_TRUE(queue.flush().ok());
+  EXPECT_EQ(std::vector<int>({1, 2, 3}), told);
+  ASSERT_EQ(std::future_status::ready, future.wait_for(0ms));
+  EXPECT_TRUE(future.get().ok());
+  enqueue_numbers(queue, 3, 5);
+  queue.on_durable(Offset{5}, tell(5));
+  ASSERT_TRUE(queue.close().ok());
+  EXPECT_EQ(std::vector<int>({1, 2, 3, 5, -100}), told) << "what never came cannot be durable";
+  queue.on_durable(Offset{100}, tell(101));
+  EXPECT_EQ(-101, told.back());
+}
+
+TEST_F(QueueTest, GroupCommitMakes16WritersWaitForFewSyncs) {
+  QueueOptions options{.flush = FlushPolicy::every_append()};
+  options.many_writers = true;
+  Queue queue = open(options);
+  constexpr int writers = 16;
+  constexpr int each = 50;
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < writers; ++writer) {
+    threads.emplace_back([&queue, &wrong, writer] {
+      for (int i = 0; i < each; ++i) {
+        const auto offset = queue.enqueue(std::to_string(writer) + " " + std::to_string(i));
+        if (!offset || queue.durable_offset() <= *offset) ++wrong;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(0, wrong);
+  const auto all = drain(queue);
+  ASSERT_EQ(static_cast<std::size_t>(writers * each), all.size());
+  std::vector<int> next(writers, 0);
+  for (const std::string& text : all) {
+    const std::size_t space = text.find(' ');
+    const auto writer = static_cast<std::size_t>(std::stoi(text.substr(0, space)));
+    ASSERT_EQ(next[writer]++, std::stoi(text.substr(space + 1))) << "each writer's in its order";
+  }
+}
+
+TEST_F(QueueTest, WritersThatWaitForRoomDoNotMixTheirMessages) {
+  QueueOptions options{.segment_bytes = 4 * limits::KiB, .flush = FlushPolicy::every_bytes(limits::MiB)};
+  options.many_writers = true;
+  options.capacity_messages = 8;
+  options.segment_messages_max = 2;
+  Queue queue = open(options);
+  auto cursor = queue.cursor("consumer").value_or_throw();
+  constexpr int writers = 4;
+  constexpr std::uint64_t each = 2000;
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < writers; ++writer) {
+    threads.emplace_back([&queue, writer] {
+      for (std::uint64_t i = 0; i < each; ++i) {
+        const std::size_t bytes = 10 + i % 7 * 100;
+        queue.enqueue(std::to_string(writer) + " " + text_of(bytes, i)).value_or_throw();
+      }
+    });
+  }
+  std::vector<std::uint64_t> next(writers, 0);
+  int wrong = 0;
+  for (std::uint64_t i = 0; i < writers * each && wrong == 0; ++i) {
+    ASSERT_TRUE(cursor.wait(20s));
+    const auto message = cursor.dequeue().value_or_throw();
+    const auto writer = static_cast<std::size_t>(message->text()[0] - '0');
+    if (writer >= writers) {
+      ++wrong;
+      break;
+    }
+    const std::uint64_t number = next[writer]++;
+    if (message->text().substr(2) != text_of(10 + number % 7 * 100, number)) ++wrong;
+  }
+  EXPECT_EQ(0, wrong);
+  for (auto& thread : threads) thread.join();
+}
+
+/// A queue on a disk in memory; its lock alone is a real file.
+class QueueOnFaultyDisk : public QueueTest {
+ protected:
+  void open_engine(const QueueOptions& options) {
+    engine.reset();
+    auto opened = queue::Engine::open(directory, options, storage);
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    engine = std::move(*opened);
+  }
+  [[nodiscard]] std::vector<std::string> read_all() const {
+    std::vector<std::string> all;
+    queue::ReaderState reader(*engine);
+    for (;;) {
+      const auto message = reader.peek();
+      if (!message.ok()) {
+        ADD_FAILURE() << message.error().text();
+        return all;
+      }
+      if (*message == nullptr) return all;
+      all.emplace_back((*message)->text());
+      reader.advance();
+    }
+  }
+  [[nodiscard]] Result<Offset> enqueue(const std::string& text) {
+    return engine->enqueue(as_byte_view(text));
+  }
+
+  FaultyStorage storage;
+  std::unique_ptr<queue::Engine> engine;
+};
+
+class QueueOnAFullDisk : public QueueOnFaultyDisk, public testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Writing, QueueOnAFullDisk, testing::Bool(),
+                         [](const auto& param) { return param.param ? "written" : "mapped"; });
+
+TEST_P(QueueOnAFullDisk, RefusesKeepsWhatItHasAndGoesOnByItself) {
+  QueueOptions options{.segment_bytes = 4 * limits::KiB};
+  if (GetParam()) options.flush = FlushPolicy::every_bytes(limits::MiB);
+  storage.disk_bytes = 100'000;
+  open_engine(options);
+  std::vector<std::string> expected;
+  for (;;) {
+    const std::string text = text_of(500, expected.size());
+    const auto appended = enqueue(text);
+    if (!appended) {
+      EXPECT_EQ(ErrorCode::no_space, appended.error().code) << appended.error().text();
+      break;
+    }
+    expected.push_back(text);
+    ASSERT_LT(expected.size(), 1000U);
+  }
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ErrorCode::no_space, enqueue(text_of(500, 1)).error().code);
+  EXPECT_LT(50U, expected.size());
+  EXPECT_EQ(expected, read_all());
+  storage.disk_bytes = 200'000;
+  expected.emplace_back("there is room again");
+  ASSERT_TRUE(enqueue(expected.back()).ok());
+  EXPECT_EQ(expected, read_all());
+  open_engine(options);
+  EXPECT_TRUE(engine->recovery().clean);
+  EXPECT_EQ(expected, read_all());
+}
+
+TEST_P(QueueOnAFullDisk, TrimmingMakesRoom) {
+  QueueOptions options{.segment_bytes = 4 * limits::KiB};
+  if (GetParam()) options.flush = FlushPolicy::every_bytes(limits::MiB);
+  options.recycled_files_max = 0;
+  storage.disk_bytes = 60'000;
+  open_engine(options);
+  while (enqueue(text_of(500, 1))) {
+  }
+  ASSERT_TRUE(engine->trim(engine->next_offset()).ok());
+  EXPECT_TRUE(enqueue("there is room again").ok());
+}
+
+TEST_F(QueueOnFaultyDisk, AFailedSyncRefusesEveryLaterConfirmUntilReopened) {
+  const QueueOptions options{.flush = FlushPolicy::every_bytes(limits::MiB)};
+  open_engine(options);
+  ASSERT_TRUE(enqueue("0").ok());
+  ASSERT_TRUE(engine->flush().ok());
+  ASSERT_TRUE(enqueue("1").ok());
+  std::vector<bool> told;
+  const auto tell = [&](const Result<void>& result) { told.push_back(result.ok()); };
+  engine->on_durable(Offset{2}, tell);
+  storage.on_call = [](FaultyStorage::Call call, const std::string&) {
+    return FaultyStorage::Fault{call == FaultyStorage::Call::sync ? EIO : 0, 0};
+  };
+  EXPECT_EQ(ErrorCode::io_error, engine->flush().error().code);
+  storage.on_call = nullptr;  // once is enough: the system may have dropped the pages
+  EXPECT_EQ(ErrorCode::io_error, engine->flush().error().code);
+  EXPECT_EQ(ErrorCode::io_error, engine->wait_durable(Offset{2}, 10s).error().code);
+  engine->on_durable(Offset{2}, tell);
+  EXPECT_EQ(std::vector<bool>({false, false}), told);
+  ASSERT_TRUE(enqueue("2").ok()) << "appends go on";
+  EXPECT_EQ(Offset{1}, engine->durable_offset());
+  EXPECT_EQ(std::vector<std::string>({"0", "1", "2"}), read_all());
+  EXPECT_EQ(ErrorCode::io_error, engine->close().error().code);
+  open_engine(options);
+  EXPECT_FALSE(engine->recovery().clean);
+  EXPECT_EQ(Offset{3}, engine->durable_offset());
+  EXPECT_TRUE(engine->flush().ok());
+  EXPECT_EQ(std::vector<std::string>({"0", "1", "2"}), read_all());
+}
+
+TEST_F(QueueOnFaultyDisk, EachAppendIsRefusedOnceASyncHasFailed) {
+  open_engine({.flush = FlushPolicy::every_append()});
+  ASSERT_TRUE(enqueue("0").ok());
+  storage.on_call = [](FaultyStorage::Call call, const std::string&) {
+    return FaultyStorage::Fault{call == FaultyStorage::Call::sync ? EIO : 0, 0};
+  };
+  EXPECT_EQ(ErrorCode::io_error, enqueue("may be there").error().code);
+  const Offset next = engine->next_offset();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ErrorCode::io_error, enqueue("is not there").error().code);
+  EXPECT_EQ(next, engine->next_offset());
+  storage.on_call = nullptr;
+}
+
+TEST_F(QueueOnFaultyDisk, ACursorThatCannotBeRemovedKeepsItsMessages) {
+  QueueOptions options{.segment_bytes = 4 * limits::KiB, .segment_messages_max = 10};
+  options.flush = FlushPolicy::every_bytes(limits::MiB);
+  open_engine(options);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(enqueue(std::to_string(i)).ok());
+  auto* slow = *engine->take_cursor("slow", Start::first());
+  engine->give_back(*slow);
+  auto* quick = *engine->take_cursor("quick", Start::first());
+  quick->commit(Offset{100});
+  engine->committed(*quick);
+  EXPECT_EQ(Offset{0}, engine->first_offset());
+  storage.on_call = [](FaultyStorage::Call call, const std::string& path) {
+    const bool fails = call == FaultyStorage::Call::write && path.find("cursors") != std::string::npos;
+    return FaultyStorage::Fault{fails ? EIO : 0, 0};
+  };
+  EXPECT_EQ(ErrorCode::io_error, engine->remove_cursor("slow").error().code);
+  storage.on_call = nullptr;
+  engine->maintain();
+  EXPECT_EQ(Offset{0}, engine->first_offset());
+  ASSERT_TRUE(engine->remove_cursor("slow").ok());
+  engine->maintain();
+  EXPECT_EQ(Offset{90}, engine->first_offset());
+  engine->give_back(*quick);
+}
+
+TEST_F(QueueOnFaultyDisk, ACursorThatCannotBeReadHoldsEverything) {
+  QueueOptions options{.segment_bytes = 4 * limits::KiB, .segment_messages_max = 10};
+  open_engine(options);
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(enqueue(std::to_string(i)).ok());
+  for (const char* name : {"damaged", "quick"})
+    engine->give_back(**engine->take_cursor(name, Start::first()));
+  engine.reset();
+  // Every copy of the first cursor's place.
+  auto& table = storage.bytes_of(directory + "/cursors.table");
+  std::fill_n(table.begin() + 4096, 1536, std::byte{0x55});
+  open_engine(options);
+  EXPECT_EQ(ErrorCode::corrupt, engine->take_cursor("damaged", Start::first()).error().code);
+  auto* quick = *engine->take_cursor("quick", Start::first());
+  quick->commit(Offset{100});
+  engine->committed(*quick);
+  engine->maintain();
+  EXPECT_EQ(Offset{0}, engine->first_offset());
+  ASSERT_TRUE(engine->remove_cursor("damaged").ok());
+  engine->maintain();
+  EXPECT_EQ(Offset{90}, engine->first_offset());
+  engine->give_back(*quick);
+}
+
+}  // namespace
+}  // namespace lightq::test
