@@ -54,7 +54,7 @@ std::uint64_t sum_all(QueueReader& reader, std::uint64_t count) {
   std::uint64_t sum = 0;
   std::uint64_t seen = 0;
   while (seen < count) {
-    const Result<std::span<const QueuedMessage>> messages = reader.next_batch();
+    const Result<QueuedMessages> messages = reader.next_batch();
     if (!messages) throw std::runtime_error(messages.error().text());
     check(!messages->empty(), "messages are missing");
     for (const QueuedMessage& message : *messages) sum += sum_of(message.payload);

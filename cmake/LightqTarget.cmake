@@ -25,5 +25,9 @@ function(lightq_target name)
                                            -Woverloaded-virtual -Werror)
     # GCC 12 takes "literal" + std::string for overlapping memory (its bug 105329) and says so as a warning.
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+    # The sanitizer does not model fences; none of ours orders accesses that are not atomic.
+    if(LIGHTQ_SANITIZE MATCHES thread)
+      target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+    endif()
   endif()
 endfunction()

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -36,6 +37,61 @@ struct QueuedMessage {
   ByteView payload;
 
   [[nodiscard]] std::string_view text() const { return as_text(payload); }
+};
+
+/// Messages of one batch, decoded as they are walked over: nothing is copied, no array made. A view, valid as
+/// its messages are. `for (const QueuedMessage& message : messages) …`
+class QueuedMessages {
+ public:
+  /// Walks over the records; each message is made where it is looked at.
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = QueuedMessage;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const QueuedMessage*;
+    using reference = QueuedMessage;
+
+    Iterator() = default;
+    Iterator(const std::byte* record, Offset offset, Timestamp time)
+        : record_(record), offset_(offset), time_(time) {}
+    QueuedMessage operator*() const {
+      return {offset_, time_, {record_ + sizeof(std::uint32_t), load_little_endian<std::uint32_t>(record_)}};
+    }
+    Iterator& operator++() {
+      record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
+      offset_ = offset_ + 1;
+      return *this;
+    }
+    Iterator operator++(int) {
+      const Iterator before = *this;
+      ++*this;
+      return before;
+    }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.offset_ == b.offset_; }
+
+   private:
+    const std::byte* record_ = nullptr;
+    Offset offset_;
+    Timestamp time_;
+  };
+
+  QueuedMessages() = default;
+  /// `count` whole records from `first` on; queues make these.
+  QueuedMessages(const std::byte* first, std::size_t count, Offset offset, Timestamp time)
+      : first_(first), count_(count), offset_(offset), time_(time) {}
+  [[nodiscard]] Iterator begin() const { return {first_, offset_, time_}; }
+  [[nodiscard]] Iterator end() const { return {nullptr, offset_ + count_, time_}; }
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] bool empty() const { return count_ == 0; }
+  /// Not of an empty one.
+  [[nodiscard]] QueuedMessage front() const { return *begin(); }
+
+ private:
+  const std::byte* first_ = nullptr;
+  std::size_t count_ = 0;
+  Offset offset_;
+  Timestamp time_;
 };
 
 /// Keeps the memory of the messages that a reader has given last valid, whatever the reader or the queue does
@@ -66,9 +122,9 @@ class QueueReader {
   Result<std::optional<QueuedMessage>> next();
   /// As next, without moving on.
   Result<std::optional<QueuedMessage>> peek();
-  /// Up to `max` messages at once, fewer at the end of a segment's batch; none at the end of the log. The
-  /// array is the reader's and lives as long as the views.
-  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 128);
+  /// Up to `max` messages at once, fewer at the end of a batch; none at the end of the log. The quickest way
+  /// to read.
+  Result<QueuedMessages> next_batch(std::size_t max = limits::batch_records_max);
   /// The messages from `first` up to, not including, `last`, as far as they are kept, and up to the first
   /// damage behind the first of them; the reader then stands behind them. Copies nothing: the views are
   /// pinned until the next call.
@@ -104,7 +160,7 @@ class QueueCursor {
   [[nodiscard]] QueueReader& reader() { return reader_; }
   Result<std::optional<QueuedMessage>> next();
   Result<std::optional<QueuedMessage>> peek() { return reader_.peek(); }
-  Result<std::span<const QueuedMessage>> next_batch(std::size_t max = 128);
+  Result<QueuedMessages> next_batch(std::size_t max = limits::batch_records_max);
   bool wait(std::chrono::milliseconds timeout) { return reader_.wait(timeout); }
   /// Everything that was read so far is done with.
   void commit() { commit(reader_.position()); }

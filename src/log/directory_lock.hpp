@@ -12,6 +12,7 @@ namespace lightq::log {
 /// Holds the lock of a directory; freed when destroyed. Move-only.
 class DirectoryLock {
  public:
+  DirectoryLock() = default;  ///< holds none
   /// Locks the file `lock` in the directory, which is made if it is not there. Errors: in_use (another
   /// process, or this one, has it; names the process), io_error, no_space.
   static Result<DirectoryLock> acquire(const std::string& directory);

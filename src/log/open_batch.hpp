@@ -48,7 +48,7 @@ class OpenBatch {
   void add(ByteView payload);
   [[nodiscard]] Timestamp opened() const { return opened_; }
   [[nodiscard]] Offset next_offset() const { return base_ + count_; }
-  /// Completes the producer's part of the header: the batch, to be stamped by the log. No batch is open then.
+  /// Completes the header: the batch, stamped. No batch is open then.
   std::span<std::byte> finish();
 
  private:

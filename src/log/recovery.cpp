@@ -204,7 +204,8 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
 // as good as any other.
 Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
                                          const OpenBatchMark& mark) {
-  if (mark.position != segment.end_position() || mark.base != segment.end_offset()) return {};
+  const bool here = mark.position == segment.end_position() || seeded(SeededBug::open_mark_taken_elsewhere);
+  if (!here || mark.base != segment.end_offset()) return {};
   const std::uint64_t needed = batch_layout::header_bytes + std::uint64_t{mark.bytes};
   const ByteView there = scanner.bytes_at(mark.position, needed, needed);
   if (there.size() < needed) return {};
@@ -276,7 +277,7 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
     // A sound header of another epoch is left from before the file was recycled.
     if (!stale) end = header_end;
   }
-  end = std::min(end, segment.usable_bytes());
+  end = std::max(tail, std::min(end, segment.usable_bytes()));
   if (auto readable = check_readable(segment, scanner, tail, std::max(end, header_end)); !readable)
     return readable;
   if (end != tail) {

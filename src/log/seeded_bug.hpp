@@ -42,6 +42,16 @@ enum class SeededBug : std::uint8_t {
   loaded_cursor_unsynced,        ///< nor is one that a killed process wrote, before the one before it is lost
   cursor_in_one_file,            ///< cursors are written in place, not in turn
   cursor_crc_unchecked,          ///< a torn cursor file is believed
+  clean_mark_kept,               ///< a closed log is appended to, and still says that nothing follows
+  clean_mark_removal_unsynced,   ///< it says no longer so, but perhaps not on disk
+  checkpoint_before_sync,        ///< a checkpoint tells of what is not on disk yet, for good
+  boot_unchecked,                ///< what was in memory of another boot only is believed
+  reservation_ignored,           ///< batches reach beyond what a recovery looks at
+  open_mark_sum_unchecked,       ///< an open batch is completed, whatever lies there
+  open_mark_taken_elsewhere,     ///< its mark is believed at another place
+  remember_skipped,              ///< old files go before the next offset is remembered on disk
+  index_trusted,                 ///< a reader begins where an index says, whatever is there
+  cursor_ahead_accepted,         ///< a cursor stays past the end of a log that a power cut has shortened
 };
 
 #ifdef LIGHTQ_SEEDED_BUGS

@@ -7,6 +7,8 @@
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
 
+#include "log/seeded_bug.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -74,7 +76,7 @@ std::optional<SegmentCheckpoint> decode_slot(const std::byte* slot, const Segmen
 }
 
 bool holds(BootId written, BootId now) {
-  return written == BootId{} || written == now;
+  return written == BootId{} || written == now || seeded(SeededBug::boot_unchecked);
 }
 
 }  // namespace
@@ -181,6 +183,14 @@ std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& pa
     const auto found = decode_slot(page.data() + position, header);
     if (!found || !holds(found->boot, boot)) continue;
     if (!newest || newest->sequence < found->sequence) newest = found;
+  }
+  if (!newest) return newest;
+  // A later one that holds no longer still says how far its writer went, and that it did go on.
+  for (const std::size_t position : segment_checkpoint_positions) {
+    const auto found = decode_slot(page.data() + position, header);
+    if (!found || found->sequence <= newest->sequence) continue;
+    newest->reserved = std::max(newest->reserved, found->reserved);
+    newest->clean = false;
   }
   return newest;
 }

@@ -62,10 +62,15 @@ inline constexpr std::size_t segment_seal_bytes = 64;
 /// Two slots, in sectors of their own, written in turn.
 inline constexpr std::array<std::size_t, 2> segment_checkpoint_positions = {512, 1024};
 inline constexpr std::size_t segment_checkpoint_bytes = 64;
+#ifdef LIGHTQ_SEEDED_BUGS  // tests of small logs set them
+inline std::uint64_t checkpoint_reserve_bytes = 64 * limits::MiB;
+inline std::uint64_t checkpoint_interval_bytes = 16 * limits::MiB;
+#else
 /// How far a writer goes past its newest checkpoint, and so what a recovery has to scan.
 inline constexpr std::uint64_t checkpoint_reserve_bytes = 64 * limits::MiB;
 /// A new checkpoint is due after so many bytes.
 inline constexpr std::uint64_t checkpoint_interval_bytes = 16 * limits::MiB;
+#endif
 
 /// What is known of a segment when it begins.
 SegmentCheckpoint first_checkpoint(const SegmentHeader& header);
@@ -99,7 +104,7 @@ std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const Se
                                                BootId boot);
 /// As decode_segment_seal, whichever boot it holds in.
 std::optional<SegmentSeal> decode_any_seal(const SegmentPage& page, const SegmentHeader& header);
-/// The newest valid checkpoint that holds in this boot.
+/// The newest valid checkpoint that holds in this boot; with the reservation of a later one that does not.
 std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& page,
                                                            const SegmentHeader& header, BootId boot);
 /// The highest sequence of any checkpoint there, whether it holds or not: the next one written is one higher.

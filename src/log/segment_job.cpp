@@ -18,8 +18,8 @@ void store_index(const SyncTarget& target, Storage& storage) {
   static_cast<void>(SegmentIndexFile::store(storage, target.index_path, segment, *target.index));
 }
 
-// A seal is written only over data that is on disk: whoever finds it need not scan the segment. Losing it
-// costs a scan.
+// A seal is written only over data that is on disk, under names that are: whoever finds it need not scan the
+// segment, and may take it for durable. Losing it costs a scan.
 Result<void> sync_all(const SegmentWork& work, Storage& storage) {
   const auto write_seal = [](const SyncTarget& target) {
     static_cast<void>(
@@ -29,18 +29,21 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
     if (target.is_full && seeded(SeededBug::seal_before_sync)) write_seal(target);
     if (seeded(SeededBug::file_unsynced)) continue;
     if (const auto synced = target.file->sync(); !synced) return synced;
-    if (target.is_full && !seeded(SeededBug::seal_before_sync)) write_seal(target);
-    if (target.is_full && target.index != nullptr) store_index(target, storage);
   }
   for (const std::string& directory : work.sync_directories) {
     if (const auto synced = storage.sync_directory(directory); !synced) return synced;
+  }
+  for (const SyncTarget& target : work.targets) {
+    if (!target.is_full || seeded(SeededBug::file_unsynced)) continue;
+    if (!seeded(SeededBug::seal_before_sync)) write_seal(target);
+    if (target.index != nullptr) store_index(target, storage);
   }
   return {};
 }
 
 // Without a mapping it is mapped when it is needed, which costs the writer a little.
 void map_prepared(PreparedSegment& prepared, SegmentViews& views) {
-  if (prepared.mapping != nullptr) return;
+  if (prepared.mapping != nullptr || !views.has_room(prepared.header.file_bytes)) return;
   auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
   if (!mapped) return;
   prepared.mapping = views.counted(std::move(*mapped));
@@ -89,7 +92,8 @@ SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, Segme
     sync_failed = !done.sync;
   }
   done.remembered = done.sync;
-  if (done.sync && work.remember != nullptr) done.remembered = remember_next_offset(work, storage);
+  const bool remember = work.remember != nullptr && !seeded(SeededBug::remember_skipped);
+  if (done.sync && remember) done.remembered = remember_next_offset(work, storage);
   // Only now: the segment that is then the oldest remembers the next offset, so it must be on disk before its
   // predecessor goes. In order: a crash in between leaves the newest, without a gap.
   if (done.remembered && !seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "log/seeded_bug.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -34,8 +36,11 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));
   // What the earlier process had appended may not be on disk yet. If it cannot be synced, durable_offset says
   // so.
-  // A mapped log promises nothing of a power cut: it is not made to wait for the disk here.
-  if (!log->recovery_.closed && !log->options_.mapped_writes) static_cast<void>(log->flush());
+  // A mapped log promises nothing of a power cut: it is not made to wait for the disk here. One that was
+  // closed is on disk, but for full segments whose last seal was lost, or that were about to be retired.
+  const bool closed = log->recovery_.closed;
+  const bool sync = closed ? log->durable_ < log->next_ : !log->options_.mapped_writes;
+  if (sync) static_cast<void>(log->flush());
   for (const auto& segment : log->segments_) segment->release();
   if (log->options_.mapped_writes && !log->segments_.empty() && !log->segments_.back()->sealed) {
     if (auto mapped = log->segments_.back()->open_mapped(storage, log->options_.views); !mapped)
@@ -137,13 +142,15 @@ Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
   auto opened = options_.mapped_writes ? active.open_mapped(storage_, options_.views)
                                        : active.open_for_writing(storage_);
   if (!opened) return opened;
-  if (maybe_closed_on_disk_) {
+  if (maybe_closed_on_disk_ && !seeded(SeededBug::clean_mark_kept)) {
     SegmentCheckpoint checkpoint = active.checkpoint();
     checkpoint.clean = false;
     if (auto written = active.write_checkpoint(checkpoint); !written) return written;
-    if (auto synced = active.file()->sync(); !synced) return synced;
+    const bool unsynced = seeded(SeededBug::clean_mark_removal_unsynced);
+    if (auto synced = unsynced ? Result<void>{} : active.file()->sync(); !synced) return synced;
     closed_ = maybe_closed_on_disk_ = false;
   }
+  if (seeded(SeededBug::reservation_ignored)) return {};
   return active.needs_reserve(bytes) ? reserve(active, bytes) : Result<void>{};
 }
 
@@ -152,7 +159,8 @@ Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
 Result<void> SegmentLog::reserve(SegmentFile& active, std::size_t bytes) {
   SegmentCheckpoint checkpoint;
   checkpoint.boot = {options_.mapped_writes ? storage_.boot_id() : 0};
-  const SegmentSeal point = checkpoint.boot == BootId{} ? active.synced_point : active.seal();
+  const bool synced_only = checkpoint.boot == BootId{} && !seeded(SeededBug::checkpoint_before_sync);
+  const SegmentSeal point = synced_only ? active.synced_point : active.seal();
   checkpoint.end_position = point.end_position;
   checkpoint.end_offset = point.end_offset;
   checkpoint.newest = point.newest;
@@ -285,8 +293,14 @@ void SegmentLog::publish(SegmentFile& segment, SegmentNode* before) {
   if (before != nullptr) before->set_next(segment.node());
 }
 
+// What waits to be unmapped elsewhere still counts: above the cap it goes here.
 void SegmentLog::stop_writing(SegmentFile& segment) {
-  if (auto mapping = segment.stop_writing()) unmap_.push_back(std::move(mapping));
+  auto mapping = segment.stop_writing();
+  if (mapping != nullptr && !is_above_cap()) unmap_.push_back(std::move(mapping));
+}
+
+bool SegmentLog::is_above_cap() const {
+  return options_.views != nullptr && options_.views->is_above_cap();
 }
 
 // Until it is synced, its seal saves a recovery after the end of this process the scan, and no more.
@@ -294,6 +308,8 @@ void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
   segment.sealed = true;
   const bool keep = options_.views != nullptr && options_.views->may_keep(segment.usable_bytes());
   if (!keep) stop_writing(segment);
+  // One that this process has not written to: the next sync seals it, if it finds it open.
+  static_cast<void>(segment.open_for_writing(storage_));
   SegmentSeal seal = segment.seal();
   seal.boot = {storage_.boot_id()};
   if (segment.seal_written || segment.file() == nullptr || seal.boot == BootId{}) return;

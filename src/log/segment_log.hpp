@@ -145,6 +145,7 @@ class SegmentLog final : public Log {
   Result<void> begin_writing(SegmentFile& active, std::size_t bytes);
   Result<void> reserve(SegmentFile& active, std::size_t bytes);
   void stop_writing(SegmentFile& segment);
+  [[nodiscard]] bool is_above_cap() const;
   void seal_for_this_boot(SegmentFile& segment);
   Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
   Result<void> make_directory();

@@ -144,6 +144,12 @@ class SegmentViews {
   [[nodiscard]] bool may_keep(std::uint64_t bytes) const {
     return bytes_max_ == 0 || mapped_bytes() + 2 * bytes <= bytes_max_;
   }
+  /// More is mapped than there should be.
+  [[nodiscard]] bool is_above_cap() const { return bytes_max_ != 0 && bytes_max_ < mapped_bytes(); }
+  /// There is room for so many bytes more.
+  [[nodiscard]] bool has_room(std::uint64_t bytes) const {
+    return bytes_max_ == 0 || mapped_bytes() + bytes <= bytes_max_;
+  }
   /// Of segment files, mapped now.
   [[nodiscard]] std::uint64_t mapped_bytes() const { return mapped_bytes_->load(std::memory_order_relaxed); }
 

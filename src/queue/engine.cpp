@@ -65,7 +65,13 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const
   if (auto valid = check(options); !valid) return valid.error();
   auto lock = log::DirectoryLock::acquire(directory);
   if (!lock) return lock.error();
-  std::unique_ptr<Engine> engine(new Engine(directory, options, storage, std::move(*lock)));
+  return open(directory, options, storage, std::move(*lock));
+}
+
+Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const QueueOptions& options,
+                                             log::Storage& storage, log::DirectoryLock lock) {
+  if (auto valid = check(options); !valid) return valid.error();
+  std::unique_ptr<Engine> engine(new Engine(directory, options, storage, std::move(lock)));
   if (auto opened = engine->open_log(); !opened) return opened.error();
   if (auto opened = engine->open_cursors(); !opened) return opened.error();
   if (options.background) {
@@ -111,6 +117,10 @@ Result<void> Engine::open_cursors() {
   if (!opened) return opened.error();
   cursors_ = std::move(*opened);
   recovery_.clamped_cursors = cursors_->clamp(log_->next_offset());
+  // On disk before new messages are: else the next power cut could bring the old place back, past them.
+  if (!recovery_.clamped_cursors.empty()) {
+    if (auto flushed = cursors_->flush(); !flushed) return flushed;
+  }
   cursor_is_damaged_ = !cursors_->damaged().empty();
   for (const log::ListedCursor& listed : cursors_->list()) {
     const auto cursor = cursors_->find(listed.name);

@@ -31,6 +31,9 @@ class Engine final : public SegmentSource {
  public:
   static Result<std::unique_ptr<Engine>> open(const std::string& directory, const QueueOptions& options,
                                               log::Storage& storage);
+  /// For a directory whose lock the caller has seen to.
+  static Result<std::unique_ptr<Engine>> open(const std::string& directory, const QueueOptions& options,
+                                              log::Storage& storage, log::DirectoryLock lock);
   ~Engine() override;
   Result<void> close();
 

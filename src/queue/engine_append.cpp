@@ -97,12 +97,7 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
 
 void Engine::close_batch() {
   if (!open_.is_open()) return;
-  const Offset base = log_->next_offset();
-  const Timestamp opened = open_.opened();
-  const std::uint32_t epoch = log_->segments().back()->header().epoch;
-  const auto batch = open_.finish();
-  stamp_batch(batch, base, opened, epoch);
-  log_->append_in_place(batch);
+  log_->append_in_place(open_.finish());
 }
 
 Result<Offset> Engine::append(std::span<std::byte> batch) {

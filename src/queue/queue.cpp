@@ -44,7 +44,7 @@ Result<std::optional<QueuedMessage>> QueueReader::peek() {
   return std::optional<QueuedMessage>(**found);
 }
 
-Result<std::span<const QueuedMessage>> QueueReader::next_batch(std::size_t max) {
+Result<QueuedMessages> QueueReader::next_batch(std::size_t max) {
   return state_->take(max);
 }
 
@@ -83,7 +83,7 @@ Result<std::optional<QueuedMessage>> QueueCursor::next() {
   return message;
 }
 
-Result<std::span<const QueuedMessage>> QueueCursor::next_batch(std::size_t max) {
+Result<QueuedMessages> QueueCursor::next_batch(std::size_t max) {
   auto messages = reader_.next_batch(max);
   if (messages && !messages->empty()) handle_->note_delivered(reader_.position());
   return messages;

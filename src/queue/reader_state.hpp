@@ -27,7 +27,7 @@ class ReaderState {
   /// Goes on behind what peek has found.
   void advance();
   /// Up to `max` messages of one batch.
-  Result<std::span<const QueuedMessage>> take(std::size_t max);
+  Result<QueuedMessages> take(std::size_t max);
   /// All from `first` to `last`, however many batches they are in.
   Result<std::span<const QueuedMessage>> range(Offset first, Offset last);
   /// Goes to `offset`, which is looked for at the next read.

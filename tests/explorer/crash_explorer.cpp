@@ -66,7 +66,7 @@ void CrashExplorer::explore(std::size_t depth, ExplorerStorage& from, LogClient&
   level.cut.assign(level.atoms.size(), 0);
   if (depth == 0) ++result_.steps;
   for (std::uint64_t i = 0; (all || i < samples) && !done(); ++i) {
-    if (!all) choose_cut(level.atoms, level.cut);
+    if (!all) choose_cut(random_, level.atoms, level.cut);
     level.client.close();
     level.disk.on_step = nullptr;
     level.disk.become(from, level.atoms, level.cut);
@@ -112,47 +112,6 @@ void CrashExplorer::live_on(std::size_t depth) {
   if (!client.violation && !done()) client.open(Ending::kill);
   client.close();
   payloads_.forget_from(messages);
-}
-
-// --- Choosing what survives ---
-
-std::uint64_t CrashExplorer::count_cuts(const std::vector<CutAtom>& atoms, std::uint64_t most) {
-  std::uint64_t count = 1;
-  for (const CutAtom& atom : atoms) {
-    count *= atom.versions;
-    if (count > most) return count;
-  }
-  return count;
-}
-
-bool CrashExplorer::next_cut(const std::vector<CutAtom>& atoms, Cut& cut) {
-  for (std::size_t i = 0; i < atoms.size(); ++i) {
-    if (++cut[i] < atoms[i].versions) return true;
-    cut[i] = 0;
-  }
-  return false;
-}
-
-// Disks fail in runs: nothing, everything, all up to a moment, all but one, one alone, and any mixture.
-void CrashExplorer::choose_cut(const std::vector<CutAtom>& atoms, Cut& cut) {
-  const std::size_t count = atoms.size();
-  const auto last = [&](std::size_t i) { return static_cast<std::uint8_t>(atoms[i].versions - 1); };
-  const auto any = [&](std::size_t i) { return static_cast<std::uint8_t>(random_.below(atoms[i].versions)); };
-  const std::uint64_t way = random_.below(10);
-  const std::size_t place = random_.below(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    switch (way) {
-      case 0: cut[i] = 0; break;
-      case 1: cut[i] = i < place ? last(i) : std::uint8_t{0}; break;
-      case 2: cut[i] = i == place ? any(i) : last(i); break;
-      case 3: cut[i] = i == place ? last(i) : std::uint8_t{0}; break;
-      case 4: cut[i] = random_.one_in(8) ? any(i) : last(i); break;
-      case 5: cut[i] = random_.one_in(8) ? any(i) : std::uint8_t{0}; break;
-      case 6: cut[i] = i < place ? last(i) : any(i); break;  // the newest in disorder
-      case 7: cut[i] = atoms[i].kind == CutAtom::Kind::name ? last(i) : any(i); break;
-      default: cut[i] = any(i);
-    }
-  }
 }
 
 }  // namespace lightq::test

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "explorer/crash_cuts.hpp"
 #include "explorer/log_client.hpp"
 #include "explorer/small_random.hpp"
 
@@ -19,6 +20,7 @@ struct ExplorerOptions {
   std::size_t program_steps = 80;      ///< operations until a new log is begun
   std::size_t cuts_per_step = 24;      ///< states explored at a step; all, if there are no more
   std::size_t all_below = 64;          ///< up to so many states at a step are all explored
+  bool mapped = false;                 ///< the log is written through mappings
 };
 
 /// What an exploration came to.
@@ -64,10 +66,11 @@ class CrashExplorer {
   void explore_one(std::size_t depth);
   void live_on(std::size_t depth);
   void watch(ExplorerStorage& disk, LogClient& owner, std::size_t depth, std::uint64_t one_in);
-  void choose_cut(const std::vector<CutAtom>& atoms, Cut& cut);
-  static bool next_cut(const std::vector<CutAtom>& atoms, Cut& cut);
-  static std::uint64_t count_cuts(const std::vector<CutAtom>& atoms, std::uint64_t most);
+  void choose_options();
   void choose_sizes();
+  void pack_some();
+  void kill_in_a_store();
+  void close_and_go_on();
   std::vector<std::size_t> some_sizes();
   void found(const LogClient& client, const std::string& where);
   [[nodiscard]] std::string describe_cuts(std::size_t depth) const;

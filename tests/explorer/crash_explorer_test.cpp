@@ -1,5 +1,5 @@
 /// The crash explorer on the log: a quarter of a million states each, and as many as one likes.
-#include "explorer/crash_explorer.hpp"
+#include "explorer/queue_explorer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,10 +22,11 @@ std::uint64_t states_wanted() {
 #endif
 }
 
+template <typename Explorer = CrashExplorer>
 void explore(ExplorerOptions options) {
   options.states_max = states_wanted();
   const auto began = std::chrono::steady_clock::now();
-  const Exploration result = CrashExplorer(options).run();
+  const Exploration result = Explorer(options).run();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
   std::cout << result.states << " states (" << result.in_recovery << " at the second cut or later) after "
             << result.steps << " steps of " << result.programs << " programs in " << seconds.count()
@@ -51,6 +52,24 @@ TEST(CrashExplorerFilesTest, DoesSoWithLargerFilesToo) {
   options.program_steps = 160;
   explore(options);
 }
+
+class MappedCrashTest : public testing::TestWithParam<int> {};
+
+TEST_P(MappedCrashTest, LosesInventsAndSpoilsNothingOfALogWrittenThroughMappings) {
+  const Random random(200 + GetParam());
+  explore({.seed = random.seed(), .mapped = true});
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, MappedCrashTest, testing::Range(0, 2));
+
+class QueueCrashTest : public testing::TestWithParam<int> {};
+
+TEST_P(QueueCrashTest, LosesInventsAndSpoilsNothingOfAQueueAndItsCursor) {
+  const Random random(300 + GetParam());
+  explore<QueueExplorer>({.seed = random.seed()});
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, QueueCrashTest, testing::Range(0, 2));
 
 }  // namespace
 }  // namespace lightq::test

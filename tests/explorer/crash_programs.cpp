@@ -19,13 +19,28 @@ void CrashExplorer::begin_program() {
   static_cast<void>(disk.make_directory("/topics"));
   disk.settle();
   live_client_ = std::make_unique<LogClient>(disk, payloads_);
-  live_client_->options.segment_bytes = options_.segment_bytes;
-  if (random_.one_in(2)) live_client_->options.retention_bytes = random_.between(4000, 16'000);
-  if (random_.one_in(3)) live_client_->options.capacity_bytes = random_.between(6000, 20'000);
+  choose_options();
   choose_sizes();
   sync_has_failed_ = false;
   watch(disk, *live_client_, 0, 1);
   live_client_->open(Ending::kill);
+}
+
+// Half of the programs write a checkpoint every few messages, and soon reach beyond it.
+void CrashExplorer::choose_options() {
+  log::SegmentLogOptions& options = live_client_->options;
+  options.segment_bytes = options_.segment_bytes;
+  options.mapped_writes = options_.mapped;
+  if (random_.one_in(2)) options.retention_bytes = random_.between(4000, 16'000);
+  if (random_.one_in(3)) options.capacity_bytes = random_.between(6000, 20'000);
+  const bool small = random_.one_in(2);
+  log::checkpoint_reserve_bytes = small ? random_.between(200, 4000) : 64 * limits::MiB;
+  log::checkpoint_interval_bytes = small ? random_.between(1, 2000) : 16 * limits::MiB;
+  if (!options_.mapped) return;
+  if (random_.one_in(2)) options.flush_interval_ms = 0;
+  live_client_->on_store = [this] {
+    if (!done() && live_client_->log() != nullptr) live_client_->storage().look();
+  };
 }
 
 // What is left of one batch completes another only if they begin alike: where a header lies across the border
@@ -50,16 +65,40 @@ std::vector<std::size_t> CrashExplorer::some_sizes() {
 }
 
 void CrashExplorer::append_some() {
+  if (options_.mapped && !random_.one_in(5)) return pack_some();
   const auto outcome = live_client_->append(some_sizes());
   if (outcome == log::AppendOutcome::full) {
     live_client_->make_room(4000, {live_client_->history.first.value + random_.below(40)});
   }
 }
 
+void CrashExplorer::pack_some() {
+  const auto outcome = live_client_->pack(sizes_[random_.below(sizes_.size())]);
+  if (outcome == log::AppendOutcome::full) {
+    live_client_->make_room(4000, {live_client_->history.first.value + random_.below(40)});
+  }
+}
+
+void CrashExplorer::kill_in_a_store() {
+  if (!options_.mapped) return;
+  for (std::uint64_t i = random_.below(4); i != 0; --i) pack_some();
+  if (random_.one_in(2)) {
+    live_client_->pack_half(sizes_[random_.below(sizes_.size())], random_.below(9));
+  } else {
+    live_client_->finish_batch_half(random_.below(9));
+  }
+  restart(Ending::kill);
+}
+
+void CrashExplorer::close_and_go_on() {
+  static_cast<void>(live_client_->close_log());
+  if (random_.one_in(2)) restart(Ending::kill);
+}
+
 void CrashExplorer::operate() {
   LogClient& client = *live_client_;
   client.now.us += static_cast<std::int64_t>(random_.below(60'000));
-  switch (random_.below(32)) {
+  switch (random_.below(34)) {
     case 0: return restart(Ending::kill);
     case 1: return random_.one_in(2) ? cut_for_real() : kill_in_a_call();
     case 2:
@@ -78,6 +117,8 @@ void CrashExplorer::operate() {
       return;
     case 14: return fail_a_sync();
     case 15: return look();
+    case 16: return close_and_go_on();
+    case 17: return kill_in_a_store();
     default: return append_some();
   }
 }
@@ -168,7 +209,7 @@ void CrashExplorer::cut_for_real() {
   ExplorerStorage& after = *live_disks_[live_];
   const std::vector<CutAtom> atoms = before.atoms();
   Cut cut(atoms.size(), 0);
-  if (!atoms.empty()) choose_cut(atoms, cut);
+  if (!atoms.empty()) choose_cut(random_, atoms, cut);
   after.on_step = nullptr;
   after.become(before, atoms, cut);
   before.on_step = nullptr;

@@ -40,6 +40,17 @@ class FoundDefectsTest : public testing::Test {
     client.open(Ending::power_cut);
   }
 
+  /// The process is killed when it syncs a directory.
+  void kill_in_a_flush() {
+    disk.on_call = [](ExplorerStorage::Call call, const std::string&) {
+      if (call == ExplorerStorage::Call::sync_directory) throw ProcessKilled{};
+      return ExplorerStorage::Fault{};
+    };
+    EXPECT_THROW(client.flush(), ProcessKilled);
+    disk.on_call = nullptr;
+    client.open(Ending::kill);
+  }
+
   ExplorerWorld world;
   Payloads payloads;
   ExplorerStorage disk{world};
@@ -100,6 +111,77 @@ TEST_F(FoundDefectsTest, RemainsOfALaterAppendAreNotMadeWholeEither) {
     cut_power(survivor);
   }
   EXPECT_EQ(client.history.end(), Offset{2});
+}
+
+/// A log that is written through a mapping, with checkpoints every few messages.
+class FoundInMappedTest : public FoundDefectsTest {
+ protected:
+  FoundInMappedTest() {
+    log::checkpoint_reserve_bytes = 1000;
+    log::checkpoint_interval_bytes = 500;
+    client.options.mapped_writes = true;
+    client.options.segment_bytes = 16'384;
+    client.open(Ending::kill);
+  }
+  ~FoundInMappedTest() override {
+    log::checkpoint_reserve_bytes = 64 * limits::MiB;
+    log::checkpoint_interval_bytes = 16 * limits::MiB;
+  }
+};
+
+// How far a writer goes was told by a checkpoint that holds in its boot only; after a power cut nobody looked
+// further than the one before says, though a flush had made what lies there durable.
+TEST_F(FoundInMappedTest, WhatIsDurableBehindTheReservationOfAnotherBootIsFound) {
+  log::checkpoint_interval_bytes = 100'000;  // none is written because something was synced
+  for (int i = 0; i < 20; ++i) client.append({150});
+  EXPECT_TRUE(client.flush());
+  cut_power();
+  EXPECT_EQ(client.history.end(), Offset{20});
+}
+
+// The checkpoint that took the clean mark back had been replaced by one of the lost boot; the clean one,
+// which was to be replaced too, still lay in the other slot.
+TEST_F(FoundInMappedTest, ALogThatWentOnIsNotTakenForClosedAfterAPowerCut) {
+  for (const std::uint32_t survivor : {1U, 2U}) {
+    client.append({150});
+    EXPECT_TRUE(client.close_log());
+    for (int i = 0; i < 20; ++i) client.append({150});
+    cut_power(survivor);
+    EXPECT_FALSE(client.log()->recovery().closed);
+  }
+}
+
+// A seal for good was written before the file's name was on disk: the next process took it for durable.
+TEST_F(FoundInMappedTest, ASealSaysNothingOfAFileWhoseNameIsNotOnDisk) {
+  client.options.segment_bytes = 8192;
+  client.open(Ending::kill);
+  for (int i = 0; i < 4; ++i) client.append({2000});
+  kill_in_a_flush();
+  cut_power();
+}
+
+// The seals that closing had written were lost: all was on disk, but durable_offset did not say so.
+TEST_F(FoundDefectsTest, AClosedLogIsDurableToItsEndWhateverBecameOfItsSeals) {
+  client.open(Ending::kill);
+  for (int i = 0; i < 4; ++i) client.append({2000});
+  EXPECT_TRUE(client.close_log());
+  cut_power();
+  EXPECT_TRUE(client.log()->recovery().closed);
+  EXPECT_EQ(client.log()->durable_offset(), Offset{4});
+}
+
+// The end of such a file was taken to lie before its beginning: 2^64 bytes were said to be cut.
+TEST_F(FoundDefectsTest, AFileThatIsShorterThanItsFirstPageHasNothingToCut) {
+  client.open(Ending::kill);
+  client.append({3000});
+  client.append({3000});
+  client.close();
+  disk.resize(std::string(LogClient::directory) + "/" + log::segment_name({0}), log::segment_seal_position);
+  log::SegmentPool pool({LogClient::pool_directory}, disk);
+  const auto opened = log::SegmentLog::open(client.options, disk, pool, client.now);
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ((*opened)->recovery().bytes_cut, 0);
+  EXPECT_EQ((*opened)->recovery().damaged_messages, 1);
 }
 
 }  // namespace

@@ -47,8 +47,11 @@ struct History {
   Offset certain_end;                       ///< appends up to here have returned; the rest is on its way
   Offset first;                             ///< what is before it may have been dropped
   Offset durable;                           ///< what is before it was said to survive a power cut
+  Offset durable_from;                      ///< what was dropped when that was said is not meant
   std::uint64_t committed = no_cursor;      ///< the cursor that was written last
   std::vector<std::uint64_t> maybe_cursor;  ///< cursors whose writing did not return without error since
+
+  bool closed = false;  ///< close returned, and nothing was appended since
 
   [[nodiscard]] Offset end() const { return {messages.size()}; }
 };

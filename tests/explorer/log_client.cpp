@@ -27,6 +27,9 @@ bool LogClient::open(Ending ending) {
     return false;
   }
   log_ = std::move(*opened);
+  if (getenv("DBG"))
+    fprintf(stderr, "%p opened %d durable %lu next %lu: %s\n", (void*)this, (int)ending,
+            log_->durable_offset().value, log_->next_offset().value, log_->recovery().text().c_str());
   cursors_ = std::make_unique<log::CursorFile>(*storage_, directory);
   if (calls_fail) return true;
   compare(ending);
@@ -36,15 +39,28 @@ bool LogClient::open(Ending ending) {
   history.messages.resize(log_->next_offset().value, History::lost);
   for (const Offset offset : damaged_now_) history.messages[offset.value] = History::lost;
   history.certain_end = history.end();
+  const Offset first_before = history.first;
   history.first = log_->first_offset();
-  history.durable = log_->durable_offset();
-  if (history.durable != history.end()) complain("opening did not make what it found durable");
+  const bool was_closed = history.closed && !log_->segments().back()->sealed;
+  // A power cut may cost seals of full segments, and so a scan; those that come back after they were dropped
+  // may have none.
+  const bool same =
+      ending == Ending::kill && log_->recovery().clean() && log_->first_offset() == first_before;
+  const bool scanned = same && log_->recovery().scanned_bytes != 0;
+  if (was_closed && (!log_->recovery().closed || scanned))
+    complain("a log that was closed is looked through");
+  told_durable_ = log_->durable_offset();
+  if (history.end() < told_durable_) complain("durable_offset is past next_offset");
+  note_durable();
+  const bool all = !options.mapped_writes || was_closed;
+  if (all && told_durable_ != history.end()) complain("opening did not make what it found durable");
   compare_cursor();
   return true;
 }
 
 void LogClient::close() {
   job_.reset();
+  open_ = {};
   log_.reset();
   pool_.reset();
   cursors_.reset();
@@ -55,14 +71,28 @@ void LogClient::note_first() {
 }
 
 void LogClient::note() {
+  if (getenv("DBG"))
+    fprintf(stderr, "%p note durable %lu next %lu open %d first %lu\n", (void*)this,
+            log_->durable_offset().value, log_->next_offset().value, (int)open_.is_open(),
+            log_->first_offset().value);
   note_first();
   const Offset durable = log_->durable_offset();
-  if (durable < history.durable) complain("durable_offset went back");
+  if (durable < told_durable_) complain("durable_offset went back");
+  told_durable_ = durable;
   if (history.end() < durable) complain("durable_offset is past next_offset");
-  history.durable = std::max(history.durable, durable);
+  note_durable();
+}
+
+// Dropped files may come back with a kill, and were synced by nobody.
+void LogClient::note_durable() {
+  if (told_durable_ < history.durable) return;
+  history.durable = told_durable_;
+  history.durable_from = log_->first_offset();
 }
 
 AppendOutcome LogClient::append(const std::vector<std::size_t>& sizes) {
+  finish_batch();
+  history.closed = false;
   builder_.clear();
   const std::size_t before = history.messages.size();
   const std::size_t number = payloads_.count();
@@ -85,6 +115,7 @@ AppendOutcome LogClient::append(const std::vector<std::size_t>& sizes) {
 }
 
 bool LogClient::flush() {
+  finish_batch();
   const auto flushed = log_->flush();
   note();
   if (flushed && log_->durable_offset() != log_->next_offset())
@@ -92,12 +123,25 @@ bool LogClient::flush() {
   return flushed.ok();
 }
 
+bool LogClient::close_log() {
+  finish_batch();
+  const auto closed = log_->close();
+  note();
+  if (closed && told_durable_ != history.end()) complain("close returned, and not all is durable");
+  history.closed = closed && !log_->segments().empty();
+  return closed.ok();
+}
+
 void LogClient::make_room(std::size_t bytes, Offset limit) {
+  finish_batch();
+  history.closed = false;
   log_->make_room(bytes, limit);
   note();
 }
 
 void LogClient::maintain() {
+  finish_batch();
+  history.closed = false;
   log_->maintain(now);
   note();
 }
@@ -148,12 +192,18 @@ void LogClient::donate(std::size_t batches, std::size_t bytes) {
 // --- Comparing ---
 
 void LogClient::compare(Ending ending) {
+  finish_batch();
   damaged_now_.clear();
   const Offset floor = ending == Ending::kill ? history.certain_end : history.durable;
   compare_ends(floor);
   if (violation) return;
   compare_reports(floor);
   compare_messages(floor);
+}
+
+Offset LogClient::promised_from(Offset floor) const {
+  const bool all = history.durable < floor;  // after a kill
+  return all ? history.first : std::max(history.first, history.durable_from);
 }
 
 void LogClient::compare_ends(Offset floor) {
@@ -166,9 +216,10 @@ void LogClient::compare_ends(Offset floor) {
     complain("lost: next_offset is " + std::to_string(next.value) + ", promised were " +
              std::to_string(floor.value));
   }
-  if (history.first < floor && history.first < log_->first_offset()) {
+  const Offset from = promised_from(floor);
+  if (from < floor && from < log_->first_offset()) {
     complain("lost: first_offset is " + std::to_string(log_->first_offset().value) + ", promised from " +
-             std::to_string(history.first.value));
+             std::to_string(from.value));
   }
 }
 
@@ -176,7 +227,7 @@ void LogClient::compare_ends(Offset floor) {
 // for nobody had to sync it any more.
 void LogClient::compare_reports(Offset floor) {
   for (const log::DamagedRange& range : log_->recovery().damaged) {
-    Offset offset = std::max(range.first, history.first);
+    Offset offset = std::max(range.first, promised_from(floor));
     for (; offset < range.next && offset < floor; offset = offset + 1) {
       if (history.messages[offset.value] == History::lost) continue;
       complain("lost: recovery calls " + std::to_string(offset.value) + " damaged, promised were " +
@@ -229,7 +280,7 @@ void LogClient::compare_damage(Offset from, Offset next, Offset floor) {
   for (Offset offset = from; offset < next; offset = offset + 1) {
     damaged_now_.push_back(offset);
     if (history.messages[offset.value] == History::lost) continue;
-    if (offset < history.first) continue;
+    if (offset < promised_from(floor)) continue;
     if (offset < floor) {
       complain("lost: " + std::to_string(offset.value) + " cannot be read: " + log_->last_error().text());
     } else if (!died_opening && !is_reported(offset)) {

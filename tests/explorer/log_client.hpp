@@ -1,6 +1,7 @@
 /// A user of a log and its cursor on an explored disk, who holds the log to its promises.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "explorer/history.hpp"
 #include "log/cursor_file.hpp"
+#include "log/open_batch.hpp"
 #include "log/segment_log.hpp"
 #include "support/explorer_storage.hpp"
 
@@ -56,6 +58,18 @@ class LogClient {
   [[nodiscard]] const Payloads& payloads() const { return payloads_; }
 
   log::AppendOutcome append(const std::vector<std::size_t>& sizes);
+  // With options.mapped_writes: packing_client.cpp.
+  /// Adds a message to the open batch, beginning one if need be.
+  log::AppendOutcome pack(std::size_t bytes);
+  /// Completes the open batch, if there is one. Every other call but those of jobs does so first.
+  void finish_batch();
+  /// As pack or, for `stored` of their stores in eighths, as much of it as a kill in its middle leaves.
+  void pack_half(std::size_t bytes, std::uint64_t eighths);
+  void finish_batch_half(std::uint64_t eighths);
+  /// Looks at what is stored meanwhile, as if the system wrote it back.
+  std::function<void()> on_store;
+  /// For a clean stop; the log stays open.
+  bool close_log();
   bool flush();
   void make_room(std::size_t bytes, Offset limit);
   void maintain();
@@ -76,6 +90,13 @@ class LogClient {
  private:
   void complain(const std::string& what);
   void note();
+  log::AppendOutcome begin_batch(std::size_t bytes);
+  void add_record(std::size_t bytes);
+  void stamp_open_batch();
+  std::vector<std::byte> image();
+  void leave_half(const std::vector<std::byte>& before, std::uint64_t eighths);
+  void note_durable();
+  [[nodiscard]] Offset promised_from(Offset floor) const;
   void compare_ends(Offset floor);
   void compare_reports(Offset floor);
   void compare_messages(Offset floor);
@@ -90,6 +111,8 @@ class LogClient {
   std::unique_ptr<log::SegmentPool> pool_;
   std::unique_ptr<log::SegmentLog> log_;
   std::unique_ptr<log::DiskJob> job_;
+  log::OpenBatch open_;
+  Offset told_durable_;  // in this life
   std::unique_ptr<log::CursorFile> cursors_;
   std::vector<Offset> damaged_now_;  // found by compare_messages
 };

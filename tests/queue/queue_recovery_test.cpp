@@ -78,6 +78,25 @@ TEST_F(QueueTest, AKilledProcessIsScannedForAtMost64MiB) {
   }
 }
 
+TEST_F(QueueTest, ASegmentThatIsFullWithoutHavingBeenWrittenToIsSealed) {
+  const QueueOptions options{.segment_bytes = 8 * limits::KiB,
+                             .flush = FlushPolicy::every_bytes(limits::MiB)};
+  in_killed_process([&] {
+    Queue& queue = *new Queue(open(options));  // never closed
+    queue.enqueue("small").value_or_throw();
+  });
+  {
+    Queue queue = open(options);
+    EXPECT_FALSE(queue.recovery().clean);
+    queue.enqueue(std::string(8100, 'x')).value_or_throw();
+    queue.enqueue(std::string(8100, 'x')).value_or_throw();
+    ASSERT_LT(1U, queue.stats().segments);
+  }
+  Queue queue = open(options);
+  EXPECT_TRUE(queue.recovery().clean);
+  EXPECT_EQ(0U, queue.recovery().scanned_bytes);
+}
+
 TEST_F(QueueTest, RefusesAForeignVersionOrByteOrderAndNamesTheFile) {
   {
     Queue queue = open();

@@ -98,21 +98,32 @@ void ExplorerStorage::note_stores(Inode& inode) {
   if (changed) inode.content = world_.next_content();
 }
 
-void ExplorerStorage::sync(Inode& inode) {
+// What lies in sectors that hold any byte of [begin, end). A size that this needs is on disk then, too.
+void ExplorerStorage::sync(Inode& inode, std::size_t begin, std::size_t end) {
   if (!inode.seen.empty()) note_stores(inode);
-  inode.old_sizes.clear();
-  std::vector<Inode::Old> stuck;
+  const bool whole = end == SIZE_MAX;
+  const auto covered = [&](std::uint32_t sector) {
+    const std::size_t at = std::size_t{sector} * sector_size;
+    return whole || (begin < at + sector_size && at < end);
+  };
+  std::vector<Inode::Old> kept;
+  std::vector<std::uint32_t> stuck;
   for (const Inode::Old& old : inode.olds) {
-    if (inode.sectors[old.sector].stuck) stuck.push_back(old);
+    if (inode.sectors[old.sector].stuck) stuck.push_back(old.sector);
+    if (inode.sectors[old.sector].stuck || !covered(old.sector)) kept.push_back(old);
   }
+  std::vector<Inode::OldSize> sizes = std::move(inode.old_sizes);
   inode.forget_history();
-  for (const Inode::Old& old : stuck) {
+  for (const Inode::Old& old : kept) {
     Inode::Sector& known = inode.sectors[old.sector];
     if (known.writes == 0) known.first_old = static_cast<std::int32_t>(inode.olds.size());
     ++known.writes;
-    known.stuck = true;
     inode.olds.push_back(old);
   }
+  for (const std::uint32_t sector : stuck) inode.sectors[sector].stuck = true;
+  if (whole) return;
+  for (Inode::OldSize& size : sizes) size.bytes = std::max<std::uint64_t>(size.bytes, end);
+  inode.old_sizes = std::move(sizes);
 }
 
 void ExplorerStorage::fail_sync(Inode& inode) {
@@ -242,6 +253,7 @@ void ExplorerStorage::become(const ExplorerStorage& from, const std::vector<CutA
   time_ = from.time_;
   allocated_ = from.allocated_;
   disk_bytes = from.disk_bytes;
+  boot_ = from.boot_ + 1;
   visible_.assign(inode_count_, 0);
   for (const Name& name : names_) {
     if (name.inode < 0) continue;

@@ -52,7 +52,7 @@ class ExplorerWritableMapping final : public log::WritableMapping {
     if (inode_.seen.empty()) inode_.seen.assign(inode_.bytes.get(), inode_.bytes.get() + inode_.size);
   }
   ~ExplorerWritableMapping() override {
-    storage_.note_stores(inode_);
+    if (!storage_.dead_) storage_.note_stores(inode_);
     --inode_.mappings;
   }
   [[nodiscard]] std::byte* data() override { return inode_.bytes.get(); }
@@ -77,6 +77,18 @@ class ExplorerFile final : public log::File {
     storage_.write(inode_, bytes, position);
     storage_.step();
     return bytes.size();
+  }
+
+  // Only what is written is synced, with the size that it needs.
+  Result<void> write_synced(ByteView bytes, std::uint64_t position) override {
+    if (auto written = log::write_all(*this, bytes, position); !written) return written;
+    if (const auto told = storage_.ask(Call::sync, path_); told.error != 0) {
+      if (!storage_.dead_) storage_.fail_sync(inode_);
+      return fault(told.error, "told to fail a sync of " + path_);
+    }
+    storage_.sync(inode_, position, position + bytes.size());
+    storage_.step();
+    return {};
   }
 
   Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) override {
@@ -104,7 +116,7 @@ class ExplorerFile final : public log::File {
 
   Result<void> sync() override {
     if (const auto told = storage_.ask(Call::sync, path_); told.error != 0) {
-      storage_.fail_sync(inode_);
+      if (!storage_.dead_) storage_.fail_sync(inode_);
       return fault(told.error, "told to fail a sync of " + path_);
     }
     storage_.sync(inode_);
@@ -140,7 +152,20 @@ ExplorerStorage::ExplorerStorage(ExplorerWorld& world) : world_(world) {}
 ExplorerStorage::~ExplorerStorage() = default;
 
 void ExplorerStorage::step() {
-  if (on_step) on_step();
+  if (on_step && !dead_) on_step();
+}
+
+void ExplorerStorage::kill(const std::function<void()>& destroy) {
+  std::vector<std::pair<Inode*, std::vector<std::byte>>> stored_to;
+  for (std::size_t i = 0; i < inode_count_; ++i) {
+    Inode& inode = *inodes_[i];
+    if (!inode.seen.empty())
+      stored_to.emplace_back(&inode, std::vector(inode.bytes.get(), inode.bytes.get() + inode.size));
+  }
+  dead_ = true;
+  destroy();
+  dead_ = false;
+  for (const auto& [inode, bytes] : stored_to) std::copy(bytes.begin(), bytes.end(), inode->bytes.get());
 }
 
 // --- Names ---
@@ -194,7 +219,7 @@ Result<std::unique_ptr<log::File>> ExplorerStorage::open(const std::string& path
     change_names({NameChange::Kind::create, false, id, -1, static_cast<std::int32_t>(inode_count_ - 1), 0});
   } else {
     inode = inodes_[static_cast<std::size_t>(name->inode)].get();
-    if (create && inode->size != 0) {
+    if (create && inode->size != 0 && !dead_) {
       set_size(*inode, 0);
       step();
     }

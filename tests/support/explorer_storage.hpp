@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -86,6 +87,11 @@ class ExplorerStorage final : public log::Storage {
   /// Becomes the disk that `from` leaves if it loses power now. `cut` belongs to `from.atoms()`. No file of
   /// this one may be open.
   void become(const ExplorerStorage& from, const std::vector<CutAtom>& atoms, const Cut& cut);
+  /// Becomes the disk that `from` is, in the same boot: what the next process finds after a kill.
+  void become_same(const ExplorerStorage& from) {
+    become(from, {}, {});
+    boot_ = from.boot_;
+  }
   /// Declares that everything is on disk.
   void settle();
 
@@ -110,6 +116,13 @@ class ExplorerStorage final : public log::Storage {
   Result<std::vector<std::string>> list(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   std::uint64_t random() override;
+  /// The same over kills, another one after each power cut.
+  std::uint64_t boot_id() override { return boot_; }
+
+  /// A look at what was stored through mappings: as `on_step` after a call.
+  void look() { step(); }
+  /// Ends the process: whatever `destroy` does to the files, by calls or by stores, does not happen.
+  void kill(const std::function<void()>& destroy);
 
  private:
   friend class ExplorerFile;
@@ -133,6 +146,7 @@ class ExplorerStorage final : public log::Storage {
   static constexpr std::int32_t directory = -2;
 
   [[nodiscard]] Fault ask(Call call, const std::string& path) {
+    if (dead_) return Fault{EIO, 0};
     return on_call ? on_call(call, path) : Fault{};
   }
   void step();
@@ -147,7 +161,7 @@ class ExplorerStorage final : public log::Storage {
   void set_size(Inode& inode, std::uint64_t bytes);
   void grow(Inode& inode, std::uint64_t bytes);
   void note_stores(Inode& inode);
-  void sync(Inode& inode);
+  void sync(Inode& inode, std::size_t begin = 0, std::size_t end = SIZE_MAX);
   void fail_sync(Inode& inode);
   void list_atoms(std::uint32_t index);
   void become_names(const ExplorerStorage& from, const std::vector<CutAtom>& atoms, const Cut& cut);
@@ -166,6 +180,8 @@ class ExplorerStorage final : public log::Storage {
   std::uint64_t time_ = 0;
   std::uint64_t allocated_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15;
+  std::uint64_t boot_ = 1;
+  bool dead_ = false;  // what is done is not done any more
 };
 
 }  // namespace lightq::test

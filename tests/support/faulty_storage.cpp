@@ -94,6 +94,17 @@ class FaultyFile final : public log::File {
     return {};
   }
 
+  // Syncs the sectors that it has written, and no others.
+  Result<void> write_synced(ByteView bytes, std::uint64_t position) override {
+    if (auto written = log::write_all(*this, bytes, position); !written) return written;
+    if (const auto told = storage_.ask(Call::sync, path_); told.error != 0) {
+      return fault(told.error, "told to fail a sync of " + path_);
+    }
+    const std::lock_guard lock(storage_.mutex_);
+    FaultyStorage::sync_range(*node_, position, position + bytes.size());
+    return {};
+  }
+
   Result<void> sync() override {
     if (const auto told = storage_.ask(Call::sync, path_); told.error != 0) {
       return fault(told.error, "told to fail a sync of " + path_);
@@ -301,6 +312,16 @@ void FaultyStorage::note_stores(Node& node) {
                       std::memcmp(node.bytes.data() + begin, node.on_disk.data() + begin, end - begin) == 0;
     if (!same) node.dirty_sectors.insert(begin / sector_bytes);
   }
+}
+
+void FaultyStorage::sync_range(Node& node, std::size_t begin, std::size_t end) {
+  begin = begin / sector_bytes * sector_bytes;
+  end = std::min((end + sector_bytes - 1) / sector_bytes * sector_bytes, node.bytes.size());
+  if (node.on_disk.size() < end) node.on_disk.resize(end);
+  std::copy(node.bytes.begin() + static_cast<std::ptrdiff_t>(begin),
+            node.bytes.begin() + static_cast<std::ptrdiff_t>(end),
+            node.on_disk.begin() + static_cast<std::ptrdiff_t>(begin));
+  for (std::size_t at = begin; at < end; at += sector_bytes) node.dirty_sectors.erase(at / sector_bytes);
 }
 
 std::vector<std::byte> FaultyStorage::surviving_bytes(Node& node, const std::function<bool()>& survives) {

@@ -81,6 +81,7 @@ class FaultyStorage final : public log::Storage {
   Fault ask(Call call, const std::string& path);
   [[nodiscard]] std::uint64_t used_bytes() const;
   static void note_stores(Node& node);
+  static void sync_range(Node& node, std::size_t begin, std::size_t end);
   static std::vector<std::byte> surviving_bytes(Node& node, const std::function<bool()>& survives);
 
   std::mutex mutex_;

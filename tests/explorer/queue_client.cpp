@@ -1,0 +1,252 @@
+/// A user of an embedded queue on an explored disk, who holds the queue to its promises.
+#include "explorer/queue_client.hpp"
+
+#include <algorithm>
+
+#include "queue/clock.hpp"
+#include "queue/reader_state.hpp"
+
+namespace lightq::test {
+
+namespace {
+
+constexpr const char* cursor_name = "reader";
+
+}  // namespace
+
+void QueueClient::die() {
+  if (engine_ == nullptr) return;
+  cursor_ = nullptr;
+  storage_->kill([this] { engine_.reset(); });
+}
+
+void QueueClient::open(Ending ending) {
+  die();
+  opened = false;
+  queue::test_now = now;
+  auto engine = queue::Engine::open(directory, options, *storage_, log::DirectoryLock{});
+  if (!engine) return complain("the queue does not open: " + engine.error().text());
+  engine_ = std::move(*engine);
+  compare(ending);
+  if (violation) return;
+  died_opening = false;
+  const Offset next = engine_->next_offset();
+  history.messages.resize(next.value, History::lost);
+  for (const Offset offset : damaged_now_) history.messages[offset.value] = History::lost;
+  history.certain_end = history.end();
+  history.first = engine_->first_offset();
+  told_durable_ = engine_->durable_offset();
+  if (next < told_durable_) complain("durable_offset is past next_offset");
+  note_durable();
+  if (history.closed && !engine_->recovery().clean) complain("a queue that was closed is looked through");
+  compare_cursor(ending);
+  opened = true;
+}
+
+void QueueClient::note_first() {
+  if (engine_ != nullptr && history.first < engine_->first_offset()) history.first = engine_->first_offset();
+}
+
+// Dropped files may come back with a kill, and were synced by nobody.
+void QueueClient::note_durable() {
+  if (told_durable_ < history.durable) return;
+  history.durable = told_durable_;
+  history.durable_from = engine_->first_offset();
+}
+
+void QueueClient::note() {
+  note_first();
+  const Offset durable = engine_->durable_offset();
+  if (durable < told_durable_) complain("durable_offset went back");
+  if (history.end() < durable) complain("durable_offset is past next_offset");
+  told_durable_ = durable;
+  note_durable();
+}
+
+template <typename Append>
+void QueueClient::append(const std::vector<std::size_t>& sizes, Append&& call) {
+  queue::test_now = now;
+  history.closed = false;
+  const std::size_t before = history.messages.size();
+  const std::size_t number = payloads_.count();
+  for (const std::size_t bytes : sizes) history.messages.push_back(payloads_.make(bytes));
+  const Result<Offset> appended = call();
+  if (appended) {
+    if (appended->value != before) complain("an append was given offset " + std::to_string(appended->value));
+    history.certain_end = history.end();
+  } else {
+    history.messages.resize(before);
+    payloads_.forget_from(number);
+  }
+  if (engine_->next_offset() != history.end()) complain("next_offset is not one past the last message");
+  note();
+}
+
+void QueueClient::enqueue(std::size_t bytes) {
+  append({bytes}, [this] { return engine_->enqueue(as_byte_view(payloads_.text(history.messages.back()))); });
+}
+
+void QueueClient::enqueue_batch(const std::vector<std::size_t>& sizes) {
+  append(sizes, [&] {
+    BatchBuilder builder;
+    for (std::size_t i = history.messages.size() - sizes.size(); i < history.messages.size(); ++i) {
+      builder.add(as_byte_view(payloads_.text(history.messages[i])));
+    }
+    return engine_->append(builder.finish());
+  });
+}
+
+void QueueClient::flush() {
+  queue::test_now = now;
+  const auto flushed = engine_->flush();
+  note();
+  if (!flushed) return complain("flush failed: " + flushed.error().text());
+  if (told_durable_ != history.end()) complain("flush returned, and not all is durable");
+  if (cursor.certain) cursor.allowed = {cursor.last};
+}
+
+void QueueClient::close() {
+  queue::test_now = now;
+  const auto closed = engine_->close();
+  note();
+  if (!closed) return complain("close failed: " + closed.error().text());
+  if (told_durable_ != history.end()) complain("close returned, and not all is durable");
+  if (cursor.certain) cursor.allowed = {cursor.last};
+  die();
+}
+
+void QueueClient::trim(Offset before) {
+  queue::test_now = now;
+  static_cast<void>(engine_->trim(before));
+  note();
+}
+
+void QueueClient::maintain() {
+  queue::test_now = now;
+  engine_->maintain();
+  note();
+}
+
+void QueueClient::take_cursor() {
+  if (cursor_ != nullptr) return;
+  if (!cursor.certain) cursor.allowed.push_back(history.first.value);
+  const auto taken = engine_->take_cursor(cursor_name, Start::first());
+  if (!taken) return complain("no cursor: " + taken.error().text());
+  cursor_ = *taken;
+  if (!cursor.certain) cursor.last = cursor_->committed().value;
+  if (!cursor.certain) cursor.allowed = {cursor.last};
+  cursor.certain = true;
+}
+
+// As QueueCursor does, which keeps within the log.
+void QueueClient::commit(std::uint64_t offset) {
+  queue::test_now = now;
+  take_cursor();
+  if (cursor_ == nullptr) return;
+  offset = std::clamp(offset, engine_->first_offset().value, engine_->next_offset().value);
+  cursor.allowed.push_back(offset);
+  cursor_->commit({offset});
+  cursor.last = offset;
+  storage_->look();
+  engine_->committed(*cursor_);
+  note();
+}
+
+// --- Comparing ---
+
+Offset QueueClient::promised_from(Offset floor) const {
+  const bool all = history.durable < floor;  // after a kill
+  return all ? history.first : std::max(history.first, history.durable_from);
+}
+
+void QueueClient::compare(Ending ending) {
+  damaged_now_.clear();
+  const Offset floor = ending == Ending::kill ? history.certain_end : history.durable;
+  const Offset next = engine_->next_offset();
+  const Offset first = engine_->first_offset();
+  const Offset from = promised_from(floor);
+  if (history.end() < next) complain("ghost: next_offset is " + std::to_string(next.value));
+  if (next < floor) {
+    complain("lost: next_offset is " + std::to_string(next.value) + ", promised were " +
+             std::to_string(floor.value));
+  }
+  if (from < floor && from < first) complain("lost: first_offset is " + std::to_string(first.value));
+  queue::ReaderState reader(*engine_);
+  reader.place(first);
+  Offset expected = first;
+  while (!violation) {
+    const auto taken = reader.take(64);
+    if (!taken) {
+      const Offset position = reader.position();
+      if (taken.error().code != ErrorCode::corrupt || position <= expected)
+        return complain("a read at " + std::to_string(expected.value) + ": " + taken.error().text());
+      compare_error(expected, position, floor, taken.error());
+      expected = position;
+      continue;
+    }
+    if (taken->empty()) break;
+    for (const QueuedMessage& message : *taken) {
+      compare_message(message, expected);
+      expected = expected + 1;
+      if (violation) return;
+    }
+  }
+  if (!violation && expected != next) complain("reading ends at " + std::to_string(expected.value));
+}
+
+void QueueClient::compare_message(const QueuedMessage& message, Offset expected) {
+  const std::uint64_t offset = expected.value;
+  if (message.offset != expected || offset >= history.messages.size()) {
+    return complain("ghost: offset " + std::to_string(message.offset.value) + " is read, expected was " +
+                    std::to_string(offset));
+  }
+  const std::int32_t number = history.messages[offset];
+  if (number != History::lost && as_text(message.payload) == payloads_.text(number)) return;
+  complain("ghost or garbage at offset " + std::to_string(offset));
+}
+
+void QueueClient::compare_error(Offset from, Offset next, Offset floor, const Error& error) {
+  const auto& damaged = engine_->recovery().damaged;
+  for (Offset offset = from; offset < next; offset = offset + 1) {
+    damaged_now_.push_back(offset);
+    if (offset.value >= history.messages.size() || history.messages[offset.value] == History::lost) continue;
+    if (offset < promised_from(floor)) continue;
+    const bool reported = std::any_of(damaged.begin(), damaged.end(), [&](const DamagedMessages& range) {
+      return range.first <= offset && offset < range.next;
+    });
+    if (offset < floor) complain("lost: " + std::to_string(offset.value) + ": " + error.text());
+    if (!died_opening && !reported) complain("recovery did not notice: " + error.text());
+  }
+}
+
+void QueueClient::compare_cursor(Ending ending) {
+  const auto stats = engine_->stats();
+  if (stats.cursors.empty()) {
+    if (cursor.certain) complain("the cursor is lost");
+    cursor = {};
+    return;
+  }
+  const std::uint64_t found = stats.cursors.front().committed.value;
+  const std::uint64_t next = engine_->next_offset().value;
+  const bool clamped = !engine_->recovery().clamped_cursors.empty();
+  if (next < found) return complain("the cursor stands past the end of the queue");
+  const auto matches = [&](std::uint64_t allowed) {
+    return clamped ? found == next && next < allowed : found == allowed;
+  };
+  const bool known = ending == Ending::kill && cursor.certain
+                         ? matches(cursor.last)
+                         : std::any_of(cursor.allowed.begin(), cursor.allowed.end(), matches);
+  if (!known) {
+    std::string known_places;
+    for (const std::uint64_t offset : cursor.allowed) known_places += " " + std::to_string(offset);
+    complain("the cursor stands at " + std::to_string(found) + (clamped ? ", clamped" : "") + ", not at " +
+             std::to_string(cursor.last) + " or one of" + known_places);
+  }
+  // What a power cut has left is on disk. Clamped, it was told, and must not go forward by itself again.
+  const bool settled = ending == Ending::power_cut || clamped;
+  if (settled) cursor.allowed = {found};
+  cursor.last = found;
+  cursor.certain = true;
+}
+
+}  // namespace lightq::test

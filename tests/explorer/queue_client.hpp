@@ -1,0 +1,83 @@
+/// A user of an embedded queue and its cursor on an explored disk, who holds the queue to its promises.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explorer/history.hpp"
+#include "explorer/log_client.hpp"
+#include "queue/engine.hpp"
+
+namespace lightq::test {
+
+/// Where a cursor may stand.
+struct CursorHistory {
+  bool certain = false;                ///< making it has returned
+  std::uint64_t last = 0;              ///< the last commit: after a kill
+  std::vector<std::uint64_t> allowed;  ///< the last flushed one and those since: after a power cut
+};
+
+/// Enqueues, commits, flushes, trims; after each opening reads everything through a reader and compares it
+/// with what it knows. One process's life lasts from `open` to `die`.
+class QueueClient {
+ public:
+  static constexpr const char* directory = "/queues/1";
+
+  QueueClient(ExplorerStorage& storage, Payloads& payloads) : storage_(&storage), payloads_(payloads) {}
+  ~QueueClient() { die(); }
+  QueueClient(const QueueClient&) = delete;
+  QueueClient& operator=(const QueueClient&) = delete;
+
+  QueueOptions options;
+  History history;
+  CursorHistory cursor;
+  Timestamp now{1'000'000'000'000};
+  std::optional<std::string> violation;
+  bool died_opening = false;
+  bool opened = false;  ///< open has returned: history tells of this life, not of the one before
+
+  /// Opens the queue that `ending` left, compares, and goes on from what is there.
+  void open(Ending ending);
+  /// Ends this life as a kill would.
+  void die();
+  void move_to(ExplorerStorage& storage) { storage_ = &storage; }
+  [[nodiscard]] ExplorerStorage& storage() { return *storage_; }
+  [[nodiscard]] bool is_open() const { return engine_ != nullptr; }
+
+  void enqueue(std::size_t bytes);
+  void enqueue_batch(const std::vector<std::size_t>& sizes);
+  void flush();
+  void close();
+  void trim(Offset before);
+  void maintain();
+  void commit(std::uint64_t offset);
+  /// Brings history.first up to date while a call is under way.
+  void note_first();
+  /// Reads everything.
+  void compare(Ending ending);
+
+ private:
+  void complain(const std::string& what) {
+    if (!violation) violation = what;
+  }
+  template <typename Append>
+  void append(const std::vector<std::size_t>& sizes, Append&& call);
+  void note();
+  void note_durable();
+  void take_cursor();
+  void compare_message(const QueuedMessage& message, Offset expected);
+  void compare_error(Offset from, Offset next, Offset floor, const Error& error);
+  void compare_cursor(Ending ending);
+  [[nodiscard]] Offset promised_from(Offset floor) const;
+
+  ExplorerStorage* storage_;
+  Payloads& payloads_;
+  std::unique_ptr<queue::Engine> engine_;
+  log::TableCursor* cursor_ = nullptr;
+  Offset told_durable_;
+  std::vector<Offset> damaged_now_;
+};
+
+}  // namespace lightq::test

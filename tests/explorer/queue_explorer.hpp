@@ -1,0 +1,56 @@
+/// Explores what power cuts and kills may leave of an embedded queue: at every step of random programs.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "explorer/crash_cuts.hpp"
+#include "explorer/crash_explorer.hpp"
+#include "explorer/queue_client.hpp"
+
+namespace lightq::test {
+
+/// As CrashExplorer, on the queue above the log: messages packed in place and batches, readers, a named
+/// cursor, trims, clean closes. One state in eight is what a kill at that moment leaves. One thread.
+class QueueExplorer {
+ public:
+  explicit QueueExplorer(const ExplorerOptions& options);
+  Exploration run();
+
+ private:
+  static constexpr std::size_t depth_max = 2;
+  struct Level {
+    Level(ExplorerWorld& world, Payloads& payloads) : disk(world), client(disk, payloads) {}
+    ExplorerStorage disk;
+    QueueClient client;
+    std::vector<CutAtom> atoms;
+    Cut cut;
+  };
+
+  void begin_program();
+  void choose_options(QueueOptions& options);
+  void operate(QueueClient& client);
+  void restart(Ending ending);
+  void cut_for_real();
+  void explore(std::size_t depth, ExplorerStorage& from, QueueClient& owner);
+  void explore_one(std::size_t depth, Ending ending);
+  void watch(ExplorerStorage& disk, QueueClient& owner, std::size_t depth);
+  void found(const QueueClient& client, const std::string& where);
+  [[nodiscard]] std::size_t some_size();
+  [[nodiscard]] std::string describe(const ExplorerStorage& from, const Level& level) const;
+  [[nodiscard]] bool done() const { return result_.violation || result_.states >= options_.states_max; }
+
+  ExplorerOptions options_;
+  SmallRandom random_;
+  ExplorerWorld world_;
+  Payloads payloads_;
+  std::array<std::unique_ptr<ExplorerStorage>, 2> live_disks_;
+  std::size_t live_ = 0;
+  std::unique_ptr<QueueClient> live_client_;
+  std::array<std::unique_ptr<Level>, depth_max> levels_;
+  std::size_t size_ = 0;
+  Exploration result_;
+};
+
+}  // namespace lightq::test
