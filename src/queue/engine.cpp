@@ -117,15 +117,11 @@ Result<void> Engine::open_cursors() {
   if (!opened) return opened.error();
   cursors_ = std::move(*opened);
   recovery_.clamped_cursors = cursors_->clamp(log_->next_offset());
-  // For good, before there are other messages at these offsets: else the next power cut could bring it back.
-  if (!recovery_.clamped_cursors.empty()) {
-    if (auto flushed = cursors_->flush(); !flushed) return flushed;
-  }
-  cursor_is_damaged_ = !cursors_->damaged().empty();
   // On disk before new messages are: else the next power cut could bring the old place back, past them.
   if (!recovery_.clamped_cursors.empty()) {
     if (auto flushed = cursors_->flush(); !flushed) return flushed;
   }
+  cursor_is_damaged_ = !cursors_->damaged().empty();
   for (const log::ListedCursor& listed : cursors_->list()) {
     const auto cursor = cursors_->find(listed.name);
     if (cursor && *cursor != nullptr) all_cursors_.push_back(*cursor);

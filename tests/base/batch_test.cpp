@@ -143,5 +143,26 @@ TEST(BatchBuilder, CanBeFinishedAgainAfterMoreRecords) {
   EXPECT_EQ(payloads_of(BatchView::trusted(bytes.data())), (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(BatchBuilder, SumsWhatItPacksAsAReaderWould) {
+  test::Random random;
+  BatchBuilder builder;
+  for (int round = 0; round < 200; ++round) {
+    builder.clear();
+    const std::uint64_t records = random.between(1, 400);
+    for (std::uint64_t i = 0; i < records; ++i)
+      builder.add(random.bytes(random.below(random.one_in(50) ? 9000 : 200)));
+    for (int again = 0; again < 2; ++again) {
+      ASSERT_EQ(BatchView::check_header(builder.finish()), BatchFault::bad_header_crc) << "not stamped yet";
+      auto batch = builder.finish();
+      stamp_batch(batch, Offset{7}, Timestamp{1}, 3);
+      ASSERT_EQ(std::nullopt, BatchView::check(batch));
+    }
+    builder.add(as_byte_view("one more"));
+    auto batch = builder.finish();
+    stamp_batch(batch, Offset{7}, Timestamp{1}, 3);
+    ASSERT_EQ(std::nullopt, BatchView::check(batch));
+  }
+}
+
 }  // namespace
 }  // namespace lightq

@@ -54,5 +54,26 @@ TEST(Crc32c, OfTwoPartsInTurnIsThatOfTheWhole) {
   }
 }
 
+TEST(Crc32c, JoinsTwoStretches) {
+  test::Random random;
+  const auto bytes = random.bytes(100'000);
+  for (const std::size_t first : {0UL, 1UL, 7UL, 64UL, 4095UL, 65'536UL, 99'999UL, 100'000UL}) {
+    const std::span<const std::byte> all(bytes);
+    const std::uint32_t joined =
+        crc32c_join(crc32c(all.first(first)), crc32c(all.subspan(first)), bytes.size() - first);
+    EXPECT_EQ(crc32c(all), joined) << first;
+  }
+}
+
+TEST(Crc32c, CopiesAndSumsInOnePass) {
+  test::Random random;
+  for (const std::size_t size : {0UL, 1UL, 4607UL, 4608UL, 4609UL, 20'000UL}) {
+    const auto bytes = random.bytes(size);
+    std::vector<std::byte> copy(size);
+    EXPECT_EQ(crc32c(bytes, 17), crc32c_copy(copy.data(), bytes, 17)) << size;
+    EXPECT_EQ(bytes, copy);
+  }
+}
+
 }  // namespace
 }  // namespace lightq

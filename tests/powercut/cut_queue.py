@@ -75,6 +75,8 @@ class Promises:
             allowed = max(0, self.will - KEPT_MESSAGES)
         else:
             allowed = min(self.commits.get(name, 0) for name in ("fast", "slow")) if retention == "committed" else 0
+        while allowed in self.gaps:  # nothing is left of it
+            allowed += 1
         assert first <= allowed, f"begins at {first}, but only what is before {allowed} may go"
 
     def cursors_stand(self, found, following, retention):

@@ -1,0 +1,177 @@
+/// A queue read beside the process that writes it, and places found by offset and by time.
+#include "queue_support.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace lightq {
+namespace {
+
+using namespace std::chrono_literals;
+
+class QueueViewTest : public test::QueueTest {
+ protected:
+  const QueueOptions written{.segment_bytes = 16 * limits::KiB,
+                             .flush = FlushPolicy::every_bytes(limits::MiB)};
+};
+
+TEST_F(QueueViewTest, ShowsWhatIsAppendedAfterARefresh) {
+  Queue queue = open(written);
+  test::enqueue_numbers(queue, 0, 10);
+  QueueView view = QueueView::open(directory).value_or_throw();
+  QueueReader reader = view.reader().value_or_throw();
+  EXPECT_EQ(test::numbers(0, 10), test::drain(reader));
+  test::enqueue_numbers(queue, 10, 3000);
+  EXPECT_TRUE(test::drain(reader).empty());
+  ASSERT_TRUE(view.refresh().ok());
+  EXPECT_EQ(test::numbers(10, 3000), test::drain(reader));
+  EXPECT_EQ(Offset{3000}, view.stats().next_offset);
+  EXPECT_LT(1U, view.stats().segments);
+}
+
+TEST_F(QueueViewTest, ChangesNothingOnDisk) {
+  {
+    Queue queue = open(written);
+    test::enqueue_numbers(queue, 0, 2000);
+  }
+  const auto image = [&] {
+    std::string all;
+    for (const std::string& file : files("")) {
+      if (!std::filesystem::is_regular_file(file)) continue;
+      std::ifstream in(file, std::ios::binary);
+      all += file + std::string(std::istreambuf_iterator<char>(in), {});
+    }
+    return all;
+  };
+  const std::string before = image();
+  QueueView view = QueueView::open(directory).value_or_throw();
+  QueueReader reader = view.reader(Start::at(Offset{1500})).value_or_throw();
+  EXPECT_EQ(500U, test::drain(reader).size());
+  EXPECT_EQ(before, image());
+}
+
+TEST_F(QueueViewTest, OfNothingIsEmpty) {
+  QueueView view = QueueView::open(directory).value_or_throw();
+  QueueReader reader = view.reader().value_or_throw();
+  EXPECT_FALSE(reader.next().value_or_throw());
+}
+
+TEST_F(QueueViewTest, RefusesAForeignFileAndReportsDamageByPosition) {
+  {
+    Queue queue = open(written);
+    test::enqueue_numbers(queue, 0, 2000);
+  }
+  test::overwrite(files(".seg").front(), 4096 + 64 + 4, "!");
+  QueueView view = QueueView::open(directory).value_or_throw();
+  QueueReader reader = view.reader().value_or_throw();
+  const auto first = reader.next();
+  ASSERT_FALSE(first.ok());
+  EXPECT_EQ(ErrorCode::corrupt, first.error().code);
+  EXPECT_NE(std::string::npos, first.error().message.find("position 4096"));
+  EXPECT_EQ("1", reader.next().value_or_throw()->text());
+  test::overwrite(files(".seg").back(), 8, std::string("\x09", 1));
+  EXPECT_EQ(ErrorCode::foreign_format, QueueView::open(directory).error().code);
+}
+
+// What a view has mapped must not become another segment under its eyes, in whichever process it is.
+TEST_F(QueueViewTest, KeepsWhatItShowsFromBeingRecycled) {
+  QueueOptions options = written;
+  options.recycled_files_max = 64;
+  Queue queue = open(options);
+  test::enqueue_numbers(queue, 0, 4000);
+  QueueView view = QueueView::open(directory).value_or_throw();
+  QueueReader reader = view.reader().value_or_throw();
+  const QueuedMessages shown = reader.next_batch().value_or_throw();
+  const std::string first(shown.front().text());
+  const std::string_view seen = shown.front().text();
+  ASSERT_TRUE(queue.trim(queue.next_offset()).ok());
+  for (int i = 4000; i < 12'000; ++i) {
+    queue.enqueue(std::to_string(i)).value_or_throw();
+    if (i % 500 == 0) {
+      ASSERT_TRUE(queue.trim(queue.next_offset()).ok());
+    }
+  }
+  EXPECT_EQ(first, seen);
+  EXPECT_EQ("0", first);
+}
+
+TEST_F(QueueViewTest, FollowsAWriterThatDropsAndRecycles) {
+  QueueOptions options = written;
+  options.segment_bytes = 4 * limits::KiB;
+  Queue queue = open(options);
+  QueueView view = QueueView::open(directory).value_or_throw();
+  QueueReader reader = view.reader().value_or_throw();
+  std::atomic<bool> done = false;
+  std::jthread writer([&] {
+    for (int i = 0; i < 20'000; ++i) {
+      queue.enqueue(std::to_string(i)).value_or_throw();
+      if (i % 100 == 0 && i > 1000) queue.trim({static_cast<std::uint64_t>(i - 1000)}).value_or_throw();
+    }
+    done = true;
+  });
+  const auto deadline = std::chrono::steady_clock::now() + 60s;
+  Offset next;
+  while (next < Offset{20'000} && std::chrono::steady_clock::now() < deadline) {
+    const bool last = done;
+    ASSERT_TRUE(view.refresh().ok());
+    for (;;) {
+      const auto message = reader.next();
+      // What was dropped since the refresh is gone; nothing else may be.
+      if (!message) {
+        EXPECT_NE(ErrorCode::corrupt, message.error().code) << message.error().text();
+        break;
+      }
+      if (!*message) break;
+      ASSERT_LE(next, (*message)->offset);
+      ASSERT_EQ(std::to_string((*message)->offset.value), (*message)->text());
+      next = (*message)->offset + 1;
+    }
+    if (last && next < Offset{20'000} && reader.position() == queue.next_offset()) break;
+  }
+  EXPECT_EQ(Offset{20'000}, next);
+}
+
+TEST_F(QueueViewTest, SeeksByOffsetThroughTheIndexAndWithoutIt) {
+  {
+    Queue queue = open({.segment_bytes = 4 * limits::MiB, .flush = FlushPolicy::every_bytes(limits::MiB)});
+    for (std::uint64_t i = 0; i < 40'000; ++i) queue.enqueue(test::text_of(300, i)).value_or_throw();
+  }
+  ASSERT_FALSE(files(".idx").empty());
+  for (const bool damaged : {false, true}) {
+    Queue queue = open({.segment_bytes = 4 * limits::MiB});
+    if (damaged) {
+      for (const std::string& file : files(".idx")) test::overwrite(file, 70, "????????");
+    }
+    QueueReader reader = queue.reader().value_or_throw();
+    for (const std::uint64_t wanted : {39'999UL, 0UL, 20'000UL, 5UL, 33'333UL, 12'345UL}) {
+      ASSERT_TRUE(reader.seek(Start::at(Offset{wanted})).ok());
+      const auto message = reader.next().value_or_throw();
+      ASSERT_TRUE(message);
+      EXPECT_EQ(Offset{wanted}, message->offset);
+      EXPECT_EQ(test::text_of(300, wanted), message->text());
+    }
+  }
+}
+
+TEST_F(QueueViewTest, SeeksByTime) {
+  Queue queue = open({.segment_bytes = 16 * limits::KiB, .flush = FlushPolicy::every_bytes(limits::MiB)});
+  std::vector<Timestamp> times;
+  QueueReader follower = queue.reader().value_or_throw();
+  const auto deadline = std::chrono::steady_clock::now() + 300ms;
+  while (std::chrono::steady_clock::now() < deadline || times.size() < 1000) {
+    queue.enqueue(test::text_of(200, times.size())).value_or_throw();
+    times.push_back(follower.next().value_or_throw()->time);
+  }
+  ASSERT_LT(times.front(), times.back());
+  for (std::size_t i = 0; i < times.size(); i += 97) {
+    const auto first = std::lower_bound(times.begin(), times.end(), times[i]) - times.begin();
+    const QueueReader reader = queue.reader(Start::at(times[i])).value_or_throw();
+    EXPECT_EQ(static_cast<std::uint64_t>(first), reader.position().value);
+  }
+  EXPECT_EQ(queue.next_offset(),
+            queue.reader(Start::at(Timestamp{times.back().us + 1})).value_or_throw().position());
+  EXPECT_EQ(Offset{0}, queue.reader(Start::at(Timestamp{0})).value_or_throw().position());
+}
+
+}  // namespace
+}  // namespace lightq
