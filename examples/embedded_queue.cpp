@@ -1,4 +1,4 @@
-// A durable queue inside a program: kill it at any time, run it again, and it goes on where it was.
+/// A durable queue inside a program: kill it at any time, run it again, and it goes on where it was.
 #include <iostream>
 
 #include <lightq/queue.hpp>

@@ -1,4 +1,4 @@
-// Many messages at once: appended as one batch, read without copies, kept valid by a pin.
+/// Many messages at once: appended as one batch, read without copies, kept valid by a pin.
 #include <iostream>
 #include <string_view>
 #include <vector>

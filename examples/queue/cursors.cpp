@@ -1,4 +1,4 @@
-// Named cursors: each reads every message, and goes on at what it has committed, also after kill -9.
+/// Named cursors: each reads every message, and goes on at what it has committed, also after kill -9.
 #include <iostream>
 
 #include <lightq/queue.hpp>

@@ -1,4 +1,4 @@
-// What went wrong, as values: one opener, what opening found, damage that is named and passed by.
+/// What went wrong, as values: one opener, what opening found, damage that is named and passed by.
 #include <iostream>
 
 #include <lightq/queue.hpp>

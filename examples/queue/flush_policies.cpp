@@ -1,4 +1,4 @@
-// When messages are on disk: no rule, every n, every so many bytes, a timer, each append, and being told.
+/// When messages are on disk: no rule, every n, every so many bytes, a timer, each append, and being told.
 #include <chrono>
 #include <iostream>
 #include <string>

@@ -1,4 +1,4 @@
-// Reading a queue that somebody else writes, here or in another process; nothing on disk is changed.
+/// Reading a queue that somebody else writes, here or in another process; nothing on disk is changed.
 #include <iostream>
 
 #include <lightq/queue.hpp>
