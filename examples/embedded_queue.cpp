@@ -1,0 +1,11 @@
+/// A durable queue inside a program: kill it at any time, run it again, and it goes on where it was.
+#include <iostream>
+
+#include <lightq/queue.hpp>
+
+int main() {
+  auto queue = lightq::Queue::open("orders").value_or_throw();
+  queue.enqueue("first").value_or_throw();
+  queue.enqueue("second").value_or_throw();
+  while (auto message = queue.dequeue().value_or_throw()) std::cout << message->text() << '\n';
+}

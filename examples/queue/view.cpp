@@ -1,0 +1,21 @@
+/// Reading a queue that somebody else writes, here or in another process; nothing on disk is changed.
+#include <iostream>
+
+#include <lightq/queue.hpp>
+
+int main() {
+  auto queue = lightq::Queue::open("viewed").value_or_throw();
+  queue.enqueue("one").value_or_throw();
+  queue.flush().value_or_throw();  // completes the batch: views show complete ones
+
+  auto view = lightq::QueueView::open("viewed").value_or_throw();
+  auto reader = view.reader().value_or_throw();
+  std::cout << reader.next().value_or_throw()->text() << '\n';
+
+  queue.enqueue("two").value_or_throw();
+  queue.flush().value_or_throw();
+  view.refresh().value_or_throw();
+  const auto second = reader.next().value_or_throw();
+  std::cout << (second ? second->text() : "nothing") << '\n';
+  return second && second->text() == "two" ? 0 : 1;
+}

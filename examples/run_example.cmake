@@ -1,0 +1,8 @@
+# Runs PROGRAM in an empty DIRECTORY, which is gone afterwards.
+file(REMOVE_RECURSE ${DIRECTORY})
+file(MAKE_DIRECTORY ${DIRECTORY})
+execute_process(COMMAND ${PROGRAM} WORKING_DIRECTORY ${DIRECTORY} RESULT_VARIABLE result)
+file(REMOVE_RECURSE ${DIRECTORY})
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${PROGRAM} ended with ${result}")
+endif()
