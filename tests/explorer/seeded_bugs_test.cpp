@@ -10,6 +10,7 @@
 
 #include "explorer/corruption.hpp"
 #include "explorer/failing_calls.hpp"
+#include "explorer/open_batch_damage.hpp"
 #include "explorer/queue_explorer.hpp"
 #include "log/seeded_bug.hpp"
 
@@ -18,7 +19,7 @@ namespace {
 
 using log::SeededBug;
 
-enum class Hunter { explorer, corruption, failing_calls, mapped_explorer, queue_explorer };
+enum class Hunter { explorer, corruption, failing_calls, mapped_explorer, queue_explorer, open_batch };
 
 struct Seeded {
   SeededBug bug;
@@ -60,7 +61,7 @@ constexpr Seeded all_seeded[] = {
     {SeededBug::checkpoint_before_sync, "checkpoint_before_sync", Hunter::explorer},
     {SeededBug::boot_unchecked, "boot_unchecked", Hunter::mapped_explorer},
     {SeededBug::reservation_ignored, "reservation_ignored", Hunter::explorer},
-    {SeededBug::open_mark_sum_unchecked, "open_mark_sum_unchecked", Hunter::mapped_explorer},
+    {SeededBug::open_mark_sum_unchecked, "open_mark_sum_unchecked", Hunter::open_batch},
     {SeededBug::open_mark_taken_elsewhere, "open_mark_taken_elsewhere", Hunter::mapped_explorer},
     {SeededBug::remember_skipped, "remember_skipped", Hunter::mapped_explorer},
     {SeededBug::cursor_ahead_accepted, "cursor_ahead_accepted", Hunter::queue_explorer},
@@ -88,6 +89,7 @@ std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
     tried = result.states;
     return result.violation;
   }
+  if (hunter == Hunter::open_batch) return flip_open_batch(tried);
   if (hunter == Hunter::failing_calls) {
     const FailingCallsResult result = FailingCalls(1).run();
     tried = result.cases;
@@ -133,8 +135,9 @@ Hunt hunt(const Seeded& seeded) {
 class SeededBugTest : public testing::TestWithParam<Seeded> {};
 
 TEST_P(SeededBugTest, IsFound) {
-  static constexpr const char* hunters[] = {"crash explorer", "corruption", "failing calls",
-                                            "crash explorer, mapped", "crash explorer, queue"};
+  static constexpr const char* hunters[] = {"crash explorer",        "corruption",
+                                            "failing calls",         "crash explorer, mapped",
+                                            "crash explorer, queue", "corruption"};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "says nothing of memory or threads, and takes long here";
 #endif
