@@ -204,8 +204,8 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
 // as good as any other.
 Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
                                          const OpenBatchMark& mark) {
-  const bool here = mark.position == segment.end_position() || seeded(SeededBug::open_mark_taken_elsewhere);
-  if (!here || mark.base != segment.end_offset()) return {};
+  const bool here = mark.position == segment.end_position() && mark.base == segment.end_offset();
+  if (!here && !seeded(SeededBug::open_mark_taken_elsewhere)) return {};
   const std::uint64_t needed = batch_layout::header_bytes + std::uint64_t{mark.bytes};
   const ByteView there = scanner.bytes_at(mark.position, needed, needed);
   if (there.size() < needed) return {};

@@ -245,7 +245,8 @@ std::unique_ptr<DiskJob> SegmentLog::take_flush_job(Timestamp now) {
 }
 
 Result<void> SegmentLog::settle() {
-  if (segments_.empty()) {
+  // A file without a header, which a power cut may leave, says nothing of the log.
+  if (segments_.empty() || segments_.back()->sealed) {
     if (auto rolled = roll(0); !rolled) return rolled;
   }
   if (auto opened = segments_.back()->open_for_writing(storage_); !opened) return opened;

@@ -1,5 +1,6 @@
 /// Exhaustive damage to a small log: nothing wrong is ever read, and nothing is lost in silence.
 #include "explorer/corruption.hpp"
+#include "explorer/open_batch_damage.hpp"
 
 #include <gtest/gtest.h>
 
@@ -58,6 +59,12 @@ TEST(CatalogueCorruptionTest, ALogOfOneUnsealedFileIsAsSafe) {
     EXPECT_EQ(result.violation.value_or(""), "");
     EXPECT_NE(result.detected, 0U);
   }
+}
+
+TEST(OpenBatchDamageTest, NoFlippedBitMakesAWrongMessageOfAnOpenBatch) {
+  std::uint64_t cases = 0;
+  EXPECT_EQ(flip_open_batch(cases).value_or(""), "");
+  EXPECT_GT(cases, 30'000);
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 /// What the explorer has found: each defect once more, in the fewest steps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "explorer/log_client.hpp"
+#include "explorer/queue_client.hpp"
 
 namespace lightq::test {
 namespace {
@@ -111,6 +114,63 @@ TEST_F(FoundDefectsTest, RemainsOfALaterAppendAreNotMadeWholeEither) {
     cut_power(survivor);
   }
   EXPECT_EQ(client.history.end(), Offset{2});
+}
+
+// The header of a file that had none was written, with the identity that nobody knew: the cursor table that
+// was made next belonged to another log, and the queue did not open any more.
+TEST_F(FoundDefectsTest, SettlingGivesALogOfUnreadableFilesAnIdentity) {
+  client.open(Ending::kill);
+  client.append({100});
+  client.close();
+  const std::string path = std::string(LogClient::directory) + "/" + log::segment_name({0});
+  std::ranges::fill(disk.bytes_of(path).first(log::segment_header_bytes), std::byte{0});
+  log::SegmentPool pool({LogClient::pool_directory}, disk);
+  std::uint64_t incarnation = 0;
+  {
+    const auto opened = log::SegmentLog::open(client.options, disk, pool, client.now);
+    ASSERT_TRUE(opened.ok());
+    EXPECT_TRUE((*opened)->settle().ok());
+    incarnation = (*opened)->incarnation();
+  }
+  const auto again = log::SegmentLog::open(client.options, disk, pool, client.now);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ((*again)->incarnation(), incarnation);
+}
+
+// A power cut took messages that a cursor had committed, and it was clamped, but only in memory: the next
+// power cut brought it back to where it had stood, past messages that it had never been given.
+TEST(FoundInQueueTest, AClampedCursorStaysWhereItWasSetBack) {
+  ExplorerWorld world;
+  Payloads payloads;
+  ExplorerStorage disk(world);
+  ExplorerStorage after(world);
+  ASSERT_TRUE(disk.make_directory("/queues").ok());
+  disk.settle();
+  QueueClient client(disk, payloads);
+  client.options.flush = FlushPolicy::every_messages(4);
+  client.options.drop_committed = false;
+  client.open(Ending::kill);
+  for (int i = 0; i < 4; ++i) client.enqueue(50);
+  client.commit(0);
+  client.enqueue(50);
+  client.commit(5);
+  for (ExplorerStorage* next : {&after, &disk}) {
+    client.die();
+    const std::vector<CutAtom> atoms = client.storage().atoms();
+    Cut cut;
+    for (const CutAtom& atom : atoms) {
+      const bool survives = client.storage().describe(atom).ends_with("cursors.table") && next == &after;
+      cut.push_back(static_cast<std::uint8_t>(survives ? atom.versions - 1 : 0));
+    }
+    next->become(client.storage(), atoms, cut);
+    client.move_to(*next);
+    client.open(Ending::power_cut);
+    if (next == &after) {
+      EXPECT_EQ(client.cursor.last, 4);
+    }
+    for (int i = 0; i < 4; ++i) client.enqueue(50);
+  }
+  EXPECT_EQ(client.violation.value_or(""), "");
 }
 
 /// A log that is written through a mapping, with checkpoints every few messages.

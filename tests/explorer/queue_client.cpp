@@ -2,6 +2,7 @@
 #include "explorer/queue_client.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "queue/clock.hpp"
 #include "queue/reader_state.hpp"
@@ -29,7 +30,7 @@ void QueueClient::open(Ending ending) {
   engine_ = std::move(*engine);
   compare(ending);
   if (violation) return;
-  died_opening = false;
+  const bool was_opening = std::exchange(died_opening, false);
   const Offset next = engine_->next_offset();
   history.messages.resize(next.value, History::lost);
   for (const Offset offset : damaged_now_) history.messages[offset.value] = History::lost;
@@ -39,7 +40,7 @@ void QueueClient::open(Ending ending) {
   if (next < told_durable_) complain("durable_offset is past next_offset");
   note_durable();
   if (history.closed && !engine_->recovery().clean) complain("a queue that was closed is looked through");
-  compare_cursor(ending);
+  compare_cursor(ending, was_opening);
   opened = true;
 }
 
@@ -170,7 +171,12 @@ void QueueClient::compare(Ending ending) {
     complain("lost: next_offset is " + std::to_string(next.value) + ", promised were " +
              std::to_string(floor.value));
   }
-  if (from < floor && from < first) complain("lost: first_offset is " + std::to_string(first.value));
+  // What the cursor has committed may be dropped by the opening itself.
+  Offset dropped = from;
+  if (options.drop_committed) {
+    for (const std::uint64_t offset : cursor.allowed) dropped = std::max(dropped, Offset{offset});
+  }
+  if (dropped < floor && dropped < first) complain("lost: first_offset is " + std::to_string(first.value));
   queue::ReaderState reader(*engine_);
   reader.place(first);
   Offset expected = first;
@@ -219,7 +225,7 @@ void QueueClient::compare_error(Offset from, Offset next, Offset floor, const Er
   }
 }
 
-void QueueClient::compare_cursor(Ending ending) {
+void QueueClient::compare_cursor(Ending ending, bool was_opening) {
   const auto stats = engine_->stats();
   if (stats.cursors.empty()) {
     if (cursor.certain) complain("the cursor is lost");
@@ -230,8 +236,9 @@ void QueueClient::compare_cursor(Ending ending) {
   const std::uint64_t next = engine_->next_offset().value;
   const bool clamped = !engine_->recovery().clamped_cursors.empty();
   if (next < found) return complain("the cursor stands past the end of the queue");
+  const bool may_be_clamped = clamped || was_opening;  // that time or this time
   const auto matches = [&](std::uint64_t allowed) {
-    return clamped ? found == next && next < allowed : found == allowed;
+    return (!clamped && found == allowed) || (may_be_clamped && found == next && next < allowed);
   };
   const bool known = ending == Ending::kill && cursor.certain
                          ? matches(cursor.last)

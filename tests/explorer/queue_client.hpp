@@ -69,7 +69,7 @@ class QueueClient {
   void take_cursor();
   void compare_message(const QueuedMessage& message, Offset expected);
   void compare_error(Offset from, Offset next, Offset floor, const Error& error);
-  void compare_cursor(Ending ending);
+  void compare_cursor(Ending ending, bool was_opening);
   [[nodiscard]] Offset promised_from(Offset floor) const;
 
   ExplorerStorage* storage_;

@@ -9,8 +9,9 @@
 #include <string>
 
 #include "explorer/corruption.hpp"
-#include "explorer/crash_explorer.hpp"
 #include "explorer/failing_calls.hpp"
+#include "explorer/open_batch_damage.hpp"
+#include "explorer/queue_explorer.hpp"
 #include "log/seeded_bug.hpp"
 
 namespace lightq::test {
@@ -18,7 +19,7 @@ namespace {
 
 using log::SeededBug;
 
-enum class Hunter { explorer, corruption, failing_calls };
+enum class Hunter { explorer, corruption, failing_calls, mapped_explorer, queue_explorer, open_batch };
 
 struct Seeded {
   SeededBug bug;
@@ -55,6 +56,15 @@ constexpr Seeded all_seeded[] = {
     {SeededBug::loaded_cursor_unsynced, "loaded_cursor_unsynced", Hunter::explorer},
     {SeededBug::cursor_in_one_file, "cursor_in_one_file", Hunter::explorer},
     {SeededBug::cursor_crc_unchecked, "cursor_crc_unchecked", Hunter::explorer},
+    {SeededBug::clean_mark_kept, "clean_mark_kept", Hunter::explorer},
+    {SeededBug::clean_mark_removal_unsynced, "clean_mark_removal_unsynced", Hunter::explorer},
+    {SeededBug::checkpoint_before_sync, "checkpoint_before_sync", Hunter::explorer},
+    {SeededBug::boot_unchecked, "boot_unchecked", Hunter::mapped_explorer},
+    {SeededBug::reservation_ignored, "reservation_ignored", Hunter::explorer},
+    {SeededBug::open_mark_sum_unchecked, "open_mark_sum_unchecked", Hunter::open_batch},
+    {SeededBug::open_mark_taken_elsewhere, "open_mark_taken_elsewhere", Hunter::mapped_explorer},
+    {SeededBug::remember_skipped, "remember_skipped", Hunter::mapped_explorer},
+    {SeededBug::cursor_ahead_accepted, "cursor_ahead_accepted", Hunter::queue_explorer},
 };
 
 constexpr std::uint64_t states_max = 4'000'000;
@@ -68,13 +78,18 @@ struct Hunt {
 };
 
 std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
-  if (hunter == Hunter::explorer) {
+  const bool explores =
+      hunter == Hunter::explorer || hunter == Hunter::mapped_explorer || hunter == Hunter::queue_explorer;
+  if (explores) {
     ExplorerOptions options;
     options.states_max = states_max;
-    const Exploration result = CrashExplorer(options).run();
+    options.mapped = hunter == Hunter::mapped_explorer;
+    const bool queue = hunter == Hunter::queue_explorer;
+    const Exploration result = queue ? QueueExplorer(options).run() : CrashExplorer(options).run();
     tried = result.states;
     return result.violation;
   }
+  if (hunter == Hunter::open_batch) return flip_open_batch(tried);
   if (hunter == Hunter::failing_calls) {
     const FailingCallsResult result = FailingCalls(1).run();
     tried = result.cases;
@@ -120,7 +135,9 @@ Hunt hunt(const Seeded& seeded) {
 class SeededBugTest : public testing::TestWithParam<Seeded> {};
 
 TEST_P(SeededBugTest, IsFound) {
-  static constexpr const char* hunters[] = {"crash explorer", "corruption", "failing calls"};
+  static constexpr const char* hunters[] = {"crash explorer",        "corruption",
+                                            "failing calls",         "crash explorer, mapped",
+                                            "crash explorer, queue", "corruption"};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "says nothing of memory or threads, and takes long here";
 #endif

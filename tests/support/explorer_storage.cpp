@@ -165,7 +165,10 @@ void ExplorerStorage::kill(const std::function<void()>& destroy) {
   dead_ = true;
   destroy();
   dead_ = false;
-  for (const auto& [inode, bytes] : stored_to) std::copy(bytes.begin(), bytes.end(), inode->bytes.get());
+  for (const auto& [inode, bytes] : stored_to) {
+    std::copy(bytes.begin(), bytes.end(), inode->bytes.get());
+    note_stores(*inode);
+  }
 }
 
 // --- Names ---
