@@ -1,4 +1,5 @@
-/// How much is kept: capacity with reject, drop_oldest or block; retention by bytes, age and number; segments.
+/// How much is kept: capacity with reject, drop_oldest or block; retention by bytes, age and number;
+/// segments.
 #include <chrono>
 #include <iostream>
 #include <string>
