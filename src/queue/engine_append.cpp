@@ -162,8 +162,8 @@ Result<void> Engine::make_room(Lock& lock, std::size_t bytes, std::uint64_t reco
 Result<void> Engine::wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
   room_wanted_.fetch_add(1);
   fence_.heavy();  // a commit that did not see this is seen below
-  const bool came =
-      room_.wait_for(lock, options_.block_timeout, [&] { return make_room_from_committed(bytes, records); });
+  const bool came = room_.wait_for(lock, bounded(options_.block_timeout),
+                                   [&] { return make_room_from_committed(bytes, records); });
   room_wanted_.fetch_sub(1);
   if (came) return {};
   return Error{ErrorCode::timeout,

@@ -117,7 +117,7 @@ Result<bool> Engine::wait_durable(Offset offset, std::chrono::milliseconds timeo
     close_batch();
     if (auto synced = sync_up_to(lock, std::min(offset, log_->next_offset())); !synced) return synced.error();
   }
-  synced_.wait_for(lock, timeout, settled);
+  synced_.wait_for(lock, bounded(timeout), settled);
   if (offset <= log_->durable_offset()) return true;
   if (log_->poisoned()) return log_->last_error();
   return false;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <lightq/base/batch.hpp>
+
 #include "log/posix_storage.hpp"
 #include "queue/cursor_handle.hpp"
 #include "queue/engine.hpp"
@@ -167,6 +169,14 @@ Result<Offset> pack_and_append(queue::Engine& engine, std::span<const Payload> p
   return engine.append(builder.finish());
 }
 
+std::size_t largest_message(BatchBuilder& builder) {
+  std::size_t largest = 0;
+  for (auto record = BatchView::trusted(builder.finish().data()).records(); !record.done(); record.next()) {
+    largest = std::max(largest, record.payload().size());
+  }
+  return largest;
+}
+
 }  // namespace
 
 Result<Offset> Queue::enqueue(std::span<const ByteView> payloads) {
@@ -179,6 +189,11 @@ Result<Offset> Queue::enqueue(std::span<const std::string_view> payloads) {
 
 Result<Offset> Queue::enqueue(BatchBuilder& batch) {
   if (batch.empty()) return Error{ErrorCode::invalid_argument, "an empty batch", 0};
+  const std::uint64_t bytes_max = parts_->engine->options().message_bytes_max;
+  if (batch.payload_bytes() > bytes_max && largest_message(batch) > bytes_max) {
+    return Error{ErrorCode::too_large,
+                 "a message of " + std::to_string(largest_message(batch)) + " bytes in a batch", 0};
+  }
   return parts_->engine->append(batch.finish());
 }
 

@@ -36,7 +36,7 @@ bool Waiters::wait(std::chrono::milliseconds timeout, const std::function<bool()
   waiting_.fetch_add(1, std::memory_order_seq_cst);
   // From here on either the writer sees that somebody waits, or `ready` sees what the writer stored.
   fence_.heavy();
-  const bool came = woken_.wait_for(lock, timeout, ready);
+  const bool came = woken_.wait_for(lock, bounded(timeout), ready);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   return came;
 }

@@ -9,6 +9,12 @@
 
 namespace lightq::queue {
 
+/// A timeout that can be added to any clock's time: what is longer counts as a year.
+constexpr std::chrono::milliseconds bounded(std::chrono::milliseconds timeout) {
+  constexpr std::chrono::milliseconds year = std::chrono::hours(24 * 365);
+  return timeout < year ? timeout : year;
+}
+
 /// Orders a store before a load that follows it, on both of two sides that each store and then look at what
 /// the other has stored. The frequent side pays nothing: the rare one makes up for it (membarrier(2)), where
 /// the system has that. Any thread.

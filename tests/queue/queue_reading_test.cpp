@@ -256,6 +256,22 @@ void ping_pong(Queue& queue, int rounds) {
   EXPECT_FALSE(failed) << "a reader slept past a message";
 }
 
+TEST_F(QueueTest, WaitsForeverIfItIsTold) {
+  Queue queue = open();
+  auto reader = queue.reader().value_or_throw();
+  std::atomic<bool> waits = false;
+  std::thread writer([&] {
+    waits.wait(false);
+    queue.enqueue("0").value_or_throw();
+  });
+  waits = true;
+  waits.notify_one();
+  EXPECT_TRUE(reader.wait(std::chrono::milliseconds::max()));
+  writer.join();
+  EXPECT_TRUE(queue.flush().ok());
+  EXPECT_TRUE(queue.wait_durable(Offset{1}, std::chrono::milliseconds::max()).value_or_throw());
+}
+
 TEST_F(QueueTest, AWaitingReaderIsWokenByEachMessage) {
   Queue queue = open();
   ping_pong(queue, 20'000);

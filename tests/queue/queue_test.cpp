@@ -87,7 +87,14 @@ TEST_P(EitherQueue, RefusesAMessageAboveItsOwnLimitEveryWay) {
   EXPECT_EQ(ErrorCode::too_large, queue.enqueue(large).error().code);
   const std::vector<std::string_view> strings = {"small", large};
   EXPECT_EQ(ErrorCode::too_large, queue.enqueue(std::span<const std::string_view>(strings)).error().code);
+  BatchBuilder builder;
+  builder.add(as_byte_view("small"));
+  builder.add(as_byte_view(large));
+  EXPECT_EQ(ErrorCode::too_large, queue.enqueue(builder).error().code);
   EXPECT_EQ(Offset{0}, queue.next_offset());
+  builder.clear();
+  for (int i = 0; i < 3; ++i) builder.add(as_byte_view(std::string_view(large).substr(1)));
+  EXPECT_EQ(Offset{0}, queue.enqueue(builder).value_or_throw());
   queue.enqueue(std::string(100, 'x')).value_or_throw();
 }
 
