@@ -111,7 +111,7 @@ Hunt hunt(const Seeded& seeded) {
   if (::pipe(ends) != 0) return {};
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(200);
+    ::alarm(290);
     log::seeded_bug = seeded.bug;
     const auto began = std::chrono::steady_clock::now();
     Hunt result;
