@@ -129,7 +129,8 @@ class QueueReader {
   /// damage behind the first of them; the reader then stands behind them. Copies nothing: the views are
   /// pinned until the next call.
   Result<std::span<const QueuedMessage>> range(Offset first, Offset last);
-  /// Waits until there is a message to read, without polling. False after `timeout`.
+  /// Waits until there is a message to read, without polling. False after `timeout`. The reader of a
+  /// QueueView waits for what a refresh on another thread shows.
   bool wait(std::chrono::milliseconds timeout);
 
   /// The offset of the message that next() would give.

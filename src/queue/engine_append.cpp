@@ -123,6 +123,10 @@ Result<Offset> Engine::append_locked(Lock& lock, std::span<std::byte> batch, std
 
 // No batch is open then. While room is made the lock may be let go of, and another writer may open one.
 Result<void> Engine::close_and_make_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
+  // What can never fit must not first make all else go.
+  const bool hopeless = (options_.capacity_bytes != 0 && bytes > options_.capacity_bytes) ||
+                        (options_.capacity_messages != 0 && records > options_.capacity_messages);
+  if (hopeless) return error_of(log::AppendOutcome::full, bytes);
   for (;;) {
     close_batch();
     if (log_->takes(bytes, records)) return {};
@@ -141,8 +145,6 @@ bool Engine::make_room_from_committed(std::size_t bytes, std::uint64_t records) 
 
 Result<void> Engine::make_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
   if (make_room_from_committed(bytes, records)) return {};
-  const bool hopeless = (options_.capacity_bytes != 0 && bytes > options_.capacity_bytes) ||
-                        (options_.capacity_messages != 0 && records > options_.capacity_messages);
   switch (options_.overflow) {
     case Overflow::reject: break;
     case Overflow::drop_oldest: {
@@ -153,8 +155,7 @@ Result<void> Engine::make_room(Lock& lock, std::size_t bytes, std::uint64_t reco
       if (made) return {};
       return error_of(log::AppendOutcome::failed, bytes);
     }
-    case Overflow::block:
-      if (!hopeless) return wait_for_room(lock, bytes, records);
+    case Overflow::block: return wait_for_room(lock, bytes, records);
   }
   return error_of(log::AppendOutcome::full, bytes);
 }

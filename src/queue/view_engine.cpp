@@ -43,6 +43,7 @@ Result<void> ViewEngine::refresh() {
     if (!added && !log::is_missing(added.error())) return added;
   }
   if (!seen_.empty()) publish(seen_.back().node->end_offset());
+  readers_.wake_if_waiting();
   return {};
 }
 
@@ -148,9 +149,9 @@ Result<Offset> ViewEngine::offset_at_time(Timestamp time) {
   return first_batch_at(*this, node, time);
 }
 
-// Nobody tells it of what another process appends.
-bool ViewEngine::wait(Offset offset, std::chrono::milliseconds /*timeout*/) {
-  return offset < next_offset();
+// Nobody tells it of what another process appends: what ends the wait is a refresh on another thread.
+bool ViewEngine::wait(Offset offset, std::chrono::milliseconds timeout) {
+  return readers_.wait(timeout, [&] { return offset < next_offset(); });
 }
 
 QueueStats ViewEngine::stats() const {

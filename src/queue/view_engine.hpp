@@ -7,6 +7,7 @@
 #include <string>
 
 #include "queue/segment_source.hpp"
+#include "queue/waiters.hpp"
 
 namespace lightq::queue {
 
@@ -40,6 +41,7 @@ class ViewEngine final : public SegmentSource {
   const std::string directory_;
   mutable std::mutex mutex_;  // guards what follows
   std::deque<Seen> seen_;
+  Waiters readers_;
 };
 
 }  // namespace lightq::queue

@@ -21,6 +21,7 @@ struct ExplorerOptions {
   std::size_t cuts_per_step = 24;      ///< states explored at a step; all, if there are no more
   std::size_t all_below = 64;          ///< up to so many states at a step are all explored
   bool mapped = false;                 ///< the log is written through mappings
+  bool small_checkpoints = true;       ///< half of the programs write one every few messages
 };
 
 /// What an exploration came to.

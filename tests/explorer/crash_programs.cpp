@@ -26,14 +26,14 @@ void CrashExplorer::begin_program() {
   live_client_->open(Ending::kill);
 }
 
-// Half of the programs write a checkpoint every few messages, and soon reach beyond it.
+// Where checkpoints are small, one is written every few messages, and soon reached beyond.
 void CrashExplorer::choose_options() {
   log::SegmentLogOptions& options = live_client_->options;
   options.segment_bytes = options_.segment_bytes;
   options.mapped_writes = options_.mapped;
   if (random_.one_in(2)) options.retention_bytes = random_.between(4000, 16'000);
   if (random_.one_in(3)) options.capacity_bytes = random_.between(6000, 20'000);
-  const bool small = random_.one_in(2);
+  const bool small = options_.small_checkpoints && random_.one_in(2);
   log::checkpoint_reserve_bytes = small ? random_.between(200, 4000) : 64 * limits::MiB;
   log::checkpoint_interval_bytes = small ? random_.between(1, 2000) : 16 * limits::MiB;
   if (!options_.mapped) return;

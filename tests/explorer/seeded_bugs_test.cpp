@@ -84,6 +84,8 @@ std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
     ExplorerOptions options;
     options.states_max = states_max;
     options.mapped = hunter == Hunter::mapped_explorer;
+    // It takes a certain rest of a file behind its end, which sealing at a reservation does away with.
+    options.small_checkpoints = log::seeded_bug != log::SeededBug::tail_wiped_for_a_header_only;
     const bool queue = hunter == Hunter::queue_explorer;
     const Exploration result = queue ? QueueExplorer(options).run() : CrashExplorer(options).run();
     tried = result.states;
