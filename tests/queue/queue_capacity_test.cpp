@@ -304,7 +304,9 @@ TEST_P(QueueBounds, MemoryStaysUnderTheCapWhile1GigabytePassesThrough) {
     }
   }
   EXPECT_LE(mapped, options.mapped_bytes_max + 4 * limits::MiB + 2 * 4096);
+#if !defined(__SANITIZE_THREAD__)  // which keeps several bytes of its own for each that is touched
   EXPECT_LE(resident, before + options.mapped_bytes_max + constant);
+#endif
 }
 
 TEST_P(QueueBounds, ReadingOldSegmentsStaysUnderTheCapToo) {
