@@ -1,12 +1,9 @@
 /// Layer: broker.
 #include "broker/data_directory.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -51,30 +48,6 @@ Result<void> make_directories(const fs::path& path, mode_t mode) {
   return log::PosixStorage().sync_directory(above.string());
 }
 
-/// Answers the locked descriptor.
-Result<int> lock_file(const fs::path& path) {
-  const int descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (descriptor < 0) return failed("open", path, errno);
-  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    const int number = errno;
-    std::array<char, 32> holder{};
-    const auto bytes = pread(descriptor, holder.data(), holder.size() - 1, 0);
-    close(descriptor);
-    if (number != EWOULDBLOCK) return failed("lock", path, number);
-    const std::string pid = bytes > 0 ? std::string(holder.data(), static_cast<std::size_t>(bytes)) : "?";
-    return Error{ErrorCode::in_use, "data directory " + path.parent_path().string() +
-                                        " is in use by another broker, process " +
-                                        pid.substr(0, pid.find('\n'))};
-  }
-  const auto pid = std::to_string(getpid()) + "\n";
-  if (ftruncate(descriptor, 0) != 0 || pwrite(descriptor, pid.data(), pid.size(), 0) < 0) {
-    const int number = errno;
-    close(descriptor);
-    return failed("write", path, number);
-  }
-  return descriptor;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given) {
@@ -82,9 +55,12 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
   const fs::path path = fs::absolute(given, code).lexically_normal();
   if (code) return failed("find", given, code.value());
   if (auto made = make_directories(path, own_mode); !made) return made.error();
-  auto lock = lock_file(path / "lock");
-  if (!lock) return lock.error();
-  std::unique_ptr<DataDirectory> directory(new DataDirectory(path, lock.value()));
+  auto lock = log::DirectoryLock::acquire(path.string());
+  if (!lock) {
+    const Error& error = lock.error();
+    return Error{error.code, "data directory: " + error.message, error.system_error};
+  }
+  std::unique_ptr<DataDirectory> directory(new DataDirectory(path, std::move(*lock)));
   for (const auto& room :
        {directory->topics(), directory->pool(), directory->catalogue(), directory->ipc()}) {
     if (auto made = make_directory(room, room_mode); !made) return made.error();
@@ -97,7 +73,6 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
 DataDirectory::~DataDirectory() {
   std::error_code ignored;
   if (published_) fs::remove(path_ / "broker.json", ignored);
-  close(lock_);
 }
 
 Result<void> DataDirectory::publish(const std::string& control_uri) {

@@ -7,6 +7,8 @@
 
 #include <lightq/base/result.hpp>
 
+#include "log/directory_lock.hpp"
+
 namespace lightq::broker {
 
 /// Owns the directory from `open` to destruction. One thread.
@@ -32,10 +34,11 @@ class DataDirectory {
   Result<void> publish(const std::string& control_uri);
 
  private:
-  DataDirectory(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  DataDirectory(std::filesystem::path path, log::DirectoryLock lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
 
   const std::filesystem::path path_;
-  const int lock_;
+  const log::DirectoryLock lock_;
   bool published_ = false;
 };
 

@@ -32,7 +32,7 @@ std::string holder_of(int fd) {
 Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
   if (auto made = PosixStorage().make_directory(directory); !made) return made.error();
   const std::string path = directory + "/lock";
-  DirectoryLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
+  DirectoryLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (lock.fd_ == -1) return failed("open", path, errno);
   if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("lock", path, errno);

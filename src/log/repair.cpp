@@ -124,6 +124,8 @@ Result<void> Repair::fill(const std::string& to) {
     if (auto written = write_end(to, ""); !written) return written;
   }
   if (auto written = write_cursors(to); !written) return written;
+  // An embedded queue's: opening it sets back what stands past the end.
+  if (auto copied = copy_cursor_table(directory_, to, storage_); !copied) return copied;
   return storage_.sync_directory(to);
 }
 

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "log/cursor_table.hpp"
 #include "log/segment_walk.hpp"
 
 namespace lightq::log {
@@ -12,11 +13,7 @@ namespace lightq::log {
 namespace {
 
 constexpr std::uint64_t block_bytes = 1 * limits::MiB;
-constexpr std::uint64_t page_bytes = 4096;
-
-std::uint64_t round_up_to_page(std::uint64_t bytes) {
-  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
-}
+constexpr std::size_t page_bytes = 4096;  // what a disk fails to read by
 
 /// Fills `to`; pages that cannot be read, or are not there, with zeros.
 void read_what_can_be(File& from, std::span<std::byte> to, std::uint64_t position) {
@@ -105,6 +102,14 @@ Result<void> copy_file(const std::string& from, const std::string& to, Storage& 
   if (done) done = (*target)->sync();
   if (!done) static_cast<void>(storage.unlink(to));
   return done;
+}
+
+// Each cursor has copies of its place, with checksums: one that is written meanwhile leaves the others.
+Result<void> copy_cursor_table(const std::string& from, const std::string& to, Storage& storage) {
+  const std::string name = "/" + std::string(CursorTable::file_name);
+  auto copied = copy_file(from + name, to + name, storage);
+  if (!copied && is_missing(copied.error())) return {};
+  return copied;
 }
 
 void remove_files(const std::string& directory, Storage& storage) {

@@ -28,6 +28,10 @@ Result<void> write_sealed_segment(File& from, SegmentCopy copy, Storage& storage
 /// As above, of no batches.
 Result<void> write_empty_segment(SegmentCopy copy, Storage& storage);
 
+/// Copies the cursor table of an embedded queue from one directory to another, and syncs it; none there is no
+/// error. Its queue may go on. Errors as above.
+Result<void> copy_cursor_table(const std::string& from, const std::string& to, Storage& storage);
+
 /// Copies a file as it is, zeros for what cannot be read, and syncs it. Errors as above.
 Result<void> copy_file(const std::string& from, const std::string& to, Storage& storage);
 

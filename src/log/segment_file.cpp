@@ -152,12 +152,8 @@ Result<void> SegmentFile::open_mapped(Storage& storage, SegmentViews* views) {
   if (writable_ != nullptr) return {};
   auto mapped = file_->map_writable(usable_bytes_);
   if (!mapped) return mapped.error();
-  if (views != nullptr) {
-    writable_ = views->counted(std::move(*mapped));
-  } else {
-    writable_ = std::move(*mapped);
-  }
-  if (node_ != nullptr) node_->share(writable_);
+  writable_ = counted_by(views, std::move(*mapped));
+  if (node_ != nullptr && views != nullptr) views->share(*node_, writable_);
   return {};
 }
 

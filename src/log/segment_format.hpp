@@ -16,6 +16,10 @@ namespace lightq::log {
 
 /// The whole first page is the header's, so that no batch ever shares a page with it.
 inline constexpr std::size_t segment_header_bytes = 4096;
+/// The length of a file that has room for `bytes`.
+constexpr std::uint64_t round_up_to_page(std::uint64_t bytes) {
+  return (bytes + segment_header_bytes - 1) / segment_header_bytes * segment_header_bytes;
+}
 /// The smallest file: one page of batches.
 inline constexpr std::uint64_t segment_file_bytes_min = 2 * segment_header_bytes;
 inline constexpr std::uint32_t segment_format_version = 1;
@@ -59,6 +63,13 @@ struct SegmentCheckpoint {
 using SegmentPage = std::array<std::byte, segment_header_bytes>;
 inline constexpr std::size_t segment_seal_position = 64;
 inline constexpr std::size_t segment_seal_bytes = 64;
+/// A checkpoint that says of a segment what `point` does, and reserves nothing yet.
+inline SegmentCheckpoint checkpoint_at(const SegmentSeal& point) {
+  return {.end_position = point.end_position,
+          .end_offset = point.end_offset,
+          .newest = point.newest,
+          .boot = point.boot};
+}
 /// Two slots, in sectors of their own, written in turn.
 inline constexpr std::array<std::size_t, 2> segment_checkpoint_positions = {512, 1024};
 inline constexpr std::size_t segment_checkpoint_bytes = 64;

@@ -13,12 +13,6 @@ namespace {
 
 constexpr std::size_t views_max = 16;  // segments mapped at once
 constexpr std::uint64_t batch_bytes_max = 4 * limits::GiB - 64 * limits::KiB;
-constexpr std::uint64_t page_bytes = 4096;
-// The log itself needs no more than a page besides the header's; what users may ask for is checked above it.
-
-std::uint64_t round_up_to_page(std::uint64_t bytes) {
-  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
-}
 
 }  // namespace
 
@@ -34,9 +28,8 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   auto recovered = recover_segments(options.directory, storage);
   if (!recovered) return recovered.error();
   std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));
-  // What the earlier process had appended may not be on disk yet. If it cannot be synced, durable_offset says
-  // so.
-  // A mapped log promises nothing of a power cut: it is not made to wait for the disk here. One that was
+  // What the earlier process had appended may not be on disk yet; if it cannot be synced, durable_offset says
+  // so. A mapped log promises nothing of a power cut: it is not made to wait for the disk here. One that was
   // closed is on disk, but for full segments whose last seal was lost, or that were about to be retired.
   const bool closed = log->recovery_.closed;
   const bool sync = closed ? log->durable_ < log->next_ : !log->options_.mapped_writes;
@@ -157,14 +150,11 @@ Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
 // A checkpoint further on. Its end is what is on disk for good, so that a lost slot loses nothing durable; in
 // a log that nobody syncs it is where the log ends, for this boot.
 Result<void> SegmentLog::reserve(SegmentFile& active, std::size_t bytes) {
-  SegmentCheckpoint checkpoint;
-  checkpoint.boot = {options_.mapped_writes ? storage_.boot_id() : 0};
-  const bool synced_only = checkpoint.boot == BootId{} && !seeded(SeededBug::checkpoint_before_sync);
-  const SegmentSeal point = synced_only ? active.synced_point : active.seal();
-  checkpoint.end_position = point.end_position;
-  checkpoint.end_offset = point.end_offset;
-  checkpoint.newest = point.newest;
-  checkpoint.reserved = std::max(point.end_position + checkpoint_reserve_bytes,
+  const BootId boot{options_.mapped_writes ? storage_.boot_id() : 0};
+  const bool synced_only = boot == BootId{} && !seeded(SeededBug::checkpoint_before_sync);
+  SegmentCheckpoint checkpoint = checkpoint_at(synced_only ? active.synced_point : active.seal());
+  checkpoint.boot = boot;
+  checkpoint.reserved = std::max(checkpoint.end_position + checkpoint_reserve_bytes,
                                  active.end_position() + bytes + checkpoint_interval_bytes);
   checkpoint.reserved = std::min(checkpoint.reserved, active.usable_bytes());
   return active.write_checkpoint(checkpoint);
@@ -274,14 +264,21 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
 
 Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
   if (!options_.mapped_writes || prepared.mapping != nullptr) return {};
+  make_room_to_map(prepared.header.file_bytes);
   auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
   if (!mapped) return mapped.error();
-  if (options_.views != nullptr) {
-    prepared.mapping = options_.views->counted(std::move(*mapped));
-  } else {
-    prepared.mapping = std::move(*mapped);
-  }
+  prepared.mapping = counted_by(options_.views, std::move(*mapped));
   return {};
+}
+
+// Under the cap: what waits to be unmapped elsewhere goes first, then what nobody reads, then the segment
+// that is about to be full; if that goes on after all, it is mapped again.
+void SegmentLog::make_room_to_map(std::uint64_t bytes) {
+  if (options_.views == nullptr || options_.views->has_room(bytes)) return;
+  unmap_.clear();
+  options_.views->make_room(bytes);
+  if (options_.views->has_room(bytes) || segments_.empty()) return;
+  segments_.back()->stop_writing();
 }
 
 // Readers elsewhere find it behind its predecessor.

@@ -93,17 +93,12 @@ class SegmentLog final : public Log {
   void drop_unneeded(Timestamp now);
   /// Drops every segment but the last that holds nothing at or past `before`.
   void drop_before(Offset before);
-  /// The end of the oldest segment: dropping can begin once nobody needs what lies before. Nothing if there
-  /// is only one.
-  [[nodiscard]] std::optional<Offset> first_segment_end() const;
   /// The segment that holds `offset`, or the one before it; the last for an offset past the end. Null if
   /// there is no segment. Requires `views`.
   [[nodiscard]] std::shared_ptr<SegmentNode> node_of(Offset offset) const;
   [[nodiscard]] const std::deque<std::unique_ptr<SegmentFile>>& segments() const { return segments_; }
   /// A batch of this size fits the capacity.
-  [[nodiscard]] bool takes(std::size_t bytes, std::uint64_t messages) const {
-    return fits_capacity(bytes, messages);
-  }
+  [[nodiscard]] bool fits_capacity(std::size_t bytes, std::uint64_t messages) const;
   /// How many segments were begun.
   [[nodiscard]] std::uint64_t rolls() const { return rolls_; }
   /// take_disk_job would give a job now.
@@ -135,10 +130,10 @@ class SegmentLog final : public Log {
 
   // Appending.
   [[nodiscard]] AppendOutcome outcome_of(const Error& error);
-  [[nodiscard]] bool fits_capacity(std::size_t bytes, std::uint64_t messages) const;
   [[nodiscard]] bool active_takes(std::size_t bytes, std::uint64_t messages) const;
   Result<void> make_writable(std::size_t bytes, std::uint64_t messages);
   Result<void> map_prepared(PreparedSegment& prepared);
+  void make_room_to_map(std::uint64_t bytes);
   void publish(SegmentFile& segment, SegmentNode* before);
   [[nodiscard]] std::uint64_t next_segment_bytes(std::size_t batch_bytes) const;
   Result<void> roll(std::size_t batch_bytes);
@@ -194,12 +189,11 @@ class SegmentLog final : public Log {
   std::uint64_t stored_bytes_ = 0;
   std::uint64_t incarnation_ = 0;
   bool directory_made_ = false;
-  bool parent_unsynced_ = false;    // the directory's own name is not on disk yet
-  std::uint64_t rolls_ = 0;         // changes of the directory
-  std::uint64_t synced_rolls_ = 0;  // those that are on disk
-  bool closed_ = false;             // by close(), and nothing has changed since
-  bool maybe_closed_on_disk_ =
-      false;  // the last segment may have a checkpoint that says that nothing follows
+  bool parent_unsynced_ = false;       // the directory's own name is not on disk yet
+  std::uint64_t rolls_ = 0;            // changes of the directory
+  std::uint64_t synced_rolls_ = 0;     // those that are on disk
+  bool closed_ = false;                // by close(), and nothing has changed since
+  bool maybe_closed_on_disk_ = false;  // the last segment's checkpoint may say that nothing follows
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;

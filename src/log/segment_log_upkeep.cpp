@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t idle_before_release_us = 10'000'000;
 constexpr Timestamp never_tried{-1'000'000};
 constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
-constexpr std::size_t still_read_max = 2;             // dropped segments that wait for their readers
 constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
+constexpr std::size_t still_read_max = 2;             // dropped segments that wait for their readers
 
 bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
   return now < since || now.us - since.us >= us;  // a clock that was set back must not stop anything for long
@@ -38,11 +38,6 @@ bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset lim
 
 void SegmentLog::drop_before(Offset before) {
   while (segments_.size() > 1 && segments_.front()->end_offset() <= before) drop_oldest();
-}
-
-std::optional<Offset> SegmentLog::first_segment_end() const {
-  if (segments_.size() < 2) return std::nullopt;
-  return segments_.front()->end_offset();
 }
 
 bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
@@ -318,10 +313,7 @@ void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
   segment.synced_point = target.seal;
   const SegmentCheckpoint& last = segment.checkpoint();
   if (segment.sealed || target.seal.end_position < last.end_position + checkpoint_interval_bytes) return;
-  SegmentCheckpoint checkpoint;
-  checkpoint.end_position = target.seal.end_position;
-  checkpoint.end_offset = target.seal.end_offset;
-  checkpoint.newest = target.seal.newest;
+  SegmentCheckpoint checkpoint = checkpoint_at(target.seal);
   checkpoint.reserved = std::max(last.reserved, checkpoint.end_position + checkpoint_reserve_bytes);
   checkpoint.reserved = std::min(checkpoint.reserved, segment.usable_bytes());
   static_cast<void>(segment.write_checkpoint(checkpoint));
@@ -333,10 +325,7 @@ Result<void> SegmentLog::close() {
   if (segments_.empty() || segments_.back()->sealed || closed_) return {};
   SegmentFile& active = *segments_.back();
   if (auto opened = active.open_for_writing(storage_); !opened) return opened;
-  SegmentCheckpoint checkpoint;
-  checkpoint.end_position = active.end_position();
-  checkpoint.end_offset = active.end_offset();
-  checkpoint.newest = active.newest();
+  SegmentCheckpoint checkpoint = checkpoint_at(active.seal());
   checkpoint.reserved = std::max(active.checkpoint().reserved, active.end_position());
   checkpoint.clean = true;
   maybe_closed_on_disk_ = true;

@@ -115,6 +115,7 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
     const std::byte* data = writable->data();
     made = std::make_shared<SegmentView>(node, std::move(writable), data, node->usable_bytes(), nullptr);
   } else {
+    drop_until_room(node->usable_bytes());
     auto mapping = map_file(*node);
     if (!mapping) return mapping.error();
     const std::byte* data = (*mapping)->mapping->data();
@@ -126,7 +127,7 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
   return made;
 }
 
-// Drops the least recently used until the cap holds; of those a reader still has, the reader's share stays.
+// Of those that a reader still has, the reader's share stays.
 void SegmentViews::keep(const std::shared_ptr<const SegmentView>& view, const SegmentNode& node) {
   const auto found =
       std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) { return kept.node == &node; });
@@ -136,6 +137,20 @@ void SegmentViews::keep(const std::shared_ptr<const SegmentView>& view, const Se
     kept_.splice(kept_.begin(), kept_, found);
   }
   while (bytes_max_ != 0 && kept_.size() > 1 && mapped_bytes() > bytes_max_) kept_.pop_back();
+}
+
+void SegmentViews::drop_until_room(std::uint64_t bytes) {
+  while (!kept_.empty() && !has_room(bytes)) kept_.pop_back();
+}
+
+void SegmentViews::make_room(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  drop_until_room(bytes);
+}
+
+void SegmentViews::share(SegmentNode& node, const std::shared_ptr<WritableMapping>& mapping) {
+  const std::lock_guard lock(mutex_);
+  node.writable_ = mapping;
 }
 
 void SegmentViews::forget(const SegmentNode& node) {

@@ -105,12 +105,13 @@ class SegmentNode {
   std::atomic<std::uint64_t> end_offset_;
   std::atomic<bool> has_next_{false};
   std::shared_ptr<SegmentNode> next_;
-  std::weak_ptr<WritableMapping> writable_;  // lets go of it with the writer
   std::shared_ptr<SegmentIndex> growing_;
-  // Guarded by the mutex of SegmentViews: an index that was loaded or made anew, and up to where.
+  // Guarded by the mutex of SegmentViews: what it is written through, as long as its writer has that; an
+  // index that was loaded or made anew, and up to where; and the view.
+  std::weak_ptr<WritableMapping> writable_;
   std::shared_ptr<const SegmentIndex> loaded_;
   std::uint64_t loaded_end_ = 0;
-  std::weak_ptr<const SegmentView> view_;  // guarded by the mutex of SegmentViews
+  std::weak_ptr<const SegmentView> view_;
 };
 
 /// Where a segment's index belongs.
@@ -144,6 +145,11 @@ class SegmentViews {
   [[nodiscard]] bool may_keep(std::uint64_t bytes) const {
     return bytes_max_ == 0 || mapped_bytes() + 2 * bytes <= bytes_max_;
   }
+  /// Gives up views that nobody uses, the least recently used first, until there is room for so many bytes
+  /// more or none is left.
+  void make_room(std::uint64_t bytes);
+  /// The segment is written through `mapping` from now on: who comes to read it shares that.
+  void share(SegmentNode& node, const std::shared_ptr<WritableMapping>& mapping);
   /// More is mapped than there should be.
   [[nodiscard]] bool is_above_cap() const { return bytes_max_ != 0 && bytes_max_ < mapped_bytes(); }
   /// There is room for so many bytes more.
@@ -157,6 +163,7 @@ class SegmentViews {
   struct MappedFile;
   Result<std::shared_ptr<const MappedFile>> map_file(const SegmentNode& node);
   void keep(const std::shared_ptr<const SegmentView>& view, const SegmentNode& node);
+  void drop_until_room(std::uint64_t bytes);
 
   struct Kept {
     const SegmentNode* node;
@@ -169,5 +176,12 @@ class SegmentViews {
   std::list<Kept> kept_;  // the most recently used first
   std::shared_ptr<std::atomic<std::uint64_t>> mapped_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);
 };
+
+/// The mapping, counted by `views` if there are any.
+inline std::shared_ptr<WritableMapping> counted_by(SegmentViews* views,
+                                                   std::unique_ptr<WritableMapping> mapping) {
+  if (views == nullptr) return mapping;
+  return views->counted(std::move(mapping));
+}
 
 }  // namespace lightq::log

@@ -65,6 +65,7 @@ Result<void> Snapshot::take_cursors() {
   auto loaded = file.load();
   for (int look = 1; look < cursor_looks && !loaded; ++look) loaded = file.load();
   if (!loaded) return loaded.error();
+  if (auto copied = copy_cursor_table(directory_, to_, storage_); !copied) return copied;
   if (loaded->empty()) return {};
   CursorFile copy(storage_, to_);
   return copy.write(CursorFile::encode(*loaded));

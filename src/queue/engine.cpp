@@ -166,25 +166,6 @@ bool Engine::wait(Offset offset, std::chrono::milliseconds timeout) {
   return readers_.wait(timeout, [&] { return offset < next_offset(); });
 }
 
-Result<Offset> Engine::resolve(const Start& start) {
-  switch (start.kind()) {
-    case Start::Kind::first: return first_offset();
-    case Start::Kind::next: return next_offset();
-    case Start::Kind::offset: return clamped(start.offset());
-    case Start::Kind::time: return offset_at_time(start.time());
-    case Start::Kind::copy: break;
-  }
-  Lock lock(mutex_);
-  log::CursorTable* const cursors = cursors_.get();
-  lock.unlock();
-  if (cursors != nullptr) {
-    const auto found = cursors->find(start.cursor());
-    if (!found) return found.error();
-    if (*found != nullptr) return (*found)->committed();
-  }
-  return Error{ErrorCode::invalid_argument, "there is no cursor named " + start.cursor(), 0};
-}
-
 QueueStats Engine::stats() const {
   const Lock lock(mutex_);
   QueueStats stats;

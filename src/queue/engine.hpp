@@ -69,7 +69,6 @@ class Engine final : public SegmentSource {
   // SegmentSource.
   std::shared_ptr<log::SegmentNode> node_of(Offset offset) override;
   [[nodiscard]] Offset first_offset() const override { return {first_.load(std::memory_order_acquire)}; }
-  Result<Offset> resolve(const Start& start) override;
   bool wait(Offset offset, std::chrono::milliseconds timeout) override;
 
  private:
@@ -82,6 +81,8 @@ class Engine final : public SegmentSource {
   [[nodiscard]] Lock lock_writer() {
     return options_.many_writers ? Lock(mutex_) : Lock(mutex_, std::defer_lock);
   }
+  Offset add_to_open_batch(ByteView payload);
+  void show(Offset next);
   Result<Offset> enqueue_into_new_batch(Lock& lock, ByteView payload);
   Result<Offset> enqueue_large(Lock& lock, ByteView payload);
   Result<void> open_batch(Lock& lock, std::size_t payload_bytes);
@@ -111,7 +112,8 @@ class Engine final : public SegmentSource {
   void run_background(const std::stop_token& stop);
   [[nodiscard]] std::chrono::milliseconds next_timer() const;
   Result<log::CursorTable*> cursor_table();
-  Result<Offset> offset_at_time(Timestamp time);
+  Result<Offset> offset_at_time(Timestamp time) override;
+  Result<Offset> offset_of_cursor(const std::string& name) override;
 
   const std::string directory_;
   const QueueOptions options_;

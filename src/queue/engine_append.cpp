@@ -41,11 +41,20 @@ Result<Offset> Engine::enqueue(ByteView payload) {
     return payload.size() < large_message_bytes ? enqueue_into_new_batch(lock, payload)
                                                 : enqueue_large(lock, payload);
   }
+  return add_to_open_batch(payload);
+}
+
+Offset Engine::add_to_open_batch(ByteView payload) {
   const Offset offset = open_.next_offset();
   open_.add(payload);
-  publish(offset + 1);
-  readers_.wake_if_waiting();
+  show(offset + 1);
   return offset;
+}
+
+// Readers may have everything before `next`.
+void Engine::show(Offset next) {
+  publish(next);
+  readers_.wake_if_waiting();
 }
 
 Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {
@@ -53,16 +62,12 @@ Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {
   close_batch();
   after_append(lock);
   if (auto opened = open_batch(lock, payload.size()); !opened) return opened.error();
-  const Offset offset = open_.next_offset();
-  open_.add(payload);
-  publish(offset + 1);
-  readers_.wake_if_waiting();
-  return offset;
+  return add_to_open_batch(payload);
 }
 
 // A batch of its own costs less than to be packed: one pass over the bytes.
 Result<Offset> Engine::enqueue_large(Lock& lock, ByteView payload) {
-  if (closed_) return Error{ErrorCode::closed, "the queue was closed", 0};
+  if (closed_) return closed_error();
   const std::size_t bytes = batch_layout::header_bytes + record_bytes(payload.size());
   if (auto room = close_and_make_room(lock, bytes, 1); !room) return room.error();
   const auto got = log_->room_in_place(bytes, bytes);
@@ -72,8 +77,7 @@ Result<Offset> Engine::enqueue_large(Lock& lock, ByteView payload) {
   stamp_batch(got.room.bytes, offset, coarse_now(), got.room.header.epoch);
   log_->append_in_place(got.room.bytes);
   note_log();
-  publish(offset + 1);
-  readers_.wake_if_waiting();
+  show(offset + 1);
   after_append(lock);
   return offset;
 }
@@ -111,9 +115,8 @@ Result<Offset> Engine::append_locked(Lock& lock, std::span<std::byte> batch, std
   if (auto room = close_and_make_room(lock, batch.size(), records); !room) return room.error();
   const log::AppendResult result = log_->append(batch, coarse_now());
   if (result.outcome != log::AppendOutcome::appended) return error_of(result.outcome, batch.size());
-  publish(log_->next_offset());
   note_log();
-  readers_.wake_if_waiting();
+  show(log_->next_offset());
   after_append(lock);
   if (options_.flush.each_append) {
     if (auto synced = sync_up_to(lock, result.base + records); !synced) return synced.error();
@@ -129,7 +132,7 @@ Result<void> Engine::close_and_make_room(Lock& lock, std::size_t bytes, std::uin
   if (hopeless) return error_of(log::AppendOutcome::full, bytes);
   for (;;) {
     close_batch();
-    if (log_->takes(bytes, records)) return {};
+    if (log_->fits_capacity(bytes, records)) return {};
     if (auto made = make_room(lock, bytes, records); !made) return made;
   }
 }
@@ -140,7 +143,7 @@ bool Engine::make_room_from_committed(std::size_t bytes, std::uint64_t records) 
   const auto committed = committed_by_all();
   const bool made = options_.drop_committed && committed && log_->make_room(bytes, records, *committed);
   note_log();
-  return made || log_->takes(bytes, records);
+  return made || log_->fits_capacity(bytes, records);
 }
 
 Result<void> Engine::make_room(Lock& lock, std::size_t bytes, std::uint64_t records) {

@@ -91,13 +91,23 @@ Offset Engine::committed(const log::TableCursor& cursor) {
   Lock lock(mutex_);
   drop_committed();
   if (room_is_wanted()) room_.notify_all();
-  if (log_->disk_job_is_due({})) {
-    // Without a background thread the writer does it, at its next batch.
-    if (options_.background) wake_background();
-  }
+  // Without a background thread the writer does it, at its next batch.
+  if (options_.background && log_->disk_job_is_due({})) wake_background();
   const auto node = log_->node_of(cursor.committed());
   if (node != nullptr && node->next() != nullptr) return node->end_offset();
   return cursor.committed() + check_again_after;
+}
+
+Result<Offset> Engine::offset_of_cursor(const std::string& name) {
+  Lock lock(mutex_);
+  log::CursorTable* const cursors = cursors_.get();
+  lock.unlock();
+  if (cursors != nullptr) {
+    const auto found = cursors->find(name);
+    if (!found) return found.error();
+    if (*found != nullptr) return (*found)->committed();
+  }
+  return Error{ErrorCode::invalid_argument, "there is no cursor named " + name, 0};
 }
 
 Result<Offset> Engine::offset_at_time(Timestamp time) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include <lightq/queue_options.hpp>
 
@@ -27,7 +28,7 @@ class SegmentSource {
   virtual std::shared_ptr<log::SegmentNode> node_of(Offset offset) = 0;
   [[nodiscard]] virtual Offset first_offset() const = 0;
   /// Where `start` is; see Start.
-  virtual Result<Offset> resolve(const Start& start) = 0;
+  Result<Offset> resolve(const Start& start);
   /// Waits until there is something at `offset`. False after `timeout`.
   virtual bool wait(Offset offset, std::chrono::milliseconds timeout) = 0;
 
@@ -46,9 +47,24 @@ class SegmentSource {
   void publish(Offset next) { next_.store(next.value, std::memory_order_release); }
 
  private:
+  /// The first message of the first batch appended at `time` or later.
+  virtual Result<Offset> offset_at_time(Timestamp time) = 0;
+  virtual Result<Offset> offset_of_cursor(const std::string& name) = 0;
+
   log::Storage& storage_;
   log::SegmentViews views_;
   std::atomic<std::uint64_t> next_{0};
 };
+
+inline Result<Offset> SegmentSource::resolve(const Start& start) {
+  switch (start.kind()) {
+    case Start::Kind::first: return first_offset();
+    case Start::Kind::next: return next_offset();
+    case Start::Kind::offset: return clamped(start.offset());
+    case Start::Kind::time: return offset_at_time(start.time());
+    case Start::Kind::copy: break;
+  }
+  return offset_of_cursor(start.cursor());
+}
 
 }  // namespace lightq::queue

@@ -126,14 +126,7 @@ Offset ViewEngine::first_offset() const {
   return seen_.empty() ? Offset{} : seen_.front().node->first_offset();
 }
 
-Result<Offset> ViewEngine::resolve(const Start& start) {
-  switch (start.kind()) {
-    case Start::Kind::first: return first_offset();
-    case Start::Kind::next: return next_offset();
-    case Start::Kind::offset: return std::clamp(start.offset(), first_offset(), next_offset());
-    case Start::Kind::time: return offset_at_time(start.time());
-    case Start::Kind::copy: break;
-  }
+Result<Offset> ViewEngine::offset_of_cursor(const std::string& /*name*/) {
   return Error{ErrorCode::invalid_argument, "a view has no cursors to copy", 0};
 }
 

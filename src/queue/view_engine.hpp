@@ -22,7 +22,6 @@ class ViewEngine final : public SegmentSource {
 
   std::shared_ptr<log::SegmentNode> node_of(Offset offset) override;
   [[nodiscard]] Offset first_offset() const override;
-  Result<Offset> resolve(const Start& start) override;
   bool wait(Offset offset, std::chrono::milliseconds timeout) override;
 
  private:
@@ -36,7 +35,8 @@ class ViewEngine final : public SegmentSource {
   Result<std::vector<Offset>> names();
   Result<void> add(Offset name);
   Result<void> look_on(Seen& seen);
-  Result<Offset> offset_at_time(Timestamp time);
+  Result<Offset> offset_at_time(Timestamp time) override;
+  Result<Offset> offset_of_cursor(const std::string& name) override;
 
   const std::string directory_;
   mutable std::mutex mutex_;  // guards what follows

@@ -75,8 +75,10 @@ def damage_zeroed_page(files):
 
 def damage_cut_file(files):
     path = str(files.segments[1])
-    os.truncate(path, 3 * PAGE + 17)
-    hit = [b for b in files.batches_before if b["file"] == path and 3 * PAGE + 17 < b["position"] + b["bytes"]]
+    last = [b for b in files.batches_before if b["file"] == path][-1]
+    end = min(3 * PAGE + 17, last["position"] + last["bytes"] - 17)  # a timely broker may roll before the third page
+    os.truncate(path, end)
+    hit = [b for b in files.batches_before if b["file"] == path and end < b["position"] + b["bytes"]]
     return path, hit[0]["position"], (hit[0]["first_offset"], hit[-1]["next_offset"])
 
 

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <thread>
 
+#include "log/posix_storage.hpp"
+#include "log/repair.hpp"
+#include "log/snapshot.hpp"
+
 namespace lightq {
 namespace {
 
@@ -150,6 +154,25 @@ TEST_F(QueueViewTest, SeeksByOffsetThroughTheIndexAndWithoutIt) {
       EXPECT_EQ(Offset{wanted}, message->offset);
       EXPECT_EQ(test::text_of(300, wanted), message->text());
     }
+  }
+}
+
+// A backup of a queue is a queue: its cursors stand where they had committed.
+TEST_F(QueueViewTest, ASnapshotAndARepairKeepNamedCursors) {
+  Queue queue = open(written);
+  test::enqueue_numbers(queue, 0, 3000);
+  QueueCursor cursor = queue.cursor("billing").value_or_throw();
+  for (int i = 0; i < 1234; ++i) cursor.next().value_or_throw();
+  cursor.commit();
+  log::PosixStorage storage;
+  ASSERT_TRUE(log::snapshot_log(directory, temp / "backup", storage).ok());
+  ASSERT_TRUE(log::repair_to(directory, temp / "repaired", {}, storage).ok());
+  for (const std::string& copy : {temp / "backup", temp / "repaired"}) {
+    Queue other = Queue::open(copy).value_or_throw();
+    QueueCursor there = other.cursor("billing", Start::next()).value_or_throw();
+    EXPECT_EQ(Offset{1234}, there.committed()) << copy;
+    EXPECT_EQ("1234", there.next().value_or_throw()->text()) << copy;
+    EXPECT_EQ(Offset{3000}, other.next_offset()) << copy;
   }
 }
 
