@@ -96,6 +96,8 @@ class SegmentFile {
   /// Writes a checkpoint; its sequence is filled in. Requires `open_for_writing`. On error the one before
   /// still counts.
   Result<void> write_checkpoint(SegmentCheckpoint checkpoint);
+  /// Writes a seal. Requires `open_for_writing`.
+  Result<void> write_seal(const SegmentSeal& seal);
   /// A batch of `bytes` would end past what the newest checkpoint has reserved.
   [[nodiscard]] bool needs_reserve(std::size_t bytes) const {
     return checkpoint_.reserved < end_position_ + bytes;
@@ -131,6 +133,7 @@ class SegmentFile {
   Step step_at(std::uint64_t position, Offset expected, Offset wanted, SegmentScanner& scanner);
   void check_ahead(std::uint64_t position, Offset expected, SegmentScanner& scanner);
   SegmentDamage find_damage(std::uint64_t position, Offset expected, SegmentScanner& scanner);
+  Result<void> write_in_header(ByteView bytes, std::size_t position);
 
   std::string path_;
   SegmentHeader header_;

@@ -43,7 +43,9 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
 
 // Without a mapping it is mapped when it is needed, which costs the writer a little.
 void map_prepared(PreparedSegment& prepared, SegmentViews& views) {
-  if (prepared.mapping != nullptr || !views.has_room(prepared.header.file_bytes)) return;
+  if (prepared.mapping != nullptr) return;
+  views.make_room(prepared.header.file_bytes);
+  if (!views.has_room(prepared.header.file_bytes)) return;
   auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
   if (!mapped) return;
   prepared.mapping = views.counted(std::move(*mapped));
@@ -74,10 +76,10 @@ void retire_all(const SegmentWork& work, Storage& storage, SegmentPool& pool, Se
 
 }  // namespace
 
-SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, SegmentPool& pool,
-                                bool& sync_failed) {
+SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool& pool, bool& sync_failed) {
   SegmentWorkDone done;
-  // First, for it is what the writer may be waiting for.
+  // First, for it makes room under the cap; and then what the writer may be waiting for.
+  work.unmap.clear();
   if (work.prepare_bytes != 0) {
     auto prepared =
         pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation, work.disk_free_floor_bytes);
@@ -114,7 +116,6 @@ void SegmentJob::run() {
   const std::lock_guard lock(state_->running);
   if (state_->closed) return;
   done_ = do_segment_work(work_, storage_, pool_, state_->sync_failed);
-  work_.unmap.clear();
 }
 
 void SegmentJob::finish() {

@@ -76,8 +76,8 @@ struct SegmentJobState {
   std::atomic<bool> is_out = false;  ///< a job exists
 };
 
-/// Does the work; `running` is held by the caller.
-SegmentWorkDone do_segment_work(const SegmentWork& work, Storage& storage, SegmentPool& pool,
+/// Does the work; `running` is held by the caller. What is to be unmapped is let go of.
+SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool& pool,
                                 bool& sync_failed);
 
 /// One round of work for a disk thread.

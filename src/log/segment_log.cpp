@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <utility>
 
 #include "log/seeded_bug.hpp"
@@ -234,7 +235,13 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
     static_cast<void>(storage_.unlink(prepared->path));
     return mapped;
   }
-  auto done = write_all(*prepared->file, encode_segment_header(header), 0);
+  const SegmentPage page = encode_segment_header(header);
+  Result<void> done;
+  if (prepared->mapping != nullptr) {
+    std::memcpy(prepared->mapping->data(), page.data(), page.size());
+  } else {
+    done = write_all(*prepared->file, page, 0);
+  }
   // An empty segment had the same name, and is perhaps all that remembers next_ on disk.
   const bool replaces = !segments_.empty() && segments_.back()->empty();
   if (done && replaces) done = prepared->file->sync();
@@ -303,15 +310,14 @@ bool SegmentLog::is_above_cap() const {
 // Until it is synced, its seal saves a recovery after the end of this process the scan, and no more.
 void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
   segment.sealed = true;
-  const bool keep = options_.views != nullptr && options_.views->may_keep(segment.usable_bytes());
-  if (!keep) stop_writing(segment);
   // One that this process has not written to: the next sync seals it, if it finds it open.
   static_cast<void>(segment.open_for_writing(storage_));
   SegmentSeal seal = segment.seal();
   seal.boot = {storage_.boot_id()};
-  if (segment.seal_written || segment.file() == nullptr || seal.boot == BootId{}) return;
-  static_cast<void>(
-      write_all(*segment.file(), encode_segment_seal(seal, segment.header()), segment_seal_position));
+  const bool write = !segment.seal_written && segment.file() != nullptr && seal.boot != BootId{};
+  if (write) static_cast<void>(segment.write_seal(seal));
+  const bool keep = options_.views != nullptr && options_.views->may_keep(segment.usable_bytes());
+  if (!keep) stop_writing(segment);
 }
 
 ReadResult SegmentLog::read(Place& place) {

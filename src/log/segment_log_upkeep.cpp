@@ -246,7 +246,7 @@ Result<void> SegmentLog::settle() {
   }
   if (auto opened = segments_.back()->open_for_writing(storage_); !opened) return opened;
   const std::lock_guard lock(jobs_->running);
-  const SegmentWork work = work_to_remember();
+  SegmentWork work = work_to_remember();
   auto done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
   if (!done.remembered) return done.remembered;
   finish_job(work, std::move(done));
@@ -338,7 +338,7 @@ Result<void> SegmentLog::close() {
 Result<void> SegmentLog::flush() {
   const std::lock_guard lock(jobs_->running);
   if (!anything_unsynced() && !poisoned_) return {};
-  const SegmentWork work = work_to_sync();
+  SegmentWork work = work_to_sync();
   const SegmentWorkDone done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
   synced(work, done);
   if (poisoned_) return last_error_;

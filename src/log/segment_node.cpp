@@ -2,6 +2,7 @@
 #include "log/segment_node.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "log/segment_index_file.hpp"
@@ -143,9 +144,16 @@ void SegmentViews::drop_until_room(std::uint64_t bytes) {
   while (!kept_.empty() && !has_room(bytes)) kept_.pop_back();
 }
 
+// Unmapped without the lock: readers that go on to another segment need not wait for it.
 void SegmentViews::make_room(std::uint64_t bytes) {
+  const std::lock_guard one_at_a_time(making_room_);
+  std::list<Kept> dropped;
+  std::uint64_t freed = 0;
   const std::lock_guard lock(mutex_);
-  drop_until_room(bytes);
+  while (!kept_.empty() && !has_room(bytes - std::min(bytes, freed))) {
+    if (kept_.back().view.use_count() == 1) freed += kept_.back().view->size();
+    dropped.splice(dropped.end(), kept_, std::prev(kept_.end()));
+  }
 }
 
 void SegmentViews::share(SegmentNode& node, const std::shared_ptr<WritableMapping>& mapping) {

@@ -172,6 +172,7 @@ class SegmentViews {
   Storage& storage_;
   const std::uint64_t bytes_max_;
   const ViewedLog viewed_;
+  std::mutex making_room_;  // taken before mutex_
   std::mutex mutex_;
   std::list<Kept> kept_;  // the most recently used first
   std::shared_ptr<std::atomic<std::uint64_t>> mapped_bytes_ = std::make_shared<std::atomic<std::uint64_t>>(0);

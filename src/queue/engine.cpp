@@ -75,8 +75,8 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const
   if (auto opened = engine->open_log(); !opened) return opened.error();
   if (auto opened = engine->open_cursors(); !opened) return opened.error();
   if (options.background) {
-    engine->background_ =
-        std::jthread([raw = engine.get()](const std::stop_token& stop) { raw->run_background(stop); });
+    engine->background_.start([raw = engine.get()] { raw->mutex_.request(); });
+    engine->background_.wake();  // for what opening has left to do
   }
   return engine;
 }
@@ -135,15 +135,17 @@ Engine::~Engine() {
 }
 
 Result<void> Engine::close() {
-  if (background_.joinable()) {
-    background_.request_stop();
-    background_.join();
-  }
   Lock lock(mutex_);
+  stopping_ = true;
+  lock.unlock();
+  background_.stop();
+  lock.lock();
+  if (auto job = background_.take_done()) finish_job(std::move(job));
   if (closed_ || log_ == nullptr) return {};
   closed_ = true;
   close_batch();
   Result<void> done = sync_up_to(lock, log_->next_offset());
+  if (!lock.owns_lock()) lock.lock();
   if (cursors_ != nullptr) {
     if (auto flushed = cursors_->flush(); done) done = flushed;
   }

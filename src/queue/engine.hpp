@@ -8,7 +8,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <lightq/queue.hpp>
@@ -17,7 +16,9 @@
 #include "log/directory_lock.hpp"
 #include "log/open_batch.hpp"
 #include "log/segment_log.hpp"
+#include "queue/disk_thread.hpp"
 #include "queue/durability.hpp"
+#include "queue/hand_off_mutex.hpp"
 #include "queue/segment_source.hpp"
 #include "queue/waiters.hpp"
 
@@ -27,6 +28,7 @@ namespace lightq::queue {
 /// write or a sync of the disk thread's kind (DiskJob::run), nor while a callback runs. The writer's quick
 /// way (a message into the open batch) takes it only with `many_writers`: the batch is the writer's, and is
 /// begun and completed under the lock. Readers take it to begin, to seek and to change segments after a drop.
+/// The background thread never waits for it: whoever holds it takes what a job has done and posts the next.
 class Engine final : public SegmentSource {
  public:
   static Result<std::unique_ptr<Engine>> open(const std::string& directory, const QueueOptions& options,
@@ -72,7 +74,7 @@ class Engine final : public SegmentSource {
   bool wait(Offset offset, std::chrono::milliseconds timeout) override;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<HandOffMutex>;
   Engine(std::string directory, const QueueOptions& options, log::Storage& storage, log::DirectoryLock lock);
   Result<void> open_log();
   Result<void> open_cursors();
@@ -99,17 +101,20 @@ class Engine final : public SegmentSource {
   // Upkeep. All with the lock.
   void note_log();
   void drop_committed();
-  void wake_background();
   void apply_retention();
   [[nodiscard]] std::optional<Offset> committed_by_all() const;
   [[nodiscard]] bool flush_is_due() const;
   [[nodiscard]] bool work_is_due(Timestamp now) const;
-  bool do_due_work(Lock& lock);
+  [[nodiscard]] std::unique_ptr<log::DiskJob> take_due_job();
+  void do_due_work(Lock& lock);
+  void post_due_work();
+  void serve_background();
   void run_job(Lock& lock, std::unique_ptr<log::DiskJob> job);
+  void finish_job(std::unique_ptr<log::DiskJob> job);
   Result<void> sync_up_to(Lock& lock, Offset offset);
+  [[nodiscard]] std::vector<std::function<void()>> take_durable();
   void tell_durable(Lock& lock);
   [[nodiscard]] Result<log::TableCursor*> find_or_create(std::string_view name, const Start& start);
-  void run_background(const std::stop_token& stop);
   [[nodiscard]] std::chrono::milliseconds next_timer() const;
   Result<log::CursorTable*> cursor_table();
   Result<Offset> offset_at_time(Timestamp time) override;
@@ -125,12 +130,12 @@ class Engine final : public SegmentSource {
   std::unique_ptr<log::CursorTable> cursors_;
   QueueRecovery recovery_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable room_;     // for writers that wait for room
-  std::condition_variable synced_;   // for those that wait for a sync, or for a job to be done
-  std::condition_variable_any due_;  // for the background thread
+  mutable HandOffMutex mutex_{[this] { serve_background(); }};
+  std::condition_variable_any room_;         // for writers that wait for room
+  std::condition_variable_any synced_;       // for those that wait for a sync for some time
+  std::atomic<std::uint32_t> jobs_done_{0};  // for those that wait for a sync, or for a job to be done
   bool job_is_out_ = false;
-  bool wake_background_ = false;
+  bool stopping_ = false;    // nothing more is posted
   bool timer_runs_ = false;  // the background thread knows that something is not durable
   std::uint64_t rolls_seen_ = 0;
   std::atomic<int> room_wanted_{0};
@@ -147,7 +152,7 @@ class Engine final : public SegmentSource {
   std::atomic<std::uint64_t> first_{0};
   std::atomic<std::uint64_t> durable_{0};
   Waiters readers_;
-  std::jthread background_;  // the last member: it uses all others
+  DiskThread background_;  // the last member: it uses all others
 };
 
 }  // namespace lightq::queue

@@ -186,13 +186,18 @@ void Engine::after_append(Lock& lock) {
   }
   if (options_.background) {
     const bool timer_starts = options_.flush.interval.count() != 0 && !timer_runs_;
-    if (timer_starts || work_is_due(coarse_now())) wake_background();
-  } else {
-    while (do_due_work(lock)) {
+    if (timer_starts) {
+      timer_runs_ = true;
+      background_.wake();
     }
+    post_due_work();
+  } else {
+    do_due_work(lock);
   }
   while (!mapped_ && !log_->poisoned() && log_->unsynced_bytes() > unsynced_bytes_max) {
-    if (auto synced = sync_up_to(lock, log_->next_offset()); !synced) break;
+    const auto synced = sync_up_to(lock, log_->next_offset());
+    if (!lock.owns_lock()) lock.lock();
+    if (!synced) break;
   }
 }
 

@@ -92,7 +92,7 @@ Offset Engine::committed(const log::TableCursor& cursor) {
   drop_committed();
   if (room_is_wanted()) room_.notify_all();
   // Without a background thread the writer does it, at its next batch.
-  if (options_.background && log_->disk_job_is_due({})) wake_background();
+  if (options_.background) post_due_work();
   const auto node = log_->node_of(cursor.committed());
   if (node != nullptr && node->next() != nullptr) return node->end_offset();
   return cursor.committed() + check_again_after;

@@ -55,13 +55,33 @@ bool Engine::work_is_due(Timestamp now) const {
   return !job_is_out_ && (flush_is_due() || log_->disk_job_is_due(now));
 }
 
-bool Engine::do_due_work(Lock& lock) {
-  if (job_is_out_) return false;
+std::unique_ptr<log::DiskJob> Engine::take_due_job() {
   const Timestamp now = coarse_now();
-  auto job = flush_is_due() ? log_->take_flush_job(now) : log_->take_disk_job(now);
-  if (job == nullptr) return false;
-  run_job(lock, std::move(job));
-  return true;
+  if (!work_is_due(now)) return nullptr;
+  return flush_is_due() ? log_->take_flush_job(now) : log_->take_disk_job(now);
+}
+
+void Engine::do_due_work(Lock& lock) {
+  while (auto job = take_due_job()) run_job(lock, std::move(job));
+}
+
+void Engine::post_due_work() {
+  if (stopping_) return;
+  auto job = take_due_job();
+  if (job == nullptr) return;
+  job_is_out_ = true;
+  background_.post(std::move(job));
+}
+
+// The hand-off mutex's duty: on the background thread, or on the one that has held the lock.
+void Engine::serve_background() {
+  if (auto job = background_.take_done()) finish_job(std::move(job));
+  if (stopping_) return;
+  if (options_.retention_time.count() != 0) apply_retention();
+  post_due_work();
+  timer_runs_ = options_.flush.interval.count() != 0 && !log_->poisoned() &&
+                log_->durable_offset() < log_->next_offset();
+  background_.set_timer(next_timer());
 }
 
 void Engine::run_job(Lock& lock, std::unique_ptr<log::DiskJob> job) {
@@ -69,30 +89,50 @@ void Engine::run_job(Lock& lock, std::unique_ptr<log::DiskJob> job) {
   lock.unlock();
   job->run();
   lock.lock();
+  finish_job(std::move(job));
+  tell_durable(lock);
+}
+
+void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {
   job->finish();
   job.reset();
   job_is_out_ = false;
   note_log();
+  jobs_done_.fetch_add(1, std::memory_order_release);
+  jobs_done_.notify_all();
   synced_.notify_all();
-  tell_durable(lock);
+  if (background_.runs() && !durability_.empty()) background_.call(take_durable());
+}
+
+// The calls to make to those whose offset is durable now, or never will be.
+std::vector<std::function<void()>> Engine::take_durable() {
+  const bool failed = log_->poisoned();
+  auto told = failed ? durability_.take_all() : durability_.take(durable_offset());
+  const Result<void> result = failed ? Result<void>{log_->last_error()} : Result<void>{};
+  std::vector<std::function<void()>> calls;
+  for (auto& callback : told) calls.push_back([call = std::move(callback), result] { call(result); });
+  return calls;
 }
 
 void Engine::tell_durable(Lock& lock) {
   if (durability_.empty()) return;
-  const bool failed = log_->poisoned();
-  const auto told = failed ? durability_.take_all() : durability_.take(durable_offset());
-  const Result<void> result = failed ? Result<void>{log_->last_error()} : Result<void>{};
+  const auto calls = take_durable();
   lock.unlock();
-  for (const auto& callback : told) callback(result);
+  for (const auto& call : calls) call();
   lock.lock();
 }
 
-// One of those who wait syncs for all: what the others append meanwhile is in the next sync.
+// One of those who wait syncs for all: what the others append meanwhile is in the next sync. They wait
+// without the lock, and need it again only if that sync was not theirs; so it may not be held at the end.
 Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
   while (log_->durable_offset() < offset) {
     if (log_->poisoned()) return log_->last_error();
     if (job_is_out_) {
-      synced_.wait(lock);
+      const std::uint32_t seen = jobs_done_.load(std::memory_order_acquire);
+      lock.unlock();
+      jobs_done_.wait(seen, std::memory_order_acquire);
+      if (offset <= durable_offset()) return {};
+      lock.lock();
     } else {
       run_job(lock, log_->take_flush_job(coarse_now()));
     }
@@ -104,6 +144,7 @@ Result<void> Engine::flush() {
   Lock lock(mutex_);
   close_batch();
   if (auto synced = sync_up_to(lock, log_->next_offset()); !synced) return synced;
+  if (!lock.owns_lock()) lock.lock();
   if (log_->poisoned()) return log_->last_error();
   log::CursorTable* const cursors = cursors_.get();
   lock.unlock();
@@ -116,6 +157,7 @@ Result<bool> Engine::wait_durable(Offset offset, std::chrono::milliseconds timeo
   if (!settled() && options_.flush.interval.count() == 0) {
     close_batch();
     if (auto synced = sync_up_to(lock, std::min(offset, log_->next_offset())); !synced) return synced.error();
+    if (!lock.owns_lock()) lock.lock();
   }
   synced_.wait_for(lock, bounded(timeout), settled);
   if (offset <= log_->durable_offset()) return true;
@@ -141,10 +183,9 @@ Result<void> Engine::trim(Offset before) {
   log_->drop_before(before);
   note_log();
   if (options_.background) {
-    wake_background();
-    return {};
-  }
-  while (do_due_work(lock)) {
+    post_due_work();
+  } else {
+    do_due_work(lock);
   }
   return {};
 }
@@ -153,14 +194,11 @@ void Engine::maintain() {
   Lock lock(mutex_);
   drop_committed();
   apply_retention();
-  if (options_.background) return wake_background();
-  while (do_due_work(lock)) {
+  if (options_.background) {
+    post_due_work();
+  } else {
+    do_due_work(lock);
   }
-}
-
-void Engine::wake_background() {
-  wake_background_ = true;
-  due_.notify_one();
 }
 
 // Something is not durable, or may grow too old; else nothing happens by itself.
@@ -170,18 +208,6 @@ std::chrono::milliseconds Engine::next_timer() const {
   const bool ages = options_.retention_time.count() != 0 && log_->stored_bytes() != 0;
   if (ages) timer = std::min(timer, std::min(retention_timer, options_.retention_time));
   return std::max(timer, std::chrono::milliseconds{1});
-}
-
-void Engine::run_background(const std::stop_token& stop) {
-  Lock lock(mutex_);
-  while (!stop.stop_requested()) {
-    wake_background_ = false;
-    if (options_.retention_time.count() != 0) apply_retention();
-    if (do_due_work(lock)) continue;
-    timer_runs_ = options_.flush.interval.count() != 0 && !log_->poisoned() &&
-                  log_->durable_offset() < log_->next_offset();
-    due_.wait_for(lock, stop, next_timer(), [&] { return wake_background_; });
-  }
 }
 
 }  // namespace lightq::queue

@@ -1,0 +1,87 @@
+/// The queue's background thread. Layer: queue.
+#include "queue/disk_thread.hpp"
+
+#include <cassert>
+#include <utility>
+
+namespace lightq::queue {
+
+void DiskThread::start(std::function<void()> look_up) {
+  thread_ =
+      std::jthread([this, look_up = std::move(look_up)](const std::stop_token& stop) { run(stop, look_up); });
+}
+
+void DiskThread::stop() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+}
+
+void DiskThread::post(std::unique_ptr<log::DiskJob> job) {
+  const std::lock_guard lock(mutex_);
+  assert(job_ == nullptr && done_ == nullptr);
+  job_ = std::move(job);
+  due_.notify_one();
+}
+
+std::unique_ptr<log::DiskJob> DiskThread::take_done() {
+  const std::lock_guard lock(mutex_);
+  return std::move(done_);
+}
+
+void DiskThread::call(std::vector<std::function<void()>> calls) {
+  const std::lock_guard lock(mutex_);
+  for (auto& each : calls) calls_.push_back(std::move(each));
+  due_.notify_one();
+}
+
+void DiskThread::set_timer(std::chrono::milliseconds timer) {
+  const std::lock_guard lock(mutex_);
+  // It may be waiting already, for longer.
+  if (timer < timer_) due_.notify_one();
+  timer_ = timer;
+}
+
+void DiskThread::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  due_.notify_one();
+}
+
+void DiskThread::run_one(std::unique_lock<std::mutex>& lock) {
+  if (!calls_.empty()) {
+    const auto calls = std::exchange(calls_, {});
+    lock.unlock();
+    for (const auto& each : calls) each();
+    lock.lock();
+  }
+  if (job_ == nullptr) return;
+  auto job = std::move(job_);
+  lock.unlock();
+  job->run();
+  lock.lock();
+  done_ = std::move(job);
+}
+
+// False if it was only told of another timer.
+bool DiskThread::wait(std::unique_lock<std::mutex>& lock, const std::stop_token& stop) {
+  const auto timer = timer_;
+  const auto has_to_act = [&] { return woken_ || has_work() || timer_ < timer; };
+  const bool told = due_.wait_for(lock, stop, timer, has_to_act);
+  return !told || woken_ || has_work();
+}
+
+void DiskThread::run(const std::stop_token& stop, const std::function<void()>& look_up) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (!has_work() && stop.stop_requested()) return;
+    if (!has_work() && !wait(lock, stop)) continue;
+    woken_ = false;
+    run_one(lock);
+    lock.unlock();
+    look_up();
+    lock.lock();
+  }
+}
+
+}  // namespace lightq::queue

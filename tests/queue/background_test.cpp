@@ -1,0 +1,141 @@
+/// The queue's background thread, and the mutex whose duty never waits.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "queue/disk_thread.hpp"
+#include "queue/hand_off_mutex.hpp"
+
+namespace lightq::queue {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto deadline = 20s;
+
+TEST(HandOffMutex, DoesItsDutyAtOnceWhenItIsFree) {
+  int done = 0;
+  HandOffMutex mutex([&] { ++done; });
+  mutex.request();
+  EXPECT_EQ(1, done);
+  mutex.lock();
+  mutex.unlock();
+  EXPECT_EQ(1, done);
+}
+
+TEST(HandOffMutex, HasItsDutyDoneByTheHolderWhenItIsTaken) {
+  std::thread::id doer;
+  HandOffMutex mutex([&] { doer = std::this_thread::get_id(); });
+  mutex.lock();
+  std::thread([&] { mutex.request(); }).join();  // does not wait
+  EXPECT_EQ(std::thread::id(), doer);
+  mutex.unlock();
+  EXPECT_EQ(std::this_thread::get_id(), doer);
+}
+
+TEST(HandOffMutex, ForgetsNoRequestAndLetsNobodyInBesides) {
+  std::atomic<int> requested = 0;
+  int seen = 0;    // guarded by the mutex: the newest request that the duty has seen
+  int inside = 0;  // guarded by the mutex
+  HandOffMutex mutex([&] {
+    EXPECT_EQ(1, ++inside);
+    seen = requested.load();
+    --inside;
+  });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 20'000; ++round) {
+        if (i % 2 == 0) {
+          ++requested;
+          mutex.request();
+        } else {
+          const std::lock_guard lock(mutex);
+          EXPECT_EQ(1, ++inside);
+          --inside;
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(requested, seen);
+}
+
+/// Counts what is done with it.
+class CountedJob final : public log::DiskJob {
+ public:
+  explicit CountedJob(std::atomic<int>& runs) : runs_(runs) {}
+  void run() override { ++runs_; }
+  void finish() override {}
+
+ private:
+  std::atomic<int>& runs_;
+};
+
+/// What the thread says when it looks up.
+class LookUps {
+ public:
+  void note() {
+    const std::lock_guard lock(mutex_);
+    ++count_;
+    changed_.notify_all();
+  }
+  bool wait_for(int count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, deadline, [&] { return count <= count_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+TEST(DiskThread, RunsWhatIsPostedAndThenLooksUp) {
+  std::atomic<int> runs = 0;
+  LookUps look_ups;
+  DiskThread thread;
+  EXPECT_FALSE(thread.runs());
+  thread.start([&] { look_ups.note(); });
+  EXPECT_TRUE(thread.runs());
+  for (int i = 1; i <= 100; ++i) {
+    thread.post(std::make_unique<CountedJob>(runs));
+    ASSERT_TRUE(look_ups.wait_for(i));
+    EXPECT_EQ(i, runs);
+    EXPECT_NE(nullptr, thread.take_done());
+    EXPECT_EQ(nullptr, thread.take_done());
+  }
+}
+
+TEST(DiskThread, RunsWhatWasPostedBeforeItStops) {
+  std::atomic<int> runs = 0;
+  std::atomic<int> calls = 0;
+  DiskThread thread;
+  thread.start([] {});
+  thread.post(std::make_unique<CountedJob>(runs));
+  thread.call({[&] { ++calls; }, [&] { ++calls; }});
+  thread.stop();
+  EXPECT_EQ(1, runs);
+  EXPECT_EQ(2, calls);
+  EXPECT_NE(nullptr, thread.take_done());
+  EXPECT_FALSE(thread.runs());
+}
+
+TEST(DiskThread, LooksUpWhenItIsWokenOrItsTimerHasRunOutAlsoOneThatWasSetMeanwhile) {
+  LookUps look_ups;
+  DiskThread thread;
+  thread.start([&] { look_ups.note(); });
+  thread.wake();
+  ASSERT_TRUE(look_ups.wait_for(1));
+  thread.set_timer(1ms);  // it waits for a day
+  EXPECT_TRUE(look_ups.wait_for(3));
+}
+
+}  // namespace
+}  // namespace lightq::queue
