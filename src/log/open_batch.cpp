@@ -32,31 +32,64 @@ std::uint64_t extent_of(std::uint32_t count, std::uint64_t bytes) {
   return count | bytes << 32;
 }
 
-void mix(std::array<std::uint64_t, 4>& lanes, const std::byte* block) {
-  for (std::size_t i = 0; i < lanes.size(); ++i) {
-    lanes[i] = std::rotl(lanes[i] + load_little_endian<std::uint64_t>(block + i * lane_bytes), 23);
-  }
-}
+// Four lanes in registers: what an array would keep in memory from block to block.
+struct Lanes {
+  std::uint64_t a, b, c, d;
 
-// The CRC of the two last fields, going on from that of the fixed ones.
-std::uint32_t mark_crc(std::uint32_t seed, std::uint64_t extent, std::uint64_t sum) {
-  std::array<std::byte, 16> bytes{};
-  store_little_endian(bytes.data(), extent);
-  store_little_endian(bytes.data() + 8, sum);
-  return crc32c(bytes, seed);
-}
+  void mix(std::uint64_t first, std::uint64_t second, std::uint64_t third, std::uint64_t fourth) {
+    a = std::rotl(a + first, 23);
+    b = std::rotl(b + second, 23);
+    c = std::rotl(c + third, 23);
+    d = std::rotl(d + fourth, 23);
+  }
+  void mix(const std::byte* block) {
+    mix(load_little_endian<std::uint64_t>(block), load_little_endian<std::uint64_t>(block + lane_bytes),
+        load_little_endian<std::uint64_t>(block + 2 * lane_bytes),
+        load_little_endian<std::uint64_t>(block + 3 * lane_bytes));
+  }
+  // The bytes are read once for both.
+  void mix_copying(std::byte* to, const std::byte* block) {
+    const auto first = load_little_endian<std::uint64_t>(block);
+    const auto second = load_little_endian<std::uint64_t>(block + lane_bytes);
+    const auto third = load_little_endian<std::uint64_t>(block + 2 * lane_bytes);
+    const auto fourth = load_little_endian<std::uint64_t>(block + 3 * lane_bytes);
+    store_little_endian(to, first);
+    store_little_endian(to + lane_bytes, second);
+    store_little_endian(to + 2 * lane_bytes, third);
+    store_little_endian(to + 3 * lane_bytes, fourth);
+    mix(first, second, third, fourth);
+  }
+  // Zeros behind what is no whole block.
+  void mix_last(const std::byte* at, std::size_t bytes) {
+    std::array<std::byte, block_bytes> last{};
+    std::memcpy(last.data(), at, bytes);
+    mix(last.data());
+  }
+};
 
 }  // namespace
 
 void RecordSum::add(ByteView payload) {
-  lanes_[0] = std::rotl(lanes_[0] + payload.size(), 23);
+  Lanes lanes{std::rotl(lanes_[0] + payload.size(), 23), lanes_[1], lanes_[2], lanes_[3]};
   const std::byte* at = payload.data();
   std::size_t left = payload.size();
-  for (; left >= block_bytes; at += block_bytes, left -= block_bytes) mix(lanes_, at);
-  if (left == 0) return;
-  std::array<std::byte, block_bytes> last{};
-  std::memcpy(last.data(), at, left);
-  mix(lanes_, last.data());
+  for (; left >= block_bytes; at += block_bytes, left -= block_bytes) lanes.mix(at);
+  if (left != 0) lanes.mix_last(at, left);
+  lanes_ = {lanes.a, lanes.b, lanes.c, lanes.d};
+}
+
+void RecordSum::add_copying(std::byte* to, ByteView payload) {
+  Lanes lanes{std::rotl(lanes_[0] + payload.size(), 23), lanes_[1], lanes_[2], lanes_[3]};
+  const std::byte* at = payload.data();
+  std::size_t left = payload.size();
+  for (; left >= block_bytes; at += block_bytes, to += block_bytes, left -= block_bytes) {
+    lanes.mix_copying(to, at);
+  }
+  if (left != 0) {
+    std::memcpy(to, at, left);
+    lanes.mix_last(at, left);
+  }
+  lanes_ = {lanes.a, lanes.b, lanes.c, lanes.d};
 }
 
 // Everything of the header that does not depend on the records is written now: a reader beside the writer
@@ -95,8 +128,7 @@ void OpenBatch::add(ByteView payload) {
   assert(is_open() && fits(payload.size()));
   std::byte* to = start_ + bytes_;
   store_little_endian(to, static_cast<std::uint32_t>(payload.size()));
-  if (!payload.empty()) std::memcpy(to + sizeof(std::uint32_t), payload.data(), payload.size());
-  sum_.add(payload);
+  sum_.add_copying(to + sizeof(std::uint32_t), payload);
   bytes_ += record_bytes(payload.size());
   ++count_;
   const std::uint64_t extent = extent_of(count_, bytes_ - batch_layout::header_bytes);
@@ -106,7 +138,7 @@ void OpenBatch::add(ByteView payload) {
   std::byte* mark = slots_[count_ % 2];
   store_little_endian(mark + mark_at_extent, extent);
   store_little_endian(mark + mark_at_sum, sum);
-  store_little_endian(mark + mark_at_crc, mark_crc(seed_, extent, sum));
+  store_little_endian(mark + mark_at_crc, crc32c_of_words(extent, sum, seed_));
   std::atomic_signal_fence(std::memory_order_release);
 }
 

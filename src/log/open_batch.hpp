@@ -23,6 +23,8 @@ inline constexpr std::size_t open_slot_bytes = 64;
 class RecordSum {
  public:
   void add(ByteView payload);
+  /// As add, and copies the record to `to`.
+  void add_copying(std::byte* to, ByteView payload);
   [[nodiscard]] std::uint64_t value() const {
     return (lanes_[0] ^ std::rotl(lanes_[1], 16)) + std::rotl(lanes_[2] ^ std::rotl(lanes_[3], 16), 32);
   }

@@ -1,5 +1,6 @@
 /// An open queue: opening, closing, and what readers ask. Layer: queue.
 #include "queue/engine.hpp"
+#include "queue/append_group.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -12,6 +13,8 @@ namespace {
 
 constexpr std::uint64_t flush_bytes_default =
     16 * limits::MiB;  // what a sync waits for at most, to be bounded
+
+constexpr std::size_t packed_bytes_max = 4095;
 
 Result<void> check(const QueueOptions& options) {
   const auto invalid = [](std::string what) {
@@ -87,6 +90,8 @@ Engine::Engine(std::string directory, const QueueOptions& options, log::Storage&
       directory_(std::move(directory)),
       options_(options),
       mapped_(options.flush.is_none()),
+      quick_(mapped_ && !options.many_writers),
+      packed_bytes_max_(std::min<std::uint64_t>(packed_bytes_max, options.message_bytes_max)),
       boot_{storage.boot_id()},
       directory_lock_(std::move(lock)),
       pool_({directory_ + "/pool", options.recycled_files_max, ~std::uint64_t{0}}, storage) {}

@@ -24,6 +24,8 @@
 
 namespace lightq::queue {
 
+class AppendGroup;
+
 /// Locks: `mutex_` guards the log and everything that is not said to be otherwise; it is never held during a
 /// write or a sync of the disk thread's kind (DiskJob::run), nor while a callback runs. The writer's quick
 /// way (a message into the open batch) takes it only with `many_writers`: the batch is the writer's, and is
@@ -83,6 +85,9 @@ class Engine final : public SegmentSource {
   [[nodiscard]] Lock lock_writer() {
     return options_.many_writers ? Lock(mutex_) : Lock(mutex_, std::defer_lock);
   }
+  Result<Offset> enqueue_otherwise(ByteView payload);
+  Result<Offset> enqueue_written(ByteView payload);
+  Result<Offset> enqueue_mapped(ByteView payload);
   Offset add_to_open_batch(ByteView payload);
   void show(Offset next);
   Result<Offset> enqueue_into_new_batch(Lock& lock, ByteView payload);
@@ -90,6 +95,7 @@ class Engine final : public SegmentSource {
   Result<void> open_batch(Lock& lock, std::size_t payload_bytes);
   void close_batch();
   Result<Offset> append_locked(Lock& lock, std::span<std::byte> batch, std::uint64_t records);
+  Result<Offset> append_unsynced(Lock& lock, std::span<std::byte> batch, std::uint64_t records);
   Result<void> make_room(Lock& lock, std::size_t bytes, std::uint64_t records);
   Result<void> close_and_make_room(Lock& lock, std::size_t bytes, std::uint64_t records);
   [[nodiscard]] bool make_room_from_committed(std::size_t bytes, std::uint64_t records);
@@ -97,6 +103,12 @@ class Engine final : public SegmentSource {
   void after_append(Lock& lock);
   Error error_of(log::AppendOutcome outcome, std::size_t bytes) const;
   static Error closed_error() { return {ErrorCode::closed, "the queue was closed", 0}; }
+
+  // Many writers that wait for the disk: engine_group_commit.cpp.
+  Result<Offset> enqueue_in_group(ByteView payload);
+  void lead(Lock& lock, AppendGroup& group);
+  void gather(Lock& lock, const AppendGroup& group);
+  void append_each(Lock& lock, AppendGroup& group);
 
   // Upkeep. All with the lock.
   void note_log();
@@ -111,6 +123,7 @@ class Engine final : public SegmentSource {
   void serve_background();
   void run_job(Lock& lock, std::unique_ptr<log::DiskJob> job);
   void finish_job(std::unique_ptr<log::DiskJob> job);
+  void wait_for_job(Lock& lock);
   Result<void> sync_up_to(Lock& lock, Offset offset);
   [[nodiscard]] std::vector<std::function<void()>> take_durable();
   void tell_durable(Lock& lock);
@@ -123,6 +136,8 @@ class Engine final : public SegmentSource {
   const std::string directory_;
   const QueueOptions options_;
   const bool mapped_;
+  const bool quick_;                    // the open batch is one thread's
+  const std::size_t packed_bytes_max_;  // what is larger gets a batch of its own
   const log::BootId boot_;
   log::DirectoryLock directory_lock_;
   log::SegmentPool pool_;
@@ -131,9 +146,9 @@ class Engine final : public SegmentSource {
   QueueRecovery recovery_;
 
   mutable HandOffMutex mutex_{[this] { serve_background(); }};
-  std::condition_variable_any room_;         // for writers that wait for room
-  std::condition_variable_any synced_;       // for those that wait for a sync for some time
-  std::atomic<std::uint32_t> jobs_done_{0};  // for those that wait for a sync, or for a job to be done
+  std::condition_variable_any room_;    // for writers that wait for room
+  std::condition_variable_any synced_;  // for those that wait for a sync for some time
+  WaitedCount jobs_done_;               // for those that wait for a sync, or for a job to be done
   bool job_is_out_ = false;
   bool stopping_ = false;    // nothing more is posted
   bool timer_runs_ = false;  // the background thread knows that something is not durable
@@ -146,7 +161,9 @@ class Engine final : public SegmentSource {
   std::uint64_t dropped_messages_ = 0;
   std::set<std::string, std::less<>> taken_;  // names of open cursors
   DurabilityWaits durability_;
-  BatchBuilder builder_;  // many_writers: with the lock; else the writer's
+  std::shared_ptr<AppendGroup> group_;  // the one that can be joined; null: none
+  std::uint32_t last_group_ = 0;        // how many messages the last one had
+  BatchBuilder builder_;                // many_writers: with the lock; else the writer's
 
   log::OpenBatch open_;
   std::atomic<std::uint64_t> first_{0};

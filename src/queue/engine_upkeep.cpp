@@ -98,8 +98,7 @@ void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {
   job.reset();
   job_is_out_ = false;
   note_log();
-  jobs_done_.fetch_add(1, std::memory_order_release);
-  jobs_done_.notify_all();
+  jobs_done_.increase();
   synced_.notify_all();
   if (background_.runs() && !durability_.empty()) background_.call(take_durable());
 }
@@ -122,15 +121,20 @@ void Engine::tell_durable(Lock& lock) {
   lock.lock();
 }
 
+// Of the job that is out. Without the lock then.
+void Engine::wait_for_job(Lock& lock) {
+  const std::uint32_t seen = jobs_done_.value();
+  lock.unlock();
+  jobs_done_.wait_while(seen);
+}
+
 // One of those who wait syncs for all: what the others append meanwhile is in the next sync. They wait
 // without the lock, and need it again only if that sync was not theirs; so it may not be held at the end.
 Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
   while (log_->durable_offset() < offset) {
     if (log_->poisoned()) return log_->last_error();
     if (job_is_out_) {
-      const std::uint32_t seen = jobs_done_.load(std::memory_order_acquire);
-      lock.unlock();
-      jobs_done_.wait(seen, std::memory_order_acquire);
+      wait_for_job(lock);
       if (offset <= durable_offset()) return {};
       lock.lock();
     } else {

@@ -1,9 +1,12 @@
 /// Waiting for messages without polling. Layer: queue.
 #include "queue/waiters.hpp"
 
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include <climits>
 
 namespace lightq::queue {
 
@@ -28,6 +31,16 @@ AsymmetricFence::AsymmetricFence() : expedited_(register_membarrier()) {}
 void AsymmetricFence::heavy() const {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (expedited_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+}
+
+void WaitedCount::increase() {
+  value_.fetch_add(1, std::memory_order_release);
+  ::syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// Woken for no reason, or too late: it looks again.
+void WaitedCount::wait_while(std::uint32_t seen) const {
+  while (value() == seen) ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
 }
 
 bool Waiters::wait(std::chrono::milliseconds timeout, const std::function<bool()>& ready) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 
@@ -34,6 +35,20 @@ class AsymmetricFence {
 
  private:
   const bool expedited_;
+};
+
+/// A number that only grows and that threads wait on; with the least that the system needs for it: no lock,
+/// no spinning, one call to wake all. Any thread.
+class WaitedCount {
+ public:
+  [[nodiscard]] std::uint32_t value() const { return value_.load(std::memory_order_acquire); }
+  /// One more: everybody who waits goes on, and sees what was done before.
+  void increase();
+  /// Until the value is not `seen`.
+  void wait_while(std::uint32_t seen) const;
+
+ private:
+  std::atomic<std::uint32_t> value_{0};
 };
 
 /// Readers wait, a writer wakes them. Any thread. `wake_if_waiting` is a plain load as long as nobody waits:

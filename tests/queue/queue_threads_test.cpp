@@ -1,6 +1,8 @@
 /// One writer and readers on other threads, without locks, while segments are begun, dropped and used again;
 /// many writers; the background thread. To be run under the thread sanitizer.
 #include <atomic>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -273,6 +275,47 @@ TEST_P(QueueThreads, ConfirmsComeFromAnyThread) {
   for (auto& thread : threads) thread.join();
   ASSERT_TRUE(queue.close().ok());
   EXPECT_EQ(800U, confirmed);
+}
+
+// What does not fit for all who wait for one sync may fit for some of them.
+TEST_F(QueueTest, WritersThatShareASyncAreRefusedOneByOne) {
+  QueueOptions options;
+  options.flush = FlushPolicy::every_append();
+  options.many_writers = true;
+  options.capacity_messages = 100;
+  options.overflow = Overflow::reject;
+  Queue queue = open(options);
+  std::mutex mutex;
+  std::map<Offset, std::string> accepted;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < 8; ++writer) {
+    threads.emplace_back([&, writer] {
+      for (int i = 0; i < 50; ++i) {
+        const std::string text = std::to_string(writer) + "/" + std::to_string(i);
+        const Result<Offset> offset = queue.enqueue(text);
+        const std::lock_guard lock(mutex);
+        if (offset) {
+          EXPECT_TRUE(accepted.emplace(*offset, text).second);
+          EXPECT_LT(*offset, queue.durable_offset());
+        } else {
+          EXPECT_EQ(ErrorCode::limit_reached, offset.error().code);
+          ++refused;
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(100U, accepted.size());
+  EXPECT_EQ(300, refused);
+  QueueReader reader = queue.reader().value_or_throw();
+  for (const auto& [offset, text] : accepted) {
+    const auto message = reader.next().value_or_throw();
+    ASSERT_TRUE(message);
+    EXPECT_EQ(offset, message->offset);
+    EXPECT_EQ(text, message->text());
+  }
+  EXPECT_FALSE(reader.next().value_or_throw());
 }
 
 }  // namespace

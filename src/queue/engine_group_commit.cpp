@@ -1,0 +1,79 @@
+/// An open queue: many writers that each wait for the disk. Layer: queue.
+#include <algorithm>
+#include <thread>
+
+#include "queue/append_group.hpp"
+#include "queue/engine.hpp"
+
+namespace lightq::queue {
+
+// While one sync runs, whoever comes joins the group that is next.
+Result<Offset> Engine::enqueue_in_group(ByteView payload) {
+  Lock lock(mutex_);
+  if (closed_) return closed_error();
+  const std::size_t bytes_max = std::min<std::uint64_t>(limits::batch_bytes_target, options_.segment_bytes);
+  const std::uint64_t records_max =
+      options_.segment_messages_max == 0 ? ~std::uint64_t{0} : options_.segment_messages_max;
+  const bool leads = group_ == nullptr || !group_->takes(payload.size(), bytes_max, records_max);
+  if (leads) group_ = std::make_shared<AppendGroup>();
+  const std::shared_ptr<AppendGroup> group = group_;
+  const std::uint32_t place = group->join(payload);
+  if (leads) {
+    lead(lock, *group);
+  } else {
+    lock.unlock();
+  }
+  return group->wait(place);
+}
+
+void Engine::lead(Lock& lock, AppendGroup& group) {
+  while (job_is_out_) {
+    wait_for_job(lock);
+    lock.lock();
+  }
+  gather(lock, group);
+  if (group_.get() == &group) group_ = nullptr;
+  const std::uint32_t count = group.builder.record_count();
+  last_group_ = count;
+  Result<Offset> base = append_unsynced(lock, group.builder.finish(), count);
+  if (!base && count > 1) return append_each(lock, group);
+  if (base) {
+    if (auto synced = sync_up_to(lock, *base + count); !synced) base = synced.error();
+  }
+  if (lock.owns_lock()) lock.unlock();
+  group.settle(std::move(base));
+}
+
+// Those whom the last sync has let go of are about to come back: one sync for all of them takes less than one
+// for who is first and another for the rest. Waits for nobody who does not come at once.
+void Engine::gather(Lock& lock, const AppendGroup& group) {
+  std::uint32_t before = 0;
+  while (before < group.builder.record_count() && group.builder.record_count() < last_group_) {
+    before = group.builder.record_count();
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
+}
+
+// Together they could not be appended; one or the other may.
+void Engine::append_each(Lock& lock, AppendGroup& group) {
+  std::vector<Result<Offset>> each;
+  BatchBuilder builder;
+  Offset end;
+  for (auto record = BatchView::trusted(group.builder.finish().data()).records(); !record.done();
+       record.next()) {
+    builder.clear();
+    builder.add(record.payload());
+    each.push_back(append_unsynced(lock, builder.finish(), 1));
+    if (each.back()) end = *each.back() + 1;
+  }
+  const auto synced = sync_up_to(lock, end);
+  if (lock.owns_lock()) lock.unlock();
+  for (auto& result : each) {
+    if (result && !synced) result = synced.error();
+  }
+  group.settle_each(std::move(each));
+}
+
+}  // namespace lightq::queue
