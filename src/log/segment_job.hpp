@@ -77,8 +77,7 @@ struct SegmentJobState {
 };
 
 /// Does the work; `running` is held by the caller. What is to be unmapped is let go of.
-SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool& pool,
-                                bool& sync_failed);
+SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool& pool, bool& sync_failed);
 
 /// One round of work for a disk thread.
 class SegmentJob final : public DiskJob {

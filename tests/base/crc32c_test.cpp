@@ -39,7 +39,28 @@ TEST(Crc32c, IsTheSameByHardwareAndByTableAtAnyLengthAndAlignment) {
     const std::size_t length = random.below(round < 2000 ? 2000 : 40'000);
     const ByteView part = ByteView(bytes).subspan(random.below(bytes.size() - length), length);
     const auto before = static_cast<std::uint32_t>(random.below(1ULL << 32));
-    ASSERT_EQ(crc32c(part, before), crc32c_by_table(part, before)) << "length " << length;
+    const std::uint32_t expected = crc32c_by_table(part, before);
+    ASSERT_EQ(expected, crc32c(part, before)) << "length " << length;
+#ifdef LIGHTQ_CRC32C_SSE42
+    using namespace crc32c_detail;
+    if (has_sse42) {
+      ASSERT_EQ(expected, ~raw_by_sse42(part.data(), length, ~before)) << "length " << length;
+    }
+    if (has_wide && wide_bytes_min <= length) {
+      ASSERT_EQ(expected, ~raw_by_wide(part.data(), length, ~before)) << "length " << length;
+    }
+#endif
+  }
+}
+
+TEST(Crc32c, OfTwoWordsIsThatOfTheirBytes) {
+  test::Random random;
+  for (int round = 0; round < 100; ++round) {
+    const auto bytes = random.bytes(16);
+    const auto before = static_cast<std::uint32_t>(random.below(1ULL << 32));
+    ASSERT_EQ(crc32c_by_table(bytes, before),
+              crc32c_of_words(load_little_endian<std::uint64_t>(bytes.data()),
+                              load_little_endian<std::uint64_t>(bytes.data() + 8), before));
   }
 }
 
