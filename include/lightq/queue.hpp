@@ -61,6 +61,7 @@ class QueuedMessages {
     Iterator& operator++() {
       record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
       offset_ = offset_ + 1;
+      read_ahead(record_);
       return *this;
     }
     Iterator operator++(int) {

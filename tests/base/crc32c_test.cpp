@@ -65,6 +65,17 @@ TEST(Crc32c, JoinsTwoStretches) {
   }
 }
 
+TEST(Crc32c, OfTwoWordsIsThatOfTheirBytes) {
+  test::Random random;
+  for (int round = 0; round < 200; ++round) {
+    const auto bytes = random.bytes(16);
+    const auto before = static_cast<std::uint32_t>(random.below(1ULL << 32));
+    const auto first = load_little_endian<std::uint64_t>(bytes.data());
+    const auto second = load_little_endian<std::uint64_t>(bytes.data() + 8);
+    ASSERT_EQ(crc32c_words(first, second, before), crc32c_by_table(bytes, before));
+  }
+}
+
 TEST(Crc32c, CopiesAndSumsInOnePass) {
   test::Random random;
   for (const std::size_t size : {0UL, 1UL, 4607UL, 4608UL, 4609UL, 20'000UL}) {
