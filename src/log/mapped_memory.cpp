@@ -67,6 +67,17 @@ void MappedMemory::prefault() {
 #endif
 }
 
+void MappedMemory::populate(std::size_t begin, std::size_t end) const {
+#ifdef MADV_POPULATE_READ
+  constexpr std::size_t page_bytes = 4096;  // or a part of one: what begins within a page is refused
+  begin -= begin % page_bytes;
+  end = std::min(end, bytes_);
+  if (begin < end) madvise(start_ + begin, end - begin, MADV_POPULATE_READ);
+#else
+  static_cast<void>(begin + end);
+#endif
+}
+
 void MappedMemory::give_back() {
   if (start_ != nullptr) madvise(start_, bytes_, MADV_DONTNEED);
 }

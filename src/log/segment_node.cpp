@@ -33,9 +33,10 @@ std::string segment_index_path(const SegmentNode& node) {
 
 SegmentView::SegmentView(std::shared_ptr<SegmentNode> node, std::shared_ptr<const void> mapping,
                          const std::byte* data, std::size_t bytes,
-                         std::shared_ptr<std::atomic<std::uint64_t>> counted)
+                         std::shared_ptr<std::atomic<std::uint64_t>> counted, const Mapping* of_its_own)
     : node_(std::move(node)),
       mapping_(std::move(mapping)),
+      of_its_own_(of_its_own),
       data_(data),
       bytes_(bytes),
       counted_(std::move(counted)) {
@@ -118,9 +119,9 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
     drop_until_room(node->usable_bytes());
     auto mapping = map_file(*node);
     if (!mapping) return mapping.error();
-    const std::byte* data = (*mapping)->mapping->data();
-    made =
-        std::make_shared<SegmentView>(node, std::move(*mapping), data, node->usable_bytes(), mapped_bytes_);
+    const Mapping& mapped = *(*mapping)->mapping;
+    made = std::make_shared<SegmentView>(node, std::move(*mapping), mapped.data(), node->usable_bytes(),
+                                         mapped_bytes_, &mapped);
   }
   node->view_ = made;
   keep(made, *node);

@@ -21,16 +21,22 @@ class SegmentNode;
 class SegmentView {
  public:
   SegmentView(std::shared_ptr<SegmentNode> node, std::shared_ptr<const void> mapping, const std::byte* data,
-              std::size_t bytes, std::shared_ptr<std::atomic<std::uint64_t>> counted);
+              std::size_t bytes, std::shared_ptr<std::atomic<std::uint64_t>> counted,
+              const Mapping* of_its_own = nullptr);
   SegmentView(const SegmentView&) = delete;
   SegmentView& operator=(const SegmentView&) = delete;
   ~SegmentView();
   [[nodiscard]] const std::byte* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return bytes_; }
+  /// Has the pages of [begin, end) made ready. (Those of the writer's mapping are.)
+  void populate(std::uint64_t begin, std::uint64_t end) const {
+    if (of_its_own_ != nullptr) of_its_own_->populate(begin, end);
+  }
 
  private:
   std::shared_ptr<SegmentNode> node_;
   std::shared_ptr<const void> mapping_;
+  const Mapping* of_its_own_;  // in mapping_; null: the writer's
   const std::byte* data_;
   std::size_t bytes_;
   std::shared_ptr<std::atomic<std::uint64_t>> counted_;  // null: the writer's own mapping

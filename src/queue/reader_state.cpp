@@ -21,6 +21,7 @@ void ReaderState::place(Offset offset) {
   run_end_ = offset;
   node_ = nullptr;
   record_ = nullptr;
+  populate_.jump();
 }
 
 void ReaderState::start_batch(std::uint64_t position) {
@@ -101,6 +102,7 @@ Result<ReaderState::Step> ReaderState::enter_segment() {
     node_ = std::move(node);
     offset_ = std::max(offset_, node_->first_offset());
     batch_base_ = node_->first_offset();
+    populate_.enter_segment();
     start_batch(log::segment_header_bytes);
     start_near();
     return Step::again;
@@ -161,6 +163,8 @@ Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
     start_batch(batch_ + batch.total_bytes());
     return Step::again;
   }
+  const auto ahead = populate_.advance(batch_, batch_ + batch.total_bytes(), end);
+  if (!ahead.empty()) view_->populate(ahead.begin, ahead.end);
   if (!trusted && batch.check_body()) return damage_at(end);
   if (!trusted) node_->note_checked(batch_, batch_ + batch.total_bytes());
   record_ = at + batch_layout::header_bytes;
@@ -199,6 +203,7 @@ Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
   if (view) {
     view_ = std::move(*view);
     node_ = next;
+    populate_.enter_segment();
     batch_base_ = next->first_offset();
     start_batch(log::segment_header_bytes);
   } else {

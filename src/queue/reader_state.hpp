@@ -8,6 +8,7 @@
 
 #include <lightq/queue.hpp>
 
+#include "queue/populate_window.hpp"
 #include "queue/segment_source.hpp"
 
 namespace lightq::queue {
@@ -72,6 +73,7 @@ class ReaderState {
   std::uint64_t batch_ = 0;      // position of the batch it stands in or before
   Offset batch_base_;            // of that batch's first record
   std::uint64_t batch_end_ = 0;  // position; 0: the batch is still open
+  PopulateWindow populate_;
   std::vector<QueuedMessage> messages_;
   std::vector<std::shared_ptr<const log::SegmentView>> range_views_;  // of the last range, until it goes on
 };
