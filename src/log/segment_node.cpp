@@ -47,6 +47,18 @@ SegmentView::~SegmentView() {
   if (counted_) counted_->fetch_sub(bytes_, std::memory_order_relaxed);
 }
 
+// To ask again for what is there is not free: the system looks at each page.
+void SegmentView::populate(std::uint64_t begin, std::uint64_t end) const {
+  if (of_its_own_ == nullptr) return;
+  const std::uint64_t ready_begin = ready_begin_.load(std::memory_order_relaxed);
+  const std::uint64_t ready_end = ready_end_.load(std::memory_order_relaxed);
+  if (ready_begin <= begin && end <= ready_end) return;
+  of_its_own_->populate(begin, end);
+  const bool joined = begin <= ready_end && ready_begin <= end;
+  ready_begin_.store(joined ? std::min(begin, ready_begin) : begin, std::memory_order_relaxed);
+  ready_end_.store(joined ? std::max(end, ready_end) : end, std::memory_order_relaxed);
+}
+
 // A long chain that a slow reader held goes link by link, not by recursion.
 SegmentNode::~SegmentNode() {
   std::shared_ptr<SegmentNode> next = std::move(next_);
