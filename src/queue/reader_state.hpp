@@ -35,7 +35,7 @@ class ReaderState {
     const QueuedMessage taken = message();
     record_ = taken.payload.data() + taken.payload.size();
     offset_ = offset_ + 1;
-    read_ahead(record_);
+    read_ahead(record_, taken.payload.size());
     return taken;
   }
   /// Up to `max` messages of one batch.
