@@ -59,8 +59,10 @@ class QueuedMessages {
       return {offset_, time_, {record_ + sizeof(std::uint32_t), load_little_endian<std::uint32_t>(record_)}};
     }
     Iterator& operator++() {
-      record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
+      const std::size_t bytes = record_bytes(load_little_endian<std::uint32_t>(record_));
+      record_ += bytes;
       offset_ = offset_ + 1;
+      read_ahead(record_, bytes);
       return *this;
     }
     Iterator operator++(int) {

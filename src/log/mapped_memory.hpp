@@ -35,6 +35,10 @@ class MappedMemory {
   /// Makes all pages of a writable mapping present and writable, as far as the system can.
   void prefault();
 
+  /// Makes the pages that [begin, end) lies in present, to be read, as far as they are in the mapping and the
+  /// system can: a kernel that does not know how leaves all to the first look. Any thread.
+  void populate(std::size_t begin, std::size_t end) const;
+
   /// Gives the pages of anonymous memory back to the system; their content becomes zero.
   void give_back();
 

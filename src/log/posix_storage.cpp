@@ -43,6 +43,7 @@ class PosixMapping final : public Mapping {
   explicit PosixMapping(MappedMemory memory) : memory_(std::move(memory)) {}
   [[nodiscard]] const std::byte* data() const override { return memory_.data(); }
   [[nodiscard]] std::size_t size() const override { return memory_.size(); }
+  void populate(std::size_t begin, std::size_t end) const override { memory_.populate(begin, end); }
 
  private:
   MappedMemory memory_;

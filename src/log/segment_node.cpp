@@ -34,9 +34,10 @@ std::string segment_index_path(const SegmentNode& node) {
 
 SegmentView::SegmentView(std::shared_ptr<SegmentNode> node, std::shared_ptr<const void> mapping,
                          const std::byte* data, std::size_t bytes,
-                         std::shared_ptr<std::atomic<std::uint64_t>> counted)
+                         std::shared_ptr<std::atomic<std::uint64_t>> counted, const Mapping* of_its_own)
     : node_(std::move(node)),
       mapping_(std::move(mapping)),
+      of_its_own_(of_its_own),
       data_(data),
       bytes_(bytes),
       counted_(std::move(counted)) {
@@ -45,6 +46,18 @@ SegmentView::SegmentView(std::shared_ptr<SegmentNode> node, std::shared_ptr<cons
 
 SegmentView::~SegmentView() {
   if (counted_) counted_->fetch_sub(bytes_, std::memory_order_relaxed);
+}
+
+// To ask again for what is there is not free: the system looks at each page.
+void SegmentView::populate(std::uint64_t begin, std::uint64_t end) const {
+  if (of_its_own_ == nullptr) return;
+  const std::uint64_t ready_begin = ready_begin_.load(std::memory_order_relaxed);
+  const std::uint64_t ready_end = ready_end_.load(std::memory_order_relaxed);
+  if (ready_begin <= begin && end <= ready_end) return;
+  of_its_own_->populate(begin, end);
+  const bool joined = begin <= ready_end && ready_begin <= end;
+  ready_begin_.store(joined ? std::min(begin, ready_begin) : begin, std::memory_order_relaxed);
+  ready_end_.store(joined ? std::max(end, ready_end) : end, std::memory_order_relaxed);
 }
 
 // A long chain that a slow reader held goes link by link, not by recursion.
@@ -119,9 +132,9 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
     drop_until_room(node->usable_bytes());
     auto mapping = map_file(*node);
     if (!mapping) return mapping.error();
-    const std::byte* data = (*mapping)->mapping->data();
-    made =
-        std::make_shared<SegmentView>(node, std::move(*mapping), data, node->usable_bytes(), mapped_bytes_);
+    const Mapping& mapped = *(*mapping)->mapping;
+    made = std::make_shared<SegmentView>(node, std::move(*mapping), mapped.data(), node->usable_bytes(),
+                                         mapped_bytes_, &mapped);
   }
   node->view_ = made;
   keep(made, *node);

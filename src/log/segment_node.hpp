@@ -21,16 +21,24 @@ class SegmentNode;
 class SegmentView {
  public:
   SegmentView(std::shared_ptr<SegmentNode> node, std::shared_ptr<const void> mapping, const std::byte* data,
-              std::size_t bytes, std::shared_ptr<std::atomic<std::uint64_t>> counted);
+              std::size_t bytes, std::shared_ptr<std::atomic<std::uint64_t>> counted,
+              const Mapping* of_its_own = nullptr);
   SegmentView(const SegmentView&) = delete;
   SegmentView& operator=(const SegmentView&) = delete;
   ~SegmentView();
   [[nodiscard]] const std::byte* data() const { return data_; }
   [[nodiscard]] std::size_t size() const { return bytes_; }
+  /// Has the pages of [begin, end) made ready, unless that was done before. (Those of the writer's mapping
+  /// are.)
+  void populate(std::uint64_t begin, std::uint64_t end) const;
 
  private:
   std::shared_ptr<SegmentNode> node_;
   std::shared_ptr<const void> mapping_;
+  const Mapping* of_its_own_;  // in mapping_; null: the writer's
+  // One stretch that is ready: readers mostly follow each other. Only a hint: races cost a call at most.
+  mutable std::atomic<std::uint64_t> ready_begin_ = 0;
+  mutable std::atomic<std::uint64_t> ready_end_ = 0;
   const std::byte* data_;
   std::size_t bytes_;
   std::shared_ptr<std::atomic<std::uint64_t>> counted_;  // null: the writer's own mapping

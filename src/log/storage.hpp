@@ -21,6 +21,9 @@ class Mapping {
   virtual ~Mapping() = default;
   [[nodiscard]] virtual const std::byte* data() const = 0;
   [[nodiscard]] virtual std::size_t size() const = 0;
+  /// Has the system make the pages of [begin, end) ready to be read, which else waits at the first look at
+  /// each few of them. Only a hint. Any thread.
+  virtual void populate(std::size_t /*begin*/, std::size_t /*end*/) const {}
 };
 
 /// A file's bytes, to be read and written in place. What is stored is seen at once by every other view and

@@ -28,10 +28,9 @@ class TableCursor {
   /// last.
   void commit(Offset offset) {
     const std::uint64_t sequence = published_.load(std::memory_order_relaxed) + 1;
-    std::array<std::byte, cursor_copy_checked_bytes> checked;
-    store_little_endian(checked.data() + cursor_copy_at_sequence, sequence);
-    store_little_endian(checked.data() + cursor_copy_at_committed, offset.value);
-    const std::uint32_t crc = crc32c(checked, seed_);
+    static_assert(cursor_copy_at_sequence == 0 && cursor_copy_at_committed == 8 &&
+                  cursor_copy_checked_bytes == 16);
+    const std::uint32_t crc = crc32c_of_words(sequence, offset.value, seed_);
     // Into the copy that is not the newest. Released, so that no store of a commit passes one of the commit
     // before: at every moment one of the two copies is whole, whenever the process dies.
     std::byte* copy = live_ + (sequence & 1) * cursor_copy_bytes;

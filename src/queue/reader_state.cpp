@@ -18,56 +18,37 @@ constexpr std::uint64_t worth_an_index = 1024;  // messages that are walked rath
 
 void ReaderState::place(Offset offset) {
   offset_ = offset;
+  run_end_ = offset;
   node_ = nullptr;
   record_ = nullptr;
-  left_ = 0;
+  populate_.jump();
 }
 
 void ReaderState::start_batch(std::uint64_t position) {
   batch_ = position;
   record_ = nullptr;
-  left_ = 0;
+  run_end_ = offset_;
 }
 
-Result<const QueuedMessage*> ReaderState::peek() {
-  while (left_ == 0) {
+Result<bool> ReaderState::find_message() {
+  while (!has_message()) {
     const auto step = find_records();
     if (!step) return step.error();
-    if (*step == Step::end) return static_cast<const QueuedMessage*>(nullptr);
+    if (*step == Step::end) return false;
   }
-  const auto bytes = load_little_endian<std::uint32_t>(record_);
-  message_ = {offset_, time_, {record_ + sizeof(std::uint32_t), bytes}};
-  return &message_;
-}
-
-void ReaderState::advance() {
-  record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
-  offset_ = offset_ + 1;
-  pass(1);
-}
-
-// So many records more are behind it.
-void ReaderState::pass(std::uint64_t count) {
-  passed_ = offset_;
-  left_ -= count;
-  if (left_ != 0 || batch_end_ == 0) return;
-  batch_base_ = offset_;
-  start_batch(batch_end_);
+  return true;
 }
 
 Result<QueuedMessages> ReaderState::take(std::size_t max) {
-  const auto first = peek();
-  if (!first) return first.error();
-  if (*first == nullptr) return QueuedMessages();
-  const std::uint64_t count = std::min<std::uint64_t>(left_, max);
+  const auto found = find_message();
+  if (!found) return found.error();
+  if (!*found) return QueuedMessages();
+  const std::uint64_t count = std::min<std::uint64_t>(distance(offset_, run_end_), max);
   const QueuedMessages taken(record_, count, offset_, time_);
-  // Of a complete batch's end the place is known; else it is walked to.
-  if (count != left_ || batch_end_ == 0) {
-    for (std::uint64_t i = 0; i < count; ++i)
-      record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
-  }
-  offset_ = offset_ + count;
-  pass(count);
+  const Offset end = offset_ + count;
+  // A complete batch's end is known; else it is walked to.
+  if (end < run_end_ || batch_end_ == 0) skip_records(offset_, end);
+  offset_ = end;
   return taken;
 }
 
@@ -76,14 +57,14 @@ Result<std::span<const QueuedMessage>> ReaderState::range(Offset first, Offset l
   std::vector<QueuedMessage> all;
   std::vector<std::shared_ptr<const log::SegmentView>> views;
   while (offset_ < last) {
-    const auto next = peek();
-    if (!next) {
-      if (all.empty()) return next.error();
+    const auto found = find_message();
+    if (!found) {
+      if (all.empty()) return found.error();
       place(all.back().offset + 1);  // the next call says so
       break;
     }
     // What is missing before the next message may reach past `last`.
-    if (*next == nullptr || last <= offset_) break;
+    if (!*found || last <= offset_) break;
     const auto some = take(distance(offset_, last));
     if (!some) return some.error();
     all.insert(all.end(), some->begin(), some->end());
@@ -121,6 +102,7 @@ Result<ReaderState::Step> ReaderState::enter_segment() {
     node_ = std::move(node);
     offset_ = std::max(offset_, node_->first_offset());
     batch_base_ = node_->first_offset();
+    populate_.enter_segment();
     start_batch(log::segment_header_bytes);
     start_near();
     return Step::again;
@@ -147,19 +129,19 @@ Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
   const std::uint64_t end = node_->end_position();
   // Without a header nothing in the file can be told from what lay there before.
   if (node_->header().epoch == 0 && offset_ < node_->end_offset()) return damage_at(end);
-  if (record_ != nullptr && end <= batch_) {
-    left_ = distance(passed_, next);
-    return skip_records() ? Step::ready : Step::again;
-  }
-  if (record_ != nullptr) {
-    // The open batch that it stands in has been completed.
+  if (record_ != nullptr && batch_end_ == 0) {
+    if (end <= batch_) {  // still open
+      run_end_ = next;
+      return Step::ready;
+    }
     const BatchView batch = BatchView::trusted(view_->data() + batch_);
     batch_end_ = batch_ + batch.total_bytes();
-    left_ = distance(passed_, batch.end_offset());
-    if (left_ != 0) return skip_records() ? Step::ready : Step::again;
-    batch_base_ = passed_;
+    run_end_ = batch.end_offset();
+    if (has_message()) return Step::ready;
+  }
+  if (record_ != nullptr) {
+    batch_base_ = offset_;
     start_batch(batch_end_);
-    return Step::again;
   }
   if (batch_ < end) return enter_batch(end);
   if (node_->next() == nullptr) return enter_open_batch(next);
@@ -181,34 +163,32 @@ Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
     start_batch(batch_ + batch.total_bytes());
     return Step::again;
   }
+  const auto ahead = populate_.advance(batch_, batch_ + batch.total_bytes(), end);
+  if (!ahead.empty()) view_->populate(ahead.begin, ahead.end);
   if (!trusted && batch.check_body()) return damage_at(end);
   if (!trusted) node_->note_checked(batch_, batch_ + batch.total_bytes());
   record_ = at + batch_layout::header_bytes;
-  passed_ = batch.base_offset();
-  left_ = batch.record_count();
+  run_end_ = batch.end_offset();
   batch_end_ = batch_ + batch.total_bytes();
   time_ = batch.append_time();
-  return skip_records() ? Step::ready : Step::again;
+  skip_records(batch.base_offset(), offset_);
+  return Step::ready;
 }
 
 // Nothing complete lies here, and yet there are messages: those of the batch that is being packed.
 ReaderState::Step ReaderState::enter_open_batch(Offset next) {
   const std::byte* at = view_->data() + batch_;
   record_ = at + batch_layout::header_bytes;
-  passed_ = batch_base_;
-  left_ = distance(passed_, next);
+  run_end_ = next;
   batch_end_ = 0;
   time_ = {load_little_endian<std::int64_t>(at + batch_layout::append_time_us)};
-  return skip_records() ? Step::ready : Step::again;
+  skip_records(batch_base_, offset_);
+  return Step::ready;
 }
 
-bool ReaderState::skip_records() {
-  while (left_ != 0 && passed_ < offset_) {
-    record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
-    passed_ = passed_ + 1;
-    --left_;
-  }
-  return left_ != 0;
+// `record_` is at the record of `from`, and then at that of `to`.
+void ReaderState::skip_records(Offset from, Offset to) {
+  for (; from < to; from = from + 1) record_ += record_bytes(load_little_endian<std::uint32_t>(record_));
 }
 
 Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
@@ -223,6 +203,7 @@ Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
   if (view) {
     view_ = std::move(*view);
     node_ = next;
+    populate_.enter_segment();
     batch_base_ = next->first_offset();
     start_batch(log::segment_header_bytes);
   } else {

@@ -8,6 +8,7 @@
 
 #include <lightq/queue.hpp>
 
+#include "queue/populate_window.hpp"
 #include "queue/segment_source.hpp"
 
 namespace lightq::queue {
@@ -22,10 +23,21 @@ class ReaderState {
  public:
   explicit ReaderState(SegmentSource& source) : source_(source) {}
 
-  /// The next message without going on; null at the end. The result is valid until the next call.
-  Result<const QueuedMessage*> peek();
-  /// Goes on behind what peek has found.
-  void advance();
+  /// A message is known to lie at its place: message() and take_message() may be called.
+  [[nodiscard]] bool has_message() const { return offset_ < run_end_; }
+  /// Looks for the next message; false at the end of the log.
+  Result<bool> find_message();
+  [[nodiscard]] QueuedMessage message() const {
+    return {offset_, time_, {record_ + sizeof(std::uint32_t), load_little_endian<std::uint32_t>(record_)}};
+  }
+  /// Gives the message and goes on behind it.
+  QueuedMessage take_message() {
+    const QueuedMessage taken = message();
+    record_ = taken.payload.data() + taken.payload.size();
+    offset_ = offset_ + 1;
+    read_ahead(record_, taken.payload.size());
+    return taken;
+  }
   /// Up to `max` messages of one batch.
   Result<QueuedMessages> take(std::size_t max);
   /// All from `first` to `last`, however many batches they are in.
@@ -46,25 +58,22 @@ class ReaderState {
   Result<Step> enter_batch(std::uint64_t end);
   Step enter_open_batch(Offset next);
   Result<Step> leave_segment(std::uint64_t end);
-  Result<Step> skip_to(Offset offset, std::uint64_t position);
   Result<Step> damage_at(std::uint64_t end);
   void start_batch(std::uint64_t position);
-  bool skip_records();
-  void pass(std::uint64_t count);
+  void skip_records(Offset from, Offset to);
   void start_near();
 
   SegmentSource& source_;
-  Offset offset_;                           // of the next message
+  Offset offset_;                      // of the next message
+  Offset run_end_;                     // the messages from offset_ up to here are known to be there, in a row
+  const std::byte* record_ = nullptr;  // the record of offset_; null: it stands before the batch
+  Timestamp time_;                     // of the batch
   std::shared_ptr<log::SegmentNode> node_;  // null: to be looked for
   std::shared_ptr<const log::SegmentView> view_;
-  std::uint64_t batch_ = 0;            // position of the batch it stands in or before
-  Offset batch_base_;                  // of that batch's first record
-  const std::byte* record_ = nullptr;  // the next record; null: before the batch
-  Offset passed_;                      // of the record at record_
-  std::uint64_t left_ = 0;             // records known to be there from record_ on
-  std::uint64_t batch_end_ = 0;        // position; 0: the batch is still open
-  Timestamp time_;
-  QueuedMessage message_;
+  std::uint64_t batch_ = 0;      // position of the batch it stands in or before
+  Offset batch_base_;            // of that batch's first record
+  std::uint64_t batch_end_ = 0;  // position; 0: the batch is still open
+  PopulateWindow populate_;
   std::vector<QueuedMessage> messages_;
   std::vector<std::shared_ptr<const log::SegmentView>> range_views_;  // of the last range, until it goes on
 };

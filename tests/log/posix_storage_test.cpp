@@ -36,6 +36,29 @@ TEST(PosixStorage, WritesReadsMapsAndListsFiles) {
   EXPECT_TRUE(storage.remove_directory(dir / "a/b").ok());
 }
 
+TEST(PosixStorage, PopulatesWhateverRangeItIsAskedFor) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  auto file = storage.open(dir / "f", OpenMode::create);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE((*file)->allocate(40'000).ok());
+  ASSERT_TRUE(write_all(**file, as_byte_view("hello"), 39'995).ok());
+  auto mapping = (*file)->map(40'000);
+  ASSERT_TRUE(mapping.ok());
+  for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>{0, 40'000},
+                                   {5000, 5001},
+                                   {39'999, 1U << 30},
+                                   {1U << 30, 1U << 31},
+                                   {100, 50},
+                                   {0, 0}}) {
+    (*mapping)->populate(begin, end);
+  }
+  EXPECT_EQ("hello", as_text({(*mapping)->data() + 39'995, 5}));
+  auto empty = storage.open(dir / "empty", OpenMode::create);
+  ASSERT_TRUE(empty.ok());
+  (*(*empty)->map(0))->populate(0, 4096);
+}
+
 TEST(PosixStorage, MapsNothingOfAnEmptyFile) {
   const test::TempDir dir;
   PosixStorage storage;

@@ -285,11 +285,11 @@ std::uint64_t resident_bytes() {
 TEST_P(QueueBounds, MemoryStaysUnderTheCapWhile1GigabytePassesThrough) {
   options.segment_bytes = 4 * limits::MiB;
   options.mapped_bytes_max = 16 * limits::MiB;
-  constexpr std::uint64_t constant = (4 + 4 + 16) * limits::MiB;
+  [[maybe_unused]] constexpr std::uint64_t constant = (4 + 4 + 16) * limits::MiB;
   Queue queue = open(options);
   auto reader = queue.reader().value_or_throw();
   const std::string message(limits::MiB, 'x');
-  const std::uint64_t before = resident_bytes();
+  [[maybe_unused]] const std::uint64_t before = resident_bytes();
   std::uint64_t mapped = 0;
   std::uint64_t resident = 0;
   for (int i = 0; i < 1000; ++i) {

@@ -196,14 +196,13 @@ class QueueOnFaultyDisk : public QueueTest {
     std::vector<std::string> all;
     queue::ReaderState reader(*engine);
     for (;;) {
-      const auto message = reader.peek();
-      if (!message.ok()) {
-        ADD_FAILURE() << message.error().text();
+      const auto found = reader.find_message();
+      if (!found.ok()) {
+        ADD_FAILURE() << found.error().text();
         return all;
       }
-      if (*message == nullptr) return all;
-      all.emplace_back((*message)->text());
-      reader.advance();
+      if (!*found) return all;
+      all.emplace_back(reader.take_message().text());
     }
   }
   [[nodiscard]] Result<Offset> enqueue(const std::string& text) {

@@ -61,18 +61,18 @@ class QueueModel {
     queue::ReaderState reader(*engine_);
     reader.place({at});
     for (;;) {
-      const auto message = reader.peek();
-      if (!message) {
-        ASSERT_EQ(ErrorCode::corrupt, message.error().code) << message.error().text();
-        for (; at < reader.position().value; ++at) ASSERT_TRUE(lost_.contains(at)) << message.error().text();
+      const auto found = reader.find_message();
+      if (!found) {
+        ASSERT_EQ(ErrorCode::corrupt, found.error().code) << found.error().text();
+        for (; at < reader.position().value; ++at) ASSERT_TRUE(lost_.contains(at)) << found.error().text();
         continue;
       }
-      if (*message == nullptr) break;
+      if (!*found) break;
+      const QueuedMessage message = reader.take_message();
       // What is stated to be missing is passed over once it has been reported.
-      for (; at < (*message)->offset.value; ++at) ASSERT_TRUE(lost_.contains(at)) << at << " was passed over";
-      ASSERT_EQ(at, (*message)->offset.value);
-      check_message(**message);
-      reader.advance();
+      for (; at < message.offset.value; ++at) ASSERT_TRUE(lost_.contains(at)) << at << " was passed over";
+      ASSERT_EQ(at, message.offset.value);
+      check_message(message);
       ++at;
     }
     for (; at < next(); ++at) ASSERT_TRUE(lost_.contains(at)) << at << " is not at the end";
@@ -149,11 +149,10 @@ class QueueModel {
     }
     for (std::uint64_t i = random_.below(30); i != 0; --i) {
       const Offset here = reader.position();
-      const auto message = reader.peek();
-      if (!message) return check_damage(here, reader.position(), message.error());
-      if (*message == nullptr) return;
-      check_message(**message);
-      reader.advance();
+      const auto found = reader.find_message();
+      if (!found) return check_damage(here, reader.position(), found.error());
+      if (!*found) return;
+      check_message(reader.take_message());
     }
   }
   void check_damage(Offset from, Offset to, const Error& error) {

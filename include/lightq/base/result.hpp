@@ -29,6 +29,10 @@ class [[nodiscard]] Result {
       : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
   Result(Error error)
       : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  /// A value that is made of `parts` where it is to lie.
+  template <typename... Parts>
+  explicit Result(std::in_place_t, Parts&&... parts)
+      : state_(std::in_place_index<0>, std::forward<Parts>(parts)...) {}
 
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
