@@ -95,6 +95,7 @@ class CursorTable {
   Result<void> map_blocks(std::size_t blocks);
   Result<void> write_cursor(std::size_t index, const CursorIdentity& identity, const CursorCopy& first);
   Result<void> write_identity(std::size_t index, const CursorIdentity& identity);
+  void put_back(std::size_t index);
   Result<void> write_used(std::size_t used);
   Result<void> write_durable(std::size_t index, std::size_t slot, const CursorCopy& copy);
   Result<void> settle();
