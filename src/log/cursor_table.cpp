@@ -383,6 +383,10 @@ Result<void> CursorTable::settle() {
   return {};
 }
 
+Result<void> CursorTable::write_again(std::uint64_t position, std::size_t bytes) {
+  return write_all(*file_, {mappings_.back()->data() + position, bytes}, position);
+}
+
 Result<void> CursorTable::flush() {
   const std::lock_guard changes(changes_);
   if (auto settled = settle(); !settled) return settled;

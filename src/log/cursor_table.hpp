@@ -99,6 +99,7 @@ class CursorTable {
   Result<void> write_used(std::size_t used);
   Result<void> write_durable(std::size_t index, std::size_t slot, const CursorCopy& copy);
   Result<void> settle();
+  Result<void> write_again(std::uint64_t position, std::size_t bytes);
   Result<void> sync();
   Result<void> free_blocks(const std::vector<std::size_t>& indices);
 

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "log/failed_sync.hpp"
 #include "log/repair.hpp"
 #include "log/seeded_bug.hpp"
 #include "log/segment_copy.hpp"
@@ -290,10 +291,21 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
 // told.
 void SegmentLog::poison(const Error& error) {
   poisoned_ = !seeded(SeededBug::sync_retried);
+  mark_failed_sync(options_.directory, storage_);
   last_error_ = error;
   last_error_.message = "nothing appended from offset " + std::to_string(durable_.value) + " on in " +
                         options_.directory +
                         " becomes durable until the log is opened again: " + last_error_.message;
+}
+
+// An earlier process could not sync, and left what it had written in memory.
+void SegmentLog::settle_doubts() {
+  for (const auto& segment : segments_) {
+    if (segment->seal_written) continue;
+    if (const auto opened = segment->open_for_writing(storage_); !opened) return poison(opened.error());
+  }
+  if (const auto written = write_again(segments_); !written) return poison(written.error());
+  if (flush()) clear_failed_sync(options_.directory, storage_);
 }
 
 void SegmentLog::synced(const SegmentWork& work, const SegmentWorkDone& done) {

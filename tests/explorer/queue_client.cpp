@@ -115,6 +115,7 @@ void QueueClient::flush() {
   for (std::size_t i = 0; i < cursors_max; ++i) {
     auto& allowed = cursors[i].allowed;
     const auto& before = asked[i].allowed;
+    if (asked[i].certain) cursors[i].in_memory = false;
     // What it has committed since it was asked may be on disk or not.
     if (cursors[i].certain && asked[i].certain && !before.empty())
       allowed.erase(allowed.begin(), allowed.begin() + static_cast<std::ptrdiff_t>(before.size() - 1));
@@ -124,6 +125,7 @@ void QueueClient::flush() {
 void QueueClient::settle_cursors() {
   for (CursorHistory& cursor : cursors) {
     if (cursor.certain) cursor.allowed = {cursor.last};
+    cursor.in_memory = false;
   }
 }
 
@@ -153,6 +155,8 @@ void QueueClient::maintain() {
 void QueueClient::take_cursor(std::size_t which) {
   if (taken_[which] != nullptr) return;
   CursorHistory& cursor = cursors[which];
+  // One whose making or removal has failed, and that is still there, a power cut may take.
+  cursor.in_memory = cursor.in_memory || (!cursor.certain && !cursor.allowed.empty());
   if (!cursor.certain) cursor.allowed.push_back(history.first.value);
   const auto taken = engine_->take_cursor(cursor_names[which], Start::first());
   if (!taken && calls_fail) return;
@@ -205,7 +209,7 @@ Offset QueueClient::droppable() const {
     if (cursor.allowed.empty()) continue;
     const std::uint64_t furthest = *std::max_element(cursor.allowed.begin(), cursor.allowed.end());
     most = std::max(most, furthest);
-    if (cursor.certain) least = std::min(least.value_or(furthest), furthest);
+    if (cursor.certain && !cursor.in_memory) least = std::min(least.value_or(furthest), furthest);
   }
   return {least.value_or(most)};
 }
@@ -301,7 +305,8 @@ void QueueClient::compare_cursor(std::size_t which, const CursorState* state, En
                                  bool was_opening) {
   CursorHistory& cursor = cursors[which];
   if (state == nullptr) {
-    if (cursor.certain) complain("a cursor is lost");
+    const bool may_be_gone = cursor.in_memory && ending == Ending::power_cut;
+    if (cursor.certain && !may_be_gone) complain("a cursor is lost");
     cursor = {};
     return;
   }
@@ -327,6 +332,7 @@ void QueueClient::compare_cursor(std::size_t which, const CursorState* state, En
   const bool settled = ending == Ending::power_cut || clamped;
   if (settled) cursor.allowed = {found};
   cursor.last = found;
+  cursor.in_memory = ending == Ending::kill && (cursor.in_memory || !cursor.certain);
   cursor.certain = true;
 }
 

@@ -16,6 +16,7 @@ namespace lightq::test {
 /// Where a cursor may stand.
 struct CursorHistory {
   bool certain = false;                ///< making it has returned
+  bool in_memory = false;              ///< it was found after a kill in its making: a power cut may take it
   std::uint64_t last = 0;              ///< the last commit: after a kill
   std::vector<std::uint64_t> allowed;  ///< the last flushed one and those since: after a power cut
 };
