@@ -69,7 +69,7 @@ struct Bench {
 };
 
 struct LogDump {
-  enum class What { messages, batches, segments };
+  enum class What { messages, batches, segments, cursors };
   std::string directory;
   What what = What::messages;
   std::uint64_t from = 0;

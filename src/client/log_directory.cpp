@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "log/failed_sync.hpp"
 #include "log/repair.hpp"
 #include "log/segment_format.hpp"
 
@@ -26,7 +27,7 @@ Error wrong(const std::string& sentence, int number = 0) {
 bool is_of_a_log(const std::string& name) {
   return log::segment_name_offset(name) || name.starts_with("cursors") ||
          name.starts_with(log::damaged_prefix) || name.ends_with(".prepared") || name == "lock" ||
-         name == "pool";
+         name == "pool" || name == log::failed_sync_name;
 }
 
 std::string without_slash(const std::string& given) {

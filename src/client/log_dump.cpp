@@ -1,4 +1,6 @@
 /// `lightq log dump`: prints what lies in a log's directory. Layer: cli.
+#include <algorithm>
+
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
 #include "client/log_directory.hpp"
@@ -6,6 +8,7 @@
 #include "client/message_template.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
+#include "log/cursor_survey.hpp"
 #include "log/inspect.hpp"
 #include "log/posix_storage.hpp"
 
@@ -95,6 +98,39 @@ class Dump final : public log::LogVisitor {
   bool damaged_ = false;
 };
 
+std::string describe(const Common& common, const log::SurveyedCursor& cursor) {
+  if (!common.json) return cursor.name + "\t" + std::to_string(cursor.committed.value) + "\n";
+  JsonObject object;
+  object.add_bytes("file", cursor.file)
+      .add_bytes("name", cursor.name)
+      .add("committed", cursor.committed.value);
+  if (cursor.delivered) object.add("delivered", cursor.delivered->value);
+  return object.text() + "\n";
+}
+
+/// A line for each cursor, a topic's or a queue's, in the order of their names.
+int dump_cursors(const Common& common, const std::string& directory) {
+  log::PosixStorage storage;
+  const auto survey = log::survey_log(directory, storage);
+  if (!survey) {
+    say(survey.error().text());
+    return exit_usage;
+  }
+  Output out;
+  bool damaged = false;
+  for (log::CursorSurvey found : {log::survey_cursor_files(directory, storage),
+                                  log::survey_cursor_table(directory, storage, survey->incarnation)}) {
+    std::sort(found.cursors.begin(), found.cursors.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    for (const log::SurveyedCursor& cursor : found.cursors) out.write(describe(common, cursor));
+    for (const log::Finding& finding : found.findings) {
+      damaged = damaged || finding.is_damage();
+      if (finding.is_damage() || !common.quiet) say(finding.text());
+    }
+  }
+  return out.end() && !damaged ? exit_ok : exit_failure;
+}
+
 }  // namespace
 
 int run_log_dump(const Common& common, const LogDump& dump) {
@@ -104,6 +140,7 @@ int run_log_dump(const Common& common, const LogDump& dump) {
     say(directory ? "'" + dump.format + "' is no format" : directory.error().text());
     return exit_usage;
   }
+  if (dump.what == LogDump::What::cursors) return dump_cursors(common, *directory);
   log::PosixStorage storage;
   Dump run(common, dump, *format);
   log::InspectOptions options;

@@ -43,6 +43,7 @@ inline void add_log_dump(CLI::App* log, Parsed& parsed) {
       "backslashes, %x payload in hexadecimal, %% a percent sign; \\n \\t \\0 \\\\.\n\n"
       "Examples:\n  lightq log dump data/topics/1\n  lightq log dump data/topics/1 --from 1000 -n 10 --json\n"
       "  lightq log dump data/topics/1 --format '%o %t %p\\n'\n  lightq log dump data/topics/1 --batches\n"
+      "  lightq log dump data/jobs --cursors\n"
       "\nReads only, also beside a running broker.\n"
       "Exit codes: 0 ok, 1 something is damaged, 2 wrong usage or nothing could be read.");
   unit_option(verb, "--from", dump->from, parse_offset, "begin at this offset", "OFFSET");
@@ -63,10 +64,15 @@ inline void add_log_dump(CLI::App* log, Parsed& parsed) {
   auto* batches = verb->add_flag_callback(
       "--batches", [dump] { dump->what = LogDump::What::batches; }, "a line for each batch instead");
   batches->envname(variable_of("--batches"));
+  auto* files = verb->add_flag_callback(
+      "--segments", [dump] { dump->what = LogDump::What::segments; }, "a line for each file instead");
+  files->envname(variable_of("--segments"))->excludes(batches);
   verb->add_flag_callback(
-          "--segments", [dump] { dump->what = LogDump::What::segments; }, "a line for each file instead")
-      ->envname(variable_of("--segments"))
-      ->excludes(batches);
+          "--cursors", [dump] { dump->what = LogDump::What::cursors; },
+          "a line for each cursor instead: its name and what is committed")
+      ->envname(variable_of("--cursors"))
+      ->excludes(batches)
+      ->excludes(files);
   verb->callback([&parsed, dump, verb] {
     const bool none = dump->count == 0 && verb->count("--count") > 0;
     parsed.command = [&parsed, dump, none] { return none ? exit_ok : run_log_dump(parsed.common, *dump); };

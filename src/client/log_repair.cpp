@@ -25,6 +25,9 @@ std::string json_of(const std::string& place, const log::RepairReport& report) {
   JsonArray lost;
   for (const log::LostRange& range : report.lost)
     lost.add(JsonObject().add("first_offset", range.first.value).add("next_offset", range.next.value).text());
+  JsonArray lost_cursors;
+  for (const std::string& cursor : report.lost_cursors)
+    lost_cursors.add(JsonObject().add_bytes("text", cursor).text());
   return JsonObject()
              .add_bytes("directory", place)
              .add("segments_read", report.segments_read)
@@ -37,6 +40,8 @@ std::string json_of(const std::string& place, const log::RepairReport& report) {
              .add("cursors", report.cursors)
              .add("clamped_cursors", report.clamped_cursors.size())
              .add_bytes("cursors_lost", report.cursors_lost)
+             .add_raw("lost_cursors", lost_cursors.text())
+             .add("indexes_dropped", report.indexes_dropped)
              .add_bytes("moved_to", report.moved_to)
              .add_raw("lost", lost.text())
              .text() +
@@ -55,6 +60,11 @@ std::string words_of(const std::string& place, const log::RepairReport& report) 
     text += "  … " + format_count(report.lost.size() - ranges_shown_max) + " more\n";
   if (!report.cursors_lost.empty())
     text += "the cursors are lost, so consumers begin anew: " + report.cursors_lost + "\n";
+  for (const std::string& cursor : report.lost_cursors)
+    text += "dropped from the cursor table: " + cursor + "\n";
+  if (report.indexes_dropped != 0)
+    text += format_count(report.indexes_dropped) +
+            " index files did not fit and are dropped: they are made anew when the queue is opened\n";
   for (const std::string& name : report.clamped_cursors)
     text += "the cursor " + name + " stood past the end, and stands there now\n";
   if (!report.moved_to.empty()) text += "the old files are in " + report.moved_to + "\n";

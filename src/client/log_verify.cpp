@@ -128,6 +128,7 @@ int run_log_verify(const Common& common, const std::string& given) {
   Verify run(common);
   log::InspectOptions options;
   options.with_cursors = true;
+  options.with_indexes = true;
   const auto totals = log::inspect_log(*directory, storage, options, run);
   if (totals) return run.end(*directory, *totals);
   say(totals.error().text());

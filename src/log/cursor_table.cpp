@@ -284,13 +284,17 @@ Result<void> CursorTable::write_identity(std::size_t index, const CursorIdentity
   const std::uint64_t position = cursor_block_position(index) + cursor_identity_position;
   const auto bytes = encode_cursor_identity(identity, index, incarnation_);
   auto written = write_all(*file_, bytes, position);
-  if (written) return written;
+  if (!written) put_back(index);
+  return written;
+}
+
+void CursorTable::put_back(std::size_t index) {
   std::array<std::byte, cursor_identity_bytes> before{};
   if (blocks_[index].state != Block::State::blank) {
     before = encode_cursor_identity(blocks_[index].identity, index, incarnation_);
   }
-  std::memcpy(mappings_.back()->data() + position, before.data(), before.size());
-  return written;
+  std::memcpy(mappings_.back()->data() + cursor_block_position(index) + cursor_identity_position,
+              before.data(), before.size());
 }
 
 Result<void> CursorTable::write_used(std::size_t used) {
@@ -329,7 +333,11 @@ Result<void> CursorTable::free_blocks(const std::vector<std::size_t>& indices) {
     const CursorIdentity unused{false, blocks_[index].identity.generation, {}};
     if (auto written = write_identity(index, unused); !written) return written;
   }
-  if (auto synced = sync(); !synced) return synced;
+  if (auto synced = sync(); !synced) {
+    // They are still cursors here, so they must be so for the next process too.
+    for (const std::size_t index : indices) put_back(index);
+    return synced;
+  }
   const std::lock_guard lock(blocks_mutex_);
   for (const std::size_t index : indices) {
     Block& block = blocks_[index];
@@ -373,6 +381,10 @@ Result<void> CursorTable::settle() {
   if (auto synced = sync(); !synced) return synced;
   settled_ = true;
   return {};
+}
+
+Result<void> CursorTable::write_again(std::uint64_t position, std::size_t bytes) {
+  return write_all(*file_, {mappings_.back()->data() + position, bytes}, position);
 }
 
 Result<void> CursorTable::flush() {

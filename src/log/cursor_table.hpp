@@ -95,9 +95,11 @@ class CursorTable {
   Result<void> map_blocks(std::size_t blocks);
   Result<void> write_cursor(std::size_t index, const CursorIdentity& identity, const CursorCopy& first);
   Result<void> write_identity(std::size_t index, const CursorIdentity& identity);
+  void put_back(std::size_t index);
   Result<void> write_used(std::size_t used);
   Result<void> write_durable(std::size_t index, std::size_t slot, const CursorCopy& copy);
   Result<void> settle();
+  Result<void> write_again(std::uint64_t position, std::size_t bytes);
   Result<void> sync();
   Result<void> free_blocks(const std::vector<std::size_t>& indices);
 

@@ -183,6 +183,24 @@ std::array<std::byte, cursor_identity_position> encode_new_cursor(const CursorCo
   return bytes;
 }
 
+std::vector<std::byte> encode_cursor_table(std::uint64_t incarnation, const std::vector<NewCursor>& cursors) {
+  std::vector<std::byte> bytes(cursor_block_position(cursors.size()));
+  const auto put = [&](const auto& part, std::uint64_t position) {
+    std::copy(part.begin(), part.end(), bytes.begin() + static_cast<std::ptrdiff_t>(position));
+  };
+  put(encode_cursor_table_header(incarnation), 0);
+  put(encode_cursor_table_used(static_cast<std::uint32_t>(cursors.size()), incarnation),
+      cursor_table_used_position);
+  for (std::size_t index = 0; index < cursors.size(); ++index) {
+    const CursorIdentity identity{true, 1, cursors[index].name};
+    const std::uint32_t seed = cursor_copy_seed(identity, index, incarnation);
+    put(encode_new_cursor({1, cursors[index].committed}, seed), cursor_block_position(index));
+    put(encode_cursor_identity(identity, index, incarnation),
+        cursor_block_position(index) + cursor_identity_position);
+  }
+  return bytes;
+}
+
 DecodedCursor decode_cursor_block(ByteView block, std::size_t index, std::uint64_t incarnation) {
   assert(block.size() == cursor_block_bytes);
   DecodedCursor decoded;

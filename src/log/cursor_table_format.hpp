@@ -90,6 +90,14 @@ std::array<std::byte, cursor_identity_bytes> encode_cursor_identity(const Cursor
 std::array<std::byte, cursor_identity_position> encode_new_cursor(const CursorCopy& first,
                                                                   std::uint32_t seed);
 
+/// A whole table of new cursors, as a repair makes it: each at its place. At most limits::cursors_max of
+/// them.
+struct NewCursor {
+  std::string name;
+  Offset committed;
+};
+std::vector<std::byte> encode_cursor_table(std::uint64_t incarnation, const std::vector<NewCursor>& cursors);
+
 /// A block as found.
 struct DecodedCursor {
   enum class State { blank, unused, active, damaged };

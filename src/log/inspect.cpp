@@ -6,14 +6,13 @@
 #include <optional>
 #include <utility>
 
-#include "log/cursor_file.hpp"
+#include "log/cursor_survey.hpp"
+#include "log/index_survey.hpp"
 #include "log/segment_walk.hpp"
 
 namespace lightq::log {
 
 namespace {
-
-constexpr int cursor_looks = 3;  // somebody may be writing one of the two files
 
 class Inspection {
  public:
@@ -24,7 +23,8 @@ class Inspection {
 
  private:
   void load_cursors();
-  void check_cursors();
+  void check_cursors(std::uint64_t incarnation);
+  void check_index_of(const SegmentSummary& summary);
   Result<void> read(const SurveyedSegment& segment, bool last, Offset next_first);
   Result<void> read_sound(const SurveyedSegment& segment);
   void walk(SegmentWalk& walk, SegmentSummary& summary);
@@ -42,8 +42,7 @@ class Inspection {
   std::optional<Offset> expected_;  // where the last segment ended
   std::string before_;              // its path
   bool wanted_ = true;              // by the visitor
-  std::vector<NamedCursor> cursors_;
-  std::vector<Finding> cursor_findings_;
+  std::vector<CursorSurvey> found_cursors_;
 };
 
 Result<InspectTotals> Inspection::run() {
@@ -62,34 +61,39 @@ Result<InspectTotals> Inspection::run() {
     if (const auto done = read(segments[i], last, next_first); !done) return done.error();
   }
   if (expected_) totals_.next_offset = *expected_;
-  if (options_.with_cursors && wanted_) check_cursors();
+  if (options_.with_indexes && wanted_) {
+    for (const Finding& stray : stray_indexes(directory_, *survey, storage_)) report(stray);
+  }
+  if (options_.with_cursors && wanted_) check_cursors(survey->incarnation);
   return totals_;
 }
 
 void Inspection::load_cursors() {
-  CursorFile file(storage_, directory_);
-  for (int look = 0; look < cursor_looks; ++look) {
-    cursor_findings_.clear();
-    auto loaded = file.load();
-    if (loaded) {
-      cursors_ = std::move(*loaded);
-      if (!file.passed_over()) return;
-      cursor_findings_.push_back(
-          {Finding::Kind::torn, directory_ + "/cursors", 0, 0, {}, {}, file.passed_over()->text()});
-    } else {
-      cursor_findings_.push_back(
-          {Finding::Kind::cursors, directory_ + "/cursors", 0, 0, {}, {}, loaded.error().text()});
+  found_cursors_.push_back(survey_cursor_files(directory_, storage_));
+  found_cursors_.push_back(survey_cursor_table(directory_, storage_, 0));
+}
+
+void Inspection::check_cursors(std::uint64_t incarnation) {
+  if (incarnation != 0 && found_cursors_.back().incarnation != incarnation) {
+    found_cursors_.back() = survey_cursor_table(directory_, storage_, incarnation);
+  }
+  for (const CursorSurvey& survey : found_cursors_) {
+    totals_.cursors += survey.cursors.size();
+    for (const Finding& finding : survey.findings) report(finding);
+    for (const SurveyedCursor& cursor : survey.cursors) {
+      if (!expected_ || cursor.committed <= *expected_) continue;
+      report({Finding::Kind::ahead, cursor.file, 0, 0, *expected_, cursor.committed, cursor.name});
     }
   }
 }
 
-void Inspection::check_cursors() {
-  totals_.cursors = cursors_.size();
-  for (Finding& finding : cursor_findings_) report(std::move(finding));
-  for (const NamedCursor& cursor : cursors_) {
-    if (!expected_ || cursor.offset <= *expected_) continue;
-    report({Finding::Kind::ahead, directory_ + "/cursors", 0, 0, *expected_, cursor.offset, cursor.name});
-  }
+void Inspection::check_index_of(const SegmentSummary& summary) {
+  const bool is_whole = options_.from.value == 0 && options_.to.value == ~std::uint64_t{0};
+  if (!options_.with_indexes || !is_whole || summary.dropped || !wanted_) return;
+  const SurveyedSegment& segment = summary.segment;
+  const auto wrong = check_index(segment, segment.seal ? segment.seal->end_offset : summary.end_offset,
+                                 segment.seal ? segment.seal->end_position : summary.end_position, storage_);
+  if (wrong && !is_dropped(segment, storage_)) report(*wrong);
 }
 
 Result<void> Inspection::read(const SurveyedSegment& segment, bool last, Offset next_first) {
@@ -135,6 +139,7 @@ Result<void> Inspection::read_sound(const SurveyedSegment& segment) {
   SegmentWalk steps(**file, whole_segment(segment));
   if (segment.first_offset() < options_.from) steps.skip_to(options_.from);
   walk(steps, summary);
+  check_index_of(summary);
   summarize(summary);
   return {};
 }
@@ -242,53 +247,7 @@ void Inspection::summarize(SegmentSummary& summary) {
   if (wanted_) wanted_ = visitor_.on_summary(summary);
 }
 
-std::string offsets_text(const Finding& finding) {
-  if (finding.first == finding.next) return "";
-  return "offsets " + std::to_string(finding.first.value) + " up to " + std::to_string(finding.next.value);
-}
-
-std::string positions_text(const Finding& finding) {
-  return "from position " + std::to_string(finding.begin_position) + " to " +
-         std::to_string(finding.end_position);
-}
-
 }  // namespace
-
-std::string_view to_word(Finding::Kind kind) {
-  constexpr std::array<std::string_view, 13> words = {
-      "damaged", "unreadable", "header",  "foreign", "stranger", "misnamed", "overlap",
-      "missing", "seal",       "cursors", "torn",    "ahead",    "gap"};
-  return words.at(static_cast<std::size_t>(kind));
-}
-
-std::string Finding::text() const {
-  const std::string offsets = offsets_text(*this);
-  const std::string lost =
-      (offsets.empty() ? "how many messages, nobody knows" : offsets) + " cannot be read";
-  switch (kind) {
-    case Kind::damaged: return file + " is damaged " + positions_text(*this) + ": " + lost;
-    case Kind::unreadable: return file + " cannot be read by the disk " + positions_text(*this) + ": " + lost;
-    case Kind::header:
-      return file + ": the first page, positions 0 to 4096, is " +
-             (detail.empty() ? "damaged" : "damaged (" + detail + ")") + ": " + lost;
-    case Kind::foreign: return file + " is of another version of the format: " + lost;
-    case Kind::stranger: return file + " belongs to another log: " + lost;
-    case Kind::misnamed: return file + " should be called " + detail;
-    case Kind::overlap: return file + " begins with " + offsets + ", which " + detail + " holds too";
-    case Kind::missing: return "a file is missing after " + file + ": " + lost;
-    case Kind::seal: return file + ": the seal, positions 64 to 128, is damaged; nothing is lost by it";
-    case Kind::cursors: return "no cursors can be had: " + detail;
-    case Kind::torn:
-      if (!detail.empty()) return file + ": " + detail + "; what was written before counts";
-      return file + ": an append was never completed, " + std::to_string(end_position - begin_position) +
-             " bytes at position " + std::to_string(begin_position);
-    case Kind::ahead:
-      return "the cursor " + detail + " stands at " + std::to_string(next.value) +
-             ", past the log's end at " + std::to_string(first.value) + ", and counts as that";
-    case Kind::gap: return offsets + " are missing since a repair, before " + file;
-  }
-  return file;
-}
 
 Result<InspectTotals> inspect_log(const std::string& directory, Storage& storage,
                                   const InspectOptions& options, LogVisitor& visitor) {

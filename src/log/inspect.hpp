@@ -7,43 +7,11 @@
 
 #include <lightq/base/batch.hpp>
 
+#include "log/finding.hpp"
 #include "log/log_survey.hpp"
 #include "log/segment_scanner.hpp"
 
 namespace lightq::log {
-
-/// Something about a log that is not as it should be, or worth knowing.
-struct Finding {
-  enum class Kind {
-    damaged,     ///< bytes that fail their checks, or are not there
-    unreadable,  ///< bytes that the disk gives an error for
-    header,      ///< a segment file whose first page is lost
-    foreign,     ///< a segment file of another version
-    stranger,    ///< a segment file of another log
-    misnamed,    ///< a segment file that belongs under another name
-    overlap,     ///< a segment file that begins before the one in front of it ends
-    missing,     ///< messages between two files: a file is gone
-    seal,        ///< a seal that fails its checks; nothing is lost by it
-    cursors,     ///< cursor files, of which none is sound
-    torn,        ///< no damage: an append, or a write of cursors, that was never completed
-    ahead,       ///< no damage: a cursor past the end of the log, which counts as the end
-    gap,         ///< no damage: a repair has stated that these messages are gone
-  };
-  Kind kind = Kind::damaged;
-  std::string file;
-  std::uint64_t begin_position = 0;
-  std::uint64_t end_position = 0;
-  Offset first;
-  Offset next;         ///< first equals next: nobody knows which messages
-  std::string detail;  ///< more words; may be empty
-
-  [[nodiscard]] bool is_damage() const { return kind < Kind::torn; }
-  [[nodiscard]] std::uint64_t messages() const { return distance(first, next); }
-  /// One sentence that names file, positions and offsets.
-  [[nodiscard]] std::string text() const;
-};
-/// A kind's word in reports: `damaged`, `missing`.
-std::string_view to_word(Finding::Kind kind);
 
 /// One segment file, once it has been read.
 struct SegmentSummary {
@@ -74,7 +42,8 @@ class LogVisitor {
 struct InspectOptions {
   Offset from;                      ///< nothing that ends before it is looked at
   Offset to = {~std::uint64_t{0}};  ///< nothing from here on
-  bool with_cursors = false;        ///< look at the cursor files too
+  bool with_cursors = false;        ///< look at the cursor files and the cursor table too
+  bool with_indexes = false;        ///< compare the index files with the segments read as a whole too
 };
 
 /// What an inspection came to.

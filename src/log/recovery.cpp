@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "log/failed_sync.hpp"
 #include "log/open_batch.hpp"
 #include "log/seeded_bug.hpp"
 
@@ -285,7 +286,9 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
     result_.report.cut_file = segment.path();
   }
   // In front of another segment nothing is ever appended here.
-  return last ? wipe(segment, tail, scanner) : Result<void>{};
+  auto wiped = last ? wipe(segment, tail, scanner) : Result<void>{};
+  if (!wiped) mark_failed_sync(directory_, storage_);  // the next start would find zeros, and believe them
+  return wiped;
 }
 
 // What cannot be read may be durable messages: neither wiped nor written over, for the disk may yet give it.

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "log/cursor_survey.hpp"
+#include "log/cursor_table.hpp"
+#include "log/index_survey.hpp"
 #include "log/recovery.hpp"
 #include "log/segment_copy.hpp"
+#include "log/segment_index_file.hpp"
 
 namespace lightq::log {
 
@@ -26,14 +30,20 @@ class Repair {
  private:
   Result<void> plan(const RepairOptions& options);
   void load_cursors();
+  Result<void> load_table();
+  void clamp_cursors();
+  void judge_indexes();
+  [[nodiscard]] bool needs_end() const;
   Result<void> write_pieces(const PlannedSegment& planned, const std::string& to, const std::string& suffix);
   Result<void> write_end(const std::string& to, const std::string& suffix);
   Result<void> fill(const std::string& to);
   Result<void> write_cursors(const std::string& to);
+  Result<void> write_table(const std::string& path);
   Result<std::string> make_room_for_old_files();
   Result<void> give_second_names();
   Result<void> put_in_place();
   Result<void> replace_cursors();
+  Result<void> replace_table();
   void drop_new_files();
 
   const std::string& directory_;
@@ -43,13 +53,19 @@ class Repair {
   std::vector<NewFile> made_;
   std::vector<NamedCursor> cursors_;
   bool cursors_need_writing_ = false;
+  CursorSurvey found_table_;
+  bool table_needs_writing_ = false;
+  std::vector<NewCursor> table_;          // what the new table holds
+  std::vector<std::string> bad_indexes_;  // names
 };
 
 Result<void> Repair::plan(const RepairOptions& options) {
   load_cursors();  // first: they must not be ahead of what is read then
+  found_table_ = survey_cursor_table(directory_, storage_, 0);
   auto planned = plan_repair(directory_, storage_, options.trust_batches);
   if (!planned) return planned.error();
   plan_ = std::move(*planned);
+  if (auto loaded = load_table(); !loaded) return loaded;
   while (plan_.incarnation == 0) plan_.incarnation = storage_.random();
   report_.segments_read = plan_.segments.size();
   report_.messages = plan_.messages;
@@ -60,13 +76,19 @@ Result<void> Repair::plan(const RepairOptions& options) {
     if (!segment.pieces.empty())
       report_.first_offset = std::min(report_.first_offset, segment.pieces.front().first);
   }
-  for (NamedCursor& cursor : cursors_) {
-    if (cursor.offset <= plan_.next) continue;
-    cursor.offset = plan_.next;
-    report_.clamped_cursors.push_back(cursor.name);
-    cursors_need_writing_ = true;
-  }
+  clamp_cursors();
   return {};
+}
+
+void Repair::clamp_cursors() {
+  const auto clamp = [&](const std::string& name, Offset& offset, bool& needs_writing) {
+    if (offset <= plan_.next) return;
+    offset = plan_.next;
+    report_.clamped_cursors.push_back(name);
+    needs_writing = true;
+  };
+  for (NamedCursor& cursor : cursors_) clamp(cursor.name, cursor.offset, cursors_need_writing_);
+  for (NewCursor& cursor : table_) clamp(cursor.name, cursor.committed, table_needs_writing_);
 }
 
 void Repair::load_cursors() {
@@ -79,6 +101,56 @@ void Repair::load_cursors() {
   }
   cursors_ = std::move(*loaded);
   report_.cursors = cursors_.size();
+}
+
+// An embedded queue's. Bound to the log by its incarnation: a table that says another is looked at once more
+// for cursors of this log.
+Result<void> Repair::load_table() {
+  if (!found_table_.exists) return {};
+  if (found_table_.foreign) {
+    return Error{ErrorCode::foreign_format,
+                 found_table_.findings.front().detail + ": it is not broken, but not for this program", 0};
+  }
+  if (plan_.incarnation == 0) plan_.incarnation = found_table_.incarnation;
+  if (plan_.incarnation != found_table_.incarnation && plan_.incarnation != 0) {
+    found_table_ = survey_cursor_table(directory_, storage_, plan_.incarnation);
+  }
+  table_needs_writing_ = !found_table_.sound();
+  for (const Finding& finding : found_table_.findings) {
+    if (finding.is_damage()) report_.lost_cursors.push_back(finding.text());
+  }
+  for (SurveyedCursor& cursor : found_table_.cursors) {
+    table_.push_back({std::move(cursor.name), cursor.committed});
+  }
+  report_.cursors += table_.size();
+  return {};
+}
+
+// A cursor table is bound to its log, which without a segment would have another identity.
+bool Repair::needs_end() const {
+  return plan_.needs_end_segment() || (found_table_.exists && !plan_.has_pieces);
+}
+
+// Those of files that are written anew are of no use either.
+void Repair::judge_indexes() {
+  LogSurvey survey;
+  for (const PlannedSegment& planned : plan_.segments) {
+    const SurveyedSegment& segment = planned.source;
+    survey.segments.push_back(segment);
+    const Offset end = planned.pieces.empty() ? segment.first_offset() : planned.pieces.back().next;
+    const std::uint64_t end_position =
+        planned.pieces.empty() ? segment_header_bytes : planned.pieces.back().end;
+    const std::string name = segment_index_name(segment.name_offset);
+    const auto file = storage_.open(directory_ + "/" + name, OpenMode::read_only);
+    const bool is_there = file.ok() || !is_missing(file.error());
+    if (is_there && (!planned.keep || check_index(segment, end, end_position, storage_))) {
+      bad_indexes_.push_back(name);
+    }
+  }
+  for (const Finding& stray : stray_indexes(directory_, survey, storage_)) {
+    bad_indexes_.push_back(stray.file.substr(stray.file.find_last_of('/') + 1));
+  }
+  report_.indexes_dropped = bad_indexes_.size();
 }
 
 Result<void> Repair::write_pieces(const PlannedSegment& planned, const std::string& to,
@@ -115,17 +187,28 @@ Result<void> Repair::write_cursors(const std::string& to) {
   return file.write(CursorFile::encode(cursors_));
 }
 
+Result<void> Repair::write_table(const std::string& path) {
+  const auto bytes = encode_cursor_table(plan_.incarnation, table_);
+  const auto file = storage_.open(path, OpenMode::create);
+  if (!file) return file.error();
+  auto done = (*file)->allocate(bytes.size());
+  if (done) done = write_all(**file, bytes, 0);
+  if (done) done = (*file)->sync();
+  return done;
+}
+
 Result<void> Repair::fill(const std::string& to) {
   if (auto made = storage_.make_directory(to); !made) return made;
   for (const PlannedSegment& segment : plan_.segments) {
     if (auto written = write_pieces(segment, to, ""); !written) return written;
   }
-  if (plan_.needs_end_segment()) {
+  if (needs_end()) {
     if (auto written = write_end(to, ""); !written) return written;
   }
   if (auto written = write_cursors(to); !written) return written;
-  // An embedded queue's: opening it sets back what stands past the end.
-  if (auto copied = copy_cursor_table(directory_, to, storage_); !copied) return copied;
+  if (found_table_.exists) {
+    if (auto written = write_table(to + "/" + std::string(CursorTable::file_name)); !written) return written;
+  }
   return storage_.sync_directory(to);
 }
 
@@ -151,12 +234,15 @@ Result<RepairReport> Repair::replace(const RepairOptions& options) {
   if (auto planned = plan(options); !planned) return planned.error();
   report_.segments_kept = static_cast<std::size_t>(
       std::count_if(plan_.segments.begin(), plan_.segments.end(), [](const auto& it) { return it.keep; }));
-  if (plan_.all_kept() && !cursors_need_writing_) return std::move(report_);
+  judge_indexes();
+  const bool all_sound = !cursors_need_writing_ && !table_needs_writing_ && bad_indexes_.empty();
+  const bool has_end = plan_.end_is_kept || !needs_end();
+  if (plan_.all_kept() && has_end && all_sound) return std::move(report_);
   Result<void> done;
   for (const PlannedSegment& segment : plan_.segments) {
     if (done && !segment.keep) done = write_pieces(segment, directory_, prepared_suffix);
   }
-  if (done && plan_.needs_end_segment() && !plan_.end_is_kept) done = write_end(directory_, prepared_suffix);
+  if (done && !has_end) done = write_end(directory_, prepared_suffix);
   if (done) done = give_second_names();
   if (!done) {
     drop_new_files();
@@ -184,14 +270,16 @@ Result<void> Repair::give_second_names() {
   for (const PlannedSegment& segment : plan_.segments) {
     if (!segment.keep) names.push_back(segment.source.name());
   }
+  names.insert(names.end(), bad_indexes_.begin(), bad_indexes_.end());
   if (cursors_need_writing_) names.insert(names.end(), {"cursors.0", "cursors.1"});
+  if (table_needs_writing_) names.emplace_back(CursorTable::file_name);
   const auto room = make_room_for_old_files();
   if (!room) return room.error();
   report_.moved_to = *room;
   for (const std::string& name : names) {
     const auto linked = storage_.link(directory_ + "/" + name, *room + "/" + name);
-    const bool no_such_slot = !linked && is_missing(linked.error()) && !segment_name_offset(name);
-    if (!linked && !no_such_slot) return linked;
+    const bool no_such_file = !linked && is_missing(linked.error()) && !segment_name_offset(name);
+    if (!linked && !no_such_file) return linked;
   }
   if (auto synced = storage_.sync_directory(*room); !synced) return synced;
   return storage_.sync_directory(directory_);
@@ -200,6 +288,10 @@ Result<void> Repair::give_second_names() {
 // The last first: what is there twice for a moment, a repair that is run again sees through; what is not
 // there it could not.
 Result<void> Repair::put_in_place() {
+  for (const std::string& name : bad_indexes_) {
+    const auto removed = storage_.unlink(directory_ + "/" + name);
+    if (!removed && !is_missing(removed.error())) return removed;
+  }
   std::sort(made_.begin(), made_.end(),
             [](const NewFile& a, const NewFile& b) { return b.final_name < a.final_name; });
   for (const NewFile& file : made_) {
@@ -214,7 +306,19 @@ Result<void> Repair::put_in_place() {
     if (auto removed = storage_.unlink(segment.source.path); !removed) return removed;
   }
   if (auto synced = storage_.sync_directory(directory_); !synced) return synced;
+  if (table_needs_writing_) {
+    if (auto replaced = replace_table(); !replaced) return replaced;
+  }
   return cursors_need_writing_ ? replace_cursors() : Result<void>();
+}
+
+// As below.
+Result<void> Repair::replace_table() {
+  const std::string path = directory_ + "/" + std::string(CursorTable::file_name);
+  const std::string unfinished = path + ".new";
+  if (auto written = write_table(unfinished); !written) return written;
+  if (auto renamed = storage_.rename(unfinished, path); !renamed) return renamed;
+  return storage_.sync_directory(directory_);
 }
 
 // Not written over: the old files' second names share their bytes.

@@ -28,7 +28,10 @@ struct RepairReport {
   std::size_t cursors = 0;
   std::vector<std::string> clamped_cursors;  ///< stood past the end
   std::string cursors_lost;                  ///< why no cursors could be had; empty: they could
-  std::string moved_to;                      ///< in place: where the old files are; empty: nothing was moved
+  std::vector<std::string>
+      lost_cursors;                 ///< of an embedded queue's table: what was wrong; the sound ones stay
+  std::size_t indexes_dropped = 0;  ///< in place: did not fit their segments; made anew when needed
+  std::string moved_to;             ///< in place: where the old files are; empty: nothing was moved
 
   [[nodiscard]] std::uint64_t lost_messages() const;
 };

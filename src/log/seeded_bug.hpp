@@ -50,6 +50,8 @@ enum class SeededBug : std::uint8_t {
   open_mark_sum_unchecked,       ///< an open batch is completed, whatever lies there
   open_mark_taken_elsewhere,     ///< its mark is believed at another place
   remember_skipped,              ///< old files go before the next offset is remembered on disk
+  index_trusted,                 ///< who goes where an index says does not look at what is there
+  doubt_forgotten,               ///< after a failed sync, the next process believes what it reads
   cursor_ahead_accepted,         ///< a cursor stays past the end of a log that a power cut has shortened
 };
 

@@ -96,6 +96,7 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
   done.remembered = done.sync;
   const bool remember = work.remember != nullptr && !seeded(SeededBug::remember_skipped);
   if (done.sync && remember) done.remembered = remember_next_offset(work, storage);
+  if (!done.remembered) sync_failed = true;
   // Only now: the segment that is then the oldest remembers the next offset, so it must be on disk before its
   // predecessor goes. In order: a crash in between leaves the newest, without a gap.
   if (done.remembered && !seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);

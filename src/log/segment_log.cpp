@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "log/failed_sync.hpp"
 #include "log/seeded_bug.hpp"
 
 namespace lightq::log {
@@ -34,7 +35,10 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   // closed is on disk, but for full segments whose last seal was lost, or that were about to be retired.
   const bool closed = log->recovery_.closed;
   const bool sync = closed ? log->durable_ < log->next_ : !log->options_.mapped_writes;
-  if (sync) static_cast<void>(log->flush());
+  const bool doubtful =
+      has_failed_sync(log->options_.directory, storage) && !seeded(SeededBug::doubt_forgotten);
+  if (doubtful) log->settle_doubts();
+  if (sync && !log->poisoned_) static_cast<void>(log->flush());
   for (const auto& segment : log->segments_) segment->release();
   if (log->options_.mapped_writes && !log->segments_.empty() && !log->segments_.back()->sealed) {
     if (auto mapped = log->segments_.back()->open_mapped(storage, log->options_.views); !mapped)

@@ -173,6 +173,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] SegmentWork work_to_sync() const;
   [[nodiscard]] SegmentWork work_to_remember() const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
+  void poison(const Error& error);
+  void settle_doubts();
   static void note_synced(SegmentFile& segment, const SyncTarget& target);
   [[nodiscard]] std::vector<RetiredSegment> ready_to_retire(bool all = false) const;
   void finish_job(const SegmentWork& work, SegmentWorkDone done);

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "log/failed_sync.hpp"
 #include "log/repair.hpp"
 #include "log/seeded_bug.hpp"
 #include "log/segment_copy.hpp"
@@ -240,6 +241,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_flush_job(Timestamp now) {
 }
 
 Result<void> SegmentLog::settle() {
+  if (poisoned_) return last_error_;
   // A file without a header, which a power cut may leave, says nothing of the log.
   if (segments_.empty() || segments_.back()->sealed) {
     if (auto rolled = roll(0); !rolled) return rolled;
@@ -248,9 +250,9 @@ Result<void> SegmentLog::settle() {
   const std::lock_guard lock(jobs_->running);
   SegmentWork work = work_to_remember();
   auto done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
-  if (!done.remembered) return done.remembered;
+  Result<void> remembered = done.remembered;
   finish_job(work, std::move(done));
-  return {};
+  return remembered;
 }
 
 // While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
@@ -281,18 +283,33 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
     synced_rolls_ = std::max(synced_rolls_, work.rolls);
     if (work.sync_directories.size() == 2) parent_unsynced_ = false;
   }
-  if (work.sync) synced(work, done);
+  if (work.sync) return synced(work, done);
+  if (!done.remembered) poison(done.remembered.error());
+}
+
+// Whatever was synced when it failed: the system may have taken the error of other pages of that file for
+// told.
+void SegmentLog::poison(const Error& error) {
+  poisoned_ = !seeded(SeededBug::sync_retried);
+  mark_failed_sync(options_.directory, storage_);
+  last_error_ = error;
+  last_error_.message = "nothing appended from offset " + std::to_string(durable_.value) + " on in " +
+                        options_.directory +
+                        " becomes durable until the log is opened again: " + last_error_.message;
+}
+
+// An earlier process could not sync, and left what it had written in memory.
+void SegmentLog::settle_doubts() {
+  for (const auto& segment : segments_) {
+    if (segment->seal_written) continue;
+    if (const auto opened = segment->open_for_writing(storage_); !opened) return poison(opened.error());
+  }
+  if (const auto written = write_again(segments_); !written) return poison(written.error());
+  if (flush()) clear_failed_sync(options_.directory, storage_);
 }
 
 void SegmentLog::synced(const SegmentWork& work, const SegmentWorkDone& done) {
-  if (!done.sync) {
-    poisoned_ = !seeded(SeededBug::sync_retried);
-    last_error_ = done.sync.error();
-    last_error_.message = "nothing appended from offset " + std::to_string(durable_.value) + " on in " +
-                          options_.directory +
-                          " becomes durable until the log is opened again: " + last_error_.message;
-    return;
-  }
+  if (!done.sync) return poison(done.sync.error());
   if (poisoned_) return;
   durable_ = std::max(durable_, work.durable);
   synced_rolls_ = std::max(synced_rolls_, work.rolls);

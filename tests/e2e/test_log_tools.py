@@ -2,6 +2,7 @@
 import fcntl
 import json
 import os
+import pathlib
 import shutil
 import subprocess
 
@@ -244,3 +245,56 @@ def test_a_snapshot_shares_the_full_files_and_outlives_the_log(log_files, tmp_pa
     assert os.stat(log_files.segments[0]).st_nlink == 2
     shutil.rmtree(log_files.directory)
     assert LogFiles(place).messages() == WRITTEN and LogFiles(place).verify()["status"] == "clean"
+
+
+@pytest.fixture
+def queue_files(tmp_path):
+    """An embedded queue's directory, made of the golden files: offsets 42 to 46, a cursor at 80 and one at the end of
+    all numbers, and an index of another segment."""
+    golden = pathlib.Path(__file__).parent.parent / "golden"
+    place = tmp_path / "queue"
+    place.mkdir()
+    shutil.copy(golden / "segment-sealed.v1", place / f"{42:020}.seg")
+    shutil.copy(golden / "cursors-table.v1", place / "cursors.table")
+    shutil.copy(golden / "segment-index.v1", place / f"{42:020}.idx")
+    return LogFiles(place)
+
+
+def test_a_queues_cursors_are_listed(queue_files, log_files):
+    name = "n" * 128
+    assert queue_files("dump", "--cursors").stdout == f"{name}\t{2**64 - 1}\norders\t80\n".encode()
+    lines = [json.loads(line) for line in queue_files("dump", "--cursors", "--json").stdout.splitlines()]
+    assert lines[1] == {"file": str(queue_files.directory / "cursors.table"), "name": "orders", "committed": 80,
+                        "delivered": 90}, lines
+    assert log_files("dump", "--cursors").stdout.startswith(b"group:default\t")
+    assert queue_files("dump", "--cursors", "--batches", code=2).stdout == b""
+
+
+def test_an_index_that_does_not_fit_is_a_note_and_a_lost_cursor_is_damage(queue_files):
+    report = queue_files.verify()
+    assert report["status"] == "clean" and report["cursors"] == 2, report
+    assert sorted(finding["kind"] for finding in report["findings"]) == ["ahead", "ahead", "index"], report
+    assert b"index: rebuilt when the queue is opened" in queue_files("verify").stdout
+    table = queue_files.directory / "cursors.table"
+    change(table, 4096 + 1536 + 40, lambda byte: byte ^ 1)  # the name of the first cursor
+    report = queue_files.verify(code=1)
+    assert [finding["kind"] for finding in report["findings"] if finding["damage"]] == ["cursor"], report
+    assert b"name is not sound" in queue_files("dump", "--cursors", code=1).stderr
+
+
+def test_a_repair_drops_bad_indexes_and_cursors_and_says_so(queue_files, tmp_path):
+    table = queue_files.directory / "cursors.table"
+    change(table, 4096 + 1536 + 40, lambda byte: byte ^ 1)
+    damaged = table.read_bytes()
+    name = "n" * 128
+    copied = json.loads(queue_files("repair", "--output", tmp_path / "new", "--json").stdout)
+    assert copied["cursors"] == 1 and len(copied["lost_cursors"]) == 1 and copied["lost_messages"] == 0, copied
+    assert LogFiles(tmp_path / "new").verify()["findings"] == []
+    assert table.read_bytes() == damaged
+    said = queue_files("repair", "--force").stdout.decode()
+    assert "1 index files did not fit" in said and "dropped from the cursor table" in said, said
+    assert f"the cursor {name} stood past the end" in said, said
+    assert queue_files.verify()["findings"] == []
+    assert queue_files("dump", "--cursors").stdout == f"{name}\t47\n".encode()
+    assert (queue_files.directory / "damaged-1" / "cursors.table").read_bytes() == damaged
+    assert b"nothing to repair" in queue_files("repair", "--force").stderr

@@ -1,5 +1,6 @@
 /// Exhaustive damage to a small log: nothing wrong is ever read, and nothing is lost in silence.
 #include "explorer/corruption.hpp"
+#include "explorer/lying_index.hpp"
 #include "explorer/open_batch_damage.hpp"
 
 #include <gtest/gtest.h>
@@ -65,6 +66,12 @@ TEST(OpenBatchDamageTest, NoFlippedBitMakesAWrongMessageOfAnOpenBatch) {
   std::uint64_t cases = 0;
   EXPECT_EQ(flip_open_batch(cases).value_or(""), "");
   EXPECT_GT(cases, 30'000);
+}
+
+TEST(LyingIndexTest, NoIndexWhateverItSaysChangesAMessageOrAPlace) {
+  std::uint64_t cases = 0;
+  EXPECT_EQ(read_by_lying_indexes(cases).value_or(""), "");
+  EXPECT_GT(cases, 1'000);
 }
 
 }  // namespace

@@ -151,9 +151,9 @@ TEST(FoundInQueueTest, AClampedCursorStaysWhereItWasSetBack) {
   client.options.drop_committed = false;
   client.open(Ending::kill);
   for (int i = 0; i < 4; ++i) client.enqueue(50);
-  client.commit(0);
+  client.commit(0, 0);
   client.enqueue(50);
-  client.commit(5);
+  client.commit(0, 5);
   for (ExplorerStorage* next : {&after, &disk}) {
     client.die();
     const std::vector<CutAtom> atoms = client.storage().atoms();
@@ -166,7 +166,7 @@ TEST(FoundInQueueTest, AClampedCursorStaysWhereItWasSetBack) {
     client.move_to(*next);
     client.open(Ending::power_cut);
     if (next == &after) {
-      EXPECT_EQ(client.cursor.last, 4);
+      EXPECT_EQ(client.cursors[0].last, 4);
     }
     for (int i = 0; i < 4; ++i) client.enqueue(50);
   }

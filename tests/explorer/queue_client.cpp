@@ -11,19 +11,19 @@ namespace lightq::test {
 
 namespace {
 
-constexpr const char* cursor_name = "reader";
+constexpr std::array<const char*, QueueClient::cursors_max> cursor_names = {"first", "second", "third"};
 
 }  // namespace
 
 void QueueClient::die() {
   if (engine_ == nullptr) return;
-  cursor_ = nullptr;
+  taken_ = {};
   storage_->kill([this] { engine_.reset(); });
 }
 
 void QueueClient::open(Ending ending) {
   die();
-  opened = false;
+  opened = calls_fail = flush_failed_ = log_failed_ = false;
   queue::test_now = now;
   auto engine = queue::Engine::open(directory, options, *storage_, log::DirectoryLock{});
   if (!engine) return complain("the queue does not open: " + engine.error().text());
@@ -40,7 +40,7 @@ void QueueClient::open(Ending ending) {
   if (next < told_durable_) complain("durable_offset is past next_offset");
   note_durable();
   if (history.closed && !engine_->recovery().clean) complain("a queue that was closed is looked through");
-  compare_cursor(ending, was_opening);
+  compare_cursors(ending, was_opening);
   opened = true;
 }
 
@@ -59,6 +59,7 @@ void QueueClient::note() {
   note_first();
   const Offset durable = engine_->durable_offset();
   if (durable < told_durable_) complain("durable_offset went back");
+  if (log_failed_ && told_durable_ < durable) complain("confirmed after a failed sync");
   if (history.end() < durable) complain("durable_offset is past next_offset");
   told_durable_ = durable;
   note_durable();
@@ -75,6 +76,8 @@ void QueueClient::append(const std::vector<std::size_t>& sizes, Append&& call) {
   if (appended) {
     if (appended->value != before) complain("an append was given offset " + std::to_string(appended->value));
     history.certain_end = history.end();
+  } else if (calls_fail && engine_->next_offset() == history.end()) {
+    return note();  // it lies in the log, and its sync has failed
   } else {
     history.messages.resize(before);
     payloads_.forget_from(number);
@@ -99,20 +102,41 @@ void QueueClient::enqueue_batch(const std::vector<std::size_t>& sizes) {
 
 void QueueClient::flush() {
   queue::test_now = now;
+  const Offset end = history.end();  // others may append meanwhile
+  const auto asked = cursors;
   const auto flushed = engine_->flush();
+  if (flushed && flush_failed_) complain("a flush returns after one that failed");
   note();
-  if (!flushed) return complain("flush failed: " + flushed.error().text());
-  if (told_durable_ != history.end()) complain("flush returned, and not all is durable");
-  if (cursor.certain) cursor.allowed = {cursor.last};
+  flush_failed_ = flush_failed_ || !flushed;
+  log_failed_ = log_failed_ || (!flushed && told_durable_ < end);  // else it was that of the cursors
+  if (!flushed && !calls_fail) complain("flush failed: " + flushed.error().text());
+  if (!flushed) return;
+  if (told_durable_ < end) complain("flush returned, and not all is durable");
+  for (std::size_t i = 0; i < cursors_max; ++i) {
+    auto& allowed = cursors[i].allowed;
+    const auto& before = asked[i].allowed;
+    if (asked[i].certain) cursors[i].in_memory = false;
+    // What it has committed since it was asked may be on disk or not.
+    if (cursors[i].certain && asked[i].certain && !before.empty())
+      allowed.erase(allowed.begin(), allowed.begin() + static_cast<std::ptrdiff_t>(before.size() - 1));
+  }
+}
+
+void QueueClient::settle_cursors() {
+  for (CursorHistory& cursor : cursors) {
+    if (cursor.certain) cursor.allowed = {cursor.last};
+    cursor.in_memory = false;
+  }
 }
 
 void QueueClient::close() {
   queue::test_now = now;
   const auto closed = engine_->close();
   note();
-  if (!closed) return complain("close failed: " + closed.error().text());
-  if (told_durable_ != history.end()) complain("close returned, and not all is durable");
-  if (cursor.certain) cursor.allowed = {cursor.last};
+  if (closed && flush_failed_) complain("close returns after a failed sync");
+  if (!closed && !calls_fail) complain("close failed: " + closed.error().text());
+  if (closed && told_durable_ != history.end()) complain("close returned, and not all is durable");
+  if (closed) settle_cursors();
   die();
 }
 
@@ -128,28 +152,44 @@ void QueueClient::maintain() {
   note();
 }
 
-void QueueClient::take_cursor() {
-  if (cursor_ != nullptr) return;
+void QueueClient::take_cursor(std::size_t which) {
+  if (taken_[which] != nullptr) return;
+  CursorHistory& cursor = cursors[which];
+  // One whose making or removal has failed, and that is still there, a power cut may take.
+  cursor.in_memory = cursor.in_memory || (!cursor.certain && !cursor.allowed.empty());
   if (!cursor.certain) cursor.allowed.push_back(history.first.value);
-  const auto taken = engine_->take_cursor(cursor_name, Start::first());
+  const auto taken = engine_->take_cursor(cursor_names[which], Start::first());
+  if (!taken && calls_fail) return;
   if (!taken) return complain("no cursor: " + taken.error().text());
-  cursor_ = *taken;
-  if (!cursor.certain) cursor.last = cursor_->committed().value;
+  taken_[which] = *taken;
+  if (!cursor.certain) cursor.last = taken_[which]->committed().value;
   if (!cursor.certain) cursor.allowed = {cursor.last};
   cursor.certain = true;
 }
 
 // As QueueCursor does, which keeps within the log.
-void QueueClient::commit(std::uint64_t offset) {
+void QueueClient::commit(std::size_t which, std::uint64_t offset) {
   queue::test_now = now;
-  take_cursor();
-  if (cursor_ == nullptr) return;
+  take_cursor(which);
+  if (taken_[which] == nullptr) return;
   offset = std::clamp(offset, engine_->first_offset().value, engine_->next_offset().value);
-  cursor.allowed.push_back(offset);
-  cursor_->commit({offset});
-  cursor.last = offset;
+  cursors[which].allowed.push_back(offset);
+  taken_[which]->commit({offset});
+  cursors[which].last = offset;
   storage_->look();
-  engine_->committed(*cursor_);
+  engine_->committed(*taken_[which]);
+  note();
+}
+
+void QueueClient::remove_cursor(std::size_t which) {
+  queue::test_now = now;
+  if (taken_[which] == nullptr) return;
+  engine_->give_back(*taken_[which]);
+  taken_[which] = nullptr;
+  cursors[which].certain = false;  // there, or not
+  const auto removed = engine_->remove_cursor(cursor_names[which]);
+  if (!removed && !calls_fail) complain("a cursor is not removed: " + removed.error().text());
+  if (removed) cursors[which] = {};
   note();
 }
 
@@ -158,6 +198,33 @@ void QueueClient::commit(std::uint64_t offset) {
 Offset QueueClient::promised_from(Offset floor) const {
   const bool all = history.durable < floor;  // after a kill
   return all ? history.first : std::max(history.first, history.durable_from);
+}
+
+// What all cursors may have committed, opening may drop. One that is perhaps not there holds nothing back.
+Offset QueueClient::droppable() const {
+  if (!options.drop_committed) return {};
+  std::optional<std::uint64_t> least;
+  std::uint64_t most = 0;
+  for (const CursorHistory& cursor : cursors) {
+    if (cursor.allowed.empty()) continue;
+    const std::uint64_t furthest = *std::max_element(cursor.allowed.begin(), cursor.allowed.end());
+    most = std::max(most, furthest);
+    if (cursor.certain && !cursor.in_memory) least = std::min(least.value_or(furthest), furthest);
+  }
+  return {least.value_or(most)};
+}
+
+std::string QueueClient::cursors_text() const {
+  std::string text;
+  for (const CursorState& state : engine_->stats().cursors) {
+    text += ", cursor " + state.name + " at " + std::to_string(state.committed.value);
+  }
+  for (std::size_t i = 0; i < cursors_max; ++i) {
+    if (cursors[i].allowed.empty()) continue;
+    text += std::string(", known ") + cursor_names[i] + (cursors[i].certain ? " at " : " perhaps at ") +
+            std::to_string(cursors[i].allowed.back());
+  }
+  return text;
 }
 
 void QueueClient::compare(Ending ending) {
@@ -172,11 +239,11 @@ void QueueClient::compare(Ending ending) {
              std::to_string(floor.value));
   }
   // What the cursor has committed may be dropped by the opening itself.
-  Offset dropped = from;
-  if (options.drop_committed) {
-    for (const std::uint64_t offset : cursor.allowed) dropped = std::max(dropped, Offset{offset});
+  const Offset dropped = std::max(from, droppable());
+  if (dropped < floor && dropped < first) {
+    complain("lost: first_offset is " + std::to_string(first.value) + ", kept was " +
+             std::to_string(from.value) + cursors_text());
   }
-  if (dropped < floor && dropped < first) complain("lost: first_offset is " + std::to_string(first.value));
   queue::ReaderState reader(*engine_);
   reader.place(first);
   Offset expected = first;
@@ -225,16 +292,28 @@ void QueueClient::compare_error(Offset from, Offset next, Offset floor, const Er
   }
 }
 
-void QueueClient::compare_cursor(Ending ending, bool was_opening) {
+void QueueClient::compare_cursors(Ending ending, bool was_opening) {
   const auto stats = engine_->stats();
-  if (stats.cursors.empty()) {
-    if (cursor.certain) complain("the cursor is lost");
+  for (std::size_t i = 0; i < cursors_max; ++i) {
+    const auto found = std::find_if(stats.cursors.begin(), stats.cursors.end(),
+                                    [&](const CursorState& state) { return state.name == cursor_names[i]; });
+    compare_cursor(i, found == stats.cursors.end() ? nullptr : &*found, ending, was_opening);
+  }
+}
+
+void QueueClient::compare_cursor(std::size_t which, const CursorState* state, Ending ending,
+                                 bool was_opening) {
+  CursorHistory& cursor = cursors[which];
+  if (state == nullptr) {
+    const bool may_be_gone = cursor.in_memory && ending == Ending::power_cut;
+    if (cursor.certain && !may_be_gone) complain("a cursor is lost");
     cursor = {};
     return;
   }
-  const std::uint64_t found = stats.cursors.front().committed.value;
+  const std::uint64_t found = state->committed.value;
   const std::uint64_t next = engine_->next_offset().value;
-  const bool clamped = !engine_->recovery().clamped_cursors.empty();
+  const auto& set_back = engine_->recovery().clamped_cursors;
+  const bool clamped = std::find(set_back.begin(), set_back.end(), state->name) != set_back.end();
   if (next < found) return complain("the cursor stands past the end of the queue");
   const bool may_be_clamped = clamped || was_opening;  // that time or this time
   const auto matches = [&](std::uint64_t allowed) {
@@ -253,6 +332,7 @@ void QueueClient::compare_cursor(Ending ending, bool was_opening) {
   const bool settled = ending == Ending::power_cut || clamped;
   if (settled) cursor.allowed = {found};
   cursor.last = found;
+  cursor.in_memory = ending == Ending::kill && (cursor.in_memory || !cursor.certain);
   cursor.certain = true;
 }
 

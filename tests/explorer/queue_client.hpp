@@ -1,6 +1,7 @@
-/// A user of an embedded queue and its cursor on an explored disk, who holds the queue to its promises.
+/// A user of an embedded queue and its cursors on an explored disk, who holds the queue to its promises.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@ namespace lightq::test {
 /// Where a cursor may stand.
 struct CursorHistory {
   bool certain = false;                ///< making it has returned
+  bool in_memory = false;              ///< it was found after a kill in its making: a power cut may take it
   std::uint64_t last = 0;              ///< the last commit: after a kill
   std::vector<std::uint64_t> allowed;  ///< the last flushed one and those since: after a power cut
 };
@@ -24,6 +26,7 @@ struct CursorHistory {
 class QueueClient {
  public:
   static constexpr const char* directory = "/queues/1";
+  static constexpr std::size_t cursors_max = 3;
 
   QueueClient(ExplorerStorage& storage, Payloads& payloads) : storage_(&storage), payloads_(payloads) {}
   ~QueueClient() { die(); }
@@ -32,10 +35,13 @@ class QueueClient {
 
   QueueOptions options;
   History history;
-  CursorHistory cursor;
+  std::array<CursorHistory, cursors_max> cursors;
   Timestamp now{1'000'000'000'000};
   std::optional<std::string> violation;
   bool died_opening = false;
+  /// Syncs are made to fail, or one has failed in this life: calls may return errors, and nothing more may
+  /// become durable once a flush has.
+  bool calls_fail = false;
   bool opened = false;  ///< open has returned: history tells of this life, not of the one before
 
   /// Opens the queue that `ending` left, compares, and goes on from what is there.
@@ -52,7 +58,10 @@ class QueueClient {
   void close();
   void trim(Offset before);
   void maintain();
-  void commit(std::uint64_t offset);
+  void commit(std::size_t cursor, std::uint64_t offset);
+  /// Gives a cursor up, so that a later commit makes it anew.
+  void remove_cursor(std::size_t cursor);
+  [[nodiscard]] bool has_cursor(std::size_t cursor) const { return taken_[cursor] != nullptr; }
   /// Brings history.first up to date while a call is under way.
   void note_first();
   /// Reads everything.
@@ -66,16 +75,22 @@ class QueueClient {
   void append(const std::vector<std::size_t>& sizes, Append&& call);
   void note();
   void note_durable();
-  void take_cursor();
+  void take_cursor(std::size_t which);
+  void settle_cursors();
+  [[nodiscard]] Offset droppable() const;
+  [[nodiscard]] std::string cursors_text() const;
   void compare_message(const QueuedMessage& message, Offset expected);
   void compare_error(Offset from, Offset next, Offset floor, const Error& error);
-  void compare_cursor(Ending ending, bool was_opening);
+  void compare_cursors(Ending ending, bool was_opening);
+  void compare_cursor(std::size_t which, const CursorState* state, Ending ending, bool was_opening);
   [[nodiscard]] Offset promised_from(Offset floor) const;
 
   ExplorerStorage* storage_;
   Payloads& payloads_;
   std::unique_ptr<queue::Engine> engine_;
-  log::TableCursor* cursor_ = nullptr;
+  std::array<log::TableCursor*, cursors_max> taken_{};
+  bool flush_failed_ = false;  // in this life
+  bool log_failed_ = false;    // that of the log: no message becomes durable any more
   Offset told_durable_;
   std::vector<Offset> damaged_now_;
 };

@@ -2,8 +2,12 @@
 #include "explorer/queue_explorer.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <utility>
 
 namespace lightq::test {
+
+using Call = ExplorerStorage::Call;
 
 QueueExplorer::QueueExplorer(const ExplorerOptions& options) : options_(options), random_(options.seed) {
   for (auto& level : levels_) level = std::make_unique<Level>(world_, payloads_);
@@ -46,6 +50,7 @@ void QueueExplorer::choose_options(QueueOptions& options) {
   if (random_.one_in(3)) options.capacity_bytes = random_.between(6000, 20'000);
   if (random_.one_in(3)) options.retention_bytes = random_.between(4000, 16'000);
   options.drop_committed = random_.one_in(2);
+  options.many_writers = random_.one_in(2);
   options.retain_uncommitted = random_.one_in(2);
   switch (random_.below(6)) {
     case 0: options.flush = FlushPolicy::every_append(); break;
@@ -69,21 +74,93 @@ void QueueExplorer::operate(QueueClient& client) {
     case 0: return restart(Ending::kill);
     case 1: return cut_for_real();
     case 2:
-    case 3: return client.flush();
+    case 3: return with_others([&] { client.flush(); });
     case 4: client.close(); return restart(Ending::kill);
-    case 5: return client.trim({somewhere});
-    case 6: return client.maintain();
+    case 5: return with_others([&] { client.trim({somewhere}); });
+    case 6: return with_others([&] { client.maintain(); });
     case 7:
     case 8:
     case 9:
-    case 10: return client.commit(somewhere);
-    case 11: return client.commit(client.history.messages.size());
+    case 10: return client.commit(some_cursor(), somewhere);
+    case 11: return client.commit(some_cursor(), client.history.messages.size());
+    case 16: return random_.one_in(3) ? client.remove_cursor(some_cursor()) : fail_a_sync();
     case 12:
     case 13:
     case 14: return client.enqueue_batch(std::vector<std::size_t>(random_.between(1, 4), some_size() / 2));
     case 15: return client.compare(Ending::kill);
     default: return client.enqueue(some_size());
   }
+}
+
+std::size_t QueueExplorer::some_cursor() {
+  const std::size_t cursor = random_.below(QueueClient::cursors_max);
+  return random_.one_in(2) ? 0 : cursor;
+}
+
+// What these calls do, they do in jobs, as a background thread would: at some of its steps other threads
+// append and commit, as they may then.
+void QueueExplorer::with_others(const std::function<void()>& call) {
+  QueueClient& client = *live_client_;
+  ExplorerStorage& disk = client.storage();
+  if (!client.options.many_writers || client.options.flush.each_append) return call();
+  // A sync is what jobs do, and no lock of the queue is held then.
+  auto asked = std::exchange(disk.on_call, nullptr);
+  bool syncs = false;
+  disk.on_call = [&](Call kind, const std::string& path) {
+    syncs = kind == Call::sync || kind == Call::sync_directory;
+    return asked ? asked(kind, path) : ExplorerStorage::Fault{};
+  };
+  disk.on_step = [&, left = random_.below(4)]() mutable {
+    if (done()) return;
+    const bool in_sync = std::exchange(syncs, false);
+    explore(0, disk, client);
+    if (left == 0 || !in_sync || !random_.one_in(2)) return;
+    const std::uint64_t once_more = std::exchange(left, 0) - 1;  // its own steps are no places for more
+    act_meanwhile(client);
+    left = once_more;
+  };
+  call();
+  disk.on_call = std::move(asked);
+  watch(disk, client, 0);
+}
+
+void QueueExplorer::act_meanwhile(QueueClient& client) {
+  const std::size_t cursor = some_cursor();
+  switch (random_.below(4)) {
+    case 0:
+      if (client.has_cursor(cursor)) client.commit(cursor, client.history.messages.size());
+      return;
+    case 1: return client.enqueue_batch(std::vector<std::size_t>(random_.between(1, 3), some_size() / 2));
+    default: return client.enqueue(some_size());
+  }
+}
+
+// A sync fails, of the log or of the cursors. From then on nothing more is confirmed, and all that was stays.
+// What it should have written may never reach the disk, whether the power goes now or after the next start.
+void QueueExplorer::fail_a_sync() {
+  QueueClient& client = *live_client_;
+  client.calls_fail = true;
+  client.storage().on_call = [left = 1 + random_.below(4)](Call call, const std::string&) mutable {
+    const bool sync = call == Call::sync || call == Call::sync_directory;
+    return ExplorerStorage::Fault{sync && left != 0 && --left == 0 ? EIO : 0, 0};
+  };
+  for (std::uint64_t i = random_.between(2, 12); i != 0 && !done() && !client.violation; --i) {
+    client.now.us += 1000;
+    switch (random_.below(6)) {
+      case 0:
+      case 1: with_others([&] { client.flush(); }); break;
+      case 2: client.commit(some_cursor(), client.history.messages.size()); break;
+      case 3: client.maintain(); break;
+      default: client.enqueue(some_size());
+    }
+  }
+  client.storage().on_call = nullptr;
+  if (done() || client.violation) return;
+  // A cursor of which nobody knows whether its name is on disk may be gone after any later power cut.
+  const bool known = std::all_of(client.cursors.begin(), client.cursors.end(), [](const auto& cursor) {
+    return !cursor.in_memory && cursor.certain == !cursor.allowed.empty();
+  });
+  return random_.one_in(2) || !known ? cut_for_real() : restart(Ending::kill);
 }
 
 void QueueExplorer::restart(Ending ending) {
@@ -138,7 +215,7 @@ void QueueExplorer::explore(std::size_t depth, ExplorerStorage& from, QueueClien
       level.disk.become(from, level.atoms, level.cut);
     }
     level.client.history = owner.history;
-    level.client.cursor = owner.cursor;
+    level.client.cursors = owner.cursors;
     level.client.options = owner.options;
     level.client.now = now;
     level.client.died_opening = !owner.is_open() || owner.died_opening;
@@ -163,7 +240,7 @@ void QueueExplorer::explore_one(std::size_t depth, Ending ending) {
   for (std::uint64_t i = deeper ? random_.between(1, 6) : 0; i != 0 && !client.violation && !done(); --i) {
     switch (random_.below(5)) {
       case 0: client.flush(); break;
-      case 1: client.commit(client.history.messages.size()); break;
+      case 1: client.commit(some_cursor(), client.history.messages.size()); break;
       case 2: client.enqueue_batch({some_size()}); break;
       default: client.enqueue(some_size());
     }

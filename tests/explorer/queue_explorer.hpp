@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -11,8 +12,9 @@
 
 namespace lightq::test {
 
-/// As CrashExplorer, on the queue above the log: messages packed in place and batches, readers, a named
-/// cursor, trims, clean closes. One state in eight is what a kill at that moment leaves. One thread.
+/// As CrashExplorer, on the queue above the log: messages packed in place and batches, readers, three named
+/// cursors that come and go, trims, clean closes, syncs that fail, and appends and commits while a job runs.
+/// One state in eight is what a kill at that moment leaves. One thread.
 class QueueExplorer {
  public:
   explicit QueueExplorer(const ExplorerOptions& options);
@@ -32,6 +34,10 @@ class QueueExplorer {
   void choose_options(QueueOptions& options);
   void operate(QueueClient& client);
   void restart(Ending ending);
+  void with_others(const std::function<void()>& call);
+  void act_meanwhile(QueueClient& client);
+  void fail_a_sync();
+  [[nodiscard]] std::size_t some_cursor();
   void cut_for_real();
   void explore(std::size_t depth, ExplorerStorage& from, QueueClient& owner);
   void explore_one(std::size_t depth, Ending ending);

@@ -10,6 +10,7 @@
 
 #include "explorer/corruption.hpp"
 #include "explorer/failing_calls.hpp"
+#include "explorer/lying_index.hpp"
 #include "explorer/open_batch_damage.hpp"
 #include "explorer/queue_explorer.hpp"
 #include "log/seeded_bug.hpp"
@@ -19,7 +20,15 @@ namespace {
 
 using log::SeededBug;
 
-enum class Hunter { explorer, corruption, failing_calls, mapped_explorer, queue_explorer, open_batch };
+enum class Hunter {
+  explorer,
+  corruption,
+  failing_calls,
+  mapped_explorer,
+  queue_explorer,
+  open_batch,
+  lying_index
+};
 
 struct Seeded {
   SeededBug bug;
@@ -64,6 +73,8 @@ constexpr Seeded all_seeded[] = {
     {SeededBug::open_mark_sum_unchecked, "open_mark_sum_unchecked", Hunter::open_batch},
     {SeededBug::open_mark_taken_elsewhere, "open_mark_taken_elsewhere", Hunter::mapped_explorer},
     {SeededBug::remember_skipped, "remember_skipped", Hunter::mapped_explorer},
+    {SeededBug::index_trusted, "index_trusted", Hunter::lying_index},
+    {SeededBug::doubt_forgotten, "doubt_forgotten", Hunter::queue_explorer},
     {SeededBug::cursor_ahead_accepted, "cursor_ahead_accepted", Hunter::queue_explorer},
 };
 
@@ -92,6 +103,7 @@ std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
     return result.violation;
   }
   if (hunter == Hunter::open_batch) return flip_open_batch(tried);
+  if (hunter == Hunter::lying_index) return read_by_lying_indexes(tried);
   if (hunter == Hunter::failing_calls) {
     const FailingCallsResult result = FailingCalls(1).run();
     tried = result.cases;
@@ -137,9 +149,9 @@ Hunt hunt(const Seeded& seeded) {
 class SeededBugTest : public testing::TestWithParam<Seeded> {};
 
 TEST_P(SeededBugTest, IsFound) {
-  static constexpr const char* hunters[] = {"crash explorer",        "corruption",
-                                            "failing calls",         "crash explorer, mapped",
-                                            "crash explorer, queue", "corruption"};
+  static constexpr const char* hunters[] = {
+      "crash explorer",        "corruption", "failing calls", "crash explorer, mapped",
+      "crash explorer, queue", "corruption", "lying indexes"};
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "says nothing of memory or threads, and takes long here";
 #endif

@@ -9,8 +9,10 @@
 #include <string>
 
 #include "fuzz/mended_segment.hpp"
+#include "log/cursor_table.hpp"
 #include "log/inspect.hpp"
 #include "log/repair.hpp"
+#include "log/segment_index_file.hpp"
 #include "log/segment_log.hpp"
 #include "log/snapshot.hpp"
 #include "support/batches.hpp"
@@ -48,29 +50,46 @@ Messages inspect(const std::string& where, log::Storage& storage, bool sound) {
   Reader reader;
   log::InspectOptions options;
   options.with_cursors = true;
+  options.with_indexes = true;
   const auto totals = log::inspect_log(where, storage, options, reader);
   require(totals.ok() && totals->messages == reader.messages.size());
   require(!sound || totals->damages == 0);
   return reader.messages;
 }
 
-/// Lays out the files that the input describes: for each a byte of how (1 mended, 2 cursors), a byte of
-/// which, two of how long.
+std::string path_of(std::uint8_t how, Offset first) {
+  if ((how & 2) != 0) return "/log/cursors." + std::to_string(first.value % 2);
+  if ((how & 4) != 0) return "/log/" + std::string(log::CursorTable::file_name);
+  return "/log/" + ((how & 8) != 0 ? log::segment_index_name(first) : log::segment_name(first));
+}
+
+/// Puts a sound first page of the log that mended segments belong to before a cursor table.
+void mend_table(std::vector<std::byte>& file) {
+  const auto header = log::encode_cursor_table_header(1);
+  const auto used = log::encode_cursor_table_used(0, 1);
+  std::copy_n(header.begin(), std::min(header.size(), file.size()), file.begin());
+  if (file.size() < header.size()) return;
+  std::copy(used.begin(), used.end(), file.begin() + log::cursor_table_used_position);
+}
+
+/// Lays out the files that the input describes: for each a byte of how (1 mended, 2 cursors, 4 a cursor
+/// table, 8 an index), a byte of which, two of how long.
 void lay_out(const std::uint8_t* data, std::size_t size, test::FaultyStorage& storage) {
   for (int files = 0; files < 4 && size >= 4; ++files) {
     const std::uint8_t how = data[0];
     const Offset first{static_cast<std::uint64_t>(data[1] % 16)};
     const std::size_t length = std::min(size - 4, data[2] + std::size_t{256} * data[3]);
-    const bool cursors = (how & 2) != 0;
-    const std::string path =
-        "/log/" + (cursors ? "cursors." + std::to_string(first.value % 2) : log::segment_name(first));
+    const bool table = (how & 6) == 4;
+    const bool segment = (how & 14) == 0;
+    const std::string path = path_of(how, first);
     require(storage.open(path, log::OpenMode::create).ok());
     auto& file = storage.bytes_of(path);
-    const bool mended = (how & 1) != 0 && !cursors;
+    const bool mended = (how & 1) != 0 && (segment || table);
     file.assign(mended ? log::segment_header_bytes : 0, std::byte{0});
     const auto* bytes = reinterpret_cast<const std::byte*>(data + 4);
     file.insert(file.end(), bytes, bytes + length);
-    if (mended) test::mend_segment(file, first);
+    if (mended && segment) test::mend_segment(file, first);
+    if (mended && table) mend_table(file);
     data += 4 + length;
     size -= 4 + length;
   }
@@ -91,6 +110,9 @@ void require_repaired(const std::string& where, test::FaultyStorage& storage, co
   const auto opened = log::SegmentLog::open(options, storage, pool, Timestamp{1});
   require(opened.ok() && (*opened)->recovery().damaged.empty() &&
           (*opened)->next_offset() == report.next_offset);
+  const auto table = log::CursorTable::open(storage, where, (*opened)->incarnation());
+  const bool none = !table.ok() && (log::is_missing(table.error()) || (*opened)->incarnation() == 0);
+  require(none || (table.ok() && (*table)->damaged().empty() && (*table)->passed_over().empty()));
 }
 
 }  // namespace

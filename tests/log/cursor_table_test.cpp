@@ -328,6 +328,18 @@ TEST_F(CursorTableTest, SyncsOnlyWhatHasChangedAndNothingAfterAFailedSync) {
   EXPECT_TRUE(table->flush().ok());
 }
 
+TEST_F(CursorTableTest, KeepsACursorForTheNextProcessTooWhoseRemovalCouldNotBeSynced) {
+  make();
+  create("a");
+  fail_next(FaultyStorage::Call::sync);
+  EXPECT_FALSE(table->remove("a").ok());
+  storage.on_call = nullptr;
+  find("a")->commit({5});
+  ASSERT_TRUE(open().ok());
+  ASSERT_NE(find("a"), nullptr);
+  EXPECT_EQ(find("a")->committed(), Offset{5});
+}
+
 // A process wrote a durable copy and was killed before its sync: its sequence is the highest, but it may not
 // be on disk. The other copy, which is, must not be written over before it is.
 TEST_F(CursorTableTest, DoesNotTakeWhatAKilledProcessLeftInMemoryForDurable) {

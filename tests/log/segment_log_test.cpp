@@ -431,5 +431,20 @@ TEST_F(SegmentLogTest, RefusesSegmentSizesOutOfRange) {
   EXPECT_EQ(opened.error().code, ErrorCode::invalid_argument);
 }
 
+// The system tells a lost page once, to whichever sync comes first.
+TEST_F(SegmentLogTest, ConfirmsNothingMoreOnceASyncThatRemembersTheNextOffsetHasFailed) {
+  open();
+  ASSERT_EQ(append({"one"}), AppendOutcome::appended);
+  storage.on_call = [](FaultyStorage::Call call, const std::string&) -> FaultyStorage::Fault {
+    return {call == FaultyStorage::Call::sync ? EIO : 0, 0};
+  };
+  EXPECT_FALSE(log->settle().ok());
+  storage.on_call = nullptr;
+  EXPECT_TRUE(log->poisoned());
+  EXPECT_FALSE(log->settle().ok());
+  EXPECT_FALSE(log->flush().ok());
+  EXPECT_EQ(log->durable_offset(), Offset{0});
+}
+
 }  // namespace
 }  // namespace lightq::log

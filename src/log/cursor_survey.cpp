@@ -1,0 +1,187 @@
+/// What cursors there are in a log's directory. docs/log_format.md, "Cursor file" and "Cursor table". Layer:
+/// log.
+#include "log/cursor_survey.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <lightq/base/bytes.hpp>
+#include <lightq/base/crc32c.hpp>
+
+#include "log/cursor_file.hpp"
+#include "log/cursor_table.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+constexpr int looks_max = 3;  // somebody may be writing
+constexpr std::size_t at_header_crc = 60;
+constexpr std::uint64_t file_bytes_max = cursor_block_position(limits::cursors_max);
+
+/// One look at a cursor table.
+class TableSurvey {
+ public:
+  TableSurvey(std::string path, Storage& storage, std::uint64_t incarnation)
+      : path_(std::move(path)), storage_(storage), incarnation_(incarnation) {}
+  CursorSurvey run();
+
+ private:
+  bool read();
+  void judge_first_page();
+  void judge_block(std::size_t index, ByteView block);
+  void judge_cursor(const DecodedCursor& decoded, std::uint64_t position, ByteView block);
+  void drop_names_in_two_blocks();
+  void find(Finding::Kind kind, std::uint64_t begin, std::uint64_t bytes, std::string detail);
+
+  const std::string path_;
+  Storage& storage_;
+  std::uint64_t incarnation_;
+  std::vector<std::byte> bytes_;
+  std::optional<std::uint32_t> used_;
+  CursorSurvey result_;
+  std::multimap<std::string, std::uint64_t> blocks_;  // of sound cursors: name and position
+};
+
+CursorSurvey TableSurvey::run() {
+  if (!read()) return std::move(result_);
+  judge_first_page();
+  if (incarnation_ == 0 || result_.foreign) return std::move(result_);
+  const std::size_t whole = bytes_.size();
+  const std::size_t beyond = whole - std::min(whole, cursor_table_header_bytes);
+  const std::size_t blocks = (beyond + cursor_block_bytes - 1) / cursor_block_bytes;
+  bytes_.resize(cursor_block_position(blocks));  // cut short: as if zeros followed, as the queue takes it
+  if (used_ && blocks < *used_) {
+    find(Finding::Kind::cursors, whole, 0,
+         path_ + " ends after " + std::to_string(blocks) + " of " + std::to_string(*used_) + " cursors");
+  }
+  for (std::size_t index = 0; index < blocks; ++index) {
+    judge_block(index, ByteView(bytes_).subspan(cursor_block_position(index), cursor_block_bytes));
+  }
+  drop_names_in_two_blocks();
+  return std::move(result_);
+}
+
+bool TableSurvey::read() {
+  const auto file = storage_.open(path_, OpenMode::read_only);
+  if (!file && is_missing(file.error())) return false;
+  result_.exists = true;
+  Result<std::uint64_t> size = file ? (*file)->size_bytes() : file.error();
+  Result<std::size_t> came = std::size_t{0};
+  if (size) {
+    bytes_.resize(std::min(*size, file_bytes_max));
+    came = read_all(**file, bytes_, 0);
+  }
+  if (size && came) {
+    bytes_.resize(*came);
+    return true;
+  }
+  find(Finding::Kind::cursors, 0, 0, size ? came.error().text() : size.error().text());
+  return false;
+}
+
+void TableSurvey::judge_first_page() {
+  const auto lost = [&](const std::string& why) {
+    find(Finding::Kind::cursors, 0, cursor_table_header_bytes, path_ + ": " + why);
+  };
+  if (bytes_.size() < cursor_table_header_bytes) return lost("the file ends within its first page");
+  CursorTableHeader header;
+  const CursorTableFault fault = decode_cursor_table_header(bytes_, header);
+  if (fault != CursorTableFault::none) {
+    // Another version's page is sound in its own way; one flipped bit of the magic is not.
+    const auto stored = load_little_endian<std::uint32_t>(bytes_.data() + at_header_crc);
+    result_.foreign = fault == CursorTableFault::foreign && stored == crc32c({bytes_.data(), at_header_crc});
+    return lost(result_.foreign ? "not a cursor table of this version" : "the first page fails its check");
+  }
+  result_.incarnation = header.incarnation;
+  if (incarnation_ == 0) incarnation_ = header.incarnation;
+  if (header.incarnation != incarnation_) return lost("the table belongs to another log");
+  used_ = header.used;
+  if (used_) return;
+  find(Finding::Kind::copy, cursor_table_used_position, cursor_table_used_bytes,
+       "the number of used blocks is not sound; the blocks themselves tell it");
+}
+
+void TableSurvey::judge_block(std::size_t index, ByteView block) {
+  const std::uint64_t position = cursor_block_position(index);
+  const DecodedCursor decoded = decode_cursor_block(block, index, incarnation_);
+  const bool missing = decoded.state == DecodedCursor::State::blank && used_ && index < *used_;
+  if (missing || decoded.state == DecodedCursor::State::damaged) {
+    find(Finding::Kind::cursor, position + cursor_identity_position, cursor_identity_bytes,
+         "a cursor's name is not sound");
+  } else if (decoded.state == DecodedCursor::State::active) {
+    judge_cursor(decoded, position, block);
+  }
+}
+
+void TableSurvey::judge_cursor(const DecodedCursor& decoded, std::uint64_t position, ByteView block) {
+  const std::string whose = "cursor '" + decoded.identity.name + "'";
+  if (!decoded.newest) {
+    find(Finding::Kind::cursor, position, cursor_identity_position, "no copy of " + whose + " is sound");
+    return;
+  }
+  const std::string goes_on =
+      " is not sound; it goes on at offset " + std::to_string(decoded.newest->committed.value);
+  for (const std::size_t copy : decoded.bad_copies) {
+    find(Finding::Kind::copy, position + copy, cursor_copy_bytes, "a copy of " + whose + goes_on);
+  }
+  const std::byte* delivered = block.data() + cursor_delivered_position;
+  if (load_little_endian<std::uint64_t>(delivered) != ~load_little_endian<std::uint64_t>(delivered + 8)) {
+    find(Finding::Kind::copy, position + cursor_delivered_position, 16,
+         "how far " + whose + " was delivered is not known; what is committed counts");
+  }
+  blocks_.emplace(decoded.identity.name, position);
+  result_.cursors.push_back({path_, decoded.identity.name, decoded.newest->committed,
+                             std::max(decoded.newest->committed, decoded.delivered)});
+}
+
+// A block is bound to its place, so two of one name can only be a bug, or forged.
+void TableSurvey::drop_names_in_two_blocks() {
+  for (const auto& [name, position] : blocks_) {
+    if (blocks_.count(name) == 1) continue;
+    find(Finding::Kind::cursor, position, cursor_block_bytes, "there is a second cursor '" + name + "'");
+  }
+  std::erase_if(result_.cursors,
+                [&](const SurveyedCursor& cursor) { return blocks_.count(cursor.name) != 1; });
+}
+
+void TableSurvey::find(Finding::Kind kind, std::uint64_t begin, std::uint64_t bytes, std::string detail) {
+  result_.findings.push_back({kind, path_, begin, begin + bytes, {}, {}, std::move(detail)});
+}
+
+}  // namespace
+
+CursorSurvey survey_cursor_files(const std::string& directory, Storage& storage) {
+  const std::string path = directory + "/cursors";
+  CursorFile file(storage, directory);
+  CursorSurvey survey;
+  for (int look = 0; look < looks_max; ++look) {
+    survey.findings.clear();
+    auto loaded = file.load();
+    if (!loaded) {
+      survey.findings.push_back({Finding::Kind::cursors, path, 0, 0, {}, {}, loaded.error().text()});
+      continue;
+    }
+    survey.cursors.clear();
+    for (NamedCursor& cursor : *loaded) {
+      survey.cursors.push_back({path, std::move(cursor.name), cursor.offset, std::nullopt});
+    }
+    if (!file.passed_over()) break;
+    survey.findings.push_back({Finding::Kind::torn, path, 0, 0, {}, {}, file.passed_over()->text()});
+  }
+  survey.exists = !survey.cursors.empty() || !survey.findings.empty();
+  return survey;
+}
+
+CursorSurvey survey_cursor_table(const std::string& directory, Storage& storage, std::uint64_t incarnation) {
+  const std::string path = directory + "/" + std::string(CursorTable::file_name);
+  CursorSurvey survey;
+  for (int look = 0; look < looks_max; ++look) {
+    survey = TableSurvey(path, storage, incarnation).run();
+    if (survey.sound()) break;
+  }
+  return survey;
+}
+
+}  // namespace lightq::log

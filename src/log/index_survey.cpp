@@ -1,0 +1,61 @@
+/// Whether the index files in a log's directory fit their segments. Layer: log.
+#include "log/index_survey.hpp"
+
+#include <algorithm>
+
+#include "log/segment_copy.hpp"
+#include "log/segment_index_file.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+Finding finding(const std::string& path, std::string why) {
+  return {Finding::Kind::index, path, 0, 0, {}, {}, std::move(why)};
+}
+
+bool exists(const std::string& path, Storage& storage) {
+  const auto file = storage.open(path, OpenMode::read_only);
+  return file.ok() || !is_missing(file.error());
+}
+
+}  // namespace
+
+std::optional<Finding> check_index(const SurveyedSegment& segment, Offset end_offset,
+                                   std::uint64_t end_position, Storage& storage) {
+  const std::string path = directory_of(segment.path) + "/" + segment_index_name(segment.name_offset);
+  if (!exists(path, storage)) return std::nullopt;
+  if (!segment.header || segment.state != PageState::sound) {
+    return finding(path, path + " lies beside a segment without a sound first page");
+  }
+  const IndexedSegment indexed{segment.header->epoch, segment.header->incarnation,
+                               segment.header->first_offset, end_offset, end_position};
+  const auto loaded = SegmentIndexFile::load(storage, path, indexed);
+  if (!loaded && is_missing(loaded.error())) return std::nullopt;  // gone meanwhile
+  if (!loaded) return finding(path, loaded.error().text());
+  const auto file = storage.open(segment.path, OpenMode::read_only);
+  if (!file) return std::nullopt;
+  const auto rebuilt = SegmentIndexFile::rebuild(**file, indexed);
+  const bool agrees = std::ranges::equal((*loaded)->entries(), rebuilt->entries()) &&
+                      (*loaded)->newest() == rebuilt->newest();
+  if (agrees) return std::nullopt;
+  return finding(path, path + " disagrees with its segment");
+}
+
+std::vector<Finding> stray_indexes(const std::string& directory, const LogSurvey& survey, Storage& storage) {
+  std::vector<Finding> strays;
+  const auto names = storage.list(directory);
+  if (!names) return strays;
+  for (const std::string& name : *names) {
+    const auto offset = segment_index_name_offset(name);
+    if (!offset) continue;
+    const bool known = std::any_of(survey.segments.begin(), survey.segments.end(),
+                                   [&](const auto& segment) { return segment.name_offset == *offset; });
+    if (known || exists(directory + "/" + segment_name(*offset), storage)) continue;
+    const std::string path = directory + "/" + name;
+    if (exists(path, storage)) strays.push_back(finding(path, path + " lies beside no segment"));
+  }
+  return strays;
+}
+
+}  // namespace lightq::log
