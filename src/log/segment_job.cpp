@@ -41,14 +41,16 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
   return {};
 }
 
-// Without a mapping it is mapped when it is needed, which costs the writer a little.
+// Without a mapping it is mapped when it is needed, which costs the writer a little. One that was kept has
+// pages that the system has written meanwhile, and would stop the writer at.
 void map_prepared(PreparedSegment& prepared, SegmentViews& views) {
-  if (prepared.mapping != nullptr) return;
-  views.make_room(prepared.header.file_bytes);
-  if (!views.has_room(prepared.header.file_bytes)) return;
-  auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
-  if (!mapped) return;
-  prepared.mapping = views.counted(std::move(*mapped));
+  if (prepared.mapping == nullptr) {
+    views.make_room(prepared.header.file_bytes);
+    if (!views.has_room(prepared.header.file_bytes)) return;
+    auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
+    if (!mapped) return;
+    prepared.mapping = views.counted(std::move(*mapped));
+  }
   prepared.mapping->prefault();
 }
 

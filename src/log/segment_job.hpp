@@ -24,6 +24,7 @@ struct RetiredSegment {
   Offset end_offset;
   std::string index_path;                    ///< to be removed; empty: it has none
   std::shared_ptr<WritableMapping> mapping;  ///< goes with the file
+  std::shared_ptr<File> file;                ///< to be closed where that may take a while
   bool is_read = false;                      ///< somebody still reads it: it is removed, not recycled
   std::shared_ptr<SegmentNode> node;         ///< while it waits for its readers; null where there are none
 };

@@ -77,7 +77,8 @@ bool SegmentLog::is_read(const RetiredSegment& segment, bool after_another) cons
 
 RetiredSegment SegmentLog::retired(SegmentFile& segment) {
   const std::string index = segment.node() == nullptr ? "" : segment_index_path(*segment.node());
-  return {segment.path(), segment.usable_bytes(), segment.end_offset(), index, segment.stop_writing(),
+  return {segment.path(), segment.usable_bytes(), segment.end_offset(),
+          index,          segment.stop_writing(), segment.file(),
           false,          segment.node()};
 }
 

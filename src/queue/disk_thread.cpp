@@ -7,20 +7,27 @@
 namespace lightq::queue {
 
 void DiskThread::start(std::function<void()> look_up) {
-  thread_ =
-      std::jthread([this, look_up = std::move(look_up)](const std::stop_token& stop) { run(stop, look_up); });
+  assert(!thread_.joinable() && !stop_);
+  thread_ = std::thread([this, look_up = std::move(look_up)] { run(look_up); });
 }
 
 void DiskThread::stop() {
   if (!thread_.joinable()) return;
-  thread_.request_stop();
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  due_.notify_one();
   thread_.join();
 }
 
+// Told without the lock: else it would wake only to wait for that.
 void DiskThread::post(std::unique_ptr<log::DiskJob> job) {
-  const std::lock_guard lock(mutex_);
-  assert(job_ == nullptr && done_ == nullptr);
-  job_ = std::move(job);
+  {
+    const std::lock_guard lock(mutex_);
+    assert(job_ == nullptr && done_ == nullptr);
+    job_ = std::move(job);
+  }
   due_.notify_one();
 }
 
@@ -30,21 +37,28 @@ std::unique_ptr<log::DiskJob> DiskThread::take_done() {
 }
 
 void DiskThread::call(std::vector<std::function<void()>> calls) {
-  const std::lock_guard lock(mutex_);
-  for (auto& each : calls) calls_.push_back(std::move(each));
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& each : calls) calls_.push_back(std::move(each));
+  }
   due_.notify_one();
 }
 
 void DiskThread::set_timer(std::chrono::milliseconds timer) {
-  const std::lock_guard lock(mutex_);
-  // It may be waiting already, for longer.
-  if (timer < timer_) due_.notify_one();
-  timer_ = timer;
+  bool shorter = false;
+  {
+    const std::lock_guard lock(mutex_);
+    shorter = timer < timer_;
+    timer_ = timer;
+  }
+  if (shorter) due_.notify_one();  // it may be waiting already, for longer
 }
 
 void DiskThread::wake() {
-  const std::lock_guard lock(mutex_);
-  woken_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
   due_.notify_one();
 }
 
@@ -64,18 +78,18 @@ void DiskThread::run_one(std::unique_lock<std::mutex>& lock) {
 }
 
 // False if it was only told of another timer.
-bool DiskThread::wait(std::unique_lock<std::mutex>& lock, const std::stop_token& stop) {
+bool DiskThread::wait(std::unique_lock<std::mutex>& lock) {
   const auto timer = timer_;
-  const auto has_to_act = [&] { return woken_ || has_work() || timer_ < timer; };
-  const bool told = due_.wait_for(lock, stop, timer, has_to_act);
-  return !told || woken_ || has_work();
+  const auto has_to_act = [&] { return woken_ || stop_ || has_work(); };
+  const bool told = due_.wait_for(lock, timer, [&] { return has_to_act() || timer_ < timer; });
+  return !told || has_to_act();
 }
 
-void DiskThread::run(const std::stop_token& stop, const std::function<void()>& look_up) {
+void DiskThread::run(const std::function<void()>& look_up) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    if (!has_work() && stop.stop_requested()) return;
-    if (!has_work() && !wait(lock, stop)) continue;
+    if (!has_work() && stop_) return;
+    if (!has_work() && !wait(lock)) continue;
     woken_ = false;
     run_one(lock);
     lock.unlock();

@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -18,6 +17,10 @@ namespace lightq::queue {
 /// Any thread, but for start and stop.
 class DiskThread {
  public:
+  DiskThread() = default;
+  DiskThread(const DiskThread&) = delete;
+  DiskThread& operator=(const DiskThread&) = delete;
+  ~DiskThread() { stop(); }
   /// `look_up` is called on the thread: after a job, when the timer has run out, and after `wake`.
   void start(std::function<void()> look_up);
   /// What was posted is run and called first. Nothing if it does not run.
@@ -35,19 +38,20 @@ class DiskThread {
   void wake();
 
  private:
-  void run(const std::stop_token& stop, const std::function<void()>& look_up);
+  void run(const std::function<void()>& look_up);
   [[nodiscard]] bool has_work() const { return job_ != nullptr || !calls_.empty(); }
-  bool wait(std::unique_lock<std::mutex>& lock, const std::stop_token& stop);
+  bool wait(std::unique_lock<std::mutex>& lock);
   void run_one(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
-  std::condition_variable_any due_;
+  std::condition_variable due_;
   std::unique_ptr<log::DiskJob> job_;
   std::unique_ptr<log::DiskJob> done_;
   std::vector<std::function<void()>> calls_;
   std::chrono::milliseconds timer_ = std::chrono::hours(24);
   bool woken_ = false;
-  std::jthread thread_;  // the last member: it uses all others
+  bool stop_ = false;
+  std::thread thread_;  // the last member: it uses all others
 };
 
 }  // namespace lightq::queue
