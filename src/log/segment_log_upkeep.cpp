@@ -37,12 +37,18 @@ bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset lim
   return true;
 }
 
+// Messages of it that a power cut has taken, or that are damaged, are the oldest segment's too: whoever has
+// not come past them is still to be told.
+Offset SegmentLog::end_of_oldest() const {
+  return segments_.size() > 1 ? segments_[1]->first_offset() : segments_.front()->end_offset();
+}
+
 void SegmentLog::drop_before(Offset before) {
-  while (segments_.size() > 1 && segments_.front()->end_offset() <= before) drop_oldest();
+  while (segments_.size() > 1 && end_of_oldest() <= before) drop_oldest();
 }
 
 bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
-  if (segments_.empty() || limit < segments_.front()->end_offset()) return false;
+  if (segments_.empty() || limit < end_of_oldest()) return false;
   if (segments_.size() == 1) {
     if (segments_.front()->empty()) return false;
     // The new segment must be there first: its name is what remembers next_offset.
@@ -88,7 +94,7 @@ void SegmentLog::maintain(Timestamp now) {
 
 void SegmentLog::drop_unneeded(Timestamp now) {
   const auto unneeded = [&](const SegmentFile& segment) {
-    if (hold_ < segment.end_offset()) return false;
+    if (hold_ < end_of_oldest()) return false;
     const std::uint64_t left_bytes = stored_bytes_ - segment.stored_bytes();
     const std::uint64_t left_messages = distance(segment.end_offset(), next_);
     return (options_.retention_bytes != 0 && left_bytes >= options_.retention_bytes) ||
