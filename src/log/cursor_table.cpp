@@ -380,9 +380,10 @@ Result<void> CursorTable::settle() {
     if (auto again = settle_block(index); !again) return again;
   }
   if (auto synced = sync(); !synced) return synced;
-  if (auto synced = storage_.sync_directory(directory_); !synced) return synced;
-  settled_ = true;
-  return {};
+  auto named = storage_.sync_directory(directory_);
+  if (!named) failure_ = named.error();
+  settled_ = named.ok();
+  return named;
 }
 
 Result<void> CursorTable::settle_block(std::size_t index) {
