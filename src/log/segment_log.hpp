@@ -162,6 +162,7 @@ class SegmentLog final : public Log {
   void drop_oldest();
   [[nodiscard]] bool is_read(const RetiredSegment& segment, bool after_another) const;
   [[nodiscard]] RetiredSegment retired(SegmentFile& segment);
+  [[nodiscard]] const RetiredSegment* last_with_identity() const;
   void apply_retention(Timestamp now);
   void release_idle_files(Timestamp now);
   void forget_view(const SegmentFile& segment);

@@ -83,8 +83,11 @@ bool SegmentLog::is_read(const RetiredSegment& segment, bool after_another) cons
 
 RetiredSegment SegmentLog::retired(SegmentFile& segment) {
   const std::string index = segment.node() == nullptr ? "" : segment_index_path(*segment.node());
-  return {segment.path(), segment.usable_bytes(), segment.end_offset(), index, segment.stop_writing(),
-          false,          segment.node()};
+  const bool has_header = segment.header().epoch != 0;
+  return {segment.path(),         segment.usable_bytes(),
+          segment.end_offset(),   index,
+          segment.stop_writing(), false,
+          segment.node(),         has_header};
 }
 
 void SegmentLog::maintain(Timestamp now) {
@@ -261,13 +264,26 @@ Result<void> SegmentLog::settle() {
   return remembered;
 }
 
+// The retired segment that alone says which log this is: those that follow have lost their headers. It stays
+// until another one has been begun.
+const RetiredSegment* SegmentLog::last_with_identity() const {
+  const bool known = std::any_of(segments_.begin(), segments_.end(),
+                                 [](const auto& segment) { return segment->header().epoch != 0; });
+  if (known || segments_.empty()) return nullptr;
+  const auto last = std::find_if(retired_.rbegin(), retired_.rend(),
+                                 [](const RetiredSegment& segment) { return segment.has_header; });
+  return last != retired_.rend() ? &*last : nullptr;
+}
+
 // While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
 // without them a power cut would turn the log back, and its offsets would be given to other messages.
 // Of those that are still read a few wait, to be recycled.
 std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
   std::vector<RetiredSegment> ready;
+  const RetiredSegment* const identity = last_with_identity();
   bool read = false;
   for (const RetiredSegment& segment : retired_) {
+    if (&segment == identity) break;
     if (poisoned_ && durable_ <= segment.end_offset && !seeded(SeededBug::retire_while_poisoned)) break;
     read = read || is_read(segment, !ready.empty());
     if (read && !all && retired_.size() - ready.size() <= still_read_max) break;
