@@ -298,6 +298,7 @@ TEST_F(FoundInCursorsTest, ACursorIsDurableWithTheNameOfItsTable) {
   client.open(Ending::kill);
   client.commit(0, 1);
   cut_power();
+  EXPECT_TRUE(client.cursors[0].certain);
   EXPECT_EQ(client.violation.value_or(""), "");
 }
 
