@@ -23,7 +23,10 @@ Error no_such_cursor(std::string_view name, const std::string& path) {
 }  // namespace
 
 CursorTable::CursorTable(Storage& storage, const std::string& directory, std::uint64_t incarnation)
-    : storage_(storage), path_(directory + "/" + std::string(file_name)), incarnation_(incarnation) {}
+    : storage_(storage),
+      directory_(directory),
+      path_(directory + "/" + std::string(file_name)),
+      incarnation_(incarnation) {}
 
 // --- Opening -----------------------------------------------------------------------------------------------
 
@@ -275,7 +278,9 @@ Result<void> CursorTable::write_cursor(std::size_t index, const CursorIdentity& 
   if (auto synced = sync(); !synced) return synced;
   if (auto written = write_used(std::max(used_, index + 1)); !written) return written;
   if (auto written = write_identity(index, identity); !written) return written;
-  return sync();
+  auto synced = sync();
+  if (!synced) put_back(index);  // it is no cursor here, so it must not be one for the next process either
+  return synced;
 }
 
 // Where a write fails half way, the block must not look like a damaged cursor when it is opened again: what
@@ -363,24 +368,34 @@ Result<void> CursorTable::write_durable(std::size_t index, std::size_t slot, con
 }
 
 // What was found may have been written by a process that did not live to sync it. Before anything is written
-// over the copy that would count without it, it must be on disk: written once more, in case that process's
-// sync failed and the system takes the page for clean.
+// over the copy that would count without it, or relies on a name, it must be on disk: written once more, in
+// case that process's sync failed and the system takes the page for clean.
 Result<void> CursorTable::settle() {
   if (failure_) return *failure_;
   if (settled_) return {};
+  if (used_written_) {
+    if (auto again = write_again(cursor_table_used_position, cursor_table_used_bytes); !again) return again;
+  }
   for (std::size_t index = 0; index < blocks_.size(); ++index) {
-    Block& block = blocks_[index];
-    if (block.state != Block::State::active || block.durable_sequence == 0) continue;
-    const auto position =
-        cursor_block_position(index) + cursor_durable_position + block.durable_slot * cursor_durable_stride;
-    if (auto written = write_all(*file_, {mappings_.back()->data() + position, cursor_copy_bytes}, position);
-        !written) {
-      return written;
-    }
+    if (auto again = settle_block(index); !again) return again;
   }
   if (auto synced = sync(); !synced) return synced;
-  settled_ = true;
-  return {};
+  auto named = storage_.sync_directory(directory_);
+  if (!named) failure_ = named.error();
+  settled_ = named.ok();
+  return named;
+}
+
+Result<void> CursorTable::settle_block(std::size_t index) {
+  const Block& block = blocks_[index];
+  const bool sound = block.state == Block::State::active || block.state == Block::State::unused;
+  if (!sound) return {};
+  const std::uint64_t begin = cursor_block_position(index);
+  const std::uint64_t copy = begin + cursor_durable_position + block.durable_slot * cursor_durable_stride;
+  if (block.state == Block::State::active && block.durable_sequence != 0) {
+    if (auto again = write_again(copy, cursor_copy_bytes); !again) return again;
+  }
+  return write_again(begin + cursor_identity_position, cursor_identity_bytes);
 }
 
 Result<void> CursorTable::write_again(std::uint64_t position, std::size_t bytes) {

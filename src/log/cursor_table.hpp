@@ -99,11 +99,13 @@ class CursorTable {
   Result<void> write_used(std::size_t used);
   Result<void> write_durable(std::size_t index, std::size_t slot, const CursorCopy& copy);
   Result<void> settle();
+  Result<void> settle_block(std::size_t index);
   Result<void> write_again(std::uint64_t position, std::size_t bytes);
   Result<void> sync();
   Result<void> free_blocks(const std::vector<std::size_t>& indices);
 
   Storage& storage_;
+  std::string directory_;
   std::string path_;
   std::uint64_t incarnation_;
   std::unique_ptr<File> file_;

@@ -91,7 +91,8 @@ class SegmentLog final : public Log {
   void hold(Offset hold) { hold_ = hold; }
   /// Drops what retention does not need, but never the last segment.
   void drop_unneeded(Timestamp now);
-  /// Drops every segment but the last that holds nothing at or past `before`.
+  /// Drops every segment but the last that holds nothing at or past `before`, and whose successor begins
+  /// there at the latest.
   void drop_before(Offset before);
   /// The segment that holds `offset`, or the one before it; the last for an offset past the end. Null if
   /// there is no segment. Requires `views`.
@@ -157,9 +158,11 @@ class SegmentLog final : public Log {
   ReadResult damaged(const SegmentFile& segment, const SegmentDamage& damage);
 
   // Dropping.
+  [[nodiscard]] Offset end_of_oldest() const;
   void drop_oldest();
   [[nodiscard]] bool is_read(const RetiredSegment& segment, bool after_another) const;
   [[nodiscard]] RetiredSegment retired(SegmentFile& segment);
+  [[nodiscard]] const RetiredSegment* last_with_identity() const;
   void apply_retention(Timestamp now);
   void release_idle_files(Timestamp now);
   void forget_view(const SegmentFile& segment);

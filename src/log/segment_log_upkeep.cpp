@@ -37,12 +37,18 @@ bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset lim
   return true;
 }
 
+// Messages of it that a power cut has taken, or that are damaged, are the oldest segment's too: whoever has
+// not come past them is still to be told.
+Offset SegmentLog::end_of_oldest() const {
+  return segments_.size() > 1 ? segments_[1]->first_offset() : segments_.front()->end_offset();
+}
+
 void SegmentLog::drop_before(Offset before) {
-  while (segments_.size() > 1 && segments_.front()->end_offset() <= before) drop_oldest();
+  while (segments_.size() > 1 && end_of_oldest() <= before) drop_oldest();
 }
 
 bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
-  if (segments_.empty() || limit < segments_.front()->end_offset()) return false;
+  if (segments_.empty() || limit < end_of_oldest()) return false;
   if (segments_.size() == 1) {
     if (segments_.front()->empty()) return false;
     // The new segment must be there first: its name is what remembers next_offset.
@@ -77,9 +83,10 @@ bool SegmentLog::is_read(const RetiredSegment& segment, bool after_another) cons
 
 RetiredSegment SegmentLog::retired(SegmentFile& segment) {
   const std::string index = segment.node() == nullptr ? "" : segment_index_path(*segment.node());
+  const bool has_header = segment.header().epoch != 0;
   return {segment.path(), segment.usable_bytes(), segment.end_offset(),
           index,          segment.stop_writing(), segment.file(),
-          false,          segment.node()};
+          false,          segment.node(),         has_header};
 }
 
 void SegmentLog::maintain(Timestamp now) {
@@ -89,7 +96,7 @@ void SegmentLog::maintain(Timestamp now) {
 
 void SegmentLog::drop_unneeded(Timestamp now) {
   const auto unneeded = [&](const SegmentFile& segment) {
-    if (hold_ < segment.end_offset()) return false;
+    if (hold_ < end_of_oldest()) return false;
     const std::uint64_t left_bytes = stored_bytes_ - segment.stored_bytes();
     const std::uint64_t left_messages = distance(segment.end_offset(), next_);
     return (options_.retention_bytes != 0 && left_bytes >= options_.retention_bytes) ||
@@ -256,13 +263,26 @@ Result<void> SegmentLog::settle() {
   return remembered;
 }
 
+// The retired segment that alone says which log this is: those that follow have lost their headers. It stays
+// until another one has been begun.
+const RetiredSegment* SegmentLog::last_with_identity() const {
+  const bool known = std::any_of(segments_.begin(), segments_.end(),
+                                 [](const auto& segment) { return segment->header().epoch != 0; });
+  if (known || segments_.empty()) return nullptr;
+  const auto last = std::find_if(retired_.rbegin(), retired_.rend(),
+                                 [](const RetiredSegment& segment) { return segment.has_header; });
+  return last != retired_.rend() ? &*last : nullptr;
+}
+
 // While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
 // without them a power cut would turn the log back, and its offsets would be given to other messages.
 // Of those that are still read a few wait, to be recycled.
 std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
   std::vector<RetiredSegment> ready;
+  const RetiredSegment* const identity = last_with_identity();
   bool read = false;
   for (const RetiredSegment& segment : retired_) {
+    if (&segment == identity) break;
     if (poisoned_ && durable_ <= segment.end_offset && !seeded(SeededBug::retire_while_poisoned)) break;
     read = read || is_read(segment, !ready.empty());
     if (read && !all && retired_.size() - ready.size() <= still_read_max) break;

@@ -123,7 +123,10 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
     return known;
   }
   std::shared_ptr<const SegmentView> made;
-  if (node->header().epoch == 0) {  // unreadable, perhaps not even a page long: nobody looks
+  // Nobody looks into one that is unreadable, perhaps not even a page long, nor into one that was left empty:
+  // its name may be that of the file that has replaced it, of another size.
+  const bool left_empty = node->next() != nullptr && node->end_position() <= segment_header_bytes;
+  if (node->header().epoch == 0 || left_empty) {
     made = std::make_shared<SegmentView>(node, nullptr, nullptr, 0, nullptr);
   } else if (auto writable = node->writable_.lock()) {
     const std::byte* data = writable->data();

@@ -128,6 +128,8 @@ class Engine final : public SegmentSource {
   [[nodiscard]] std::vector<std::function<void()>> take_durable();
   void tell_durable(Lock& lock);
   [[nodiscard]] Result<log::TableCursor*> find_or_create(std::string_view name, const Start& start);
+  [[nodiscard]] Result<log::TableCursor*> create_cursor(log::CursorTable& table, std::string_view name,
+                                                        const Start& start);
   [[nodiscard]] std::chrono::milliseconds next_timer() const;
   Result<log::CursorTable*> cursor_table();
   Result<Offset> offset_at_time(Timestamp time) override;
@@ -156,7 +158,8 @@ class Engine final : public SegmentSource {
   std::atomic<int> room_wanted_{0};
   const AsymmetricFence fence_;  // between a commit and a look at room_wanted_
   std::vector<log::TableCursor*> all_cursors_;
-  bool cursor_is_damaged_ = false;  // one that is not among them
+  bool cursor_is_damaged_ = false;        // one that is not among them
+  std::uint32_t cursors_being_made_ = 0;  // nor are these yet: they hold everything back
   bool closed_ = false;
   std::uint64_t dropped_messages_ = 0;
   std::set<std::string, std::less<>> taken_;  // names of open cursors

@@ -48,12 +48,22 @@ Result<log::TableCursor*> Engine::find_or_create(std::string_view name, const St
   if (!table) return table.error();
   auto found = (*table)->find(name);
   if (!found || *found != nullptr) return found;
+  return create_cursor(**table, name, start);
+}
+
+// It counts before it is there: nothing that it is about to stand at may be dropped while it is looked for,
+// or while its name reaches the disk.
+Result<log::TableCursor*> Engine::create_cursor(log::CursorTable& table, std::string_view name,
+                                                const Start& start) {
+  Lock lock(mutex_);
+  ++cursors_being_made_;
+  lock.unlock();
   const auto committed = resolve(start);
-  if (!committed) return committed.error();
-  auto created = (*table)->create(name, *committed);
-  if (!created) return created;
+  auto created = committed ? table.create(name, *committed) : committed.error();
   lock.lock();
-  all_cursors_.push_back(*created);
+  --cursors_being_made_;
+  if (created) all_cursors_.push_back(*created);
+  if (room_is_wanted()) room_.notify_all();
   return created;
 }
 

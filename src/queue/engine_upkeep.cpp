@@ -21,7 +21,8 @@ void Engine::note_log() {
 
 std::optional<Offset> Engine::committed_by_all() const {
   std::optional<Offset> least;
-  if (cursor_is_damaged_) least = Offset{0};  // nobody knows where it stands
+  // Nobody knows where it stands, or will stand.
+  if (cursor_is_damaged_ || cursors_being_made_ != 0) least = Offset{0};
   for (const log::TableCursor* cursor : all_cursors_) {
     least = std::min(least.value_or(cursor->committed()), cursor->committed());
   }

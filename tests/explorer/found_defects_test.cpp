@@ -5,6 +5,7 @@
 
 #include "explorer/log_client.hpp"
 #include "explorer/queue_client.hpp"
+#include "queue/reader_state.hpp"
 
 namespace lightq::test {
 namespace {
@@ -171,6 +172,154 @@ TEST(FoundInQueueTest, AClampedCursorStaysWhereItWasSetBack) {
     for (int i = 0; i < 4; ++i) client.enqueue(50);
   }
   EXPECT_EQ(client.violation.value_or(""), "");
+}
+
+/// A queue with a cursor, on a disk that is damaged or fails.
+class FoundInCursorsTest : public testing::Test {
+ protected:
+  FoundInCursorsTest() {
+    EXPECT_TRUE(disk.make_directory("/queues").ok());
+    disk.settle();
+    client.options.flush = FlushPolicy::every_append();
+    client.options.segment_bytes = limits::queue_segment_bytes_min;
+    client.options.recycled_files_max = 0;
+  }
+
+  using Call = ExplorerStorage::Call;
+
+  /// Of the next calls the `number`th of this kind that meets `path` is not made.
+  void at_call(Call kind, const std::string& path, int number, bool kill) {
+    disk.on_call = [=, left = number](Call call, const std::string& of) mutable {
+      const bool now = call == kind && of.ends_with(path) && --left == 0;
+      if (now && kill) throw ProcessKilled{};
+      return ExplorerStorage::Fault{now ? EIO : 0, 0};
+    };
+  }
+
+  /// The machine loses power, and nothing survives that was not synced.
+  void cut_power() {
+    client.die();
+    disk.on_call = nullptr;
+    const std::vector<CutAtom> atoms = disk.atoms();
+    after.become(disk, atoms, Cut(atoms.size(), 0));
+    client.move_to(after);
+    client.open(Ending::power_cut);
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<queue::Engine>> open() {
+    return queue::Engine::open(QueueClient::directory, client.options, disk, log::DirectoryLock{});
+  }
+
+  /// Three segments with a message each, and a cursor where the second begins.
+  void make_segments() {
+    client.options.drop_committed = false;
+    client.open(Ending::kill);
+    for (int i = 0; i < 3; ++i) client.enqueue(3000);
+    client.commit(0, 1);
+    client.close();
+    client.options.drop_committed = true;
+    EXPECT_EQ(client.violation.value_or(""), "");
+  }
+  [[nodiscard]] std::span<std::byte> segment(std::uint64_t offset) {
+    return disk.bytes_of(std::string(QueueClient::directory) + "/" + log::segment_name({offset}));
+  }
+
+  ExplorerWorld world;
+  Payloads payloads;
+  ExplorerStorage disk{world};
+  ExplorerStorage after{world};
+  QueueClient client{disk, payloads};
+};
+
+// It held nothing any more, so it went with the segments before it: the cursor's reader was never told.
+TEST_F(FoundInCursorsTest, ASegmentThatHasLostItsMessagesStaysUntilTheCursorIsPastThem) {
+  make_segments();
+  std::ranges::fill(segment(1).subspan(log::segment_seal_position), std::byte{0});
+  const auto engine = open();
+  ASSERT_TRUE(engine.ok());
+  EXPECT_EQ((*engine)->first_offset(), Offset{1});
+  queue::ReaderState reader(**engine);
+  reader.place({1});
+  const auto taken = reader.take(1);
+  ASSERT_FALSE(taken.ok());
+  EXPECT_EQ(taken.error().code, ErrorCode::corrupt);
+  EXPECT_EQ(reader.position(), Offset{2});
+}
+
+// All that was left had lost their headers when the last one that had one went: the next process took it for
+// another log than its cursors', and did not open.
+TEST_F(FoundInCursorsTest, TheLastFileThatSaysWhichLogItIsStaysUntilAnotherDoes) {
+  make_segments();
+  std::ranges::fill(segment(1).first(log::segment_header_bytes), std::byte{0});
+  std::ranges::fill(segment(2).first(log::segment_header_bytes), std::byte{0});
+  {
+    auto engine = open();
+    ASSERT_TRUE(engine.ok());
+    at_call(Call::rename, ".prepared", 1, true);
+    BatchBuilder builder;
+    builder.add(as_byte_view("more"));
+    (*engine)->maintain();
+    EXPECT_THROW(static_cast<void>((*engine)->append(builder.finish())), ProcessKilled);
+    disk.kill([&] { engine->reset(); });
+    disk.on_call = nullptr;
+  }
+  const auto again = open();
+  EXPECT_TRUE(again.ok()) << again.error().text();
+}
+
+// Its name was in memory only, for a sync had failed; the next process took it for durable, and flushed.
+TEST_F(FoundInCursorsTest, ACursorWhoseMakingHasFailedIsNotFoundByTheNextProcess) {
+  client.open(Ending::kill);
+  client.enqueue(10);
+  client.commit(0, 0);
+  client.calls_fail = true;
+  at_call(Call::sync, "cursors.table", 2, false);
+  client.commit(1, 0);
+  EXPECT_FALSE(client.has_cursor(1));
+  disk.on_call = nullptr;
+  client.open(Ending::kill);
+  client.flush();
+  cut_power();
+  EXPECT_EQ(client.violation.value_or(""), "");
+}
+
+// The process that made the table was killed before it could sync the directory.
+TEST_F(FoundInCursorsTest, ACursorIsDurableWithTheNameOfItsTable) {
+  client.options.flush = FlushPolicy::none();  // opening syncs nothing
+  client.open(Ending::kill);
+  client.enqueue(10);
+  disk.on_call = [this](Call call, const std::string&) {
+    const bool made = disk.exists(std::string(QueueClient::directory) + "/cursors.table");
+    if (call == Call::sync_directory && made) throw ProcessKilled{};
+    return ExplorerStorage::Fault{};
+  };
+  EXPECT_THROW(client.commit(0, 1), ProcessKilled);
+  disk.on_call = nullptr;
+  client.open(Ending::kill);
+  client.commit(0, 1);
+  cut_power();
+  EXPECT_TRUE(client.cursors[0].certain);
+  EXPECT_EQ(client.violation.value_or(""), "");
+}
+
+// Where a cursor is to stand had been looked for; while its name went to the disk another one committed, and
+// what was there was dropped.
+TEST_F(FoundInCursorsTest, NothingIsDroppedUnderACursorThatIsBeingMade) {
+  make_segments();
+  client.open(Ending::kill);
+  const Offset first = client.history.first;
+  client.commit(0, 1);
+  bool meanwhile = false;
+  disk.on_step = [&] {
+    if (std::exchange(meanwhile, true)) return;
+    client.commit(0, 3);
+  };
+  client.commit(1, first.value);
+  disk.on_step = nullptr;
+  EXPECT_TRUE(meanwhile);
+  client.note_first();
+  EXPECT_EQ(client.history.first, first);
+  client.die();
 }
 
 /// A log that is written through a mapping, with checkpoints every few messages.

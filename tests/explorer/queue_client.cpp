@@ -116,6 +116,7 @@ void QueueClient::flush() {
     auto& allowed = cursors[i].allowed;
     const auto& before = asked[i].allowed;
     if (asked[i].certain) cursors[i].in_memory = false;
+    if (!asked[i].certain && !cursors[i].certain && !calls_fail) cursors[i] = {};
     // What it has committed since it was asked may be on disk or not.
     if (cursors[i].certain && asked[i].certain && !before.empty())
       allowed.erase(allowed.begin(), allowed.begin() + static_cast<std::ptrdiff_t>(before.size() - 1));
@@ -125,6 +126,7 @@ void QueueClient::flush() {
 void QueueClient::settle_cursors() {
   for (CursorHistory& cursor : cursors) {
     if (cursor.certain) cursor.allowed = {cursor.last};
+    if (!cursor.certain && !calls_fail) cursor = {};
     cursor.in_memory = false;
   }
 }
@@ -163,7 +165,7 @@ void QueueClient::take_cursor(std::size_t which) {
   if (!taken) return complain("no cursor: " + taken.error().text());
   taken_[which] = *taken;
   if (!cursor.certain) cursor.last = taken_[which]->committed().value;
-  if (!cursor.certain) cursor.allowed = {cursor.last};
+  if (!cursor.certain) cursor.allowed.push_back(cursor.last);
   cursor.certain = true;
 }
 
@@ -307,7 +309,9 @@ void QueueClient::compare_cursor(std::size_t which, const CursorState* state, En
   if (state == nullptr) {
     const bool may_be_gone = cursor.in_memory && ending == Ending::power_cut;
     if (cursor.certain && !may_be_gone) complain("a cursor is lost");
-    cursor = {};
+    // One whose making or removal has failed may be on disk all the same.
+    const bool may_come_back = ending == Ending::kill && !cursor.certain;
+    if (!may_come_back) cursor = {};
     return;
   }
   const std::uint64_t found = state->committed.value;
