@@ -25,7 +25,6 @@ class DiskThread {
   void start(std::function<void()> look_up);
   /// What was posted is run and called first. Nothing if it does not run.
   void stop();
-  [[nodiscard]] bool runs() const { return thread_.joinable(); }
 
   /// To be run. Requires that the last one's `take_done` has been given out.
   void post(std::unique_ptr<log::DiskJob> job);

@@ -1,6 +1,5 @@
 /// An open queue: opening, closing, and what readers ask. Layer: queue.
 #include "queue/engine.hpp"
-#include "queue/append_group.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -38,6 +37,13 @@ Result<void> check(const QueueOptions& options) {
     return invalid("flush.interval is a timer: it needs background = true");
   }
   return {};
+}
+
+// Not where appends may wait for room: one would wait in the name of all.
+bool waits_together(const QueueOptions& options) {
+  const bool is_bounded = options.capacity_bytes != 0 || options.capacity_messages != 0;
+  return options.flush.each_append && options.many_writers &&
+         !(is_bounded && options.overflow == Overflow::block);
 }
 
 log::SegmentLogOptions log_options(const std::string& directory, const QueueOptions& options, bool mapped,
@@ -91,6 +97,7 @@ Engine::Engine(std::string directory, const QueueOptions& options, log::Storage&
       options_(options),
       mapped_(options.flush.is_none()),
       quick_(mapped_ && !options.many_writers),
+      groups_(waits_together(options)),
       packed_bytes_max_(std::min<std::uint64_t>(packed_bytes_max, options.message_bytes_max)),
       boot_{storage.boot_id()},
       directory_lock_(std::move(lock)),
@@ -150,7 +157,6 @@ Result<void> Engine::close() {
   closed_ = true;
   close_batch();
   Result<void> done = sync_up_to(lock, log_->next_offset());
-  if (!lock.owns_lock()) lock.lock();
   if (cursors_ != nullptr) {
     if (auto flushed = cursors_->flush(); done) done = flushed;
   }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -123,6 +123,8 @@ class Engine final : public SegmentSource {
   void serve_background();
   void run_job(Lock& lock, std::unique_ptr<log::DiskJob> job);
   void finish_job(std::unique_ptr<log::DiskJob> job);
+  using Deadline = std::chrono::steady_clock::time_point;
+  static bool wait_without(Lock& lock, const WaitedCount& count, Deadline until);
   void wait_for_job(Lock& lock);
   Result<void> sync_up_to(Lock& lock, Offset offset);
   [[nodiscard]] std::vector<std::function<void()>> take_durable();
@@ -139,6 +141,7 @@ class Engine final : public SegmentSource {
   const QueueOptions options_;
   const bool mapped_;
   const bool quick_;                    // the open batch is one thread's
+  const bool groups_;                   // writers that wait for the disk append together
   const std::size_t packed_bytes_max_;  // what is larger gets a batch of its own
   const log::BootId boot_;
   log::DirectoryLock directory_lock_;
@@ -148,9 +151,8 @@ class Engine final : public SegmentSource {
   QueueRecovery recovery_;
 
   mutable HandOffMutex mutex_{[this] { serve_background(); }};
-  std::condition_variable_any room_;    // for writers that wait for room
-  std::condition_variable_any synced_;  // for those that wait for a sync for some time
-  WaitedCount jobs_done_;               // for those that wait for a sync, or for a job to be done
+  WaitedCount room_made_;  // for writers that wait for room
+  WaitedCount jobs_done_;  // for those that wait for a sync, or for a job to be done
   bool job_is_out_ = false;
   bool stopping_ = false;    // nothing more is posted
   bool timer_runs_ = false;  // the background thread knows that something is not durable

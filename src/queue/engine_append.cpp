@@ -29,7 +29,7 @@ Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
                      std::to_string(options_.message_bytes_max),
                  0};
   }
-  if (options_.flush.each_append && options_.many_writers) return enqueue_in_group(payload);
+  if (groups_) return enqueue_in_group(payload);
   return mapped_ ? enqueue_mapped(payload) : enqueue_written(payload);
 }
 
@@ -179,8 +179,12 @@ Result<void> Engine::make_room(Lock& lock, std::size_t bytes, std::uint64_t reco
 Result<void> Engine::wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
   room_wanted_.fetch_add(1);
   fence_.heavy();  // a commit that did not see this is seen below
-  const bool came = room_.wait_for(lock, bounded(options_.block_timeout),
-                                   [&] { return make_room_from_committed(bytes, records); });
+  const Deadline until = std::chrono::steady_clock::now() + bounded(options_.block_timeout);
+  bool came = make_room_from_committed(bytes, records);
+  for (bool told = true; !came && told;) {
+    told = wait_without(lock, room_made_, until);
+    came = make_room_from_committed(bytes, records);
+  }
   room_wanted_.fetch_sub(1);
   if (came) return {};
   return Error{ErrorCode::timeout,
@@ -208,9 +212,7 @@ void Engine::after_append(Lock& lock) {
     do_due_work(lock);
   }
   while (!mapped_ && !log_->poisoned() && log_->unsynced_bytes() > unsynced_bytes_max) {
-    const auto synced = sync_up_to(lock, log_->next_offset());
-    if (!lock.owns_lock()) lock.lock();
-    if (!synced) break;
+    if (auto synced = sync_up_to(lock, log_->next_offset()); !synced) break;
   }
 }
 

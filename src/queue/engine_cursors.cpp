@@ -63,7 +63,7 @@ Result<log::TableCursor*> Engine::create_cursor(log::CursorTable& table, std::st
   lock.lock();
   --cursors_being_made_;
   if (created) all_cursors_.push_back(*created);
-  if (room_is_wanted()) room_.notify_all();
+  if (room_is_wanted()) room_made_.increase();
   return created;
 }
 
@@ -100,7 +100,7 @@ Result<void> Engine::remove_cursor(std::string_view name) {
 Offset Engine::committed(const log::TableCursor& cursor) {
   Lock lock(mutex_);
   drop_committed();
-  if (room_is_wanted()) room_.notify_all();
+  if (room_is_wanted()) room_made_.increase();
   // Without a background thread the writer does it, at its next batch.
   if (options_.background) post_due_work();
   const auto node = log_->node_of(cursor.committed());

@@ -27,10 +27,7 @@ Result<Offset> Engine::enqueue_in_group(ByteView payload) {
 }
 
 void Engine::lead(Lock& lock, AppendGroup& group) {
-  while (job_is_out_) {
-    wait_for_job(lock);
-    lock.lock();
-  }
+  while (job_is_out_) wait_for_job(lock);
   gather(lock, group);
   if (group_.get() == &group) group_ = nullptr;
   const std::uint32_t count = group.builder.record_count();
@@ -40,7 +37,7 @@ void Engine::lead(Lock& lock, AppendGroup& group) {
   if (base) {
     if (auto synced = sync_up_to(lock, *base + count); !synced) base = synced.error();
   }
-  if (lock.owns_lock()) lock.unlock();
+  lock.unlock();
   group.settle(std::move(base));
 }
 
@@ -69,7 +66,7 @@ void Engine::append_each(Lock& lock, AppendGroup& group) {
     if (each.back()) end = *each.back() + 1;
   }
   const auto synced = sync_up_to(lock, end);
-  if (lock.owns_lock()) lock.unlock();
+  lock.unlock();
   for (auto& result : each) {
     if (result && !synced) result = synced.error();
   }

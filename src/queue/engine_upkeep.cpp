@@ -100,8 +100,7 @@ void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {
   job_is_out_ = false;
   note_log();
   jobs_done_.increase();
-  synced_.notify_all();
-  if (background_.runs() && !durability_.empty()) background_.call(take_durable());
+  if (options_.background && !stopping_ && !durability_.empty()) background_.call(take_durable());
 }
 
 // The calls to make to those whose offset is durable now, or never will be.
@@ -122,22 +121,29 @@ void Engine::tell_durable(Lock& lock) {
   lock.lock();
 }
 
-// Of the job that is out. Without the lock then.
+// Lets go of the lock until `count` has grown; false if it has not until then.
+bool Engine::wait_without(Lock& lock, const WaitedCount& count, Deadline until) {
+  const std::uint32_t seen = count.value();
+  lock.unlock();
+  const bool came = count.wait_while(seen, until);
+  lock.lock();
+  return came;
+}
+
+// For the job that is out.
 void Engine::wait_for_job(Lock& lock) {
   const std::uint32_t seen = jobs_done_.value();
   lock.unlock();
   jobs_done_.wait_while(seen);
+  lock.lock();
 }
 
-// One of those who wait syncs for all: what the others append meanwhile is in the next sync. They wait
-// without the lock, and need it again only if that sync was not theirs; so it may not be held at the end.
+// One of those who wait syncs for all: what the others append meanwhile is in the next sync.
 Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
   while (log_->durable_offset() < offset) {
     if (log_->poisoned()) return log_->last_error();
     if (job_is_out_) {
       wait_for_job(lock);
-      if (offset <= durable_offset()) return {};
-      lock.lock();
     } else {
       run_job(lock, log_->take_flush_job(coarse_now()));
     }
@@ -149,7 +155,6 @@ Result<void> Engine::flush() {
   Lock lock(mutex_);
   close_batch();
   if (auto synced = sync_up_to(lock, log_->next_offset()); !synced) return synced;
-  if (!lock.owns_lock()) lock.lock();
   if (log_->poisoned()) return log_->last_error();
   log::CursorTable* const cursors = cursors_.get();
   lock.unlock();
@@ -162,9 +167,10 @@ Result<bool> Engine::wait_durable(Offset offset, std::chrono::milliseconds timeo
   if (!settled() && options_.flush.interval.count() == 0) {
     close_batch();
     if (auto synced = sync_up_to(lock, std::min(offset, log_->next_offset())); !synced) return synced.error();
-    if (!lock.owns_lock()) lock.lock();
   }
-  synced_.wait_for(lock, bounded(timeout), settled);
+  const Deadline until = std::chrono::steady_clock::now() + bounded(timeout);
+  while (!settled() && wait_without(lock, jobs_done_, until)) {
+  }
   if (offset <= log_->durable_offset()) return true;
   if (log_->poisoned()) return log_->last_error();
   return false;

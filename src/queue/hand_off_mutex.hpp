@@ -11,7 +11,8 @@ namespace lightq::queue {
 /// A mutex, and something short that is to be done under it on request. A thread that asks for it never waits
 /// for the lock: it does it itself if the lock is free, else whoever holds the lock does it when letting go.
 /// So a writer that takes the lock for each message neither starves a background thread nor has to wake one
-/// that waits for the lock. Lockable, for std::unique_lock and std::condition_variable_any. Any thread.
+/// that waits for the lock. Lockable, for std::unique_lock; not for condition variables, which let go of it
+/// while they hold a lock of their own that the duty may want. Any thread.
 class HandOffMutex {
  public:
   /// `duty` is called with the lock held and must not take it, wait or throw.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <ctime>
 
 namespace lightq::queue {
 
@@ -41,6 +42,16 @@ void WaitedCount::increase() {
 // Woken for no reason, or too late: it looks again.
 void WaitedCount::wait_while(std::uint32_t seen) const {
   while (value() == seen) ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+}
+
+bool WaitedCount::wait_while(std::uint32_t seen, std::chrono::steady_clock::time_point until) const {
+  while (value() == seen) {
+    const auto left = std::chrono::nanoseconds(until - std::chrono::steady_clock::now()).count();
+    if (left <= 0) return false;
+    const timespec timeout{left / 1'000'000'000, left % 1'000'000'000};
+    ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, &timeout, nullptr, 0);
+  }
+  return true;
 }
 
 bool Waiters::wait(std::chrono::milliseconds timeout, const std::function<bool()>& ready) {

@@ -46,6 +46,8 @@ class WaitedCount {
   void increase();
   /// Until the value is not `seen`.
   void wait_while(std::uint32_t seen) const;
+  /// The same; false if it still is at `until`.
+  bool wait_while(std::uint32_t seen, std::chrono::steady_clock::time_point until) const;
 
  private:
   std::atomic<std::uint32_t> value_{0};

@@ -300,6 +300,41 @@ TEST_F(QueueOnFaultyDisk, EachAppendIsRefusedOnceASyncHasFailed) {
   storage.on_call = nullptr;
 }
 
+// Each waits for room as long as it was told to, not once more for each of those who came during the same
+// sync.
+TEST_F(QueueOnFaultyDisk, WritersThatWaitForRoomDoNotWaitInTurn) {
+  constexpr int writers = 16;
+  QueueOptions options;
+  options.flush = FlushPolicy::every_append();
+  options.many_writers = true;
+  options.capacity_messages = 2 * writers;
+  options.overflow = Overflow::block;
+  options.block_timeout = 500ms;
+  open_engine(options);
+  for (int i = 1; i < 2 * writers; ++i) ASSERT_TRUE(enqueue("fills it").ok());
+  std::atomic<int> callers = 0;
+  storage.on_call = [&](FaultyStorage::Call call, const std::string&) {
+    if (call == FaultyStorage::Call::sync) {
+      EXPECT_TRUE(eventually([&] { return callers == writers; }));
+      for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+    }
+    return FaultyStorage::Fault{};
+  };
+  std::thread filler([&] { EXPECT_TRUE(enqueue("the last that fits").ok()); });
+  EXPECT_TRUE(eventually([&] { return engine->next_offset() == Offset{2 * writers}; }));
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < writers; ++writer) {
+    threads.emplace_back([&] {
+      ++callers;
+      EXPECT_EQ(ErrorCode::timeout, enqueue("no room").error().code);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  filler.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s) << "in turn it would be eight";
+}
+
 TEST_F(QueueOnFaultyDisk, ACursorThatCannotBeRemovedKeepsItsMessages) {
   QueueOptions options{.segment_bytes = 4 * limits::KiB, .segment_messages_max = 10};
   options.flush = FlushPolicy::every_bytes(limits::MiB);

@@ -318,5 +318,28 @@ TEST_F(QueueTest, WritersThatShareASyncAreRefusedOneByOne) {
   EXPECT_FALSE(reader.next().value_or_throw());
 }
 
+// What a sync has done is taken over by whoever lets go of the lock, also by one that is about to wait for
+// it.
+TEST_F(QueueTest, WaitersForTheDiskMeetTheBackgroundThreadAtAnyMoment) {
+  QueueOptions options;
+  options.flush = FlushPolicy::every(1ms);
+  options.background = true;
+  options.many_writers = true;
+  Queue queue = open(options);
+  std::vector<std::thread> threads;
+  for (int waiter = 0; waiter < 4; ++waiter) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        const Offset offset = queue.enqueue("x").value_or_throw();
+        for (int look = 0; look < 100; ++look) {
+          EXPECT_FALSE(queue.wait_durable({~std::uint64_t{0}}, 0ms).value_or_throw());
+        }
+        EXPECT_TRUE(queue.wait_durable(offset + 1, 20s).value_or_throw());
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
 }  // namespace
 }  // namespace lightq::test
