@@ -13,19 +13,24 @@ namespace {
 
 constexpr std::uint64_t index_again_bytes = 4 * limits::MiB;  // what is walked at most for want of an entry
 
+}  // namespace
+
 // Between the look at the directory and the lock the file may have become another segment's.
 Result<void> lock_as_it_was(File& file, const SegmentNode& node) {
-  if (auto locked = file.lock_shared(); !locked) return locked;
+  const auto dropped = [&] {
+    return Error{ErrorCode::closed, node.path() + " has been dropped by its log", 0};
+  };
+  if (auto locked = file.lock_shared(); !locked) {
+    return locked.error().code == ErrorCode::in_use ? dropped() : locked.error();
+  }
   SegmentPage page{};
   const auto came = read_all(file, page, 0);
   if (!came) return came.error();
   const DecodedHeader decoded = decode_segment_header(page);
   const std::uint32_t epoch = decoded.header ? decoded.header->epoch : 0;
   if (epoch == node.header().epoch) return {};
-  return Error{ErrorCode::closed, node.path() + " has been dropped by its log", 0};
+  return dropped();
 }
-
-}  // namespace
 
 std::string segment_index_path(const SegmentNode& node) {
   const std::string& path = node.path();

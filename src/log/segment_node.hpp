@@ -122,6 +122,11 @@ class SegmentNode {
   std::weak_ptr<const SegmentView> view_;
 };
 
+/// Of a log that another process may write: locks the file, so that it is not recycled as long as it is open
+/// here, and looks at its header. Errors: io_error; closed if the file has become, or is about to become,
+/// that of another segment than `node`.
+Result<void> lock_as_it_was(File& file, const SegmentNode& node);
+
 /// Where a segment's index belongs.
 std::string segment_index_path(const SegmentNode& node);
 
@@ -139,6 +144,7 @@ class SegmentViews {
   SegmentViews(Storage& storage, std::uint64_t bytes_max, ViewedLog viewed = ViewedLog::own)
       : storage_(storage), bytes_max_(bytes_max), viewed_(viewed) {}
 
+  [[nodiscard]] ViewedLog viewed() const { return viewed_; }
   /// The node's view, mapped if it is not. Errors: io_error; the file may have been dropped meanwhile.
   Result<std::shared_ptr<const SegmentView>> view(const std::shared_ptr<SegmentNode>& node);
   /// The node's index: the growing one, or the file beside the segment, or one made from the batch headers

@@ -145,7 +145,14 @@ Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
     start_batch(batch_end_);
   }
   if (batch_ < end) return enter_batch(end);
-  if (node_->next() == nullptr) return enter_open_batch(next);
+  if (node_->next() == nullptr) {
+    // Of somebody else's log only complete batches are shown: it was dropped, and the log has gone on.
+    if (source_.views().viewed() == log::ViewedLog::of_a_stranger) {
+      node_ = nullptr;
+      return Step::again;
+    }
+    return enter_open_batch(next);
+  }
   // With a successor the end is final.
   return node_->end_position() == end ? leave_segment(end) : Step::again;
 }

@@ -25,7 +25,8 @@ Result<std::vector<Offset>> ViewEngine::names() {
   return offsets;
 }
 
-// Files are dropped at the front and begun at the end. One that goes while it is looked at was dropped.
+// Files are dropped at the front and begun at the end. One that goes while it is looked at was dropped, and
+// all before it were. Who reads the last one of those, which has no successor then, looks for its place anew.
 Result<void> ViewEngine::refresh() {
   const auto there = names();
   if (!there) return there.error();
@@ -34,22 +35,33 @@ Result<void> ViewEngine::refresh() {
          !std::binary_search(there->begin(), there->end(), seen_.front().node->first_offset())) {
     seen_.pop_front();
   }
-  if (!seen_.empty()) {
-    if (auto looked = look_on(seen_.back()); !looked) return looked;
-  }
-  for (const Offset name : *there) {
-    if (!seen_.empty() && name <= seen_.back().node->first_offset()) continue;
-    auto added = add(name);
-    if (!added && !log::is_missing(added.error())) return added;
-  }
+  const auto found = find_new(*there);
   if (!seen_.empty()) publish(seen_.back().node->end_offset());
+  first_ = seen_.empty() ? next_offset() : seen_.front().node->first_offset();
   readers_.wake_if_waiting();
+  return found;
+}
+
+Result<void> ViewEngine::find_new(const std::vector<Offset>& there) {
+  if (!seen_.empty()) {
+    const auto is_there = look_on(seen_.back());
+    if (!is_there) return is_there.error();
+    if (!*is_there) seen_.clear();
+  }
+  for (const Offset name : there) {
+    if (!seen_.empty() && name <= seen_.back().node->first_offset()) continue;
+    const auto is_there = add(name);
+    if (!is_there) return is_there.error();
+    if (!*is_there) seen_.clear();
+  }
   return {};
 }
 
-Result<void> ViewEngine::add(Offset name) {
+// False if it was dropped meanwhile.
+Result<bool> ViewEngine::add(Offset name) {
   const std::string path = directory_ + "/" + log::segment_name(name);
   auto file = storage().open(path, log::OpenMode::read_only);
+  if (!file && log::is_missing(file.error())) return false;
   if (!file) return file.error();
   log::SegmentPage page{};
   const auto came = log::read_all(**file, page, 0);
@@ -60,6 +72,10 @@ Result<void> ViewEngine::add(Offset name) {
                  path + " is not a segment file of version " + std::to_string(log::segment_format_version),
                  0};
   }
+  if (decoded.header && decoded.header->first_offset != name) {  // recycled since it was opened?
+    const auto again = storage().open(path, log::OpenMode::read_only);
+    if (!again && log::is_missing(again.error())) return false;
+  }
   const auto size = (*file)->size_bytes();
   if (!size) return size.error();
   log::SegmentHeader header = decoded.header.value_or(log::SegmentHeader{});
@@ -68,20 +84,29 @@ Result<void> ViewEngine::add(Offset name) {
       decoded.header ? std::min(*size, header.file_bytes) : std::max(*size, log::segment_header_bytes);
   // Nothing is trusted: all was written elsewhere.
   auto node = std::make_shared<log::SegmentNode>(path, header, usable, ~std::uint64_t{0});
-  if (!seen_.empty()) seen_.back().complete = true;
   Seen seen{node, false, seen_.empty() ? Timestamp{} : seen_.back().newest};
-  if (auto looked = look_on(seen); !looked) return looked;
-  if (!seen_.empty()) seen_.back().node->set_next(node);
+  const auto is_there = look_on(seen);
+  if (!is_there || !*is_there) return is_there;
+  if (!seen_.empty()) {
+    seen_.back().complete = true;
+    seen_.back().node->set_next(node);
+  }
   seen_.push_back(std::move(seen));
-  return {};
+  return true;
 }
 
-// Goes on from what is known, or from the file's own word for it, to the last complete batch.
-Result<void> ViewEngine::look_on(Seen& seen) {
+// Goes on from what is known, or from the file's own word for it, to the last complete batch. False if the
+// segment was dropped meanwhile.
+Result<bool> ViewEngine::look_on(Seen& seen) {
   log::SegmentNode& node = *seen.node;
-  if (seen.complete || node.header().epoch == 0) return {};
+  if (seen.complete || node.header().epoch == 0) return true;
   auto file = storage().open(node.path(), log::OpenMode::read_only);
-  if (!file) return log::is_missing(file.error()) ? Result<void>{} : Result<void>{file.error()};
+  if (!file && log::is_missing(file.error())) return false;
+  if (!file) return file.error();
+  if (auto locked = log::lock_as_it_was(**file, node); !locked) {
+    if (locked.error().code == ErrorCode::closed) return false;
+    return locked.error();
+  }
   log::SegmentPage page{};
   const auto came = log::read_all(**file, page, 0);
   if (!came) return came.error();
@@ -91,7 +116,7 @@ Result<void> ViewEngine::look_on(Seen& seen) {
     node.publish(seal->end_position, seal->end_offset);
     seen.newest = std::max(seen.newest, seal->newest);
     seen.complete = true;
-    return {};
+    return true;
   }
   std::uint64_t position = node.end_position();
   Offset offset = node.end_offset();
@@ -109,7 +134,7 @@ Result<void> ViewEngine::look_on(Seen& seen) {
     seen.newest = std::max(seen.newest, batch->time);
   }
   node.publish(position, offset);
-  return {};
+  return true;
 }
 
 std::shared_ptr<log::SegmentNode> ViewEngine::node_of(Offset offset) {
@@ -123,7 +148,7 @@ std::shared_ptr<log::SegmentNode> ViewEngine::node_of(Offset offset) {
 
 Offset ViewEngine::first_offset() const {
   const std::lock_guard lock(mutex_);
-  return seen_.empty() ? Offset{} : seen_.front().node->first_offset();
+  return first_;
 }
 
 Result<Offset> ViewEngine::offset_of_cursor(const std::string& /*name*/) {

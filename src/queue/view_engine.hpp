@@ -33,14 +33,16 @@ class ViewEngine final : public SegmentSource {
   ViewEngine(std::string directory, log::Storage& storage)
       : SegmentSource(storage, 0, log::ViewedLog::of_a_stranger), directory_(std::move(directory)) {}
   Result<std::vector<Offset>> names();
-  Result<void> add(Offset name);
-  Result<void> look_on(Seen& seen);
+  Result<void> find_new(const std::vector<Offset>& there);
+  Result<bool> add(Offset name);
+  Result<bool> look_on(Seen& seen);
   Result<Offset> offset_at_time(Timestamp time) override;
   Result<Offset> offset_of_cursor(const std::string& name) override;
 
   const std::string directory_;
   mutable std::mutex mutex_;  // guards what follows
   std::deque<Seen> seen_;
+  Offset first_;  // kept, as of the last refresh
   Waiters readers_;
 };
 

@@ -99,6 +99,29 @@ TEST_F(QueueViewTest, KeepsWhatItShowsFromBeingRecycled) {
   EXPECT_EQ("0", first);
 }
 
+// Its reader stands where nothing is kept any more, and nothing of what it knew leads on.
+TEST_F(QueueViewTest, GoesOnWhenAllThatItKnewHasBeenDropped) {
+  QueueOptions options = written;
+  options.segment_bytes = 4 * limits::KiB;
+  Queue queue = open(options);
+  test::enqueue_numbers(queue, 0, 10);
+  QueueView view = QueueView::open(directory).value_or_throw();
+  QueueReader reader = view.reader().value_or_throw();
+  EXPECT_EQ(test::numbers(0, 10), test::drain(reader));
+  int next = 10;
+  for (int times = 0; times < 3; ++times) {
+    test::enqueue_numbers(queue, next, next + 1000);
+    next += 1000;
+    ASSERT_TRUE(queue.trim(queue.next_offset()).ok());
+    test::enqueue_numbers(queue, next, next + 10);
+    ASSERT_TRUE(view.refresh().ok());
+    EXPECT_EQ(queue.first_offset(), view.stats().first_offset);
+    const auto rest = test::drain(reader);
+    EXPECT_EQ(test::numbers(static_cast<int>(queue.first_offset().value), next + 10), rest);
+    next += 10;
+  }
+}
+
 TEST_F(QueueViewTest, FollowsAWriterThatDropsAndRecycles) {
   QueueOptions options = written;
   options.segment_bytes = 4 * limits::KiB;
