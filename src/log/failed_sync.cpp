@@ -28,7 +28,7 @@ void mark_failed_sync(const std::string& directory, Storage& storage) {
 }
 
 bool has_failed_sync(const std::string& directory, Storage& storage) {
-  return storage.open(directory + "/" + failed_sync_name, OpenMode::read_only).ok();
+  return may_exist(directory + "/" + failed_sync_name, storage);
 }
 
 void clear_failed_sync(const std::string& directory, Storage& storage) {

@@ -14,17 +14,12 @@ Finding finding(const std::string& path, std::string why) {
   return {Finding::Kind::index, path, 0, 0, {}, {}, std::move(why)};
 }
 
-bool exists(const std::string& path, Storage& storage) {
-  const auto file = storage.open(path, OpenMode::read_only);
-  return file.ok() || !is_missing(file.error());
-}
-
 }  // namespace
 
 std::optional<Finding> check_index(const SurveyedSegment& segment, Offset end_offset,
                                    std::uint64_t end_position, Storage& storage) {
   const std::string path = directory_of(segment.path) + "/" + segment_index_name(segment.name_offset);
-  if (!exists(path, storage)) return std::nullopt;
+  if (!may_exist(path, storage)) return std::nullopt;
   if (!segment.header || segment.state != PageState::sound) {
     return finding(path, path + " lies beside a segment without a sound first page");
   }
@@ -51,9 +46,9 @@ std::vector<Finding> stray_indexes(const std::string& directory, const LogSurvey
     if (!offset) continue;
     const bool known = std::any_of(survey.segments.begin(), survey.segments.end(),
                                    [&](const auto& segment) { return segment.name_offset == *offset; });
-    if (known || exists(directory + "/" + segment_name(*offset), storage)) continue;
+    if (known || may_exist(directory + "/" + segment_name(*offset), storage)) continue;
     const std::string path = directory + "/" + name;
-    if (exists(path, storage)) strays.push_back(finding(path, path + " lies beside no segment"));
+    if (may_exist(path, storage)) strays.push_back(finding(path, path + " lies beside no segment"));
   }
   return strays;
 }

@@ -141,9 +141,8 @@ void Repair::judge_indexes() {
     const std::uint64_t end_position =
         planned.pieces.empty() ? segment_header_bytes : planned.pieces.back().end;
     const std::string name = segment_index_name(segment.name_offset);
-    const auto file = storage_.open(directory_ + "/" + name, OpenMode::read_only);
-    const bool is_there = file.ok() || !is_missing(file.error());
-    if (is_there && (!planned.keep || check_index(segment, end, end_position, storage_))) {
+    if (may_exist(directory_ + "/" + name, storage_) &&
+        (!planned.keep || check_index(segment, end, end_position, storage_))) {
       bad_indexes_.push_back(name);
     }
   }

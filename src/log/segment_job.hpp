@@ -27,7 +27,7 @@ struct RetiredSegment {
   std::shared_ptr<File> file;                ///< to be closed where that may take a while
   bool is_read = false;                      ///< somebody still reads it: it is removed, not recycled
   std::shared_ptr<SegmentNode> node;         ///< while it waits for its readers; null where there are none
-  bool has_header = true;
+  bool has_header = true;                    ///< a sound one: it says which log this is
 };
 
 /// A file to sync. If its segment is full, it then gets its seal.

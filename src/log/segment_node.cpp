@@ -137,7 +137,7 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
     const std::byte* data = writable->data();
     made = std::make_shared<SegmentView>(node, std::move(writable), data, node->usable_bytes(), nullptr);
   } else {
-    drop_until_room(node->usable_bytes());
+    take_until_room(node->usable_bytes()).clear();  // before, not after: the cap is a hard one
     auto mapping = map_file(*node);
     if (!mapping) return mapping.error();
     const Mapping& mapped = *(*mapping)->mapping;
@@ -161,20 +161,23 @@ void SegmentViews::keep(const std::shared_ptr<const SegmentView>& view, const Se
   while (bytes_max_ != 0 && kept_.size() > 1 && mapped_bytes() > bytes_max_) kept_.pop_back();
 }
 
-void SegmentViews::drop_until_room(std::uint64_t bytes) {
-  while (!kept_.empty() && !has_room(bytes)) kept_.pop_back();
-}
-
 // Unmapped without the lock: readers that go on to another segment need not wait for it.
 void SegmentViews::make_room(std::uint64_t bytes) {
   const std::lock_guard one_at_a_time(making_room_);
   std::list<Kept> dropped;
-  std::uint64_t freed = 0;
   const std::lock_guard lock(mutex_);
+  dropped = take_until_room(bytes);
+}
+
+// The least recently used first; those that a reader still has free nothing.
+std::list<SegmentViews::Kept> SegmentViews::take_until_room(std::uint64_t bytes) {
+  std::list<Kept> dropped;
+  std::uint64_t freed = 0;
   while (!kept_.empty() && !has_room(bytes - std::min(bytes, freed))) {
     if (kept_.back().view.use_count() == 1) freed += kept_.back().view->size();
     dropped.splice(dropped.end(), kept_, std::prev(kept_.end()));
   }
+  return dropped;
 }
 
 void SegmentViews::share(SegmentNode& node, const std::shared_ptr<WritableMapping>& mapping) {

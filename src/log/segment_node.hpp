@@ -175,14 +175,14 @@ class SegmentViews {
 
  private:
   struct MappedFile;
-  Result<std::shared_ptr<const MappedFile>> map_file(const SegmentNode& node);
-  void keep(const std::shared_ptr<const SegmentView>& view, const SegmentNode& node);
-  void drop_until_room(std::uint64_t bytes);
-
   struct Kept {
     const SegmentNode* node;
     std::shared_ptr<const SegmentView> view;
   };
+  Result<std::shared_ptr<const MappedFile>> map_file(const SegmentNode& node);
+  void keep(const std::shared_ptr<const SegmentView>& view, const SegmentNode& node);
+  std::list<Kept> take_until_room(std::uint64_t bytes);
+
   Storage& storage_;
   const std::uint64_t bytes_max_;
   const ViewedLog viewed_;

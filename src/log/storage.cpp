@@ -13,6 +13,11 @@ bool is_missing(const Error& error) {
   return error.system_error == ENOENT;
 }
 
+bool may_exist(const std::string& path, Storage& storage) {
+  const auto file = storage.open(path, OpenMode::read_only);
+  return file.ok() || !is_missing(file.error());
+}
+
 std::string parent_of(const std::string& path) {
   const std::size_t end = path.find_last_not_of('/');  // `a/b/` lies in `a`, too
   const std::size_t slash = end == std::string::npos ? 0 : path.find_last_of('/', end);

@@ -117,6 +117,9 @@ class Storage {
 /// True if `error` says that there is no such file.
 [[nodiscard]] bool is_missing(const Error& error);
 
+/// False only if it is known that there is no such file.
+[[nodiscard]] bool may_exist(const std::string& path, Storage& storage);
+
 /// The directory that `path` lies in.
 [[nodiscard]] std::string parent_of(const std::string& path);
 
