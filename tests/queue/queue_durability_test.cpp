@@ -332,6 +332,7 @@ TEST_F(QueueOnFaultyDisk, WritersThatWaitForRoomDoNotWaitInTurn) {
   }
   for (auto& thread : threads) thread.join();
   filler.join();
+  storage.on_call = nullptr;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s) << "in turn it would be eight";
 }
 
