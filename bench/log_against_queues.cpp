@@ -13,13 +13,14 @@ constexpr std::uint64_t long_run_bytes = 768 * MiB;  // twice what stays mapped
 constexpr std::uint64_t run_messages_max = 4'000'000;
 
 constexpr std::uint64_t pqueue_messages = 1000;      // in a segment, pqueue's own default
+constexpr std::uint64_t entry_head_bytes = 8;        // of an entry there: its length and checksum
 constexpr std::uint64_t record_head_bytes_max = 64;  // more than a message takes in a segment beside itself
 
 /// What both sides get: how large a segment is, how many may be mapped, and how much is appended before it is
 /// read. Bytes of a segment and segments mapped are bigqueue's own defaults.
 struct Setting {
   std::uint64_t segment_bytes = 128 * MiB;
-  std::uint64_t segment_messages = 0;  ///< 0: as many as fit
+  std::uint64_t segment_messages = 0;  ///< at most; 0: as many as fit
   std::uint64_t mapped_segments = 3;
   std::uint64_t bytes = run_bytes;
   std::string name_end;   ///< tells settings apart
@@ -133,8 +134,10 @@ void compare_with(LogSuite& suite, const Reference& reference, std::size_t bytes
                   const Setting& setting = {}) {
   const Scratch scratch;
   OurQueue queue(scratch.path("ours"), bytes, setting);
-  GoQueueRun run{reference.driver_name,    scratch.path("reference"), bytes, 0, setting.segment_bytes,
-                 setting.segment_messages, setting.mapped_segments};
+  GoQueueRun run{reference.driver_name,  scratch.path("reference"), bytes, 0, setting.segment_bytes, 0,
+                 setting.mapped_segments};
+  run.segment_messages = setting.segment_messages > 0 ? setting.segment_messages
+                                                      : setting.segment_bytes / (bytes + entry_head_bytes);
   run.messages =
       std::min(suite.options().amount(setting.bytes) / bytes, suite.options().amount(run_messages_max));
   for (int round = 0; round < rounds_to_make_files; ++round) {
@@ -184,9 +187,7 @@ void compare_with_bigqueue(LogSuite& suite, const Reference& bigqueue) {
 
 void compare_with_pqueue(LogSuite& suite, const Reference& pqueue) {
   for (const std::size_t bytes : {16U, 128U, 1024U, 2048U}) {
-    Setting large;
-    large.segment_messages = large.segment_bytes / (bytes + record_head_bytes_max);
-    compare_with(suite, pqueue, bytes, {5, 0, 5}, large);
+    compare_with(suite, pqueue, bytes, {5, 0, 5});
     Setting small;
     small.segment_messages = pqueue_messages;
     small.segment_bytes = pqueue_messages * (bytes + record_head_bytes_max);
