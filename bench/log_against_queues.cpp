@@ -12,10 +12,15 @@ constexpr std::uint64_t run_bytes = 256 * MiB;       // what bigqueue's own sett
 constexpr std::uint64_t long_run_bytes = 768 * MiB;  // twice what stays mapped
 constexpr std::uint64_t run_messages_max = 4'000'000;
 
+constexpr std::uint64_t pqueue_messages = 1000;      // in a segment, pqueue's own default
+constexpr std::uint64_t entry_head_bytes = 8;        // of an entry there: its length and checksum
+constexpr std::uint64_t record_head_bytes_max = 64;  // more than a message takes in a segment beside itself
+
 /// What both sides get: how large a segment is, how many may be mapped, and how much is appended before it is
-/// read. The first two are bigqueue's own defaults.
+/// read. Bytes of a segment and segments mapped are bigqueue's own defaults.
 struct Setting {
   std::uint64_t segment_bytes = 128 * MiB;
+  std::uint64_t segment_messages = 0;  ///< at most; 0: as many as fit
   std::uint64_t mapped_segments = 3;
   std::uint64_t bytes = run_bytes;
   std::string name_end;   ///< tells settings apart
@@ -49,6 +54,7 @@ class OurQueue {
   static QueueOptions options(const Setting& setting) {
     QueueOptions chosen;
     chosen.segment_bytes = setting.segment_bytes;
+    chosen.segment_messages_max = setting.segment_messages;
     chosen.mapped_bytes_max = setting.mapped_segments * (setting.segment_bytes + 4096);
     chosen.flush = FlushPolicy::none();
     chosen.background = true;
@@ -91,9 +97,12 @@ struct Reference {
   std::string name;  ///< for people
   std::string driver_name;
 };
-const Reference bigqueue{"bigqueue", "bigqueue", "bigqueue"};
-const Reference pqueue{"pqueue", "pqueue's steps", "pqueue-steps"};
-const Reference satellite{"satellite", "satellite's steps", "satellite-steps"};
+
+/// The queue itself where the driver has it, otherwise what stands for it.
+Reference reference_of(const std::string& key, const std::vector<std::string>& in_driver) {
+  if (std::find(in_driver.begin(), in_driver.end(), key) != in_driver.end()) return {key, key, key};
+  return {key, key + "'s steps", key + "-steps"};
+}
 
 /// Ratios that we want; 0: the row only informs.
 struct Goals {
@@ -125,8 +134,10 @@ void compare_with(LogSuite& suite, const Reference& reference, std::size_t bytes
                   const Setting& setting = {}) {
   const Scratch scratch;
   OurQueue queue(scratch.path("ours"), bytes, setting);
-  GoQueueRun run{reference.driver_name, scratch.path("reference"), bytes, 0,
-                 setting.segment_bytes, setting.mapped_segments};
+  GoQueueRun run{reference.driver_name,  scratch.path("reference"), bytes, 0, setting.segment_bytes, 0,
+                 setting.mapped_segments};
+  run.segment_messages = setting.segment_messages > 0 ? setting.segment_messages
+                                                      : setting.segment_bytes / (bytes + entry_head_bytes);
   run.messages =
       std::min(suite.options().amount(setting.bytes) / bytes, suite.options().amount(run_messages_max));
   for (int round = 0; round < rounds_to_make_files; ++round) {
@@ -156,14 +167,7 @@ void compare_with(LogSuite& suite, const Reference& reference, std::size_t bytes
   add("both", "append and read", &Rounds::both_ns, goals.both);
 }
 
-}  // namespace
-
-void measure_against_queues(LogSuite& suite) {
-  if (suite.options().go_driver.empty()) {
-    suite.note(
-        "Without the Go driver (no Go, or its modules could not be had): no rows against other queues.");
-    return;
-  }
+void compare_with_bigqueue(LogSuite& suite, const Reference& bigqueue) {
   for (const std::size_t bytes : {16U, 128U, 1024U, 2048U, 8192U, 16384U, 1048576U}) {
     const double goal = bytes == 128 ? 5 : bytes >= 16384 ? 2 : 0;
     compare_with(suite, bigqueue, bytes, {goal, goal, 0});
@@ -179,7 +183,40 @@ void measure_against_queues(LogSuite& suite) {
   backlog.name_end = "_backlog";
   backlog.title_end = ", 768 MB before they are read";
   for (const std::size_t bytes : {1024U, 16384U}) compare_with(suite, bigqueue, bytes, {}, backlog);
-  for (const std::size_t bytes : {16U, 128U, 1024U, 2048U}) compare_with(suite, pqueue, bytes, {5, 0, 5});
+}
+
+void compare_with_pqueue(LogSuite& suite, const Reference& pqueue) {
+  for (const std::size_t bytes : {16U, 128U, 1024U, 2048U}) {
+    compare_with(suite, pqueue, bytes, {5, 0, 5});
+    Setting small;
+    small.segment_messages = pqueue_messages;
+    small.segment_bytes = pqueue_messages * (bytes + record_head_bytes_max);
+    small.mapped_segments = 10;
+    small.name_end = "_small_segments";
+    small.title_end = ", 1,000 in a segment";
+    compare_with(suite, pqueue, bytes, {}, small);
+  }
+}
+
+}  // namespace
+
+void measure_against_queues(LogSuite& suite) {
+  const std::string& driver = suite.options().go_driver;
+  if (driver.empty()) {
+    suite.note(
+        "Without the Go driver (no Go, or its modules could not be had): no rows against other queues.");
+    return;
+  }
+  const Scratch scratch;
+  const std::vector<std::string> in_driver = go_queues(driver, scratch.path("")).value_or_throw();
+  const Reference pqueue = reference_of("pqueue", in_driver);
+  const Reference satellite = reference_of("satellite", in_driver);
+  for (const Reference& reference : {pqueue, satellite}) {
+    if (reference.name == reference.key) continue;
+    suite.note(reference.key + " itself could not be had: " + reference.name + " stand for it.");
+  }
+  compare_with_bigqueue(suite, {"bigqueue", "bigqueue", "bigqueue"});
+  compare_with_pqueue(suite, pqueue);
   Setting satellites;
   satellites.segment_bytes = 256 * 1024;
   satellites.mapped_segments = 10;

@@ -18,6 +18,7 @@ class SelfCheck {
     a_wrong_byte_in_a_file_is_noticed();
     reads_what_a_driver_says();
     a_driver_that_fails_is_a_failure();
+    knows_which_queues_a_driver_has();
     a_part_that_throws_is_a_failure();
     rounds_alternate();
     judges_rows();
@@ -72,7 +73,7 @@ class SelfCheck {
     const std::string path = scratch.path("driver");
     write_file(path, "#!/bin/sh\n" + script).value_or_throw();
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
-    return run_go_queue(path, {"bigqueue", scratch.path("run"), 1000, 500, 16384, 3});
+    return run_go_queue(path, {"bigqueue", scratch.path("run"), 1000, 500, 16384, 100, 3});
   }
 
   static constexpr const char* good_script =
@@ -92,6 +93,20 @@ class SelfCheck {
     expect(!times && times.error().message.find("altered") != std::string::npos,
            "a driver's failure was lost");
     expect(!run_script(scratch, "true\n"), "a driver that says nothing passed");
+  }
+
+  void knows_which_queues_a_driver_has() {
+    const Scratch scratch;
+    const std::string path = scratch.path("driver");
+    const auto queues_of = [&](const std::string& script) {
+      write_file(path, "#!/bin/sh\n" + script).value_or_throw();
+      std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+      return go_queues(path, scratch.path(""));
+    };
+    const auto queues = queues_of("[ \"$*\" = -queues ] && printf 'bigqueue\npqueue-steps\n'\n");
+    expect(queues && *queues == std::vector<std::string>{"bigqueue", "pqueue-steps"},
+           "a driver's queues were read wrongly");
+    expect(!queues_of("echo bigqueue\nexit 1\n"), "a driver that cannot list its queues passed");
   }
 
   void a_part_that_throws_is_a_failure() {

@@ -2,6 +2,7 @@ module lightq/bench/go
 
 go 1.21
 
-require github.com/grandecola/bigqueue v0.5.0
-
-require github.com/grandecola/mmap v0.6.0 // indirect
+require (
+	github.com/grandecola/bigqueue v0.5.0
+	github.com/grandecola/mmap v0.6.0
+)

@@ -14,6 +14,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"sort"
+	"strings"
 	"time"
 )
 
@@ -104,18 +106,33 @@ func run(p plan, chosen settings) (err error) {
 	return p.measure("read", func(first, count int) error { return readMessages(opened, made, first, count) })
 }
 
+func printQueues() {
+	names := make([]string, 0, len(openers))
+	for name := range openers {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	fmt.Println(strings.Join(names, "\n"))
+}
+
 func main() {
 	var p plan
 	var chosen settings
+	list := flag.Bool("queues", false, "print the queues that this driver has, one a line, and do nothing else")
 	flag.StringVar(&p.queue, "queue", "bigqueue", "which queue")
 	flag.StringVar(&chosen.directory, "directory", "", "an empty directory")
 	flag.IntVar(&p.size, "size", 128, "bytes of a message")
 	flag.IntVar(&p.count, "count", 1000, "messages")
 	flag.IntVar(&chosen.segmentBytes, "segment-bytes", 64<<20, "of a segment, arena or file")
+	flag.IntVar(&chosen.segmentMessages, "segment-messages", 0, "where that is how a queue measures; 0: its default")
 	flag.IntVar(&chosen.mappedSegments, "mapped-segments", 3, "segments in memory at most")
 	flag.Int64Var(&chosen.flushMessages, "flush-messages", 0, "flush after so many messages; 0: not by number")
 	flag.DurationVar(&chosen.flushInterval, "flush-interval", 0, "flush after so long; 0: not by time")
 	flag.Parse()
+	if *list {
+		printQueues()
+		return
+	}
 	if err := run(p, chosen); err != nil {
 		fmt.Fprintln(os.Stderr, "lightq_bench_go:", err)
 		os.Exit(1)

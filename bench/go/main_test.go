@@ -1,13 +1,14 @@
 package main
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
 )
 
 func small(t *testing.T) settings {
-	return settings{directory: t.TempDir(), segmentBytes: 16384, mappedSegments: 3}
+	return settings{directory: t.TempDir(), segmentBytes: 16384, segmentMessages: 100, mappedSegments: 3}
 }
 
 func TestEveryQueueGivesBackWhatItGot(t *testing.T) {
@@ -54,7 +55,13 @@ func TestAWrongByteIsNoticed(t *testing.T) {
 }
 
 func flipAByteOfEachFile(t *testing.T, directory string) {
-	files, err := filepath.Glob(filepath.Join(directory, "*"))
+	var files []string
+	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files = append(files, path)
+		}
+		return err
+	})
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files in %s", directory)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,16 +15,27 @@ type queue interface {
 	close() error
 }
 
+var errEmpty = errors.New("the queue is empty")
+
 // settings are the ones that the queues have in common.
 type settings struct {
-	directory      string
-	segmentBytes   int
-	mappedSegments int
-	flushMessages  int64         // 0: not by number
-	flushInterval  time.Duration // 0: not by time
+	directory       string
+	segmentBytes    int
+	segmentMessages int // for queues that measure segments so; 0: as many as they like
+	mappedSegments  int
+	flushMessages   int64         // 0: not by number
+	flushInterval   time.Duration // 0: not by time
 }
 
-// openers holds the queues by name.
+func (chosen settings) entriesOf(byDefault int) int {
+	if chosen.segmentMessages > 0 {
+		return chosen.segmentMessages
+	}
+	return byDefault
+}
+
+// openers holds the queues by name. Files with a build tag add "pqueue" (tag pqueue) and "satellite" (tag satellite),
+// whose modules go.mod does not name, because they cannot be had everywhere.
 var openers = map[string]func(settings) (queue, error){
 	"bigqueue":        openBigqueue,
 	"pqueue-steps":    openPqueueSteps,

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "support/child_process.hpp"
 
@@ -30,21 +29,36 @@ Result<QueueTimes> read_times(const std::string& output, const Result<void>& end
   return failure("the Go driver gave no times:" + text);
 }
 
+Result<void> run_driver(const std::vector<std::string>& command, const std::string& output) {
+  Result<ChildProcess> child = ChildProcess::execute(command, {}, output);
+  if (!child) return child.error();
+  std::vector<ChildProcess> children;
+  children.push_back(std::move(child).value());
+  return wait_for_all(children, {"Go driver"}, Clock::now() + time_max);
+}
+
 }  // namespace
+
+Result<std::vector<std::string>> go_queues(const std::string& driver, const std::string& directory) {
+  const std::string output = directory + "/queues.out";
+  if (const Result<void> ended = run_driver({driver, "-queues"}, output); !ended) return ended.error();
+  std::vector<std::string> names;
+  std::ifstream file(output);
+  for (std::string line; std::getline(file, line);) names.push_back(line);
+  return names;
+}
 
 Result<QueueTimes> run_go_queue(const std::string& driver, const GoQueueRun& run) {
   std::error_code problem;
   std::filesystem::create_directories(run.directory, problem);
   const std::string output = run.directory + ".out";
-  Result<ChildProcess> child = ChildProcess::execute(
+  const Result<void> ended = run_driver(
       {driver, "-queue", run.queue, "-directory", run.directory, "-size", std::to_string(run.message_bytes),
        "-count", std::to_string(run.messages), "-segment-bytes", std::to_string(run.segment_bytes),
-       "-mapped-segments", std::to_string(run.mapped_segments)},
-      {}, output);
-  if (!child) return child.error();
-  std::vector<ChildProcess> children;
-  children.push_back(std::move(child).value());
-  return read_times(output, wait_for_all(children, {"Go driver"}, Clock::now() + time_max));
+       "-segment-messages", std::to_string(run.segment_messages), "-mapped-segments",
+       std::to_string(run.mapped_segments)},
+      output);
+  return read_times(output, ended);
 }
 
 }  // namespace lightq::bench

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <lightq/base/result.hpp>
 
@@ -17,6 +18,7 @@ struct GoQueueRun {
   std::size_t message_bytes = 0;
   std::uint64_t messages = 0;
   std::uint64_t segment_bytes = 0;
+  std::uint64_t segment_messages = 0;  ///< for queues that measure segments so; 0: their default
   std::uint64_t mapped_segments = 0;
 };
 
@@ -25,6 +27,9 @@ struct QueueTimes {
   double append_ns = 0;
   double read_ns = 0;
 };
+
+/// The queues that `driver` has: those whose modules could be had when it was built. Files go to `directory`.
+Result<std::vector<std::string>> go_queues(const std::string& driver, const std::string& directory);
 
 /// Runs the program `driver`. Errors: what it said when it ended badly; two minutes were not enough.
 Result<QueueTimes> run_go_queue(const std::string& driver, const GoQueueRun& run);
