@@ -7,6 +7,8 @@
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
 
+#include "log/unnamed_segment.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -120,6 +122,18 @@ void put_in_order(LogSurvey& survey) {
             });
 }
 
+// A process was ended before it had named its newest segment; one that runs does so at once.
+Result<void> add_unnamed(const std::string& directory, Storage& storage, LogSurvey& survey) {
+  std::vector<Offset> names;
+  for (const SurveyedSegment& segment : survey.segments) names.push_back(segment.name_offset);
+  const auto unnamed = unnamed_segment(directory, names, storage);
+  if (!unnamed) return {};
+  auto segment = survey_segment(directory + "/" + next_prepared_name, *unnamed, storage);
+  if (!segment) return is_missing(segment.error()) ? Result<void>{} : segment.error();
+  survey.segments.push_back(std::move(*segment));
+  return {};
+}
+
 }  // namespace
 
 std::uint64_t SurveyedSegment::limit() const {
@@ -147,6 +161,7 @@ Result<LogSurvey> survey_log(const std::string& directory, Storage& storage) {
         return segment.error();
     }
   }
+  if (auto added = add_unnamed(directory, storage, survey); !added) return added.error();
   put_in_order(survey);
   return survey;
 }

@@ -40,8 +40,8 @@ struct SurveyedSegment {
   [[nodiscard]] Offset first_offset() const { return header ? header->first_offset : name_offset; }
   /// How far batches may reach.
   [[nodiscard]] std::uint64_t limit() const;
-  /// The file's name, without its directory.
-  [[nodiscard]] std::string name() const { return path.substr(path.find_last_of('/') + 1); }
+  /// The file's name, without its directory; where it was begun without a name: the one that it is to get.
+  [[nodiscard]] std::string name() const { return segment_name(name_offset); }
 };
 
 /// A log's directory.

@@ -10,6 +10,7 @@
 #include "log/failed_sync.hpp"
 #include "log/open_batch.hpp"
 #include "log/seeded_bug.hpp"
+#include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
 
@@ -72,6 +73,7 @@ Result<RecoveredSegments> Recovery::run() {
 }
 
 Result<std::vector<Offset>> Recovery::list_segments() {
+  if (auto named = name_unnamed_segment(directory_, storage_); !named) return named.error();
   const auto names = storage_.list(directory_);
   if (!names) return names.error();
   std::vector<Offset> offsets;

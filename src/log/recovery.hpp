@@ -50,12 +50,9 @@ struct RecoveredSegments {
 };
 
 /// Reads the directory of a log; none is an empty log. Scans what lies past the newest checkpoint of each
-/// segment that has no seal, unless the log was closed. Cuts and wipes a torn tail; leftovers of preparing
-/// are removed; nothing else on disk is changed. Errors: foreign_format (names the file), corrupt (two files
-/// claim the same offsets), io_error.
+/// segment that has no seal, unless the log was closed. Cuts and wipes a torn tail; a segment that was begun
+/// without its name gets it, other leftovers of preparing are removed; nothing else on disk is changed.
+/// Errors: foreign_format (names the file), corrupt (two files claim the same offsets), io_error.
 Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage);
-
-/// The name that a file has in a log's directory before it becomes a segment.
-inline constexpr const char* prepared_suffix = ".prepared";
 
 }  // namespace lightq::log

@@ -10,6 +10,7 @@
 #include "log/recovery.hpp"
 #include "log/segment_copy.hpp"
 #include "log/segment_index_file.hpp"
+#include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
 
@@ -230,6 +231,7 @@ void Repair::drop_new_files() {
 }
 
 Result<RepairReport> Repair::replace(const RepairOptions& options) {
+  if (auto named = name_unnamed_segment(directory_, storage_); !named) return named.error();
   if (auto planned = plan(options); !planned) return planned.error();
   report_.segments_kept = static_cast<std::size_t>(
       std::count_if(plan_.segments.begin(), plan_.segments.end(), [](const auto& it) { return it.keep; }));

@@ -51,6 +51,7 @@ enum class SeededBug : std::uint8_t {
   open_mark_taken_elsewhere,     ///< its mark is believed at another place
   remember_skipped,              ///< old files go before the next offset is remembered on disk
   index_trusted,                 ///< who goes where an index says does not look at what is there
+  unnamed_segment_forgotten,     ///< a segment that was begun without its name is thrown away
   doubt_forgotten,               ///< after a failed sync, the next process believes what it reads
   cursor_ahead_accepted,         ///< a cursor stays past the end of a log that a power cut has shortened
 };

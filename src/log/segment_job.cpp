@@ -82,6 +82,12 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
   SegmentWorkDone done;
   // First, for it makes room under the cap; and then what the writer may be waiting for.
   work.unmap.clear();
+  if (work.name != nullptr) done.named = work.name->give(storage);
+  if (!done.named) {  // without it nothing is durable, and the next file has no place
+    if (work.sync) done.sync = done.named;
+    if (work.sync || work.remember != nullptr) done.remembered = done.named;
+    return done;
+  }
   if (work.prepare_bytes != 0) {
     auto prepared =
         pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation, work.disk_free_floor_bytes);

@@ -12,6 +12,7 @@
 #include "log/log.hpp"
 #include "log/segment_node.hpp"
 #include "log/segment_pool.hpp"
+#include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
 
@@ -44,6 +45,7 @@ struct SyncTarget {
 
 /// What there is to do. Self-contained: needs nothing of the log while it is done.
 struct SegmentWork {
+  std::shared_ptr<PendingName> name;  ///< not null: to be given before all else
   std::vector<RetiredSegment> retire;
   bool sync = false;
   std::vector<SyncTarget> targets;
@@ -64,6 +66,7 @@ struct SegmentWork {
 
 /// What came of it.
 struct SegmentWorkDone {
+  Result<void> named;
   Result<void> sync;
   Result<void> remembered;  ///< SegmentWork::remember; where there is none, as `sync`
   std::size_t retired = 0;  ///< how many of SegmentWork::retire

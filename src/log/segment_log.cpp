@@ -228,6 +228,8 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
 // nothing in the segment is durable either.
 Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   if (auto made = make_directory(); !made) return made;
+  if (auto named = give_name(); !named) return named;
+  const bool was_prepared = prepared_.has_value();
   auto prepared = take_prepared(batch_bytes);
   if (!prepared) return prepared.error();
   SegmentHeader header = prepared->header;
@@ -249,7 +251,13 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   // An empty segment had the same name, and is perhaps all that remembers next_ on disk.
   const bool replaces = !segments_.empty() && segments_.back()->empty();
   if (done && replaces) done = prepared->file->sync();
-  if (done) done = storage_.rename(prepared->path, path);
+  const bool name_later = was_prepared && !prepared_ && options_.prefault && !replaces;
+  if (done && name_later) {
+    name_ = std::make_shared<PendingName>(prepared->path, path);
+    last_naming_ = {};
+  } else if (done) {
+    done = storage_.rename(prepared->path, path);
+  }
   if (!done) {
     static_cast<void>(storage_.unlink(prepared->path));
     return done;
@@ -271,6 +279,11 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   ++rolls_;
   closed_ = maybe_closed_on_disk_ = false;
   return {};
+}
+
+// Else a disk job does, which comes soon. The next segment needs it: only one may be without a name.
+Result<void> SegmentLog::give_name() {
+  return name_ != nullptr ? name_->give(storage_) : Result<void>{};
 }
 
 Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {

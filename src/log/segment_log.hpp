@@ -31,7 +31,9 @@ struct SegmentLogOptions {
   std::uint64_t flush_bytes = 0;  ///< a sync is due when so many bytes are not durable; 0: not by size
   /// Batches are stored into a mapping of the file, not written: quicker, unless something syncs often.
   bool mapped_writes = false;
-  bool prefault = false;  ///< mapped: the next segment is mapped and made present by the disk job
+  /// Mapped: the next segment is mapped and made present by the disk job, and gets its name from the one
+  /// after it was begun.
+  bool prefault = false;
   /// Where readers on other threads get their views; their chain of segments is kept up then. Null: there are
   /// none. Must outlive the log.
   SegmentViews* views = nullptr;
@@ -145,6 +147,7 @@ class SegmentLog final : public Log {
   void seal_for_this_boot(SegmentFile& segment);
   Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
   Result<void> make_directory();
+  Result<void> give_name();
 
   // Reading.
   struct Start {
@@ -173,6 +176,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::vector<SyncTarget> unsynced_files() const;
   [[nodiscard]] bool retire_is_due(Timestamp now) const;
   [[nodiscard]] bool prepare_is_due(Timestamp now) const;
+  [[nodiscard]] bool name_is_due(Timestamp now) const;
+  [[nodiscard]] SegmentWork new_work() const;
   [[nodiscard]] SegmentWork work_to_sync() const;
   [[nodiscard]] SegmentWork work_to_remember() const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
@@ -202,11 +207,13 @@ class SegmentLog final : public Log {
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
+  std::shared_ptr<PendingName> name_;  // the active segment's, if it was begun without; perhaps given by now
   std::vector<std::shared_ptr<WritableMapping>> unmap_;  // for the next job to let go of
   std::vector<RetiredSegment> retired_;                  // dropped, their files still there; oldest first
   std::shared_ptr<SegmentJobState> jobs_;
   Timestamp last_sync_;
   Timestamp last_prepare_{-1'000'000};
+  Timestamp last_naming_;
   Timestamp last_retire_;
   bool retire_failed_ = false;  // the last time
   Timestamp last_use_;

@@ -18,6 +18,7 @@ constexpr std::int64_t idle_before_release_us = 10'000'000;
 constexpr Timestamp never_tried{-1'000'000};
 constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
 constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
+constexpr std::int64_t name_again_us = 1'000'000;     // after a rename that failed
 constexpr std::size_t still_read_max = 2;             // dropped segments that wait for their readers
 
 bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
@@ -169,8 +170,14 @@ std::vector<SyncTarget> SegmentLog::unsynced_files() const {
   return targets;
 }
 
-SegmentWork SegmentLog::work_to_sync() const {
+SegmentWork SegmentLog::new_work() const {
   SegmentWork work;
+  work.name = name_;
+  return work;
+}
+
+SegmentWork SegmentLog::work_to_sync() const {
+  SegmentWork work = new_work();
   work.sync = true;
   work.targets = unsynced_files();
   work.rolls = rolls_;
@@ -190,7 +197,7 @@ bool SegmentLog::wants_disk_work() const {
 // A log that syncs nothing by itself still never gives an offset twice: before what is behind durable_offset
 // goes, the newest segment's name and header are made durable.
 SegmentWork SegmentLog::work_to_remember() const {
-  SegmentWork work;
+  SegmentWork work = new_work();
   work.remember = segments_.back()->file();
   work.remembered = segments_.back()->header();
   work.rolls = rolls_;
@@ -209,15 +216,19 @@ bool SegmentLog::prepare_is_due(Timestamp now) const {
          has_passed(last_prepare_, prepare_again_us, now);
 }
 
+bool SegmentLog::name_is_due(Timestamp now) const {
+  return name_ != nullptr && !name_->is_given() && has_passed(last_naming_, name_again_us, now);
+}
+
 bool SegmentLog::disk_job_is_due(Timestamp now) const {
   if (jobs_->is_out) return false;
   const bool to_retire = retire_is_due(now) && !ready_to_retire().empty();
-  return sync_is_due(now) || to_retire || prepare_is_due(now) || !unmap_.empty();
+  return sync_is_due(now) || to_retire || prepare_is_due(now) || name_is_due(now) || !unmap_.empty();
 }
 
 std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
-  SegmentWork work;
+  SegmentWork work = new_work();
   auto retire = retire_is_due(now) ? ready_to_retire() : std::vector<RetiredSegment>{};
   const bool remember = !retire.empty() && !poisoned_;
   if (sync_is_due(now) || (remember && !options_.mapped_writes)) {
@@ -232,13 +243,16 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (prepare_is_due(now)) {
     last_prepare_ = now;
     work.prepare_bytes = next_segment_bytes(0);
-    work.prepare_path = options_.directory + "/next" + prepared_suffix;
+    work.prepare_path = options_.directory + "/" + next_prepared_name;
     if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
     work.incarnation = incarnation_;
     work.disk_free_floor_bytes = options_.disk_free_floor_bytes;
   }
+  const bool name = name_is_due(now);
+  if (name) last_naming_ = now;
   work.unmap = std::exchange(unmap_, {});
-  if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty()) return nullptr;
+  if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty() && !name)
+    return nullptr;
   return std::make_unique<SegmentJob>(*this, jobs_, std::move(work), storage_, pool_);
 }
 
@@ -358,6 +372,7 @@ void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
 }
 
 Result<void> SegmentLog::close() {
+  if (auto named = give_name(); !named) return named;
   if (auto flushed = flush(); !flushed) return flushed;
   if (!retired_.empty()) static_cast<void>(retire_now());  // else it is found again
   if (segments_.empty() || segments_.back()->sealed || closed_) return {};
@@ -386,8 +401,7 @@ Result<void> SegmentLog::flush() {
 // With no job out, so that none is at the same files.
 Result<void> SegmentLog::retire_now() {
   const std::lock_guard lock(jobs_->running);
-  SegmentWork work;
-  if (!poisoned_) work = work_to_sync();
+  SegmentWork work = poisoned_ ? new_work() : work_to_sync();
   work.retire = ready_to_retire(true);
   auto done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
   const bool none = done.retired == 0;

@@ -4,9 +4,16 @@
 #include <algorithm>
 
 #include "log/segment_scanner.hpp"
+#include "log/unnamed_segment.hpp"
 #include "queue/reader_state.hpp"
 
 namespace lightq::queue {
+
+namespace {
+
+constexpr int listings_max = 16;  // of a directory that changes all the time
+
+}  // namespace
 
 Result<std::unique_ptr<ViewEngine>> ViewEngine::open(const std::string& directory, log::Storage& storage) {
   std::unique_ptr<ViewEngine> view(new ViewEngine(directory, storage));
@@ -21,47 +28,59 @@ Result<std::vector<Offset>> ViewEngine::names() {
   for (const std::string& name : *listed) {
     if (const auto offset = log::segment_name_offset(name)) offsets.push_back(*offset);
   }
+  if (const auto unnamed = log::unnamed_segment(directory_, offsets, storage())) offsets.push_back(*unnamed);
   std::sort(offsets.begin(), offsets.end());
   return offsets;
 }
 
-// Files are dropped at the front and begun at the end. One that goes while it is looked at was dropped, and
-// all before it were. Who reads the last one of those, which has no successor then, looks for its place anew.
+// Files are dropped at the front and begun at the end. Where one is gone when it is looked at, the next
+// listing lacks it, and all that were dropped before it. Who reads the last of those, which has no successor
+// then, looks for its place anew.
 Result<void> ViewEngine::refresh() {
-  const auto there = names();
-  if (!there) return there.error();
-  const std::lock_guard lock(mutex_);
-  while (!seen_.empty() &&
-         !std::binary_search(there->begin(), there->end(), seen_.front().node->first_offset())) {
-    seen_.pop_front();
+  for (int listing = 1;; ++listing) {
+    const auto there = names();
+    if (!there) return there.error();
+    const std::lock_guard lock(mutex_);
+    while (!seen_.empty() &&
+           !std::binary_search(there->begin(), there->end(), seen_.front().node->first_offset())) {
+      seen_.pop_front();
+    }
+    const auto all_there = find_new(*there);
+    const bool done = !all_there || *all_there || listing == listings_max;
+    if (!done && listing > 1) seen_.clear();  // a file may have become another one of the same name
+    if (!done) continue;
+    if (!seen_.empty()) publish(seen_.back().node->end_offset());
+    first_ = seen_.empty() ? next_offset() : seen_.front().node->first_offset();
+    readers_.wake_if_waiting();
+    if (!all_there) return all_there.error();
+    return {};
   }
-  const auto found = find_new(*there);
-  if (!seen_.empty()) publish(seen_.back().node->end_offset());
-  first_ = seen_.empty() ? next_offset() : seen_.front().node->first_offset();
-  readers_.wake_if_waiting();
-  return found;
 }
 
-Result<void> ViewEngine::find_new(const std::vector<Offset>& there) {
+// False if a file is not there any more.
+Result<bool> ViewEngine::find_new(const std::vector<Offset>& there) {
   if (!seen_.empty()) {
     const auto is_there = look_on(seen_.back());
-    if (!is_there) return is_there.error();
-    if (!*is_there) seen_.clear();
+    if (!is_there || !*is_there) return is_there;
   }
   for (const Offset name : there) {
     if (!seen_.empty() && name <= seen_.back().node->first_offset()) continue;
     const auto is_there = add(name);
-    if (!is_there) return is_there.error();
-    if (!*is_there) seen_.clear();
+    if (!is_there || !*is_there) return is_there;
   }
-  return {};
+  return true;
 }
 
-// False if it was dropped meanwhile.
+// False if it was dropped meanwhile, or got its name.
 Result<bool> ViewEngine::add(Offset name) {
-  const std::string path = directory_ + "/" + log::segment_name(name);
+  std::string path = directory_ + "/" + log::segment_name(name);
   auto file = storage().open(path, log::OpenMode::read_only);
-  if (!file && log::is_missing(file.error())) return false;
+  const bool unnamed = !file && log::is_missing(file.error());
+  if (unnamed) {
+    path = directory_ + "/" + log::next_prepared_name;
+    file = storage().open(path, log::OpenMode::read_only);
+    if (!file && log::is_missing(file.error())) return false;
+  }
   if (!file) return file.error();
   log::SegmentPage page{};
   const auto came = log::read_all(**file, page, 0);
@@ -72,10 +91,8 @@ Result<bool> ViewEngine::add(Offset name) {
                  path + " is not a segment file of version " + std::to_string(log::segment_format_version),
                  0};
   }
-  if (decoded.header && decoded.header->first_offset != name) {  // recycled since it was opened?
-    const auto again = storage().open(path, log::OpenMode::read_only);
-    if (!again && log::is_missing(again.error())) return false;
-  }
+  const bool is_it = decoded.header && decoded.header->first_offset == name;
+  if (!is_it && (unnamed || !log::may_exist(path, storage()))) return false;  // recycled meanwhile
   const auto size = (*file)->size_bytes();
   if (!size) return size.error();
   log::SegmentHeader header = decoded.header.value_or(log::SegmentHeader{});

@@ -38,6 +38,7 @@ void CrashExplorer::choose_options() {
   log::checkpoint_interval_bytes = small ? random_.between(1, 2000) : 16 * limits::MiB;
   if (!options_.mapped) return;
   if (random_.one_in(2)) options.flush_interval_ms = 0;
+  options.prefault = random_.one_in(2);
   live_client_->on_store = [this] {
     if (!done() && live_client_->log() != nullptr) live_client_->storage().look();
   };
@@ -133,6 +134,8 @@ void CrashExplorer::work_on_job() {
   disk.on_step = [this, &client, &disk, appending = false]() mutable {
     if (done()) return;
     explore(0, disk, client);
+    // The log's thread would wait there until the job has given that segment its name.
+    if (disk.being_renamed().ends_with(log::next_prepared_name)) return;
     if (appending || !random_.one_in(4)) return;
     appending = true;
     append_some();

@@ -93,6 +93,7 @@ class LogClient {
   log::AppendOutcome begin_batch(std::size_t bytes);
   void add_record(std::size_t bytes);
   void stamp_open_batch();
+  std::span<std::byte> active_file();
   std::vector<std::byte> image();
   void leave_half(const std::vector<std::byte>& before, std::uint64_t eighths);
   void note_durable();

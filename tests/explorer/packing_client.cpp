@@ -51,15 +51,21 @@ void LogClient::stamp_open_batch() {
   log_->append_in_place(batch);
 }
 
+std::span<std::byte> LogClient::active_file() {
+  const std::string path = log_->segments().back()->path();
+  const bool unnamed = !storage_->exists(path);
+  return storage_->bytes_of(unnamed ? std::string(directory) + "/" + log::next_prepared_name : path);
+}
+
 std::vector<std::byte> LogClient::image() {
-  const auto bytes = storage_->bytes_of(log_->segments().back()->path());
+  const auto bytes = active_file();
   return {bytes.begin(), bytes.end()};
 }
 
 // What is stored last lies in the first page: the mark. Before it everything else is there; of what a kill
 // finds half done, what comes first in the order of the stores is there.
 void LogClient::leave_half(const std::vector<std::byte>& before, std::uint64_t eighths) {
-  const auto bytes = storage_->bytes_of(log_->segments().back()->path());
+  const auto bytes = active_file();
   std::vector<std::size_t> changed;
   for (std::size_t at = log::segment_header_bytes; at < bytes.size(); ++at) {
     if (bytes[at] != before[at]) changed.push_back(at);

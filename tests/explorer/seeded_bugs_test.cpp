@@ -74,6 +74,7 @@ constexpr Seeded all_seeded[] = {
     {SeededBug::open_mark_taken_elsewhere, "open_mark_taken_elsewhere", Hunter::mapped_explorer},
     {SeededBug::remember_skipped, "remember_skipped", Hunter::mapped_explorer},
     {SeededBug::index_trusted, "index_trusted", Hunter::lying_index},
+    {SeededBug::unnamed_segment_forgotten, "unnamed_segment_forgotten", Hunter::mapped_explorer},
     {SeededBug::doubt_forgotten, "doubt_forgotten", Hunter::queue_explorer},
     {SeededBug::cursor_ahead_accepted, "cursor_ahead_accepted", Hunter::queue_explorer},
 };

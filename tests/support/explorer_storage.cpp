@@ -252,7 +252,9 @@ Result<void> ExplorerStorage::rename(const std::string& from, const std::string&
   const std::int32_t place = world_.id_of(to);
   const Name* name = find_now(id);
   if (name == nullptr || !has_parent(place)) return fault(ENOENT, "no such file: " + from + " or " + to);
+  being_renamed_ = from;
   change_names({NameChange::Kind::rename, false, id, place, name->inode, 0});
+  being_renamed_.clear();
   return {};
 }
 

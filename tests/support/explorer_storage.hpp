@@ -77,6 +77,8 @@ class ExplorerStorage final : public log::Storage {
   std::function<Fault(Call, const std::string&)> on_call;
   /// Called after every call that changed what a power cut may leave.
   std::function<void()> on_step;
+  /// At the step of a rename: what it renames. Else empty.
+  [[nodiscard]] const std::string& being_renamed() const { return being_renamed_; }
   /// What is free, less what was allocated; allocate fails beyond it.
   std::uint64_t disk_bytes = ~std::uint64_t{0} >> 1;
 
@@ -170,6 +172,7 @@ class ExplorerStorage final : public log::Storage {
   [[nodiscard]] Inode& inode_at(const std::string& path) const;
 
   ExplorerWorld& world_;
+  std::string being_renamed_;
   std::vector<std::unique_ptr<Inode>> inodes_;
   std::size_t inode_count_ = 0;  // those in use; the others are kept for their memory
   Names names_;                  // as the process sees them

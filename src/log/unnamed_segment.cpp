@@ -1,0 +1,61 @@
+/// A segment that was begun before it had its name. Layer: log.
+#include "log/unnamed_segment.hpp"
+
+#include <algorithm>
+
+#include "log/open_batch.hpp"
+#include "log/seeded_bug.hpp"
+#include "log/segment_scanner.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+// What lay in the file before it was used again has another epoch, and is no message of this segment.
+bool holds_messages(File& file, const SegmentPage& page, const SegmentHeader& header, BootId boot) {
+  if (const auto mark = decode_open_mark(page, header, boot);
+      mark && mark->position == segment_header_bytes && mark->base == header.first_offset) {
+    return true;
+  }
+  SegmentScanner scanner(file, header.epoch, header.file_bytes);
+  return scanner.resume_at(segment_header_bytes, header.first_offset).has_value();
+}
+
+}  // namespace
+
+Result<void> PendingName::give(Storage& storage) {
+  const std::lock_guard lock(mutex_);
+  if (is_given()) return {};
+  if (auto renamed = storage.rename(from_, to_); !renamed) return renamed;
+  given_.store(true, std::memory_order_release);
+  return {};
+}
+
+std::optional<Offset> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
+                                      Storage& storage) {
+  if (seeded(SeededBug::unnamed_segment_forgotten)) return std::nullopt;
+  const auto file = storage.open(directory + "/" + next_prepared_name, OpenMode::read_only);
+  if (!file) return std::nullopt;
+  SegmentPage page{};
+  if (!read_all(**file, page, 0)) return std::nullopt;
+  const auto header = decode_segment_header(page).header;
+  if (!header || header->first_offset == offset_not_yet_known) return std::nullopt;
+  const bool is_behind =
+      std::all_of(names.begin(), names.end(), [&](Offset name) { return name < header->first_offset; });
+  if (!is_behind || !holds_messages(**file, page, *header, {storage.boot_id()})) return std::nullopt;
+  return header->first_offset;
+}
+
+Result<void> name_unnamed_segment(const std::string& directory, Storage& storage) {
+  const auto listed = storage.list(directory);
+  if (!listed) return listed.error();
+  std::vector<Offset> names;
+  for (const std::string& name : *listed) {
+    if (const auto offset = segment_name_offset(name)) names.push_back(*offset);
+  }
+  const auto first = unnamed_segment(directory, names, storage);
+  if (!first) return {};
+  return storage.rename(directory + "/" + next_prepared_name, directory + "/" + segment_name(*first));
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,188 @@
+/// A segment that was begun before it had its name: whoever comes after a process that ended just then finds
+/// it.
+#include "log/unnamed_segment.hpp"
+
+#include <gtest/gtest.h>
+
+#include "log/repair.hpp"
+#include "log/snapshot.hpp"
+#include "queue/view_engine.hpp"
+#include "support/tool_fixture.hpp"
+
+namespace lightq::test {
+namespace {
+
+using Call = FaultyStorage::Call;
+
+class UnnamedSegmentTest : public ToolFixture {
+ protected:
+  UnnamedSegmentTest() {
+    options.mapped_writes = true;
+    options.prefault = true;
+    options.flush_interval_ms = 0;
+  }
+  /// Up to a segment that nobody has named yet, and a few messages into it.
+  void begin_one() {
+    open();
+    while (!is_unnamed()) {
+      ASSERT_LT(written.size(), 1000U);
+      ASSERT_NO_FATAL_FAILURE(add());
+      if (!is_unnamed()) work();
+    }
+    for (int i = 0; i < 3; ++i) ASSERT_NO_FATAL_FAILURE(add());
+  }
+  void add() {
+    const std::uint64_t next = log->next_offset().value;
+    std::string payload = std::to_string(next);
+    payload.resize(3000, '.');
+    const auto before = segments().size();
+    ASSERT_EQ(append({payload}), log::AppendOutcome::appended);
+    written[next] = payload;
+    first = log->segments().back()->first_offset();
+    EXPECT_EQ(segments().size(), log->segments().size() - (is_unnamed() ? 1 : 0)) << before;
+  }
+  [[nodiscard]] bool is_unnamed() {
+    return log->segments().size() > 1 && !storage.exists(segment_path(first.value));
+  }
+  [[nodiscard]] bool is_named() { return storage.exists(segment_path(first.value)); }
+
+  const std::string next_path = directory + "/next.prepared";
+  Offset first;  // of the newest segment
+};
+
+TEST_F(UnnamedSegmentTest, GetsItsNameFromTheNextJob) {
+  begin_one();
+  EXPECT_TRUE(storage.exists(next_path));
+  ASSERT_TRUE(work());
+  EXPECT_TRUE(is_named());
+  EXPECT_TRUE(storage.exists(next_path)) << "the one after it";
+  open();
+  EXPECT_EQ(read_back(directory), written);
+}
+
+TEST_F(UnnamedSegmentTest, IsFoundAfterTheProcessWasEnded) {
+  begin_one();
+  const Offset next = log->next_offset();
+  open();
+  EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
+  EXPECT_EQ(log->next_offset(), next);
+  EXPECT_TRUE(is_named());
+  EXPECT_FALSE(storage.exists(next_path));
+  add();
+  EXPECT_EQ(read_back(directory), written);
+}
+
+TEST_F(UnnamedSegmentTest, IsNamedBeforeAnythingIsSaidToBeDurable) {
+  begin_one();
+  ASSERT_TRUE(log->flush().ok());
+  EXPECT_EQ(log->durable_offset(), log->next_offset());
+  log.reset();
+  storage.power_cut([] { return false; });
+  open();
+  EXPECT_EQ(read_back(directory), written);
+}
+
+TEST_F(UnnamedSegmentTest, IsNamedByAClose) {
+  begin_one();
+  ASSERT_TRUE(log->close().ok());
+  EXPECT_TRUE(is_named());
+  open();
+  EXPECT_TRUE(log->recovery().closed);
+}
+
+TEST_F(UnnamedSegmentTest, IsNamedBeforeTheNextOneIsBegun) {
+  begin_one();
+  const std::string path = segment_path(first.value);
+  const std::size_t begun = log->segments().size();
+  while (log->segments().size() == begun) add();
+  EXPECT_TRUE(storage.exists(path));
+  EXPECT_EQ(read_back(directory), written);
+}
+
+TEST_F(UnnamedSegmentTest, GoesOnAndTriesAgainWhenTheRenameFails) {
+  begin_one();
+  storage.on_call = [](Call call, const std::string&) {
+    return FaultyStorage::Fault{call == Call::rename ? ENOSPC : 0, 0};
+  };
+  EXPECT_TRUE(work());
+  EXPECT_FALSE(is_named());
+  EXPECT_FALSE(work()) << "at once";
+  add();
+  storage.on_call = nullptr;
+  now.us += 2'000'000;
+  EXPECT_TRUE(work());
+  EXPECT_TRUE(is_named());
+  EXPECT_FALSE(log->poisoned());
+  ASSERT_TRUE(log->flush().ok());
+  EXPECT_EQ(read_back(directory), written);
+}
+
+TEST_F(UnnamedSegmentTest, ADoubtfulOneIsNoSegment) {
+  open();
+  while (!storage.exists(next_path)) {
+    add();
+    work();
+  }
+  const auto empty = storage.bytes_of(next_path);
+  const auto whole = written;
+  log.reset();
+  EXPECT_FALSE(log::unnamed_segment(directory, {Offset{0}}, storage)) << "prepared, not begun";
+  // A header that knows its place, and nothing behind it.
+  log::SegmentPage page{};
+  std::copy_n(empty.begin(), page.size(), page.begin());
+  log::SegmentHeader header = *log::decode_segment_header(page).header;
+  header.first_offset = {written.size()};
+  const log::SegmentPage begun = log::encode_segment_header(header);
+  std::copy(begun.begin(), begun.end(), storage.bytes_of(next_path).begin());
+  EXPECT_FALSE(log::unnamed_segment(directory, {Offset{0}}, storage));
+  open();
+  EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
+  EXPECT_FALSE(storage.exists(next_path));
+  EXPECT_EQ(read_back(directory), whole);
+}
+
+TEST_F(UnnamedSegmentTest, IsNotTakenForOneInTheMidstOfOthers) {
+  begin_one();
+  log.reset();
+  EXPECT_TRUE(log::unnamed_segment(directory, {Offset{0}}, storage));
+  EXPECT_FALSE(log::unnamed_segment(directory, {first}, storage));
+  EXPECT_FALSE(log::unnamed_segment(directory, {first + 1}, storage));
+}
+
+TEST_F(UnnamedSegmentTest, IsSeenByThoseWhoOnlyLook) {
+  begin_one();
+  log.reset();
+  const auto before = all_below(directory);
+  Keeper keeper;
+  EXPECT_EQ(inspect(keeper).damages, 0U) << keeper.text();
+  EXPECT_EQ(keeper.messages, written);
+  auto view = queue::ViewEngine::open(directory, storage).value_or_throw();
+  EXPECT_EQ(view->next_offset(), Offset{written.size()});
+  const auto taken = log::snapshot_log(directory, "/backup/1", storage);
+  ASSERT_TRUE(taken.ok()) << taken.error().text();
+  EXPECT_EQ(before, all_below(directory));
+  EXPECT_EQ(read_back("/backup/1"), written);
+  open();
+  ASSERT_TRUE(view->refresh().ok());
+  add();
+  ASSERT_TRUE(view->refresh().ok());
+  EXPECT_EQ(view->next_offset(), Offset{written.size()});
+}
+
+TEST_F(UnnamedSegmentTest, IsKeptByARepair) {
+  begin_one();
+  log.reset();
+  flip(segment_path(0), 5000);
+  ASSERT_TRUE(log::repair_to(directory, "/new", {}, storage).ok());
+  EXPECT_TRUE(storage.exists("/new/" + log::segment_name(first)));
+  const auto repaired = read_back("/new");
+  ASSERT_TRUE(log::repair_in_place(directory, {}, storage).ok());
+  EXPECT_TRUE(is_named());
+  EXPECT_EQ(repaired, read_back(directory));
+  EXPECT_LT(repaired.size(), written.size());
+  EXPECT_EQ(repaired.count(first.value), 1U);
+  EXPECT_EQ(reopened_next, Offset{written.size()});
+}
+
+}  // namespace
+}  // namespace lightq::test
