@@ -107,7 +107,8 @@ class Engine final : public SegmentSource {
   // Many writers that wait for the disk: engine_group_commit.cpp.
   Result<Offset> enqueue_in_group(ByteView payload);
   void lead(Lock& lock, AppendGroup& group);
-  void gather(Lock& lock, const AppendGroup& group);
+  void gather(Lock& lock, const AppendGroup& group) const;
+  static void lock_soon(Lock& lock);
   void append_each(Lock& lock, AppendGroup& group);
 
   // Upkeep. All with the lock.

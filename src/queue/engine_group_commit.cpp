@@ -7,9 +7,16 @@
 
 namespace lightq::queue {
 
+namespace {
+
+constexpr int tries_to_lock = 64;
+
+}  // namespace
+
 // While one sync runs, whoever comes joins the group that is next.
 Result<Offset> Engine::enqueue_in_group(ByteView payload) {
-  Lock lock(mutex_);
+  Lock lock(mutex_, std::defer_lock);
+  lock_soon(lock);
   if (closed_) return closed_error();
   const std::size_t bytes_max = std::min<std::uint64_t>(limits::batch_bytes_target, options_.segment_bytes);
   const std::uint64_t records_max =
@@ -24,6 +31,12 @@ Result<Offset> Engine::enqueue_in_group(ByteView payload) {
     lock.unlock();
   }
   return group->wait(place);
+}
+
+// It is held for a moment only: to sleep for it, and be woken, takes longer.
+void Engine::lock_soon(Lock& lock) {
+  for (int tries = 0; tries < tries_to_lock && !lock.try_lock(); ++tries) std::this_thread::yield();
+  if (!lock.owns_lock()) lock.lock();
 }
 
 void Engine::lead(Lock& lock, AppendGroup& group) {
@@ -43,13 +56,13 @@ void Engine::lead(Lock& lock, AppendGroup& group) {
 
 // Those whom the last sync has let go of are about to come back: one sync for all of them takes less than one
 // for who is first and another for the rest. Waits for nobody who does not come at once.
-void Engine::gather(Lock& lock, const AppendGroup& group) {
+void Engine::gather(Lock& lock, const AppendGroup& group) const {
   std::uint32_t before = 0;
   while (before < group.builder.record_count() && group.builder.record_count() < last_group_) {
     before = group.builder.record_count();
     lock.unlock();
     std::this_thread::yield();
-    lock.lock();
+    lock_soon(lock);
   }
 }
 

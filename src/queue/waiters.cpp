@@ -34,14 +34,23 @@ void AsymmetricFence::heavy() const {
   if (expedited_) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
+// Either whoever is about to sleep sees the new value, or it is seen here.
 void WaitedCount::increase() {
-  value_.fetch_add(1, std::memory_order_release);
+  value_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
   ::syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+// The system looks at the value again before it lets the thread sleep.
+void WaitedCount::sleep_while(std::uint32_t seen, const timespec* timeout) const {
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, timeout, nullptr, 0);
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 // Woken for no reason, or too late: it looks again.
 void WaitedCount::wait_while(std::uint32_t seen) const {
-  while (value() == seen) ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
+  while (value() == seen) sleep_while(seen, nullptr);
 }
 
 bool WaitedCount::wait_while(std::uint32_t seen, std::chrono::steady_clock::time_point until) const {
@@ -49,7 +58,7 @@ bool WaitedCount::wait_while(std::uint32_t seen, std::chrono::steady_clock::time
     const auto left = std::chrono::nanoseconds(until - std::chrono::steady_clock::now()).count();
     if (left <= 0) return false;
     const timespec timeout{left / 1'000'000'000, left % 1'000'000'000};
-    ::syscall(SYS_futex, &value_, FUTEX_WAIT_PRIVATE, seen, &timeout, nullptr, 0);
+    sleep_while(seen, &timeout);
   }
   return true;
 }

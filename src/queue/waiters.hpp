@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <mutex>
 
@@ -38,7 +39,7 @@ class AsymmetricFence {
 };
 
 /// A number that only grows and that threads wait on; with the least that the system needs for it: no lock,
-/// no spinning, one call to wake all. Any thread.
+/// no spinning, one call to wake all, and none where nobody sleeps. Any thread.
 class WaitedCount {
  public:
   [[nodiscard]] std::uint32_t value() const { return value_.load(std::memory_order_acquire); }
@@ -50,7 +51,9 @@ class WaitedCount {
   bool wait_while(std::uint32_t seen, std::chrono::steady_clock::time_point until) const;
 
  private:
+  void sleep_while(std::uint32_t seen, const timespec* timeout) const;
   std::atomic<std::uint32_t> value_{0};
+  mutable std::atomic<std::uint32_t> sleepers_{0};
 };
 
 /// Readers wait, a writer wakes them. Any thread. `wake_if_waiting` is a plain load as long as nobody waits:
