@@ -18,6 +18,11 @@ class CursorHandle {
     cursor_.commit(offset);
     if (tell_from_ <= offset || engine_.room_is_wanted()) tell_from_ = engine_.committed(cursor_);
   }
+  /// As commit, for an offset that may lie further back; what it came to.
+  Offset go_back(Offset offset) {
+    tell_from_ = {};
+    return engine_.go_back(cursor_, offset);
+  }
   void note_delivered(Offset offset) { cursor_.note_delivered(offset); }
   [[nodiscard]] Offset committed() const { return cursor_.committed(); }
   [[nodiscard]] Offset delivered() const { return cursor_.delivered(); }

@@ -58,6 +58,8 @@ class Engine final : public SegmentSource {
   Result<log::TableCursor*> take_cursor(std::string_view name, const Start& start);
   void give_back(const log::TableCursor& cursor);
   Result<void> remove_cursor(std::string_view name);
+  /// Commits `offset`, or the nearest one that is kept, while nothing is being dropped; what it came to.
+  Offset go_back(log::TableCursor& cursor, Offset offset);
   /// Says that `cursor` has committed; the offset from which on it should say so again.
   Offset committed(const log::TableCursor& cursor);
   /// A writer waits for commits, all of them.

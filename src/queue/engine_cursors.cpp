@@ -97,6 +97,14 @@ Result<void> Engine::remove_cursor(std::string_view name) {
   return removed;
 }
 
+// What the other cursors commit meanwhile drops nothing that this one goes back to.
+Offset Engine::go_back(log::TableCursor& cursor, Offset offset) {
+  const Lock lock(mutex_);
+  const Offset kept = clamped(offset);
+  cursor.commit(kept);
+  return kept;
+}
+
 Offset Engine::committed(const log::TableCursor& cursor) {
   Lock lock(mutex_);
   drop_committed();

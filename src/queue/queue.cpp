@@ -104,13 +104,19 @@ Result<QueuedMessages> QueueCursor::next_batch(std::size_t max) {
 
 void QueueCursor::commit(Offset offset) {
   const queue::SegmentSource& source = reader_.state_->source();
-  handle_->commit(source.clamped(offset));
+  const Offset kept = source.clamped(offset);
+  if (kept < handle_->committed()) {
+    handle_->go_back(kept);
+  } else {
+    handle_->commit(kept);
+  }
 }
 
 Result<void> QueueCursor::rewind(const Start& start) {
   if (auto found = reader_.seek(start); !found) return found;
-  handle_->commit(reader_.position());
-  handle_->note_delivered(reader_.position());
+  const Offset kept = handle_->go_back(reader_.position());
+  if (kept != reader_.position()) reader_.state_->place(kept);
+  handle_->note_delivered(kept);
   return {};
 }
 

@@ -318,6 +318,36 @@ TEST_F(QueueTest, WritersThatShareASyncAreRefusedOneByOne) {
   EXPECT_FALSE(reader.next().value_or_throw());
 }
 
+// The others' commits drop segments; not those that a cursor has just gone back to.
+TEST_F(QueueTest, ACursorThatGoesBackHoldsWhatIsThere) {
+  QueueOptions options;
+  options.segment_bytes = 4 * limits::KiB;
+  options.many_writers = true;
+  Queue queue = open(options);
+  QueueCursor back = queue.cursor("back", Start::first()).value_or_throw();
+  std::atomic<bool> done = false;
+  std::jthread forward([&] {
+    QueueCursor ahead = queue.cursor("ahead", Start::first()).value_or_throw();
+    for (std::uint64_t i = 0; i < messages / 4; ++i) {
+      queue.enqueue(text_of(200, i)).value_or_throw();
+      ahead.dequeue().value_or_throw();
+    }
+    done = true;
+  });
+  int times = 0;
+  for (; !done; ++times) {
+    if (times % 2 == 0) {
+      ASSERT_TRUE(back.rewind(Start::first()).ok());
+    } else {
+      back.commit(queue.first_offset());
+    }
+    const Offset committed = back.committed();
+    ASSERT_LE(queue.first_offset(), committed) << "after " << times;
+    back.commit(queue.next_offset());
+  }
+  EXPECT_LT(0, times);
+}
+
 // What a sync has done is taken over by whoever lets go of the lock, also by one that is about to wait for
 // it.
 TEST_F(QueueTest, WaitersForTheDiskMeetTheBackgroundThreadAtAnyMoment) {
