@@ -1,6 +1,7 @@
 """What an operator runs into: topics that cannot be opened, limits, disks that fail, and what the answers say of it."""
 import pathlib
 import re
+import socket
 import subprocess
 
 import pytest
@@ -126,6 +127,10 @@ def test_a_queue_file_topic_that_cannot_be_written_behind_says_so_and_catches_up
 
 
 def test_a_bind_host_may_be_a_name_which_clients_are_told(make_broker):
+    try:
+        socket.getaddrinfo("localhost", None)
+    except socket.gaierror:
+        pytest.skip("this machine has no name for itself, which the client's ZeroMQ would need")
     broker = make_broker("--bind", "localhost")
     control = broker.control()
     control.create("t")

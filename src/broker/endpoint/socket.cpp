@@ -115,6 +115,7 @@ Result<std::string> resolve_host(const std::string& host) {
   // A name of both kinds, as localhost often is, means IPv4 to plain ZeroMQ sockets.
   auto found = look_up(host, 0, 0, AF_INET);
   if (!found) found = look_up(host, 0, 0);
+  if (!found && host == "localhost") found = look_up("127.0.0.1", 0, AI_NUMERICHOST);  // RFC 6761, 6.3
   if (!found) return found.error();
   char numeric[NI_MAXHOST];
   const addrinfo& first = **found;

@@ -43,9 +43,9 @@ struct ListeningSocket {
 /// `host` as a URI wants it: an IPv6 address in brackets, anything else as it is.
 std::string uri_host(const std::string& host);
 
-/// The first numeric address of `host`, a name or an address; an IPv4 one if there is any. May wait for a
-/// name server: for the start, not for a thread that others wait for. Error: invalid_argument (it does not
-/// resolve).
+/// The first numeric address of `host`, a name or an address; an IPv4 one if there is any; `localhost`
+/// is 127.0.0.1 also on a machine that has no name for itself. May wait for a name server: for the start, not
+/// for a thread that others wait for. Error: invalid_argument (it does not resolve).
 Result<std::string> resolve_host(const std::string& host);
 
 /// Listens on `address` (numeric, IPv4 or IPv6 without brackets) and `port`, 0 for any. Errors:
