@@ -122,13 +122,14 @@ void put_in_order(LogSurvey& survey) {
             });
 }
 
-// A process was ended before it had named its newest segment; one that runs does so at once.
+// A process was ended before it had named its newest segment, or has not come to it yet.
 Result<void> add_unnamed(const std::string& directory, Storage& storage, LogSurvey& survey) {
   std::vector<Offset> names;
   for (const SurveyedSegment& segment : survey.segments) names.push_back(segment.name_offset);
   const auto unnamed = unnamed_segment(directory, names, storage);
-  if (!unnamed) return {};
-  auto segment = survey_segment(directory + "/" + next_prepared_name, *unnamed, storage);
+  if (!unnamed) return unnamed.error();
+  if (!*unnamed) return {};
+  auto segment = survey_segment(directory + "/" + next_prepared_name, **unnamed, storage);
   if (!segment) return is_missing(segment.error()) ? Result<void>{} : segment.error();
   survey.segments.push_back(std::move(*segment));
   return {};
@@ -160,14 +161,34 @@ Result<LogSurvey> survey_log(const std::string& directory, Storage& storage) {
       else if (!is_missing(segment.error()))
         return segment.error();
     }
+    // Before the next listing, which has it if it got its name meanwhile.
+    if (auto added = add_unnamed(directory, storage, survey); !added) return added.error();
   }
-  if (auto added = add_unnamed(directory, storage, survey); !added) return added.error();
   put_in_order(survey);
   return survey;
 }
 
+Result<std::unique_ptr<File>> open_surveyed(const SurveyedSegment& segment, Storage& storage) {
+  auto file = storage.open(segment.path, OpenMode::read_only);
+  const bool unnamed = segment.path != segment.named_path();
+  if (!unnamed || (!file && !is_missing(file.error()))) return file;
+  SegmentPage page{};
+  if (file && read_all(**file, page, 0)) {
+    const auto header = decode_segment_header(page).header;
+    if (header && header->epoch == segment.epoch) return file;
+  }
+  return storage.open(segment.named_path(), OpenMode::read_only);
+}
+
 bool is_dropped(const SurveyedSegment& segment, Storage& storage) {
   const auto now = survey_segment(segment.path, segment.name_offset, storage);
+  const bool unnamed = segment.path != segment.named_path();
+  const bool is_it = now && now->header && now->epoch == segment.epoch;
+  if (unnamed && !is_it) {
+    SurveyedSegment named = segment;
+    named.path = segment.named_path();
+    return is_dropped(named, storage);
+  }
   if (!now) return is_missing(now.error());
   return segment.header && now->header && now->header->epoch != segment.header->epoch;
 }

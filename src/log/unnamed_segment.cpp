@@ -31,19 +31,21 @@ Result<void> PendingName::give(Storage& storage) {
   return {};
 }
 
-std::optional<Offset> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
-                                      Storage& storage) {
-  if (seeded(SeededBug::unnamed_segment_forgotten)) return std::nullopt;
+// One that cannot be opened just now may hold messages: who takes it for none removes it.
+Result<std::optional<Offset>> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
+                                              Storage& storage) {
+  const std::optional<Offset> none;
+  if (seeded(SeededBug::unnamed_segment_forgotten)) return none;
   const auto file = storage.open(directory + "/" + next_prepared_name, OpenMode::read_only);
-  if (!file) return std::nullopt;
+  if (!file && !is_missing(file.error())) return file.error();
   SegmentPage page{};
-  if (!read_all(**file, page, 0)) return std::nullopt;
+  if (!file || !read_all(**file, page, 0)) return none;
   const auto header = decode_segment_header(page).header;
-  if (!header || header->first_offset == offset_not_yet_known) return std::nullopt;
+  if (!header || header->first_offset == offset_not_yet_known) return none;
   const bool is_behind =
       std::all_of(names.begin(), names.end(), [&](Offset name) { return name < header->first_offset; });
-  if (!is_behind || !holds_messages(**file, page, *header, {storage.boot_id()})) return std::nullopt;
-  return header->first_offset;
+  if (!is_behind || !holds_messages(**file, page, *header, {storage.boot_id()})) return none;
+  return std::optional(header->first_offset);
 }
 
 Result<void> name_unnamed_segment(const std::string& directory, Storage& storage) {
@@ -54,8 +56,9 @@ Result<void> name_unnamed_segment(const std::string& directory, Storage& storage
     if (const auto offset = segment_name_offset(name)) names.push_back(*offset);
   }
   const auto first = unnamed_segment(directory, names, storage);
-  if (!first) return {};
-  return storage.rename(directory + "/" + next_prepared_name, directory + "/" + segment_name(*first));
+  if (!first) return first.error();
+  if (!*first) return {};
+  return storage.rename(directory + "/" + next_prepared_name, directory + "/" + segment_name(**first));
 }
 
 }  // namespace lightq::log

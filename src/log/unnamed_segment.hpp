@@ -37,9 +37,9 @@ class PendingName {
 
 /// The first offset of the segment in `next.prepared` that a process which was ended had begun, if it holds
 /// something and belongs behind those of `names`, the first offsets of the segments that have a name. Nothing
-/// is changed.
-std::optional<Offset> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
-                                      Storage& storage);
+/// is changed. Errors: io_error if there is a file that cannot be opened.
+Result<std::optional<Offset>> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
+                                              Storage& storage);
 
 /// Gives it its name, in a directory that nobody writes to meanwhile. Nothing happens if there is none.
 /// Errors: io_error.

@@ -28,7 +28,9 @@ Result<std::vector<Offset>> ViewEngine::names() {
   for (const std::string& name : *listed) {
     if (const auto offset = log::segment_name_offset(name)) offsets.push_back(*offset);
   }
-  if (const auto unnamed = log::unnamed_segment(directory_, offsets, storage())) offsets.push_back(*unnamed);
+  const auto unnamed = log::unnamed_segment(directory_, offsets, storage());
+  if (!unnamed) return unnamed.error();
+  if (*unnamed) offsets.push_back(**unnamed);
   std::sort(offsets.begin(), offsets.end());
   return offsets;
 }
@@ -73,12 +75,11 @@ Result<bool> ViewEngine::find_new(const std::vector<Offset>& there) {
 
 // False if it was dropped meanwhile, or got its name.
 Result<bool> ViewEngine::add(Offset name) {
-  std::string path = directory_ + "/" + log::segment_name(name);
+  const std::string path = directory_ + "/" + log::segment_name(name);
   auto file = storage().open(path, log::OpenMode::read_only);
   const bool unnamed = !file && log::is_missing(file.error());
   if (unnamed) {
-    path = directory_ + "/" + log::next_prepared_name;
-    file = storage().open(path, log::OpenMode::read_only);
+    file = storage().open(directory_ + "/" + log::next_prepared_name, log::OpenMode::read_only);
     if (!file && log::is_missing(file.error())) return false;
   }
   if (!file) return file.error();
@@ -117,13 +118,9 @@ Result<bool> ViewEngine::add(Offset name) {
 Result<bool> ViewEngine::look_on(Seen& seen) {
   log::SegmentNode& node = *seen.node;
   if (seen.complete || node.header().epoch == 0) return true;
-  auto file = storage().open(node.path(), log::OpenMode::read_only);
-  if (!file && log::is_missing(file.error())) return false;
+  auto file = log::open_as_it_was(node, storage());
+  if (!file && (log::is_missing(file.error()) || file.error().code == ErrorCode::closed)) return false;
   if (!file) return file.error();
-  if (auto locked = log::lock_as_it_was(**file, node); !locked) {
-    if (locked.error().code == ErrorCode::closed) return false;
-    return locked.error();
-  }
   log::SegmentPage page{};
   const auto came = log::read_all(**file, page, 0);
   if (!came) return came.error();
