@@ -148,6 +148,7 @@ Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
       wait_for_job(lock);
     } else {
       run_job(lock, log_->take_flush_job(coarse_now()));
+      if (const auto named = log_->naming(); !named) return named;
     }
   }
   return {};

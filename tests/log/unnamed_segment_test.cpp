@@ -131,6 +131,24 @@ TEST_F(UnnamedSegmentTest, GoesOnAndTriesAgainWhenTheRenameFails) {
   EXPECT_EQ(read_back(directory), written);
 }
 
+TEST_F(UnnamedSegmentTest, AFailedRenameIsNoFailedSync) {
+  begin_one();
+  storage.on_call = [](Call call, const std::string&) {
+    return FaultyStorage::Fault{call == Call::rename ? ENOSPC : 0, 0};
+  };
+  EXPECT_FALSE(log->flush().ok());
+  log->drop_before(first);
+  EXPECT_TRUE(work());
+  EXPECT_FALSE(log->poisoned());
+  EXPECT_EQ(log->durable_offset(), Offset{});
+  storage.on_call = nullptr;
+  now.us += 2'000'000;
+  EXPECT_TRUE(work());
+  EXPECT_EQ(segments(), std::vector{first.value}) << "what was dropped is gone";
+  EXPECT_TRUE(log->flush().ok());
+  EXPECT_EQ(log->durable_offset(), log->next_offset());
+}
+
 TEST_F(UnnamedSegmentTest, ADoubtfulOneIsNoSegment) {
   open();
   while (!storage.exists(next_path)) {

@@ -319,6 +319,25 @@ TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfNothingMoreIsAppended) {
   }
 }
 
+TEST_F(QueueOnFaultyDisk, AFlushThatCannotNameASegmentSaysSoAndALaterOneDoes) {
+  std::atomic<int> error = 0;
+  storage.on_call = [&](FaultyStorage::Call call, const std::string&) {
+    return FaultyStorage::Fault{call == FaultyStorage::Call::rename ? error.load() : 0, 0};
+  };
+  QueueOptions options{.segment_bytes = 64 * limits::KiB};
+  options.background = true;
+  open_engine(options);
+  ASSERT_TRUE(enqueue("begins the first").ok());
+  ASSERT_TRUE(eventually([&] { return storage.exists(directory + "/next.prepared"); }));
+  error = ENOSPC;
+  while (engine->stats().segments < 2) ASSERT_TRUE(enqueue(std::string(4000, 'x')).ok());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ErrorCode::no_space, engine->flush().error().code);
+  EXPECT_FALSE(engine->wait_durable(engine->next_offset(), 0ms).ok());
+  error = 0;
+  EXPECT_TRUE(engine->flush().ok());
+  EXPECT_EQ(engine->durable_offset(), engine->next_offset());
+}
+
 TEST_F(QueueOnFaultyDisk, AWriterThatWaitsForRoomHearsOfWhateverMakesSome) {
   for (const bool trims : {true, false}) {
     QueueOptions options{.segment_bytes = 4 * limits::KiB, .segment_messages_max = 2};
