@@ -21,33 +21,20 @@ Result<std::unique_ptr<ViewEngine>> ViewEngine::open(const std::string& director
   return view;
 }
 
-Result<std::vector<Offset>> ViewEngine::names() {
-  const auto listed = storage().list(directory_);
-  if (!listed) return listed.error();
-  std::vector<Offset> offsets;
-  for (const std::string& name : *listed) {
-    if (const auto offset = log::segment_name_offset(name)) offsets.push_back(*offset);
-  }
-  const auto unnamed = log::unnamed_segment(directory_, offsets, storage());
-  if (!unnamed) return unnamed.error();
-  if (*unnamed) offsets.push_back(**unnamed);
-  std::sort(offsets.begin(), offsets.end());
-  return offsets;
-}
-
 // Files are dropped at the front and begun at the end. Where one is gone when it is looked at, the next
 // listing lacks it, and all that were dropped before it. Who reads the last of those, which has no successor
 // then, looks for its place anew.
 Result<void> ViewEngine::refresh() {
   for (int listing = 1;; ++listing) {
-    const auto there = names();
-    if (!there) return there.error();
+    const auto listed = log::list_segments(directory_, storage());
+    if (!listed) return listed.error();
+    const std::vector<Offset>& there = listed->offsets;
     const std::lock_guard lock(mutex_);
     while (!seen_.empty() &&
-           !std::binary_search(there->begin(), there->end(), seen_.front().node->first_offset())) {
+           !std::binary_search(there.begin(), there.end(), seen_.front().node->first_offset())) {
       seen_.pop_front();
     }
-    const auto all_there = find_new(*there);
+    const auto all_there = find_new(there);
     const bool done = !all_there || *all_there || listing == listings_max;
     if (!done && listing > 1) seen_.clear();  // a file may have become another one of the same name
     if (!done) continue;

@@ -254,6 +254,44 @@ TEST_F(UnnamedSegmentTest, IsSurveyedAlsoWhenItGetsItsNameAfterTheListing) {
   EXPECT_EQ(keeper.messages, written);
 }
 
+// At any moment of a look the log goes on by two segments and is in the next one, without its name.
+TEST_F(UnnamedSegmentTest, IsNeverShownWithoutThoseBeforeIt) {
+  for (const bool viewed : {true, false}) {
+    bool went_on = true;
+    for (int at = 1; went_on; ++at) {
+      log.reset();
+      written.clear();
+      for (const auto& path : storage.paths()) ASSERT_TRUE(storage.unlink(path).ok());
+      ASSERT_NO_FATAL_FAILURE(begin_one());
+      const Messages before = written;
+      went_on = false;
+      storage.on_call = [&, calls = 0](Call, const std::string&) mutable {
+        if (++calls != at) return FaultyStorage::Fault{};
+        went_on = true;
+        for (int more = 0; more < 2; ++more) {
+          EXPECT_TRUE(work());
+          while (!is_unnamed()) add();
+        }
+        return FaultyStorage::Fault{};
+      };
+      Messages seen;
+      if (viewed) {
+        const auto view = queue::ViewEngine::open(directory, storage).value_or_throw();
+        storage.on_call = nullptr;
+        seen = read_all_of(*view);
+      } else {
+        Keeper keeper;
+        EXPECT_EQ(inspect(keeper).damages, 0U) << keeper.text();
+        seen = keeper.messages;
+      }
+      storage.on_call = nullptr;
+      ASSERT_LE(before.size(), seen.size()) << at;
+      ASSERT_EQ(seen, Messages(written.begin(), std::next(written.begin(), static_cast<int>(seen.size()))))
+          << at;
+    }
+  }
+}
+
 TEST_F(UnnamedSegmentTest, IsCopiedAlsoWhenItGetsItsNameMeanwhile) {
   for (const std::string to : {"/backup/1", "/new"}) {
     written.clear();
