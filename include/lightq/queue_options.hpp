@@ -34,7 +34,7 @@ struct FlushPolicy {
 
 /// What an append does that does not fit the capacity.
 enum class Overflow {
-  block,        ///< waits until a cursor's commit has made room, at most `block_timeout`
+  block,        ///< waits until a commit, or what else drops messages, has made room, at most `block_timeout`
   reject,       ///< fails with `limit_reached`; nothing changes
   drop_oldest,  ///< drops the oldest segments, whoever still wants them; counted
 };

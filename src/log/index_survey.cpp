@@ -28,7 +28,7 @@ std::optional<Finding> check_index(const SurveyedSegment& segment, Offset end_of
   const auto loaded = SegmentIndexFile::load(storage, path, indexed);
   if (!loaded && is_missing(loaded.error())) return std::nullopt;  // gone meanwhile
   if (!loaded) return finding(path, loaded.error().text());
-  const auto file = storage.open(segment.path, OpenMode::read_only);
+  const auto file = open_surveyed(segment, storage);
   if (!file) return std::nullopt;
   const auto rebuilt = SegmentIndexFile::rebuild(**file, indexed);
   const bool agrees = std::ranges::equal((*loaded)->entries(), rebuilt->entries()) &&

@@ -108,7 +108,7 @@ Result<void> Inspection::read(const SurveyedSegment& segment, bool last, Offset 
 }
 
 Result<void> Inspection::read_sound(const SurveyedSegment& segment) {
-  const auto file = storage_.open(segment.path, OpenMode::read_only);
+  const auto file = open_surveyed(segment, storage_);
   if (!file && !is_missing(file.error())) return file.error();
   SegmentSummary summary{.segment = segment, .end_offset = segment.first_offset()};
   if (!file) {

@@ -13,7 +13,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr int listings_max = 5;  // of a directory that changes all the time
+constexpr int listings_max = 16;  // each finds a log that has dropped all that the one before had seen
 
 // docs/log_format.md, "Segment file".
 constexpr std::size_t at_header_crc = 60;
@@ -98,14 +98,6 @@ std::uint64_t incarnation_of(const std::vector<SurveyedSegment>& segments) {
   return best;
 }
 
-Result<std::vector<std::string>> segment_names(const std::string& directory, Storage& storage) {
-  auto names = storage.list(directory);
-  if (!names) return names.error();
-  std::erase_if(*names, [](const std::string& name) { return !segment_name_offset(name); });
-  std::sort(names->begin(), names->end());
-  return names;
-}
-
 void put_in_order(LogSurvey& survey) {
   survey.incarnation = incarnation_of(survey.segments);
   for (SurveyedSegment& segment : survey.segments) {
@@ -122,16 +114,13 @@ void put_in_order(LogSurvey& survey) {
             });
 }
 
-// A process was ended before it had named its newest segment; one that runs does so at once.
-Result<void> add_unnamed(const std::string& directory, Storage& storage, LogSurvey& survey) {
-  std::vector<Offset> names;
-  for (const SurveyedSegment& segment : survey.segments) names.push_back(segment.name_offset);
-  const auto unnamed = unnamed_segment(directory, names, storage);
-  if (!unnamed) return {};
-  auto segment = survey_segment(directory + "/" + next_prepared_name, *unnamed, storage);
-  if (!segment) return is_missing(segment.error()) ? Result<void>{} : segment.error();
-  survey.segments.push_back(std::move(*segment));
-  return {};
+// A process was ended before it had named its newest segment, or has not come to it yet. As long as it has no
+// name, the file is this one.
+Result<SurveyedSegment> survey_newest(const std::string& directory, Offset offset, Storage& storage) {
+  const std::string named = directory + "/" + segment_name(offset);
+  auto segment = survey_segment(directory + "/" + next_prepared_name, offset, storage);
+  if (!may_exist(named, storage)) return segment;
+  return survey_segment(named, offset, storage);
 }
 
 }  // namespace
@@ -145,29 +134,45 @@ std::uint64_t SurveyedSegment::limit() const {
 
 Result<LogSurvey> survey_log(const std::string& directory, Storage& storage) {
   LogSurvey survey;
-  // A listing may miss a name that comes while it is made: only two that agree are believed.
-  std::vector<std::string> before;
-  for (int listing = 0; listing < listings_max; ++listing) {
-    auto names = segment_names(directory, storage);
-    if (!names) return names.error();
-    if (listing != 0 && *names == before) break;
-    before = std::move(*names);
-    survey.segments.clear();
-    for (const std::string& name : before) {
-      auto segment = survey_segment(directory + "/" + name, *segment_name_offset(name), storage);
+  for (int listing = 0; listing < listings_max && survey.segments.empty(); ++listing) {
+    const auto listed = list_segments(directory, storage);
+    if (!listed) return listed.error();
+    if (listed->offsets.empty()) break;
+    for (const Offset offset : listed->offsets) {
+      auto segment = offset == listed->unnamed
+                         ? survey_newest(directory, offset, storage)
+                         : survey_segment(directory + "/" + segment_name(offset), offset, storage);
       if (segment)
         survey.segments.push_back(std::move(*segment));
       else if (!is_missing(segment.error()))
         return segment.error();
     }
   }
-  if (auto added = add_unnamed(directory, storage, survey); !added) return added.error();
   put_in_order(survey);
   return survey;
 }
 
+Result<std::unique_ptr<File>> open_surveyed(const SurveyedSegment& segment, Storage& storage) {
+  auto file = storage.open(segment.path, OpenMode::read_only);
+  const bool unnamed = segment.path != segment.named_path();
+  if (!unnamed || (!file && !is_missing(file.error()))) return file;
+  SegmentPage page{};
+  if (file && read_all(**file, page, 0)) {
+    const auto header = decode_segment_header(page).header;
+    if (header && header->epoch == segment.epoch) return file;
+  }
+  return storage.open(segment.named_path(), OpenMode::read_only);
+}
+
 bool is_dropped(const SurveyedSegment& segment, Storage& storage) {
   const auto now = survey_segment(segment.path, segment.name_offset, storage);
+  const bool unnamed = segment.path != segment.named_path();
+  const bool is_it = now && now->header && now->epoch == segment.epoch;
+  if (unnamed && !is_it) {
+    SurveyedSegment named = segment;
+    named.path = segment.named_path();
+    return is_dropped(named, storage);
+  }
   if (!now) return is_missing(now.error());
   return segment.header && now->header && now->header->epoch != segment.header->epoch;
 }

@@ -42,6 +42,8 @@ struct SurveyedSegment {
   [[nodiscard]] std::uint64_t limit() const;
   /// The file's name, without its directory; where it was begun without a name: the one that it is to get.
   [[nodiscard]] std::string name() const { return segment_name(name_offset); }
+  /// The path under that name.
+  [[nodiscard]] std::string named_path() const { return path.substr(0, path.find_last_of('/') + 1) + name(); }
 };
 
 /// A log's directory.
@@ -53,6 +55,9 @@ struct LogSurvey {
 /// Looks at every segment file in `directory`; none there is an empty survey. A file that goes meanwhile is
 /// left out. Errors: io_error if the directory cannot be listed or a file not be opened.
 Result<LogSurvey> survey_log(const std::string& directory, Storage& storage);
+
+/// The file behind `segment`, also if it got its name since it was surveyed. Errors: io_error.
+Result<std::unique_ptr<File>> open_surveyed(const SurveyedSegment& segment, Storage& storage);
 
 /// The file behind `segment` has been dropped by its log since it was surveyed, and may be another log's by
 /// now: nothing that is read from it counts.

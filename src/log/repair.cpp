@@ -156,7 +156,7 @@ void Repair::judge_indexes() {
 Result<void> Repair::write_pieces(const PlannedSegment& planned, const std::string& to,
                                   const std::string& suffix) {
   if (planned.pieces.empty()) return {};
-  const auto from = storage_.open(planned.source.path, OpenMode::read_only);
+  const auto from = open_surveyed(planned.source, storage_);
   if (!from) return from.error();
   for (const SoundPiece& piece : planned.pieces) {
     const std::string name = segment_name(piece.first);

@@ -83,7 +83,7 @@ Result<RepairPlan> Planner::run() {
 Result<void> Planner::read(PlannedSegment& planned, const SurveyedSegment* after) {
   const SurveyedSegment& source = planned.source;
   planned.epoch = source.epoch;
-  const auto file = storage_.open(source.path, OpenMode::read_only);
+  const auto file = open_surveyed(source, storage_);
   if (!file) return file.error();
   const bool has_header = source.state == PageState::sound || source.state == PageState::misnamed;
   Offset end = source.name_offset;

@@ -113,6 +113,9 @@ class SegmentLog final : public Log {
   /// Bytes appended that no sync has covered.
   [[nodiscard]] std::uint64_t unsynced_bytes() const;
   [[nodiscard]] const Error& last_error() const override { return last_error_; }
+  /// Whether the last disk job that was finished could give the active segment its name, see PendingName; if
+  /// not, it has synced and retired nothing, and the next one tries again.
+  [[nodiscard]] const Result<void>& naming() const { return naming_; }
 
   /// What opening found.
   [[nodiscard]] const RecoveryReport& recovery() const { return recovery_; }
@@ -208,6 +211,7 @@ class SegmentLog final : public Log {
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
   std::shared_ptr<PendingName> name_;  // the active segment's, if it was begun without; perhaps given by now
+  Result<void> naming_;
   std::vector<std::shared_ptr<WritableMapping>> unmap_;  // for the next job to let go of
   std::vector<RetiredSegment> retired_;                  // dropped, their files still there; oldest first
   std::shared_ptr<SegmentJobState> jobs_;

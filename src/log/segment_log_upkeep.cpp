@@ -314,6 +314,8 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
     prepared_ = std::move(done.prepared);
     last_prepare_ = never_tried;
   }
+  naming_ = done.named;
+  if (!naming_) return;  // nothing was tried to be synced, so nothing has failed to be: the next job may
   if (work.remember != nullptr && done.remembered) {
     synced_rolls_ = std::max(synced_rolls_, work.rolls);
     if (work.sync_directories.size() == 2) parent_unsynced_ = false;
@@ -393,6 +395,7 @@ Result<void> SegmentLog::flush() {
   if (!anything_unsynced() && !poisoned_) return {};
   SegmentWork work = work_to_sync();
   const SegmentWorkDone done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
+  if (!done.named) return done.named;
   synced(work, done);
   if (poisoned_) return last_error_;
   return {};

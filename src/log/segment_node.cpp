@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "log/segment_index_file.hpp"
+#include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
 
@@ -13,7 +14,9 @@ namespace {
 
 constexpr std::uint64_t index_again_bytes = 4 * limits::MiB;  // what is walked at most for want of an entry
 
-}  // namespace
+std::string directory_before(const SegmentNode& node) {
+  return node.path().substr(0, node.path().find_last_of('/') + 1);
+}
 
 // Between the look at the directory and the lock the file may have become another segment's.
 Result<void> lock_as_it_was(File& file, const SegmentNode& node) {
@@ -32,9 +35,27 @@ Result<void> lock_as_it_was(File& file, const SegmentNode& node) {
   return dropped();
 }
 
+}  // namespace
+
+// It may get its name between the first look and the second.
+Result<std::unique_ptr<File>> open_as_it_was(const SegmentNode& node, Storage& storage) {
+  const std::string unnamed = directory_before(node) + next_prepared_name;
+  for (const std::string* path : {&node.path(), &unnamed}) {
+    auto file = storage.open(*path, OpenMode::read_only);
+    if (!file && !is_missing(file.error())) return file;
+    if (!file) continue;
+    const auto locked = lock_as_it_was(**file, node);
+    if (locked) return file;
+    if (locked.error().code != ErrorCode::closed) return locked.error();
+  }
+  auto file = storage.open(node.path(), OpenMode::read_only);
+  if (!file) return file;
+  if (auto locked = lock_as_it_was(**file, node); !locked) return locked.error();
+  return file;
+}
+
 std::string segment_index_path(const SegmentNode& node) {
-  const std::string& path = node.path();
-  return path.substr(0, path.find_last_of('/') + 1) + segment_index_name(node.first_offset());
+  return directory_before(node) + segment_index_name(node.first_offset());
 }
 
 SegmentView::SegmentView(std::shared_ptr<SegmentNode> node, std::shared_ptr<const void> mapping,
@@ -81,11 +102,9 @@ struct SegmentViews::MappedFile {
 };
 
 Result<std::shared_ptr<const SegmentViews::MappedFile>> SegmentViews::map_file(const SegmentNode& node) {
-  auto file = storage_.open(node.path(), OpenMode::read_only);
+  auto file = viewed_ == ViewedLog::of_a_stranger ? open_as_it_was(node, storage_)
+                                                  : storage_.open(node.path(), OpenMode::read_only);
   if (!file) return file.error();
-  if (viewed_ == ViewedLog::of_a_stranger) {
-    if (auto locked = lock_as_it_was(**file, node); !locked) return locked.error();
-  }
   auto mapped = (*file)->map(node.usable_bytes());
   if (!mapped) return mapped.error();
   auto made = std::make_shared<MappedFile>();

@@ -122,10 +122,10 @@ class SegmentNode {
   std::weak_ptr<const SegmentView> view_;
 };
 
-/// Of a log that another process may write: locks the file, so that it is not recycled as long as it is open
-/// here, and looks at its header. Errors: io_error; closed if the file has become, or is about to become,
-/// that of another segment than `node`.
-Result<void> lock_as_it_was(File& file, const SegmentNode& node);
+/// Of a log that another process may write: the file of `node`, locked, so that it is not recycled as long as
+/// it is open here; also while it has no name yet. Errors: io_error; closed if it has become, or is about to
+/// become, that of another segment.
+Result<std::unique_ptr<File>> open_as_it_was(const SegmentNode& node, Storage& storage);
 
 /// Where a segment's index belongs.
 std::string segment_index_path(const SegmentNode& node);

@@ -88,7 +88,8 @@ Result<bool> Snapshot::take_segments() {
 }
 
 Result<Snapshot::Taken> Snapshot::take(const SurveyedSegment& segment) {
-  if (!segment.seal || segment.state != PageState::sound) return copy(segment);
+  const bool unnamed = segment.path != segment.named_path();  // its name may be another file's by now
+  if (!segment.seal || segment.state != PageState::sound || unnamed) return copy(segment);
   return link(segment);
 }
 
@@ -129,7 +130,7 @@ Result<Snapshot::Taken> Snapshot::copy(const SurveyedSegment& segment) {
 }
 
 Result<Snapshot::Taken> Snapshot::copy_sound(const SurveyedSegment& segment) {
-  const auto file = storage_.open(segment.path, OpenMode::read_only);
+  const auto file = open_surveyed(segment, storage_);
   if (!file && is_missing(file.error())) return Taken::dropped;
   if (!file) return file.error();
   SegmentWalk walk(**file, whole_segment(segment));

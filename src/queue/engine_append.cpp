@@ -105,6 +105,8 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
   note_log();
   open_.begin(got.room.bytes, got.room.page, got.room.position, got.room.header, boot_, log_->next_offset(),
               coarse_now(), static_cast<std::uint32_t>(std::max<std::uint64_t>(records, 1)));
+  // A segment that was begun is named now: the next batch may be long in coming.
+  if (options_.background && rolls_seen_ != log_->rolls()) post_due_work();
   return {};
 }
 

@@ -94,6 +94,7 @@ Result<void> Engine::remove_cursor(std::string_view name) {
   if (known != all_cursors_.end()) all_cursors_.erase(known);
   cursor_is_damaged_ = !table.damaged().empty();
   drop_committed();
+  if (room_is_wanted()) room_made_.increase();
   return removed;
 }
 

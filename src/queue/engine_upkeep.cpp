@@ -13,9 +13,11 @@ constexpr std::chrono::milliseconds retention_timer{500};
 
 }  // namespace
 
-// Makes known what readers and others look at without the lock.
+// Makes known what readers and others look at without the lock, and to writers that there is room.
 void Engine::note_log() {
+  const Offset before = first_offset();
   first_.store(log_->first_offset().value, std::memory_order_release);
+  if (before < log_->first_offset() && room_is_wanted()) room_made_.increase();
   durable_.store(log_->durable_offset().value, std::memory_order_release);
 }
 
@@ -146,6 +148,7 @@ Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
       wait_for_job(lock);
     } else {
       run_job(lock, log_->take_flush_job(coarse_now()));
+      if (const auto named = log_->naming(); !named) return named;
     }
   }
   return {};

@@ -21,31 +21,20 @@ Result<std::unique_ptr<ViewEngine>> ViewEngine::open(const std::string& director
   return view;
 }
 
-Result<std::vector<Offset>> ViewEngine::names() {
-  const auto listed = storage().list(directory_);
-  if (!listed) return listed.error();
-  std::vector<Offset> offsets;
-  for (const std::string& name : *listed) {
-    if (const auto offset = log::segment_name_offset(name)) offsets.push_back(*offset);
-  }
-  if (const auto unnamed = log::unnamed_segment(directory_, offsets, storage())) offsets.push_back(*unnamed);
-  std::sort(offsets.begin(), offsets.end());
-  return offsets;
-}
-
 // Files are dropped at the front and begun at the end. Where one is gone when it is looked at, the next
 // listing lacks it, and all that were dropped before it. Who reads the last of those, which has no successor
 // then, looks for its place anew.
 Result<void> ViewEngine::refresh() {
   for (int listing = 1;; ++listing) {
-    const auto there = names();
-    if (!there) return there.error();
+    const auto listed = log::list_segments(directory_, storage());
+    if (!listed) return listed.error();
+    const std::vector<Offset>& there = listed->offsets;
     const std::lock_guard lock(mutex_);
     while (!seen_.empty() &&
-           !std::binary_search(there->begin(), there->end(), seen_.front().node->first_offset())) {
+           !std::binary_search(there.begin(), there.end(), seen_.front().node->first_offset())) {
       seen_.pop_front();
     }
-    const auto all_there = find_new(*there);
+    const auto all_there = find_new(there);
     const bool done = !all_there || *all_there || listing == listings_max;
     if (!done && listing > 1) seen_.clear();  // a file may have become another one of the same name
     if (!done) continue;
@@ -73,12 +62,11 @@ Result<bool> ViewEngine::find_new(const std::vector<Offset>& there) {
 
 // False if it was dropped meanwhile, or got its name.
 Result<bool> ViewEngine::add(Offset name) {
-  std::string path = directory_ + "/" + log::segment_name(name);
+  const std::string path = directory_ + "/" + log::segment_name(name);
   auto file = storage().open(path, log::OpenMode::read_only);
   const bool unnamed = !file && log::is_missing(file.error());
   if (unnamed) {
-    path = directory_ + "/" + log::next_prepared_name;
-    file = storage().open(path, log::OpenMode::read_only);
+    file = storage().open(directory_ + "/" + log::next_prepared_name, log::OpenMode::read_only);
     if (!file && log::is_missing(file.error())) return false;
   }
   if (!file) return file.error();
@@ -117,13 +105,9 @@ Result<bool> ViewEngine::add(Offset name) {
 Result<bool> ViewEngine::look_on(Seen& seen) {
   log::SegmentNode& node = *seen.node;
   if (seen.complete || node.header().epoch == 0) return true;
-  auto file = storage().open(node.path(), log::OpenMode::read_only);
-  if (!file && log::is_missing(file.error())) return false;
+  auto file = log::open_as_it_was(node, storage());
+  if (!file && (log::is_missing(file.error()) || file.error().code == ErrorCode::closed)) return false;
   if (!file) return file.error();
-  if (auto locked = log::lock_as_it_was(**file, node); !locked) {
-    if (locked.error().code == ErrorCode::closed) return false;
-    return locked.error();
-  }
   log::SegmentPage page{};
   const auto came = log::read_all(**file, page, 0);
   if (!came) return came.error();

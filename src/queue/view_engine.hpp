@@ -32,7 +32,6 @@ class ViewEngine final : public SegmentSource {
   };
   ViewEngine(std::string directory, log::Storage& storage)
       : SegmentSource(storage, 0, log::ViewedLog::of_a_stranger), directory_(std::move(directory)) {}
-  Result<std::vector<Offset>> names();
   Result<bool> find_new(const std::vector<Offset>& there);
   Result<bool> add(Offset name);
   Result<bool> look_on(Seen& seen);

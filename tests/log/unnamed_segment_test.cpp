@@ -6,6 +6,7 @@
 
 #include "log/repair.hpp"
 #include "log/snapshot.hpp"
+#include "queue/reader_state.hpp"
 #include "queue/view_engine.hpp"
 #include "support/tool_fixture.hpp"
 
@@ -45,6 +46,19 @@ class UnnamedSegmentTest : public ToolFixture {
     return log->segments().size() > 1 && !storage.exists(segment_path(first.value));
   }
   [[nodiscard]] bool is_named() { return storage.exists(segment_path(first.value)); }
+
+  /// All that `source` shows.
+  static Messages read_all_of(queue::SegmentSource& source) {
+    Messages messages;
+    queue::ReaderState reader(source);
+    reader.place({});
+    for (;;) {
+      const auto some = reader.take(limits::batch_records_max);
+      EXPECT_TRUE(some.ok()) << some.error().text();
+      if (!some || some->empty()) return messages;
+      for (const auto& message : *some) messages[message.offset.value] = message.text();
+    }
+  }
 
   const std::string next_path = directory + "/next.prepared";
   Offset first;  // of the newest segment
@@ -117,6 +131,24 @@ TEST_F(UnnamedSegmentTest, GoesOnAndTriesAgainWhenTheRenameFails) {
   EXPECT_EQ(read_back(directory), written);
 }
 
+TEST_F(UnnamedSegmentTest, AFailedRenameIsNoFailedSync) {
+  begin_one();
+  storage.on_call = [](Call call, const std::string&) {
+    return FaultyStorage::Fault{call == Call::rename ? ENOSPC : 0, 0};
+  };
+  EXPECT_FALSE(log->flush().ok());
+  log->drop_before(first);
+  EXPECT_TRUE(work());
+  EXPECT_FALSE(log->poisoned());
+  EXPECT_EQ(log->durable_offset(), Offset{});
+  storage.on_call = nullptr;
+  now.us += 2'000'000;
+  EXPECT_TRUE(work());
+  EXPECT_EQ(segments(), std::vector{first.value}) << "what was dropped is gone";
+  EXPECT_TRUE(log->flush().ok());
+  EXPECT_EQ(log->durable_offset(), log->next_offset());
+}
+
 TEST_F(UnnamedSegmentTest, ADoubtfulOneIsNoSegment) {
   open();
   while (!storage.exists(next_path)) {
@@ -126,7 +158,7 @@ TEST_F(UnnamedSegmentTest, ADoubtfulOneIsNoSegment) {
   const auto empty = storage.bytes_of(next_path);
   const auto whole = written;
   log.reset();
-  EXPECT_FALSE(log::unnamed_segment(directory, {Offset{0}}, storage)) << "prepared, not begun";
+  EXPECT_FALSE(*log::unnamed_segment(directory, {Offset{0}}, storage)) << "prepared, not begun";
   // A header that knows its place, and nothing behind it.
   log::SegmentPage page{};
   std::copy_n(empty.begin(), page.size(), page.begin());
@@ -134,7 +166,7 @@ TEST_F(UnnamedSegmentTest, ADoubtfulOneIsNoSegment) {
   header.first_offset = {written.size()};
   const log::SegmentPage begun = log::encode_segment_header(header);
   std::copy(begun.begin(), begun.end(), storage.bytes_of(next_path).begin());
-  EXPECT_FALSE(log::unnamed_segment(directory, {Offset{0}}, storage));
+  EXPECT_FALSE(*log::unnamed_segment(directory, {Offset{0}}, storage));
   open();
   EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
   EXPECT_FALSE(storage.exists(next_path));
@@ -144,9 +176,9 @@ TEST_F(UnnamedSegmentTest, ADoubtfulOneIsNoSegment) {
 TEST_F(UnnamedSegmentTest, IsNotTakenForOneInTheMidstOfOthers) {
   begin_one();
   log.reset();
-  EXPECT_TRUE(log::unnamed_segment(directory, {Offset{0}}, storage));
-  EXPECT_FALSE(log::unnamed_segment(directory, {first}, storage));
-  EXPECT_FALSE(log::unnamed_segment(directory, {first + 1}, storage));
+  EXPECT_TRUE(*log::unnamed_segment(directory, {Offset{0}}, storage));
+  EXPECT_FALSE(*log::unnamed_segment(directory, {first}, storage));
+  EXPECT_FALSE(*log::unnamed_segment(directory, {first + 1}, storage));
 }
 
 TEST_F(UnnamedSegmentTest, IsSeenByThoseWhoOnlyLook) {
@@ -167,6 +199,140 @@ TEST_F(UnnamedSegmentTest, IsSeenByThoseWhoOnlyLook) {
   add();
   ASSERT_TRUE(view->refresh().ok());
   EXPECT_EQ(view->next_offset(), Offset{written.size()});
+}
+
+TEST_F(UnnamedSegmentTest, IsReadByAViewAlsoAfterItGotItsName) {
+  begin_one();
+  auto view = queue::ViewEngine::open(directory, storage).value_or_throw();
+  ASSERT_TRUE(work());
+  ASSERT_TRUE(is_named() && storage.exists(next_path));
+  EXPECT_EQ(read_all_of(*view), written);
+  add();
+  ASSERT_TRUE(view->refresh().ok());
+  EXPECT_EQ(read_all_of(*view), written);
+}
+
+/// Meanwhile the log's thread gives the segment its name and prepares the next.
+class WorksMeanwhile final : public log::LogVisitor {
+ public:
+  explicit WorksMeanwhile(std::function<void()> work) : work_(std::move(work)) {}
+  bool on_segment(const log::SurveyedSegment& segment) override {
+    if (work_) std::exchange(work_, nullptr)();
+    return keeper.on_segment(segment);
+  }
+  bool on_batch(const log::ScannedBatch& batch, const BatchView& view) override {
+    return keeper.on_batch(batch, view);
+  }
+  bool on_finding(const log::Finding& finding) override { return keeper.on_finding(finding); }
+  bool on_summary(const log::SegmentSummary& summary) override { return keeper.on_summary(summary); }
+  Keeper keeper;
+
+ private:
+  std::function<void()> work_;
+};
+
+TEST_F(UnnamedSegmentTest, IsInspectedAlsoWhenItGetsItsNameMeanwhile) {
+  begin_one();
+  WorksMeanwhile visitor([&] { EXPECT_TRUE(work()); });
+  const auto totals = log::inspect_log(directory, storage, {}, visitor).value_or_throw();
+  ASSERT_TRUE(is_named() && storage.exists(next_path));
+  EXPECT_EQ(totals.next_offset, Offset{written.size()});
+  EXPECT_EQ(visitor.keeper.messages, written);
+}
+
+TEST_F(UnnamedSegmentTest, IsSurveyedAlsoWhenItGetsItsNameAfterTheListing) {
+  begin_one();
+  storage.on_call = [&, named = false](Call call, const std::string& path) mutable {
+    if (call == Call::open && path == next_path && !std::exchange(named, true)) {
+      EXPECT_TRUE(work());
+    }
+    return FaultyStorage::Fault{};
+  };
+  Keeper keeper;
+  inspect(keeper);
+  ASSERT_TRUE(is_named());
+  EXPECT_EQ(keeper.messages, written);
+}
+
+// At any moment of a look the log goes on by two segments and is in the next one, without its name.
+TEST_F(UnnamedSegmentTest, IsNeverShownWithoutThoseBeforeIt) {
+  for (const bool viewed : {true, false}) {
+    bool went_on = true;
+    for (int at = 1; went_on; ++at) {
+      log.reset();
+      written.clear();
+      for (const auto& path : storage.paths()) ASSERT_TRUE(storage.unlink(path).ok());
+      ASSERT_NO_FATAL_FAILURE(begin_one());
+      const Messages before = written;
+      went_on = false;
+      storage.on_call = [&, calls = 0](Call, const std::string&) mutable {
+        if (++calls != at) return FaultyStorage::Fault{};
+        went_on = true;
+        for (int more = 0; more < 2; ++more) {
+          EXPECT_TRUE(work());
+          while (!is_unnamed()) add();
+        }
+        return FaultyStorage::Fault{};
+      };
+      Messages seen;
+      if (viewed) {
+        const auto view = queue::ViewEngine::open(directory, storage).value_or_throw();
+        storage.on_call = nullptr;
+        seen = read_all_of(*view);
+      } else {
+        Keeper keeper;
+        EXPECT_EQ(inspect(keeper).damages, 0U) << keeper.text();
+        seen = keeper.messages;
+      }
+      storage.on_call = nullptr;
+      ASSERT_LE(before.size(), seen.size()) << at;
+      ASSERT_EQ(seen, Messages(written.begin(), std::next(written.begin(), static_cast<int>(seen.size()))))
+          << at;
+    }
+  }
+}
+
+TEST_F(UnnamedSegmentTest, IsCopiedAlsoWhenItGetsItsNameMeanwhile) {
+  for (const std::string to : {"/backup/1", "/new"}) {
+    written.clear();
+    options.directory = "/topics/" + std::to_string(to.size());
+    log.reset();
+    ASSERT_NO_FATAL_FAILURE(open());
+    do {
+      ASSERT_LT(written.size(), 1000U);
+      written[log->next_offset().value] = std::string(3000, 'x');
+      ASSERT_EQ(append({std::string(3000, 'x')}), log::AppendOutcome::appended);
+      if (storage.exists(log->segments().back()->path())) work();
+    } while (storage.exists(log->segments().back()->path()));
+    storage.on_call = [&, named = false](Call call, const std::string& path) mutable {
+      if (call == Call::open && path.starts_with(to) && path.find(".seg") != std::string::npos &&
+          !std::exchange(named, true)) {
+        EXPECT_TRUE(work());
+      }
+      return FaultyStorage::Fault{};
+    };
+    if (to == "/new") {
+      const auto repaired = log::repair_to(options.directory, to, {}, storage);
+      EXPECT_TRUE(repaired.ok()) << repaired.error().text();
+    } else {
+      const auto taken = log::snapshot_log(options.directory, to, storage);
+      EXPECT_TRUE(taken.ok()) << taken.error().text();
+    }
+    storage.on_call = nullptr;
+    EXPECT_TRUE(storage.exists(log->segments().back()->path()));
+    EXPECT_EQ(read_back(to), written) << to;
+  }
+}
+
+TEST_F(UnnamedSegmentTest, IsNotThrownAwayWhereItCannotBeOpened) {
+  begin_one();
+  log.reset();
+  storage.on_call = [&](Call call, const std::string& path) {
+    return FaultyStorage::Fault{call == Call::open && path == next_path ? EMFILE : 0, 0};
+  };
+  EXPECT_FALSE(log::SegmentLog::open(options, storage, *pool, now).ok());
+  storage.on_call = nullptr;
+  EXPECT_EQ(read_back(directory), written);
 }
 
 TEST_F(UnnamedSegmentTest, IsKeptByARepair) {

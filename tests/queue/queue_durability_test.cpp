@@ -302,6 +302,77 @@ TEST_F(QueueOnFaultyDisk, EachAppendIsRefusedOnceASyncHasFailed) {
 
 // Each waits for room as long as it was told to, not once more for each of those who came during the same
 // sync.
+TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfNothingMoreIsAppended) {
+  QueueOptions options{.segment_bytes = 64 * limits::KiB};
+  options.background = true;
+  open_engine(options);
+  const std::string prepared = directory + "/next.prepared";
+  for (std::size_t segments = 1; segments < 4;) {
+    ASSERT_TRUE(enqueue(std::string(4000, 'x')).ok());
+    if (engine->stats().segments == segments) {
+      ASSERT_TRUE(eventually([&] { return storage.exists(prepared); }));
+      continue;
+    }
+    ++segments;
+    const std::string path = directory + "/" + log::segment_name({engine->next_offset().value - 1});
+    ASSERT_TRUE(eventually([&] { return storage.exists(path); })) << path;
+  }
+}
+
+TEST_F(QueueOnFaultyDisk, AFlushThatCannotNameASegmentSaysSoAndALaterOneDoes) {
+  std::atomic<int> error = 0;
+  storage.on_call = [&](FaultyStorage::Call call, const std::string&) {
+    return FaultyStorage::Fault{call == FaultyStorage::Call::rename ? error.load() : 0, 0};
+  };
+  QueueOptions options{.segment_bytes = 64 * limits::KiB};
+  options.background = true;
+  open_engine(options);
+  ASSERT_TRUE(enqueue("begins the first").ok());
+  ASSERT_TRUE(eventually([&] { return storage.exists(directory + "/next.prepared"); }));
+  ASSERT_TRUE(engine->flush().ok());  // behind the job that has prepared it
+  error = ENOSPC;
+  while (engine->stats().segments < 2) ASSERT_TRUE(enqueue(std::string(4000, 'x')).ok());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(ErrorCode::no_space, engine->flush().error().code);
+  EXPECT_FALSE(engine->wait_durable(engine->next_offset(), 0ms).ok());
+  error = 0;
+  EXPECT_TRUE(engine->flush().ok());
+  EXPECT_EQ(engine->durable_offset(), engine->next_offset());
+}
+
+TEST_F(QueueOnFaultyDisk, AWriterThatWaitsForRoomHearsOfWhateverMakesSome) {
+  for (const bool trims : {true, false}) {
+    QueueOptions options{.segment_bytes = 4 * limits::KiB, .segment_messages_max = 2};
+    options.flush = FlushPolicy::every_bytes(limits::MiB);
+    options.many_writers = true;
+    options.capacity_messages = 10;
+    options.overflow = Overflow::block;
+    options.block_timeout = 20s;
+    engine.reset();
+    const std::string where = directory + (trims ? "/trims" : "/removes");
+    auto opened = queue::Engine::open(where, options, storage);
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    engine = std::move(*opened);
+    for (int i = 0; i < 2; ++i) ASSERT_TRUE(enqueue("x").ok());
+    const auto slow = engine->take_cursor("slow", Start::first()).value_or_throw();
+    const auto quick = engine->take_cursor("quick", Start::first()).value_or_throw();
+    for (int i = 2; i < 10; ++i) ASSERT_TRUE(enqueue("x").ok());
+    quick->commit(Offset{10});
+    engine->committed(*quick);
+    engine->give_back(*slow);
+    const auto begin = std::chrono::steady_clock::now();
+    std::thread writer([&] { EXPECT_TRUE(enqueue("finds room").ok()); });
+    EXPECT_TRUE(eventually([&] { return engine->room_is_wanted(); }));
+    if (trims) {
+      EXPECT_TRUE(engine->trim(Offset{8}).ok());
+    } else {
+      EXPECT_TRUE(engine->remove_cursor("slow").ok());
+    }
+    writer.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 10s) << trims;
+    engine->give_back(*quick);
+  }
+}
+
 TEST_F(QueueOnFaultyDisk, WritersThatWaitForRoomDoNotWaitInTurn) {
   constexpr int writers = 16;
   QueueOptions options;
