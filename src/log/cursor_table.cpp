@@ -273,6 +273,7 @@ Result<void> CursorTable::write_cursor(std::size_t index, const CursorIdentity& 
   const CursorIdentity unused{false, identity.generation, {}};
   if (blocks_[index].state == Block::State::blank) {
     if (auto written = write_identity(index, unused); !written) return written;
+    const std::lock_guard lock(blocks_mutex_);
     blocks_[index].state = Block::State::unused;
   }
   if (auto synced = sync(); !synced) return synced;
