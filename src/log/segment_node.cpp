@@ -40,18 +40,15 @@ Result<void> lock_as_it_was(File& file, const SegmentNode& node) {
 // It may get its name between the first look and the second.
 Result<std::unique_ptr<File>> open_as_it_was(const SegmentNode& node, Storage& storage) {
   const std::string unnamed = directory_before(node) + next_prepared_name;
-  for (const std::string* path : {&node.path(), &unnamed}) {
+  Error last;
+  for (const std::string* path : {&node.path(), &unnamed, &node.path()}) {
     auto file = storage.open(*path, OpenMode::read_only);
-    if (!file && !is_missing(file.error())) return file;
-    if (!file) continue;
-    const auto locked = lock_as_it_was(**file, node);
+    const auto locked = file ? lock_as_it_was(**file, node) : Result<void>(file.error());
     if (locked) return file;
-    if (locked.error().code != ErrorCode::closed) return locked.error();
+    last = locked.error();
+    if (last.code != ErrorCode::closed && !is_missing(last)) break;
   }
-  auto file = storage.open(node.path(), OpenMode::read_only);
-  if (!file) return file;
-  if (auto locked = lock_as_it_was(**file, node); !locked) return locked.error();
-  return file;
+  return last;
 }
 
 std::string segment_index_path(const SegmentNode& node) {

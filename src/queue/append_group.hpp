@@ -16,8 +16,8 @@
 
 namespace lightq::queue {
 
-/// One writer leads: it appends and syncs for all who have joined, and settles what came of it. Joining and
-/// the members are for whoever has the queue's lock; waiting needs none.
+/// The first writer leads: it appends and syncs for all who have joined, and settles what came of it. Joining
+/// and `builder` are for whoever has the queue's lock; waiting needs none.
 class AppendGroup {
  public:
   BatchBuilder builder;

@@ -157,8 +157,10 @@ Result<void> Engine::close() {
   closed_ = true;
   close_batch();
   Result<void> done = sync_up_to(lock, log_->next_offset());
-  if (cursors_ != nullptr) {
-    if (auto flushed = cursors_->flush(); done) done = flushed;
+  if (log::CursorTable* const cursors = cursors_.get(); cursors != nullptr) {
+    lock.unlock();  // as in flush(): making a cursor comes back for this lock
+    if (auto flushed = cursors->flush(); done) done = flushed;
+    lock.lock();
   }
   if (done) done = log_->close();
   note_log();
