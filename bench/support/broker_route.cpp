@@ -14,8 +14,6 @@ constexpr std::chrono::seconds start_time_max{15};
 constexpr std::chrono::seconds stop_time_max{5};
 constexpr std::chrono::milliseconds look_interval{20};
 constexpr std::size_t log_end_bytes = 1000;
-constexpr const char* user_id = "bench";
-constexpr const char* password = "bench-only";
 
 std::string random_password() {
   std::random_device random;
@@ -88,7 +86,7 @@ nlohmann::json BrokerRoute::admin_request(const std::string& command) const {
 }
 
 nlohmann::json BrokerRoute::user_request(const std::string& command) const {
-  return {{"cmd", command}, {"topic", topic_}, {"user_id", user_id}, {"password", password}};
+  return {{"cmd", command}, {"topic", topic_}, {"user_id", bench_user}, {"password", bench_password}};
 }
 
 Result<void> BrokerRoute::prepare(const std::string& label) {
@@ -96,7 +94,7 @@ Result<void> BrokerRoute::prepare(const std::string& label) {
   if (!deleted) return deleted;
   topic_ = "bench-" + label;
   nlohmann::json request = admin_request("create_topic");
-  request.update({{"user_id", user_id}, {"password", password}});
+  request.update({{"user_id", bench_user}, {"password", bench_password}});
   request.update(topic_settings_);
   const Result<nlohmann::json> created = broker_->control().ask(request);
   if (created) return {};

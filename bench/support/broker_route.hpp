@@ -37,6 +37,10 @@ class BrokerProcess {
   std::optional<ControlClient> control_;
 };
 
+/// Who the topics below belong to.
+inline constexpr const char* bench_user = "bench";
+inline constexpr const char* bench_password = "bench-only";
+
 /// A topic of such a broker, made anew by each `prepare`; producer and consumer join anew for each run.
 class BrokerRoute : public Route {
  public:
@@ -47,6 +51,8 @@ class BrokerRoute : public Route {
   Result<StreamEnds> open() override;
   Result<void> close(const StreamEnds& ends) override;
   [[nodiscard]] std::optional<pid_t> process() const override { return broker_->id(); }
+  [[nodiscard]] const std::string& topic() const { return topic_; }
+  [[nodiscard]] const std::string& control_uri() const { return broker_->control().uri(); }
 
  private:
   BrokerRoute(std::unique_ptr<BrokerProcess> broker, nlohmann::json topic_settings)

@@ -16,6 +16,7 @@ class ControlClient {
 
   /// The reply, if its status is ok. Error: `timeout` after 10 s, the broker's own sentence, or a reply that
   /// is not JSON.
+  [[nodiscard]] const std::string& uri() const { return control_uri_; }
   [[nodiscard]] Result<nlohmann::json> ask(const nlohmann::json& request) const;
 
  private:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,8 @@
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
 #include <lightq/producer.hpp>
+#include <lightq/session_consumer.hpp>
+#include <lightq/session_producer.hpp>
 
 namespace lightq::inline v1 {
 
@@ -119,10 +122,28 @@ class Client {
     return open<Producer>(topic, protocol::JoinType::push, options);
   }
 
+  /// Joins the topic as a producer whose messages are confirmed; open when it returns. It joins again by
+  /// itself when it has to connect again. Errors: as for producer(), and not_supported (`flushed` of a topic
+  /// in memory), invalid_argument (the options).
+  Result<SessionProducer> session_producer(std::string_view topic, SessionProducerOptions options = {},
+                                           Transport transport = Transport::tcp) {
+    return open_session<SessionProducer>(topic, protocol::JoinType::push, std::move(options), transport);
+  }
+
   /// Joins the topic as a consumer; connected when it returns. Errors: as for producer().
   Result<Consumer> consumer(std::string_view topic, const ConsumerOptions& options = {}) {
     const bool pull = options.mode == Mode::pull;
     return open<Consumer>(topic, pull ? protocol::JoinType::pull : protocol::JoinType::sub, options);
+  }
+
+  /// Joins the topic as a consumer that acknowledges; open when it returns. It joins again by itself when it
+  /// has to connect again. Errors: as for producer(), and not_supported (the group is of the other mode, or
+  /// the broker serves no such consumers), in_use, invalid_argument (the options).
+  Result<SessionConsumer> session_consumer(std::string_view topic, SessionConsumerOptions options = {},
+                                           Transport transport = Transport::tcp) {
+    const bool shared = options.mode == ConsumeMode::group;
+    return open_session<SessionConsumer>(topic, shared ? protocol::JoinType::pull : protocol::JoinType::sub,
+                                         std::move(options), transport);
   }
 
   /// Joins the topic and answers the endpoint's URI, for programs that bring their own ZeroMQ sockets: a PUSH
@@ -165,6 +186,16 @@ class Client {
           protocol::Join{asker(), topic, type, protocol::ConnectionType::zmq, transport, asks_as_admin()});
       if (!reply) return reply.error();
       return std::move(reply->bind_uri);
+    }
+    Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type,
+                                        Transport transport) {
+      auto reply = ask_for<protocol::JoinReply>(protocol::Join{asker(), topic, type,
+                                                               protocol::ConnectionType::socket, transport,
+                                                               asks_as_admin(), protocol::Delivery::session});
+      if (!reply) return reply.error();
+      if (!reply->ticket)
+        return Error{ErrorCode::internal, "the broker at " + connection.uri() + " gave no ticket"};
+      return SessionAddress{std::move(reply->bind_uri), reply->ticket->text()};
     }
     Result<std::uint64_t> leave(const TopicName& topic, const std::string& bind_uri) {
       auto reply = ask_for<protocol::OkReply>(protocol::Leave{asker(), topic, bind_uri, asks_as_admin()});
@@ -239,6 +270,28 @@ class Client {
     return Error{ErrorCode::timeout, "joined topic '" + name->text() + "', but its endpoint " + *bind_uri +
                                          " does not answer within " + std::to_string(timeout.count()) +
                                          " ms (can this host be reached from here? see --advertise)"};
+  }
+
+  /// Joins, and opens a producer or consumer on a session, which joins again by itself.
+  template <typename Handle, typename Options>
+  Result<Handle> open_session(std::string_view topic, protocol::JoinType type, Options options,
+                              Transport transport) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    if (const Result<void> valid = options.check(); !valid) return valid.error();
+    // The first address is asked for here, so that what cannot be joined is not tried for long.
+    Result<SessionAddress> first = state_->join_session(*name, type, transport);
+    if (!first) return first.error();
+    auto join = [state = state_, name = *name, type, transport,
+                 known = std::make_shared<std::optional<SessionAddress>>(std::move(*first))] {
+      if (*known) return Result<SessionAddress>(*std::exchange(*known, std::nullopt));
+      return state->join_session(name, type, transport);
+    };
+    auto made = Handle::open(std::string(topic), std::move(join), std::move(options));
+    if (!made) return made.error();
+    if (Result<void> opened = made->wait_open(this->options().connect_timeout); !opened)
+      return opened.error();
+    return made;
   }
 
   std::shared_ptr<State> state_;

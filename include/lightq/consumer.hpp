@@ -16,6 +16,7 @@
 #include <lightq/data_socket.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/message.hpp>
+#include <lightq/message_range.hpp>
 #include <lightq/options.hpp>
 
 namespace lightq::inline v1 {
@@ -31,7 +32,7 @@ namespace lightq::inline v1 {
 /// stays false although the broker answers, the endpoint is gone: call rejoin().
 class Consumer {
  public:
-  class Messages;
+  using Messages = MessageRange<Consumer, Message>;
 
   Consumer(Consumer&&) noexcept = default;
   Consumer& operator=(Consumer&&) noexcept = default;
@@ -186,67 +187,6 @@ class Consumer {
   std::uint64_t received_here_ = 0;  // on the present endpoint, bad ones included
   std::uint64_t handed_ = 0;
   bool left_ = false;
-};
-
-/// A consumer's messages as a range; one pass. The consumer must outlive it and stay where it is.
-class Consumer::Messages {
- public:
-  Messages(Consumer& consumer, Timeout idle_timeout, std::stop_token stop)
-      : consumer_(&consumer), idle_timeout_(idle_timeout), stop_(std::move(stop)) {}
-
-  /// Each message is valid until the iterator moves on.
-  class Iterator {
-   public:
-    using iterator_concept = std::input_iterator_tag;
-    using value_type = Message;
-    using difference_type = std::ptrdiff_t;
-
-    Iterator() = default;
-    explicit Iterator(Messages& range) : range_(&range) {}
-    const Message& operator*() const { return *range_->current_; }
-    const Message* operator->() const { return &*range_->current_; }
-    Iterator& operator++() {
-      range_->next();
-      return *this;
-    }
-    void operator++(int) { range_->next(); }
-    bool operator==(std::default_sentinel_t) const { return !range_->current_; }
-
-   private:
-    Messages* range_ = nullptr;
-  };
-
-  Iterator begin() {
-    next();
-    return Iterator(*this);
-  }
-  [[nodiscard]] static std::default_sentinel_t end() { return {}; }
-
-  /// Success, unless the range ended at an error.
-  [[nodiscard]] const Result<void>& result() const { return result_; }
-
- private:
-  void next() {
-    current_.reset();
-    const auto deadline = deadline_after(idle_timeout_);
-    const Timeout slice = stop_.stop_possible() ? Timeout(100) : Timeout::max();
-    while (!stop_.stop_requested() && !consumer_->finished()) {
-      const Timeout left = time_left(deadline);
-      Result<std::optional<Message>> received = consumer_->receive(std::min(left, slice));
-      if (!received) {
-        result_ = received.error();
-        return;
-      }
-      current_ = std::move(*received);
-      if (current_ || left <= slice) return;
-    }
-  }
-
-  Consumer* consumer_;
-  Timeout idle_timeout_;
-  std::stop_token stop_;
-  std::optional<Message> current_;
-  Result<void> result_;
 };
 
 inline Consumer::Messages Consumer::messages(Timeout idle_timeout, std::stop_token stop) {

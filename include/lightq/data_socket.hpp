@@ -14,6 +14,7 @@
 #include <zmq.hpp>
 
 #include <lightq/base/result.hpp>
+#include <lightq/deadline.hpp>
 #include <lightq/options.hpp>
 
 namespace lightq::inline v1 {
@@ -25,17 +26,6 @@ inline Error zmq_error(const std::string& what, int number) {
   }
   if (number == ETERM || number == ENOTSOCK) return {ErrorCode::closed, what + ": the ZeroMQ context ended"};
   return {ErrorCode::io_error, what + ": " + zmq_strerror(number)};
-}
-
-/// A point in time until which a call may wait, safe for timeouts however long.
-inline std::chrono::steady_clock::time_point deadline_after(Timeout timeout) {
-  return std::chrono::steady_clock::now() + std::min(timeout, Timeout(std::chrono::hours(24 * 365)));
-}
-
-/// Milliseconds until `deadline`, rounded up, at least 0: what a poll takes.
-inline Timeout time_left(std::chrono::steady_clock::time_point deadline) {
-  const auto left = std::chrono::ceil<Timeout>(deadline - std::chrono::steady_clock::now());
-  return std::max(left, Timeout(0));
 }
 
 /// A linger as libzmq takes it: finite, at most a day.

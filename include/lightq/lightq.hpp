@@ -12,4 +12,6 @@
 #include <lightq/message.hpp>
 #include <lightq/options.hpp>
 #include <lightq/producer.hpp>
+#include <lightq/session_consumer.hpp>
+#include <lightq/session_producer.hpp>
 #include <lightq/version.hpp>

@@ -265,7 +265,9 @@ class Queue {
 
 /// A queue opened to be read beside the process that writes it, or while nobody does. Changes nothing on
 /// disk. Shows the batches that are complete: under FlushPolicy::none() single messages show up when their
-/// batch is closed (64 KiB, a flush). One thread at a time.
+/// batch is closed (64 KiB, a flush). A reader that comes to a segment which was dropped since the last
+/// refresh answers `closed`, and goes on after the next, at the oldest message kept. One thread at a time;
+/// its readers may be on others.
 class QueueView {
  public:
   /// Errors: `foreign_format`, `corrupt`, `io_error`, each naming the file.

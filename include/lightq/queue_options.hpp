@@ -63,8 +63,9 @@ struct QueueOptions {
   std::uint64_t disk_free_floor_bytes = 0;  ///< appends fail with `no_space` rather than leave less
   /// Files kept for reuse when segments are dropped. Reused ones are several times faster than new ones.
   std::size_t recycled_files_max = 4;
-  /// One thread that syncs, prepares the next segment and recycles old ones. Without it, these happen inside
-  /// the calls that make them due.
+  /// One thread that syncs, prepares the next segment and recycles old ones; under FlushPolicy::none() also
+  /// one for all queues of the process, which tells the writer that time has passed. Without it, these happen
+  /// inside the calls that make them due.
   bool background = false;
   /// Appends and flushes may come from any thread; without it, from one at a time.
   bool many_writers = false;

@@ -169,6 +169,7 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   settings.bind_host = bind_address_;
   if (config_.ports) settings.ports = PortBook::Range{config_.ports->first, config_.ports->last};
   settings.port_rest = config_.port_rest;
+  settings.session_heartbeat = config_.session_heartbeat;
   auto& endpoints = settings.reactor.endpoints;
   endpoints.advertise_host = config_.advertise_host.empty() ? config_.bind_host : config_.advertise_host;
   endpoints.ipc_directory = config_.ipc_dir.empty() ? directory_->ipc() : config_.ipc_dir;

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include <lightq/protocol/session_link.hpp>
+
 namespace lightq::broker {
 
 namespace {
@@ -72,6 +74,15 @@ Result<void> assign(To& to, const Result<From>& from) {
 template <std::chrono::milliseconds Config::* member>
 Result<void> set_ms(Config& config, const std::string& text) {
   return assign(config.*member, number_in(text, 0, day_ms));
+}
+
+Result<void> set_session_heartbeat(Config& config, const std::string& text) {
+  const auto number = number_in(text, 0, session::heartbeat_ms_greatest);
+  if (!number || (*number != 0 && *number < session::heartbeat_ms_least))
+    return must_be("0, or " + std::to_string(session::heartbeat_ms_least) + " to " +
+                   std::to_string(session::heartbeat_ms_greatest));
+  config.session_heartbeat = std::chrono::milliseconds(*number);
+  return {};
 }
 
 template <std::filesystem::path Config::* member>
@@ -194,6 +205,9 @@ constexpr Setting table[] = {
      "a closed endpoint's port rests for this before another may have it "
      "(600000)",
      set_ms<&Config::port_rest>},
+    {"session_heartbeat_ms", number, "MS",
+     "a session's client that is not heard for twice this is taken for gone; 0: never (10000)",
+     set_session_heartbeat},
     {"stop_deadline_ms", number, "MS", "a clean stop takes at most this (5000)",
      set_ms<&Config::stop_deadline>},
     {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",

@@ -40,6 +40,7 @@ struct Config {
   std::chrono::milliseconds flush_interval{100};
   std::chrono::milliseconds endpoint_idle{30'000};
   std::chrono::milliseconds port_rest{600'000};
+  std::chrono::milliseconds session_heartbeat{10'000};  ///< 0: a silent client is never taken for gone
   std::chrono::milliseconds stop_deadline{5'000};
   std::uint64_t reactors = 0;     ///< 0: by the number of cores
   std::filesystem::path ipc_dir;  ///< empty: DATA_DIR/ipc

@@ -152,8 +152,8 @@ Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& 
 
 Result<void> apply_toml(Config& config, std::string_view text, const std::string& name) {
   try {
-    const toml::table table = toml::parse(text);
-    for (const auto& [key, node] : table) {
+    const toml::table document = toml::parse(text);
+    for (const auto& [key, node] : document) {
       const std::string key_name(key.str());
       const auto* setting = find_setting(key_name);
       if (setting == nullptr || key_name != setting->name) {

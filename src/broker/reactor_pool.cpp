@@ -33,6 +33,12 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, EventLoop& con
   for (std::size_t i = 0; i < settings_.reactors; ++i) {
     reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, storage, disk_, ports_, sink, now_,
                                                   next_endpoint_id_, events()));
+    Reactor& reactor = *reactors_.back();
+    sessions_.push_back(std::make_unique<SessionServer>(
+        reactor.context(), [&reactor](TopicId topic) { return reactor.find(topic); },
+        SessionSettings{.broker = next_endpoint_id_,
+                        .heartbeat_ms = static_cast<std::uint32_t>(settings_.session_heartbeat.count())},
+        "sessions" + std::to_string(i)));
   }
 }
 
@@ -69,8 +75,9 @@ void ReactorPool::stop(std::chrono::steady_clock::time_point deadline) {
   std::mutex mutex;
   std::condition_variable changed;
   std::size_t running = reactors_.size();
-  for (auto& reactor : reactors_) {
-    reactor->loop().post_answer([&, reactor = reactor.get()] {
+  for (std::size_t i = 0; i < reactors_.size(); ++i) {
+    reactors_[i]->loop().post_answer([&, reactor = reactors_[i].get(), sessions = sessions_[i].get()] {
+      sessions->begin_stop();
       reactor->begin_stop(deadline, [&] {
         // Notified under the lock: the waiter may destroy both as soon as it has seen the last one.
         const std::lock_guard lock(mutex);
@@ -119,14 +126,29 @@ void ReactorPool::remove_topic(TopicId topic, Done<Result<void>> done) {
   });
 }
 
-void ReactorPool::join(TopicId topic, protocol::JoinType type, protocol::Transport transport,
-                       Done<Result<JoinedEndpoint>> done) {
-  ask<JoinedEndpoint>(topic, std::move(done),
-                      [type, transport](HostedTopic& hosted) -> Result<JoinedEndpoint> {
-                        auto opened = hosted.endpoints().join(type, transport);
-                        if (!opened) return opened.error();
-                        return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new};
-                      });
+void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) {
+  if (wish.delivery == protocol::Delivery::session) return join_session(topic, wish, done);
+  ask<JoinedEndpoint>(topic, std::move(done), [wish](HostedTopic& hosted) -> Result<JoinedEndpoint> {
+    auto opened = hosted.endpoints().join(wish.type, wish.transport, wish.connection_type);
+    if (!opened) return opened.error();
+    return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, {}};
+  });
+}
+
+void ReactorPool::join_session(TopicId topic, const JoinWish& wish,
+                               const Done<Result<JoinedEndpoint>>& done) {
+  SessionServer& sessions = *sessions_[index_of(topic)];
+  ask<JoinedEndpoint>(topic, done, [&sessions, topic, wish](HostedTopic&) -> Result<JoinedEndpoint> {
+    const EndpointRole role = role_of(wish.type);
+    auto joined = sessions.join({topic, role}, wish.transport);
+    if (!joined) return joined.error();
+    EndpointRecord record;
+    record.topic = topic;
+    record.role = role;
+    record.transport = wish.transport;
+    record.connection_type = wish.connection_type;
+    return JoinedEndpoint{record, joined->bind_uri, false, joined->ticket};
+  });
 }
 
 void ReactorPool::leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) {

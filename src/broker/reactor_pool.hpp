@@ -9,6 +9,7 @@
 
 #include "broker/control/data_plane.hpp"
 #include "broker/endpoint/reactor.hpp"
+#include "broker/session/session_server.hpp"
 
 namespace lightq::broker {
 
@@ -21,6 +22,7 @@ class ReactorPool final : public DataPlane {
     std::string bind_host;  ///< a numeric address
     std::optional<PortBook::Range> ports;
     std::chrono::milliseconds port_rest{600'000};
+    std::chrono::milliseconds session_heartbeat{10'000};
   };
 
   /// `control`: where answers and the observer's calls are posted. It must run until `stop` has returned.
@@ -41,15 +43,16 @@ class ReactorPool final : public DataPlane {
   void add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
                  Done<Result<void>> done) override;
   void remove_topic(TopicId topic, Done<Result<void>> done) override;
-  void join(TopicId topic, protocol::JoinType type, protocol::Transport transport,
-            Done<Result<JoinedEndpoint>> done) override;
+  void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) override;
   void leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) override;
   void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) override;
   void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) override;
   void broker_stats(Done<Result<protocol::BrokerStats>> done) override;
 
  private:
-  Reactor& reactor_of(TopicId topic) { return *reactors_[topic.value % reactors_.size()]; }
+  std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
+  Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
+  void join_session(TopicId topic, const JoinWish& wish, const Done<Result<JoinedEndpoint>>& done);
   template <typename T>
   void answer(const Done<Result<T>>& done, Result<T> result);
   template <typename T, typename Ask>
@@ -65,6 +68,7 @@ class ReactorPool final : public DataPlane {
   DiskThread disk_;
   std::atomic<bool> stopped_ = false;
   std::vector<std::unique_ptr<Reactor>> reactors_;
+  std::vector<std::unique_ptr<SessionServer>> sessions_;  // one a reactor, on its thread; gone before it
 };
 
 }  // namespace lightq::broker

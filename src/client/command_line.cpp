@@ -157,6 +157,12 @@ void add_produce(CLI::App* app, Parsed& parsed) {
           "--no-wait", [produce] { produce->wait = false; },
           "do not wait until the broker says it has received everything")
       ->envname("LIGHTQ_NO_WAIT");
+  flag(verb, "--plain", produce->plain,
+       "send over a plain ZeroMQ socket: what is on its way when a broker dies is lost, or sent twice");
+  word_option<session::ConfirmLevel>(
+      verb, "--confirm", produce->confirm,
+      {{"received", session::ConfirmLevel::received}, {"flushed", session::ConfirmLevel::flushed}},
+      "what is waited for: in the log, or on disk (of durable topics the default)");
   verb->callback([&parsed, produce, verb] {
     const bool asked = verb->count("--count") + verb->count("--size") > 0;
     produce->generate = asked && produce->files.empty();

@@ -16,9 +16,9 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 /// One run of the command.
-class Run {
+class ConsumeRun {
  public:
-  Run(const Common& common, const Consume& consume, Client client, Consumer consumer)
+  ConsumeRun(const Common& common, const Consume& consume, Client client, Consumer consumer)
       : common_(common),
         consume_(consume),
         client_(std::move(client)),
@@ -156,7 +156,7 @@ int run_consume(const Common& common, const Consume& consume) {
     options.high_water_messages = static_cast<int>(std::min<std::uint64_t>(consume.count, 1000));
   Result<Consumer> consumer = client->consumer(consume.topic, options);
   if (!consumer) return fail(consumer.error(), consume.topic);
-  Run run(common, consume, std::move(*client), std::move(*consumer));
+  ConsumeRun run(common, consume, std::move(*client), std::move(*consumer));
   return run.go();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <lightq/options.hpp>
+#include <lightq/protocol/session_producing.hpp>
 
 namespace lightq::cli {
 
@@ -39,7 +40,9 @@ struct Produce {
   bool generate = false;
   std::uint64_t rate = 0;  ///< messages a second; 0: as fast as they go
   Timeout timeout{30'000};
-  bool wait = true;  ///< until the broker has received everything
+  bool wait = true;    ///< until the broker has received everything
+  bool plain = false;  ///< over a plain ZeroMQ socket, without confirms
+  session::ConfirmLevel confirm = session::ConfirmLevel::topics_default;
 };
 
 enum class Format { raw, json, hex };

@@ -98,12 +98,32 @@ class Dump final : public log::LogVisitor {
   bool damaged_ = false;
 };
 
+std::string line_of(const log::SurveyedCursor& cursor) {
+  std::string line = cursor.name + "\t" + std::to_string(cursor.committed.value);
+  char before = '\t';
+  for (const OffsetRange& range : cursor.acknowledged) {
+    line += before;
+    line += "[" + std::to_string(range.begin.value) + "," + std::to_string(range.end.value) + ")";
+    before = ' ';
+  }
+  return line + "\n";
+}
+
+std::string ranges_text(const std::vector<OffsetRange>& ranges) {
+  JsonArray array;
+  for (const OffsetRange& range : ranges) {
+    array.add("[" + std::to_string(range.begin.value) + "," + std::to_string(range.end.value) + "]");
+  }
+  return array.text();
+}
+
 std::string describe(const Common& common, const log::SurveyedCursor& cursor) {
-  if (!common.json) return cursor.name + "\t" + std::to_string(cursor.committed.value) + "\n";
+  if (!common.json) return line_of(cursor);
   JsonObject object;
   object.add_bytes("file", cursor.file)
       .add_bytes("name", cursor.name)
       .add("committed", cursor.committed.value);
+  if (!cursor.acknowledged.empty()) object.add_raw("acknowledged", ranges_text(cursor.acknowledged));
   if (cursor.delivered) object.add("delivered", cursor.delivered->value);
   return object.text() + "\n";
 }

@@ -46,6 +46,16 @@ class Verify final : public log::LogVisitor {
     return goes_on();
   }
 
+  // A document is of one look; lines stay as they are printed.
+  bool on_restart() override {
+    files_ = {};
+    findings_ = {};
+    progress_.clear();
+    if (!common_.json)
+      open_ = out_.write("The log has dropped all of these meanwhile. What it has now:\n") && open_;
+    return goes_on();
+  }
+
   int end(const std::string& directory, const log::InspectTotals& totals) {
     progress_.clear();
     if (interrupted()) {

@@ -41,6 +41,10 @@ class Lines final : public MessageSource {
     }
   }
   [[nodiscard]] std::string_view message() const override { return line_; }
+  [[nodiscard]] int awaited() const override {
+    const bool has_line = buffer_.find('\n', at_) != std::string::npos;
+    return has_line || (bounded_ && left_ == 0) ? -1 : descriptor_;
+  }
 
  private:
   bool found() {

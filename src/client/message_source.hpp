@@ -20,6 +20,8 @@ class MessageSource {
   virtual ~MessageSource() = default;
   /// Moves on to the next message; false at the end (also when a signal came). Errors: io_error.
   virtual Result<bool> next() = 0;
+  /// A descriptor that `next` may wait for, or -1: it will not, as far as is known.
+  [[nodiscard]] virtual int awaited() const { return -1; }
   /// The present message; valid until the next call of next().
   [[nodiscard]] virtual std::string_view message() const = 0;
 };

@@ -41,10 +41,15 @@ std::string table(const TopicStats& stats) {
           row_if("corrupt", stats.corrupt);
   if (!stats.blocked_by.empty()) text += row("blocked_by", stats.blocked_by);
   for (const GroupStats& group : stats.groups) {
-    text += row("group " + group.group,
-                "lag " + format_count(group.lag) + ", lost " + format_count(group.lost) + ", consumers " +
-                    format_count(group.consumers) + ", next " + format_count(group.next_offset) +
-                    ", committed " + format_count(group.committed_offset));
+    std::string values = "lag " + format_count(group.lag) + ", lost " + format_count(group.lost) +
+                         ", consumers " + format_count(group.consumers) + ", next " +
+                         format_count(group.next_offset) + ", committed " +
+                         format_count(group.committed_offset);
+    if (group.unacknowledged > 0) values += ", unacknowledged " + format_count(group.unacknowledged);
+    if (group.redelivered > 0) values += ", redelivered " + format_count(group.redelivered);
+    if (group.oldest_ms > 0)
+      values += ", oldest " + format_seconds(static_cast<double>(group.oldest_ms) / 1e3);
+    text += row((group.mode == "own" ? "cursor " : "group ") + group.group, values);
   }
   for (const SubscriberStats& subscriber : stats.subscribers) {
     text += row("subscriber", subscriber.bind_uri + ", lag " + format_count(subscriber.lag) + ", lost " +

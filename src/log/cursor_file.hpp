@@ -1,5 +1,5 @@
-/// Where a topic's groups stand, on disk: names and offsets. Layer: log. Byte by byte: docs/log_format.md,
-/// "Cursor file".
+/// Where a topic's groups stand, on disk: names, offsets, and what is acknowledged. Layer: log. Byte by byte:
+/// docs/log_format.md, "Cursor file".
 #pragma once
 
 #include <cstdint>
@@ -7,19 +7,25 @@
 #include <string>
 #include <vector>
 
-#include "log/storage.hpp"
+#include "log/slot_file.hpp"
 
 namespace lightq::log {
 
 struct NamedCursor {
   std::string name;  ///< at most 65,535 bytes
-  Offset offset;
+  Offset offset;     ///< everything before it is done with
+  /// What is done with besides: ascending, not touching each other nor `offset`. Of more than
+  /// `limits::acknowledged_ranges_max` the lowest are written.
+  std::vector<OffsetRange> acknowledged = {};
+
+  /// Nothing of it lies at or behind `end` afterwards, but perhaps the offset at it. True: something did.
+  bool cut_at(Offset end);
   friend bool operator==(const NamedCursor&, const NamedCursor&) = default;
 };
 
 /// Cursors ready to be written, made on one thread for another.
 struct EncodedCursors {
-  std::vector<std::byte> bytes;
+  SlotBytes slot;
 };
 
 /// Two files, `<name>.0` and `<name>.1`, written in turn: a write that is torn leaves the one before it. Not
@@ -35,7 +41,7 @@ class CursorFile {
 
   /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
   /// well.
-  [[nodiscard]] const std::optional<Error>& passed_over() const { return passed_over_; }
+  [[nodiscard]] const std::optional<Error>& passed_over() const { return slots_.passed_over(); }
 
   static EncodedCursors encode(const std::vector<NamedCursor>& cursors);
   /// Writes and syncs; when it returns without error, the cursors survive a power cut. Loads first if nobody
@@ -43,20 +49,7 @@ class CursorFile {
   Result<void> write(EncodedCursors cursors);
 
  private:
-  struct Slot;
-  [[nodiscard]] std::string slot_path(int slot) const;
-  Result<Slot> read_slot(int slot);
-  Result<void> keep_newest();
-
-  Storage& storage_;
-  std::string directory_;
-  std::string name_;
-  std::optional<Error> passed_over_;
-  bool loaded_ = false;
-  int newest_slot_ = 1;                  // the other one is written next
-  bool newest_synced_ = false;           // by this object
-  bool slot_named_[2] = {false, false};  // its name is on disk
-  std::uint64_t sequence_ = 0;
+  SlotFile slots_;
 };
 
 }  // namespace lightq::log

@@ -132,7 +132,10 @@ void TableSurvey::judge_cursor(const DecodedCursor& decoded, std::uint64_t posit
          "how far " + whose + " was delivered is not known; what is committed counts");
   }
   blocks_.emplace(decoded.identity.name, position);
-  result_.cursors.push_back({path_, decoded.identity.name, decoded.newest->committed,
+  result_.cursors.push_back({path_,
+                             decoded.identity.name,
+                             decoded.newest->committed,
+                             {},
                              std::max(decoded.newest->committed, decoded.delivered)});
 }
 
@@ -165,7 +168,7 @@ CursorSurvey survey_cursor_files(const std::string& directory, Storage& storage)
     }
     survey.cursors.clear();
     for (NamedCursor& cursor : *loaded) {
-      survey.cursors.push_back({path, std::move(cursor.name), cursor.offset, std::nullopt});
+      survey.cursors.push_back({path, std::move(cursor.name), cursor.offset, std::move(cursor.acknowledged)});
     }
     if (!file.passed_over()) break;
     survey.findings.push_back({Finding::Kind::torn, path, 0, 0, {}, {}, file.passed_over()->text()});

@@ -17,7 +17,9 @@ struct SurveyedCursor {
   std::string file;
   std::string name;
   Offset committed;
-  std::optional<Offset> delivered;  ///< of an embedded queue's: what its reader has been given, as noted last
+  std::vector<OffsetRange> acknowledged = {};  ///< besides, of a topic's: ascending
+  std::optional<Offset> delivered =
+      {};  ///< of an embedded queue's: what its reader has been given, as noted last
 };
 
 /// What was found.

@@ -14,6 +14,8 @@ namespace lightq::log {
 
 namespace {
 
+constexpr int looks_max = 16;  // each finds that the log has dropped all that it knew of
+
 class Inspection {
  public:
   Inspection(const std::string& directory, Storage& storage, const InspectOptions& options,
@@ -22,6 +24,9 @@ class Inspection {
   Result<InspectTotals> run();
 
  private:
+  Result<bool> look();
+  void begin_again();
+  void leave_out_what_went();
   void load_cursors();
   void check_cursors(std::uint64_t incarnation);
   void check_index_of(const SegmentSummary& summary);
@@ -39,6 +44,8 @@ class Inspection {
   const InspectOptions& options_;
   LogVisitor& visitor_;
   InspectTotals totals_;
+  bool has_begun_ = false;          // totals_.first_offset is known
+  bool dropped_ = false;            // the segment that was read last, meanwhile
   std::optional<Offset> expected_;  // where the last segment ended
   std::string before_;              // its path
   bool wanted_ = true;              // by the visitor
@@ -46,6 +53,18 @@ class Inspection {
 };
 
 Result<InspectTotals> Inspection::run() {
+  for (int looks = 1; looks <= looks_max; ++looks) {
+    const auto is_whole = look();
+    if (!is_whole) return is_whole.error();
+    if (*is_whole || !wanted_) return totals_;
+    begin_again();
+  }
+  return Error{ErrorCode::busy, directory_ + " drops its segments faster than they can be read", 0};
+}
+
+// False where the last segment was dropped before its end was read: then all others were, too, and nobody
+// knows where the log ends.
+Result<bool> Inspection::look() {
   if (options_.with_cursors) load_cursors();  // first: they must not be ahead of what is read then
   const auto survey = survey_log(directory_, storage_);
   if (!survey) return survey.error();
@@ -59,13 +78,31 @@ Result<InspectTotals> Inspection::run() {
       continue;
     }
     if (const auto done = read(segments[i], last, next_first); !done) return done.error();
+    if (last && dropped_) return false;
   }
   if (expected_) totals_.next_offset = *expected_;
   if (options_.with_indexes && wanted_) {
     for (const Finding& stray : stray_indexes(directory_, *survey, storage_)) report(stray);
   }
   if (options_.with_cursors && wanted_) check_cursors(survey->incarnation);
-  return totals_;
+  return true;
+}
+
+void Inspection::begin_again() {
+  totals_ = {};
+  has_begun_ = dropped_ = false;
+  expected_.reset();
+  before_.clear();
+  found_cursors_.clear();
+  wanted_ = visitor_.on_restart();
+}
+
+// With a segment go all that lie before it. What was found in them was found.
+void Inspection::leave_out_what_went() {
+  totals_.segments = 0;
+  totals_.bytes = totals_.batches = totals_.messages = totals_.gap_messages = 0;
+  has_begun_ = false;
+  expected_.reset();
 }
 
 void Inspection::load_cursors() {
@@ -81,8 +118,9 @@ void Inspection::check_cursors(std::uint64_t incarnation) {
     totals_.cursors += survey.cursors.size();
     for (const Finding& finding : survey.findings) report(finding);
     for (const SurveyedCursor& cursor : survey.cursors) {
-      if (!expected_ || cursor.committed <= *expected_) continue;
-      report({Finding::Kind::ahead, cursor.file, 0, 0, *expected_, cursor.committed, cursor.name});
+      const Offset end = cursor.acknowledged.empty() ? cursor.committed : cursor.acknowledged.back().end;
+      if (!expected_ || end <= *expected_) continue;
+      report({Finding::Kind::ahead, cursor.file, 0, 0, *expected_, end, cursor.name});
     }
   }
 }
@@ -168,8 +206,10 @@ void Inspection::walk(SegmentWalk& walk, SegmentSummary& summary) {
   }
   summary.end_offset = walk.end_offset();
   summary.end_position = walk.end_position();
-  summary.torn_bytes = walk.torn_bytes();
-  if (summary.torn_bytes == 0 || is_dropped(summary.segment, storage_)) return;
+  // Where no seal says where it ends, the walk may have come to what another life of the file has begun with.
+  summary.dropped = !summary.segment.seal && is_dropped(summary.segment, storage_);
+  summary.torn_bytes = summary.dropped ? 0 : walk.torn_bytes();
+  if (summary.torn_bytes == 0) return;
   report({Finding::Kind::torn, summary.segment.path, summary.end_position,
           summary.end_position + summary.torn_bytes, summary.end_offset, summary.end_offset, ""});
 }
@@ -201,16 +241,18 @@ bool Inspection::is_unfinished(const SurveyedSegment& segment, bool last) {
   if (!last || segment.state != PageState::blank) return false;
   const auto file = storage_.open(segment.path, OpenMode::read_only);
   if (!file) return false;
-  SegmentScanner scanner(**file, 0, segment.size_bytes);
-  return !scanner.batch_at(segment_header_bytes) &&
-         !scanner.resume_after(segment_header_bytes, segment.name_offset);
+  SegmentScanner scanner(**file, segment.possible_epochs(), segment.size_bytes);
+  const auto first = scanner.batch_at(segment_header_bytes);  // perhaps of the file's earlier life
+  if (first && segment.name_offset <= first->base) return false;
+  return !scanner.resume_after(segment_header_bytes, segment.name_offset);
 }
 
 // As in recovery: it begins where the one before it ended, or where its header says that a gap begins.
 void Inspection::check_continuity(const SurveyedSegment& segment) {
   const Offset first = segment.first_offset();
   if (!expected_) {
-    if (totals_.segments == 1) totals_.first_offset = first;
+    if (!has_begun_) totals_.first_offset = first;
+    has_begun_ = true;
     return;
   }
   if (first < *expected_) {
@@ -238,8 +280,9 @@ void Inspection::summarize(SegmentSummary& summary) {
   totals_.batches += summary.batches;
   totals_.messages += summary.messages;
   totals_.torn_bytes += summary.torn_bytes;
+  dropped_ = summary.dropped;
   if (summary.dropped) {
-    expected_.reset();
+    leave_out_what_went();
   } else {
     expected_ = std::max(expected_.value_or(Offset{}), summary.end_offset);
     before_ = summary.segment.path;

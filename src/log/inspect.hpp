@@ -37,6 +37,9 @@ class LogVisitor {
   virtual bool on_batch(const ScannedBatch& batch, const BatchView& view) = 0;
   virtual bool on_finding(const Finding& finding) = 0;
   virtual bool on_summary(const SegmentSummary& /*summary*/) { return true; }
+  /// The log has dropped all that was told of so far, its last segment too: what follows is another look, at
+  /// the segments that there are now. They begin behind those.
+  virtual bool on_restart() { return true; }
 };
 
 struct InspectOptions {
@@ -46,7 +49,7 @@ struct InspectOptions {
   bool with_indexes = false;        ///< compare the index files with the segments read as a whole too
 };
 
-/// What an inspection came to.
+/// What an inspection came to; of its last look.
 struct InspectTotals {
   std::size_t segments = 0;
   std::uint64_t bytes = 0;  ///< of the segment files
@@ -61,8 +64,11 @@ struct InspectTotals {
   Offset next_offset;
 };
 
-/// Reads the log in `directory`. Errors: io_error, where the directory cannot be listed or a file not be
-/// opened. Bytes that cannot be read are findings.
+/// Reads the log in `directory`. The totals are those of one look at it: of the segments that there were
+/// then, but for the old ones up to the last that was dropped before it was read, and up to the end that the
+/// log had then or later. Errors: io_error, where the directory cannot be listed or a file not be opened;
+/// busy, where at each of several looks all segments were dropped before they could be read. Bytes that
+/// cannot be read are findings.
 Result<InspectTotals> inspect_log(const std::string& directory, Storage& storage,
                                   const InspectOptions& options, LogVisitor& visitor);
 

@@ -104,6 +104,12 @@ class Log {
   /// Work for a disk thread that is due now, or null. At most one job of a log is out at a time.
   virtual std::unique_ptr<DiskJob> take_disk_job(Timestamp now) = 0;
 
+  /// What has been appended should become durable as soon as possible, whatever the log's interval is: the
+  /// next take_disk_job gives a job that covers all of it at once, or as soon as the one that is out is
+  /// finished. Many requests until then cost one sync. Durable is what durable_offset says, as ever; a log
+  /// whose sync has failed, or that has no disk, forgets the request.
+  virtual void request_flush() {}
+
   /// take_disk_job would give a job now or later, though nothing is appended: whoever keeps the log keeps
   /// asking.
   [[nodiscard]] virtual bool wants_disk_work() const = 0;

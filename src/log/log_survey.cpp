@@ -3,17 +3,19 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
 
+#include "log/segment_listing.hpp"
 #include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
 
 namespace {
 
-constexpr int listings_max = 16;  // each finds a log that has dropped all that the one before had seen
+constexpr int listings_max = 16;  // each finds that the log has dropped all that the one before had seen
 
 // docs/log_format.md, "Segment file".
 constexpr std::size_t at_header_crc = 60;
@@ -98,8 +100,24 @@ std::uint64_t incarnation_of(const std::vector<SurveyedSegment>& segments) {
   return best;
 }
 
+// As in recovery: the last files may have been used again, and their new headers never have come. The
+// segments are in the order of their names.
+void forget_earlier_lives(LogSurvey& survey) {
+  for (auto last = survey.segments.rbegin(); last != survey.segments.rend(); ++last) {
+    const bool is_old = last->state == PageState::misnamed && last->incarnation == survey.incarnation &&
+                        last->header->first_offset < survey.segments.front().name_offset;
+    if (!is_old && last->state != PageState::blank) return;
+    last->state = PageState::blank;
+    last->header.reset();
+    last->seal.reset();
+    last->seal_damaged = false;
+    last->earlier_epoch = std::exchange(last->epoch, 0);
+  }
+}
+
 void put_in_order(LogSurvey& survey) {
   survey.incarnation = incarnation_of(survey.segments);
+  forget_earlier_lives(survey);
   for (SurveyedSegment& segment : survey.segments) {
     if (segment.incarnation == survey.incarnation) continue;
     segment.seal.reset();
@@ -132,24 +150,28 @@ std::uint64_t SurveyedSegment::limit() const {
   return std::max<std::uint64_t>(limit, segment_header_bytes);
 }
 
+// The oldest go first: where the last one is still there, what was left out is missing at the front.
 Result<LogSurvey> survey_log(const std::string& directory, Storage& storage) {
-  LogSurvey survey;
-  for (int listing = 0; listing < listings_max && survey.segments.empty(); ++listing) {
+  for (int listing = 0; listing < listings_max; ++listing) {
     const auto listed = list_segments(directory, storage);
     if (!listed) return listed.error();
-    if (listed->offsets.empty()) break;
+    LogSurvey survey;
+    bool has_last = true;
     for (const Offset offset : listed->offsets) {
       auto segment = offset == listed->unnamed
                          ? survey_newest(directory, offset, storage)
                          : survey_segment(directory + "/" + segment_name(offset), offset, storage);
+      has_last = segment.ok();
       if (segment)
         survey.segments.push_back(std::move(*segment));
       else if (!is_missing(segment.error()))
         return segment.error();
     }
+    if (!has_last) continue;
+    put_in_order(survey);
+    return survey;
   }
-  put_in_order(survey);
-  return survey;
+  return Error{ErrorCode::busy, directory + " drops its segments faster than they can be looked at", 0};
 }
 
 Result<std::unique_ptr<File>> open_surveyed(const SurveyedSegment& segment, Storage& storage) {

@@ -34,10 +34,15 @@ struct SurveyedSegment {
   std::optional<SegmentSeal> seal;      ///< also without a header, if it is of this log
   bool seal_damaged = false;            ///< there is something in the seal's place, and it is no seal
   std::uint32_t epoch = 0;              ///< the header's, else the seal's; 0: neither is there
+  std::uint32_t earlier_epoch = 0;      ///< blank: of the file's earlier use, which the header is of; 0: none
   std::uint64_t incarnation = 0;        ///< likewise
 
   /// Where it belongs in the log.
   [[nodiscard]] Offset first_offset() const { return header ? header->first_offset : name_offset; }
+  /// Where there is no header: those that batches of this log may have.
+  [[nodiscard]] Epochs possible_epochs() const {
+    return earlier_epoch != 0 ? Epochs::since(earlier_epoch) : Epochs::any();
+  }
   /// How far batches may reach.
   [[nodiscard]] std::uint64_t limit() const;
   /// The file's name, without its directory; where it was begun without a name: the one that it is to get.
@@ -52,8 +57,9 @@ struct LogSurvey {
   std::uint64_t incarnation = 0;          ///< what most files say; 0: none says any
 };
 
-/// Looks at every segment file in `directory`; none there is an empty survey. A file that goes meanwhile is
-/// left out. Errors: io_error if the directory cannot be listed or a file not be opened.
+/// Looks at every segment file in `directory`; none there is an empty survey. Files that go meanwhile are
+/// left out; but where the last one has gone, all is looked at again. Errors: io_error if the directory
+/// cannot be listed or a file not be opened; busy where the last one has gone each time.
 Result<LogSurvey> survey_log(const std::string& directory, Storage& storage);
 
 /// The file behind `segment`, also if it got its name since it was surveyed. Errors: io_error.

@@ -45,6 +45,10 @@ Result<MappedMemory> MappedMemory::file_read_only(int fd, std::size_t bytes) {
   return file(fd, bytes, PROT_READ);
 }
 
+Result<MappedMemory> MappedMemory::file_kept_open(int fd, std::size_t bytes) {
+  return file(fd, bytes, PROT_NONE);
+}
+
 // Written through large pages the file lies in memory in pieces of 2 MiB, if the file system knows those: a
 // fault for each instead of hundreds, for the writer as for every later reader, who finds fewer pages to
 // translate as well. The price: a sync writes whole pieces. Not worth it for what is smaller.
@@ -76,6 +80,12 @@ void MappedMemory::populate(std::size_t begin, std::size_t end) const {
 #else
   static_cast<void>(begin + end);
 #endif
+}
+
+// The system syncs by the open file that was mapped, which knows what errors it has told of.
+Result<void> MappedMemory::sync() const {
+  if (start_ == nullptr || msync(start_, bytes_, MS_SYNC) == 0) return {};
+  return Error{ErrorCode::io_error, "cannot sync the memory of a file", errno};
 }
 
 void MappedMemory::give_back() {

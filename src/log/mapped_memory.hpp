@@ -25,6 +25,11 @@ class MappedMemory {
   /// io_error.
   static Result<MappedMemory> file_read_only(int fd, std::size_t bytes);
 
+  /// As file_read_only, but not to be looked at, so it is address space and no memory: as long as it is there
+  /// the file is open, without a descriptor, and `sync` can be called. `fd` must be open for reading and
+  /// writing.
+  static Result<MappedMemory> file_kept_open(int fd, std::size_t bytes);
+
   /// As file_read_only, but stores go to the file. `fd` must be open for reading and writing.
   static Result<MappedMemory> file_writable(int fd, std::size_t bytes);
 
@@ -38,6 +43,10 @@ class MappedMemory {
   /// Makes the pages that [begin, end) lies in present, to be read, as far as they are in the mapping and the
   /// system can: a kernel that does not know how leaves all to the first look. Any thread.
   void populate(std::size_t begin, std::size_t end) const;
+
+  /// Syncs these bytes of the file, however they were written: just what fdatasync of the descriptor that
+  /// they were mapped by would do, and say of errors since that was opened. Errors: io_error. Any thread.
+  Result<void> sync() const;
 
   /// Gives the pages of anonymous memory back to the system; their content becomes zero.
   void give_back();

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <array>
-#include <bit>
+#include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <span>
 
 #include <lightq/base/batch.hpp>
+#include <lightq/base/bytes.hpp>
+#include <lightq/base/crc32c.hpp>
 
+#include "log/record_sum.hpp"
 #include "log/segment_format.hpp"
 
 namespace lightq::log {
@@ -18,21 +22,18 @@ namespace lightq::log {
 inline constexpr std::array<std::size_t, 2> open_slot_positions = {1536, 2048};
 inline constexpr std::size_t open_slot_bytes = 64;
 
-/// An order-dependent sum of records, quick enough to be kept up for each: any change of one eight-byte word
-/// changes it. What survives a power cut has CRCs; this guards memory that outlived its process.
-class RecordSum {
- public:
-  void add(ByteView payload);
-  /// As add, and copies the record to `to`.
-  void add_copying(std::byte* to, ByteView payload);
-  [[nodiscard]] std::uint64_t value() const {
-    return (lanes_[0] ^ std::rotl(lanes_[1], 16)) + std::rotl(lanes_[2] ^ std::rotl(lanes_[3], 16), 32);
-  }
-
- private:
-  std::array<std::uint64_t, 4> lanes_ = {0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9,
-                                         0x27D4EB2F165667C5};
-};
+/// What a slot holds, see docs/log_format.md; positions in it.
+namespace open_mark_layout {
+inline constexpr std::uint32_t magic_value = 0x4E45504F;  // "OPEN"
+inline constexpr std::size_t magic = 0;                   // u32
+inline constexpr std::size_t epoch = 4;                   // u32
+inline constexpr std::size_t position = 8;                // u64
+inline constexpr std::size_t base = 16;                   // u64
+inline constexpr std::size_t boot = 24;                   // u64
+inline constexpr std::size_t extent = 32;  // u64: records in the lower half, their bytes in the upper
+inline constexpr std::size_t sum = 40;     // u64
+inline constexpr std::size_t crc = 48;     // u32: of bytes [0,48)
+}  // namespace open_mark_layout
 
 /// Packs messages; nothing of them is ever copied again. One thread. While a batch is open, nobody else may
 /// write behind the segment's end.
@@ -49,6 +50,7 @@ class OpenBatch {
   /// Adds a message that fits. When it returns, the message survives the process.
   void add(ByteView payload);
   [[nodiscard]] Timestamp opened() const { return opened_; }
+  [[nodiscard]] std::uint32_t count() const { return count_; }
   [[nodiscard]] Offset next_offset() const { return base_ + count_; }
   /// Completes the header: the batch, stamped. No batch is open then.
   std::span<std::byte> finish();
@@ -65,6 +67,30 @@ class OpenBatch {
   Offset base_;
   Timestamp opened_;
 };
+
+// What is in here is most of what a single message costs.
+#if defined(__GNUC__)
+[[gnu::always_inline]]
+#endif
+inline void OpenBatch::add(ByteView payload) {
+  using namespace open_mark_layout;
+  assert(is_open() && fits(payload.size()));
+  std::byte* const to = start_ + bytes_;
+  const std::size_t bytes = record_bytes(payload.size());
+  store_little_endian(to, static_cast<std::uint32_t>(payload.size()));
+  sum_.add_copying(to + sizeof(std::uint32_t), payload);
+  bytes_ += bytes;
+  ++count_;
+  const std::uint64_t extent_now = count_ | (bytes_ - batch_layout::header_bytes) << 32;
+  const std::uint64_t sum_now = sum_.value();
+  // The process may end between any two stores: the record must be there before the mark says so.
+  std::atomic_signal_fence(std::memory_order_release);
+  std::byte* const mark = slots_[count_ % 2];
+  store_little_endian(mark + extent, extent_now);
+  store_little_endian(mark + sum, sum_now);
+  store_little_endian(mark + crc, crc32c_of_words(extent_now, sum_now, seed_));
+  std::atomic_signal_fence(std::memory_order_release);
+}
 
 /// Makes a batch of one message in `room`, which has exactly its size: copied and summed in one pass. What is
 /// left is for the log to stamp.

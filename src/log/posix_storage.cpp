@@ -13,7 +13,10 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
 #include <random>
+#include <shared_mutex>
+#include <utility>
 
 #include <lightq/base/crc32c.hpp>
 
@@ -63,55 +66,79 @@ class PosixWritableMapping final : public WritableMapping {
 class PosixFile final : public File {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  ~PosixFile() override { ::close(fd_); }
+  ~PosixFile() override {
+    if (fd_ != -1) ::close(fd_);
+  }
 
   Result<std::size_t> write_some(ByteView bytes, std::uint64_t position) override {
-    const auto written = uninterrupted(
-        [&] { return ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(position)); });
-    if (written == -1) {
-      return system_error("cannot write " + std::to_string(bytes.size()) + " bytes at " +
-                          std::to_string(position) + " of " + path_);
-    }
-    return static_cast<std::size_t>(written);
+    return use([&](int fd) -> Result<std::size_t> {
+      const auto written = uninterrupted(
+          [&] { return ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(position)); });
+      if (written == -1) {
+        return system_error("cannot write " + std::to_string(bytes.size()) + " bytes at " +
+                            std::to_string(position) + " of " + path_);
+      }
+      return static_cast<std::size_t>(written);
+    });
   }
 
   Result<void> write_synced(ByteView bytes, std::uint64_t position) override {
 #ifdef RWF_DSYNC
-    while (!bytes.empty()) {
-      const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
-      const auto written =
-          uninterrupted([&] { return ::pwritev2(fd_, &part, 1, static_cast<off_t>(position), RWF_DSYNC); });
-      if (written == -1 && (errno == EOPNOTSUPP || errno == ENOSYS)) break;
-      if (written == -1) return system_error("cannot write and sync " + path_);
-      if (written == 0) break;
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-      position += static_cast<std::uint64_t>(written);
-    }
+    const Result<void> written = use([&](int fd) { return write_through(fd, bytes, position); });
+    if (!written) return written;
 #endif
     return bytes.empty() ? Result<void>{} : File::write_synced(bytes, position);
   }
 
   Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) override {
-    const auto came =
-        uninterrupted([&] { return ::pread(fd_, to.data(), to.size(), static_cast<off_t>(position)); });
-    if (came == -1) return system_error("cannot read at " + std::to_string(position) + " of " + path_);
-    return static_cast<std::size_t>(came);
+    return use([&](int fd) -> Result<std::size_t> {
+      const auto came =
+          uninterrupted([&] { return ::pread(fd, to.data(), to.size(), static_cast<off_t>(position)); });
+      if (came == -1) return system_error("cannot read at " + std::to_string(position) + " of " + path_);
+      return static_cast<std::size_t>(came);
+    });
   }
 
   Result<void> allocate(std::uint64_t bytes) override {
-    if (uninterrupted([&] { return ::fallocate(fd_, 0, 0, static_cast<off_t>(bytes)); }) == 0) return {};
-    return system_error("cannot reserve " + std::to_string(bytes) + " bytes for " + path_);
+    return use([&](int fd) -> Result<void> {
+      if (uninterrupted([&] { return ::fallocate(fd, 0, 0, static_cast<off_t>(bytes)); }) == 0) return {};
+      return system_error("cannot reserve " + std::to_string(bytes) + " bytes for " + path_);
+    });
   }
 
+  // Never by a descriptor that was opened just now: that may not be told of an error that another one was
+  // told of.
   Result<void> sync() override {
+    const std::shared_lock lock(mutex_);
+    if (fd_ == -1) {
+      const Result<void> synced = kept_open_.sync();
+      return synced ? synced
+                    : Error{ErrorCode::io_error, "cannot sync " + path_, synced.error().system_error};
+    }
     if (uninterrupted([&] { return ::fdatasync(fd_); }) == 0) return {};
     return system_error("cannot sync " + path_);
   }
 
+  bool rest(const std::string& path) override {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return false;
+    if (fd_ == -1) return true;
+    const bool writable = (::fcntl(fd_, F_GETFL) & O_ACCMODE) == O_RDWR;
+    if (!writable || ::fstat(fd_, &itself_) != 0) return false;
+    auto kept = MappedMemory::file_kept_open(fd_, static_cast<std::size_t>(itself_.st_size));
+    if (!kept || !kept->valid()) return false;
+    kept_open_ = std::move(*kept);
+    path_ = path;
+    ::close(std::exchange(fd_, -1));
+    return true;
+  }
+
   Result<std::uint64_t> size_bytes() override {
-    struct stat status = {};
-    if (::fstat(fd_, &status) != 0) return system_error("cannot ask the size of " + path_);
-    return static_cast<std::uint64_t>(status.st_size);
+    return use([&](int fd) -> Result<std::uint64_t> {
+      struct stat status = {};
+      if (::fstat(fd, &status) != 0) return system_error("cannot ask the size of " + path_);
+      return static_cast<std::uint64_t>(status.st_size);
+    });
   }
 
   Result<void> lock_shared() override {
@@ -127,22 +154,71 @@ class PosixFile final : public File {
   }
 
   Result<std::unique_ptr<Mapping>> map(std::size_t bytes) override {
-    auto memory = MappedMemory::file_read_only(fd_, bytes);
-    if (!memory) return Error{memory.error().code, "cannot map " + path_, memory.error().system_error};
-    return std::unique_ptr<Mapping>(std::make_unique<PosixMapping>(std::move(*memory)));
+    return use([&](int fd) -> Result<std::unique_ptr<Mapping>> {
+      auto memory = MappedMemory::file_read_only(fd, bytes);
+      if (!memory) return Error{memory.error().code, "cannot map " + path_, memory.error().system_error};
+      return std::unique_ptr<Mapping>(std::make_unique<PosixMapping>(std::move(*memory)));
+    });
   }
 
   Result<std::unique_ptr<WritableMapping>> map_writable(std::size_t bytes) override {
-    auto memory = MappedMemory::file_writable(fd_, bytes);
-    if (!memory) {
-      return Error{memory.error().code, "cannot map " + path_ + " for writing", memory.error().system_error};
-    }
-    return std::unique_ptr<WritableMapping>(std::make_unique<PosixWritableMapping>(std::move(*memory)));
+    return use([&](int fd) -> Result<std::unique_ptr<WritableMapping>> {
+      auto memory = MappedMemory::file_writable(fd, bytes);
+      if (!memory) {
+        return Error{memory.error().code, "cannot map " + path_ + " for writing",
+                     memory.error().system_error};
+      }
+      return std::unique_ptr<WritableMapping>(std::make_unique<PosixWritableMapping>(std::move(*memory)));
+    });
   }
 
  private:
-  int fd_;
+  /// With the file's descriptor, or one for this call.
+  template <typename Call>
+  auto use(Call call) -> decltype(call(0)) {
+    const std::shared_lock lock(mutex_);
+    if (fd_ != -1) return call(fd_);
+    const int fd = open_again();
+    if (fd == -1) return system_error("cannot open " + path_ + " again");
+    auto result = call(fd);
+    ::close(fd);
+    return result;
+  }
+
+  /// Not another file that has its name now.
+  [[nodiscard]] int open_again() const {
+    const int fd = uninterrupted([&] { return ::open(path_.c_str(), O_RDWR | O_CLOEXEC); });
+    struct stat status = {};
+    if (fd == -1) return fd;
+    if (::fstat(fd, &status) == 0 && status.st_dev == itself_.st_dev && status.st_ino == itself_.st_ino)
+      return fd;
+    ::close(fd);
+    errno = ENOENT;
+    return -1;
+  }
+
+#ifdef RWF_DSYNC
+  /// Leaves in `bytes` what the system does not know how to write so.
+  Result<void> write_through(int fd, ByteView& bytes, std::uint64_t& position) {
+    while (!bytes.empty()) {
+      const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+      const auto written =
+          uninterrupted([&] { return ::pwritev2(fd, &part, 1, static_cast<off_t>(position), RWF_DSYNC); });
+      if (written == -1 && (errno == EOPNOTSUPP || errno == ENOSYS)) break;
+      if (written == -1) return system_error("cannot write and sync " + path_);
+      if (written == 0) break;
+      bytes = bytes.subspan(static_cast<std::size_t>(written));
+      position += static_cast<std::uint64_t>(written);
+    }
+    return {};
+  }
+#endif
+
+  std::shared_mutex mutex_;  // held alone by `rest`, which changes what follows
+  int fd_;                   // -1: the file rests
   std::string path_;
+  struct stat itself_ = {};  // of a file that rests
+  MappedMemory kept_open_;   // likewise
 };
 
 }  // namespace

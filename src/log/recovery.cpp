@@ -10,6 +10,7 @@
 #include "log/failed_sync.hpp"
 #include "log/open_batch.hpp"
 #include "log/seeded_bug.hpp"
+#include "log/segment_listing.hpp"
 #include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
@@ -32,8 +33,10 @@ class Recovery {
   Result<RecoveredSegments> run();
 
  private:
-  Result<std::vector<Offset>> list_segments();
+  Result<std::vector<Offset>> name_all_segments();
   Result<void> remove_unfinished(std::vector<Offset>& names);
+  bool shows_earlier_life(const FoundFile& found, const std::vector<Offset>& names);
+  std::optional<std::uint64_t> incarnation_of(const std::vector<Offset>& names);
   static std::optional<ScannedBatch> first_batch(FoundFile& found, SegmentScanner& scanner);
   Result<FoundFile> look_at(Offset name_offset);
   Result<void> add(FoundFile& found, std::optional<Offset> next_name);
@@ -58,7 +61,7 @@ class Recovery {
 };
 
 Result<RecoveredSegments> Recovery::run() {
-  auto names = list_segments();
+  auto names = name_all_segments();
   if (!names) return names.error();
   if (const auto removed = remove_unfinished(*names); !removed) return removed.error();
   for (std::size_t i = 0; i < names->size(); ++i) {
@@ -72,27 +75,29 @@ Result<RecoveredSegments> Recovery::run() {
   return std::move(result_);
 }
 
-Result<std::vector<Offset>> Recovery::list_segments() {
-  if (auto named = name_unnamed_segment(directory_, storage_); !named) return named.error();
-  const auto names = storage_.list(directory_);
-  if (!names) return names.error();
-  std::vector<Offset> offsets;
-  for (const std::string& name : *names) {
-    if (const auto offset = segment_name_offset(name)) offsets.push_back(*offset);
+// All of them have their names then, and nothing else is left of an earlier process's next ones.
+Result<std::vector<Offset>> Recovery::name_all_segments() {
+  const auto named = list_named_segments(directory_, storage_);
+  if (!named) return named.error();
+  if (auto given = name_unnamed_segment(directory_, *named, storage_); !given) return given.error();
+  const auto files = storage_.list(directory_);
+  if (!files) return files.error();
+  for (const std::string& name : *files) {
     if (name.ends_with(prepared_suffix)) static_cast<void>(storage_.unlink(directory_ + "/" + name));
   }
-  std::sort(offsets.begin(), offsets.end());
-  return offsets;
+  return list_named_segments(directory_, storage_);
 }
 
-// The last files, as long as their header was never written and no message is in them, were made by appends
-// that a power cut undid. All of them go at once, so that opening again finds the same log.
+// The last files, as long as their header never came to the disk and no message is in them, were made by
+// appends that a power cut undid. All of them go at once, so that opening again finds the same log.
 Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
   while (!names.empty()) {
     auto found = look_at(names.back());
     if (!found) return found.error();
-    if (found->decoded.header || found->decoded.fault != HeaderFault::blank) return {};
-    SegmentScanner scanner(*found->file, 0, found->size_bytes);
+    const bool blank = !found->decoded.header && found->decoded.fault == HeaderFault::blank;
+    if (!blank && !shows_earlier_life(*found, names)) return {};
+    const Epochs epochs = blank ? Epochs::any() : Epochs::since(found->decoded.header->epoch);
+    SegmentScanner scanner(*found->file, epochs, found->size_bytes);
     if (first_batch(*found, scanner)) return {};
     if (auto removed = storage_.unlink(found->path); !removed) return removed;
     result_.report.bytes_cut += found->size_bytes;
@@ -102,7 +107,26 @@ Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
   return {};
 }
 
-// Of a file without a header: of any epoch, from the offset in its name on.
+// A file that was used again, and whose new header never came: the old one names an offset before the whole
+// log, for what had that name was dropped, and its name was gone for good before.
+bool Recovery::shows_earlier_life(const FoundFile& found, const std::vector<Offset>& names) {
+  if (!found.decoded.header || names.front() <= found.decoded.header->first_offset) return false;
+  return incarnation_of(names) == found.decoded.header->incarnation;
+}
+
+// As the first file says that has its own header. That need not be the oldest: where nothing is synced, only
+// the one that was the newest when others were dropped has its header on disk for sure.
+std::optional<std::uint64_t> Recovery::incarnation_of(const std::vector<Offset>& names) {
+  for (const Offset name : names) {
+    const auto found = look_at(name);
+    if (!found || !found->decoded.header) continue;
+    const SegmentHeader& header = *found->decoded.header;
+    if (header.first_offset == name || header.first_offset == offset_not_yet_known) return header.incarnation;
+  }
+  return std::nullopt;
+}
+
+// Of a file without its header: from the offset in its name on, of whatever epochs the scanner looks for.
 std::optional<ScannedBatch> Recovery::first_batch(FoundFile& found, SegmentScanner& scanner) {
   const auto batch = scanner.batch_at(segment_header_bytes);
   if (batch && found.name_offset <= batch->base) return batch;
@@ -160,6 +184,8 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
                       segment_header_bytes <= seal->end_position;
   if (sealed) {
     segment->set_end(*seal);
+    // It is on disk and takes no more: as good as closed, unless something that lay behind it was removed.
+    result_.report.closed = !next_name && segment->seal_written && result_.report.bytes_cut == 0;
   } else {
     if (auto added = add_unsealed(*segment, found, !next_name); !added) return added;
     if (next_name || usable < header.file_bytes) segment->sealed = true;
@@ -227,7 +253,10 @@ Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& s
 Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> next_name) {
   Offset end = next_name.value_or(found.name_offset);
   if (!next_name) {
-    SegmentScanner scanner(*found.file, 0, found.size_bytes);
+    const auto& header = found.decoded.header;
+    const bool ours = header && header->incarnation == result_.incarnation;
+    SegmentScanner scanner(*found.file, ours ? Epochs::since(header->epoch) : Epochs::any(),
+                           found.size_bytes);
     for (auto batch = first_batch(found, scanner); batch;
          batch = scanner.resume_after(batch->position, batch->end)) {
       end = batch->end;

@@ -10,6 +10,7 @@
 #include "log/recovery.hpp"
 #include "log/segment_copy.hpp"
 #include "log/segment_index_file.hpp"
+#include "log/segment_listing.hpp"
 #include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
@@ -82,14 +83,17 @@ Result<void> Repair::plan(const RepairOptions& options) {
 }
 
 void Repair::clamp_cursors() {
-  const auto clamp = [&](const std::string& name, Offset& offset, bool& needs_writing) {
-    if (offset <= plan_.next) return;
-    offset = plan_.next;
-    report_.clamped_cursors.push_back(name);
-    needs_writing = true;
-  };
-  for (NamedCursor& cursor : cursors_) clamp(cursor.name, cursor.offset, cursors_need_writing_);
-  for (NewCursor& cursor : table_) clamp(cursor.name, cursor.committed, table_needs_writing_);
+  for (NamedCursor& cursor : cursors_) {
+    if (!cursor.cut_at(plan_.next)) continue;
+    report_.clamped_cursors.push_back(cursor.name);
+    cursors_need_writing_ = true;
+  }
+  for (NewCursor& cursor : table_) {
+    if (cursor.committed <= plan_.next) continue;
+    cursor.committed = plan_.next;
+    report_.clamped_cursors.push_back(cursor.name);
+    table_needs_writing_ = true;
+  }
 }
 
 void Repair::load_cursors() {
@@ -231,7 +235,9 @@ void Repair::drop_new_files() {
 }
 
 Result<RepairReport> Repair::replace(const RepairOptions& options) {
-  if (auto named = name_unnamed_segment(directory_, storage_); !named) return named.error();
+  const auto names = list_named_segments(directory_, storage_);
+  if (!names) return names.error();
+  if (auto named = name_unnamed_segment(directory_, *names, storage_); !named) return named.error();
   if (auto planned = plan(options); !planned) return planned.error();
   report_.segments_kept = static_cast<std::size_t>(
       std::count_if(plan_.segments.begin(), plan_.segments.end(), [](const auto& it) { return it.keep; }));

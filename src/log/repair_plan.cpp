@@ -132,7 +132,7 @@ void Planner::walk(File& file, const WalkRange& range, PlannedSegment& planned) 
 // on to where the next file begins.
 void Planner::walk_headless(File& file, const SurveyedSegment* after, PlannedSegment& planned) {
   const SurveyedSegment& source = planned.source;
-  SegmentScanner scanner(file, 0, source.size_bytes);
+  SegmentScanner scanner(file, source.possible_epochs(), source.size_bytes);
   auto first = scanner.batch_at(segment_header_bytes);
   if (!first && trust_batches_) first = scanner.resume_after(segment_header_bytes, source.name_offset);
   if (!first || first->base < source.name_offset) return;
@@ -146,7 +146,7 @@ void Planner::walk_headless(File& file, const SurveyedSegment* after, PlannedSeg
 
 // Of a last file without a header: what no other message may be called, as recovery reckons it.
 Offset Planner::reserved_end(File& file, const SurveyedSegment& source) {
-  SegmentScanner scanner(file, 0, source.size_bytes);
+  SegmentScanner scanner(file, source.possible_epochs(), source.size_bytes);
   auto batch = scanner.batch_at(segment_header_bytes);
   if (!batch || batch->base < source.name_offset)
     batch = scanner.resume_after(segment_header_bytes, source.name_offset);

@@ -35,25 +35,28 @@ enum class SeededBug : std::uint8_t {
   retire_while_poisoned,         ///< old files go though nothing more becomes durable
   retired_name_unsynced,         ///< a file is reused while a power cut may give its old name back
   recycled_epoch_kept,           ///< a reused file keeps its epoch
-  recycled_header_unsynced,      ///< a reused file gets its name before its new header is on disk
-  failed_append_kept,            ///< a write that fails is counted
-  short_write_believed,          ///< a short write counts as a whole one
-  cursor_unsynced,               ///< a cursor counts as committed once it is written
-  loaded_cursor_unsynced,        ///< nor is one that a killed process wrote, before the one before it is lost
-  cursor_in_one_file,            ///< cursors are written in place, not in turn
-  cursor_crc_unchecked,          ///< a torn cursor file is believed
-  clean_mark_kept,               ///< a closed log is appended to, and still says that nothing follows
-  clean_mark_removal_unsynced,   ///< it says no longer so, but perhaps not on disk
-  checkpoint_before_sync,        ///< a checkpoint tells of what is not on disk yet, for good
-  boot_unchecked,                ///< what was in memory of another boot only is believed
-  reservation_ignored,           ///< batches reach beyond what a recovery looks at
-  open_mark_sum_unchecked,       ///< an open batch is completed, whatever lies there
-  open_mark_taken_elsewhere,     ///< its mark is believed at another place
-  remember_skipped,              ///< old files go before the next offset is remembered on disk
-  index_trusted,                 ///< who goes where an index says does not look at what is there
-  unnamed_segment_forgotten,     ///< a segment that was begun without its name is thrown away
-  doubt_forgotten,               ///< after a failed sync, the next process believes what it reads
-  cursor_ahead_accepted,         ///< a cursor stays past the end of a log that a power cut has shortened
+  recycled_header_unsynced,  ///< one whose last header was found gets its name before the new one is on disk
+  found_epoch_trusted,       ///< one whose last header was found gets the next epoch
+  header_of_another_log_unsynced,  ///< one of another log gets its name before its new header is on disk
+  remembered_once,                 ///< what was once remembered on disk is enough for all that goes later
+  failed_append_kept,              ///< a write that fails is counted
+  short_write_believed,            ///< a short write counts as a whole one
+  cursor_unsynced,                 ///< a cursor counts as committed once it is written
+  loaded_cursor_unsynced,       ///< nor is one that a killed process wrote, before the one before it is lost
+  cursor_in_one_file,           ///< cursors are written in place, not in turn
+  cursor_crc_unchecked,         ///< a torn cursor file is believed
+  clean_mark_kept,              ///< a closed log is appended to, and still says that nothing follows
+  clean_mark_removal_unsynced,  ///< it says no longer so, but perhaps not on disk
+  checkpoint_before_sync,       ///< a checkpoint tells of what is not on disk yet, for good
+  boot_unchecked,               ///< what was in memory of another boot only is believed
+  reservation_ignored,          ///< batches reach beyond what a recovery looks at
+  open_mark_sum_unchecked,      ///< an open batch is completed, whatever lies there
+  open_mark_taken_elsewhere,    ///< its mark is believed at another place
+  remember_skipped,             ///< old files go before the next offset is remembered on disk
+  index_trusted,                ///< who goes where an index says does not look at what is there
+  unnamed_segment_forgotten,    ///< a segment that was begun without its name is thrown away
+  doubt_forgotten,              ///< after a failed sync, the next process believes what it reads
+  cursor_ahead_accepted,        ///< a cursor stays past the end of a log that a power cut has shortened
 };
 
 #ifdef LIGHTQ_SEEDED_BUGS

@@ -179,7 +179,10 @@ Result<void> SegmentFile::open_for_reading(Storage& storage) {
 
 void SegmentFile::release() {
   mapping_.reset();
-  if (!synced() || (sealed && !seal_written)) return;
+  if (!synced() || (sealed && !seal_written)) {
+    if (sealed) static_cast<void>(rest());
+    return;
+  }
   writable_.reset();
   file_.reset();
 }

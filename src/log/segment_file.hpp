@@ -75,6 +75,8 @@ class SegmentFile {
   [[nodiscard]] bool is_mapped() const { return mapping_ != nullptr; }
   /// Unmaps, and closes the file unless something is unsynced.
   void release();
+  /// Of a full segment: keeps no descriptor of what is not synced yet, see File::rest. False if it has to.
+  bool rest() { return file_ == nullptr || (synced() && seal_written) || file_->rest(path_); }
   /// Null when it is not open.
   [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
 
@@ -115,6 +117,8 @@ class SegmentFile {
   /// What a seal, or a checkpoint, would say of it now.
   [[nodiscard]] SegmentSeal seal() const { return {end_position_, end_offset_, newest_, {}}; }
 
+  /// By this process, which has written its header.
+  bool begun_here = false;
   /// Takes no more batches.
   bool sealed = false;
   /// The seal that holds for good is in the file.

@@ -26,6 +26,22 @@ inline constexpr std::uint32_t segment_format_version = 1;
 /// A header that was written before its segment's first offset was known: the file's name has it.
 inline constexpr Offset offset_not_yet_known{~std::uint64_t{0}};
 
+/// A file gets a new epoch with each use. Up to the next multiple of this the uses may follow each other
+/// without a sync, in one log; see docs/log_format.md, "Epochs, and the pool".
+inline constexpr std::uint32_t epochs_unsynced_max = 0x10000;
+
+/// Some epochs.
+struct Epochs {
+  std::uint32_t first = 0;
+  std::uint32_t last = ~std::uint32_t{0};
+
+  static constexpr Epochs any() { return {}; }
+  /// That with which a log has used a file, where a power cut may have left the header of an earlier use,
+  /// with `epoch`. All others that bytes in the file have are another log's.
+  static constexpr Epochs since(std::uint32_t epoch) { return {epoch, epoch | (epochs_unsynced_max - 1)}; }
+  [[nodiscard]] constexpr bool contain(std::uint32_t epoch) const { return first <= epoch && epoch <= last; }
+};
+
 /// What a segment file says of itself.
 struct SegmentHeader {
   std::uint32_t epoch = 0;        ///< in every batch of the file; never 0

@@ -43,8 +43,9 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
 
 // Without a mapping it is mapped when it is needed, which costs the writer a little. One that was kept has
 // pages that the system has written meanwhile, and would stop the writer at.
-void map_prepared(PreparedSegment& prepared, SegmentViews& views) {
+void map_prepared(PreparedSegment& prepared, SegmentPool& pool, SegmentViews& views) {
   if (prepared.mapping == nullptr) {
+    if (!views.has_room(prepared.header.file_bytes)) pool.unmap();
     views.make_room(prepared.header.file_bytes);
     if (!views.has_room(prepared.header.file_bytes)) return;
     auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
@@ -66,12 +67,16 @@ Result<void> remember_next_offset(const SegmentWork& work, Storage& storage) {
   return {};
 }
 
+// Those that are still read come last.
 void retire_all(const SegmentWork& work, Storage& storage, SegmentPool& pool, SegmentWorkDone& done) {
+  std::vector<FreeFile> free;
   for (const RetiredSegment& segment : work.retire) {
     if (!segment.index_path.empty()) static_cast<void>(storage.unlink(segment.index_path));
-    const auto retired = segment.is_read ? pool.remove(segment.path)
-                                         : pool.retire(segment.path, segment.bytes, segment.mapping);
-    if (!retired) break;
+    if (!segment.is_read) free.push_back({segment.path, segment.bytes, segment.mapping, segment.header});
+  }
+  if (!pool.retire(free, done.retired)) return;
+  for (std::size_t i = free.size(); i < work.retire.size(); ++i) {
+    if (!pool.remove(work.retire[i].path)) return;
     ++done.retired;
   }
 }
@@ -89,10 +94,10 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
     return done;
   }
   if (work.prepare_bytes != 0) {
-    auto prepared =
-        pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation, work.disk_free_floor_bytes);
+    auto prepared = pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation,
+                                 work.disk_free_floor_bytes, work.prepare_new);
     if (prepared) done.prepared = std::move(*prepared);
-    if (done.prepared && work.map_prepared != nullptr) map_prepared(*done.prepared, *work.map_prepared);
+    if (done.prepared && work.map_prepared != nullptr) map_prepared(*done.prepared, pool, *work.map_prepared);
   }
   if (seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);
   if (work.sync && sync_failed && !seeded(SeededBug::sync_retried)) {
@@ -118,7 +123,7 @@ SegmentJob::SegmentJob(SegmentLog& log, std::shared_ptr<SegmentJobState> state, 
 }
 
 SegmentJob::~SegmentJob() {
-  state_->is_out = false;
+  if (state_ != nullptr) state_->is_out = false;
 }
 
 void SegmentJob::run() {
@@ -129,6 +134,8 @@ void SegmentJob::run() {
 
 void SegmentJob::finish() {
   if (done_) log_.finish_job(work_, std::move(*done_));
+  // The next may be taken while this object still lives somewhere.
+  std::exchange(state_, nullptr)->is_out = false;
 }
 
 }  // namespace lightq::log

@@ -29,6 +29,7 @@ struct RetiredSegment {
   bool is_read = false;                      ///< somebody still reads it: it is removed, not recycled
   std::shared_ptr<SegmentNode> node;         ///< while it waits for its readers; null where there are none
   bool has_header = true;                    ///< a sound one: it says which log this is
+  std::optional<SegmentHeader> header;       ///< that this process has written, else nothing
 };
 
 /// A file to sync. If its segment is full, it then gets its seal.
@@ -54,6 +55,7 @@ struct SegmentWork {
   Offset durable;           ///< what will be durable when all of it was synced
   std::uint64_t prepare_bytes = 0;
   std::string prepare_path;
+  NewBytes prepare_new = NewBytes::reserved;
   SegmentViews* map_prepared = nullptr;  ///< not null: the prepared file is mapped too, and counted there
   /// Not null: instead of a sync, this file's header is made durable before anything is retired, so that the
   /// log's next offset is remembered.
@@ -78,7 +80,7 @@ struct SegmentJobState {
   std::mutex running;                ///< held while files are synced, sealed or retired
   bool closed = false;               ///< guarded by `running`: the log is gone, its files are not its own
   bool sync_failed = false;          ///< guarded by `running`; an error is told only once by the system
-  std::atomic<bool> is_out = false;  ///< a job exists
+  std::atomic<bool> is_out = false;  ///< a job is, and is not finished
 };
 
 /// Does the work; `running` is held by the caller. What is to be unmapped is let go of.

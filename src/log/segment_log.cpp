@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t views_max = 16;  // segments mapped at once
 constexpr std::uint64_t batch_bytes_max = 4 * limits::GiB - 64 * limits::KiB;
+constexpr std::uint64_t unsynced_open_max = 16;  // full segments that wait for a sync and have a descriptor
 
 }  // namespace
 
@@ -71,7 +72,7 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
   if (!segments_.empty()) next_ = segments_.back()->end_offset();
   durable_ = recovered.durable;
   if (recovery_.closed) synced_rolls_ = rolls_;
-  closed_ = maybe_closed_on_disk_ = recovery_.closed;
+  maybe_closed_on_disk_ = recovery_.closed;
 }
 
 SegmentLog::~SegmentLog() {
@@ -218,10 +219,13 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
   }
   const std::string path = options_.directory + "/roll" + prepared_suffix;
   const std::uint64_t bytes = next_segment_bytes(batch_bytes);
-  auto made = pool_.prepare(path, bytes, incarnation_, options_.disk_free_floor_bytes);
+  const auto prepare = [&] {
+    return pool_.prepare(path, bytes, incarnation_, options_.disk_free_floor_bytes, new_bytes());
+  };
+  auto made = prepare();
   if (made || made.error().code != ErrorCode::no_space || retired_.empty() || jobs_->is_out) return made;
   if (const auto retired = retire_now(); !retired) return made;
-  return pool_.prepare(path, bytes, incarnation_, options_.disk_free_floor_bytes);
+  return prepare();
 }
 
 // Begins a new segment at next_. The header and the name reach the disk with the next sync; until then
@@ -274,11 +278,22 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   segments_.push_back(
       std::make_unique<SegmentFile>(path, header, header.file_bytes, std::move(prepared->file)));
   segments_.back()->write_through(std::move(prepared->mapping));
+  segments_.back()->begun_here = true;
   segments_.back()->begin_after(newest);
   publish(*segments_.back(), before.get());
   ++rolls_;
   closed_ = maybe_closed_on_disk_ = false;
+  rest_full_segments();
   return {};
+}
+
+// A log that nobody syncs would have a descriptor for each segment it holds, which a process has few of.
+void SegmentLog::rest_full_segments() {
+  rested_ = std::max(rested_, front_number_);
+  while (rested_ + unsynced_open_max < front_number_ + segments_.size()) {
+    if (!segments_[rested_ - front_number_]->rest()) return;  // a job is at it: another time
+    ++rested_;
+  }
 }
 
 // Else a disk job does, which comes soon. The next segment needs it: only one may be without a name.
@@ -295,11 +310,12 @@ Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
   return {};
 }
 
-// Under the cap: what waits to be unmapped elsewhere goes first, then what nobody reads, then the segment
-// that is about to be full; if that goes on after all, it is mapped again.
+// Under the cap: what waits to be unmapped elsewhere goes first, then what lies in the pool, then what nobody
+// reads, then the segment that is about to be full; if that goes on after all, it is mapped again.
 void SegmentLog::make_room_to_map(std::uint64_t bytes) {
   if (options_.views == nullptr || options_.views->has_room(bytes)) return;
   unmap_.clear();
+  if (!options_.views->has_room(bytes)) pool_.unmap();
   options_.views->make_room(bytes);
   if (options_.views->has_room(bytes) || segments_.empty()) return;
   segments_.back()->stop_writing();

@@ -73,6 +73,7 @@ class SegmentLog final : public Log {
   bool make_room(std::size_t bytes, std::uint64_t messages, Offset limit);
   void maintain(Timestamp now) override;
   std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
+  void request_flush() override { flush_requested_ = next_; }
   [[nodiscard]] bool wants_disk_work() const override;
   Result<void> flush() override;
   Result<void> close() override;
@@ -104,6 +105,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool fits_capacity(std::size_t bytes, std::uint64_t messages) const;
   /// How many segments were begun.
   [[nodiscard]] std::uint64_t rolls() const { return rolls_; }
+  /// A job was taken, and is neither finished nor destroyed yet.
+  [[nodiscard]] bool job_is_out() const { return jobs_->is_out; }
   /// take_disk_job would give a job now.
   [[nodiscard]] bool disk_job_is_due(Timestamp now) const;
   /// A job that makes everything appended so far durable, whether or not that is due; null while one is out.
@@ -123,6 +126,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
   /// A sync has failed: durable_offset stands still until the log is opened again.
   [[nodiscard]] bool poisoned() const { return poisoned_; }
+  /// What that sync said; last_error() may be of an append since.
+  [[nodiscard]] const Error& sync_error() const { return sync_error_; }
   /// Drops the oldest segment, whatever the capacity, if it holds nothing at or past `limit`; the only one
   /// after beginning another with room for `bytes`. False if nothing could be dropped.
   bool drop_first(Offset limit, std::size_t bytes);
@@ -142,12 +147,16 @@ class SegmentLog final : public Log {
   void make_room_to_map(std::uint64_t bytes);
   void publish(SegmentFile& segment, SegmentNode* before);
   [[nodiscard]] std::uint64_t next_segment_bytes(std::size_t batch_bytes) const;
+  [[nodiscard]] NewBytes new_bytes() const {
+    return options_.prefault ? NewBytes::written : NewBytes::reserved;
+  }
   Result<void> roll(std::size_t batch_bytes);
   Result<void> begin_writing(SegmentFile& active, std::size_t bytes);
   Result<void> reserve(SegmentFile& active, std::size_t bytes);
   void stop_writing(SegmentFile& segment);
   [[nodiscard]] bool is_above_cap() const;
   void seal_for_this_boot(SegmentFile& segment);
+  void rest_full_segments();
   Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
   Result<void> make_directory();
   Result<void> give_name();
@@ -175,6 +184,7 @@ class SegmentLog final : public Log {
 
   // Disk jobs.
   [[nodiscard]] bool sync_is_due(Timestamp now) const;
+  [[nodiscard]] bool flush_is_due(Timestamp now) const;
   [[nodiscard]] bool anything_unsynced() const;
   [[nodiscard]] std::vector<SyncTarget> unsynced_files() const;
   [[nodiscard]] bool retire_is_due(Timestamp now) const;
@@ -183,6 +193,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] SegmentWork new_work() const;
   [[nodiscard]] SegmentWork work_to_sync() const;
   [[nodiscard]] SegmentWork work_to_remember() const;
+  [[nodiscard]] bool is_remembered(const std::vector<RetiredSegment>& retire) const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
   void poison(const Error& error);
   void settle_doubts();
@@ -190,28 +201,33 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::vector<RetiredSegment> ready_to_retire(bool all = false) const;
   void finish_job(const SegmentWork& work, SegmentWorkDone done);
   Result<void> retire_now();
+  Result<void> keep_seal(SegmentFile& last);
+  Result<void> sync_close(SegmentFile& last);
 
   const SegmentLogOptions options_;
   Storage& storage_;
   SegmentPool& pool_;
   std::deque<std::unique_ptr<SegmentFile>> segments_;
   std::uint64_t front_number_ = 0;   // segments_[i] is segment number front_number_ + i in hints and jobs
+  std::uint64_t rested_ = 0;         // segments before this number have no descriptor
   std::vector<SegmentFile*> views_;  // mapped segments, least recently used first
   Offset next_;
   Offset durable_;
+  Offset flush_requested_;  // everything before it is to become durable at once
   std::uint64_t stored_bytes_ = 0;
   std::uint64_t incarnation_ = 0;
   bool directory_made_ = false;
   bool parent_unsynced_ = false;       // the directory's own name is not on disk yet
   std::uint64_t rolls_ = 0;            // changes of the directory
   std::uint64_t synced_rolls_ = 0;     // those that are on disk
-  bool closed_ = false;                // by close(), and nothing has changed since
+  bool closed_ = false;                // by close() of this object, and nothing has changed since
   bool maybe_closed_on_disk_ = false;  // the last segment's checkpoint may say that nothing follows
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
   std::shared_ptr<PendingName> name_;  // the active segment's, if it was begun without; perhaps given by now
   Result<void> naming_;
+  std::optional<Offset> remembered_;  // the segment that begins here has its name and header on disk
   std::vector<std::shared_ptr<WritableMapping>> unmap_;  // for the next job to let go of
   std::vector<RetiredSegment> retired_;                  // dropped, their files still there; oldest first
   std::shared_ptr<SegmentJobState> jobs_;
@@ -224,6 +240,7 @@ class SegmentLog final : public Log {
   bool used_ = false;  // since the last maintain
   RecoveryReport recovery_;
   Error last_error_;
+  Error sync_error_;
 };
 
 }  // namespace lightq::log

@@ -19,6 +19,7 @@ constexpr Timestamp never_tried{-1'000'000};
 constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
 constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
 constexpr std::int64_t name_again_us = 1'000'000;     // after a rename that failed
+constexpr std::size_t retired_at_once_max = 64;       // the writer may be waiting for another job
 constexpr std::size_t still_read_max = 2;             // dropped segments that wait for their readers
 
 bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
@@ -82,12 +83,21 @@ bool SegmentLog::is_read(const RetiredSegment& segment, bool after_another) cons
   return read;
 }
 
+// Of the first, smaller ones no mapping is kept: nobody asks for such a file again.
 RetiredSegment SegmentLog::retired(SegmentFile& segment) {
+  if (segment.usable_bytes() != next_segment_bytes(0)) stop_writing(segment);
   const std::string index = segment.node() == nullptr ? "" : segment_index_path(*segment.node());
   const bool has_header = segment.header().epoch != 0;
-  return {segment.path(), segment.usable_bytes(), segment.end_offset(),
-          index,          segment.stop_writing(), segment.file(),
-          false,          segment.node(),         has_header};
+  return {segment.path(),
+          segment.usable_bytes(),
+          segment.end_offset(),
+          index,
+          segment.stop_writing(),
+          segment.file(),
+          false,
+          segment.node(),
+          has_header,
+          segment.begun_here ? std::optional(segment.header()) : std::nullopt};
 }
 
 void SegmentLog::maintain(Timestamp now) {
@@ -135,8 +145,15 @@ bool SegmentLog::anything_unsynced() const {
 
 bool SegmentLog::sync_is_due(Timestamp now) const {
   if (poisoned_ || !anything_unsynced()) return false;
+  if (flush_is_due(now)) return true;
   if (options_.flush_bytes != 0 && unsynced_bytes() >= options_.flush_bytes) return true;
   return options_.flush_interval_ms != 0 && has_passed(last_sync_, options_.flush_interval_ms * 1000, now);
+}
+
+// Where the segment could not be given its name nothing was synced, and nothing is before that is tried
+// again.
+bool SegmentLog::flush_is_due(Timestamp now) const {
+  return durable_ < flush_requested_ && (naming_.ok() || name_is_due(now));
 }
 
 std::uint64_t SegmentLog::unsynced_bytes() const {
@@ -190,7 +207,8 @@ SegmentWork SegmentLog::work_to_sync() const {
 }
 
 bool SegmentLog::wants_disk_work() const {
-  const bool to_sync = !poisoned_ && options_.flush_interval_ms != 0 && anything_unsynced();
+  const bool asked = options_.flush_interval_ms != 0 || durable_ < flush_requested_;
+  const bool to_sync = !poisoned_ && asked && anything_unsynced();
   return to_sync || !ready_to_retire().empty();
 }
 
@@ -204,6 +222,13 @@ SegmentWork SegmentLog::work_to_remember() const {
   if (synced_rolls_ != rolls_) work.sync_directories.push_back(options_.directory);
   if (parent_unsynced_) work.sync_directories.push_back(parent_of(options_.directory));
   return work;
+}
+
+// By a segment that is still there.
+bool SegmentLog::is_remembered(const std::vector<RetiredSegment>& retire) const {
+  if (!remembered_ || !options_.mapped_writes) return false;
+  if (seeded(SeededBug::remembered_once)) return true;
+  return retire.back().end_offset <= *remembered_ && first_offset() <= *remembered_;
 }
 
 bool SegmentLog::retire_is_due(Timestamp now) const {
@@ -230,7 +255,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work = new_work();
   auto retire = retire_is_due(now) ? ready_to_retire() : std::vector<RetiredSegment>{};
-  const bool remember = !retire.empty() && !poisoned_;
+  const bool remember = !retire.empty() && !poisoned_ && !is_remembered(retire);
   if (sync_is_due(now) || (remember && !options_.mapped_writes)) {
     work = work_to_sync();
     last_sync_ = now;
@@ -243,6 +268,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (prepare_is_due(now)) {
     last_prepare_ = now;
     work.prepare_bytes = next_segment_bytes(0);
+    work.prepare_new = new_bytes();
     work.prepare_path = options_.directory + "/" + next_prepared_name;
     if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
     work.incarnation = incarnation_;
@@ -263,7 +289,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_flush_job(Timestamp now) {
 }
 
 Result<void> SegmentLog::settle() {
-  if (poisoned_) return last_error_;
+  if (poisoned_) return sync_error_;
   // A file without a header, which a power cut may leave, says nothing of the log.
   if (segments_.empty() || segments_.back()->sealed) {
     if (auto rolled = roll(0); !rolled) return rolled;
@@ -296,7 +322,7 @@ std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
   const RetiredSegment* const identity = last_with_identity();
   bool read = false;
   for (const RetiredSegment& segment : retired_) {
-    if (&segment == identity) break;
+    if (&segment == identity || (!all && ready.size() == retired_at_once_max)) break;
     if (poisoned_ && durable_ <= segment.end_offset && !seeded(SeededBug::retire_while_poisoned)) break;
     read = read || is_read(segment, !ready.empty());
     if (read && !all && retired_.size() - ready.size() <= still_read_max) break;
@@ -318,6 +344,7 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
   if (!naming_) return;  // nothing was tried to be synced, so nothing has failed to be: the next job may
   if (work.remember != nullptr && done.remembered) {
     synced_rolls_ = std::max(synced_rolls_, work.rolls);
+    remembered_ = work.remembered.first_offset;
     if (work.sync_directories.size() == 2) parent_unsynced_ = false;
   }
   if (work.sync) return synced(work, done);
@@ -333,6 +360,7 @@ void SegmentLog::poison(const Error& error) {
   last_error_.message = "nothing appended from offset " + std::to_string(durable_.value) + " on in " +
                         options_.directory +
                         " becomes durable until the log is opened again: " + last_error_.message;
+  sync_error_ = last_error_;
 }
 
 // An earlier process could not sync, and left what it had written in memory.
@@ -377,15 +405,28 @@ Result<void> SegmentLog::close() {
   if (auto named = give_name(); !named) return named;
   if (auto flushed = flush(); !flushed) return flushed;
   if (!retired_.empty()) static_cast<void>(retire_now());  // else it is found again
-  if (segments_.empty() || segments_.back()->sealed || closed_) return {};
+  if (segments_.empty() || closed_) return {};
   SegmentFile& active = *segments_.back();
+  if (active.sealed) return keep_seal(active);
   if (auto opened = active.open_for_writing(storage_); !opened) return opened;
   SegmentCheckpoint checkpoint = checkpoint_at(active.seal());
   checkpoint.reserved = std::max(active.checkpoint().reserved, active.end_position());
   checkpoint.clean = true;
   maybe_closed_on_disk_ = true;
   if (auto written = active.write_checkpoint(checkpoint); !written) return written;
-  if (auto synced = active.file()->sync(); !synced) return synced;
+  return sync_close(active);
+}
+
+// Its seal says all that a clean checkpoint would. It was written behind the last sync, or found, by a
+// process whose predecessor may have ended before it was on disk.
+Result<void> SegmentLog::keep_seal(SegmentFile& last) {
+  const bool has_one = last.seal_written && last.header().epoch != 0;
+  return has_one ? sync_close(last) : Result<void>{};
+}
+
+Result<void> SegmentLog::sync_close(SegmentFile& last) {
+  if (auto opened = last.open_for_writing(storage_); !opened) return opened;
+  if (auto synced = last.file()->sync(); !synced) return synced;
   closed_ = true;
   return {};
 }
@@ -397,7 +438,7 @@ Result<void> SegmentLog::flush() {
   const SegmentWorkDone done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
   if (!done.named) return done.named;
   synced(work, done);
-  if (poisoned_) return last_error_;
+  if (poisoned_) return sync_error_;
   return {};
 }
 
@@ -421,7 +462,8 @@ Result<void> SegmentLog::destroy() {
   for (const auto& segment : segments_) retired_.push_back(retired(*segment));
   segments_.clear();
   for (const RetiredSegment& segment : ready_to_retire(true)) {
-    auto retired = segment.is_read ? pool_.remove(segment.path) : pool_.retire(segment.path, segment.bytes);
+    auto retired = segment.is_read ? pool_.remove(segment.path)
+                                   : pool_.retire({segment.path, segment.bytes, nullptr, segment.header});
     if (!retired) return retired;
   }
   retired_.clear();

@@ -12,19 +12,21 @@ namespace lightq::log {
 
 namespace {
 
+constexpr std::size_t strangers_files_max = 64;               // kept mapped, for each has a descriptor
 constexpr std::uint64_t index_again_bytes = 4 * limits::MiB;  // what is walked at most for want of an entry
 
 std::string directory_before(const SegmentNode& node) {
   return node.path().substr(0, node.path().find_last_of('/') + 1);
 }
 
+Error dropped(const SegmentNode& node) {
+  return {ErrorCode::closed, node.path() + " has been dropped by its log", 0};
+}
+
 // Between the look at the directory and the lock the file may have become another segment's.
 Result<void> lock_as_it_was(File& file, const SegmentNode& node) {
-  const auto dropped = [&] {
-    return Error{ErrorCode::closed, node.path() + " has been dropped by its log", 0};
-  };
   if (auto locked = file.lock_shared(); !locked) {
-    return locked.error().code == ErrorCode::in_use ? dropped() : locked.error();
+    return locked.error().code == ErrorCode::in_use ? dropped(node) : locked.error();
   }
   SegmentPage page{};
   const auto came = read_all(file, page, 0);
@@ -32,7 +34,7 @@ Result<void> lock_as_it_was(File& file, const SegmentNode& node) {
   const DecodedHeader decoded = decode_segment_header(page);
   const std::uint32_t epoch = decoded.header ? decoded.header->epoch : 0;
   if (epoch == node.header().epoch) return {};
-  return dropped();
+  return dropped(node);
 }
 
 }  // namespace
@@ -46,9 +48,9 @@ Result<std::unique_ptr<File>> open_as_it_was(const SegmentNode& node, Storage& s
     const auto locked = file ? lock_as_it_was(**file, node) : Result<void>(file.error());
     if (locked) return file;
     last = locked.error();
-    if (last.code != ErrorCode::closed && !is_missing(last)) break;
+    if (last.code != ErrorCode::closed && !is_missing(last)) return last;
   }
-  return last;
+  return dropped(node);
 }
 
 std::string segment_index_path(const SegmentNode& node) {
@@ -83,13 +85,22 @@ void SegmentView::populate(std::uint64_t begin, std::uint64_t end) const {
   ready_end_.store(joined ? std::max(end, ready_end) : end, std::memory_order_relaxed);
 }
 
-// A long chain that a slow reader held goes link by link, not by recursion.
+// A long chain that a slow reader held goes link by link, not by recursion: each node that goes leaves its
+// successor to the first one. (To ask a successor whether it goes too, by its use_count, would be a look
+// without an order between its last reader's and ours.)
 SegmentNode::~SegmentNode() {
-  std::shared_ptr<SegmentNode> next = std::move(next_);
-  while (next != nullptr && next.use_count() == 1) {
-    std::shared_ptr<SegmentNode> after = std::move(next->next_);
-    next = std::move(after);
+  thread_local std::shared_ptr<SegmentNode>* left = nullptr;
+  if (left != nullptr) {
+    *left = std::move(next_);
+    return;
   }
+  std::shared_ptr<SegmentNode> next = std::move(next_);
+  left = &next;
+  while (next != nullptr) {
+    std::shared_ptr<SegmentNode> going = std::move(next);
+    going.reset();
+  }
+  left = nullptr;
 }
 
 // A stranger's file stays locked, so open, as long as it is looked at.
@@ -98,9 +109,13 @@ struct SegmentViews::MappedFile {
   std::unique_ptr<Mapping> mapping;
 };
 
+Result<std::unique_ptr<File>> SegmentViews::open(const SegmentNode& node) const {
+  if (viewed_ == ViewedLog::of_a_stranger) return open_as_it_was(node, storage_);
+  return storage_.open(node.path(), OpenMode::read_only);
+}
+
 Result<std::shared_ptr<const SegmentViews::MappedFile>> SegmentViews::map_file(const SegmentNode& node) {
-  auto file = viewed_ == ViewedLog::of_a_stranger ? open_as_it_was(node, storage_)
-                                                  : storage_.open(node.path(), OpenMode::read_only);
+  auto file = open(node);
   if (!file) return file.error();
   auto mapped = (*file)->map(node.usable_bytes());
   if (!mapped) return mapped.error();
@@ -125,7 +140,7 @@ std::shared_ptr<const SegmentIndex> SegmentViews::index(const std::shared_ptr<Se
     if (auto loaded = SegmentIndexFile::load(storage_, path, segment)) found = std::move(*loaded);
   }
   if (found == nullptr && header.epoch != 0) {
-    const auto file = storage_.open(node->path(), OpenMode::read_only);
+    const auto file = open(*node);
     if (!file) return nullptr;
     found = SegmentIndexFile::rebuild(**file, segment);
     if (sealed && viewed_ == ViewedLog::own) {
@@ -175,6 +190,7 @@ void SegmentViews::keep(const std::shared_ptr<const SegmentView>& view, const Se
     kept_.splice(kept_.begin(), kept_, found);
   }
   while (bytes_max_ != 0 && kept_.size() > 1 && mapped_bytes() > bytes_max_) kept_.pop_back();
+  while (viewed_ == ViewedLog::of_a_stranger && kept_.size() > strangers_files_max) kept_.pop_back();
 }
 
 // Unmapped without the lock: readers that go on to another segment need not wait for it.

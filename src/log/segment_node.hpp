@@ -123,8 +123,8 @@ class SegmentNode {
 };
 
 /// Of a log that another process may write: the file of `node`, locked, so that it is not recycled as long as
-/// it is open here; also while it has no name yet. Errors: io_error; closed if it has become, or is about to
-/// become, that of another segment.
+/// it is open here; also while it has no name yet. Errors: io_error; closed if it is gone, or has become, or
+/// is about to become, that of another segment.
 Result<std::unique_ptr<File>> open_as_it_was(const SegmentNode& node, Storage& storage);
 
 /// Where a segment's index belongs.
@@ -137,7 +137,8 @@ enum class ViewedLog {
 };
 
 /// The views of a log's segments: at most so many bytes stay mapped for whoever comes back, the least
-/// recently used go first. What a reader holds stays, whatever the cap. Any thread; takes a lock.
+/// recently used go first, and of a stranger at most a few dozen files. What a reader holds stays, whatever
+/// the cap. Any thread; takes a lock.
 class SegmentViews {
  public:
   /// `bytes_max` 0: no cap. The storage must outlive it.
@@ -145,7 +146,10 @@ class SegmentViews {
       : storage_(storage), bytes_max_(bytes_max), viewed_(viewed) {}
 
   [[nodiscard]] ViewedLog viewed() const { return viewed_; }
-  /// The node's view, mapped if it is not. Errors: io_error; the file may have been dropped meanwhile.
+  /// The node's file, to be read. Errors: of an own log io_error, is_missing() if it has been dropped; of a
+  /// stranger's those of open_as_it_was.
+  Result<std::unique_ptr<File>> open(const SegmentNode& node) const;
+  /// The node's view, mapped if it is not. Errors: as open.
   Result<std::shared_ptr<const SegmentView>> view(const std::shared_ptr<SegmentNode>& node);
   /// The node's index: the growing one, or the file beside the segment, or one made from the batch headers
   /// (and, of a sealed segment of an own log, written beside it then). Null where it cannot be read.

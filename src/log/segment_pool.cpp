@@ -12,9 +12,17 @@ namespace {
 
 constexpr std::string_view suffix = ".free";
 
+constexpr std::uint64_t written_max = 2 * limits::MiB;  // larger files are mapped by large pages
+
 std::uint32_t next_epoch(std::uint32_t epoch) {
   if (seeded(SeededBug::recycled_epoch_kept)) return epoch;
   return epoch + 1 == 0 ? 1 : epoch + 1;
+}
+
+// Past all that may have been given since a header with this one came to the disk.
+std::uint32_t epoch_beyond(std::uint32_t epoch) {
+  const bool trusted = seeded(SeededBug::found_epoch_trusted) || seeded(SeededBug::recycled_epoch_kept);
+  return next_epoch(trusted ? epoch : epoch | (epochs_unsynced_max - 1));
 }
 
 }  // namespace
@@ -38,7 +46,7 @@ void SegmentPool::load_once() {
     if (!file) continue;
     const auto size = (*file)->size_bytes();
     if (!size) continue;
-    entries_.push_back({path, *size, nullptr});
+    entries_.push_back({path, *size});
     bytes_ += *size;
   }
 }
@@ -49,25 +57,46 @@ std::size_t SegmentPool::files() {
   return entries_.size();
 }
 
+// For one more file of `bytes`. mutex_ is held.
+bool SegmentPool::is_full(std::uint64_t bytes) const {
+  return entries_.size() + reserved_ >= options_.files_max || bytes_ + bytes > options_.bytes_max;
+}
+
+// mutex_ is held.
+std::optional<SegmentPool::Entry> SegmentPool::take_at(std::size_t index) {
+  Entry entry = std::move(entries_[index]);
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(index));
+  bytes_ -= entry.bytes;
+  if (entry.mapping != nullptr) --mapped_;
+  return entry;
+}
+
 std::optional<SegmentPool::Entry> SegmentPool::take(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   load_once();
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return entry.bytes == bytes; });
-  if (found == entries_.end()) return std::nullopt;
-  Entry entry = std::move(*found);
-  entries_.erase(found);
-  bytes_ -= entry.bytes;
-  return entry;
+  std::optional<std::size_t> found;
+  for (std::size_t i = entries_.size(); i-- > 0;) {
+    if (entries_[i].bytes != bytes) continue;
+    if (entries_[i].mapping != nullptr || mapped_ == 0) return take_at(i);
+    if (!found) found = i;
+  }
+  return found ? take_at(*found) : std::nullopt;
 }
 
 // A path for one more file of `bytes`; nothing if the pool is full.
 std::optional<std::string> SegmentPool::reserve(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   load_once();
-  if (entries_.size() >= options_.files_max || bytes_ + bytes > options_.bytes_max) return std::nullopt;
+  if (is_full(bytes)) return std::nullopt;
   bytes_ += bytes;
+  ++reserved_;
   return options_.directory + "/" + std::to_string(next_number_++) + std::string(suffix);
+}
+
+void SegmentPool::give_up_reserved(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  bytes_ -= bytes;
+  --reserved_;
 }
 
 // A snapshot holds the file too. Asked of the name in the pool: no further link can be made by the old one.
@@ -80,38 +109,69 @@ bool SegmentPool::has_other_names(const std::string& path) {
 std::optional<SegmentPool::Entry> SegmentPool::take_smaller(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   load_once();
-  if (entries_.size() < options_.files_max && bytes_ + bytes <= options_.bytes_max) return std::nullopt;
+  if (!is_full(bytes)) return std::nullopt;
   const auto found =
       std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.bytes < bytes; });
   if (found == entries_.end()) return std::nullopt;
-  Entry entry = std::move(*found);
-  entries_.erase(found);
-  bytes_ -= entry.bytes;
-  return entry;
+  return take_at(static_cast<std::size_t>(found - entries_.begin()));
 }
 
-Result<void> SegmentPool::retire(const std::string& path, std::uint64_t bytes,
-                                 std::shared_ptr<WritableMapping> mapping) {
-  if (const auto smaller = take_smaller(bytes)) static_cast<void>(storage_.unlink(smaller->path));
-  if (const auto place = reserve(bytes)) {
-    Result<void> moved = storage_.make_directory(options_.directory);
-    if (moved) moved = storage_.rename(path, *place);
-    // The old name must be gone for good before the file is written again: a power cut must not give a log
-    // back a file that has become another's.
-    const bool renamed = moved.ok();
-    if (moved && !seeded(SeededBug::retired_name_unsynced))
-      moved = storage_.sync_directory(path.substr(0, path.find_last_of('/')));
-    const bool shared = moved && has_other_names(*place);
-    const std::lock_guard lock(mutex_);
-    if (moved && !shared) {
-      entries_.push_back({*place, bytes, std::move(mapping)});
-      return {};
-    }
-    bytes_ -= bytes;
-    if (renamed) return storage_.unlink(*place);
-    if (is_missing(moved.error())) return {};
+Result<void> SegmentPool::retire(std::span<FreeFile> files, std::size_t& done) {
+  std::vector<Moved> moved;
+  Result<void> result;
+  for (FreeFile& file : files) {
+    result = move_in(file, moved);
+    if (!result) break;
+    ++done;
   }
-  return remove(path);
+  if (auto admitted = admit(std::move(moved)); !admitted && result) return admitted;
+  return result;
+}
+
+// Under its new name, from which nobody takes it yet; or it is removed.
+Result<void> SegmentPool::move_in(FreeFile& file, std::vector<Moved>& moved) {
+  if (const auto smaller = take_smaller(file.bytes)) static_cast<void>(storage_.unlink(smaller->path));
+  const auto place = reserve(file.bytes);
+  if (!place) return remove(file.path);
+  Result<void> done = moved.empty() ? storage_.make_directory(options_.directory) : Result<void>{};
+  if (done) done = storage_.rename(file.path, *place);
+  if (!done) {
+    give_up_reserved(file.bytes);
+    return is_missing(done.error()) ? Result<void>{} : remove(file.path);
+  }
+  moved.push_back({parent_of(file.path), {*place, file.bytes, std::move(file.mapping), file.header}});
+  return {};
+}
+
+// The old names must be gone for good before the files are written again: a power cut must not give a log
+// back a file that has become another's.
+Result<void> SegmentPool::sync_old_names(const std::vector<Moved>& moved) {
+  if (seeded(SeededBug::retired_name_unsynced)) return {};
+  std::vector<std::string> synced;
+  for (const Moved& each : moved) {
+    if (std::find(synced.begin(), synced.end(), each.old_directory) != synced.end()) continue;
+    if (auto done = storage_.sync_directory(each.old_directory); !done) return done;
+    synced.push_back(each.old_directory);
+  }
+  return {};
+}
+
+Result<void> SegmentPool::admit(std::vector<Moved> moved) {
+  const bool synced = sync_old_names(moved).ok();
+  Result<void> result;
+  for (Moved& each : moved) {
+    Entry& entry = each.entry;
+    if (synced && !has_other_names(entry.path)) {
+      const std::lock_guard lock(mutex_);
+      if (entry.mapping != nullptr) ++mapped_;
+      --reserved_;
+      entries_.push_back(std::move(entry));
+      continue;
+    }
+    give_up_reserved(entry.bytes);
+    if (auto removed = storage_.unlink(entry.path); !removed) result = removed;
+  }
+  return result;
 }
 
 Result<void> SegmentPool::remove(const std::string& path) {
@@ -120,41 +180,78 @@ Result<void> SegmentPool::remove(const std::string& path) {
   return {};
 }
 
+// Unmapped without the lock: it takes a while.
+void SegmentPool::unmap() {
+  std::vector<std::shared_ptr<WritableMapping>> given_up;
+  const std::lock_guard lock(mutex_);
+  for (Entry& entry : entries_) given_up.push_back(std::move(entry.mapping));
+  mapped_ = 0;
+}
+
 Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint64_t bytes,
-                                             std::uint64_t incarnation, std::uint64_t free_bytes_floor) {
+                                             std::uint64_t incarnation, std::uint64_t free_bytes_floor,
+                                             NewBytes new_bytes) {
   while (const auto entry = take(bytes)) {
     auto recycled = recycle(*entry, path, incarnation);
     if (recycled) return recycled;
     static_cast<void>(storage_.unlink(entry->path));  // one bad file must not be tried for ever
   }
-  return create(path, bytes, incarnation, free_bytes_floor);
+  return create(path, bytes, incarnation, free_bytes_floor, new_bytes);
+}
+
+// What the file is to say of itself now.
+Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, File& file,
+                                                         std::uint64_t incarnation) {
+  NextHeader next{{0, offset_not_yet_known, incarnation, entry.bytes}, false};
+  const bool same_log = entry.header && (entry.header->incarnation == incarnation ||
+                                         seeded(SeededBug::header_of_another_log_unsynced));
+  if (entry.header) {
+    const bool unsynced = same_log && (entry.header->epoch + 1) % epochs_unsynced_max != 0;
+    next.header.epoch = next_epoch(entry.header->epoch);
+    next.sync = !unsynced && !seeded(SeededBug::recycled_header_unsynced);
+    return next;
+  }
+  if (has_other_names(entry.path))  // of a process that was ended before it could look
+    return Error{ErrorCode::in_use, entry.path + " in the pool is a snapshot's too", 0};
+  SegmentPage page{};
+  const auto came = read_all(file, page, 0);
+  if (!came) return came.error();
+  const DecodedHeader found = decode_segment_header(page);
+  if (!found.header) return Error{ErrorCode::corrupt, entry.path + " in the pool has no sound header", 0};
+  next.header.epoch = epoch_beyond(found.header->epoch);
+  next.sync = !seeded(SeededBug::recycled_header_unsynced);
+  return next;
 }
 
 Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::string& path,
                                              std::uint64_t incarnation) {
-  if (has_other_names(entry.path))  // of a process that was ended before it could look
-    return Error{ErrorCode::in_use, entry.path + " in the pool is a snapshot's too", 0};
   auto file = storage_.open(entry.path, OpenMode::read_write);
   if (!file) return file.error();
   if (!(*file)->lock_exclusive())
     return Error{ErrorCode::in_use, entry.path + " in the pool is still being read", 0};
-  SegmentPage page{};
-  const auto came = read_all(**file, page, 0);
-  if (!came) return came.error();
-  const DecodedHeader old = decode_segment_header(page);
-  if (!old.header) return Error{ErrorCode::corrupt, entry.path + " in the pool has no sound header", 0};
-  const SegmentHeader header{next_epoch(old.header->epoch), offset_not_yet_known, incarnation, entry.bytes};
-  Result<void> done = seeded(SeededBug::recycled_header_unsynced)
-                          ? write_all(**file, encode_segment_header(header), 0)
-                          : (*file)->write_synced(encode_segment_header(header), 0);
+  const auto next = next_header(entry, **file, incarnation);
+  if (!next) return next.error();
+  const SegmentPage page = encode_segment_header(next->header);
+  Result<void> done = next->sync ? (*file)->write_synced(page, 0) : write_all(**file, page, 0);
   (*file)->unlock();
   if (done) done = storage_.rename(entry.path, path);
   if (!done) return done.error();
-  return PreparedSegment{std::move(*file), path, header, entry.mapping};
+  return PreparedSegment{std::move(*file), path, next->header, entry.mapping};
+}
+
+// Large pieces come of large writes.
+Result<void> SegmentPool::begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes) {
+  if (auto reserved = file.allocate(header.file_bytes); !reserved) return reserved;
+  const SegmentPage page = encode_segment_header(header);
+  if (new_bytes == NewBytes::reserved || written_max <= header.file_bytes) return write_all(file, page, 0);
+  std::vector<std::byte> bytes(header.file_bytes);
+  std::copy(page.begin(), page.end(), bytes.begin());
+  return write_all(file, bytes, 0);
 }
 
 Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64_t bytes,
-                                            std::uint64_t incarnation, std::uint64_t free_bytes_floor) {
+                                            std::uint64_t incarnation, std::uint64_t free_bytes_floor,
+                                            NewBytes new_bytes) {
   if (free_bytes_floor != 0) {
     const auto free = storage_.free_bytes(path);
     if (!free) return free.error();
@@ -171,8 +268,7 @@ Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64
   auto epoch = static_cast<std::uint32_t>(storage_.random());
   if (epoch == 0) epoch = 1;
   const SegmentHeader header{epoch, offset_not_yet_known, incarnation, bytes};
-  Result<void> done = (*file)->allocate(bytes);
-  if (done) done = write_all(**file, encode_segment_header(header), 0);
+  const Result<void> done = begin_file(**file, header, new_bytes);
   if (done) return PreparedSegment{std::move(*file), path, header, nullptr};
   static_cast<void>(storage_.unlink(path));
   return done.error();

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,22 +30,50 @@ struct PreparedSegment {
   std::shared_ptr<WritableMapping> mapping;  ///< where it was asked for
 };
 
-/// One per broker, shared by all its logs. A file that comes from the pool carries the epoch after its last
-/// one, and its new header is on disk before its log's directory knows it: old bytes never validate, not even
-/// after a power cut. Any thread; the storage must outlive the pool, the pool its logs.
+/// A file that its log is done with.
+struct FreeFile {
+  std::string path;
+  std::uint64_t bytes = 0;
+  /// That it was written through, if that is to be used again.
+  std::shared_ptr<WritableMapping> mapping = nullptr;
+  /// That this process has written; nothing if another one has, or if it is not sound.
+  std::optional<SegmentHeader> header = std::nullopt;
+};
+
+/// What becomes of the bytes of a new file.
+enum class NewBytes {
+  reserved,  ///< only the disk's space
+  /// Zeros are written, if the file is not large: the system then has them in memory in large pieces, and a
+  /// mapping of the file, now and whenever the file is used again, costs few faults.
+  written
+};
+
+/// One per broker, shared by all its logs. A file that comes from the pool carries an epoch that no bytes in
+/// it have, nor can have after a power cut: old bytes never validate. Any thread; the storage must outlive
+/// the pool, the pool its logs.
+///
+/// The next epoch is the one after the last. Where this process knows that last one, for it has written the
+/// header, and the file goes back to the same log, the new header need not be on disk before the log's
+/// directory knows the file: the header that a power cut may leave then names an offset before everything
+/// that the log holds, see docs/log_format.md. Such epochs end at a multiple of 2^16; that one's header is
+/// synced, and so is one for another log. A header that was found may be one of several that never came to
+/// the disk, and bytes under any of them may have: the next epoch is the multiple of 2^16 behind it, and that
+/// header is synced, too.
 class SegmentPool {
  public:
   SegmentPool(SegmentPoolOptions options, Storage& storage);
   SegmentPool(const SegmentPool&) = delete;
   SegmentPool& operator=(const SegmentPool&) = delete;
 
-  /// Takes over the file at `path`, `bytes` long: it goes into the pool, or is removed if the pool is full or
-  /// the file has another name too (a snapshot's: it is never written again). A file that is not there is no
-  /// error. Errors: io_error.
-  /// With it goes the mapping it was written through, if that is to be used again. A full pool gives up a
-  /// smaller file for it.
-  Result<void> retire(const std::string& path, std::uint64_t bytes,
-                      std::shared_ptr<WritableMapping> mapping = nullptr);
+  /// Takes over the files, in order: each goes into the pool, or is removed if the pool is full or the file
+  /// has another name too (a snapshot's: it is never written again). A full pool gives up a smaller file for
+  /// it. Their directories are synced once for all. A file that is not there is no error. Adds to `done` how
+  /// many it has come past. Errors: io_error.
+  Result<void> retire(std::span<FreeFile> files, std::size_t& done);
+  Result<void> retire(FreeFile file) {
+    std::size_t done = 0;
+    return retire({&file, 1}, done);
+  }
   /// As retire, for a file that somebody still reads: never written again.
   Result<void> remove(const std::string& path);
 
@@ -52,31 +81,50 @@ class SegmentPool {
   /// that left less than `free_bytes_floor` on the disk. Errors: no_space, io_error; nothing stays at `path`
   /// then.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
-                                  std::uint64_t free_bytes_floor);
+                                  std::uint64_t free_bytes_floor, NewBytes new_bytes = NewBytes::reserved);
+
+  /// Gives up the mappings that files came with: their room is needed.
+  void unmap();
 
   /// Files in the pool.
   [[nodiscard]] std::size_t files();
 
  private:
-  struct Entry {
-    std::string path;
-    std::uint64_t bytes = 0;
-    std::shared_ptr<WritableMapping> mapping;
-  };
+  using Entry = FreeFile;
   void load_once();
   std::optional<Entry> take_smaller(std::uint64_t bytes);
   bool has_other_names(const std::string& path);
+  /// One with a mapping, if there is any; else the one that came last, which is likeliest to be in memory.
   std::optional<Entry> take(std::uint64_t bytes);
+  [[nodiscard]] bool is_full(std::uint64_t bytes) const;
+  std::optional<Entry> take_at(std::size_t index);
   std::optional<std::string> reserve(std::uint64_t bytes);
+  void give_up_reserved(std::uint64_t bytes);
+  /// A file that has moved in.
+  struct Moved {
+    std::string old_directory;
+    Entry entry;
+  };
+  Result<void> move_in(FreeFile& file, std::vector<Moved>& moved);
+  Result<void> sync_old_names(const std::vector<Moved>& moved);
+  Result<void> admit(std::vector<Moved> moved);
+  struct NextHeader {
+    SegmentHeader header;
+    bool sync = true;
+  };
+  Result<NextHeader> next_header(const Entry& entry, File& file, std::uint64_t incarnation);
+  static Result<void> begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes);
   Result<PreparedSegment> recycle(const Entry& entry, const std::string& path, std::uint64_t incarnation);
   Result<PreparedSegment> create(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
-                                 std::uint64_t free_bytes_floor);
+                                 std::uint64_t free_bytes_floor, NewBytes new_bytes);
 
   const SegmentPoolOptions options_;
   Storage& storage_;
   std::mutex mutex_;  // guards what follows; never held during a rename, a write or a sync
   bool loaded_ = false;
   std::vector<Entry> entries_;
+  std::size_t mapped_ = 0;    // of them have a mapping
+  std::size_t reserved_ = 0;  // places for files that are being moved in
   std::uint64_t bytes_ = 0;
   std::uint64_t next_number_ = 0;
 };

@@ -70,8 +70,7 @@ std::optional<ScannedBatch> SegmentScanner::header_at(std::uint64_t position) {
     return std::nullopt;
   }
   const BatchView batch = BatchView::trusted(header.data());
-  const bool any_epoch = epoch_ == 0 || seeded(SeededBug::epoch_unchecked);
-  if (!any_epoch && batch.segment_epoch() != epoch_) return std::nullopt;
+  if (!epochs_.contain(batch.segment_epoch()) && !seeded(SeededBug::epoch_unchecked)) return std::nullopt;
   if (batch.end_offset() < batch.base_offset()) return std::nullopt;
   claimed_end_ = std::max(claimed_end_, position + batch.total_bytes());
   return ScannedBatch{position,           batch.total_bytes(), batch.base_offset(),

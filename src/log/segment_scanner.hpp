@@ -10,6 +10,7 @@
 
 #include <lightq/base/batch.hpp>
 
+#include "log/segment_format.hpp"
 #include "log/storage.hpp"
 
 namespace lightq::log {
@@ -34,7 +35,9 @@ class SegmentScanner {
   /// at a time where bodies are checked.
   SegmentScanner(File& file, std::uint32_t epoch, std::uint64_t limit,
                  std::uint64_t window_bytes = limits::MiB)
-      : file_(file), epoch_(epoch), limit_(limit), body_window_bytes_(window_bytes) {}
+      : SegmentScanner(file, epoch == 0 ? Epochs::any() : Epochs{epoch, epoch}, limit, window_bytes) {}
+  SegmentScanner(File& file, Epochs epochs, std::uint64_t limit, std::uint64_t window_bytes = limits::MiB)
+      : file_(file), epochs_(epochs), limit_(limit), body_window_bytes_(window_bytes) {}
 
   /// The batch at `position` if its header is sound and of the epoch; its body is not looked at.
   std::optional<ScannedBatch> header_at(std::uint64_t position);
@@ -63,7 +66,7 @@ class SegmentScanner {
   void load(std::uint64_t position, std::uint64_t bytes);
 
   File& file_;
-  std::uint32_t epoch_;
+  Epochs epochs_;
   std::uint64_t limit_;
   std::uint64_t body_window_bytes_;
   std::unique_ptr<std::byte[]> window_;

@@ -60,6 +60,11 @@ class File {
   virtual Result<void> allocate(std::uint64_t bytes) = 0;
   /// fdatasync.
   virtual Result<void> sync() = 0;
+  /// Does without a descriptor from now on, where many files are open for long: further calls, but for
+  /// `sync`, open the file, which must lie at `path` then, each for itself. `sync` tells of what goes wrong
+  /// with the disk all the same. False if the file has to keep its descriptor, for now at least: it is being
+  /// used, is open for reading only, or the system cannot.
+  virtual bool rest(const std::string& /*path*/) { return true; }
   virtual Result<std::uint64_t> size_bytes() = 0;
   /// Says to other processes, as long as the file is open here, that its bytes are being read: in_use if one
   /// of them has said that it writes them anew.

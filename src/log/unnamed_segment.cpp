@@ -21,19 +21,6 @@ bool holds_messages(File& file, const SegmentPage& page, const SegmentHeader& he
   return scanner.resume_at(segment_header_bytes, header.first_offset).has_value();
 }
 
-Result<std::vector<Offset>> listed_names(const std::string& directory, Storage& storage) {
-  const auto listed = storage.list(directory);
-  if (!listed) return listed.error();
-  std::vector<Offset> offsets;
-  for (const std::string& name : *listed) {
-    if (const auto offset = segment_name_offset(name)) offsets.push_back(*offset);
-  }
-  std::sort(offsets.begin(), offsets.end());
-  return offsets;
-}
-
-constexpr int listings_max = 16;  // each finds a log that has dropped all that the one before had seen
-
 }  // namespace
 
 Result<void> PendingName::give(Storage& storage) {
@@ -61,33 +48,9 @@ Result<std::optional<Offset>> unnamed_segment(const std::string& directory, cons
   return std::optional(header->first_offset);
 }
 
-// A listing may miss a name that comes while it is made, and have one that comes later. What was there before
-// the look is the unnamed one, or in the first listing; all before the last of these had their names before
-// the second began.
-Result<ListedSegments> list_segments(const std::string& directory, Storage& storage) {
-  ListedSegments found;
-  for (int listing = 0; listing < listings_max && found.offsets.empty(); ++listing) {
-    const auto unnamed = unnamed_segment(directory, {}, storage);
-    if (!unnamed) return unnamed.error();
-    const auto first = listed_names(directory, storage);
-    if (!first) return first.error();
-    auto second = listed_names(directory, storage);
-    if (!second) return second.error();
-    if (first->empty() && second->empty() && !*unnamed) return found;
-    const Offset end = std::max(first->empty() ? Offset{} : first->back(), unnamed->value_or(Offset{}));
-    std::erase_if(*second, [&](Offset offset) { return end < offset; });
-    found = {std::move(*second), std::nullopt};
-    if (!*unnamed || **unnamed < end) continue;
-    if (found.offsets.empty() || found.offsets.back() != end) found.offsets.push_back(end);
-    found.unnamed = end;
-  }
-  return found;
-}
-
-Result<void> name_unnamed_segment(const std::string& directory, Storage& storage) {
-  const auto names = listed_names(directory, storage);
-  if (!names) return names.error();
-  const auto first = unnamed_segment(directory, *names, storage);
+Result<void> name_unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
+                                  Storage& storage) {
+  const auto first = unnamed_segment(directory, names, storage);
   if (!first) return first.error();
   if (!*first) return {};
   return storage.rename(directory + "/" + next_prepared_name, directory + "/" + segment_name(**first));

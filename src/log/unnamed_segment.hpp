@@ -41,18 +41,9 @@ class PendingName {
 Result<std::optional<Offset>> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
                                               Storage& storage);
 
-/// A log's segments by their first offsets, ascending.
-struct ListedSegments {
-  std::vector<Offset> offsets;
-  std::optional<Offset> unnamed;  ///< the last of them, if that has or had just now no name yet
-};
-
-/// Also of a log that another process writes: none is missing in between. Those that were begun during the
-/// look may be left out. Errors: io_error.
-Result<ListedSegments> list_segments(const std::string& directory, Storage& storage);
-
-/// Gives it its name, in a directory that nobody writes to meanwhile. Nothing happens if there is none.
-/// Errors: io_error.
-Result<void> name_unnamed_segment(const std::string& directory, Storage& storage);
+/// Gives it its name, in a directory that nobody writes to meanwhile; `names` as above. Nothing happens if
+/// there is none. Errors: io_error.
+Result<void> name_unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
+                                  Storage& storage);
 
 }  // namespace lightq::log

@@ -79,6 +79,7 @@ AppendOutcome WriteBehindLog::write_next() {
   const AppendResult result = segments_->append(RingLog::writable(next.batch), next.batch.append_time());
   last_error_ = &segments_->last_error();
   if (result.outcome != AppendOutcome::appended) return result.outcome;
+  requested_write_failed_ = false;
   write_place_.offset = next.batch.end_offset();
   unwritten_bytes_ -= next.batch.total_bytes();
   unwritten_since_ = next.batch.append_time();
@@ -136,6 +137,19 @@ void WriteBehindLog::maintain(Timestamp now) {
     write_until_ = written_offset();  // tried again at the next call
   }
   ring_.maintain(now);
+}
+
+// While a job is out more may come, which is then written, and synced, together.
+std::unique_ptr<DiskJob> WriteBehindLog::take_disk_job(Timestamp now) {
+  if (!segments_->job_is_out() && durable_offset() < flush_requested_) write_for_request();
+  return segments_->take_disk_job(now);
+}
+
+// What could be written is synced, whatever became of the rest.
+void WriteBehindLog::write_for_request() {
+  if (!requested_write_failed_ && written_offset() < flush_requested_)
+    requested_write_failed_ = !write_all_behind().ok();
+  segments_->request_flush();
 }
 
 Result<void> WriteBehindLog::flush() {

@@ -41,8 +41,13 @@ class WriteBehindLog final : public Log {
   bool make_room(std::size_t bytes, Offset limit) override;
   /// Writes at most one chunk of about 1 MiB; ask `more_to_write` whether to call again at once.
   void maintain(Timestamp now) override;
-  std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override { return segments_->take_disk_job(now); }
-  [[nodiscard]] bool wants_disk_work() const override { return segments_->wants_disk_work(); }
+  /// After request_flush: writes all that waits first. Where that fails, it is tried again after `maintain`
+  /// has written something.
+  std::unique_ptr<DiskJob> take_disk_job(Timestamp now) override;
+  void request_flush() override { flush_requested_ = next_offset(); }
+  [[nodiscard]] bool wants_disk_work() const override {
+    return written_offset() < flush_requested_ || segments_->wants_disk_work();
+  }
   /// Writes everything, then syncs.
   Result<void> flush() override;
   Result<void> close() override;
@@ -58,6 +63,7 @@ class WriteBehindLog final : public Log {
  private:
   [[nodiscard]] bool fits_capacity(std::size_t bytes) const;
   Result<void> write_all_behind();
+  void write_for_request();
   AppendOutcome write_next();
   AppendOutcome write_up_to(Offset end, std::uint64_t bytes_max);
   AppendOutcome free_ring(std::size_t bytes);
@@ -68,6 +74,8 @@ class WriteBehindLog final : public Log {
   RingLog ring_;
   Place write_place_;  // of the next batch to write, in the ring
   Offset write_until_;
+  Offset flush_requested_;               // everything before it is to be written and synced at once
+  bool requested_write_failed_ = false;  // and nothing has been written since
   std::uint64_t unwritten_bytes_ = 0;
   Timestamp unwritten_since_;
   const Error* last_error_;

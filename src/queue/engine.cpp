@@ -10,6 +10,8 @@ namespace lightq::queue {
 
 namespace {
 
+const std::atomic<std::uint32_t> no_beat{Pulse::still};
+
 constexpr std::uint64_t flush_bytes_default =
     16 * limits::MiB;  // what a sync waits for at most, to be bounded
 
@@ -101,7 +103,9 @@ Engine::Engine(std::string directory, const QueueOptions& options, log::Storage&
       packed_bytes_max_(std::min<std::uint64_t>(packed_bytes_max, options.message_bytes_max)),
       boot_{storage.boot_id()},
       directory_lock_(std::move(lock)),
-      pool_({directory_ + "/pool", options.recycled_files_max, ~std::uint64_t{0}}, storage) {}
+      pool_({directory_ + "/pool", options.recycled_files_max, ~std::uint64_t{0}}, storage),
+      pulse_(quick_ && options.background ? Pulse::shared() : nullptr),
+      beat_(pulse_ != nullptr ? &pulse_->beat() : &no_beat) {}
 
 Result<void> Engine::open_log() {
   auto opened = log::SegmentLog::open(log_options(directory_, options_, mapped_, views()), storage(), pool_,

@@ -19,6 +19,7 @@
 #include "queue/disk_thread.hpp"
 #include "queue/durability.hpp"
 #include "queue/hand_off_mutex.hpp"
+#include "queue/pulse.hpp"
 #include "queue/segment_source.hpp"
 #include "queue/waiters.hpp"
 
@@ -90,8 +91,19 @@ class Engine final : public SegmentSource {
   Result<Offset> enqueue_otherwise(ByteView payload);
   Result<Offset> enqueue_written(ByteView payload);
   Result<Offset> enqueue_mapped(ByteView payload);
+  /// The open batch takes one more: it has room, and its time is still right.
+  [[nodiscard]] bool goes_on(std::size_t payload_bytes) {
+    return open_.fits(payload_bytes) && payload_bytes <= packed_bytes_max_ &&
+           (beat_->load(std::memory_order_relaxed) == batch_beat_ || is_young());
+  }
+  [[nodiscard]] bool is_young();
+  void note_beat();
   Offset add_to_open_batch(ByteView payload);
-  void show(Offset next);
+  /// Readers may have everything before `next`.
+  void show(Offset next) {
+    publish(next);
+    readers_.wake_if_waiting();
+  }
   Result<Offset> enqueue_into_new_batch(Lock& lock, ByteView payload);
   Result<Offset> enqueue_large(Lock& lock, ByteView payload);
   Result<void> open_batch(Lock& lock, std::size_t payload_bytes);
@@ -103,7 +115,8 @@ class Engine final : public SegmentSource {
   [[nodiscard]] bool make_room_from_committed(std::size_t bytes, std::uint64_t records);
   Result<void> wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t records);
   void after_append(Lock& lock);
-  Error error_of(log::AppendOutcome outcome, std::size_t bytes) const;
+  [[nodiscard]] Error error_of(log::AppendOutcome outcome, std::size_t bytes) const;
+  [[nodiscard]] Error refused(Lock& lock, log::AppendOutcome outcome, std::size_t bytes);
   static Error closed_error() { return {ErrorCode::closed, "the queue was closed", 0}; }
 
   // Many writers that wait for the disk: engine_group_commit.cpp.
@@ -132,6 +145,7 @@ class Engine final : public SegmentSource {
   Result<void> sync_up_to(Lock& lock, Offset offset);
   [[nodiscard]] std::vector<std::function<void()>> take_durable();
   void tell_durable(Lock& lock);
+  void tell_failure(Lock& lock);
   [[nodiscard]] Result<log::TableCursor*> find_or_create(std::string_view name, const Start& start);
   [[nodiscard]] Result<log::TableCursor*> create_cursor(log::CursorTable& table, std::string_view name,
                                                         const Start& start);
@@ -157,8 +171,9 @@ class Engine final : public SegmentSource {
   WaitedCount room_made_;  // for writers that wait for room
   WaitedCount jobs_done_;  // for those that wait for a sync, or for a job to be done
   bool job_is_out_ = false;
-  bool stopping_ = false;    // nothing more is posted
-  bool timer_runs_ = false;  // the background thread knows that something is not durable
+  bool stopping_ = false;          // nothing more is posted
+  bool failure_is_known_ = false;  // a sync has failed, and all who wait for one have been woken
+  bool timer_runs_ = false;        // the background thread knows that something is not durable
   std::uint64_t rolls_seen_ = 0;
   std::atomic<int> room_wanted_{0};
   const AsymmetricFence fence_;  // between a commit and a look at room_wanted_
@@ -174,6 +189,9 @@ class Engine final : public SegmentSource {
   BatchBuilder builder_;                // many_writers: with the lock; else the writer's
 
   log::OpenBatch open_;
+  const std::shared_ptr<Pulse> pulse_;            // with `quick_` and a background; else null
+  const std::atomic<std::uint32_t>* const beat_;  // the pulse's, or one that stands still
+  std::uint32_t batch_beat_ = 1;                  // when the open batch was found to be young; odd: no beat
   std::atomic<std::uint64_t> first_{0};
   std::atomic<std::uint64_t> durable_{0};
   Waiters readers_;

@@ -9,17 +9,19 @@ namespace lightq::queue {
 namespace {
 
 constexpr std::int64_t batch_open_max_us = 10'000;  // so that a message's time is right to about 10 ms
+constexpr std::uint32_t beat_from_records = 32;     // in a batch; fewer may as well look at the clock
 constexpr std::uint64_t unsynced_bytes_max = 48 * limits::MiB;  // with a batch, less than a recovery may scan
 
 }  // namespace
 
 // The quick way first, and nothing else in here: a message that joins the open batch costs a few nanoseconds.
 Result<Offset> Engine::enqueue(ByteView payload) {
-  const bool goes_on = quick_ && open_.fits(payload.size()) && payload.size() <= packed_bytes_max_ &&
-                       coarse_now().us - open_.opened().us < batch_open_max_us;
-  if (goes_on) [[likely]]
-    return add_to_open_batch(payload);
-  return enqueue_otherwise(payload);
+  if (!quick_ || !goes_on(payload.size())) [[unlikely]]
+    return enqueue_otherwise(payload);
+  const Offset offset = open_.next_offset();
+  open_.add(payload);
+  show(offset + 1);
+  return offset;
 }
 
 Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
@@ -49,8 +51,19 @@ Result<Offset> Engine::enqueue_written(ByteView payload) {
 Result<Offset> Engine::enqueue_mapped(ByteView payload) {
   Lock lock(mutex_);
   if (payload.size() > packed_bytes_max_) return enqueue_large(lock, payload);
-  const bool goes_on = open_.fits(payload.size()) && coarse_now().us - open_.opened().us < batch_open_max_us;
-  return goes_on ? add_to_open_batch(payload) : enqueue_into_new_batch(lock, payload);
+  return goes_on(payload.size()) ? add_to_open_batch(payload) : enqueue_into_new_batch(lock, payload);
+}
+
+bool Engine::is_young() {
+  if (coarse_now().us - open_.opened().us >= batch_open_max_us) return false;
+  note_beat();
+  return true;
+}
+
+// Until the next beat the open batch's time needs no look at the clock.
+void Engine::note_beat() {
+  const std::uint32_t beat = beat_->load(std::memory_order_relaxed);
+  batch_beat_ = beat == Pulse::still ? 1 : beat;
 }
 
 Offset Engine::add_to_open_batch(ByteView payload) {
@@ -58,12 +71,6 @@ Offset Engine::add_to_open_batch(ByteView payload) {
   open_.add(payload);
   show(offset + 1);
   return offset;
-}
-
-// Readers may have everything before `next`.
-void Engine::show(Offset next) {
-  publish(next);
-  readers_.wake_if_waiting();
 }
 
 Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {
@@ -80,7 +87,7 @@ Result<Offset> Engine::enqueue_large(Lock& lock, ByteView payload) {
   const std::size_t bytes = batch_layout::header_bytes + record_bytes(payload.size());
   if (auto room = close_and_make_room(lock, bytes, 1); !room) return room.error();
   const auto got = log_->room_in_place(bytes, bytes);
-  if (got.outcome != log::AppendOutcome::appended) return error_of(got.outcome, bytes);
+  if (got.outcome != log::AppendOutcome::appended) return refused(lock, got.outcome, bytes);
   const Offset offset = log_->next_offset();
   log::make_batch_of_one(got.room.bytes, payload);
   stamp_batch(got.room.bytes, offset, coarse_now(), got.room.header.epoch);
@@ -96,7 +103,7 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
   const std::size_t wanted = std::max(needed, limits::batch_bytes_target);
   if (auto room = close_and_make_room(lock, needed, 1); !room) return room;
   const auto got = log_->room_in_place(needed, wanted);
-  if (got.outcome != log::AppendOutcome::appended) return error_of(got.outcome, needed);
+  if (got.outcome != log::AppendOutcome::appended) return refused(lock, got.outcome, needed);
   std::uint64_t records = std::min<std::uint64_t>(limits::batch_records_max, log_->messages_left());
   if (options_.capacity_messages != 0) {
     const std::uint64_t kept = distance(log_->first_offset(), log_->next_offset());
@@ -105,6 +112,7 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
   note_log();
   open_.begin(got.room.bytes, got.room.page, got.room.position, got.room.header, boot_, log_->next_offset(),
               coarse_now(), static_cast<std::uint32_t>(std::max<std::uint64_t>(records, 1)));
+  note_beat();
   // A segment that was begun is named now: the next batch may be long in coming.
   if (options_.background && rolls_seen_ != log_->rolls()) post_due_work();
   return {};
@@ -112,6 +120,7 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
 
 void Engine::close_batch() {
   if (!open_.is_open()) return;
+  if (pulse_ != nullptr && open_.count() >= beat_from_records) pulse_->keep_beating();
   log_->append_in_place(open_.finish());
 }
 
@@ -129,10 +138,10 @@ Result<Offset> Engine::append_locked(Lock& lock, std::span<std::byte> batch, std
 
 Result<Offset> Engine::append_unsynced(Lock& lock, std::span<std::byte> batch, std::uint64_t records) {
   if (closed_) return closed_error();
-  if (options_.flush.each_append && log_->poisoned()) return log_->last_error();
+  if (options_.flush.each_append && log_->poisoned()) return log_->sync_error();
   if (auto room = close_and_make_room(lock, batch.size(), records); !room) return room.error();
   const log::AppendResult result = log_->append(batch, coarse_now());
-  if (result.outcome != log::AppendOutcome::appended) return error_of(result.outcome, batch.size());
+  if (result.outcome != log::AppendOutcome::appended) return refused(lock, result.outcome, batch.size());
   note_log();
   show(log_->next_offset());
   after_append(lock);
@@ -144,7 +153,7 @@ Result<void> Engine::close_and_make_room(Lock& lock, std::size_t bytes, std::uin
   // What can never fit must not first make all else go.
   const bool hopeless = (options_.capacity_bytes != 0 && bytes > options_.capacity_bytes) ||
                         (options_.capacity_messages != 0 && records > options_.capacity_messages);
-  if (hopeless) return error_of(log::AppendOutcome::full, bytes);
+  if (hopeless) return refused(lock, log::AppendOutcome::full, bytes);
   for (;;) {
     close_batch();
     if (log_->fits_capacity(bytes, records)) return {};
@@ -171,11 +180,11 @@ Result<void> Engine::make_room(Lock& lock, std::size_t bytes, std::uint64_t reco
       dropped_messages_ += distance(before, log_->first_offset());
       note_log();
       if (made) return {};
-      return error_of(log::AppendOutcome::failed, bytes);
+      return refused(lock, log::AppendOutcome::failed, bytes);
     }
     case Overflow::block: return wait_for_room(lock, bytes, records);
   }
-  return error_of(log::AppendOutcome::full, bytes);
+  return refused(lock, log::AppendOutcome::full, bytes);
 }
 
 Result<void> Engine::wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t records) {
@@ -189,6 +198,7 @@ Result<void> Engine::wait_for_room(Lock& lock, std::size_t bytes, std::uint64_t 
   }
   room_wanted_.fetch_sub(1);
   if (came) return {};
+  tell_failure(lock);
   return Error{ErrorCode::timeout,
                directory_ + " is full and no cursor has made room within " +
                    std::to_string(options_.block_timeout.count()) + " ms",
@@ -216,6 +226,13 @@ void Engine::after_append(Lock& lock) {
   while (!mapped_ && !log_->poisoned() && log_->unsynced_bytes() > unsynced_bytes_max) {
     if (auto synced = sync_up_to(lock, log_->next_offset()); !synced) break;
   }
+}
+
+// What could not be appended may have been kept out by a sync that failed.
+Error Engine::refused(Lock& lock, log::AppendOutcome outcome, std::size_t bytes) {
+  Error error = error_of(outcome, bytes);
+  tell_failure(lock);
+  return error;
 }
 
 Error Engine::error_of(log::AppendOutcome outcome, std::size_t bytes) const {

@@ -44,6 +44,7 @@ Result<log::TableCursor*> Engine::take_cursor(std::string_view name, const Start
 Result<log::TableCursor*> Engine::find_or_create(std::string_view name, const Start& start) {
   Lock lock(mutex_);
   const auto table = cursor_table();
+  tell_failure(lock);
   lock.unlock();
   if (!table) return table.error();
   auto found = (*table)->find(name);

@@ -19,6 +19,11 @@ void Engine::note_log() {
   first_.store(log_->first_offset().value, std::memory_order_release);
   if (before < log_->first_offset() && room_is_wanted()) room_made_.increase();
   durable_.store(log_->durable_offset().value, std::memory_order_release);
+  if (!log_->poisoned() || failure_is_known_) return;
+  // In whatever call the sync has failed: no job will come that tells of it.
+  failure_is_known_ = true;
+  jobs_done_.increase();
+  if (options_.background && !stopping_ && !durability_.empty()) background_.call(take_durable());
 }
 
 std::optional<Offset> Engine::committed_by_all() const {
@@ -66,6 +71,7 @@ std::unique_ptr<log::DiskJob> Engine::take_due_job() {
 
 void Engine::do_due_work(Lock& lock) {
   while (auto job = take_due_job()) run_job(lock, std::move(job));
+  tell_failure(lock);
 }
 
 void Engine::post_due_work() {
@@ -109,7 +115,7 @@ void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {
 std::vector<std::function<void()>> Engine::take_durable() {
   const bool failed = log_->poisoned();
   auto told = failed ? durability_.take_all() : durability_.take(durable_offset());
-  const Result<void> result = failed ? Result<void>{log_->last_error()} : Result<void>{};
+  const Result<void> result = failed ? Result<void>{log_->sync_error()} : Result<void>{};
   std::vector<std::function<void()>> calls;
   for (auto& callback : told) calls.push_back([call = std::move(callback), result] { call(result); });
   return calls;
@@ -121,6 +127,12 @@ void Engine::tell_durable(Lock& lock) {
   lock.unlock();
   for (const auto& call : calls) call();
   lock.lock();
+}
+
+// Also where it was no job that could not sync: a file had to go to make room, or the first cursor was made.
+void Engine::tell_failure(Lock& lock) {
+  note_log();
+  if (log_->poisoned() && !options_.background) tell_durable(lock);
 }
 
 // Lets go of the lock until `count` has grown; false if it has not until then.
@@ -143,7 +155,7 @@ void Engine::wait_for_job(Lock& lock) {
 // One of those who wait syncs for all: what the others append meanwhile is in the next sync.
 Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
   while (log_->durable_offset() < offset) {
-    if (log_->poisoned()) return log_->last_error();
+    if (log_->poisoned()) return log_->sync_error();
     if (job_is_out_) {
       wait_for_job(lock);
     } else {
@@ -158,7 +170,7 @@ Result<void> Engine::flush() {
   Lock lock(mutex_);
   close_batch();
   if (auto synced = sync_up_to(lock, log_->next_offset()); !synced) return synced;
-  if (log_->poisoned()) return log_->last_error();
+  if (log_->poisoned()) return log_->sync_error();
   log::CursorTable* const cursors = cursors_.get();
   lock.unlock();
   return cursors != nullptr ? cursors->flush() : Result<void>{};
@@ -175,7 +187,7 @@ Result<bool> Engine::wait_durable(Offset offset, std::chrono::milliseconds timeo
   while (!settled() && wait_without(lock, jobs_done_, until)) {
   }
   if (offset <= log_->durable_offset()) return true;
-  if (log_->poisoned()) return log_->last_error();
+  if (log_->poisoned()) return log_->sync_error();
   return false;
 }
 
@@ -186,7 +198,7 @@ void Engine::on_durable(Offset offset, DurabilityWaits::Callback done) {
     return;
   }
   const bool durable = offset <= durable_offset();
-  const Result<void> failed = log_->poisoned() ? log_->last_error() : closed_error();
+  const Result<void> failed = log_->poisoned() ? log_->sync_error() : closed_error();
   const Result<void> result = durable ? Result<void>{} : failed;
   lock.unlock();
   done(result);

@@ -232,8 +232,9 @@ Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
   const Offset first = batch_base_;
   std::optional<log::ScannedBatch> sound;
   if (node_->header().epoch != 0) {
-    auto file = source_.storage().open(node_->path(), log::OpenMode::read_only);
-    if (!file && !log::is_missing(file.error())) return file.error();
+    auto file = source_.views().open(*node_);
+    const bool dropped = !file && (log::is_missing(file.error()) || file.error().code == ErrorCode::closed);
+    if (!file && !dropped) return file.error();
     // Of a segment that was dropped meanwhile, the rest goes with the damage.
     if (file) sound = log::SegmentScanner(**file, node_->header().epoch, end).resume_at(begin, first);
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "log/segment_listing.hpp"
 #include "log/segment_scanner.hpp"
 #include "log/unnamed_segment.hpp"
 #include "queue/reader_state.hpp"
@@ -83,10 +84,12 @@ Result<bool> ViewEngine::add(Offset name) {
   if (!is_it && (unnamed || !log::may_exist(path, storage()))) return false;  // recycled meanwhile
   const auto size = (*file)->size_bytes();
   if (!size) return size.error();
-  log::SegmentHeader header = decoded.header.value_or(log::SegmentHeader{});
+  // One that names another offset is of the file's earlier life: a power cut has undone this segment's.
+  const bool fits = is_it || (decoded.header && decoded.header->first_offset == log::offset_not_yet_known);
+  log::SegmentHeader header = fits ? *decoded.header : log::SegmentHeader{};
   header.first_offset = name;
   const std::uint64_t usable =
-      decoded.header ? std::min(*size, header.file_bytes) : std::max(*size, log::segment_header_bytes);
+      fits ? std::min(*size, header.file_bytes) : std::max(*size, log::segment_header_bytes);
   // Nothing is trusted: all was written elsewhere.
   auto node = std::make_shared<log::SegmentNode>(path, header, usable, ~std::uint64_t{0});
   Seen seen{node, false, seen_.empty() ? Timestamp{} : seen_.back().newest};
@@ -106,14 +109,14 @@ Result<bool> ViewEngine::look_on(Seen& seen) {
   log::SegmentNode& node = *seen.node;
   if (seen.complete || node.header().epoch == 0) return true;
   auto file = log::open_as_it_was(node, storage());
-  if (!file && (log::is_missing(file.error()) || file.error().code == ErrorCode::closed)) return false;
+  if (!file && file.error().code == ErrorCode::closed) return false;
   if (!file) return file.error();
   log::SegmentPage page{};
   const auto came = log::read_all(**file, page, 0);
   if (!came) return came.error();
   const log::BootId boot{storage().boot_id()};
   if (const auto seal = log::decode_segment_seal(page, node.header(), boot);
-      seal && seal->end_position <= node.usable_bytes()) {
+      seal && seal->end_position <= node.usable_bytes() && node.first_offset() <= seal->end_offset) {
     node.publish(seal->end_position, seal->end_offset);
     seen.newest = std::max(seen.newest, seal->newest);
     seen.complete = true;
@@ -122,7 +125,8 @@ Result<bool> ViewEngine::look_on(Seen& seen) {
   std::uint64_t position = node.end_position();
   Offset offset = node.end_offset();
   const auto checkpoint = log::decode_segment_checkpoint(page, node.header(), boot);
-  if (checkpoint && position < checkpoint->end_position && checkpoint->end_position <= node.usable_bytes()) {
+  if (checkpoint && position < checkpoint->end_position && checkpoint->end_position <= node.usable_bytes() &&
+      offset <= checkpoint->end_offset) {
     position = checkpoint->end_position;
     offset = checkpoint->end_offset;
     seen.newest = std::max(seen.newest, checkpoint->newest);

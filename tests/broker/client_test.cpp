@@ -12,8 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "broker/broker.hpp"
-#include "support/temp_dir.hpp"
+#include "broker/embedded_broker.hpp"
 
 namespace lightq::testing {
 namespace {
@@ -28,36 +27,6 @@ constexpr bool is_move_only =
 static_assert(is_move_only<Client>);
 static_assert(is_move_only<Producer>);
 static_assert(is_move_only<Consumer>);
-
-class SilentSink final : public broker::LogSink {
- public:
-  void write(broker::LogLevel, std::string_view) override {}
-};
-
-/// A broker with a data directory of its own.
-class EmbeddedBroker {
- public:
-  explicit EmbeddedBroker(const std::string& control_uri = "tcp://127.0.0.1:0") {
-    broker::Config config;
-    config.data_dir = directory_ / "data";
-    config.control_uri = control_uri;
-    config.admin_password = broker::Secret("the admin's");
-    config.min_free_bytes = 0;
-    broker_ = broker::Broker::start(std::move(config), sink_).value_or_throw();
-  }
-  [[nodiscard]] const std::string& uri() const { return broker_->control_uri(); }
-  [[nodiscard]] Client client() const {
-    return Client::connect(uri(), {.user = {"alice", "wonder"},
-                                   .admin = {"lightq_admin", "the admin's"},
-                                   .discover_credentials = false})
-        .value_or_throw();
-  }
-
- private:
-  test::TempDir directory_;
-  SilentSink sink_;
-  std::unique_ptr<broker::Broker> broker_;
-};
 
 TEST(Handles, RefuseAHighWaterMarkOutOfItsRange) {
   const EmbeddedBroker broker;

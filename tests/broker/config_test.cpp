@@ -106,6 +106,8 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
       "by the disk", "3000", "3000"};
   all["flush_interval_ms"] = {[](const Config& c) { return shown(c.flush_interval); }, "100", "11", "11"};
   all["endpoint_idle_ms"] = {[](const Config& c) { return shown(c.endpoint_idle); }, "30000", "12", "12"};
+  all["session_heartbeat_ms"] = {[](const Config& c) { return shown(c.session_heartbeat); }, "10000", "300",
+                                 "300"};
   all["port_quarantine_ms"] = {[](const Config& c) { return shown(c.port_rest); }, "600000", "13", "13"};
   all["stop_deadline_ms"] = {[](const Config& c) { return shown(c.stop_deadline); }, "5000", "14", "14"};
   all["reactors"] = {[](const Config& c) { return shown(c.reactors); }, "0", "5", "5"};

@@ -101,7 +101,7 @@ inline FakeBroker::Answer answers_with(std::string bind_uri, std::uint64_t hande
   return [bind_uri = std::move(bind_uri),
           handed](const protocol::Request& request) -> std::optional<protocol::Reply> {
     if (const auto* join = std::get_if<protocol::Join>(&request)) {
-      return protocol::JoinReply{join->topic.text(), bind_uri};
+      return protocol::JoinReply{join->topic.text(), bind_uri, {}};
     }
     protocol::OkReply ok{std::string(protocol::command_of(request)), "", std::nullopt};
     if (std::holds_alternative<protocol::Leave>(request)) ok.messages_handed = handed;

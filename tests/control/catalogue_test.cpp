@@ -192,12 +192,35 @@ TEST(Catalogue, RefusesAForeignFile) {
   EXPECT_FALSE(room.try_open().ok());
 }
 
+/// Broker 0.1.0 wrote these before there were raw consumers.
+TEST(CatalogueRecord, OfAnEndpointWithoutAConnectionTypeIsZeroMqs) {
+  const std::string old =
+      R"({"op":"endpoint","id":7,"topic_id":3,"role":"pull","transport":"tcp","port":5002})";
+  const auto change = decode_change(old);
+  ASSERT_TRUE(change.ok());
+  EXPECT_EQ(std::get<EndpointPut>(*change).endpoint.connection_type, protocol::ConnectionType::zmq);
+  EXPECT_EQ(encode(*change), old);
+}
+
+TEST(CatalogueRecord, OfARawConsumersEndpointSaysSo) {
+  const EndpointPut raw{
+      {7, TopicId{3}, EndpointRole::pull, protocol::Transport::tcp, 5002, protocol::ConnectionType::socket}};
+  const std::string text =
+      R"({"op":"endpoint","id":7,"topic_id":3,"role":"pull","transport":"tcp","port":5002,"connection_type":"socket"})";
+  EXPECT_EQ(encode(raw), text);
+  const auto change = decode_change(text);
+  ASSERT_TRUE(change.ok());
+  EXPECT_EQ(std::get<EndpointPut>(*change).endpoint.connection_type, protocol::ConnectionType::socket);
+}
+
 TEST(CatalogueRecord, IsReportedWhereItMakesNoSense) {
   for (const char* text :
        {"", "{", "[]", R"({"op":5})", R"({"op":"dance"})", R"({"op":"topic","id":0,"topic":"t"})",
         R"({"op":"topic","id":1,"topic":"../x","broker_type":"queue"})",
         R"({"op":"endpoint","id":1,"topic_id":1,"role":"king","port":1})",
-        R"({"op":"endpoint","id":1,"topic_id":1,"role":"sub","port":70000})"}) {
+        R"({"op":"endpoint","id":1,"topic_id":1,"role":"sub","port":70000})",
+        R"({"op":"endpoint","id":1,"topic_id":1,"role":"pull","port":1,"connection_type":"pipe"})",
+        R"({"op":"endpoint","id":1,"topic_id":1,"role":"sub","port":1,"connection_type":"socket"})"}) {
     const auto change = decode_change(text);
     ASSERT_FALSE(change.ok()) << text;
     EXPECT_EQ(change.error().code, ErrorCode::corrupt) << text;

@@ -291,11 +291,51 @@ TEST(CommandHandler, PassesOnWhatTheDataPlaneSays) {
   EXPECT_EQ(std::get<protocol::TopicStats>(broker.ask(protocol::Stats{user, name("t")})).topic, "t");
 }
 
-TEST(CommandHandler, RefusesASocketConnectionForNow) {
+TEST(CommandHandler, OpensSocketsToPullersOfOpenTopicsOnly) {
   Broker broker;
-  broker.create("t");
-  const protocol::Join join{user, name("t"), JoinType::pull, protocol::ConnectionType::socket};
-  EXPECT_EQ(broker.code(join), "not_supported");
+  broker.create("closed");
+  broker.create("open", admin, {}, {.open = true});
+  broker.create("open-with-user", admin, user, {.open = true});
+  const auto join = [&](const std::string& topic, const Credentials& by, JoinType type) {
+    return broker.code(protocol::Join{by, name(topic), type, protocol::ConnectionType::socket});
+  };
+  EXPECT_EQ(join("open", {}, JoinType::pull), "ok");
+  EXPECT_EQ(join("open-with-user", user, JoinType::pull), "ok");
+  EXPECT_EQ(join("open-with-user", {}, JoinType::pull), "unauthorized_access");
+  EXPECT_EQ(join("closed", user, JoinType::pull), "not_supported");
+  EXPECT_EQ(join("closed", {}, JoinType::pull), "unauthorized_access");
+  for (const JoinType type : {JoinType::pub, JoinType::push, JoinType::sub}) {
+    EXPECT_EQ(join("open", {}, type), "invalid_request");
+    EXPECT_EQ(join("closed", user, type), "invalid_request");
+  }
+}
+
+TEST(CommandHandler, RemembersWhichEndpointsAreRaw) {
+  Broker broker;
+  broker.create("open", admin, {}, {.open = true});
+  const auto topic = broker.catalogue->state().find("open")->definition.id;
+  broker.code(protocol::Join{{}, name("open"), JoinType::pull, protocol::ConnectionType::socket});
+  broker.code(protocol::Join{{}, name("open"), JoinType::pull});
+  broker.restart();
+  const auto& endpoints = broker.data_plane.endpoints_.at(topic.value);
+  ASSERT_EQ(endpoints.size(), 2U);
+  EXPECT_EQ(endpoints[0].connection_type, protocol::ConnectionType::socket);
+  EXPECT_EQ(endpoints[1].connection_type, protocol::ConnectionType::zmq);
+}
+
+TEST(CommandHandler, RefusesSessionsOverZeroMqWhichAreNotServedYet) {
+  Broker broker;
+  broker.create("open", admin, {}, {.open = true});
+  for (const auto type : {JoinType::push, JoinType::pull, JoinType::sub}) {
+    EXPECT_EQ(broker.code(protocol::Join{{},
+                                         name("open"),
+                                         type,
+                                         protocol::ConnectionType::zmq,
+                                         protocol::Transport::tcp,
+                                         false,
+                                         protocol::Delivery::session}),
+              "not_supported");
+  }
 }
 
 TEST(CommandHandler, FillsInWhatTheBrokerKnowsOfItself) {

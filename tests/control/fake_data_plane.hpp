@@ -31,16 +31,18 @@ class FakeDataPlane final : public DataPlane {
     topics.erase(topic.value);
     answer<void>(done, {});
   }
-  void join(TopicId topic, protocol::JoinType type, protocol::Transport transport,
-            Done<Result<JoinedEndpoint>> done) override {
+  void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) override {
     if (refuse_join) return answer<JoinedEndpoint>(done, *refuse_join);
     JoinedEndpoint joined;
     joined.is_new = true;
-    joined.record = {next_id++, topic,
-                     type == protocol::JoinType::sub    ? EndpointRole::sub
-                     : type == protocol::JoinType::pull ? EndpointRole::pull
-                                                        : EndpointRole::produce,
-                     transport, static_cast<std::uint16_t>(6000 + next_id)};
+    joined.record = {next_id++,
+                     topic,
+                     wish.type == protocol::JoinType::sub    ? EndpointRole::sub
+                     : wish.type == protocol::JoinType::pull ? EndpointRole::pull
+                                                             : EndpointRole::produce,
+                     wish.transport,
+                     static_cast<std::uint16_t>(6000 + next_id),
+                     wish.connection_type};
     joined.bind_uri = "tcp://127.0.0.1:" + std::to_string(joined.record.port);
     answer<JoinedEndpoint>(done, joined);
   }

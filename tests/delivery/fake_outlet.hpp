@@ -26,11 +26,12 @@ class FakeOutlet final : public broker::Outlet {
   }
   [[nodiscard]] std::optional<Offset> first_unsent() const override {
     if (sent_ == offsets.size()) return std::nullopt;
-    return offsets[sent_];
+    return *std::min_element(offsets.begin() + static_cast<std::ptrdiff_t>(sent_), offsets.end());
   }
   [[nodiscard]] std::vector<Offset> unsent() const override {
     return {offsets.begin() + static_cast<std::ptrdiff_t>(sent_), offsets.end()};
   }
+  void forget_unsent() override { sent_ = offsets.size(); }
 
   void give_room(std::size_t room) { room_ = room; }
   void send(std::size_t messages) { sent_ = std::min(offsets.size(), sent_ + messages); }

@@ -5,6 +5,7 @@ import tempfile
 
 import pytest
 
+import session_client
 import support
 
 
@@ -39,3 +40,18 @@ def broker(make_broker):
 @pytest.fixture
 def control(broker):
     return broker.control()
+
+
+@pytest.fixture
+def session(control):
+    """Makes sessions that are closed at the end of the test: with a ticket, or on a topic, which is joined first."""
+    made = []
+
+    def make(where, **changed):
+        ticket = where if isinstance(where, session_client.Ticket) else session_client.join(control, where)
+        made.append(session_client.Session(ticket, **changed))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()

@@ -28,6 +28,19 @@ def until(condition, what, seconds=DEADLINE):
         time.sleep(0.005)
 
 
+def files_below(directory):
+    """Paths of the files there now; a broker that runs may take them away again at any moment (see bytes_of)."""
+    return [pathlib.Path(place, name) for place, _, names in os.walk(directory) for name in names]
+
+
+def bytes_of(path):
+    """What the file holds; nothing if it is gone by now."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+
+
 class Control:
     """A plain REQ client of the control socket. Replies within a deadline, or the test fails."""
 
@@ -218,6 +231,12 @@ class Broker:
     def resident_bytes(self):
         with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as statm:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def anonymous_bytes(self):
+        """Memory that is not a mapped file's."""
+        with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
+            lines = dict(line.split(":", 1) for line in status)
+        return sum(int(lines[name].split()[0]) * 1024 for name in ("RssAnon", "RssShmem"))
 
     def processor_seconds(self):
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:

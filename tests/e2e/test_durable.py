@@ -5,7 +5,8 @@ import random
 import pytest
 import zmq
 
-from support import PASSWORD, SANITIZED, USER, number_of, numbered, receive, receive_topic, silent, until
+from support import (PASSWORD, SANITIZED, USER, bytes_of, files_below, number_of, numbered, receive, receive_topic,
+                     silent, until)
 
 DURABLE = ["file", "queue_file"]
 
@@ -247,8 +248,8 @@ def test_a_deleted_topic_leaves_nothing_behind_and_its_name_starts_anew(broker, 
     control.delete("t")
 
     def gone():  # segment files are recycled: what lies in the pool is nobody's, and is overwritten
-        return not any(b"the old life's message" in path.read_bytes() for path in broker.data_dir.rglob("*")
-                       if path.is_file() and path.parent.name != "pool")
+        return not any(b"the old life's message" in bytes_of(path) for path in files_below(broker.data_dir)
+                       if path.parent.name != "pool")
 
     until(gone, "the old files to go")
     control.create("t", "file")

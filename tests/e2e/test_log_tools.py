@@ -270,6 +270,19 @@ def test_a_queues_cursors_are_listed(queue_files, log_files):
     assert queue_files("dump", "--cursors", "--batches", code=2).stdout == b""
 
 
+def test_what_a_cursor_has_acknowledged_besides_is_listed(log_files):
+    golden = pathlib.Path(__file__).parent.parent / "golden" / "cursors.v2"
+    for slot in (0, 1):
+        shutil.copy(golden, log_files.directory / f"cursors.{slot}")
+    end = 2**64 - 1
+    assert log_files("dump", "--cursors").stdout.decode().splitlines() == [
+        f"group:default\t7\t[8,9) [300,{end})", "own:\t0\t[1,2)", f"sub:12\t{end}"]
+    lines = [json.loads(line) for line in log_files("dump", "--cursors", "--json").stdout.splitlines()]
+    assert lines[0]["acknowledged"] == [[8, 9], [300, end]] and "acknowledged" not in lines[2], lines
+    repaired = json.loads(log_files("repair", "--output", log_files.directory.parent / "repaired", "--json").stdout)
+    assert repaired["clamped_cursors"] == 2, repaired
+
+
 def test_an_index_that_does_not_fit_is_a_note_and_a_lost_cursor_is_damage(queue_files):
     report = queue_files.verify()
     assert report["status"] == "clean" and report["cursors"] == 2, report

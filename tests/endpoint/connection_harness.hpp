@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "broker/endpoint/inlet.hpp"
-#include "broker/endpoint/outlet_connection.hpp"
+#include "broker/endpoint/zmtp_outlet.hpp"
 
 namespace lightq::test {
 
@@ -50,6 +50,16 @@ class FakeInletHost final : public broker::InletHost {
 
  private:
   BatchBuilder batch_;
+};
+
+/// A topic's stand-in for a consumer's connection.
+class FakeOutletHost final : public broker::OutletHost {
+ public:
+  void consumer_ready(broker::OutletConnection&) override { ready = true; }
+  void consumer_unready(broker::OutletConnection&) override { ready = false; }
+  void consumer_writable() override { ++writable; }
+  bool ready = false;
+  int writable = 0;
 };
 
 /// Notes what its connection tells.

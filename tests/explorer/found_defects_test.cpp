@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "explorer/log_client.hpp"
+#include "explorer/planted_rests.hpp"
 #include "explorer/queue_client.hpp"
 #include "queue/reader_state.hpp"
 
@@ -391,6 +392,13 @@ TEST_F(FoundDefectsTest, AFileThatIsShorterThanItsFirstPageHasNothingToCut) {
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ((*opened)->recovery().bytes_cut, 0);
   EXPECT_EQ((*opened)->recovery().damaged_messages, 1);
+}
+
+// Not a defect that was found, but what one would be.
+TEST(PlantedRests, UnderAnEpochThatAPowerCutUndidAreNoMessages) {
+  std::uint64_t cases = 0;
+  EXPECT_EQ(use_file_with_undone_header(cases), std::nullopt);
+  EXPECT_EQ(cases, 2U);
 }
 
 }  // namespace

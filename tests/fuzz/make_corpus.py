@@ -7,6 +7,7 @@ RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz), and docs/log_format.md 
 """
 import json
 import pathlib
+import re
 import struct
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
@@ -185,6 +186,31 @@ SEGMENT_INDEX = {
 }
 
 
+# --- producer_file_fuzz: which to mend (1, 2), the first file's length in 32 bytes, both files. -------------------------
+def producers(sequence, as_of, *known, count=None):
+    """A producer file: of each producer id, expected, epoch."""
+    body = struct.pack("<Q", as_of) + b"".join(struct.pack("<QQqH", id, expected, 1, epoch) for id, expected, epoch in known)
+    counted = struct.pack("<QII", sequence, 32 + len(body), len(known) if count is None else count) + body
+    return struct.pack("<8sII", b"LPRD\r\n\x1a\n", 1, crc32c(counted)) + counted
+
+
+def producer_files(mended, first, second=b""):
+    first += bytes(-len(first) % 32)
+    return bytes([mended, len(first) // 32]) + first + second
+
+
+PRODUCERS = {
+    "golden": producer_files(0, (GOLDEN / "producers.v1").read_bytes()),
+    "two": producer_files(0, producers(1, 6, (1, 2, 1), (2, 2, 1), (3, 2, 1)), producers(2, 12, (1, 4, 1), (2, 4, 1), (3, 4, 1))),
+    "one_torn": producer_files(0, producers(1, 0), producers(2, 6, (1, 2, 1))[:-3]),
+    "ahead": producer_files(0, producers(1, 31, (1, 12, 1))),
+    "disagrees": producer_files(0, producers(1, 6, (1, 4, 1), (2, 2, 9), (9, 1, 0))),
+    "splits": producer_files(0, producers(1, 7, (1, 3, 1))),
+    "many": producer_files(2, b"", producers(1, 0, *((id, 0, 0) for id in range(1, 200)))),
+    "lies": producer_files(0, producers(1, 0, (1, 0, 1), count=10_001), producers(2, 0, (0, 0, 0))),
+}
+
+
 # --- log_tools_fuzz: files, each behind how (1 mended, 2 cursors), which, and its length. ------------------------------
 def laid_out(*files):
     return b"".join(struct.pack("<BBH", how, which, len(content)) + content for how, which, content in files)
@@ -194,6 +220,13 @@ def cursors(sequence, *named):
     body = b"".join(struct.pack("<QH", offset, len(name)) + name for name, offset in named)
     counted = struct.pack("<QII", sequence, 32 + len(body), len(named)) + body
     return struct.pack("<8sII", b"LCUR\r\n\x1a\n", 1, crc32c(counted)) + counted
+
+
+def cursors_with_ranges(sequence, *named):
+    body = b"".join(struct.pack("<QHH", offset, len(name), len(ranges)) + name +
+                    b"".join(struct.pack("<QQ", *span) for span in ranges) for name, offset, ranges in named)
+    counted = struct.pack("<QII", sequence, 32 + len(body), len(named)) + body
+    return struct.pack("<8sII", b"LCUR\r\n\x1a\n", 2, crc32c(struct.pack("<I", 2) + counted)) + counted
 
 
 def whole(content):
@@ -211,18 +244,31 @@ LOG_TOOLS = {
     "torn": laid_out((0, 0, whole("whole_torn"))),
     "blank": laid_out((0, 0, whole("whole_sealed")), (0, 3, bytes(8192))),
     "cursors": laid_out((0, 0, whole("whole")), (2, 0, cursors(1, (b"a", 1))), (2, 1, cursors(2, (b"a", 2), (b"b", 9)))),
+    "cursors_with_ranges": laid_out((0, 0, whole("whole")), (2, 0, cursors_with_ranges(1, (b"a", 1, [(2, 3), (5, 90)]))),
+                                    (2, 1, cursors_with_ranges(2, (b"a", 0, [(1, 2)]), (b"b", 9, [(10, 20)])))),
+    "bad_ranges": laid_out((0, 0, whole("whole")), (2, 0, cursors(1, (b"a", 1))),
+                           (2, 1, cursors_with_ranges(2, (b"a", 2, [(2, 3)])))),
     "bad_cursors": laid_out((0, 0, whole("whole")), (2, 0, cursors(1, (b"a", 1))[:-1])),
 }
+
+
+def session_frames():
+    """The vectors of docs/session.md, sound and broken."""
+    vectors = json.loads((CORPUS.parent.parent / "vectors" / "session_frames.json").read_text())
+    both = vectors["sound"] + vectors["broken"]
+    return {re.sub(r"\W+", "_", vector["name"]): bytes.fromhex(vector["frame"]) for vector in both}
 
 
 def main():
     seeds = {
         "cursor_table_fuzz": CURSOR_TABLE,
         "segment_index_fuzz": SEGMENT_INDEX,
+        "producer_file_fuzz": PRODUCERS,
         "control_json_fuzz": {**{name: json.dumps(document).encode() for name, document in DOCUMENTS.items()}, **TEXTS},
         "zmtp_fuzz": ZMTP,
         "recovery_fuzz": RECOVERY,
         "log_tools_fuzz": LOG_TOOLS,
+        "session_frame_fuzz": session_frames(),
     }
     for target, files in seeds.items():
         room = CORPUS / target

@@ -9,7 +9,7 @@
 
 #include "broker/control/control_connection.hpp"
 #include "broker/endpoint/inlet.hpp"
-#include "broker/endpoint/outlet_connection.hpp"
+#include "broker/endpoint/zmtp_outlet.hpp"
 
 namespace lightq::broker {
 namespace {

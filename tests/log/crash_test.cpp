@@ -117,6 +117,7 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
   void step(bool faults) {
     now.us += static_cast<std::int64_t>(random.below(50'000));
     if (faults && random.one_in(10)) arm_fault();
+    if (random.one_in(30)) log->request_flush();
     switch (random.below(40)) {
       case 0:
         storage.on_call = nullptr;

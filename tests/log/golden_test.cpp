@@ -85,20 +85,33 @@ TEST_F(GoldenTest, SegmentsOfVersion1AreReadAndWrittenAsEver) {
   }
 }
 
-TEST_F(GoldenTest, CursorFilesOfVersion1AreReadAndWrittenAsEver) {
-  const std::vector<NamedCursor> cursors = {
-      {"group:default", {7}}, {"sub:12", {~std::uint64_t{0}}}, {"", {0}}};
+class GoldenCursorTest : public GoldenTest {
+ protected:
+  void check(const std::string& name, const std::vector<NamedCursor>& cursors);
+};
+
+void GoldenCursorTest::check(const std::string& name, const std::vector<NamedCursor>& cursors) {
   {
     CursorFile file(storage, "/made");
     ASSERT_TRUE(file.write(CursorFile::encode({})).ok());
     ASSERT_TRUE(file.write(CursorFile::encode(cursors)).ok());
   }
-  const auto kept = golden("cursors.v1", storage.bytes_of("/made/cursors.1"));
+  const auto kept = golden(name, storage.bytes_of("/made/cursors.1"));
   expect_same(kept, storage.bytes_of("/made/cursors.1"));
   put("/kept/cursors.1", kept);
   const auto loaded = CursorFile(storage, "/kept").load();
   ASSERT_TRUE(loaded.ok()) << loaded.error().text();
   EXPECT_EQ(*loaded, cursors);
+}
+
+TEST_F(GoldenCursorTest, CursorFilesOfVersion1AreReadAndWrittenAsEver) {
+  check("cursors.v1", {{"group:default", {7}}, {"sub:12", {~std::uint64_t{0}}}, {"", {0}}});
+}
+
+TEST_F(GoldenCursorTest, CursorFilesOfVersion2AreReadAndWrittenAsEver) {
+  check("cursors.v2", {{"group:default", {7}, {{{8}, {9}}, {{300}, {~std::uint64_t{0}}}}},
+                       {"sub:12", {~std::uint64_t{0}}},
+                       {"own:", {0}, {{{1}, {2}}}}});
 }
 
 TEST_F(GoldenTest, CursorTablesOfVersion1AreReadAndWrittenAsEver) {

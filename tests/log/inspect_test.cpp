@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "log/cursor_file.hpp"
 #include "support/tool_fixture.hpp"
@@ -126,6 +127,22 @@ TEST_F(InspectTest, ReportsFilesUnderWrongNamesAndTwice) {
   EXPECT_EQ(totals.lost_messages, 0U);
 }
 
+// A power cut has undone all but the name of a segment that was begun in a file of a dropped one.
+TEST_F(InspectTest, TakesAFileThatShowsAnEarlierLifeForATornEnd) {
+  fill(100);
+  const auto found = segments();
+  const auto dropped = storage.bytes_of(segment_path(found[0]));
+  ASSERT_TRUE(storage.unlink(segment_path(found[0])).ok());
+  put(segment_path(1000), dropped);
+  Keeper keeper;
+  const auto totals = inspect(keeper);
+  ASSERT_EQ(keeper.findings.size(), 1U) << keeper.text();
+  EXPECT_EQ(keeper.findings[0].kind, Kind::torn);
+  EXPECT_EQ(keeper.findings[0].file, segment_path(1000));
+  EXPECT_EQ(totals.lost_messages, 0U);
+  EXPECT_EQ(totals.messages, 100U - found[1]);
+}
+
 TEST_F(InspectTest, SaysWhatTheDiskCannotRead) {
   fill(100);
   const std::string path = segment_path(segments()[1]);
@@ -182,6 +199,89 @@ TEST_F(InspectTest, LeavesOutASegmentThatIsDroppedAndBegunAnewWhileItIsRead) {
   EXPECT_EQ(keeper.messages.rbegin()->first, 99U);
 }
 
+/// A log that goes on while it is looked at.
+class InspectLiveTest : public InspectTest {
+ protected:
+  InspectLiveTest() {
+    options.flush_interval_ms = 0;
+    fill(40);
+  }
+  /// All that there was is dropped, and its files are used again.
+  void replace_all() {
+    const Offset all = log->next_offset();
+    fill(60);
+    log->drop_before(all);
+    work();
+    fill(5);
+  }
+};
+
+/// Keeps what it is told; before each segment is read, something happens.
+class LiveVisitor final : public log::LogVisitor {
+ public:
+  explicit LiveVisitor(std::function<void()> before_segment = {})
+      : before_segment_(std::move(before_segment)) {}
+  bool on_segment(const log::SurveyedSegment& /*segment*/) override {
+    if (before_segment_) before_segment_();
+    return true;
+  }
+  bool on_batch(const log::ScannedBatch& batch, const BatchView& view) override {
+    return keeper.on_batch(batch, view);
+  }
+  bool on_finding(const Finding& finding) override { return keeper.on_finding(finding); }
+  bool on_restart() override { return ++restarts < restarts_max; }
+
+  Keeper keeper;
+  int restarts = 0;
+  int restarts_max = 1000;
+
+ private:
+  const std::function<void()> before_segment_;
+};
+
+// At any moment of the look: what is reported is the log as it is then, without a hole and up to its end.
+TEST_F(InspectLiveTest, LooksAgainWhereTheLastSegmentWasDroppedMeanwhile) {
+  int restarts = 0;
+  bool replaced = true;
+  for (int at = 1; replaced; ++at) {
+    replaced = false;
+    const Offset before = log->next_offset();
+    storage.on_call = [&, calls = 0](FaultyStorage::Call, const std::string&) mutable {
+      if (++calls == at) {
+        replaced = true;
+        replace_all();
+      }
+      return FaultyStorage::Fault{};
+    };
+    LiveVisitor visitor;
+    const auto totals = log::inspect_log(directory, storage, {}, visitor);
+    storage.on_call = nullptr;
+    ASSERT_TRUE(totals.ok()) << totals.error().text();
+    ASSERT_EQ(totals->damages, 0U) << visitor.keeper.text();
+    ASSERT_LE(before, totals->next_offset) << at;
+    ASSERT_EQ(totals->messages, distance(totals->first_offset, totals->next_offset)) << at;
+    for (const auto& [offset, payload] : visitor.keeper.messages) ASSERT_EQ(payload, written[offset]) << at;
+    restarts += visitor.restarts;
+  }
+  EXPECT_LT(0, restarts);
+}
+
+TEST_F(InspectLiveTest, SaysThatTheLogIsTooQuickToBeRead) {
+  LiveVisitor visitor([&] { replace_all(); });
+  const auto totals = log::inspect_log(directory, storage, {}, visitor);
+  ASSERT_FALSE(totals.ok());
+  EXPECT_EQ(totals.error().code, ErrorCode::busy);
+  EXPECT_NE(totals.error().message.find(directory), std::string::npos);
+  EXPECT_LT(1, visitor.restarts);
+}
+
+TEST_F(InspectLiveTest, EndsWhereTheVisitorWantsNoOtherLook) {
+  LiveVisitor visitor([&] { replace_all(); });
+  visitor.restarts_max = 2;
+  EXPECT_TRUE(log::inspect_log(directory, storage, {}, visitor).ok());
+  EXPECT_EQ(2, visitor.restarts);
+}
+
 TEST_F(InspectTest, ChecksTheCursorFiles) {
   fill(10);
   log::CursorFile cursors(storage, directory);
@@ -190,6 +290,12 @@ TEST_F(InspectTest, ChecksTheCursorFiles) {
   Keeper keeper;
   EXPECT_EQ(inspect(keeper).cursors, 1U);
   EXPECT_EQ(keeper.of(Kind::ahead).size(), 1U) << keeper.text();
+  ASSERT_TRUE(
+      cursors.write(log::CursorFile::encode({{"a", {3}, {{{4}, {10}}}}, {"b", {3}, {{{4}, {11}}}}})).ok());
+  Keeper acknowledged;
+  EXPECT_EQ(inspect(acknowledged).damages, 0U);
+  EXPECT_EQ(acknowledged.of(Kind::ahead).size(), 1U) << acknowledged.text();
+  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {11}}})).ok());
   flip(directory + "/cursors.1", 40);
   Keeper torn;
   EXPECT_EQ(inspect(torn).damages, 0U);

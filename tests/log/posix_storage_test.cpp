@@ -36,6 +36,58 @@ TEST(PosixStorage, WritesReadsMapsAndListsFiles) {
   EXPECT_TRUE(storage.remove_directory(dir / "a/b").ok());
 }
 
+/// How many descriptors this process has.
+std::ptrdiff_t descriptors() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
+}
+
+TEST(PosixStorage, AFileThatRestsHasNoDescriptorAndIsStillThere) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  auto file = storage.open(dir / "f", OpenMode::create).value_or_throw();
+  ASSERT_TRUE(file->allocate(8192).ok());
+  auto mapping = file->map_writable(8192).value_or_throw();
+  mapping->data()[0] = std::byte{'a'};
+  ASSERT_TRUE(storage.rename(dir / "f", dir / "g").ok());
+  const auto open = descriptors();
+  ASSERT_TRUE(file->rest(dir / "g"));
+  EXPECT_EQ(open - 1, descriptors());
+  EXPECT_TRUE(file->rest(dir / "g"));
+  mapping->data()[1] = std::byte{'b'};
+  ASSERT_TRUE(write_all(*file, as_byte_view("c"), 2).ok());
+  ASSERT_TRUE(file->write_synced(as_byte_view("d"), 3).ok());
+  ASSERT_TRUE(file->sync().ok());
+  std::vector<std::byte> back(4);
+  ASSERT_EQ(4U, *read_all(*file, back, 0));
+  EXPECT_EQ("abcd", as_text(back));
+  EXPECT_EQ(8192U, *file->size_bytes());
+  EXPECT_TRUE(file->map(8192).ok());
+  EXPECT_EQ(open - 1, descriptors());
+}
+
+TEST(PosixStorage, AFileThatRestsIsNotTakenForAnotherOneThatHasItsName) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  auto file = storage.open(dir / "f", OpenMode::create).value_or_throw();
+  ASSERT_TRUE(file->allocate(8192).ok());
+  ASSERT_TRUE(file->rest(dir / "f"));
+  ASSERT_TRUE(storage.rename(dir / "f", dir / "g").ok());
+  const auto other = storage.open(dir / "f", OpenMode::create).value_or_throw();
+  EXPECT_FALSE(write_all(*file, as_byte_view("x"), 0).ok());
+  EXPECT_FALSE(file->size_bytes().ok());
+  EXPECT_TRUE(file->sync().ok());  // its own bytes, wherever they are
+  EXPECT_EQ(0U, *other->size_bytes());
+}
+
+TEST(PosixStorage, AFileThatIsOnlyReadDoesNotRest) {
+  const test::TempDir dir;
+  PosixStorage storage;
+  ASSERT_TRUE(storage.open(dir / "f", OpenMode::create).ok());
+  const auto file = storage.open(dir / "f", OpenMode::read_only).value_or_throw();
+  EXPECT_FALSE(file->rest(dir / "f"));
+  EXPECT_EQ(0U, *file->size_bytes());
+}
+
 TEST(PosixStorage, PopulatesWhateverRangeItIsAskedFor) {
   const test::TempDir dir;
   PosixStorage storage;

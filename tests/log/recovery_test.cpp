@@ -345,5 +345,99 @@ TEST_F(RecoveryTest, ForgetsAFileThatAnUnfinishedAppendHadMade) {
   EXPECT_EQ(append({"a"}), AppendOutcome::appended);
 }
 
+/// A log whose last segment is full: a power cut has taken the one that was begun behind it.
+class FullLastSegmentTest : public RecoveryTest, public testing::WithParamInterface<bool> {
+ protected:
+  FullLastSegmentTest() {
+    options.flush_interval_ms = 0;
+    options.mapped_writes = GetParam();
+    open();
+    while (log->segments().size() < 2) add();
+    const std::string last = log->segments().back()->path();
+    messages.pop_back();
+    log.reset();
+    EXPECT_TRUE(storage.unlink(last).ok());
+  }
+  void add() {
+    messages.push_back(
+        {log->next_offset(), std::string(20'000, static_cast<char>('a' + messages.size() % 26))});
+    ASSERT_EQ(append({messages.back().payload}), AppendOutcome::appended);
+  }
+  /// Opens it and counts what is asked of the disk for that.
+  void open_counting() {
+    log.reset();
+    storage.on_call = [this](FaultyStorage::Call call, const std::string& path) {
+      reads += call == FaultyStorage::Call::read && path.ends_with(".seg") ? 1 : 0;
+      const bool syncs_any = call == FaultyStorage::Call::sync || call == FaultyStorage::Call::sync_directory;
+      syncs += syncs_any ? 1 : 0;
+      writes += call == FaultyStorage::Call::write ? 1 : 0;
+      return FaultyStorage::Fault{};
+    };
+    open();
+    storage.on_call = nullptr;
+  }
+
+  std::vector<ReadMessage> messages;
+  std::size_t reads = 0;
+  std::size_t syncs = 0;
+  std::size_t writes = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Writing, FullLastSegmentTest, testing::Bool(),
+                         [](const auto& param) { return param.param ? "mapped" : "written"; });
+
+TEST_P(FullLastSegmentTest, IsMarkedByItsSealWhenItIsClosed) {
+  open();
+  EXPECT_FALSE(log->recovery().closed) << "its seal is of this boot only";
+  ASSERT_TRUE(log->segments().back()->sealed);
+  ASSERT_TRUE(log->close().ok());
+  log.reset();
+  storage.power_cut([] { return false; });
+  open_counting();
+  EXPECT_TRUE(log->recovery().closed);
+  EXPECT_EQ(log->recovery().scanned_bytes, 0U);
+  EXPECT_EQ(log->durable_offset(), log->next_offset());
+  EXPECT_EQ(reads, log->segments().size() + 1) << "a page of each, the last one's twice";
+  EXPECT_EQ(syncs, 0U);
+  EXPECT_EQ(writes, 0U);
+  EXPECT_EQ(read_everything(*log), messages);
+}
+
+// The seal that was found may be in memory only: its writer has ended before it came to the disk.
+TEST_P(FullLastSegmentTest, IsClosedForGoodAlsoByOneWhoFoundItClosed) {
+  open();
+  ASSERT_TRUE(log->flush().ok());
+  open();
+  ASSERT_TRUE(log->recovery().closed);
+  ASSERT_TRUE(log->close().ok());
+  log.reset();
+  storage.power_cut([] { return false; });
+  open_counting();
+  EXPECT_TRUE(log->recovery().closed);
+  EXPECT_EQ(syncs, 0U);
+  EXPECT_EQ(read_everything(*log), messages);
+}
+
+TEST_P(FullLastSegmentTest, GoesOnInAnotherOneWhenItIsOpenedAgain) {
+  open();
+  ASSERT_TRUE(log->close().ok());
+  open();
+  ASSERT_TRUE(log->recovery().closed);
+  add();
+  open();
+  EXPECT_FALSE(log->recovery().closed);
+  EXPECT_EQ(read_everything(*log), messages);
+  add();
+  ASSERT_TRUE(log->flush().ok());
+  log.reset();
+  storage.power_cut([] { return false; });
+  open();
+  EXPECT_EQ(read_everything(*log), messages);
+  ASSERT_TRUE(log->close().ok());
+  open_counting();
+  EXPECT_TRUE(log->recovery().closed);
+  EXPECT_EQ(syncs, 0U);
+}
+
 }  // namespace
 }  // namespace lightq::log

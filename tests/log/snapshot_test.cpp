@@ -120,10 +120,10 @@ TEST_F(SnapshotTest, TakesNoMoreThanCompleteBatches) {
 TEST_F(SnapshotTest, TakesTheCursorsWhichAreNotAheadOfIt) {
   fill(98);
   log::CursorFile cursors(storage, directory);
-  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {42}}})).ok());
+  ASSERT_TRUE(cursors.write(log::CursorFile::encode({{"a", {42}, {{{50}, {60}}}}})).ok());
   check(snapshot());
   log::CursorFile copy(storage, "/backup/1");
-  EXPECT_EQ(*copy.load(), (std::vector<log::NamedCursor>{{"a", {42}}}));
+  EXPECT_EQ(*copy.load(), (std::vector<log::NamedCursor>{{"a", {42}, {{{50}, {60}}}}}));
 }
 
 TEST_F(SnapshotTest, IsAsDamagedAsTheLogAndSaysSo) {

@@ -212,6 +212,38 @@ TEST_F(UnnamedSegmentTest, IsReadByAViewAlsoAfterItGotItsName) {
   EXPECT_EQ(read_all_of(*view), written);
 }
 
+TEST_F(UnnamedSegmentTest, IsFoundByATimeInAView) {
+  begin_one();
+  now.us += 1'000'000;
+  const Timestamp late = now;
+  const Offset wanted = log->next_offset();
+  add();
+  auto view = queue::ViewEngine::open(directory, storage).value_or_throw();
+  ASSERT_TRUE(is_unnamed());
+  const auto node = view->node_of(first);
+  ASSERT_EQ(node->first_offset(), first);
+  const auto index = view->views().index(node);
+  ASSERT_NE(index, nullptr);
+  EXPECT_EQ(index->find(late)->offset, first);
+  EXPECT_EQ(view->resolve(Start::at(late)).value_or_throw(), wanted);
+}
+
+TEST_F(UnnamedSegmentTest, IsReadByAViewBehindDamageToo) {
+  begin_one();
+  auto view = queue::ViewEngine::open(directory, storage).value_or_throw();
+  ASSERT_EQ(view->next_offset(), log->next_offset());
+  flip(next_path, log::segment_header_bytes + batch_layout::header_bytes + 100);
+  ASSERT_TRUE(is_unnamed());
+  queue::ReaderState reader(*view);
+  reader.place(first);
+  EXPECT_EQ(reader.take(1).error().code, ErrorCode::corrupt);
+  for (Offset next = first + 1; next < log->next_offset(); next = next + 1) {
+    const auto message = reader.take(1);
+    ASSERT_TRUE(message.ok() && !message->empty()) << next.value;
+    EXPECT_EQ(message->front().text(), written[next.value]);
+  }
+}
+
 /// Meanwhile the log's thread gives the segment its name and prepares the next.
 class WorksMeanwhile final : public log::LogVisitor {
  public:

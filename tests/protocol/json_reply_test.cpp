@@ -25,7 +25,7 @@ TopicStats full_topic_stats() {
   stats.topic_type = BrokerType::queue_file;
   stats.messages_received = ~std::uint64_t{0};
   stats.blocked_by = "group:default";
-  stats.groups.push_back({"default", 1, 2, 3, 4, 5});
+  stats.groups.push_back({"default", "own", 1, 2, 3, 4, 5, 6, 7, 8});
   stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4});
   stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8});
   return stats;
@@ -34,7 +34,7 @@ TopicStats full_topic_stats() {
 TEST(JsonReply, GivesTheAnswersOf2015) {
   EXPECT_EQ(to_json(OkReply{"create_topic", "topic created successfully", {}}),
             R"({"cmd":"create_topic","status":"ok","description":"topic created successfully"})");
-  EXPECT_EQ(to_json(JoinReply{"test", "tcp://127.0.0.1:5002"}),
+  EXPECT_EQ(to_json(JoinReply{"test", "tcp://127.0.0.1:5002", {}}),
             R"({"cmd":"join","status":"ok","topic":"test","bind_uri":"tcp://127.0.0.1:5002"})");
   EXPECT_EQ(to_json(OkReply{"ping", {}, {}}), R"({"cmd":"ping","status":"ok"})");
   EXPECT_EQ(to_json(ErrorReply{"stats", ErrorCode::topic_not_found, "topic not found"}),
@@ -96,7 +96,8 @@ TEST(JsonReply, ReadsWhatItWrites) {
       {DeleteTopic{{}, topic}, OkReply{"delete_topic", "done", {}}},
       {CreateTopic{{}, topic, {}, {}}, OkReply{"create_topic", "topic created successfully", {}}},
       {Version{}, VersionReply{"0.1.0", 1}},
-      {join, JoinReply{"test", "tcp://h:1"}},
+      {join, JoinReply{"test", "tcp://h:1", {}}},
+      {join, JoinReply{"test", "tcp://h:1", SessionTicket{"ab", "cd", 12}}},
       {ListTopics{}, ListReply{{{"a", direct}, {"b", file}}}},
       {topic_stats, full_topic_stats()},
       {broker_stats, broker},

@@ -44,6 +44,7 @@ TEST(JsonRequest, TakesZmqWhereAJoinNamesNoConnectionType) {
   const auto joined = good<Join>(R"({"cmd":"join","type":"sub","topic":"t","user_id":"u","password":"p"})");
   EXPECT_EQ(joined.connection_type, ConnectionType::zmq);
   EXPECT_EQ(joined.transport, Transport::tcp);
+  EXPECT_EQ(joined.delivery, Delivery::plain);
 }
 
 TEST(JsonRequest, TakesTheAdminsCredentialsForATopic) {
@@ -67,6 +68,13 @@ TEST(JsonRequest, ReadsWhatItWrites) {
       ListTopics{{"a", "p"}},
       Join{{"u", "q"}, topic("t"), JoinType::sub, ConnectionType::socket, Transport::ipc, false},
       Join{{"a", "p"}, topic("t"), JoinType::pub, ConnectionType::zmq, Transport::tcp, true},
+      Join{{"u", "q"},
+           topic("t"),
+           JoinType::pull,
+           ConnectionType::socket,
+           Transport::tcp,
+           false,
+           Delivery::session},
       Leave{{"u", "q"}, topic("t"), "tcp://h:1", false},
       Stats{{"a", "p"}, std::nullopt, true},
       Stats{{"u", "q"}, topic("t"), false},

@@ -309,6 +309,24 @@ TEST_P(QueueBounds, MemoryStaysUnderTheCapWhile1GigabytePassesThrough) {
 #endif
 }
 
+// Until segments have their full size no file of theirs is ever asked for again: mappings that are kept with
+// such files would take up the cap for ever, and leave every later roll to map and unmap on its own.
+TEST_F(QueueTest, WhatTheFirstSmallerSegmentsWereWrittenThroughIsNotKept) {
+  QueueOptions options;
+  options.flush = FlushPolicy::none();
+  options.segment_bytes = 8 * limits::MiB;
+  options.mapped_bytes_max = 256 * limits::MiB;
+  Queue queue = open(options);
+  const std::string message(limits::MiB / 2, 'x');
+  for (int i = 0; i < 100; ++i) {
+    queue.enqueue(message).value_or_throw();
+    ASSERT_TRUE(queue.dequeue().value_or_throw());
+  }
+  constexpr std::uint64_t full_size = 8 * limits::MiB + 4096;
+  EXPECT_GT(queue.stats().mapped_bytes, 0U);
+  EXPECT_EQ(queue.stats().mapped_bytes % full_size, 0U) << queue.stats().mapped_bytes;
+}
+
 TEST_P(QueueBounds, ReadingOldSegmentsStaysUnderTheCapToo) {
   options.segment_bytes = 4 * limits::MiB;
   options.mapped_bytes_max = 16 * limits::MiB;

@@ -1,27 +1,13 @@
-/// What an embedded queue says of the disk: flush policies, waiting for durability, failed syncs, a full
-/// disk.
+/// What an embedded queue says of the disk: flush policies, waiting for durability, a full disk.
 #include <atomic>
 #include <mutex>
 #include <set>
 #include <thread>
 
-#include "queue/engine.hpp"
-#include "queue/queue_support.hpp"
-#include "queue/reader_state.hpp"
-#include "support/faulty_storage.hpp"
+#include "queue/queue_on_faulty_disk.hpp"
 
 namespace lightq::test {
 namespace {
-
-/// True once `done` is, within a deadline.
-bool eventually(const std::function<bool()>& done) {
-  const auto deadline = std::chrono::steady_clock::now() + 10s;
-  while (!done()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
 
 TEST_F(QueueTest, WithoutARuleNothingIsDurableBeforeAFlush) {
   Queue queue = open();
@@ -183,36 +169,6 @@ TEST_F(QueueTest, WritersThatWaitForRoomDoNotMixTheirMessages) {
   for (auto& thread : threads) thread.join();
 }
 
-/// A queue on a disk in memory; its lock alone is a real file.
-class QueueOnFaultyDisk : public QueueTest {
- protected:
-  void open_engine(const QueueOptions& options) {
-    engine.reset();
-    auto opened = queue::Engine::open(directory, options, storage);
-    ASSERT_TRUE(opened.ok()) << opened.error().text();
-    engine = std::move(*opened);
-  }
-  [[nodiscard]] std::vector<std::string> read_all() const {
-    std::vector<std::string> all;
-    queue::ReaderState reader(*engine);
-    for (;;) {
-      const auto found = reader.find_message();
-      if (!found.ok()) {
-        ADD_FAILURE() << found.error().text();
-        return all;
-      }
-      if (!*found) return all;
-      all.emplace_back(reader.take_message().text());
-    }
-  }
-  [[nodiscard]] Result<Offset> enqueue(const std::string& text) {
-    return engine->enqueue(as_byte_view(text));
-  }
-
-  FaultyStorage storage;
-  std::unique_ptr<queue::Engine> engine;
-};
-
 class QueueOnAFullDisk : public QueueOnFaultyDisk, public testing::WithParamInterface<bool> {};
 
 INSTANTIATE_TEST_SUITE_P(Writing, QueueOnAFullDisk, testing::Bool(),
@@ -256,48 +212,6 @@ TEST_P(QueueOnAFullDisk, TrimmingMakesRoom) {
   }
   ASSERT_TRUE(engine->trim(engine->next_offset()).ok());
   EXPECT_TRUE(enqueue("there is room again").ok());
-}
-
-TEST_F(QueueOnFaultyDisk, AFailedSyncRefusesEveryLaterConfirmUntilReopened) {
-  const QueueOptions options{.flush = FlushPolicy::every_bytes(limits::MiB)};
-  open_engine(options);
-  ASSERT_TRUE(enqueue("0").ok());
-  ASSERT_TRUE(engine->flush().ok());
-  ASSERT_TRUE(enqueue("1").ok());
-  std::vector<bool> told;
-  const auto tell = [&](const Result<void>& result) { told.push_back(result.ok()); };
-  engine->on_durable(Offset{2}, tell);
-  storage.on_call = [](FaultyStorage::Call call, const std::string&) {
-    return FaultyStorage::Fault{call == FaultyStorage::Call::sync ? EIO : 0, 0};
-  };
-  EXPECT_EQ(ErrorCode::io_error, engine->flush().error().code);
-  storage.on_call = nullptr;  // once is enough: the system may have dropped the pages
-  EXPECT_EQ(ErrorCode::io_error, engine->flush().error().code);
-  EXPECT_EQ(ErrorCode::io_error, engine->wait_durable(Offset{2}, 10s).error().code);
-  engine->on_durable(Offset{2}, tell);
-  EXPECT_EQ(std::vector<bool>({false, false}), told);
-  ASSERT_TRUE(enqueue("2").ok()) << "appends go on";
-  EXPECT_EQ(Offset{1}, engine->durable_offset());
-  EXPECT_EQ(std::vector<std::string>({"0", "1", "2"}), read_all());
-  EXPECT_EQ(ErrorCode::io_error, engine->close().error().code);
-  open_engine(options);
-  EXPECT_FALSE(engine->recovery().clean);
-  EXPECT_EQ(Offset{3}, engine->durable_offset());
-  EXPECT_TRUE(engine->flush().ok());
-  EXPECT_EQ(std::vector<std::string>({"0", "1", "2"}), read_all());
-}
-
-TEST_F(QueueOnFaultyDisk, EachAppendIsRefusedOnceASyncHasFailed) {
-  open_engine({.flush = FlushPolicy::every_append()});
-  ASSERT_TRUE(enqueue("0").ok());
-  storage.on_call = [](FaultyStorage::Call call, const std::string&) {
-    return FaultyStorage::Fault{call == FaultyStorage::Call::sync ? EIO : 0, 0};
-  };
-  EXPECT_EQ(ErrorCode::io_error, enqueue("may be there").error().code);
-  const Offset next = engine->next_offset();
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(ErrorCode::io_error, enqueue("is not there").error().code);
-  EXPECT_EQ(next, engine->next_offset());
-  storage.on_call = nullptr;
 }
 
 // Each waits for room as long as it was told to, not once more for each of those who came during the same

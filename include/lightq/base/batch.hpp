@@ -2,6 +2,7 @@
 /// disk. Includes its builder too. Byte by byte: docs/log_format.md, "Batch". Layer: base.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -19,6 +20,7 @@ enum class BatchFault {
   bad_length,   ///< total_bytes out of its range, or more than there is
   bad_body_crc,
   bad_records,  ///< record lengths do not add up to total_bytes and record_count, or too many
+  bad_stamp,    ///< as a producer sends it: what the log stamps is there already
 };
 
 /// A read-only view of one encoded batch. Does not own; copyable.
@@ -37,6 +39,16 @@ class BatchView {
   /// passed check_header.
   [[nodiscard]] std::optional<BatchFault> check_body() const;
 
+  /// What a broker finds in a batch as its producer sends it.
+  struct Produced {
+    std::optional<BatchFault> fault;
+    std::size_t longest_payload_bytes = 0;  ///< without a fault
+  };
+  /// A batch as a producer sends it, docs/session.md, "produce": exactly `bytes`, nothing stamped yet, and
+  /// sound otherwise. What has been damaged on its way is `short_header` or `bad_body_crc`, unless it is the
+  /// magic or a field that the log stamps; any other fault the producer has made itself.
+  static Produced check_produced(ByteView bytes);
+
   [[nodiscard]] bool valid() const { return start_ != nullptr; }
   [[nodiscard]] std::size_t total_bytes() const { return field<std::uint32_t>(batch_layout::total_bytes); }
   [[nodiscard]] std::uint32_t record_count() const {
@@ -45,6 +57,15 @@ class BatchView {
   [[nodiscard]] Offset base_offset() const { return {field<std::uint64_t>(batch_layout::base_offset)}; }
   [[nodiscard]] Offset end_offset() const { return base_offset() + record_count(); }
   [[nodiscard]] Timestamp append_time() const { return {field<std::int64_t>(batch_layout::append_time_us)}; }
+  /// Who made it; 0: nobody who can be told from others.
+  [[nodiscard]] std::uint64_t producer_id() const { return field<std::uint64_t>(batch_layout::producer_id); }
+  [[nodiscard]] std::uint16_t producer_epoch() const {
+    return field<std::uint16_t>(batch_layout::producer_epoch);
+  }
+  /// The producer's own number of the first record; the others follow.
+  [[nodiscard]] std::uint64_t first_sequence() const {
+    return field<std::uint64_t>(batch_layout::first_sequence);
+  }
   [[nodiscard]] std::uint32_t segment_epoch() const {
     return field<std::uint32_t>(batch_layout::segment_epoch);
   }
@@ -72,12 +93,47 @@ class BatchView {
 
  private:
   explicit BatchView(const std::byte* start) : start_(start) {}
+  [[nodiscard]] bool is_known() const;
+  [[nodiscard]] bool is_stamped() const;
+  [[nodiscard]] std::optional<std::size_t> longest_payload_bytes() const;
   template <typename T>
   [[nodiscard]] T field(std::size_t at) const {
     return load_little_endian<T>(start_ + at);
   }
   const std::byte* start_ = nullptr;
 };
+
+// Version, codec, flags and reserved bytes.
+inline bool BatchView::is_known() const {
+  return field<std::uint8_t>(batch_layout::version) == batch_layout::version_value &&
+         field<std::uint8_t>(batch_layout::codec) == 0 && field<std::uint16_t>(batch_layout::flags) == 0 &&
+         field<std::uint16_t>(batch_layout::producer_epoch + 2) == 0;
+}
+
+inline bool BatchView::is_stamped() const {
+  return (field<std::uint64_t>(batch_layout::base_offset) |
+          field<std::uint64_t>(batch_layout::append_time_us) |
+          field<std::uint32_t>(batch_layout::segment_epoch) |
+          field<std::uint32_t>(batch_layout::header_crc)) != 0;
+}
+
+// Nothing, if the records do not add up.
+inline std::optional<std::size_t> BatchView::longest_payload_bytes() const {
+  std::size_t left = total_bytes() - batch_layout::header_bytes;
+  const std::byte* at = start_ + batch_layout::header_bytes;
+  std::size_t longest = 0;
+  for (std::uint32_t record = record_count(); record != 0; --record) {
+    if (left < record_bytes(0)) return std::nullopt;
+    const std::size_t payload_bytes = load_little_endian<std::uint32_t>(at);
+    const std::size_t bytes = record_bytes(payload_bytes);
+    if (bytes > left) return std::nullopt;
+    longest = std::max(longest, payload_bytes);
+    at += bytes;
+    left -= bytes;
+  }
+  if (left != 0) return std::nullopt;
+  return longest;
+}
 
 inline std::optional<BatchFault> BatchView::check_header(ByteView available) {
   using namespace batch_layout;
@@ -87,10 +143,7 @@ inline std::optional<BatchFault> BatchView::check_header(ByteView available) {
   if (view.field<std::uint32_t>(header_crc) != batch_header_crc(available.data())) {
     return BatchFault::bad_header_crc;
   }
-  const bool known = view.field<std::uint8_t>(version) == version_value &&
-                     view.field<std::uint8_t>(codec) == 0 && view.field<std::uint16_t>(flags) == 0 &&
-                     view.field<std::uint16_t>(producer_epoch + 2) == 0;
-  if (!known) return BatchFault::bad_version;
+  if (!view.is_known()) return BatchFault::bad_version;
   if (view.total_bytes() < header_bytes || view.total_bytes() > available.size()) {
     return BatchFault::bad_length;
   }
@@ -104,22 +157,31 @@ inline std::optional<BatchFault> BatchView::check_body() const {
   if (field<std::uint32_t>(batch_layout::body_crc) != batch_body_crc(bytes())) {
     return BatchFault::bad_body_crc;
   }
-  std::size_t left = total_bytes() - batch_layout::header_bytes;
-  const std::byte* at = start_ + batch_layout::header_bytes;
-  for (std::uint32_t record = record_count(); record != 0; --record) {
-    if (left < record_bytes(0)) return BatchFault::bad_records;
-    const std::size_t bytes = record_bytes(load_little_endian<std::uint32_t>(at));
-    if (bytes > left) return BatchFault::bad_records;
-    at += bytes;
-    left -= bytes;
-  }
-  if (left != 0) return BatchFault::bad_records;
+  if (!longest_payload_bytes()) return BatchFault::bad_records;
   return std::nullopt;
 }
 
 inline std::optional<BatchFault> BatchView::check(ByteView available) {
   if (const auto fault = check_header(available)) return fault;
   return BatchView(available.data()).check_body();
+}
+
+inline BatchView::Produced BatchView::check_produced(ByteView bytes) {
+  if (bytes.size() < batch_layout::header_bytes) return {BatchFault::short_header};
+  const BatchView view(bytes.data());
+  // Before all that it covers, the length included: damage is told from what was meant.
+  if (view.field<std::uint32_t>(batch_layout::body_crc) != batch_body_crc(bytes))
+    return {BatchFault::bad_body_crc};
+  if (view.field<std::uint32_t>(batch_layout::magic) != batch_layout::magic_value)
+    return {BatchFault::bad_magic};
+  if (!view.is_known()) return {BatchFault::bad_version};
+  if (view.total_bytes() != bytes.size()) return {BatchFault::bad_length};
+  if (view.is_stamped()) return {BatchFault::bad_stamp};
+  if (view.record_count() == 0 || view.record_count() > limits::batch_records_max)
+    return {BatchFault::bad_records};
+  const auto longest = view.longest_payload_bytes();
+  if (!longest) return {BatchFault::bad_records};
+  return {std::nullopt, *longest};
 }
 
 }  // namespace lightq::inline v1

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -11,6 +12,14 @@
 #include <lightq/base/limits.hpp>
 
 namespace lightq::inline v1 {
+
+/// What makes sending a batch again harmless: who its producer is, and its first message's number among
+/// that one's. With id 0 the batch is nobody's.
+struct BatchIdentity {
+  std::uint64_t producer_id = 0;
+  std::uint64_t first_sequence = 0;
+  std::uint16_t producer_epoch = 0;
+};
 
 /// Packs messages into a batch. Reusable: clear() keeps the memory, unless a huge message made it grow past
 /// keep_bytes_max. Allocates nothing before the first add. Not copyable. One thread.
@@ -65,8 +74,8 @@ class BatchBuilder {
 
   /// Completes the producer's part of the header, body checksum included. Not for an empty batch; what has
   /// been added must not change any more. Valid until the next call of clear or add. A log then stamps the
-  /// rest (Log::append).
-  std::span<std::byte> finish() {
+  /// rest (Log::append). May be called again, with another identity too.
+  std::span<std::byte> finish(const BatchIdentity& producer = {}) {
     assert(!empty());
     std::byte* batch = buffer_.get();
     std::fill_n(batch, batch_layout::header_bytes, std::byte{0});
@@ -74,6 +83,9 @@ class BatchBuilder {
     store_little_endian(batch + batch_layout::version, batch_layout::version_value);
     store_little_endian(batch + batch_layout::total_bytes, static_cast<std::uint32_t>(size_));
     store_little_endian(batch + batch_layout::record_count, record_count_);
+    store_little_endian(batch + batch_layout::producer_id, producer.producer_id);
+    store_little_endian(batch + batch_layout::first_sequence, producer.first_sequence);
+    store_little_endian(batch + batch_layout::producer_epoch, producer.producer_epoch);
     if (summed_ == batch_layout::header_bytes) {
       store_little_endian(batch + batch_layout::body_crc, batch_body_crc({batch, size_}));
     } else {

@@ -63,6 +63,23 @@ inline constexpr int high_water_messages_max = 1'000'000;
 inline constexpr std::uint64_t high_water_bytes_default = 1 * MiB;
 inline constexpr std::size_t counted_message_bytes_min = 1 * KiB;  ///< smaller ones: by their number alone
 
+// Sessions.
+inline constexpr std::size_t session_channels_max = 4096;       ///< open at once on one session
+inline constexpr std::size_t session_handshakes_max = 256;      ///< connections that have not said hello
+inline constexpr std::size_t session_connections_max = 10'000;  ///< of one endpoint
+inline constexpr std::size_t session_tickets_max = 100'000;     ///< valid at once
+inline constexpr std::size_t session_reads_max = 16;            ///< of one session, not answered in full
+inline constexpr std::uint64_t read_bytes_max = 64 * MiB;       ///< of payload, in answer to one read
+inline constexpr std::size_t producers_max = 10'000;            ///< that a topic remembers
+inline constexpr std::size_t producer_idle_days_max = 7;
+inline constexpr std::size_t groups_per_topic_max = 1024;      ///< of all kinds
+inline constexpr std::size_t outstanding_ranges_max = 16'384;  ///< not acknowledged by one consumer
+inline constexpr std::size_t returned_ranges_max = 65'536;     ///< that wait for another consumer of a group
+inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
+
+// Groups of consumers.
+inline constexpr std::size_t acknowledged_ranges_max = 4096;  ///< of a cursor, kept over a restart
+
 // Between threads.
 inline constexpr std::size_t mailbox_entries_max = 8192;
 

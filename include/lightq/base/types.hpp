@@ -34,6 +34,13 @@ struct Offset {
   friend constexpr std::uint64_t distance(Offset from, Offset to) { return to.value - from.value; }
 };
 
+/// Messages [begin, end).
+struct OffsetRange {
+  Offset begin;
+  Offset end;
+  friend bool operator==(const OffsetRange&, const OffsetRange&) = default;
+};
+
 /// Microseconds since 1970-01-01 UTC.
 struct Timestamp {
   std::int64_t us = 0;

@@ -42,6 +42,9 @@ enum class Transport { tcp, ipc };
 /// `connection_type` of a join. Wire words: zmq, socket.
 enum class ConnectionType { zmq, socket };
 
+/// `delivery` of a join. Wire words: plain, session.
+enum class Delivery { plain, session };
+
 /// The settings a topic is created with. 0 means "no bound" for capacity and retention.
 struct TopicSettings {
   BrokerType broker_type = BrokerType::queue;
@@ -93,6 +96,7 @@ struct Join {
   ConnectionType connection_type = ConnectionType::zmq;
   Transport transport = Transport::tcp;
   bool as_admin = false;
+  Delivery delivery = Delivery::plain;
 };
 /// Says that nobody will use an endpoint any more.
 struct Leave {
@@ -150,9 +154,19 @@ struct VersionReply {
   int protocol = 1;
 };
 
+/// What a session shows of a join, once, as `ID.SECRET`.
+struct SessionTicket {
+  std::string id;
+  std::string secret;
+  std::uint64_t expires_ms = 0;  ///< since 1970: who has not connected by then joins again
+  [[nodiscard]] std::string text() const { return id + "." + secret; }
+  friend bool operator==(const SessionTicket&, const SessionTicket&) = default;
+};
+
 struct JoinReply {
   std::string topic;
   std::string bind_uri;
+  std::optional<SessionTicket> ticket;  ///< with `delivery: session`
 };
 
 struct TopicListing {
@@ -164,14 +178,18 @@ struct ListReply {
   std::vector<TopicListing> topics;  ///< by name
 };
 
-/// One pull group of a topic.
+/// One group of a topic.
 struct GroupStats {
-  std::string group;
+  std::string group;                   ///< empty: of a consumer that gave it no name
+  std::string mode = "group";          ///< group: shared; own: of one consumer
   std::uint64_t next_offset = 0;       ///< the next message to be handed out
   std::uint64_t committed_offset = 0;  ///< where it would go on after a crash of the broker
   std::uint64_t lag = 0;               ///< messages in the log that it has not been handed
   std::uint64_t lost = 0;              ///< messages trimmed or dropped before it was handed them
   std::uint64_t consumers = 0;         ///< connected
+  std::uint64_t unacknowledged = 0;    ///< messages that consumers over sessions have and are not done with
+  std::uint64_t redelivered = 0;       ///< messages handed out again, each time
+  std::uint64_t oldest_ms = 0;         ///< age of the oldest message that is not done with; 0: there is none
 };
 
 /// One plain subscriber (one `sub` join).
@@ -251,6 +269,9 @@ constexpr std::string_view to_word(Transport transport) {
 }
 constexpr std::string_view to_word(ConnectionType type) {
   return type == ConnectionType::zmq ? "zmq" : "socket";
+}
+constexpr std::string_view to_word(Delivery delivery) {
+  return delivery == Delivery::plain ? "plain" : "session";
 }
 
 /// The enumerator of a wire word, or nothing for an unknown word: `from_word<Overflow>("block")`.

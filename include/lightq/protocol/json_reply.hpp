@@ -24,11 +24,15 @@ template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, GroupStats>
 void visit_fields(S& stats, Visit&& visit) {
   visit("group", stats.group);
+  visit("mode", stats.mode);
   visit("next_offset", stats.next_offset);
   visit("committed_offset", stats.committed_offset);
   visit("lag", stats.lag);
   visit("lost", stats.lost);
   visit("consumers", stats.consumers);
+  visit("unacknowledged", stats.unacknowledged);
+  visit("redelivered", stats.redelivered);
+  visit("oldest_ms", stats.oldest_ms);
 }
 
 template <typename S, typename Visit>
@@ -57,6 +61,14 @@ void visit_fields(S& settings, Visit&& visit) {
     visit("retention_messages", settings.retention_messages);
   }
   visit("open", settings.open);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, SessionTicket>
+void visit_fields(S& ticket, Visit&& visit) {
+  visit("id", ticket.id);
+  visit("secret", ticket.secret);
+  visit("expires_ms", ticket.expires_ms);
 }
 
 template <typename S, typename Visit>
@@ -125,11 +137,8 @@ struct FieldWriter {
   void operator()(const char* name, bool value) const { to[name] = value; }
   void operator()(const char* name, BrokerType value) const { to[name] = to_word(value); }
   void operator()(const char* name, Overflow value) const { to[name] = to_word(value); }
-  void operator()(const char* name, const TopicSettings& settings) const {
-    OrderedJson object = OrderedJson::object();
-    visit_fields(settings, FieldWriter{object});
-    to[name] = std::move(object);
-  }
+  void operator()(const char* name, const TopicSettings& settings) const { put(name, settings); }
+  void operator()(const char* name, const SessionTicket& ticket) const { put(name, ticket); }
   template <typename Item>
   void operator()(const char* name, const std::vector<Item>& items) const {
     OrderedJson list = OrderedJson::array();
@@ -139,6 +148,14 @@ struct FieldWriter {
       list.push_back(std::move(entry));
     }
     to[name] = std::move(list);
+  }
+
+ private:
+  template <typename Object>
+  void put(const char* name, const Object& object) const {
+    OrderedJson fields = OrderedJson::object();
+    visit_fields(object, FieldWriter{fields});
+    to[name] = std::move(fields);
   }
 };
 
@@ -161,13 +178,9 @@ struct FieldLoader {
   void operator()(const char* name, Overflow& value) const {
     value = fields.word<Overflow>(name, "block, reject, drop_oldest", value);
   }
-  void operator()(const char* name, TopicSettings& settings) const {
-    const auto found = object.find(name);
-    if (found == object.end() || fields.error()) return;
-    if (!found->is_object()) return fields.fail(name, "must be an object");
-    FieldReader settings_fields(*found, std::string(name) + ".");
-    visit_fields(settings, FieldLoader{*found, settings_fields});
-    if (settings_fields.error()) fields.fail(name, settings_fields.error()->message);
+  void operator()(const char* name, TopicSettings& settings) const { load(name, settings); }
+  void operator()(const char* name, std::optional<SessionTicket>& ticket) const {
+    if (object.contains(name)) load(name, ticket.emplace());
   }
   template <typename Item>
   void operator()(const char* name, std::vector<Item>& items) const {
@@ -180,6 +193,17 @@ struct FieldLoader {
       visit_fields(items.emplace_back(), FieldLoader{entry, entry_fields});
       if (entry_fields.error()) return fields.fail(name, entry_fields.error()->message);
     }
+  }
+
+ private:
+  template <typename Object>
+  void load(const char* name, Object& into) const {
+    const auto found = object.find(name);
+    if (found == object.end() || fields.error()) return;
+    if (!found->is_object()) return fields.fail(name, "must be an object");
+    FieldReader nested(*found, std::string(name) + ".");
+    visit_fields(into, FieldLoader{*found, nested});
+    if (nested.error()) fields.fail(name, nested.error()->message);
   }
 };
 
@@ -213,6 +237,7 @@ struct ReplyWriter {
     OrderedJson to = reply_head("join", "ok");
     to["topic"] = reply.topic;
     to["bind_uri"] = reply.bind_uri;
+    if (reply.ticket) FieldWriter{to}("ticket", *reply.ticket);
     return to;
   }
   OrderedJson operator()(const ListReply& reply) const {
@@ -261,6 +286,7 @@ struct ReplyReader {
     JoinReply reply;
     reply.topic = fields.text("topic", 1, reply_text_bytes_max);
     reply.bind_uri = fields.text("bind_uri", 1, reply_text_bytes_max);
+    FieldLoader{object, fields}("ticket", reply.ticket);
     return reply;
   }
   Reply operator()(const ListTopics&) const {

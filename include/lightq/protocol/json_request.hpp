@@ -65,8 +65,10 @@ inline Result<Request> read_join(FieldReader& fields) {
   const auto connection_type =
       fields.word<ConnectionType>("connection_type", "zmq, socket", ConnectionType::zmq);
   const auto transport = fields.word<Transport>("transport", "tcp, ipc", Transport::tcp);
+  const auto delivery = fields.word<Delivery>("delivery", "plain, session", Delivery::plain);
   if (fields.error()) return *fields.error();
-  return Request(Join{std::move(user), *std::move(topic), type, connection_type, transport, as_admin});
+  return Request(
+      Join{std::move(user), *std::move(topic), type, connection_type, transport, as_admin, delivery});
 }
 
 inline Result<Request> read_leave(FieldReader& fields) {
@@ -138,6 +140,7 @@ struct RequestWriter {
     to["connection_type"] = to_word(request.connection_type);
     to["type"] = to_word(request.type);
     if (request.transport != Transport::tcp) to["transport"] = to_word(request.transport);
+    if (request.delivery != Delivery::plain) to["delivery"] = to_word(request.delivery);
     to["topic"] = request.topic.text();
     write_credentials(to, request.user, request.as_admin);
   }

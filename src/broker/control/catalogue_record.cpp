@@ -7,6 +7,7 @@ namespace lightq::broker {
 
 namespace {
 
+using protocol::ConnectionType;
 using protocol::detail::FieldReader;
 using protocol::detail::Json;
 using protocol::detail::number_max;
@@ -35,12 +36,16 @@ struct Encoder {
   }
   OrderedJson operator()(const EndpointPut& change) const {
     const auto& endpoint = change.endpoint;
-    return {{"op", "endpoint"},
-            {"id", endpoint.id},
-            {"topic_id", endpoint.topic.value},
-            {"role", role_words[static_cast<int>(endpoint.role)]},
-            {"transport", to_word(endpoint.transport)},
-            {"port", endpoint.port}};
+    OrderedJson to{{"op", "endpoint"},
+                   {"id", endpoint.id},
+                   {"topic_id", endpoint.topic.value},
+                   {"role", role_words[static_cast<int>(endpoint.role)]},
+                   {"transport", to_word(endpoint.transport)},
+                   {"port", endpoint.port}};
+    if (endpoint.connection_type != ConnectionType::zmq) {
+      to["connection_type"] = to_word(endpoint.connection_type);
+    }
+    return to;
   }
   OrderedJson operator()(const EndpointRemoved& change) const {
     return {{"op", "endpoint_removed"}, {"id", change.id}, {"at_ms", change.at_ms}};
@@ -104,6 +109,11 @@ class Decoder {
     endpoint.role = static_cast<EndpointRole>(found);
     endpoint.transport = fields_.word<protocol::Transport>("transport", "tcp, ipc", protocol::Transport::tcp);
     endpoint.port = port();
+    endpoint.connection_type =
+        fields_.word<ConnectionType>("connection_type", "zmq, socket", ConnectionType::zmq);
+    if (endpoint.connection_type == ConnectionType::socket && endpoint.role != EndpointRole::pull) {
+      fields_.fail("connection_type", "socket goes with the role pull only");
+    }
     return EndpointPut{endpoint};
   }
 

@@ -11,7 +11,7 @@
 
 namespace lightq::broker {
 
-std::size_t ControlConnection::consume(ByteView bytes) {
+std::size_t ControlConnection::consume(std::span<std::byte> bytes) {
   std::size_t at = 0;
   while (!failed() && !paused()) {
     if (frame_ == Body::none) {

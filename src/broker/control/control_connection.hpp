@@ -39,12 +39,11 @@ class ControlConnection final : public Connection {
   [[nodiscard]] bool all_sent() const { return output().buffered() == 0; }
 
  protected:
-  [[nodiscard]] std::string_view our_type() const override { return "ROUTER"; }
-  [[nodiscard]] bool accepts_peer(std::string_view peer_type) const override {
-    return peer_type == "REQ" || peer_type == "DEALER" || peer_type == "ROUTER";
+  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override {
+    return ZmtpHandshake("ROUTER", {"REQ", "DEALER", "ROUTER"});
   }
   void on_open() override {}
-  std::size_t consume(ByteView bytes) override;
+  std::size_t consume(std::span<std::byte> bytes) override;
   void on_writable() override;
 
  private:

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,20 @@
 
 namespace lightq::broker {
 
+/// What is asked of a join, without the credentials.
+struct JoinWish {
+  protocol::JoinType type = protocol::JoinType::push;
+  protocol::Transport transport = protocol::Transport::tcp;
+  protocol::ConnectionType connection_type = protocol::ConnectionType::zmq;
+  protocol::Delivery delivery = protocol::Delivery::plain;
+};
+
 /// What a join opened (or found already open: all producers of a topic and transport share one).
 struct JoinedEndpoint {
   EndpointRecord record;
-  std::string bind_uri;  ///< as a client reaches it (--advertise)
-  bool is_new = false;   ///< opened by this join
+  std::string bind_uri;                           ///< as a client reaches it (--advertise)
+  bool is_new = false;                            ///< opened by this join, and to be remembered
+  std::optional<protocol::SessionTicket> ticket;  ///< of a session, whose record says nothing but the topic
 };
 
 /// Topics and endpoints, wherever they run. Every call is made on the control thread, returns at once, and
@@ -39,8 +49,8 @@ class DataPlane {
                          Done<Result<void>> done) = 0;
   /// Ends a topic: closes its endpoints, deletes its files; also those of one that add_topic could not open.
   virtual void remove_topic(TopicId topic, Done<Result<void>> done) = 0;
-  virtual void join(TopicId topic, protocol::JoinType type, protocol::Transport transport,
-                    Done<Result<JoinedEndpoint>> done) = 0;
+  /// `connection_type` is `socket` only of sessions, and of plain `pull`.
+  virtual void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) = 0;
   /// Answers how many messages the endpoint had been handed (0 for a producer's).
   virtual void leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) = 0;
   virtual void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) = 0;

@@ -21,10 +21,12 @@ class Outlet {
   virtual bool offer(Offset offset, ByteView payload) = 0;
   /// Passes what was taken to the operating system, as far as that takes it now.
   virtual void flush() = 0;
-  /// The oldest unsent message.
+  /// The lowest offset of all unsent messages, which is not the first one's where one came back from others.
   [[nodiscard]] virtual std::optional<Offset> first_unsent() const = 0;
-  /// All unsent messages, oldest first.
+  /// All unsent messages, in the order they were taken.
   [[nodiscard]] virtual std::vector<Offset> unsent() const = 0;
+  /// What is unsent now still leaves, but nobody asks for it any more.
+  virtual void forget_unsent() = 0;
 };
 
 }  // namespace lightq::broker

@@ -1,8 +1,11 @@
 /// Reads a log record by record from an offset on, remembering its place inside the batch. Layer: delivery.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 
+#include "broker/delivery/batch_slice.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {
@@ -24,6 +27,11 @@ class RecordWalk {
   /// What was passed over since construction.
   [[nodiscard]] const WalkLoss& loss() const { return loss_; }
   void seek(Offset offset) { *this = RecordWalk(offset, loss_); }
+  /// As seek; going on in the batch that it stands in costs no search from the batch's start.
+  void move_to(Offset offset) {
+    if (offset < place_.offset) return seek(offset);
+    place_.offset = offset;
+  }
 
   /// Calls `take(offset, payload)` for one record after the other until it returns false (that record is read
   /// again next time), the log ends, or `bytes_max` bytes of records were taken. True if it stopped for
@@ -35,7 +43,7 @@ class RecordWalk {
       const log::ReadResult result = log.read(place_);
       if (result.outcome == log::ReadOutcome::end) return false;
       if (result.outcome != log::ReadOutcome::batch) {
-        pass_over(result);
+        pass_over(result.outcome, result.next);
         continue;
       }
       if (!walk_batch(result.batch, bytes, bytes_max, take)) return false;
@@ -43,14 +51,30 @@ class RecordWalk {
     return true;
   }
 
+  /// The next records of one batch: those before `end`, at most `records_max`, and none more once they have
+  /// `payload_bytes_max` bytes of payload. Costs nothing per record where all of a batch fits. Nothing: `end`
+  /// or the log's end is reached, or a limit is 0. What cannot be read is passed over, as `walk` does.
+  std::optional<BatchSlice> next_slice(log::Log& log, Offset end, std::uint64_t records_max,
+                                       std::uint64_t payload_bytes_max) {
+    if (records_max == 0 || payload_bytes_max == 0) return std::nullopt;
+    while (place_.offset < end) {
+      const log::ReadResult result = log.read(place_);
+      if (result.outcome == log::ReadOutcome::end) return std::nullopt;
+      if (result.outcome == log::ReadOutcome::batch)
+        return cut_slice(result.batch, end, records_max, payload_bytes_max);
+      pass_over(result.outcome, std::min(result.next, end));
+    }
+    return std::nullopt;
+  }
+
  private:
   RecordWalk(Offset start, WalkLoss loss) : place_{start}, loss_(loss) {}
 
-  void pass_over(const log::ReadResult& result) {
-    auto& count = result.outcome == log::ReadOutcome::trimmed ? loss_.trimmed : loss_.damaged;
-    count += distance(place_.offset, result.next);
-    if (result.outcome == log::ReadOutcome::damaged) loss_.damaged_end = result.next;
-    place_ = log::Place{result.next};
+  void pass_over(log::ReadOutcome why, Offset to) {
+    auto& count = why == log::ReadOutcome::trimmed ? loss_.trimmed : loss_.damaged;
+    count += distance(place_.offset, to);
+    if (why == log::ReadOutcome::damaged) loss_.damaged_end = to;
+    place_ = log::Place{to};
     in_batch_ = 0;
   }
 
@@ -59,7 +83,7 @@ class RecordWalk {
   bool walk_batch(const BatchView& batch, std::size_t& bytes, std::size_t bytes_max, Take&& take) {
     const std::byte* const start = batch.bytes().data();
     const Offset end = batch.end_offset();
-    if (in_batch_ == 0 || batch_base_ != batch.base_offset()) find_in_batch(batch);
+    find_in_batch(batch);
     Offset at = place_.offset;
     std::size_t position = in_batch_;
     bool taken = true;
@@ -72,22 +96,56 @@ class RecordWalk {
       at = at + 1;
     }
     place_.offset = at;
-    in_batch_ = at == end ? 0 : position;
+    stand_at(position, at == end);
     return taken;
   }
 
-  void find_in_batch(const BatchView& batch) {
+  BatchSlice cut_slice(const BatchView& batch, Offset end, std::uint64_t records_max,
+                       std::uint64_t payload_bytes_max) {
+    find_in_batch(batch);
     const std::byte* const start = batch.bytes().data();
-    batch_base_ = batch.base_offset();
-    in_batch_ = batch_layout::header_bytes;
-    for (Offset at = batch_base_; at < place_.offset; at = at + 1) {
+    const std::size_t begin = in_batch_;
+    const std::uint64_t left = distance(place_.offset, batch.end_offset());
+    const std::uint64_t most = std::min({left, records_max, distance(place_.offset, end)});
+    std::uint64_t count = left;
+    std::size_t position = batch.total_bytes();
+    // All that is left of the batch, without looking at its records; or one record after the other.
+    if (most < left || position - begin - record_bytes(0) * left >= payload_bytes_max) {
+      std::uint64_t payload_bytes = 0;
+      for (count = 0, position = begin; count < most && payload_bytes < payload_bytes_max; ++count) {
+        const auto length = load_little_endian<std::uint32_t>(start + position);
+        payload_bytes += length;
+        position += record_bytes(length);
+      }
+    }
+    BatchSlice slice{batch, static_cast<std::uint32_t>(distance(batch.base_offset(), place_.offset)),
+                     static_cast<std::uint32_t>(count), ByteView(start + begin, position - begin)};
+    place_.offset = place_.offset + count;
+    stand_at(position, count == left);
+    return slice;
+  }
+
+  void stand_at(std::size_t position, bool at_end) {
+    in_batch_ = at_end ? 0 : position;
+    in_batch_offset_ = place_.offset;
+  }
+
+  void find_in_batch(const BatchView& batch) {
+    if (in_batch_ == 0 || batch_base_ != batch.base_offset() || place_.offset < in_batch_offset_) {
+      batch_base_ = batch.base_offset();
+      in_batch_ = batch_layout::header_bytes;
+      in_batch_offset_ = batch_base_;
+    }
+    const std::byte* const start = batch.bytes().data();
+    for (; in_batch_offset_ < place_.offset; in_batch_offset_ = in_batch_offset_ + 1) {
       in_batch_ += record_bytes(load_little_endian<std::uint32_t>(start + in_batch_));
     }
   }
 
   log::Place place_;
   Offset batch_base_;
-  std::size_t in_batch_ = 0;  // bytes from the batch's start to the next record; 0: to be found
+  std::size_t in_batch_ = 0;  // bytes from the batch's start to record in_batch_offset_; 0: to be found
+  Offset in_batch_offset_;
   WalkLoss loss_;
 };
 

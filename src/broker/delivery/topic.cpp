@@ -20,11 +20,12 @@ constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most t
 Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since)
     : definition_(std::move(definition)),
       log_(std::move(log)),
-      furthest_subscriber_(log_->next_offset()),
+      groups_(*log_, definition_.settings.broker_type == BrokerType::direct),
+      furthest_(log_->next_offset()),
       since_(since) {}
 
 bool Topic::accepting() const {
-  return definition_.settings.broker_type != BrokerType::direct || pullers() > 0 || attached_subscribers_ > 0;
+  return definition_.settings.broker_type != BrokerType::direct || consumers() > 0;
 }
 
 std::size_t Topic::batch_bytes_target() const {
@@ -37,67 +38,63 @@ std::size_t Topic::batch_bytes_target() const {
   return static_cast<std::size_t>(smallest / batch_share_of_log);
 }
 
+bool Topic::waits_for_disk(Timestamp now) const {
+  return held_by_disk_ && disk_failed_ <= now && now.us - disk_failed_.us < disk_retry_interval_us;
+}
+
 PublishOutcome Topic::publish(BatchBuilder& batch, Timestamp now) {
   assert(!batch.empty());
-  if (held_by_disk_ && disk_failed_ <= now && now.us - disk_failed_.us < disk_retry_interval_us)
-    return no_room_for(batch);
-  const auto bytes = batch.finish();
-  const auto result = log_->append(bytes, now);
-  const auto outcome = result.outcome == log::AppendOutcome::full ? make_room_and_append(bytes, batch, now)
-                                                                  : outcome_of(result.outcome, batch);
+  if (waits_for_disk(now)) return no_room_for(batch.record_count());
+  return publish(OfferedBatch{batch.finish(), batch.record_count(), batch.payload_bytes()}, now);
+}
+
+PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
+  if (waits_for_disk(now)) return no_room_for(batch.records);
+  const auto result = log_->append(batch.bytes, now);
+  const auto outcome = result.outcome == log::AppendOutcome::full ? make_room_and_append(batch, now)
+                                                                  : outcome_of(result.outcome, batch.records);
   if (held_by_disk_) disk_failed_ = now;
   if (outcome == PublishOutcome::accepted) {
-    received_ += batch.record_count();
-    received_bytes_ += batch.payload_bytes();
+    received_ += batch.records;
+    received_bytes_ += batch.payload_bytes;
   }
   return outcome;
 }
 
-PublishOutcome Topic::outcome_of(log::AppendOutcome outcome, const BatchBuilder& batch) {
+PublishOutcome Topic::outcome_of(log::AppendOutcome outcome, std::uint32_t records) {
   switch (outcome) {
     case log::AppendOutcome::appended: held_by_disk_ = false; return PublishOutcome::accepted;
-    case log::AppendOutcome::too_large: refused_ += batch.record_count(); return PublishOutcome::refused;
+    case log::AppendOutcome::too_large: refused_ += records; return PublishOutcome::refused;
     case log::AppendOutcome::full: break;
     case log::AppendOutcome::no_space:
     case log::AppendOutcome::failed: held_by_disk_ = true; break;
   }
-  return no_room_for(batch);
+  return no_room_for(records);
 }
 
-PublishOutcome Topic::no_room_for(const BatchBuilder& batch) {
+PublishOutcome Topic::no_room_for(std::uint32_t records) {
   if (definition_.settings.overflow == Overflow::reject) {
-    rejected_ += batch.record_count();
+    rejected_ += records;
     return PublishOutcome::rejected;
   }
   return PublishOutcome::held;
 }
 
-PublishOutcome Topic::make_room_and_append(std::span<std::byte> bytes, const BatchBuilder& batch,
-                                           Timestamp now) {
+PublishOutcome Topic::make_room_and_append(const OfferedBatch& batch, Timestamp now) {
   held_by_disk_ = false;
-  if (!drop_for(bytes.size())) return outcome_of(log::AppendOutcome::full, batch);
-  return outcome_of(log_->append(bytes, now).outcome, batch);
-}
-
-bool Topic::group_holds() const {
-  if (group_ == nullptr) return false;
-  return definition_.settings.broker_type != BrokerType::direct || group_->consumers() > 0;
+  if (!drop_for(batch.bytes.size())) return outcome_of(log::AppendOutcome::full, batch.records);
+  return outcome_of(log_->append(batch.bytes, now).outcome, batch.records);
 }
 
 /// Drops the oldest messages that nobody holds (under `drop_oldest` also those that a group holds).
 bool Topic::drop_for(std::size_t bytes) {
-  const bool held = group_holds() && definition_.settings.overflow != Overflow::drop_oldest;
-  const Offset limit = held ? group_->committed() : log_->next_offset();
+  const bool dropping = definition_.settings.overflow == Overflow::drop_oldest;
+  const Group* const holder = dropping ? nullptr : groups_.slowest_holder();
   const Offset before = log_->first_offset();
-  const bool fits = log_->make_room(bytes, limit);
+  const bool fits = log_->make_room(bytes, holder != nullptr ? holder->committed() : log_->next_offset());
   const Offset after = log_->first_offset();
-  if (group_holds()) {
-    const Offset lost_from = std::max(before, group_->next());
-    if (lost_from < after) dropped_ += distance(lost_from, after);
-    dropped_ += group_->returned_in(before, after);
-  } else if (definition_.settings.broker_type != BrokerType::direct) {
+  if (!groups_.count_dropped({before, after}) && definition_.settings.broker_type != BrokerType::direct)
     unclaimed_dropped_ += distance(before, after);
-  }
   return fits;
 }
 
@@ -105,42 +102,25 @@ std::string Topic::blocked_by() const {
   if (!producers_held_) return {};
   if (!accepting()) return "nobody connected";
   if (held_by_disk_) return "disk";
-  return "group:" + std::string(protocol::default_group);
-}
-
-void Topic::open_group() {
-  if (group_ != nullptr) return;
-  const bool direct = definition_.settings.broker_type == BrokerType::direct;
-  group_ = std::make_unique<PullGroup>(direct ? log_->next_offset() : log_->first_offset());
+  const Group* const holder = groups_.slowest_holder();
+  return holder != nullptr ? "group:" + holder->name() : std::string();
 }
 
 void Topic::restore_group(Offset offset) {
-  group_ = std::make_unique<PullGroup>(std::min(offset, log_->next_offset()));
+  groups_.restore({"group:" + std::string(protocol::default_group), offset});
 }
 
 void Topic::delete_group() {
-  assert(pullers() == 0);
-  group_.reset();
+  if (Group* const group = groups_.plain()) groups_.remove(*group);
 }
 
 void Topic::attach_puller(Outlet& outlet) {
-  open_group();
-  if (pullers() == 0) drop_unclaimed_direct();
-  group_->attach(outlet);
+  groups_.attach(outlet);
+  trim();
 }
 
 void Topic::detach_puller(Outlet& outlet) {
-  if (group_ == nullptr) return;
-  group_->detach(outlet);
-  if (pullers() == 0) drop_unclaimed_direct();
-}
-
-/// `direct` keeps nothing for late comers: what no puller had been handed when the last one left is gone.
-void Topic::drop_unclaimed_direct() {
-  if (definition_.settings.broker_type != BrokerType::direct) return;
-  const Offset from = std::max(group_->committed(), log_->first_offset());
-  dropped_ += distance(from, log_->next_offset());
-  group_->skip_to(log_->next_offset());
+  groups_.detach(outlet);
   trim();
 }
 
@@ -175,64 +155,51 @@ void Topic::pause_subscriber(Subscriber& subscriber) {
   subscriber.pause();
 }
 
-Topic::Pumped Topic::pump() {
+Topic::Pumped Topic::pump(SteadyTime now) {
   Pumped pumped;
   const Offset first = log_->first_offset();
-  if (group_ != nullptr) {
-    const WalkLoss before = group_->loss();
-    const auto handed = group_->pump(*log_, pump_bytes_per_cursor);
-    note_damage(before, group_->loss());
-    sent_to_group_ += handed.messages;
-    deliveries_ += handed.messages + handed.redelivered;
-    delivered_bytes_ += handed.bytes;
-    pumped.more |= handed.more;
-    // Also what left since the last time makes room, though nothing new was handed out.
-    const Offset committed = group_->committed();
-    pumped.progress |= handed.messages > 0 || handed.redelivered > 0 || committed != committed_known_;
-    committed_known_ = committed;
-  }
+  const auto handed_to_groups = groups_.pump(pump_bytes_per_cursor, now, damage_);
+  sent_to_group_ += handed_to_groups.to_plain_group;
+  deliveries_ += handed_to_groups.deliveries;
+  delivered_bytes_ += handed_to_groups.bytes;
+  pumped.more = handed_to_groups.more;
+  pumped.progress = handed_to_groups.progress;
+  count_progress(handed_to_groups.furthest_of_others);
   for (const auto& subscriber : subscribers_) {
     const WalkLoss before = subscriber->loss();
     const auto handed = subscriber->pump(*log_, pump_bytes_per_cursor);
-    note_damage(before, subscriber->loss());
+    damage_.note(before, subscriber->loss());
     deliveries_ += handed.messages;
     delivered_bytes_ += handed.bytes;
     pumped.more |= handed.more;
-    if (handed.messages > 0) count_subscriber_progress(subscriber->next());
+    if (handed.messages > 0) count_progress(subscriber->next());
   }
   trim();
   pumped.progress |= log_->first_offset() != first;
   return pumped;
 }
 
-/// Counts damaged messages once, when the first cursor comes to them.
-void Topic::note_damage(const WalkLoss& before, const WalkLoss& after) {
-  if (after.damaged_end <= damage_known_to_) return;
-  corrupt_ += after.damaged - before.damaged;
-  damage_known_to_ = after.damaged_end;
-}
-
-void Topic::count_subscriber_progress(Offset next) {
-  if (next <= furthest_subscriber_) return;
-  sent_to_furthest_ += distance(furthest_subscriber_, next);
-  furthest_subscriber_ = next;
+void Topic::count_progress(Offset next) {
+  if (next <= furthest_) return;
+  sent_to_furthest_ += distance(furthest_, next);
+  furthest_ = next;
 }
 
 /// Lets the log forget what every cursor has passed. A topic that no group has joined keeps all it can hold.
 void Topic::trim() {
-  const bool direct = definition_.settings.broker_type == BrokerType::direct;
-  if (group_ == nullptr && !direct) return;
-  Offset passed = group_holds() ? group_->committed() : log_->next_offset();
+  const auto passed_by_groups = groups_.passed();
+  if (!passed_by_groups) return;
+  Offset passed = *passed_by_groups;
   for (const auto& subscriber : subscribers_) {
-    if (direct && !subscriber->attached()) continue;
+    if (definition_.settings.broker_type == BrokerType::direct && !subscriber->attached()) continue;
     passed = std::min(passed, subscriber->committed());
   }
   log_->trim(passed);
 }
 
 std::optional<Offset> Topic::group_committed() const {
-  if (group_ == nullptr) return std::nullopt;
-  return group_->committed();
+  if (groups_.plain() == nullptr) return std::nullopt;
+  return groups_.plain()->committed();
 }
 
 /// Messages from `next` on that the log has moved past, though the one who stands there has not tried to read
@@ -242,36 +209,27 @@ std::uint64_t Topic::already_gone(Offset next) const {
   return next < first ? distance(next, first) : 0;
 }
 
-std::uint64_t Topic::group_lost() const {
-  return group_->loss().trimmed + already_gone(group_->next()) +
-         group_->returned_in(Offset{0}, log_->first_offset());
-}
-
-Offset Topic::group_lag_start() const {
-  return std::max(group_->next(), log_->first_offset());
-}
-
 std::uint64_t Topic::queue_size() const {
   const Offset next = log_->next_offset();
-  if (group_ != nullptr) return distance(group_lag_start(), next);
-  if (subscribers_.empty()) return distance(log_->first_offset(), next);
-  Offset furthest = log_->first_offset();
+  const Offset first = log_->first_offset();
+  if (groups_.plain() != nullptr) return groups_.plain()->lag(first, next);
+  Offset furthest = std::max(first, groups_.furthest_of_others());
   for (const auto& subscriber : subscribers_) furthest = std::max(furthest, subscriber->next());
   return distance(furthest, next);
 }
 
-protocol::TopicStats Topic::stats() const {
+protocol::TopicStats Topic::stats(Timestamp now) const {
   protocol::TopicStats stats;
   stats.topic = definition_.name.text();
   stats.topic_type = definition_.settings.broker_type;
   stats.messages_received = received_;
-  stats.messages_sent = group_ != nullptr ? sent_to_group_ : sent_to_furthest_;
-  stats.subscribers_count = pullers() + attached_subscribers_;
+  stats.messages_sent = groups_.plain() != nullptr ? sent_to_group_ : sent_to_furthest_;
+  stats.subscribers_count = consumers();
   stats.queue_size = queue_size();
   stats.total_bytes_written = received_bytes_;
   stats.total_bytes_read = delivered_bytes_;
   stats.deliveries = deliveries_;
-  stats.dropped = dropped_;
+  stats.dropped = groups_.dropped();
   stats.rejected = rejected_;
   stats.refused = refused_;
   stats.unclaimed_dropped = unclaimed_dropped_;
@@ -282,12 +240,8 @@ protocol::TopicStats Topic::stats() const {
   stats.blocked_by = blocked_by();
   stats.settings = definition_.settings;
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
-  stats.corrupt = corrupt_;
-  if (group_ != nullptr) {
-    stats.groups.push_back({std::string(protocol::default_group), group_->next().value,
-                            group_->committed().value, distance(group_lag_start(), log_->next_offset()),
-                            group_lost(), group_->consumers()});
-  }
+  stats.corrupt = damage_.messages();
+  stats.groups = groups_.stats(now);
   return stats;
 }
 

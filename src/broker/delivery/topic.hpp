@@ -1,15 +1,17 @@
-/// A topic: one log, the group and the subscribers that read it, and what has been counted. Layer: delivery.
+/// A topic: one log, the groups and the subscribers that read it, and what has been counted. Layer: delivery.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <lightq/base/batch.hpp>
 
-#include "broker/delivery/pull_group.hpp"
+#include "broker/delivery/damage_count.hpp"
+#include "broker/delivery/group_set.hpp"
 #include "broker/delivery/subscriber.hpp"
 #include "broker/delivery/topic_definition.hpp"
 #include "log/log.hpp"
@@ -22,6 +24,13 @@ enum class PublishOutcome {
   held,      ///< no room under `block`, or no disk: offer the same batch again after the next progress
   rejected,  ///< no room under `reject`; counted
   refused,   ///< can never fit; counted
+};
+
+/// A whole batch that somebody wants to have in the log.
+struct OfferedBatch {
+  std::span<std::byte> bytes;  ///< header and records, body checksum included; the log stamps the rest
+  std::uint32_t records = 0;   ///< at least 1
+  std::uint64_t payload_bytes = 0;
 };
 
 /// See docs/design.md, "Who holds the log", for the rules. No sockets, no clock, no threads: the reactor's
@@ -41,6 +50,7 @@ class Topic {
   /// Plain messages are packed into batches of about this many bytes.
   [[nodiscard]] std::size_t batch_bytes_target() const;
   PublishOutcome publish(BatchBuilder& batch, Timestamp now);
+  PublishOutcome publish(const OfferedBatch& batch, Timestamp now);
   void count_refused(std::uint64_t messages) { refused_ += messages; }
   /// Why producers are held back: empty, `group:NAME`, `disk`, or `nobody connected`.
   [[nodiscard]] std::string blocked_by() const;
@@ -50,14 +60,22 @@ class Topic {
 
   // Consumers.
 
+  /// All groups; who joins over a session is attached there.
+  [[nodiscard]] GroupSet& groups() { return groups_; }
+  [[nodiscard]] const GroupSet& groups() const { return groups_; }
+  /// Connected, of every kind.
+  [[nodiscard]] std::size_t consumers() const {
+    return pullers() + groups_.members() + attached_subscribers_;
+  }
+
   /// The group of all plain pullers, from its first join on.
-  [[nodiscard]] bool has_group() const { return group_ != nullptr; }
-  void open_group();
-  /// Requires that no puller is attached. The group no longer holds the log.
+  [[nodiscard]] bool has_group() const { return groups_.plain() != nullptr; }
+  void open_group() { groups_.open_plain(); }
+  /// Requires that it has no consumers. The group no longer holds the log.
   void delete_group();
   void attach_puller(Outlet& outlet);
   void detach_puller(Outlet& outlet);
-  [[nodiscard]] std::size_t pullers() const { return group_ == nullptr ? 0 : group_->consumers(); }
+  [[nodiscard]] std::size_t pullers() const { return groups_.pullers(); }
 
   /// A new subscriber, at `from` or at the next message. Lives until remove_subscriber.
   Subscriber& add_subscriber(std::optional<Offset> from);
@@ -71,39 +89,36 @@ class Topic {
     bool more = false;      ///< consumers could take more now: pump again soon
     bool progress = false;  ///< something was handed out or freed: held producers may try again
   };
-  /// Hands out what can be handed out, a bounded amount.
-  Pumped pump();
+  /// Hands out what can be handed out, a bounded amount. `now` is for those who acknowledge.
+  Pumped pump(SteadyTime now = {});
 
   // Cursors, statistics.
 
   /// The group's stored position, if there was one: clamped to the log's end. Before any join.
   void restore_group(Offset offset);
   [[nodiscard]] std::optional<Offset> group_committed() const;
-  /// Everything but the connected producers and the subscribers' addresses, which the endpoints know.
-  [[nodiscard]] protocol::TopicStats stats() const;
+  /// `now`: the log's time, for the age of messages. Everything but the connected producers and the
+  /// subscribers' addresses, which the endpoints know.
+  [[nodiscard]] protocol::TopicStats stats(Timestamp now = {}) const;
   [[nodiscard]] protocol::SubscriberStats subscriber_stats(const Subscriber& subscriber) const;
 
  private:
-  PublishOutcome make_room_and_append(std::span<std::byte> bytes, const BatchBuilder& batch, Timestamp now);
-  PublishOutcome outcome_of(log::AppendOutcome outcome, const BatchBuilder& batch);
-  PublishOutcome no_room_for(const BatchBuilder& batch);
+  [[nodiscard]] bool waits_for_disk(Timestamp now) const;
+  PublishOutcome make_room_and_append(const OfferedBatch& batch, Timestamp now);
+  PublishOutcome outcome_of(log::AppendOutcome outcome, std::uint32_t records);
+  PublishOutcome no_room_for(std::uint32_t records);
   bool drop_for(std::size_t bytes);
   void trim();
-  [[nodiscard]] bool group_holds() const;
-  [[nodiscard]] Offset group_lag_start() const;
   [[nodiscard]] std::uint64_t already_gone(Offset next) const;
-  [[nodiscard]] std::uint64_t group_lost() const;
-  void note_damage(const WalkLoss& before, const WalkLoss& after);
   [[nodiscard]] std::uint64_t queue_size() const;
-  void count_subscriber_progress(Offset next);
-  void drop_unclaimed_direct();
+  void count_progress(Offset next);
 
   TopicDefinition definition_;
   std::unique_ptr<log::Log> log_;
-  std::unique_ptr<PullGroup> group_;
+  GroupSet groups_;
   std::vector<std::unique_ptr<Subscriber>> subscribers_;
   std::size_t attached_subscribers_ = 0;
-  Offset furthest_subscriber_;
+  Offset furthest_;  // that a cursor other than the plain group's has come
   bool producers_held_ = false;
   bool held_by_disk_ = false;
   Timestamp disk_failed_;  // when it last did, while held_by_disk_
@@ -115,13 +130,10 @@ class Topic {
   std::uint64_t sent_to_furthest_ = 0;
   std::uint64_t deliveries_ = 0;
   std::uint64_t delivered_bytes_ = 0;
-  std::uint64_t dropped_ = 0;
   std::uint64_t rejected_ = 0;
   std::uint64_t refused_ = 0;
   std::uint64_t unclaimed_dropped_ = 0;
-  std::uint64_t corrupt_ = 0;
-  Offset damage_known_to_;
-  Offset committed_known_;  // of the group, at the last pump
+  DamageCount damage_;
 };
 
 }  // namespace lightq::broker

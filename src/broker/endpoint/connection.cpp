@@ -26,8 +26,12 @@ Connection::~Connection() {
 
 bool Connection::start() {
   if (!loop_.watch(descriptor_.get(), *this)) return false;
-  const auto greeting = zmtp::greeting();
-  std::copy(greeting.begin(), greeting.end(), output_.extend(greeting.size()));
+  handshake_ = make_handshake();
+  if (!handshake_) {
+    opened();
+    return true;
+  }
+  ZmtpHandshake::greet(output_.tail());
   handshake_deadline_ = loop_.at(EventLoop::Clock::now() + handshake_time_max, [this] {
     if (state_ != State::open) close("no handshake within a second");
   });
@@ -94,83 +98,47 @@ void Connection::read_once() {
   if (!large.empty()) return large_frame_received(bytes);
   const std::size_t whole = leftover_.size() + bytes;
   leftover_.clear();
-  received(ByteView(scratch_).first(whole));
+  received(std::span(scratch_).first(whole));
 }
 
-void Connection::received(ByteView bytes) {
+void Connection::received(std::span<std::byte> bytes) {
   std::size_t used = 0;
   if (state_ != State::open) used = handshake(bytes);
   was_paused_ = false;
   if (state_ == State::open && !failed()) used += consume(bytes.subspan(used));
   if (failed()) return;
-  const ByteView rest = bytes.subspan(used);
+  const ByteView rest = ByteView(bytes).subspan(used);
   leftover_.assign(rest.begin(), rest.end());
   // Not whether it is paused now: while it consumed it may have been paused, and taken up again.
   leftover_unseen_ = was_paused_ && !leftover_.empty();
   if (leftover_unseen_ && !paused_) loop_.call_soon(*this);
-  if (leftover_.empty() && leftover_.capacity() > zmtp::command_bytes_max) leftover_ = {};
+  if (leftover_.empty() && leftover_.capacity() > zmtp::command_bytes_max)
+    leftover_ = std::vector<std::byte>();
 }
 
 void Connection::consume_leftover() {
   if (!leftover_unseen_ || paused_ || failed() || state_ != State::open) return;
   leftover_unseen_ = false;
-  const std::vector<std::byte> bytes = std::move(leftover_);
-  leftover_ = {};
+  std::vector<std::byte> bytes = std::move(leftover_);
+  leftover_ = std::vector<std::byte>();
   received(bytes);
 }
 
 std::size_t Connection::handshake(ByteView bytes) {
-  std::size_t used = 0;
-  if (state_ == State::greeting) used = take_greeting(bytes);
-  if (state_ == State::ready && !failed()) used += take_ready(bytes.subspan(used));
+  const std::uint64_t said = output_.appended_total();
+  const std::size_t used = handshake_->take(bytes, output_.tail());
+  if (output_.appended_total() != said) flush_output();
+  if (!handshake_->failure().empty()) fail(handshake_->failure());
+  if (handshake_->complete() && !failed()) opened();
   return used;
 }
 
-std::size_t Connection::take_greeting(ByteView bytes) {
-  switch (zmtp::check_greeting(bytes)) {
-    case zmtp::GreetingOutcome::incomplete: return 0;
-    case zmtp::GreetingOutcome::not_zmtp: fail("not a ZeroMQ peer"); return 0;
-    case zmtp::GreetingOutcome::old_version: fail("ZMTP older than 3.0 (libzmq before 4.0)"); return 0;
-    case zmtp::GreetingOutcome::other_mechanism: fail("a security mechanism other than NULL"); return 0;
-    case zmtp::GreetingOutcome::valid: break;
-  }
-  peer_speaks_3_1_ = zmtp::speaks_3_1(bytes);
-  state_ = State::ready;
-  zmtp::append_ready(output_.tail(), our_type());
-  flush_output();
-  return zmtp::greeting_bytes;
-}
-
-std::size_t Connection::take_ready(ByteView bytes) {
-  zmtp::FrameHeader header;
-  const auto outcome = zmtp::parse_frame_header(bytes, header);
-  if (outcome == zmtp::FrameOutcome::incomplete) return 0;
-  if (outcome == zmtp::FrameOutcome::invalid || !header.command ||
-      header.body_bytes > zmtp::command_bytes_max) {
-    fail("a handshake that is not ZMTP");
-    return 0;
-  }
-  const std::size_t whole = header.header_bytes + static_cast<std::size_t>(header.body_bytes);
-  if (bytes.size() < whole) return 0;
-  const auto command = zmtp::parse_command(bytes.subspan(header.header_bytes, whole - header.header_bytes));
-  if (!command || command->name != "READY") {
-    fail("a handshake without READY");
-    return 0;
-  }
-  const auto type = zmtp::socket_type_of_ready(command->data);
-  if (!type || !accepts_peer(*type)) {
-    zmtp::append_error(output_.tail(), "Invalid socket type");
-    flush_output();
-    fail("a socket of type " + std::string(type.value_or("?")).substr(0, 16) + ", which does not go with " +
-         std::string(our_type()));
-    return 0;
-  }
+void Connection::opened() {
   state_ = State::open;
   loop_.cancel(handshake_deadline_);
   was_open_ = true;
   owner_.connection_opened(*this);
   on_open();
-  return whole;
 }
 
 void Connection::handle_command(ByteView body) {
@@ -196,7 +164,7 @@ void Connection::send_pong(ByteView context) {
 
 void Connection::keep_alive(bool all) {
   // Peers of ZMTP 3.0 have no heartbeats, and need not understand a PONG.
-  if (!is_open() || !paused_ || peer_gone_ || !peer_speaks_3_1_) return;
+  if (!is_open() || !paused_ || peer_gone_ || !handshake_ || !handshake_->peer_speaks_3_1()) return;
   if (all || peer_pings_) send_pong({});
 }
 
@@ -223,9 +191,10 @@ void Connection::update_interest() {
   loop_.set_interest(descriptor_.get(), wanted);
 }
 
-void Connection::flush_output() {
-  if (output_blocked_ || output_broken_ || failed() || !descriptor_.valid()) return;
-  const auto outcome = output_.flush(descriptor_.get());
+void Connection::flush_output_with(ByteView behind) {
+  if (output_broken_ || failed() || !descriptor_.valid()) return;
+  if (output_blocked_) return output_.append(behind);
+  const auto outcome = output_.flush_with(descriptor_.get(), behind);
   if (outcome == FlushOutcome::broken) {
     output_broken_ = true;
     if (!is_open() || lives_by_output()) fail("closed by the peer");
@@ -235,9 +204,13 @@ void Connection::flush_output() {
   update_interest();
 }
 
+void Connection::shut_output() {
+  if (descriptor_.valid()) shutdown(descriptor_.get(), SHUT_WR);
+}
+
 void Connection::release_idle_memory() {
   output_.release_memory();
-  if (leftover_.empty()) leftover_ = {};
+  if (leftover_.empty()) leftover_ = std::vector<std::byte>();
 }
 
 }  // namespace lightq::broker

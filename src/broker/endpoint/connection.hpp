@@ -1,18 +1,20 @@
-/// One peer of a plain ZeroMQ endpoint: handshake, commands, input and output. Layer: endpoint.
+/// One peer of an endpoint: its input and output, and the ZeroMQ handshake and commands where it speaks ZMTP.
+/// Layer: endpoint.
 #pragma once
 
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/output_buffer.hpp"
 #include "broker/endpoint/socket.hpp"
 #include "broker/endpoint/zmtp.hpp"
+#include "broker/endpoint/zmtp_handshake.hpp"
 
 namespace lightq::broker {
 
-/// The reactor's thread. Inlet and Outlet say what an open connection does.
+/// The reactor's thread. Inlets and outlets say how a connection opens, and what an open one does.
 class Connection : public EventLoop::Source {
  public:
   /// Whoever keeps the connection; told at most once each.
@@ -29,10 +31,11 @@ class Connection : public EventLoop::Source {
   Connection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch);
   ~Connection() override;
 
-  /// Sends our greeting and waits for the peer's. False: the connection could not be watched.
+  /// Sends our greeting and waits for the peer's, or opens at once where there is no handshake. False: the
+  /// connection could not be watched.
   bool start();
   [[nodiscard]] bool is_open() const { return state_ == State::open; }
-  /// Has completed its handshake, even if it has ended since.
+  /// Has been open, even if it has ended since.
   [[nodiscard]] bool was_open() const { return was_open_; }
   /// The peer has closed its side, though not everything it sent may have been read.
   [[nodiscard]] bool peer_gone() const { return peer_gone_; }
@@ -51,13 +54,12 @@ class Connection : public EventLoop::Source {
   void on_event(EventLoop::Readiness readiness) override;
 
  protected:
-  /// The ZeroMQ socket type this side announces, and whether it gets on with the peer's.
-  [[nodiscard]] virtual std::string_view our_type() const = 0;
-  [[nodiscard]] virtual bool accepts_peer(std::string_view peer_type) const = 0;
+  /// How the two sides introduce themselves; nothing: they do not, and the connection is open from its start.
+  [[nodiscard]] virtual std::optional<ZmtpHandshake> make_handshake() const = 0;
   virtual void on_open() = 0;
   /// Takes whole frames off the front of `bytes` and answers how many bytes they were; what is left comes
-  /// again, with more behind it. Calls fail() on nonsense.
-  virtual std::size_t consume(ByteView bytes) = 0;
+  /// again, with more behind it. Calls fail() on nonsense. May write over what it takes.
+  virtual std::size_t consume(std::span<std::byte> bytes) = 0;
   /// Where a large frame under way wants its next bytes; empty: none is.
   virtual std::span<std::byte> large_frame_space() { return {}; }
   virtual void large_frame_received(std::size_t) {}
@@ -76,22 +78,27 @@ class Connection : public EventLoop::Source {
   /// A command frame's body; answers PING itself.
   void handle_command(ByteView body);
   /// Passes buffered output on and watches for room if not all went.
-  void flush_output();
+  void flush_output() { flush_output_with({}); }
+  /// As flush_output, and `behind` it straight from where it lies: only what the system does not take is
+  /// copied.
+  void flush_output_with(ByteView behind);
+  /// Tells the peer that nothing more comes. What it sends is still received, so that what was sent last
+  /// reaches it: a connection that is closed with unread input may take that away again.
+  void shut_output();
 
   OutputBuffer& output() { return output_; }
   [[nodiscard]] const OutputBuffer& output() const { return output_; }
   EventLoop& loop() { return loop_; }
 
  private:
-  enum class State { greeting, ready, open, closed };
+  enum class State { opening, open, closed };
 
   void read_once();
   void consume_leftover();
   void send_pong(ByteView context);
-  void received(ByteView bytes);
+  void received(std::span<std::byte> bytes);
   std::size_t handshake(ByteView bytes);
-  std::size_t take_greeting(ByteView bytes);
-  std::size_t take_ready(ByteView bytes);
+  void opened();
   void update_interest();
   void end_if_failed();
   void end(const std::string& why);
@@ -100,13 +107,13 @@ class Connection : public EventLoop::Source {
   UniqueFd descriptor_;
   Owner& owner_;
   std::vector<std::byte>& scratch_;
-  State state_ = State::greeting;
+  std::optional<ZmtpHandshake> handshake_;
+  State state_ = State::opening;
   bool paused_ = false;
   bool output_blocked_ = false;
   bool peer_gone_ = false;
   bool was_open_ = false;
   bool peer_pings_ = false;
-  bool peer_speaks_3_1_ = false;
   bool output_broken_ = false;
   bool was_paused_ = false;       // since it last began to consume
   bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read

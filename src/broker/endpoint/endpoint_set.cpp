@@ -2,29 +2,24 @@
 #include "broker/endpoint/endpoint_set.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
+
+#include "broker/endpoint/raw_outlet.hpp"
+#include "broker/endpoint/zmtp_outlet.hpp"
 
 namespace lightq::broker {
 
+using protocol::ConnectionType;
 using protocol::JoinType;
 using protocol::Transport;
 
 namespace {
 
-EndpointRole role_of(JoinType type) {
-  switch (type) {
-    case JoinType::pub:
-    case JoinType::push: return EndpointRole::produce;
-    case JoinType::pull: return EndpointRole::pull;
-    case JoinType::sub: break;
-  }
-  return EndpointRole::sub;
-}
-
-std::string_view word_of(EndpointRole role) {
-  switch (role) {
+std::string_view word_of(const EndpointRecord& record) {
+  switch (record.role) {
     case EndpointRole::produce: return "produce";
-    case EndpointRole::pull: return "pull";
+    case EndpointRole::pull: return record.connection_type == ConnectionType::zmq ? "pull" : "raw pull";
     case EndpointRole::sub: break;
   }
   return "sub";
@@ -46,7 +41,7 @@ std::string EndpointSet::bind_uri_of(const EndpointRecord& record) const {
 }
 
 std::string EndpointSet::name_of(const Endpoint& endpoint) const {
-  return "topic " + topic_.definition().name.text() + ", " + std::string(word_of(endpoint.record().role)) +
+  return "topic " + topic_.definition().name.text() + ", " + std::string(word_of(endpoint.record())) +
          " endpoint " + endpoint.bind_uri();
 }
 
@@ -55,8 +50,7 @@ Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again) 
   if (again) {
     auto old = context_.ports.listen_again(record.port);
     if (old) return old;
-    context_.sink.error("topic " + topic_.definition().name.text() + ": its " +
-                        std::string(word_of(record.role)) +
+    context_.sink.error("topic " + topic_.definition().name.text() + ": its " + std::string(word_of(record)) +
                         " endpoint cannot have its port again and gets another: " + old.error().text());
   }
   auto fresh = context_.ports.listen();
@@ -82,7 +76,8 @@ Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again)
   return &entry;
 }
 
-Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport) {
+Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, ConnectionType connection_type) {
+  assert(connection_type == ConnectionType::zmq || type == JoinType::pull);
   const EndpointRole role = role_of(type);
   if (role == EndpointRole::produce) {
     for (auto& [id, entry] : entries_) {
@@ -97,6 +92,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport) {
   record.topic = topic_.definition().id;
   record.role = role;
   record.transport = transport;
+  record.connection_type = connection_type;
   auto entry = open(record, false);
   if (!entry) return entry.error();
   if (role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(std::nullopt);
@@ -160,19 +156,26 @@ void EndpointSet::accept_failed(Endpoint& endpoint) {
 }
 
 std::unique_ptr<Connection> EndpointSet::make_connection(Endpoint& endpoint, UniqueFd descriptor) {
-  auto& loop = context_.loop;
   if (endpoint.record().role == EndpointRole::produce) {
-    return std::make_unique<Inlet>(loop, std::move(descriptor), endpoint, context_.scratch, inlet_host_);
+    return std::make_unique<Inlet>(context_.loop, std::move(descriptor), endpoint, context_.scratch,
+                                   inlet_host_);
   }
-  std::unique_ptr<OutletConnection> outlet;
-  if (endpoint.record().role == EndpointRole::pull) {
-    outlet = std::make_unique<PullOutlet>(loop, std::move(descriptor), endpoint, context_.scratch, *this);
-  } else {
-    outlet = std::make_unique<SubOutlet>(loop, std::move(descriptor), endpoint, context_.scratch, *this,
-                                         topic_.definition().name);
-  }
+  auto outlet = make_outlet(endpoint, std::move(descriptor));
   consumers_[outlet.get()].endpoint = &endpoint;
   return outlet;
+}
+
+std::unique_ptr<OutletConnection> EndpointSet::make_outlet(Endpoint& endpoint, UniqueFd descriptor) {
+  auto& loop = context_.loop;
+  auto& scratch = context_.scratch;
+  if (endpoint.record().role == EndpointRole::sub) {
+    return std::make_unique<SubOutlet>(loop, std::move(descriptor), endpoint, scratch, *this,
+                                       topic_.definition().name);
+  }
+  if (endpoint.record().connection_type == ConnectionType::socket) {
+    return std::make_unique<RawOutlet>(loop, std::move(descriptor), endpoint, scratch, *this);
+  }
+  return std::make_unique<PullOutlet>(loop, std::move(descriptor), endpoint, scratch, *this);
 }
 
 void EndpointSet::consumer_ready(OutletConnection& outlet) {

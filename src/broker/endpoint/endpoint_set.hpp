@@ -1,4 +1,4 @@
-/// A topic's plain endpoints: joins, leaves, and which connection serves which cursor. Layer: endpoint.
+/// A topic's endpoints: joins, leaves, and which connection serves which cursor. Layer: endpoint.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,9 @@ class EndpointSet final : public EndpointHost, public OutletHost {
       : context_(context), topic_(topic), inlet_host_(inlet_host), listener_(listener) {}
   ~EndpointSet() override;
 
-  Result<OpenedEndpoint> join(protocol::JoinType type, protocol::Transport transport);
+  /// `connection_type`: `socket`, which is for raw consumers, only with `pull`.
+  Result<OpenedEndpoint> join(protocol::JoinType type, protocol::Transport transport,
+                              protocol::ConnectionType connection_type = protocol::ConnectionType::zmq);
   /// Opens a remembered endpoint again, at its old port if that is free. `from`: a subscriber's stored
   /// position.
   Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from);
@@ -81,6 +83,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   };
 
   std::unique_ptr<Connection> make_connection(Endpoint& endpoint, UniqueFd descriptor) override;
+  std::unique_ptr<OutletConnection> make_outlet(Endpoint& endpoint, UniqueFd descriptor);
   void connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) override;
   void endpoint_done(Endpoint& endpoint, const std::string& why) override;
   void accept_failed(Endpoint& endpoint) override;

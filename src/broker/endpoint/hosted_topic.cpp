@@ -1,7 +1,11 @@
 /// Layer: endpoint.
 #include "broker/endpoint/hosted_topic.hpp"
 
+#include <sys/random.h>
+
 #include <algorithm>
+#include <cstdlib>
+#include <iterator>
 #include <utility>
 
 namespace lightq::broker {
@@ -15,8 +19,12 @@ constexpr std::int64_t loss_report_interval_us = 5'000'000;
 // Long enough for a ring to notice that it is idle and give its memory back.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
 
-std::string group_cursor_name() {
-  return "group:" + std::string(protocol::default_group);
+/// Another one each time, where the log does not outlive the process.
+std::uint64_t incarnation_of(const TopicStorage& storage) {
+  if (storage.segments != nullptr) return storage.segments->incarnation();
+  std::uint64_t incarnation = 0;
+  if (getrandom(&incarnation, sizeof incarnation, 0) != sizeof incarnation) std::abort();
+  return incarnation;
 }
 
 }  // namespace
@@ -28,22 +36,22 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
       storage_(std::move(storage)),
       topic_(std::move(definition), std::move(storage_.log), context.now()),
       endpoints_(context, topic_, *this, *this),
+      producers_(*storage_.producers),
+      consumers_(topic_, storage_.keeps_cursors()),
+      incarnation_(incarnation_of(storage_)),
       batch_bytes_target_(topic_.batch_bytes_target()),
       last_active_(context.now()) {
-  if (const auto stored = storage_.stored_cursor(group_cursor_name())) {
-    const Offset end = topic_.log().next_offset();
-    if (*stored > end) {
-      context_.sink.warn("topic " + this->definition().name.text() + ": its group had come to message " +
-                         std::to_string(stored->value) + ", but the log ends at " +
-                         std::to_string(end.value) + "; the group goes on there");
-    }
-    topic_.restore_group(*stored);
-  }
+  restore_groups();
+}
+
+void HostedTopic::restore_groups() {
+  for (const log::NamedCursor& stored : storage_.stored) topic_.groups().restore(stored);
 }
 
 HostedTopic::~HostedTopic() {
   context_.loop.cancel_soon(*this);
   context_.loop.cancel(retention_timer_);
+  context_.loop.cancel(group_timer_);
 }
 
 Result<void> HostedTopic::reopen(const EndpointRecord& record) {
@@ -52,28 +60,115 @@ Result<void> HostedTopic::reopen(const EndpointRecord& record) {
 
 Result<void> HostedTopic::delete_group(const std::string& group) {
   const std::string where = "topic " + definition().name.text();
-  if (group != protocol::default_group || !topic_.has_group()) {
-    return Error{ErrorCode::group_not_found, where + " has no group " + group};
+  Group* const found = topic_.groups().find(group);
+  if (found == nullptr) return Error{ErrorCode::group_not_found, where + " has no group " + group};
+  if (found->consumers() > 0) {
+    return Error{
+        ErrorCode::group_in_use,
+        where + ", group " + group + ": " + std::to_string(found->consumers()) + " consumers are connected"};
   }
-  if (topic_.pullers() > 0) {
-    return Error{ErrorCode::group_in_use, where + ", group " + group + ": " +
-                                              std::to_string(topic_.pullers()) + " consumers are connected"};
-  }
-  topic_.delete_group();
+  topic_.groups().remove(*found);
   resume_held();
   want_ticks();
   return {};
 }
 
 protocol::TopicStats HostedTopic::stats() {
-  auto stats = topic_.stats();
+  auto stats = topic_.stats(context_.now());
   endpoints_.add_stats(stats);
+  stats.publishers_count += producers_.connected();
+  stats.subscribers_count += consumers_.connected();
   return stats;
 }
 
 PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
+  return report(topic_.publish(batch, context_.now()), batch.size_bytes());
+}
+
+ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wanted,
+                                                 SessionProducer& producer) {
+  const auto opened = producers_.open(wanted, producer, context_.now());
+  context_.loop.call_soon(*this);  // to save what is new, and to admit it
+  return opened;
+}
+
+session::Code HostedTopic::open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer) {
+  if (stopping_) return session::Code::shutting_down;
+  const auto refusal = consumers_.open(asked, consumer, incarnation_);
+  if (refusal == session::Code::ok) session_consumers_changed();
+  return refusal;
+}
+
+void HostedTopic::detach_consumer(SessionConsumer& consumer) {
+  consumers_.detach(consumer);
+  session_consumers_changed();
+}
+
+/// Nobody is called back at once: held producers, too, go on in a turn of the loop's own.
+void HostedTopic::session_consumers_changed() {
+  resume_soon_ = true;
+  want_pump();
+}
+
+bool HostedTopic::add_credit(SessionConsumer& consumer, const session::Credit& credit) {
+  want_pump();
+  return consumers_.add_credit(consumer, credit);
+}
+
+void HostedTopic::acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged) {
+  consumers_.acknowledge(consumer, acknowledged);
+  want_pump();
+}
+
+void HostedTopic::reject(SessionConsumer& consumer, const session::Reject& rejected) {
+  consumers_.reject(consumer, rejected, EventLoop::Clock::now());
+  want_pump();
+}
+
+void HostedTopic::extend(SessionConsumer& consumer, const session::Extend& extended) {
+  consumers_.extend(consumer, extended, EventLoop::Clock::now());
+  want_pump();
+}
+
+Offset HostedTopic::seek(SessionConsumer& consumer, session::Place to) {
+  const Offset next = consumers_.seek(consumer, to);
+  want_pump();
+  return next;
+}
+
+void HostedTopic::want_pump() {
+  context_.loop.call_soon(*this);
+}
+
+std::optional<BatchSlice> HostedTopic::read_slice(RecordWalk& walk, Offset end,
+                                                  std::uint64_t payload_bytes_max) {
+  return walk.next_slice(topic_.log(), end, limits::batch_records_max,
+                         std::max<std::uint64_t>(payload_bytes_max, 1));
+}
+
+PublishOutcome HostedTopic::store(const OfferedBatch& batch, const Sequences& sequences) {
   const Timestamp now = context_.now();
   const auto outcome = topic_.publish(batch, now);
+  if (outcome == PublishOutcome::accepted) storage_.producers->stored(sequences, now);
+  return report(outcome, batch.bytes.size());
+}
+
+void HostedTopic::want_flush() {
+  flush_wanted_ = true;
+}
+
+std::uint64_t HostedTopic::batch_bytes_max() const {
+  const auto& settings = definition().settings;
+  std::uint64_t most = UINT32_MAX;
+  if (settings.broker_type != protocol::BrokerType::file) most = std::min(most, settings.ring_bytes);
+  if (settings.broker_type != protocol::BrokerType::queue && settings.capacity_bytes > 0)
+    most = std::min(most, settings.capacity_bytes);
+  return most;
+}
+
+/// After each append: what an operator should know of it, and how much a start has to read.
+PublishOutcome HostedTopic::report(PublishOutcome outcome, std::uint64_t bytes) {
+  if (outcome == PublishOutcome::accepted) storage_.producers->appended(bytes);
   if (outcome != PublishOutcome::accepted && topic_.held_by_disk() && !std::exchange(warned_of_disk_, true)) {
     const char* what = outcome == PublishOutcome::held ? "producers are held back" : "messages are rejected";
     context_.sink.error("topic " + definition().name.text() + ": " + what +
@@ -93,7 +188,8 @@ void HostedTopic::inlet_held() {
 
 void HostedTopic::resume_held() {
   if (!held_) return;
-  held_ = !endpoints_.resume_inlets();
+  const bool inlets = endpoints_.resume_inlets();
+  held_ = !producers_.resume() || !inlets;
   topic_.set_producers_held(held_);
   context_.loop.call_soon(*this);  // what they published is to be handed out
 }
@@ -104,20 +200,39 @@ void HostedTopic::consumers_changed() {
   want_ticks();
 }
 
-void HostedTopic::begin_stop() {
+void HostedTopic::begin_stop(session::Code why) {
   stopping_ = true;
+  producers_.end(why,
+                 why == session::Code::topic_deleted ? "the topic is deleted" : "the broker is stopping");
+  consumers_.end(why,
+                 why == session::Code::topic_deleted ? "the topic is deleted" : "the broker is stopping");
   endpoints_.stop_accepting();
 }
 
 void HostedTopic::pump() {
   if (stopping_) return;
-  const auto pumped = topic_.pump();
+  const auto pumped = consumers_.pump(EventLoop::Clock::now());
   if (pumped.more) context_.loop.call_soon(*this);
-  if (pumped.progress) resume_held();
+  if (std::exchange(resume_soon_, false) || pumped.progress) resume_held();
   last_active_ = context_.now();
   if (storage_.write_behind != nullptr) maintain(last_active_);
+  save_producers(last_active_);
   start_disk_job(last_active_);
+  if (consumers_.waits_for_save()) save_cursors(last_active_);
+  arm_group_timer();
   want_ticks();
+}
+
+/// What is not acknowledged in time, or was rejected for a while, is looked at by the next pump.
+void HostedTopic::arm_group_timer() {
+  const SteadyTime next = topic_.groups().next_timer();
+  if (next >= group_timer_at_) return;
+  context_.loop.cancel(group_timer_);
+  group_timer_at_ = next;
+  group_timer_ = context_.loop.at(next, [this] {
+    group_timer_at_ = never;
+    pump();
+  });
 }
 
 void HostedTopic::want_ticks() {
@@ -131,11 +246,12 @@ bool HostedTopic::tick() {
   maintain(now);
   resume_held();
   if (held_) endpoints_.tend_held(++ticks_ % ticks_per_second == 0);
+  save_producers(now);
   start_disk_job(now);
   save_cursors(now);
   report_losses(now);
-  ticking_ = held_ || jobs_out_ > 0 || unsaved() || topic_.log().wants_disk_work() ||
-             now.us - last_active_.us < ticks_after_activity_us;
+  ticking_ = held_ || storage_.producers->wants_save() || jobs_out_ > 0 || unsaved() ||
+             topic_.log().wants_disk_work() || now.us - last_active_.us < ticks_after_activity_us;
   if (!ticking_) {
     endpoints_.release_idle_memory();
     arm_retention();
@@ -190,8 +306,17 @@ void HostedTopic::arm_retention() {
   retention_timer_ = context_.loop.at(EventLoop::Clock::now() + wait, [this] { want_ticks(); });
 }
 
+void HostedTopic::durable_moved() {
+  const Offset durable = durable_offset();
+  if (durable == durable_known_ || stopping_) return;
+  durable_known_ = durable;
+  producers_.durable_moved();
+}
+
 void HostedTopic::start_disk_job(Timestamp now) {
   if (log_job_out_) return;
+  const bool for_producers = storage_.producers->wants_flush(LogEnds::of(topic_.log()));
+  if (std::exchange(flush_wanted_, false) || for_producers) topic_.log().request_flush();
   auto job = topic_.log().take_disk_job(now);
   if (job == nullptr) return;
   log_job_out_ = true;
@@ -200,18 +325,24 @@ void HostedTopic::start_disk_job(Timestamp now) {
 
 std::vector<log::NamedCursor> HostedTopic::cursors() const {
   auto cursors = endpoints_.subscriber_cursors();
-  if (const auto committed = topic_.group_committed()) cursors.push_back({group_cursor_name(), *committed});
+  auto of_groups = topic_.groups().cursors();
+  cursors.insert(cursors.end(), std::make_move_iterator(of_groups.begin()),
+                 std::make_move_iterator(of_groups.end()));
   return cursors;
 }
 
+/// At most once a second, but at once for who waits for it.
 void HostedTopic::save_cursors(Timestamp now) {
-  if (!storage_.keeps_cursors() || cursor_job_out_ || now.us - cursors_saved_.us < cursor_save_interval_us)
-    return;
+  if (!storage_.keeps_cursors() || cursor_job_out_) return;
+  const bool awaited = consumers_.waits_for_save();
+  const bool saved_lately = cursors_saved_ <= now && now.us - cursors_saved_.us < cursor_save_interval_us;
+  if (!awaited && saved_lately) return;
   auto current = cursors();
   cursors_saved_ = now;
-  if (current == saved_cursors_ && !cursors_failed_) return;
+  if (current == saved_cursors_ && !cursors_failed_ && !awaited) return;
   saved_cursors_ = std::move(current);
   cursor_job_out_ = true;
+  topic_.groups().save_begun();
   submit(storage_.save_cursors(saved_cursors_));
 }
 
@@ -227,18 +358,70 @@ void HostedTopic::submit(std::unique_ptr<log::DiskJob> job) {
 void HostedTopic::job_done(log::DiskJob& job) {
   job.finish();
   --jobs_out_;
-  if (const auto* const save = dynamic_cast<CursorSaveJob*>(&job); save != nullptr) {
-    cursor_job_out_ = false;
-    cursors_failed_ = !save->result().ok();
-    if (cursors_failed_) {
-      context_.sink.error("topic " + definition().name.text() +
-                          ": its cursors: " + save->result().error().text());
-    }
+  if (const auto* const cursors = dynamic_cast<CursorSaveJob*>(&job); cursors != nullptr) {
+    cursors_saved(cursors->result());
+  } else if (const auto* const producers = dynamic_cast<ProducerSaveJob*>(&job); producers != nullptr) {
+    producers_saved(producers->result());
   } else {
     log_job_out_ = false;
+    durable_moved();
+  }
+  if (!stopping_) {
+    const Timestamp now = context_.now();
+    save_producers(now);  // what was not durable yet
+    start_disk_job(now);  // a flush that was asked for meanwhile
   }
   if (jobs_out_ > 0) return;
   if (when_idle_) when_idle_();
+}
+
+void HostedTopic::cursors_saved(const Result<void>& result) {
+  cursor_job_out_ = false;
+  cursors_failed_ = !result.ok();
+  topic_.groups().save_ended(result.ok());
+  consumers_.saved(result);
+  if (!stopping_) want_pump();  // who waited for it is told
+  if (cursors_failed_)
+    context_.sink.error("topic " + definition().name.text() + ": its cursors: " + result.error().text());
+}
+
+void HostedTopic::save_producers(Timestamp now) {
+  admit_producers();
+  auto snapshot = storage_.producers->take_save(LogEnds::of(topic_.log()), now);
+  if (snapshot) submit(storage_.save_producers(std::move(*snapshot)));
+}
+
+/// Nobody waits for what the disk does not do: who waits to begin, or for what it sent to become durable, is
+/// told.
+void HostedTopic::admit_producers() {
+  const bool sync_failed = storage_.segments != nullptr && storage_.segments->poisoned();
+  if (sync_failed) {
+    if (!std::exchange(told_of_failed_sync_, true))
+      context_.sink.error("topic " + definition().name.text() + ": " +
+                          storage_.segments->sync_error().text());
+    producers_.end_needing_durable(session::Code::io_error,
+                                   "the disk has failed: nothing more becomes durable");
+  }
+  producers_.admit_settled();
+  if (sync_failed) {
+    producers_.end_waiting(session::Code::io_error, "the disk has failed: nothing more becomes durable");
+  } else if (writing_behind_fails_) {
+    end_waiting_producers(topic_.log().last_error());
+  }
+}
+
+void HostedTopic::end_waiting_producers(const Error& error) {
+  if (error.code == ErrorCode::no_space)
+    return producers_.end_waiting(session::Code::no_space, "the disk is full");
+  producers_.end_waiting(session::Code::io_error, "the disk cannot be written");
+}
+
+void HostedTopic::producers_saved(const Result<void>& result) {
+  storage_.producers->saved(result.ok());
+  if (!result) end_waiting_producers(result.error());
+  const bool failed_before = std::exchange(producers_failed_, !result.ok());
+  if (!result && !failed_before)
+    context_.sink.error("topic " + definition().name.text() + ": its producers: " + result.error().text());
 }
 
 /// At most a line of each kind every few seconds, however many messages it is about.
@@ -263,6 +446,11 @@ void HostedTopic::report_losses(Timestamp now) {
 void HostedTopic::flush_for_stop() {
   if (auto flushed = topic_.log().close(); !flushed) {
     context_.sink.error("topic " + definition().name.text() + ": flush: " + flushed.error().text());
+  }
+  if (auto last = storage_.producers->take_last_save(LogEnds::of(topic_.log()))) {
+    const auto job = storage_.save_producers(std::move(*last));
+    job->run();
+    producers_saved(job->result());
   }
   if (!storage_.keeps_cursors()) return;
   const auto job = storage_.save_cursors(cursors());

@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "broker/delivery/session_consumer.hpp"
 #include "broker/delivery/topic.hpp"
 #include "broker/endpoint/endpoint_set.hpp"
+#include "broker/endpoint/topic_consumers.hpp"
+#include "broker/endpoint/topic_producers.hpp"
 #include "broker/endpoint/topic_storage.hpp"
 
 namespace lightq::broker {
@@ -38,10 +41,61 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   bool tick();
   void on_ready() override { pump(); }
 
+  // Sessions.
+
+  /// `producer` begins, or comes back, as `wanted`. Without a refusal it is told of what happens, until it
+  /// detaches or is ended.
+  ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer);
+  void detach_producer(SessionProducer& producer) { producers_.detach(producer); }
+  [[nodiscard]] const TopicProducers& producers() const { return producers_; }
+
+  /// `consumer` begins as asked. Without a refusal (Code::ok) it is told of what happens, in later turns of
+  /// the loop, until it detaches or is ended.
+  session::Code open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer);
+  /// What it was delivered and has not acknowledged goes to others.
+  void detach_consumer(SessionConsumer& consumer);
+  // Of a consumer that is not attached (ended a moment ago) the following are passed over.
+  /// False: more than the protocol allows.
+  bool add_credit(SessionConsumer& consumer, const session::Credit& credit);
+  void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
+  void reject(SessionConsumer& consumer, const session::Reject& rejected);
+  void extend(SessionConsumer& consumer, const session::Extend& extended);
+  /// The consumer's group goes on there. The offset that comes next.
+  Offset seek(SessionConsumer& consumer, session::Place to);
+  /// A consumer that was not writable is: hand out soon.
+  void want_pump();
+  /// For `read`: records from `walk`'s place on, at most so many payload bytes (one record in any case),
+  /// before `end`. Nothing: the end of the range or of the log. What had to be passed over is in walk.loss().
+  std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t payload_bytes_max);
+
+  /// Stores a batch that is the producer's next one.
+  PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences);
+  /// False: take nothing from producers now.
+  [[nodiscard]] bool accepting() const override { return !stopping_ && topic_.accepting(); }
+  /// What has been published is to be handed out.
+  void published() override { pump(); }
+  /// Somebody waits until what is in the log now is durable.
+  void want_flush();
+  /// A producer found no room, and waits for `resume`.
+  void producer_held() { inlet_held(); }
+  [[nodiscard]] bool held_by_disk() const { return topic_.held_by_disk(); }
+  /// What is in the log survives the broker.
+  [[nodiscard]] bool is_durable() const { return storage_.segments != nullptr; }
+  [[nodiscard]] Offset next_offset() const { return topic_.log().next_offset(); }
+  [[nodiscard]] Offset durable_offset() const { return topic_.log().durable_offset(); }
+  /// Of the log: offsets of another one mean nothing.
+  [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
+  [[nodiscard]] std::uint64_t message_bytes_max() const override {
+    return context_.settings.message_bytes_max;
+  }
+  /// The longest batch that can ever be stored.
+  [[nodiscard]] std::uint64_t batch_bytes_max() const;
+
   // A clean stop, in this order.
 
-  /// Takes nothing more from anybody and hands out nothing more; what was handed out still leaves.
-  void begin_stop();
+  /// Takes nothing more from anybody and hands out nothing more; what was handed out still leaves. Sessions
+  /// are told `why`.
+  void begin_stop(session::Code why);
   [[nodiscard]] bool all_sent() { return endpoints_.all_sent(); }
   /// Flushes the log and the cursors, on this thread.
   void flush_for_stop();
@@ -55,13 +109,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
 
  private:
   // InletHost
-  [[nodiscard]] bool accepting() const override { return !stopping_ && topic_.accepting(); }
   PublishOutcome publish(BatchBuilder& batch) override;
-  void published() override { pump(); }
   void count_refused(std::uint64_t messages) override { topic_.count_refused(messages); }
-  [[nodiscard]] std::uint64_t message_bytes_max() const override {
-    return context_.settings.message_bytes_max;
-  }
   [[nodiscard]] std::size_t batch_bytes_target() const override { return batch_bytes_target_; }
   BatchBuilder& batch() override { return context_.batch; }
   void inlet_held() override;
@@ -69,7 +118,11 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void consumers_changed() override;
   void consumers_writable() override { pump(); }
 
+  PublishOutcome report(PublishOutcome outcome, std::uint64_t bytes);
+  void restore_groups();
+  void session_consumers_changed();
   void pump();
+  void arm_group_timer();
   void resume_held();
   void maintain(Timestamp now);
   void look_after_writing_behind(Offset written_before, Timestamp now);
@@ -77,7 +130,13 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   [[nodiscard]] bool unsaved() const;
   void arm_retention();
   void start_disk_job(Timestamp now);
+  void durable_moved();
   void save_cursors(Timestamp now);
+  void save_producers(Timestamp now);
+  void admit_producers();
+  void end_waiting_producers(const Error& error);
+  void cursors_saved(const Result<void>& result);
+  void producers_saved(const Result<void>& result);
   void submit(std::unique_ptr<log::DiskJob> job);
   void job_done(log::DiskJob& job);
   void report_losses(Timestamp now);
@@ -88,9 +147,13 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   TopicStorage storage_;
   Topic topic_;
   EndpointSet endpoints_;
+  TopicProducers producers_;
+  TopicConsumers consumers_;
+  const std::uint64_t incarnation_;
   const std::size_t batch_bytes_target_;
   bool stopping_ = false;
   bool held_ = false;
+  bool resume_soon_ = false;  // at the next pump, those that are held may find room
   bool warned_of_disk_ = false;
   bool writing_behind_fails_ = false;
   Timestamp behind_since_;  // of a queue_file topic: without progress; 0: nothing waits to be written
@@ -98,9 +161,15 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   bool ticking_ = false;
   bool log_job_out_ = false;
   bool cursor_job_out_ = false;
+  bool producers_failed_ = false;
+  bool told_of_failed_sync_ = false;
+  bool flush_wanted_ = false;
+  Offset durable_known_;  // to those who wait for it
   bool cursors_failed_ = false;
   std::uint64_t ticks_ = 0;  // while held
   EventLoop::TimerId retention_timer_ = 0;
+  EventLoop::TimerId group_timer_ = 0;
+  SteadyTime group_timer_at_ = never;
   int jobs_out_ = 0;
   std::function<void()> when_idle_;
   Timestamp last_active_;

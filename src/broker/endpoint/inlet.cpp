@@ -9,11 +9,10 @@ namespace lightq::broker {
 namespace {
 // A frame longer than this is received into memory of its own, which grows with what has really come.
 constexpr std::uint64_t large_frame_from = 64 * limits::KiB;
-constexpr std::size_t large_step_bytes = 256 * limits::KiB;
 constexpr std::size_t large_kept_bytes_max = 1 * limits::MiB;
 }  // namespace
 
-std::size_t Inlet::consume(ByteView bytes) {
+std::size_t Inlet::consume(std::span<std::byte> bytes) {
   std::size_t at = 0;
   while (!failed() && !paused() && take_frame(bytes, at) == Step::next) {
   }
@@ -62,7 +61,7 @@ Inlet::Step Inlet::take_message(ByteView bytes, std::size_t& at, const zmtp::Fra
   const ByteView come = bytes.subspan(at + header.header_bytes);
   if (come.size() < body_bytes) {
     if (body_bytes <= large_frame_from) return Step::wait;
-    begin_large(come, header.body_bytes);
+    large_.begin(body_bytes, come);
     at = bytes.size();
     return Step::wait;
   }
@@ -128,27 +127,11 @@ bool Inlet::resume() {
   return true;
 }
 
-void Inlet::begin_large(ByteView begun, std::uint64_t body_bytes) {
-  large_bytes_ = body_bytes;
-  large_.assign(begun.begin(), begun.end());
-  large_received_ = begun.size();
-}
-
-std::span<std::byte> Inlet::large_frame_space() {
-  if (large_bytes_ == 0) return {};
-  if (large_received_ == large_.size()) {
-    const std::uint64_t step = std::max<std::uint64_t>(large_step_bytes, large_received_);
-    large_.resize(static_cast<std::size_t>(std::min(large_bytes_, large_received_ + step)));
-  }
-  return std::span(large_).subspan(large_received_);
-}
-
 void Inlet::large_frame_received(std::size_t bytes) {
-  large_received_ += bytes;
-  if (large_received_ < large_bytes_) return;
-  large_bytes_ = 0;
-  add(ByteView(large_).first(large_received_));
-  if (large_.size() > large_kept_bytes_max) large_ = {};
+  const auto body = large_.take(bytes);
+  if (body.empty()) return;
+  add(body);
+  if (large_.memory_bytes() > large_kept_bytes_max) large_.release_memory();
   if (host_.accepting()) {
     publish_batch();
   } else {

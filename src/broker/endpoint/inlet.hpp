@@ -8,6 +8,7 @@
 
 #include "broker/delivery/topic.hpp"
 #include "broker/endpoint/connection.hpp"
+#include "broker/endpoint/large_frame.hpp"
 
 namespace lightq::broker {
 
@@ -45,12 +46,13 @@ class Inlet final : public Connection {
   }
 
  protected:
-  [[nodiscard]] std::string_view our_type() const override { return "PULL"; }
-  [[nodiscard]] bool accepts_peer(std::string_view peer_type) const override { return peer_type == "PUSH"; }
+  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override {
+    return ZmtpHandshake("PULL", {"PUSH"});
+  }
   void on_open() override {}
   [[nodiscard]] bool lives_by_output() const override { return false; }
-  std::size_t consume(ByteView bytes) override;
-  std::span<std::byte> large_frame_space() override;
+  std::size_t consume(std::span<std::byte> bytes) override;
+  std::span<std::byte> large_frame_space() override { return large_.space(); }
   void large_frame_received(std::size_t bytes) override;
 
  private:
@@ -59,7 +61,6 @@ class Inlet final : public Connection {
   Step take_frame(ByteView bytes, std::size_t& at);
   Step take_message(ByteView bytes, std::size_t& at, const zmtp::FrameHeader& header);
   bool refuse(const zmtp::FrameHeader& header);
-  void begin_large(ByteView begun, std::uint64_t body_bytes);
   bool add(ByteView payload);
   bool publish_batch();
   void keep_batch();
@@ -69,9 +70,7 @@ class Inlet final : public Connection {
   std::unique_ptr<BatchBuilder> pending_;  // a batch that found no room
   std::uint64_t skip_bytes_ = 0;           // of a refused frame, still to come
   bool in_refused_parts_ = false;          // between the parts of a refused message
-  std::vector<std::byte> large_;           // a large frame's body, as far as it came
-  std::size_t large_received_ = 0;
-  std::uint64_t large_bytes_ = 0;  // its length; 0: none under way
+  LargeFrame large_;                       // the body of a message
 };
 
 }  // namespace lightq::broker

@@ -1,22 +1,14 @@
 /// Layer: endpoint.
 #include "broker/endpoint/outlet_connection.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <span>
 
 namespace lightq::broker {
 
 namespace {
-
 constexpr std::size_t buffer_bytes_max = 64 * limits::KiB;
-
-void encode_frame(OutputBuffer& output, ByteView payload) {
-  std::byte* const to = output.extend(zmtp::frame_header_bytes_max + payload.size());
-  const std::size_t header_bytes = zmtp::encode_frame_header(to, payload.size(), false);
-  if (!payload.empty()) std::memcpy(to + header_bytes, payload.data(), payload.size());
-  output.shrink(zmtp::frame_header_bytes_max - header_bytes);
 }
-
-}  // namespace
 
 bool OutletConnection::offer(Offset offset, ByteView payload) {
   if (!ready_ || retired_ || failed()) return false;
@@ -25,6 +17,7 @@ bool OutletConnection::offer(Offset offset, ByteView payload) {
     if (output().buffered() >= buffer_bytes_max || failed()) return false;
   }
   encode(payload);
+  if (!taken_.empty() && offset < taken_.back().offset) ascending_ = false;
   taken_.push_back({offset, output().appended_total()});
   ++handed_;
   return true;
@@ -38,6 +31,7 @@ void OutletConnection::flush() {
 void OutletConnection::forget_sent() const {
   while (taken_head_ < taken_.size() && taken_[taken_head_].end <= output().sent_total()) ++taken_head_;
   // Amortised: what is erased was walked over above, and at least as many entries as stay.
+  if (taken_head_ == taken_.size()) ascending_ = true;
   if (taken_head_ * 2 < taken_.size()) return;
   taken_.erase(taken_.begin(), taken_.begin() + static_cast<std::ptrdiff_t>(taken_head_));
   taken_head_ = 0;
@@ -46,7 +40,9 @@ void OutletConnection::forget_sent() const {
 std::optional<Offset> OutletConnection::first_unsent() const {
   forget_sent();
   if (taken_head_ == taken_.size()) return std::nullopt;
-  return taken_[taken_head_].offset;
+  if (ascending_) return taken_[taken_head_].offset;
+  const auto unsent = std::span(taken_).subspan(taken_head_);
+  return std::ranges::min_element(unsent, {}, &Taken::offset)->offset;
 }
 
 std::vector<Offset> OutletConnection::unsent() const {
@@ -64,67 +60,6 @@ void OutletConnection::set_ready(bool ready) {
   } else {
     host_.consumer_unready(*this);
   }
-}
-
-std::size_t OutletConnection::consume(ByteView bytes) {
-  std::size_t at = 0;
-  while (!failed()) {
-    zmtp::FrameHeader header;
-    const auto outcome = zmtp::parse_frame_header(bytes.subspan(at), header);
-    if (outcome == zmtp::FrameOutcome::incomplete) break;
-    if (outcome == zmtp::FrameOutcome::invalid || header.body_bytes > zmtp::command_bytes_max) {
-      fail("a malformed frame");
-      break;
-    }
-    const std::size_t whole = header.header_bytes + static_cast<std::size_t>(header.body_bytes);
-    if (bytes.size() - at < whole) break;
-    const ByteView body = bytes.subspan(at + header.header_bytes, whole - header.header_bytes);
-    at += whole;
-    if (header.command) {
-      handle_command(body);
-    } else {
-      on_message(body);
-    }
-  }
-  return at;
-}
-
-void PullOutlet::encode(ByteView payload) {
-  encode_frame(output(), payload);
-}
-
-SubOutlet::SubOutlet(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
-                     OutletHost& host, const TopicName& topic)
-    : OutletConnection(loop, std::move(descriptor), owner, scratch, host),
-      topic_(topic.text()),
-      topic_frame_(zmtp::frame_header_bytes_max + topic_.size()) {
-  const std::size_t header_bytes = zmtp::encode_frame_header(topic_frame_.data(), topic_.size(), true);
-  std::memcpy(topic_frame_.data() + header_bytes, topic_.data(), topic_.size());
-  topic_frame_.resize(header_bytes + topic_.size());
-}
-
-void SubOutlet::encode(ByteView payload) {
-  std::memcpy(output().extend(topic_frame_.size()), topic_frame_.data(), topic_frame_.size());
-  encode_frame(output(), payload);
-}
-
-void SubOutlet::on_message(ByteView payload) {
-  // Anything else a subscriber sends is not for us; XSUB sockets may send messages upstream.
-  if (const auto changed = zmtp::subscription_of_message(payload)) change(*changed);
-}
-
-void SubOutlet::on_command(const zmtp::Command& command) {
-  if (const auto changed = zmtp::subscription_of_command(command)) change(*changed);
-}
-
-void SubOutlet::change(const zmtp::SubscriptionChange& change) {
-  if (!topic_.starts_with(change.prefix)) return;
-  if (change.subscribe) {
-    prefixes_.emplace(change.prefix);
-  } else if (const auto found = prefixes_.find(change.prefix); found != prefixes_.end()) {
-    prefixes_.erase(found);
-  }
-  set_ready(!prefixes_.empty());
 }
 
 }  // namespace lightq::broker

@@ -1,9 +1,9 @@
-/// One consumer's connection: its PULL socket (PullOutlet) or its SUB socket (SubOutlet). Layer: endpoint.
+/// One consumer's connection, whatever it speaks: what it was handed, and what of it has not left. Layer:
+/// endpoint.
 #pragma once
 
 #include <cstdint>
-#include <set>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "broker/delivery/outlet.hpp"
@@ -24,7 +24,8 @@ class OutletHost {
   virtual void consumer_writable() = 0;
 };
 
-/// Keeps at most one buffer and one message that the operating system has not taken. The reactor's thread.
+/// Keeps at most one buffer and one message that the operating system has not taken. A message of which it
+/// has not taken every byte is unsent. The reactor's thread.
 class OutletConnection : public Connection, public Outlet {
  public:
   OutletConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
@@ -43,13 +44,12 @@ class OutletConnection : public Connection, public Outlet {
   void flush() override;
   [[nodiscard]] std::optional<Offset> first_unsent() const override;
   [[nodiscard]] std::vector<Offset> unsent() const override;
+  void forget_unsent() override { taken_head_ = taken_.size(); }
 
  protected:
+  /// Appends the message to the output, as the consumer is to receive it.
   virtual void encode(ByteView payload) = 0;
-  /// A message part from the consumer, which only subscribers send.
-  virtual void on_message(ByteView payload) = 0;
   void set_ready(bool ready);
-  std::size_t consume(ByteView bytes) override;
   void on_writable() override {
     forget_sent();
     host_.consumer_writable();
@@ -68,43 +68,7 @@ class OutletConnection : public Connection, public Outlet {
   std::uint64_t handed_ = 0;
   mutable std::vector<Taken> taken_;  // what may be unsent, oldest first, from taken_head_ on
   mutable std::size_t taken_head_ = 0;
-};
-
-class PullOutlet final : public OutletConnection {
- public:
-  using OutletConnection::OutletConnection;
-
- protected:
-  [[nodiscard]] std::string_view our_type() const override { return "PUSH"; }
-  [[nodiscard]] bool accepts_peer(std::string_view peer_type) const override { return peer_type == "PULL"; }
-  void on_open() override { set_ready(true); }
-  void encode(ByteView payload) override;
-  void on_message(ByteView) override { fail("a message on a socket that only receives"); }
-};
-
-/// Sends two frames a message, the topic's name and the payload, while the peer subscribes to a prefix of the
-/// name.
-class SubOutlet final : public OutletConnection {
- public:
-  SubOutlet(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
-            OutletHost& host, const TopicName& topic);
-
- protected:
-  [[nodiscard]] std::string_view our_type() const override { return "XPUB"; }
-  [[nodiscard]] bool accepts_peer(std::string_view peer_type) const override {
-    return peer_type == "SUB" || peer_type == "XSUB";
-  }
-  void on_open() override {}
-  void encode(ByteView payload) override;
-  void on_message(ByteView payload) override;
-  void on_command(const zmtp::Command& command) override;
-
- private:
-  void change(const zmtp::SubscriptionChange& change);
-
-  const std::string topic_;
-  std::vector<std::byte> topic_frame_;
-  std::set<std::string, std::less<>> prefixes_;  // subscribed prefixes of the topic's name: a bounded number
+  mutable bool ascending_ = true;  // as long as nothing of it was handed to somebody else before
 };
 
 }  // namespace lightq::broker

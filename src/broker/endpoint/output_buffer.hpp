@@ -20,6 +20,7 @@ class OutputBuffer {
  public:
   /// Room for `bytes` more at the end, for the caller to fill before any other call.
   std::byte* extend(std::size_t bytes);
+  void append(ByteView bytes);
   /// Takes back the last `bytes`, which must not have been sent.
   void shrink(std::size_t bytes) { bytes_.resize(bytes_.size() - bytes); }
   /// For encoders that append to a vector.
@@ -30,7 +31,10 @@ class OutputBuffer {
   [[nodiscard]] std::uint64_t appended_total() const { return sent_total_ + buffered(); }
   [[nodiscard]] std::uint64_t sent_total() const { return sent_total_; }
 
-  FlushOutcome flush(int descriptor);
+  FlushOutcome flush(int descriptor) { return flush_with(descriptor, {}); }
+  /// Passes on what is buffered and `behind` it, in one go and straight from where it lies. What the system
+  /// does not take of it is buffered; if the peer is gone, nothing is.
+  FlushOutcome flush_with(int descriptor, ByteView behind);
   /// Gives memory back while nothing is buffered.
   void release_memory();
 

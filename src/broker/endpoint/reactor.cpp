@@ -61,7 +61,7 @@ void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   if (found == topics_.end()) return remove_files_of(id, std::move(done));
   std::unique_ptr<HostedTopic> topic = std::move(found->second);
   topics_.erase(found);
-  topic->begin_stop();
+  topic->begin_stop(session::Code::topic_deleted);
   topic->endpoints().close_all(true);
   HostedTopic* const doomed = topic.get();
   bury_when_idle(std::move(topic), [doomed, done = std::move(done)] { done(doomed->delete_files()); });
@@ -130,7 +130,7 @@ void Reactor::tick_all() {
 }
 
 void Reactor::begin_stop(EventLoop::Clock::time_point deadline, std::function<void()> done) {
-  for (auto& [id, topic] : topics_) topic->begin_stop();
+  for (auto& [id, topic] : topics_) topic->begin_stop(session::Code::shutting_down);
   try_stop(deadline, done);
 }
 

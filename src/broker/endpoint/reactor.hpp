@@ -44,6 +44,7 @@ class Reactor final : public HostedTopic::Ticker {
   /// more. Of a topic that add_topic could not open, the disk thread removes what lies on the disk.
   void remove_topic(TopicId id, std::function<void(Result<void>)> done);
   HostedTopic* find(TopicId id);
+  ReactorContext& context() { return context_; }
   /// Adds this reactor's topics to the sums.
   void add_totals(protocol::BrokerStats& totals);
   /// A clean stop: what was handed out leaves (at most until `deadline`), logs and cursors are flushed,

@@ -16,6 +16,13 @@ namespace {
 // `direct` keeps nothing for late comers; this much may be on its way to those who are there.
 constexpr std::uint64_t direct_window_bytes = 1 * limits::MiB;
 
+constexpr std::int64_t day_us = 24LL * 3600 * 1'000'000;
+
+std::unique_ptr<DurableProducers> new_producers(DurableProducers::Kept kept) {
+  return std::make_unique<DurableProducers>(
+      kept, ProducerTable(producer_file_entries_max, limits::producer_idle_days_max * day_us));
+}
+
 log::SegmentLogOptions segment_options(const TopicDefinition& definition, const StorageSettings& settings,
                                        const std::filesystem::path& directory) {
   const auto& topic = definition.settings;
@@ -52,6 +59,10 @@ std::unique_ptr<CursorSaveJob> TopicStorage::save_cursors(const std::vector<log:
   return std::make_unique<CursorSaveJob>(*cursor_file, log::CursorFile::encode(cursors));
 }
 
+std::unique_ptr<ProducerSaveJob> TopicStorage::save_producers(EncodedProducers snapshot) {
+  return std::make_unique<ProducerSaveJob>(*producer_file, std::move(snapshot));
+}
+
 Result<void> TopicStorage::delete_files() {
   if (segments == nullptr) return {};
   if (auto destroyed = segments->destroy(); !destroyed) return destroyed;
@@ -66,6 +77,7 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
                                        Timestamp now, LogSink& sink) {
   TopicStorage opened;
   const auto& topic = definition.settings;
+  opened.producers = new_producers(DurableProducers::Kept::in_memory);
   if (topic.broker_type == BrokerType::queue) {
     opened.log = std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = topic.ring_bytes});
     return opened;
@@ -79,6 +91,7 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
   if (auto segments = open_segments(opened, definition, settings, now, sink); !segments)
     return segments.error();
   if (auto cursors = open_cursors(opened, definition, sink); !cursors) return cursors.error();
+  if (auto producers = open_producers(opened, definition, sink); !producers) return producers.error();
   return opened;
 }
 
@@ -117,7 +130,47 @@ Result<void> StorageRoom::open_cursors(TopicStorage& opened, const TopicDefiniti
               ": an older copy of its cursors is used: " + passed_over->text());
   }
   opened.stored = std::move(*stored);
+  cut_cursors(opened, definition, sink);
   return {};
+}
+
+/// A cursor past the log's end, which a power cut has taken, goes on there. So it is said on the disk before
+/// anything is appended: or messages that come to have those offsets would count as done after a crash.
+void StorageRoom::cut_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink) {
+  const std::string where = "topic " + definition.name.text() + ": ";
+  const Offset end = opened.log->next_offset();
+  bool any = false;
+  for (log::NamedCursor& cursor : opened.stored) {
+    const Offset before = cursor.offset;
+    any |= cursor.cut_at(end);
+    if (before <= end) continue;
+    sink.warn(where + "its " + cursor.name + " had come to message " + std::to_string(before.value) +
+              ", but the log ends at " + std::to_string(end.value) + "; it goes on there");
+  }
+  if (!any) return;
+  if (const auto written = opened.cursor_file->write(log::CursorFile::encode(opened.stored)); !written)
+    sink.error(where + "its cursors: " + written.error().text());
+}
+
+/// Producers that are not known are told so, and nothing of theirs is lost or stored twice: so what is
+/// damaged does not keep the topic closed. What another version has written does.
+Result<void> StorageRoom::open_producers(TopicStorage& opened, const TopicDefinition& definition,
+                                         LogSink& sink) {
+  const std::string where = "topic " + definition.name.text() + ": ";
+  opened.producers = new_producers(DurableProducers::Kept::on_disk);
+  opened.producer_file = std::make_unique<ProducerFile>(storage_, opened.directory.string());
+  const auto found = opened.producer_file->load();
+  DurableProducers::Recovery recovery;
+  if (!found && found.error().code != ErrorCode::corrupt) return found.error();
+  if (!found) recovery = {found.error().text(), true};
+  if (const auto& passed_over = opened.producer_file->passed_over(); found && passed_over)
+    sink.warn(where + "an older copy of its producers is used: " + passed_over->text());
+  if (found && *found) recovery = opened.producers->recover(**found, *opened.log);
+  if (recovery.doubt) {
+    sink.warn(where +
+              "producers that were known before are unknown now, and are told so: " + *recovery.doubt);
+  }
+  return recovery.remove_file ? opened.producer_file->remove() : Result<void>{};
 }
 
 }  // namespace lightq::broker

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "broker/delivery/durable_producers.hpp"
 #include "broker/delivery/topic_definition.hpp"
 #include "broker/endpoint/log_sink.hpp"
 #include "log/cursor_file.hpp"
@@ -45,6 +46,22 @@ class CursorSaveJob final : public log::DiskJob {
   Result<void> result_;
 };
 
+/// Writes a topic's known producers.
+class ProducerSaveJob final : public log::DiskJob {
+ public:
+  ProducerSaveJob(ProducerFile& file, EncodedProducers producers)
+      : file_(file), producers_(std::move(producers)) {}
+  void run() override { result_ = file_.write(std::move(producers_)); }
+  void finish() override {}
+  /// After run.
+  [[nodiscard]] const Result<void>& result() const { return result_; }
+
+ private:
+  ProducerFile& file_;
+  EncodedProducers producers_;
+  Result<void> result_;
+};
+
 /// Removes a directory with everything in it: what a topic left behind that could not be opened.
 class DirectoryRemovalJob final : public log::DiskJob {
  public:
@@ -59,19 +76,23 @@ class DirectoryRemovalJob final : public log::DiskJob {
   Result<void> result_;
 };
 
-/// One topic's log, and its cursors where they outlive the process. Move-only.
+/// One topic's log, and its cursors and producers, on disk where they outlive the process. Move-only.
 struct TopicStorage {
   std::unique_ptr<log::Log> log;
   log::SegmentLog* segments = nullptr;  ///< the part of `log` that is on disk; null: a transient topic
   log::WriteBehindLog* write_behind = nullptr;  ///< `log`, for a queue_file topic
   std::unique_ptr<log::CursorFile> cursor_file;
-  std::vector<log::NamedCursor> stored;  ///< as found at the start
-  std::filesystem::path directory;       ///< empty: a transient topic
+  std::vector<log::NamedCursor> stored;         ///< as found at the start
+  std::unique_ptr<ProducerFile> producer_file;  ///< null: a transient topic
+  std::unique_ptr<DurableProducers> producers;  ///< never null
+  std::filesystem::path directory;              ///< empty: a transient topic
 
   [[nodiscard]] bool keeps_cursors() const { return cursor_file != nullptr; }
   [[nodiscard]] std::optional<Offset> stored_cursor(std::string_view name) const;
   /// One save at a time: the next only after this job's finish.
   [[nodiscard]] std::unique_ptr<CursorSaveJob> save_cursors(const std::vector<log::NamedCursor>& cursors);
+  /// As save_cursors, of what DurableProducers has given; it is told of the result.
+  [[nodiscard]] std::unique_ptr<ProducerSaveJob> save_producers(EncodedProducers snapshot);
   /// Removes the topic's files. The log must still exist; nothing may be asked of it afterwards.
   Result<void> delete_files();
 };
@@ -89,6 +110,8 @@ class StorageRoom {
   Result<void> open_segments(TopicStorage& opened, const TopicDefinition& definition,
                              const StorageSettings& settings, Timestamp now, LogSink& sink);
   Result<void> open_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
+  static void cut_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
+  Result<void> open_producers(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
 
   log::Storage& storage_;
   log::SegmentPool& pool_;

@@ -1,5 +1,5 @@
-/// Tests of a consumer's connection, byte by byte.
-#include "broker/endpoint/outlet_connection.hpp"
+/// Tests of a consumer's ZeroMQ connection, byte by byte.
+#include "broker/endpoint/zmtp_outlet.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,20 +10,12 @@ namespace lightq::broker {
 namespace {
 
 using test::command;
+using test::FakeOutletHost;
 using test::FakeOwner;
 using test::frame;
 using test::opening;
 using test::Wire;
 using testing::HasSubstr;
-
-class FakeOutletHost final : public OutletHost {
- public:
-  void consumer_ready(OutletConnection&) override { ready = true; }
-  void consumer_unready(OutletConnection&) override { ready = false; }
-  void consumer_writable() override { ++writable; }
-  bool ready = false;
-  int writable = 0;
-};
 
 class OutletTest : public testing::Test {
  protected:

@@ -1,0 +1,327 @@
+/// Suite `sessions`: what is measured in which rounds, and what came out. Layer: bench.
+#include "sessions_suite.hpp"
+
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "support/broker_route.hpp"
+#include "support/machine.hpp"
+#include "support/process_usage.hpp"
+#include "support/session_stream.hpp"
+#include "support/tcp_stream.hpp"
+
+namespace lightq::bench {
+namespace {
+
+constexpr std::size_t sizes[] = {100, 256, 512, 1024};
+constexpr int subscribers = 16;
+constexpr std::uint64_t file_retention_bytes = 256ull << 20;
+constexpr std::uint64_t file_segment_bytes = 64ull << 20;
+
+/// What is measured: its name, and values by round.
+using Samples = std::map<std::string, std::vector<double>>;
+
+/// A way to be measured once a round; it adds to the samples.
+struct Step {
+  std::string name;
+  std::function<Result<void>()> run;
+  bool failed = false;
+};
+
+std::string at(const std::string& what, std::size_t size) {
+  return what + "_" + std::to_string(size);
+}
+
+class SessionsRun {
+ public:
+  explicit SessionsRun(const SessionsOptions& options) : options_(options) {}
+
+  Report run() {
+    report_.suite = "sessions";
+    report_.quick = options_.quick;
+    if (start()) {
+      for (const std::size_t size : sizes) throughput(size);
+      latency();
+      flat_out();
+      fan_out();
+      note_memory();
+      make_report();
+    }
+    if (stop_requested()) note_failure("interrupted");
+    return std::move(report_);
+  }
+
+ private:
+  bool start() {
+    const nlohmann::json recycling = {{"broker_type", "file"},
+                                      {"retention_bytes", file_retention_bytes},
+                                      {"segment_bytes", file_segment_bytes}};
+    auto queue = BrokerRoute::start(options_.broker_binary, {{"broker_type", "queue"}});
+    auto file = BrokerRoute::start(options_.broker_binary, recycling);
+    if (!queue || !file) {
+      note_failure((queue ? file.error() : queue.error()).text());
+      return false;
+    }
+    queue_ = std::move(queue).value();
+    file_ = std::move(file).value();
+    return true;
+  }
+
+  // --- What is measured ---
+
+  void throughput(std::size_t size) {
+    StreamPlan plan;
+    plan.message_bytes = size;
+    plan.message_count = static_cast<std::uint64_t>(options_.throughput_bytes() / static_cast<double>(size));
+    plan.time_max = std::chrono::seconds(60);
+    prepare("throughput-" + std::to_string(size));
+    rounds("throughput at " + std::to_string(size) + " B",
+           {{"tcp", [=, this] { return keep_rate(at("tcp", size), run_tcp_stream(plan)); }},
+            {"zmq", [=, this] { return keep_rate(at("zmq", size), run_stream({}, fewer(plan))); }},
+            {"queue", [=, this] { return session(at("queue", size), *queue_, plan, {}); }},
+            {"queue over a Unix socket",
+             [=, this] { return session(at("unix", size), *queue_, plan, {.transport = Transport::ipc}); }},
+            {"file, received", [=, this] { return session(at("file", size), *file_, plan, {}); }},
+            {"file, flushed", [=, this] {
+               return session(at("flushed", size), *file_, plan, {.level = ConfirmLevel::flushed});
+             }}});
+  }
+
+  void latency() {
+    for (const double rate : {1'000.0, 20'000.0}) {
+      StreamPlan plan;
+      plan.messages_per_second = rate;
+      plan.message_count = static_cast<std::uint64_t>(rate * options_.paced_seconds());
+      const std::string at_rate = "_at_" + std::to_string(static_cast<int>(rate));
+      prepare("latency-" + std::to_string(static_cast<int>(rate)));
+      rounds("latency at " + std::to_string(static_cast<int>(rate)) + " msg/s",
+             {{"relay", [=, this] { return keep_latency("relay" + at_rate, run_tcp_relay(plan)); }},
+              {"queue", [=, this] { return session("queue" + at_rate, *queue_, plan, {}); }},
+              {"queue over a Unix socket", [=, this] {
+                 return session("unix" + at_rate, *queue_, plan, {.transport = Transport::ipc});
+               }}});
+    }
+  }
+
+  void flat_out() {
+    StreamPlan flat;
+    flat.message_count = static_cast<std::uint64_t>(options_.throughput_bytes() / 4 / 100);
+    StreamPlan fast = flat;
+    fast.messages_per_second = 4e6;
+    StreamPlan half_a_million;
+    half_a_million.messages_per_second = 5e5;
+    half_a_million.message_count = static_cast<std::uint64_t>(5e5 * options_.paced_seconds());
+    const SessionEnds to_disk{.level = ConfirmLevel::flushed};
+    prepare("flat-out");
+    rounds("latency flat out",
+           {{"queue", [=, this] { return session("queue_flat", *queue_, flat, {}, true); }},
+            {"queue at 4 M/s", [=, this] { return session("queue_at_4M", *queue_, fast, {}); }},
+            {"flushed", [=, this] { return session("flushed_flat", *file_, flat, to_disk, true); }},
+            {"flushed at 500 k/s",
+             [=, this] { return session("flushed_at_500k", *file_, half_a_million, to_disk); }}});
+  }
+
+  void fan_out() {
+    StreamPlan plan;
+    plan.message_count = static_cast<std::uint64_t>(options_.throughput_bytes() / 8 / 100);
+    prepare("fan-out");
+    rounds(
+        "one producer to " + std::to_string(subscribers) + " subscribers",
+        {{"queue", [=, this] { return session("fan_out", *queue_, plan, {.subscribers = subscribers}); }}});
+  }
+
+  // --- How ---
+
+  /// The wire of libzmq is slower: as many seconds, not as many bytes.
+  [[nodiscard]] static StreamPlan fewer(StreamPlan plan) {
+    plan.message_count /= 5;
+    return plan;
+  }
+
+  void prepare(const std::string& label) {
+    for (BrokerRoute* const route : {queue_.get(), file_.get()}) {
+      if (const Result<void> made = route->prepare(label); !made) note_failure(made.error().text());
+    }
+  }
+
+  /// Round 0 warms up and does not count. Each round begins with another step.
+  void rounds(const std::string& title, std::vector<Step> steps) {
+    for (int round = 0; round <= options_.rounds(); ++round) {
+      counts_ = round > 0;
+      for (std::size_t turn = 0; turn < steps.size(); ++turn) {
+        Step& step = steps[(turn + static_cast<std::size_t>(round)) % steps.size()];
+        if (step.failed || stop_requested()) continue;
+        if (const Result<void> ran = step.run(); !ran && !stop_requested()) {
+          step.failed = true;
+          note_failure(title + ", " + step.name + ": " + ran.error().text());
+        }
+      }
+      std::fprintf(stderr, "%s: %s of %d done\n", title.c_str(),
+                   round == 0 ? "warm-up" : ("round " + std::to_string(round)).c_str(), options_.rounds());
+    }
+  }
+
+  Result<void> session(const std::string& name, BrokerRoute& route, const StreamPlan& plan, SessionEnds ends,
+                       bool stamped = false) {
+    ends.control_uri = route.control_uri();
+    ends.topic = route.topic();
+    const Result<double> cpu_before = cpu_seconds_of(*route.process());
+    if (!cpu_before) return cpu_before.error();
+    const Result<SessionResult> result = run_session_stream(ends, plan, stamped);
+    if (!result) return result.error();
+    const Result<double> cpu_after = cpu_seconds_of(*route.process());
+    if (!cpu_after) return cpu_after.error();
+    const double gigabytes = static_cast<double>(plan.message_count * plan.message_bytes) / 1e9;
+    keep(name + "_cpu_per_gb", (*cpu_after - *cpu_before) / gigabytes);
+    if (!result->confirm_us.empty()) {
+      keep(name + "_confirm_p50", percentile(result->confirm_us, 0.50));
+      keep(name + "_confirm_p99", percentile(result->confirm_us, 0.99));
+    }
+    if (const Result<void> kept = keep_latency(name, result->stream); !kept) return kept;
+    return keep_rate(name, result->stream);
+  }
+
+  Result<void> keep_rate(const std::string& name, const Result<StreamResult>& result) {
+    if (!result) return result.error();
+    keep(name, result->messages_per_second / 1e6);
+    return {};
+  }
+  Result<void> keep_latency(const std::string& name, const Result<StreamResult>& result) {
+    if (!result) return result.error();
+    if (result->latency_us.empty()) return {};
+    keep(name + "_p50", percentile(result->latency_us, 0.50));
+    keep(name + "_p99", percentile(result->latency_us, 0.99));
+    return {};
+  }
+  void keep(const std::string& name, double value) {
+    if (counts_) samples_[name].push_back(value);
+  }
+
+  void note_memory() {
+    const Result<std::uint64_t> peak = peak_resident_bytes_of(*queue_->process());
+    if (peak) samples_["queue_memory"] = {static_cast<double>(*peak) / (1024 * 1024)};
+  }
+
+  void note_failure(const std::string& text) {
+    report_.failures.push_back(text);
+    std::fprintf(stderr, "FAILED: %s\n", text.c_str());
+  }
+
+  // --- What came out ---
+
+  void make_report() {
+    report_.notes.push_back("`./scripts/bench sessions" + std::string(options_.quick ? " --quick" : "") +
+                            "`, " + today() + ", " + machine_description() + ".");
+    report_.notes.push_back("Medians (least–greatest) of " + std::to_string(options_.rounds()) +
+                            " alternating rounds after a warm-up that does not count; ratios pair by pair.");
+    throughput_table();
+    for (const std::size_t size : sizes) {
+      const std::string bytes = std::to_string(size) + " B";
+      against("queue", "tcp", size, "transient, TCP, " + bytes, "TCP alone", 0.75, 0.5);
+      against("unix", "tcp", size, "transient, Unix socket, " + bytes, "TCP alone", 0, 0);
+      against("queue", "zmq", size, "transient, TCP, " + bytes, "PUSH→PULL alone", 0, 0);
+      against("file", "tcp", size, "durable, received, " + bytes, "TCP alone", 0.5, 0.35);
+      against("flushed", "tcp", size, "durable, flushed, " + bytes, "TCP alone", 0.3, 0.2);
+      bound(at("queue", size) + "_cpu_per_gb", "broker's CPU, transient, " + bytes, "s per GB", 0.4, 0.6);
+    }
+    for (const std::string rate : {"_at_1000", "_at_20000"}) {
+      for (const std::string way : {"queue", "unix"}) {
+        const bool judged = way == "queue";
+        beside_relay(way + rate + "_p50", "relay" + rate + "_p50", judged ? 1.1 : 0, judged ? 1.3 : 0);
+        beside_relay(way + rate + "_p99", "relay" + rate + "_p99", judged ? 1.5 : 0, judged ? 2 : 0);
+      }
+    }
+    bound("queue_flat_p50", "one-way latency flat out, p50", "µs", 200, 200);
+    bound("queue_flat_p99", "one-way latency flat out, p99", "µs", 1000, 1000);
+    bound("queue_at_4M_p99", "one-way latency at 4 M msg/s, p99", "µs", 2000, 2000);
+    bound("flushed_flat_confirm_p99", "from send to confirm on disk, flat out, p99", "µs", 15'000, 15'000);
+    bound("flushed_at_500k_confirm_p50", "from send to confirm on disk, 500 k msg/s, p50", "µs", 500, 500);
+    deliveries();
+    bound("queue_memory", "broker's peak resident memory, transient topic of 64 MiB", "MiB", 0, 0);
+  }
+
+  void throughput_table() {
+    Table table{"Throughput, million messages a second", {"through"}, {}};
+    for (const std::size_t size : sizes) table.heads.push_back(std::to_string(size) + " B");
+    const std::pair<const char*, const char*> ways[] = {{"tcp", "TCP, no broker, nothing looked at"},
+                                                        {"zmq", "PUSH→PULL, no broker"},
+                                                        {"queue", "`queue`, TCP"},
+                                                        {"unix", "`queue`, Unix socket"},
+                                                        {"file", "`file`, TCP, received"},
+                                                        {"flushed", "`file`, TCP, flushed"}};
+    for (const auto& [key, title] : ways) {
+      std::vector<std::string> cells = {title};
+      for (const std::size_t size : sizes) {
+        const auto found = samples_.find(at(key, size));
+        cells.push_back(found == samples_.end() ? "–" : format_summary(summarize(found->second)));
+      }
+      table.cells.push_back(std::move(cells));
+    }
+    report_.tables.push_back(std::move(table));
+  }
+
+  void add(Row row, double goal, double floor) {
+    row.goal = goal;
+    row.floor = floor;
+    report_.rows.push_back(std::move(row));
+  }
+
+  void against(const std::string& ours, const std::string& reference, std::size_t size,
+               const std::string& title, const std::string& reference_name, double goal, double floor) {
+    const auto mine = samples_.find(at(ours, size));
+    const auto theirs = samples_.find(at(reference, size));
+    if (mine == samples_.end() || theirs == samples_.end()) return;
+    add(compare(at("session_" + ours + "_vs_" + reference, size), title, "million msg/s", Better::more,
+                mine->second, reference_name, theirs->second),
+        goal, floor);
+  }
+
+  /// Goal and floor say how many times the relay's latency is allowed.
+  void beside_relay(const std::string& ours, const std::string& reference, double goal, double floor) {
+    const auto mine = samples_.find(ours);
+    const auto theirs = samples_.find(reference);
+    if (mine == samples_.end() || theirs == samples_.end()) return;
+    add(compare("session_" + ours, "one-way latency, " + ours, "µs", Better::less, mine->second,
+                "relay of bytes", theirs->second),
+        goal > 0 ? 1 / goal : 0, floor > 0 ? 1 / floor : 0);
+  }
+
+  /// Against a figure that is allowed; 0: it only informs.
+  void bound(const std::string& name, const std::string& title, const std::string& unit, double goal,
+             double floor) {
+    const auto mine = samples_.find(name);
+    if (mine == samples_.end()) return;
+    const std::vector<double> allowed(mine->second.size(), goal > 0 ? goal : 1);
+    add(compare("session_" + name, title, unit, Better::less, mine->second, goal > 0 ? "the goal" : "one",
+                allowed),
+        goal > 0 ? 1 : 0, goal > 0 ? goal / floor : 0);
+  }
+
+  void deliveries() {
+    const auto found = samples_.find("fan_out");
+    if (found == samples_.end()) return;
+    std::vector<double> all = found->second;
+    for (double& each : all) each *= subscribers;
+    add(compare("session_fan_out", std::to_string(subscribers) + " subscribers, deliveries, 100 B",
+                "million msg/s", Better::more, all, "the goal", std::vector<double>(all.size(), 30)),
+        1, 20.0 / 30);
+  }
+
+  const SessionsOptions& options_;
+  Report report_;
+  Samples samples_;
+  std::unique_ptr<BrokerRoute> queue_;
+  std::unique_ptr<BrokerRoute> file_;
+  bool counts_ = false;
+};
+
+}  // namespace
+
+Report measure_sessions(const SessionsOptions& options) {
+  return SessionsRun(options).run();
+}
+
+}  // namespace lightq::bench

@@ -1,0 +1,32 @@
+/// One measurement over sessions: a producer process sends, consumer processes receive, check and
+/// acknowledge. Layer: bench support.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <lightq/client.hpp>
+
+#include "support/stream_run.hpp"
+
+namespace lightq::bench {
+
+/// A topic of a broker, and how it is reached.
+struct SessionEnds {
+  std::string control_uri = {};
+  std::string topic = {};
+  Transport transport = Transport::tcp;
+  ConfirmLevel level = ConfirmLevel::received;
+  int subscribers = 0;  ///< consumers that get every message; 0: one consumer in the topic's group
+};
+
+struct SessionResult {
+  StreamResult stream;             ///< of the consumer that was the last to have everything
+  std::vector<double> confirm_us;  ///< from send to confirm, of every 64th message; only if stamped
+};
+
+/// Runs the plan once; every message is confirmed at the end, and acknowledged. `stamped`: latency is kept
+/// though the plan is not paced. Errors: as run_stream; also a message that was not confirmed.
+Result<SessionResult> run_session_stream(const SessionEnds& ends, const StreamPlan& plan, bool stamped);
+
+}  // namespace lightq::bench

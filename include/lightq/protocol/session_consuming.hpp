@@ -1,0 +1,261 @@
+/// Frames of consumers. docs/session.md, "Consuming". Layer: protocol.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <lightq/protocol/session_link.hpp>
+
+namespace lightq::inline v1::session {
+
+inline constexpr std::uint32_t credit_messages_max = 1U << 31U;
+inline constexpr std::uint64_t credit_bytes_max = std::uint64_t{1} << 62U;
+
+/// Whether messages are shared. The values are the wire's.
+enum class Mode : std::uint8_t { group = 1, own = 2 };
+/// Who says that a message is done with.
+enum class Acknowledgement : std::uint8_t { by_consumer = 1, automatic = 2 };
+/// Where a group or cursor begins, or goes to.
+enum class From : std::uint8_t { first = 1, next = 2, last = 3, offset = 4, time = 5 };
+
+/// A place in a topic.
+struct Place {
+  From from = From::first;
+  std::uint64_t value = 0;  ///< an offset, or microseconds since 1970; else 0
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+namespace detail {
+
+inline From read_from(FieldParser& fields) {
+  return static_cast<From>(fields.number<std::uint8_t>("start", 1, 5));
+}
+inline std::uint64_t read_place_value(FieldParser& fields, From from) {
+  const auto value = fields.number<std::uint64_t>();
+  if (value != 0 && from != From::offset && from != From::time) fields.fail("start needs no value");
+  return value;
+}
+
+}  // namespace detail
+
+struct ConsumeOpen {
+  static constexpr Op op = Op::consume_open;
+  Mode mode = Mode::group;
+  Acknowledgement acknowledgement = Acknowledgement::by_consumer;
+  Place start;  ///< of a group or cursor that does not exist yet
+  bool holds = false;
+  std::uint32_t credit_messages = 0;
+  std::uint64_t credit_bytes = 0;
+  std::uint64_t incarnation = 0;  ///< the log that `start` speaks of; 0: any
+  std::uint32_t ack_timeout_ms = 0;
+  std::string topic;
+  std::string group;
+
+  static Result<ConsumeOpen> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    ConsumeOpen open;
+    open.mode = static_cast<Mode>(fields.number<std::uint8_t>("mode", 1, 2));
+    open.acknowledgement = static_cast<Acknowledgement>(fields.number<std::uint8_t>("acknowledgement", 1, 2));
+    open.start.from = detail::read_from(fields);
+    open.holds = fields.number<std::uint8_t>("holds", 0, 1) == 1;
+    open.credit_messages = fields.number<std::uint32_t>("credit", 0, credit_messages_max);
+    open.credit_bytes = fields.number<std::uint64_t>("credit", 0, credit_bytes_max);
+    open.start.value = detail::read_place_value(fields, open.start.from);
+    open.incarnation = fields.number<std::uint64_t>();
+    open.ack_timeout_ms = fields.number<std::uint32_t>();
+    fields.zero<std::uint32_t>();
+    fields.zero<std::uint64_t>();
+    open.topic = fields.text("the topic", limits::topic_name_bytes_max);
+    if (open.topic.empty()) fields.fail("the topic is missing");
+    open.group = fields.text("the group", limits::topic_name_bytes_max);
+    fields.text("what is kept for filters", 0);
+    return fields.finish(std::move(open));
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(static_cast<std::uint8_t>(mode)).number(static_cast<std::uint8_t>(acknowledgement));
+    fields.number(static_cast<std::uint8_t>(start.from)).number(static_cast<std::uint8_t>(holds ? 1 : 0));
+    fields.number(credit_messages).number(credit_bytes).number(start.value).number(incarnation);
+    fields.number(ack_timeout_ms).zero<std::uint32_t>().zero<std::uint64_t>();
+    fields.text(topic).text(group).text("");
+  }
+  friend bool operator==(const ConsumeOpen&, const ConsumeOpen&) = default;
+};
+
+struct ConsumeOpened {
+  static constexpr Op op = Op::consume_opened;
+  std::uint64_t next = 0;       ///< the offset that comes next
+  std::uint64_t committed = 0;  ///< everything before it is acknowledged
+  std::uint64_t next_offset = 0;
+  std::uint64_t incarnation = 0;
+  std::uint32_t ack_timeout_ms = 0;
+
+  static Result<ConsumeOpened> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    ConsumeOpened opened;
+    opened.next = fields.number<std::uint64_t>();
+    opened.committed = fields.number<std::uint64_t>();
+    opened.next_offset = fields.number<std::uint64_t>();
+    opened.incarnation = fields.number<std::uint64_t>();
+    opened.ack_timeout_ms = fields.number<std::uint32_t>();
+    fields.zero<std::uint32_t>();
+    return fields.finish(opened);
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(next).number(committed).number(next_offset).number(incarnation);
+    fields.number(ack_timeout_ms).zero<std::uint32_t>();
+  }
+  friend bool operator==(const ConsumeOpened&, const ConsumeOpened&) = default;
+};
+
+/// What stands in front of the batch in `deliver`.
+struct DeliverHead {
+  std::uint32_t delivery = 0;  ///< how often the messages were handed out, this time included; 0: read
+  std::uint64_t lost = 0;      ///< messages between the last delivery and this one that cannot be had
+
+  static Result<DeliverHead> decode(ByteView head) {
+    FieldParser fields(head);
+    DeliverHead decoded;
+    decoded.delivery = fields.number<std::uint32_t>();
+    fields.zero<std::uint32_t>();
+    decoded.lost = fields.number<std::uint64_t>();
+    return fields.finish(decoded);
+  }
+  /// Exactly `deliver_head_bytes`.
+  void encode(FieldWriter fields) const { fields.number(delivery).zero<std::uint32_t>().number(lost); }
+  friend bool operator==(const DeliverHead&, const DeliverHead&) = default;
+};
+
+/// Adds to what may be sent.
+struct Credit {
+  static constexpr Op op = Op::credit;
+  std::uint32_t messages = 0;
+  std::uint64_t bytes = 0;
+
+  static Result<Credit> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Credit credit;
+    credit.messages = fields.number<std::uint32_t>("messages", 0, credit_messages_max);
+    credit.bytes = fields.number<std::uint64_t>("bytes", 0, credit_bytes_max);
+    return fields.finish(credit);
+  }
+  void encode(FieldWriter fields) const { fields.number(messages).number(bytes); }
+  friend bool operator==(const Credit&, const Credit&) = default;
+};
+
+namespace detail {
+
+/// At least one; ascending, none empty, none touching the one before.
+inline std::vector<OffsetRange> read_ranges(FieldParser& fields) {
+  std::vector<OffsetRange> ranges;
+  if (fields.left().size() % 16 != 0 || fields.left().empty()) fields.fail("a range is not whole");
+  ranges.reserve(fields.left().size() / 16);
+  while (!fields.left().empty()) {
+    const OffsetRange range{{fields.number<std::uint64_t>()}, {fields.number<std::uint64_t>()}};
+    const bool ascends = range.begin < range.end && (ranges.empty() || ranges.back().end < range.begin);
+    if (!ascends) fields.fail("ranges must ascend and not touch each other");
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+inline void write_ranges(FieldWriter& fields, const std::vector<OffsetRange>& ranges) {
+  for (const OffsetRange& range : ranges) fields.number(range.begin.value).number(range.end.value);
+}
+
+}  // namespace detail
+
+/// Messages that are done with.
+struct Acknowledge {
+  static constexpr Op op = Op::acknowledge;
+  std::optional<Offset> before;     ///< cumulative: everything before it; then no ranges
+  std::vector<OffsetRange> ranges;  ///< else at least one
+
+  [[nodiscard]] std::uint8_t flags() const { return before ? flag_cumulative : std::uint8_t{0}; }
+  static Result<Acknowledge> decode(ByteView body, std::uint8_t flags) {
+    FieldParser fields(body);
+    Acknowledge acknowledge;
+    if ((flags & flag_cumulative) != 0) {
+      acknowledge.before = Offset{fields.number<std::uint64_t>()};
+    } else {
+      acknowledge.ranges = detail::read_ranges(fields);
+    }
+    return fields.finish(std::move(acknowledge));
+  }
+  void encode(FieldWriter fields) const {
+    if (before) {
+      fields.number(before->value);
+    } else {
+      detail::write_ranges(fields, ranges);
+    }
+  }
+  friend bool operator==(const Acknowledge&, const Acknowledge&) = default;
+};
+
+/// Messages and a time: reject (to be handed out again then), extend (to be waited for until then).
+template <Op which>
+struct Postpone {
+  static constexpr Op op = which;
+  std::uint32_t ms = 0;
+  std::vector<OffsetRange> ranges;  ///< at least one
+
+  static Result<Postpone> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Postpone postpone;
+    postpone.ms = fields.number<std::uint32_t>();
+    postpone.ranges = detail::read_ranges(fields);
+    return fields.finish(std::move(postpone));
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(ms);
+    detail::write_ranges(fields, ranges);
+  }
+  friend bool operator==(const Postpone&, const Postpone&) = default;
+};
+using Reject = Postpone<Op::reject>;
+using Extend = Postpone<Op::extend>;
+
+/// Where a group or cursor goes on.
+struct Seek {
+  static constexpr Op op = Op::seek;
+  Place to;
+
+  static Result<Seek> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Seek seek;
+    seek.to.from = detail::read_from(fields);
+    fields.zero<std::uint8_t>();
+    fields.zero<std::uint16_t>();
+    fields.zero<std::uint32_t>();
+    seek.to.value = detail::read_place_value(fields, seek.to.from);
+    return fields.finish(seek);
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(static_cast<std::uint8_t>(to.from)).zero<std::uint8_t>().zero<std::uint16_t>();
+    fields.zero<std::uint32_t>().number(to.value);
+  }
+  friend bool operator==(const Seek&, const Seek&) = default;
+};
+
+/// Messages without a group.
+struct Read {
+  static constexpr Op op = Op::read;
+  OffsetRange range;
+  std::uint64_t bytes = 0;  ///< of payload, at most
+  std::string topic;
+
+  static Result<Read> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Read read;
+    read.range.begin.value = fields.number<std::uint64_t>();
+    read.range.end.value = fields.number<std::uint64_t>("end", read.range.begin.value, UINT64_MAX);
+    read.bytes = fields.number<std::uint64_t>();
+    read.topic = fields.text("the topic", limits::topic_name_bytes_max);
+    if (read.topic.empty()) fields.fail("the topic is missing");
+    return fields.finish(std::move(read));
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(range.begin.value).number(range.end.value).number(bytes).text(topic);
+  }
+  friend bool operator==(const Read&, const Read&) = default;
+};
+
+}  // namespace lightq::inline v1::session

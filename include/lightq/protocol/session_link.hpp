@@ -1,0 +1,218 @@
+/// Frames of the session itself: its beginning, its end, and answers of every kind. docs/session.md,
+/// "Beginning and end". Layer: protocol.
+#pragma once
+
+#include <string>
+
+#include <lightq/protocol/session_fields.hpp>
+#include <lightq/protocol/session_frame.hpp>
+
+namespace lightq::inline v1::session {
+
+inline constexpr std::uint32_t hello_magic = 0x5353514C;  // "LQSS"
+inline constexpr std::uint32_t frame_bytes_least = 64 * limits::KiB;
+inline constexpr std::uint32_t frame_bytes_greatest = 2U << 30U;
+inline constexpr std::uint32_t heartbeat_ms_least = 100;
+inline constexpr std::uint32_t heartbeat_ms_greatest = 3'600'000;
+inline constexpr std::size_t client_name_bytes_max = 128;
+inline constexpr std::size_t ticket_bytes_max = 512;
+inline constexpr std::size_t sentence_bytes_max = 512;
+
+/// What `error`, `refuse` and `goodbye` say. The values are the wire's; new ones are only added.
+enum class Code : std::uint16_t {
+  ok = 0,
+  invalid_frame = 1,
+  unsupported_version = 2,
+  unauthorized_access = 3,
+  topic_not_found = 4,
+  unknown_channel = 5,
+  limit_reached = 6,
+  too_large = 7,
+  corrupt = 8,
+  out_of_sequence = 9,
+  fenced = 10,
+  unknown_producer = 11,
+  no_space = 12,
+  io_error = 13,
+  incarnation_changed = 14,
+  shutting_down = 15,
+  topic_deleted = 16,
+  not_supported = 17,
+  idle = 18,
+  internal = 19,
+};
+
+inline constexpr std::array<std::string_view, 20> code_words = {"ok",
+                                                                "invalid_frame",
+                                                                "unsupported_version",
+                                                                "unauthorized_access",
+                                                                "topic_not_found",
+                                                                "unknown_channel",
+                                                                "limit_reached",
+                                                                "too_large",
+                                                                "corrupt",
+                                                                "out_of_sequence",
+                                                                "fenced",
+                                                                "unknown_producer",
+                                                                "no_space",
+                                                                "io_error",
+                                                                "incarnation_changed",
+                                                                "shutting_down",
+                                                                "topic_deleted",
+                                                                "not_supported",
+                                                                "idle",
+                                                                "internal"};
+
+/// The word of a code; of one that this version does not know, that of `internal`.
+constexpr std::string_view to_word(Code code) {
+  const auto value = static_cast<std::size_t>(code);
+  return code_words.at(value < code_words.size() ? value : static_cast<std::size_t>(Code::internal));
+}
+
+namespace detail {
+
+inline std::uint32_t read_heartbeat(FieldParser& fields) {
+  const auto ms = fields.number<std::uint32_t>("heartbeat_ms", 0, heartbeat_ms_greatest);
+  if (ms != 0 && ms < heartbeat_ms_least) fields.fail("heartbeat_ms is out of its range");
+  return ms;
+}
+
+}  // namespace detail
+
+/// Who the client is and what it understands.
+struct Hello {
+  static constexpr Op op = Op::hello;
+  std::uint16_t oldest_version = version_oldest;
+  std::uint16_t newest_version = version_newest;
+  std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the client takes
+  std::uint32_t heartbeat_ms = 0;  ///< how often it wants to hear from the broker; 0: never
+  std::string name;
+  std::string ticket;
+
+  static Result<Hello> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    fields.number<std::uint32_t>("the magic", hello_magic, hello_magic);
+    Hello hello;
+    hello.oldest_version = fields.number<std::uint16_t>();
+    hello.newest_version = fields.number<std::uint16_t>("newest_version", hello.oldest_version, UINT16_MAX);
+    hello.frame_bytes_max =
+        fields.number<std::uint32_t>("frame_bytes_max", frame_bytes_least, frame_bytes_greatest);
+    hello.heartbeat_ms = detail::read_heartbeat(fields);
+    fields.zero<std::uint32_t>();
+    hello.name = fields.text("the name", client_name_bytes_max);
+    hello.ticket = fields.text("the ticket", ticket_bytes_max);
+    return fields.finish(std::move(hello));
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(hello_magic).number(oldest_version).number(newest_version).number(frame_bytes_max);
+    fields.number(heartbeat_ms).zero<std::uint32_t>().text(name).text(ticket);
+  }
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+/// The version that both speak, and the broker's side.
+struct Welcome {
+  static constexpr Op op = Op::welcome;
+  std::uint16_t version = version_newest;
+  std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the broker takes
+  std::uint32_t heartbeat_ms = 0;  ///< how often it wants to hear from the client; 0: never
+  std::uint32_t channels_max = 0;
+  std::uint64_t broker = 0;   ///< another one after each start
+  std::uint64_t session = 0;  ///< for logs and stats
+
+  static Result<Welcome> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Welcome welcome;
+    welcome.version = fields.number<std::uint16_t>();
+    fields.zero<std::uint16_t>();
+    welcome.frame_bytes_max =
+        fields.number<std::uint32_t>("frame_bytes_max", frame_bytes_least, frame_bytes_greatest);
+    welcome.heartbeat_ms = detail::read_heartbeat(fields);
+    welcome.channels_max = fields.number<std::uint32_t>();
+    welcome.broker = fields.number<std::uint64_t>();
+    welcome.session = fields.number<std::uint64_t>();
+    return fields.finish(welcome);
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(version).zero<std::uint16_t>().number(frame_bytes_max).number(heartbeat_ms);
+    fields.number(channels_max).number(broker).number(session);
+  }
+  friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+/// One more ticket: each join gives one of its own.
+struct Present {
+  static constexpr Op op = Op::present;
+  std::string ticket;
+
+  static Result<Present> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Present present;
+    present.ticket = fields.text("the ticket", ticket_bytes_max);
+    if (present.ticket.empty()) fields.fail("the ticket is missing");
+    return fields.finish(std::move(present));
+  }
+  void encode(FieldWriter fields) const { fields.text(ticket); }
+  friend bool operator==(const Present&, const Present&) = default;
+};
+
+/// A code, and a sentence for people: of a request or a channel that failed, or of a session that ends.
+template <Op which>
+struct Verdict {
+  static constexpr Op op = which;
+  Code code = Code::ok;
+  std::string sentence;
+
+  static Result<Verdict> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Verdict verdict;
+    verdict.code = static_cast<Code>(fields.number<std::uint16_t>());
+    verdict.sentence = fields.text("the sentence", sentence_bytes_max);
+    return fields.finish(std::move(verdict));
+  }
+  void encode(FieldWriter fields) const { fields.number(static_cast<std::uint16_t>(code)).text(sentence); }
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+using ErrorAnswer = Verdict<Op::error>;
+using Goodbye = Verdict<Op::goodbye>;
+
+/// A request was carried out.
+struct Done {
+  static constexpr Op op = Op::done;
+  std::uint64_t value = 0;  ///< of seek and read: the offset that comes next
+
+  static Result<Done> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    const Done done{fields.number<std::uint64_t>()};
+    return fields.finish(done);
+  }
+  void encode(FieldWriter fields) const { fields.number(value); }
+  friend bool operator==(const Done&, const Done&) = default;
+};
+
+/// Frames without a body.
+template <Op which>
+struct Bare {
+  static constexpr Op op = which;
+  static Result<Bare> decode(ByteView body, std::uint8_t /*flags*/) {
+    return FieldParser(body).finish(Bare{});
+  }
+  void encode(FieldWriter /*fields*/) const {}
+  friend bool operator==(const Bare&, const Bare&) = default;
+};
+using Close = Bare<Op::close>;
+using Heartbeat = Bare<Op::heartbeat>;
+
+/// A whole frame without a batch, its body put together from `body`.
+template <typename Body>
+std::vector<std::byte> encode_frame(const Body& body, std::uint32_t channel, std::uint32_t request) {
+  std::vector<std::byte> frame(frame_layout::header_bytes);
+  body.encode(FieldWriter(frame));
+  FrameHeader header{Body::op, 0, channel, request,
+                     static_cast<std::uint32_t>(frame.size() - frame_layout::header_bytes)};
+  if constexpr (requires { body.flags(); }) header.flags = body.flags();
+  encode_frame_header(frame.data(), header, ByteView(frame).subspan(frame_layout::header_bytes));
+  return frame;
+}
+
+}  // namespace lightq::inline v1::session

@@ -1,0 +1,125 @@
+/// Frames of producers. docs/session.md, "Producing". Layer: protocol.
+#pragma once
+
+#include <string>
+
+#include <lightq/protocol/session_link.hpp>
+
+namespace lightq::inline v1::session {
+
+/// What a confirm is to mean. The values are the wire's.
+enum class ConfirmLevel : std::uint8_t {
+  topics_default = 0,  ///< flushed on durable topics, received on others
+  received = 1,        ///< in the log
+  flushed = 2,         ///< survives a power cut
+};
+
+/// Who a producer is to the broker: what makes sending again harmless.
+struct ProducerIdentity {
+  std::uint64_t id = 0;  ///< 0: none yet
+  std::uint16_t epoch = 0;
+  friend bool operator==(const ProducerIdentity&, const ProducerIdentity&) = default;
+};
+
+struct ProduceOpen {
+  static constexpr Op op = Op::produce_open;
+  ProducerIdentity producer;
+  ConfirmLevel level = ConfirmLevel::topics_default;
+  std::string topic;
+
+  static Result<ProduceOpen> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    ProduceOpen open;
+    open.producer.id = fields.number<std::uint64_t>();
+    open.producer.epoch = fields.number<std::uint16_t>();
+    open.level = static_cast<ConfirmLevel>(fields.number<std::uint8_t>("level", 0, 2));
+    fields.zero<std::uint8_t>();
+    open.topic = fields.text("the topic", limits::topic_name_bytes_max);
+    if (open.topic.empty()) fields.fail("the topic is missing");
+    fields.text("what is kept for later", 0);
+    return fields.finish(std::move(open));
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(producer.id).number(producer.epoch).number(static_cast<std::uint8_t>(level));
+    fields.zero<std::uint8_t>().text(topic).text("");
+  }
+  friend bool operator==(const ProduceOpen&, const ProduceOpen&) = default;
+};
+
+struct ProduceOpened {
+  static constexpr Op op = Op::produce_opened;
+  ProducerIdentity producer;
+  ConfirmLevel level = ConfirmLevel::received;
+  std::uint32_t batch_bytes_max = 0;
+  std::uint64_t message_bytes_max = 0;
+  std::uint64_t expected = 0;  ///< the sequence number of the next message
+  std::uint64_t next_offset = 0;
+  std::uint64_t incarnation = 0;
+
+  static Result<ProduceOpened> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    ProduceOpened opened;
+    opened.producer.id = fields.number<std::uint64_t>("the producer id", 1, UINT64_MAX);
+    opened.producer.epoch = fields.number<std::uint16_t>();
+    opened.level = static_cast<ConfirmLevel>(fields.number<std::uint8_t>("level", 1, 2));
+    fields.zero<std::uint8_t>();
+    opened.batch_bytes_max = fields.number<std::uint32_t>();
+    opened.message_bytes_max = fields.number<std::uint64_t>();
+    opened.expected = fields.number<std::uint64_t>();
+    opened.next_offset = fields.number<std::uint64_t>();
+    opened.incarnation = fields.number<std::uint64_t>();
+    return fields.finish(opened);
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(producer.id).number(producer.epoch).number(static_cast<std::uint8_t>(level));
+    fields.zero<std::uint8_t>().number(batch_bytes_max).number(message_bytes_max).number(expected);
+    fields.number(next_offset).number(incarnation);
+  }
+  friend bool operator==(const ProduceOpened&, const ProduceOpened&) = default;
+};
+
+/// How far a producer's messages have come. Sequence numbers.
+struct Confirm {
+  static constexpr Op op = Op::confirm;
+  std::uint64_t received = 0;     ///< everything before it is in the log
+  std::uint64_t flushed = 0;      ///< everything before it survives a power cut
+  std::uint64_t next_offset = 0;  ///< one past the last received message's
+
+  static Result<Confirm> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Confirm confirm;
+    confirm.received = fields.number<std::uint64_t>();
+    confirm.flushed = fields.number<std::uint64_t>("flushed", 0, confirm.received);
+    confirm.next_offset = fields.number<std::uint64_t>();
+    return fields.finish(confirm);
+  }
+  void encode(FieldWriter fields) const { fields.number(received).number(flushed).number(next_offset); }
+  friend bool operator==(const Confirm&, const Confirm&) = default;
+};
+
+/// A batch that is not stored.
+struct Refuse {
+  static constexpr Op op = Op::refuse;
+  std::uint64_t begin = 0;     ///< its first sequence number
+  std::uint64_t end = 0;       ///< one past its last
+  std::uint64_t expected = 0;  ///< what the next batch must begin with
+  Code code = Code::internal;
+  std::string sentence;
+
+  static Result<Refuse> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Refuse refuse;
+    refuse.begin = fields.number<std::uint64_t>("begin", 0, UINT64_MAX - 1);
+    refuse.end = fields.number<std::uint64_t>("end", refuse.begin + 1, UINT64_MAX);
+    refuse.expected = fields.number<std::uint64_t>();
+    refuse.code = static_cast<Code>(fields.number<std::uint16_t>("code", 1, UINT16_MAX));
+    refuse.sentence = fields.text("the sentence", sentence_bytes_max);
+    return fields.finish(std::move(refuse));
+  }
+  void encode(FieldWriter fields) const {
+    fields.number(begin).number(end).number(expected).number(static_cast<std::uint16_t>(code)).text(sentence);
+  }
+  friend bool operator==(const Refuse&, const Refuse&) = default;
+};
+
+}  // namespace lightq::inline v1::session

@@ -1,0 +1,42 @@
+/// How long to wait before something that failed is tried again. Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <random>
+
+#include <lightq/options.hpp>
+
+namespace lightq::inline v1 {
+
+/// Waits that double from `shortest` to `longest`, each shortened by up to a half at random, so that many
+/// clients of a broker that comes back do not come all at once. One thread.
+class SessionBackoff {
+ public:
+  SessionBackoff(Timeout shortest, Timeout longest, std::uint64_t seed)
+      : shortest_(shortest),
+        longest_(std::max(shortest, longest)),
+        next_(shortest),
+        random_(static_cast<std::minstd_rand::result_type>(seed ^ (seed >> 32U))) {}
+
+  /// The next wait: between a half and all of what it is by now.
+  std::chrono::microseconds next() {
+    const std::chrono::microseconds whole = next_;
+    next_ = std::min(next_ * 2, longest_);
+    const auto half = whole.count() / 2;
+    if (half == 0) return whole;
+    return std::chrono::microseconds(
+        whole.count() - std::uniform_int_distribution<std::chrono::microseconds::rep>(0, half)(random_));
+  }
+  /// It works again: the next wait is the shortest one.
+  void reset() { next_ = shortest_; }
+
+ private:
+  Timeout shortest_;
+  Timeout longest_;
+  Timeout next_;
+  std::minstd_rand random_;
+};
+
+}  // namespace lightq::inline v1

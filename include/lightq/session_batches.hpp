@@ -1,0 +1,288 @@
+/// The batches of a producer from packing to confirm. docs/session.md, "Producing". Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <lightq/base/batch_builder.hpp>
+#include <lightq/protocol/session_producing.hpp>
+#include <lightq/session_connection.hpp>
+
+namespace lightq::inline v1 {
+
+/// The open batch, into which messages go, and those behind it that are not confirmed. Each keeps its bytes
+/// until it is settled; it gets its sequence number when it is first sent and then always goes out the same,
+/// unless the broker's word of what it expects gives it another. Sequence numbers are the wire's; message
+/// numbers count what `send` took. Movable. One thread.
+class SessionBatches final : public SessionOutgoing {
+ public:
+  /// The messages of a batch that was taken off.
+  struct Range {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    bool sent = false;  ///< at some time, so that it may be stored
+  };
+
+  /// `window_bytes`: of batches on their way unconfirmed; one batch of any size may be.
+  explicit SessionBatches(std::size_t window_bytes)
+      : window_bytes_(window_bytes), open_(std::make_unique<Batch>()) {}
+
+  // --- Packing.
+
+  /// Where messages go. Valid until `roll`.
+  [[nodiscard]] BatchBuilder& open() { return open_->builder; }
+  [[nodiscard]] const BatchBuilder& open() const { return open_->builder; }
+  /// Closes the open batch, which is not empty. `next_message`: the number behind its last message. `flush`:
+  /// it should become durable soon.
+  void roll(std::uint64_t next_message, bool flush) {
+    open_->first_message = next_message - open_->builder.record_count();
+    open_->flush = flush;
+    held_bytes_ += open_->builder.capacity_bytes();
+    kept_.push_back(std::move(open_));
+    if (free_.empty()) {
+      open_ = std::make_unique<Batch>();
+      return;
+    }
+    open_ = std::move(free_.back());  // the one used last: it may still be in the cache
+    free_.pop_back();
+    free_bytes_ -= open_->builder.capacity_bytes();
+  }
+
+  // --- What there is.
+
+  /// Memory of the closed batches.
+  [[nodiscard]] std::size_t held_bytes() const { return held_bytes_; }
+  /// Closed batches.
+  [[nodiscard]] std::size_t count() const { return kept_.size(); }
+  /// Batches on their way on this connection, unconfirmed.
+  [[nodiscard]] std::size_t in_flight() const { return cursor_ + (begun_bytes_ > 0 ? 1 : 0); }
+  [[nodiscard]] bool all_sent() const { return cursor_ == kept_.size(); }
+  /// The first message in a closed batch; nothing: there is none.
+  [[nodiscard]] std::optional<std::uint64_t> first_message() const {
+    return kept_.empty() ? std::nullopt : std::optional(kept_.front()->first_message);
+  }
+  /// One past the last sequence number that ever was sent.
+  [[nodiscard]] std::uint64_t sent_end() const { return sent_end_; }
+  /// Messages that were sent and may be stored.
+  [[nodiscard]] std::uint64_t doubtful() const {
+    std::uint64_t messages = 0;
+    for (const auto& batch : kept_) messages += batch->sent ? batch->count() : 0;
+    return messages;
+  }
+
+  // --- On a connection.
+
+  /// From here on, batches go out with this identity and on this channel, none larger than `bytes_max`.
+  void start(const session::ProducerIdentity& producer, std::uint32_t channel, std::size_t bytes_max) {
+    producer_ = producer;
+    channel_ = channel;
+    bytes_max_ = bytes_max;
+  }
+  /// The connection is gone, and what it had sent in part with it.
+  void stop() {
+    begun_bytes_ = 0;
+    rewind(0);
+  }
+
+  std::size_t gather(std::span<iovec> parts) override {
+    std::size_t used = 0;
+    std::size_t begun = begun_bytes_;
+    std::size_t on_the_way = in_flight_bytes_;
+    for (std::size_t at = cursor_; at < kept_.size() && used + 2 <= parts.size(); ++at, begun = 0) {
+      Batch& batch = *kept_[at];
+      on_the_way += batch.builder.size_bytes();
+      if (begun == 0) {
+        if (batch.builder.size_bytes() > bytes_max_ || (at > 0 && on_the_way > window_bytes_)) break;
+        prepare(batch);
+      }
+      if (begun < batch.header.size())
+        parts[used++] = {batch.header.data() + begun, batch.header.size() - begun};
+      const std::size_t of_body = begun - std::min(begun, batch.header.size());
+      parts[used++] = {batch.bytes.data() + of_body, batch.bytes.size() - of_body};
+    }
+    return used;
+  }
+  [[nodiscard]] bool in_midst() const override { return begun_bytes_ > 0; }
+  void written(std::size_t bytes) override {
+    while (bytes > 0) {
+      assert(cursor_ < kept_.size());
+      const std::size_t whole = kept_[cursor_]->frame_bytes();
+      const std::size_t part = std::min(bytes, whole - begun_bytes_);
+      begun_bytes_ += part;
+      bytes -= part;
+      if (begun_bytes_ == whole) passed();
+    }
+  }
+
+  /// The rest of the frame that is sent in part, if there is one. It counts as sent: the caller sends it
+  /// before anything else, so that the batches may change.
+  std::vector<std::byte> take_rest() {
+    std::vector<std::byte> rest;
+    if (begun_bytes_ == 0) return rest;
+    const Batch& batch = *kept_[cursor_];
+    rest.insert(rest.end(), batch.header.begin(), batch.header.end());
+    rest.insert(rest.end(), batch.bytes.begin(), batch.bytes.end());
+    rest.erase(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(begun_bytes_));
+    passed();
+    return rest;
+  }
+
+  // --- What the broker says. The frame that is sent in part must not be taken off: `take_rest` first.
+
+  /// The first sequence number of all: that of the next batch.
+  void number_from(std::uint64_t sequence) { renumber(0, sequence); }
+
+  /// Whether a frame is sent in part whose batch lies wholly before `sequence`.
+  [[nodiscard]] bool in_midst_before(std::uint64_t sequence) const {
+    return in_midst() && kept_[cursor_]->end() <= sequence;
+  }
+  /// Takes off the first batch, if it lies wholly before `sequence`.
+  std::optional<Range> settle_before(std::uint64_t sequence) {
+    if (kept_.empty() || !kept_.front()->numbered || kept_.front()->end() > sequence) return std::nullopt;
+    return remove(0);
+  }
+  /// Takes off the first batch, whatever it is; with `sent_only`, if it was sent at some time.
+  std::optional<Range> settle_first(bool sent_only) {
+    if (kept_.empty() || (sent_only && !kept_.front()->sent)) return std::nullopt;
+    return remove(0);
+  }
+
+  /// The broker expects `sequence` next: what it lacks is numbered accordingly and goes out again, from there
+  /// on, or, with `all`, from the first batch. Answers how many confirmed messages it has lost, or nothing
+  /// where `sequence` is none at which a batch of ours ends or begins.
+  std::optional<std::uint64_t> continue_from(std::uint64_t sequence, bool all) {
+    const std::uint64_t first =
+        !kept_.empty() && kept_.front()->numbered ? kept_.front()->sequence : next_sequence_;
+    if (sequence > sent_end_ && sequence != first) return std::nullopt;
+    if (sequence < first) {
+      renumber(0, sequence);
+      return first - sequence;
+    }
+    std::size_t at = 0;
+    while (at < kept_.size() && kept_[at]->numbered && kept_[at]->sequence < sequence) ++at;
+    const std::uint64_t here =
+        at < kept_.size() && kept_[at]->numbered ? kept_[at]->sequence : next_sequence_;
+    if (here != sequence) return std::nullopt;
+    rewind(all ? 0 : at);
+    return 0;
+  }
+
+  /// Takes off the batch that has exactly these sequence numbers and was sent; those behind it take its
+  /// place.
+  std::optional<Range> give_up(std::uint64_t begin, std::uint64_t end) {
+    for (std::size_t at = 0; at < cursor_; ++at) {
+      if (kept_[at]->sequence == begin && kept_[at]->end() == end) return give_up_at(at);
+    }
+    return std::nullopt;
+  }
+  /// Takes off the batch that is to be sent next, if it is larger than the broker takes.
+  std::optional<Range> give_up_oversized() {
+    if (begun_bytes_ > 0 || cursor_ == kept_.size()) return std::nullopt;
+    if (kept_[cursor_]->builder.size_bytes() <= bytes_max_) return std::nullopt;
+    return give_up_at(cursor_);
+  }
+
+ private:
+  struct Batch {
+    BatchBuilder builder;
+    std::uint64_t first_message = 0;
+    std::uint64_t sequence = 0;  // with `numbered`
+    bool numbered = false;       // header and checksum are made
+    bool sent = false;           // all of it, at some time
+    bool flush = false;
+    std::array<std::byte, session::frame_layout::header_bytes> header{};  // of the frame
+    std::span<std::byte> bytes;                                           // with `numbered`
+
+    [[nodiscard]] std::uint64_t count() const { return builder.record_count(); }
+    [[nodiscard]] std::uint64_t end() const { return sequence + count(); }
+    [[nodiscard]] std::size_t frame_bytes() const { return header.size() + bytes.size(); }
+  };
+
+  void prepare(Batch& batch) {
+    if (!batch.numbered) {
+      batch.sequence = next_sequence_;
+      batch.bytes = batch.builder.finish({producer_.id, batch.sequence, producer_.epoch});
+      batch.numbered = true;
+      next_sequence_ = batch.end();
+    }
+    const session::FrameHeader header{session::Op::produce,
+                                      batch.flush ? session::flag_flush : std::uint8_t{0}, channel_, 0,
+                                      static_cast<std::uint32_t>(batch.bytes.size())};
+    session::encode_frame_header(batch.header.data(), header, {});
+  }
+
+  /// The batch at the cursor has been sent.
+  void passed() {
+    Batch& batch = *kept_[cursor_++];
+    begun_bytes_ = 0;
+    batch.sent = true;
+    in_flight_bytes_ += batch.bytes.size();
+    sent_end_ = std::max(sent_end_, batch.end());
+  }
+
+  void rewind(std::size_t to) {
+    assert(begun_bytes_ == 0);
+    cursor_ = to;
+    in_flight_bytes_ = 0;
+    for (std::size_t at = 0; at < to; ++at) in_flight_bytes_ += kept_[at]->bytes.size();
+  }
+
+  /// Batches from `from` on get their numbers anew, from `sequence`: none of them is stored.
+  void renumber(std::size_t from, std::uint64_t sequence) {
+    for (std::size_t at = from; at < kept_.size(); ++at) kept_[at]->numbered = kept_[at]->sent = false;
+    next_sequence_ = sequence;
+    sent_end_ = std::min(sent_end_, sequence);
+    if (from == 0) sent_end_ = sequence;
+    rewind(std::min(cursor_, from));
+  }
+
+  Range give_up_at(std::size_t at) {
+    if (kept_[at]->numbered) renumber(at, kept_[at]->sequence);
+    return remove(at);
+  }
+
+  Range remove(std::size_t at) {
+    assert(begun_bytes_ == 0 || at != cursor_);
+    std::unique_ptr<Batch> batch = std::move(kept_[at]);
+    kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(at));
+    if (at < cursor_) {
+      --cursor_;
+      in_flight_bytes_ -= batch->bytes.size();
+    }
+    const Range range{batch->first_message, batch->first_message + batch->count(), batch->sent};
+    held_bytes_ -= batch->builder.capacity_bytes();
+    batch->builder.clear();
+    batch->numbered = batch->sent = false;
+    if (free_bytes_ + batch->builder.capacity_bytes() <= window_bytes_) {
+      free_bytes_ += batch->builder.capacity_bytes();
+      free_.push_back(std::move(batch));
+    }
+    return range;
+  }
+
+  std::size_t window_bytes_;
+  std::unique_ptr<Batch> open_;
+  std::deque<std::unique_ptr<Batch>> kept_;  // closed ones, oldest first; numbered ones before others
+  std::vector<std::unique_ptr<Batch>> free_;
+  std::size_t held_bytes_ = 0;       // memory of `kept_`
+  std::size_t free_bytes_ = 0;       // memory of `free_`
+  std::size_t cursor_ = 0;           // in `kept_`: the next to be sent
+  std::size_t begun_bytes_ = 0;      // of the frame at the cursor, sent
+  std::size_t in_flight_bytes_ = 0;  // of the batches before the cursor
+  std::uint64_t next_sequence_ = 0;  // of the next batch that gets a number
+  std::uint64_t sent_end_ = 0;
+  session::ProducerIdentity producer_;
+  std::uint32_t channel_ = 0;
+  std::size_t bytes_max_ = 0;
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,425 @@
+/// Keeps a consumer's channel open: opens it on each connection, takes what is delivered, gives credit, and
+/// says what is done with. docs/session.md, "Consuming". Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <lightq/base/result.hpp>
+#include <lightq/delivered.hpp>
+#include <lightq/offset_ranges.hpp>
+#include <lightq/session_consumer_options.hpp>
+#include <lightq/session_route.hpp>
+#include <lightq/session_state.hpp>
+#include <lightq/session_unsettled.hpp>
+
+namespace lightq::inline v1 {
+
+/// Numbers of a consumer on a session, since it was made. Messages, where nothing else is said.
+struct SessionConsumerStats {
+  std::uint64_t received = 0;      ///< handed to the application
+  std::uint64_t again = 0;         ///< of these, not for the first time
+  std::uint64_t acknowledged = 0;  ///< while they were this consumer's
+  std::uint64_t rejected = 0;      ///< likewise
+  std::uint64_t lost = 0;          ///< dropped or damaged before they could come
+  std::uint64_t opens = 0;         ///< how often the channel was opened
+  std::uint64_t new_logs = 0;      ///< how often the topic's log was another one than before
+  std::uint64_t violations = 0;    ///< how often a connection was ended because the broker broke the protocol
+};
+
+/// The channel of a consumer over as many connections as it takes. Calls never wait, but for the join. Not
+/// movable. One thread.
+class SessionConsumeLink {
+ public:
+  SessionConsumeLink(std::string topic, SessionJoin join, const SessionConsumerOptions& options)
+      : options_(options),
+        route_(std::move(topic), std::move(join), options, SessionConnection(hello(options), read_bytes)) {}
+  SessionConsumeLink(const SessionConsumeLink&) = delete;
+  SessionConsumeLink& operator=(const SessionConsumeLink&) = delete;
+  ~SessionConsumeLink() { say_goodbye(); }
+
+  /// Connects if it is time, and takes what the broker says, up to the next batch. While there is one this
+  /// goes no further than to open the channel again.
+  void receive(SessionTime now) {
+    if (connection().is_held() || !is_alive()) return;
+    const Result<void> done = route_.receive(
+        now, [this] { return state_ == SessionState::open; },
+        [&](const SessionFrame& frame) { return take(frame, now); }, [this] { ask(); });
+    if (!done) ended(done.error(), now);
+  }
+  /// The batch that has come; nothing: there is none now. Its messages count as handed to the application.
+  [[nodiscard]] const std::optional<DeliveredBatch>& batch() const { return batch_; }
+  /// The batch is looked at no longer.
+  void release() {
+    if (!batch_) return;
+    batch_.reset();
+    back_ += std::exchange(of_batch_, {});
+    connection().release();
+  }
+
+  /// Sends what is due by now: heartbeats, what was acknowledged, credit. `all`: of the last two everything,
+  /// since a wait comes next; otherwise enough of it, or what has waited for some time.
+  void transmit(SessionTime now, bool all) {
+    if (!route_.is_connected()) return;
+    if (state_ == SessionState::open && has_news()) {
+      if (news_since_ == session_never) news_since_ = now;
+      if (all || has_much_news() || now >= news_since_ + news_wait) tell();
+    }
+    connection().beat(now);
+    const Result<void> sent = connection().send(now, nullptr);
+    if (!sent) ended(sent.error(), now);
+  }
+
+  // --- What the application says of messages. What is not this consumer's any longer is passed over.
+
+  void acknowledge(OffsetRange range) {
+    const SessionAmount settled =
+        unsettled_.settle(range, [this](const OffsetRange& piece) { acknowledged_.add(piece); });
+    counts_.acknowledged += settled.messages;
+    back_ += settled;
+  }
+  void reject(OffsetRange range, std::uint32_t delay_ms) {
+    OffsetRanges pieces;  // of neighbouring frames, too, which are one range to the broker
+    const SessionAmount settled =
+        unsettled_.settle(range, [&](const OffsetRange& piece) { pieces.add(piece); });
+    counts_.rejected += settled.messages;
+    back_ += settled;
+    put_ranges(session::Reject{delay_ms, pieces.all()});
+  }
+  void extend(OffsetRange range, std::uint32_t ms) {
+    if (range.begin < range.end && unsettled_.messages() != 0) put_ranges(session::Extend{ms, {range}});
+  }
+  /// Asks that the group or cursor goes on there. What has come and was not acknowledged is forgotten.
+  void seek(const session::Place& to) {
+    tell();
+    forget();
+    seeking_ = connection().next_request();
+    sought_.reset();
+    connection().put(session::Seek{to}, channel_, seeking_);
+  }
+  /// Whether an answer to `seek` is still to come.
+  [[nodiscard]] bool is_seeking() const { return seeking_ != 0; }
+  /// What the broker answered to `seek`; nothing: the connection has ended instead.
+  std::optional<Result<Offset>> take_sought() { return std::exchange(sought_, std::nullopt); }
+  /// Whether credit is held back.
+  void pause(bool paused) { paused_ = paused; }
+
+  /// Asks for the channel's end; the broker's answer says that it knows all that was acknowledged.
+  void begin_close() {
+    paused_ = true;
+    release();
+    tell();
+    closing_ = connection().next_request();
+    connection().put(session::Close{}, channel_, closing_);
+  }
+  [[nodiscard]] bool is_closing() const { return closing_ != 0; }
+  /// Ends the connection.
+  void close() {
+    say_goodbye();
+    state_ = SessionState::closed;
+    forget();
+  }
+
+  [[nodiscard]] const std::string& topic() const { return route_.topic(); }
+  [[nodiscard]] SessionState state() const { return state_; }
+  /// Why the last connection or attempt ended.
+  [[nodiscard]] const Error& last_error() const { return route_.last_error(); }
+  /// What the broker said when it opened the channel last; nothing: it has not yet.
+  [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const { return opened_; }
+  [[nodiscard]] SessionConsumerStats stats() const {
+    SessionConsumerStats stats = counts_;
+    stats.violations = route_.violations();
+    return stats;
+  }
+  /// Messages handed to the application and not acknowledged.
+  [[nodiscard]] std::uint64_t unacknowledged() const { return unsettled_.messages(); }
+  /// Whether all that was said has left this process.
+  [[nodiscard]] bool is_all_said() const { return !has_news() && !connection().wants_write(); }
+
+  /// Whether nothing is read for now, since the application still has a batch.
+  [[nodiscard]] bool is_held() const { return connection().is_held(); }
+  [[nodiscard]] int fd() const { return connection().fd(); }
+  [[nodiscard]] bool wants_write() const { return connection().wants_write(); }
+  /// When something is due though nothing comes.
+  [[nodiscard]] SessionTime next_timer(SessionTime now) const {
+    if (!is_alive()) return session_never;
+    const SessionTime next = route_.next_timer(state_ == SessionState::open);
+    if (state_ != SessionState::open || !has_news()) return next;
+    return std::min(next, (news_since_ == session_never ? now : news_since_) + news_wait);
+  }
+
+ private:
+  static constexpr std::size_t read_bytes = 256 * limits::KiB;
+  static constexpr Timeout news_wait{100};  // the longest that an acknowledgement waits for others
+  static constexpr std::size_t many_ranges = 1024;
+  static constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / 16;  // of one frame
+
+  static session::Hello hello(const SessionConsumerOptions& options) {
+    session::Hello hello = session_hello(options);
+    hello.frame_bytes_max = options.frame_bytes_max;
+    return hello;
+  }
+  [[nodiscard]] SessionConnection& connection() { return route_.connection(); }
+  [[nodiscard]] const SessionConnection& connection() const { return route_.connection(); }
+  [[nodiscard]] bool is_alive() const {
+    return state_ == SessionState::connecting || state_ == SessionState::open;
+  }
+  [[nodiscard]] bool is_automatic() const { return options_.acknowledgement == Acknowledgement::automatic; }
+  /// Whether nobody but this consumer knows where it goes on.
+  [[nodiscard]] bool is_nameless() const {
+    return options_.mode == ConsumeMode::own && options_.group.empty();
+  }
+
+  // --- From one connection to the next.
+
+  void ended(const Error& error, SessionTime now) {
+    Consequence consequence = route_.ended(error, state_ == SessionState::open, now);
+    if (consequence == Consequence::doubt) consequence = Consequence::again;
+    state_ = consequence == Consequence::fail ? SessionState::failed : SessionState::connecting;
+    seeking_ = closing_ = 0;
+    acknowledged_.clear();
+    unsettled_.clear();
+    of_batch_ = back_ = {};
+    news_since_ = session_never;
+  }
+  void forget() {
+    acknowledged_.clear();
+    back_ += unsettled_.clear();
+    release();
+  }
+  void say_goodbye() {
+    if (connection().phase() == SessionConnection::Phase::open) {
+      if (state_ == SessionState::open) tell();
+      connection().put(session::Goodbye{}, 0, 0);
+      (void)connection().send(route_.now(), nullptr);
+    }
+    connection().drop();
+  }
+
+  void ask() {
+    session::ConsumeOpen open;
+    open.mode = options_.mode;
+    open.acknowledgement = options_.acknowledgement;
+    open.start = options_.from;
+    open.incarnation = options_.incarnation;
+    if (goes_on_at_) {
+      open.start = From::offset(*goes_on_at_);
+      open.incarnation = opened_->incarnation;
+    } else if (begins_anew_) {
+      open.start = From::first();
+      open.incarnation = 0;
+    }
+    open.holds = options_.holds && options_.mode == ConsumeMode::own;
+    open.credit_messages = paused_ ? 0 : options_.prefetch_messages;
+    open.credit_bytes = paused_ ? 0 : options_.prefetch_bytes;
+    open.ack_timeout_ms = static_cast<std::uint32_t>(options_.ack_timeout.count());
+    open.topic = route_.topic();
+    open.group = options_.group;
+    back_ = {options_.prefetch_messages - open.credit_messages, options_.prefetch_bytes - open.credit_bytes};
+    left_messages_ = open.credit_messages;
+    left_bytes_ = static_cast<std::int64_t>(open.credit_bytes);
+    open_request_ = connection().next_request();
+    connection().put(open, 0, open_request_);
+  }
+
+  // --- What the broker says.
+
+  Result<void> take(const SessionFrame& frame, SessionTime now) {
+    using session::Op;
+    const session::FrameHeader& header = frame.header;
+    switch (header.op) {
+      case Op::deliver: return take_batch(frame);
+      case Op::consume_opened:
+        return with_body<session::ConsumeOpened>(
+            frame, [&](const auto& opened) { return take_opened(header, opened, now); });
+      case Op::done:
+        return with_body<session::Done>(frame, [&](const auto& done) { return take_done(header, done); });
+      case Op::error:
+        return with_body<session::ErrorAnswer>(
+            frame, [&](const auto& answer) { return take_error(header, answer); });
+      case Op::goodbye:
+        return with_body<session::Goodbye>(frame, [&](const auto& goodbye) {
+          return Result<void>(route_.ends_with(goodbye.code, goodbye.sentence));
+        });
+      default: return violation("sent " + std::string(rule_of(header.op).name) + " to a consumer");
+    }
+  }
+  static Error violation(const std::string& what) { return SessionRoute::violation(what); }
+
+  Result<void> take_opened(const session::FrameHeader& header, const session::ConsumeOpened& opened,
+                           SessionTime now) {
+    if (!route_.asked() || state_ == SessionState::open || header.request != open_request_)
+      return violation("opened what was not asked for");
+    if (header.channel == 0) return violation("opened channel 0");
+    const bool is_new_log = opened_ && opened_->incarnation != opened.incarnation;
+    if (is_new_log && goes_on_at_) return violation("opened another log than was asked for");
+    if (is_new_log || begins_anew_) ++counts_.new_logs;
+    if (goes_on_at_ && goes_on_at_->value < opened.next)
+      lost_before_ += distance(*goes_on_at_, {opened.next});
+    begins_anew_ = false;
+    channel_ = header.channel;
+    opened_ = opened;
+    newest_ = {};
+    if (is_nameless()) goes_on_at_ = Offset{opened.next};
+    state_ = SessionState::open;
+    if (batch_) connection().hold();
+    ++counts_.opens;
+    route_.opened(now);
+    return {};
+  }
+
+  Result<void> take_error(const session::FrameHeader& header, const session::ErrorAnswer& answer) {
+    if (header.request != 0 && header.request == seeking_) {
+      seeking_ = 0;
+      sought_ = route_.of_topic(error_of(answer.code, answer.sentence));
+      return {};
+    }
+    if (header.request != 0 && header.request == closing_) {
+      closing_ = 0;
+      return {};
+    }
+    if (answer.code != session::Code::incarnation_changed)
+      return route_.ends_with(answer.code, answer.sentence);
+    // A log in memory, after a restart of the broker: nothing of it has come yet.
+    begins_anew_ = goes_on_at_.has_value();
+    goes_on_at_.reset();
+    return route_.ends_with(answer.code, answer.sentence,
+                            begins_anew_ ? Consequence::again : Consequence::fail);
+  }
+
+  Result<void> take_done(const session::FrameHeader& header, const session::Done& done) {
+    if (header.request != 0 && header.request == closing_) {
+      closing_ = 0;
+      return {};
+    }
+    if (header.request == 0 || header.request != seeking_) return violation("is done with what nobody asked");
+    seeking_ = 0;
+    sought_ = Offset{done.value};
+    newest_ = {};
+    lost_before_ = 0;
+    if (is_nameless()) goes_on_at_ = Offset{done.value};
+    return {};
+  }
+
+  Result<void> take_batch(const SessionFrame& frame) {
+    if (state_ != SessionState::open || frame.header.channel != channel_ || frame.header.request != 0)
+      return violation("delivered to a channel that is not open");
+    const Result<session::DeliverHead> head =
+        session::DeliverHead::decode(frame.body.first(session::deliver_head_bytes));
+    if (!head) return head.error();
+    const ByteView bytes = frame.body.subspan(session::deliver_head_bytes);
+    if (const auto fault = BatchView::check(bytes))
+      return violation("delivered a batch that is damaged (fault " +
+                       std::to_string(static_cast<int>(*fault)) + ")");
+    const BatchView batch = BatchView::trusted(bytes.data());
+    if (batch.total_bytes() != bytes.size()) return violation("delivered more than a batch");
+    const std::uint64_t messages = batch.record_count();
+    if (batch.base_offset().value > UINT64_MAX - messages)
+      return violation("delivered offsets that do not exist");
+    if (head->delivery == 0) return violation("delivered what is only read");
+    // Of others' seeks a member of a group is not told.
+    const bool goes_back = head->delivery == 1 && batch.base_offset() < newest_;
+    if (goes_back && options_.mode == ConsumeMode::own) return violation("delivered offsets that go back");
+    const SessionAmount amount{messages,
+                               bytes.size() - batch_layout::header_bytes - messages * record_bytes(0)};
+    if (!use_credit(amount)) return violation("delivered more than it had credit for");
+    if (seeking_ != 0 || closing_ != 0) {  // sent before the broker knew
+      back_ += amount;
+      return {};
+    }
+    hand_over(batch, *head, amount);
+    return {};
+  }
+
+  bool use_credit(const SessionAmount& amount) {
+    if (amount.messages > left_messages_ || left_bytes_ <= 0) return false;
+    left_messages_ -= amount.messages;
+    left_bytes_ -= static_cast<std::int64_t>(amount.bytes);
+    return true;
+  }
+
+  void hand_over(const BatchView& batch, const session::DeliverHead& head, const SessionAmount& amount) {
+    const std::uint64_t lost = head.lost + std::exchange(lost_before_, 0);
+    batch_.emplace(batch, head.delivery, lost);
+    connection().hold();
+    const OffsetRange range = batch_->range();
+    if (is_automatic()) {
+      of_batch_ = amount;
+    } else {
+      back_ += unsettled_.add(range, amount.bytes);
+    }
+    newest_ = std::max(newest_, range.end);
+    if (goes_on_at_) goes_on_at_ = std::max(*goes_on_at_, range.end);
+    counts_.received += amount.messages;
+    if (head.delivery > 1) counts_.again += amount.messages;
+    counts_.lost += lost;
+  }
+
+  // --- What the broker is told.
+
+  /// Whether there is anything to tell: credit while it is not held back, acknowledgements.
+  [[nodiscard]] bool has_news() const {
+    return !acknowledged_.empty() || (!paused_ && (back_.messages != 0 || back_.bytes != 0));
+  }
+  /// So much that waiting for more would slow the broker down.
+  [[nodiscard]] bool has_much_news() const {
+    if (acknowledged_.size() >= many_ranges) return true;
+    return !paused_ && (back_.messages >= std::max(options_.prefetch_messages / 4, 1U) ||
+                        back_.bytes >= std::max<std::uint64_t>(options_.prefetch_bytes / 4, 1));
+  }
+  void tell() {
+    news_since_ = session_never;
+    if (!acknowledged_.empty()) route_.worked();
+    while (!acknowledged_.empty()) {
+      connection().put(session::Acknowledge{std::nullopt, acknowledged_.take_first(ranges_max)}, channel_, 0);
+    }
+    if (paused_ || (back_.messages == 0 && back_.bytes == 0)) return;
+    const SessionAmount credit = std::exchange(back_, {});
+    left_messages_ += credit.messages;
+    left_bytes_ += static_cast<std::int64_t>(credit.bytes);
+    connection().put(session::Credit{static_cast<std::uint32_t>(credit.messages), credit.bytes}, channel_, 0);
+  }
+  template <typename Postpone>
+  void put_ranges(Postpone postpone) {
+    if (state_ != SessionState::open || postpone.ranges.empty()) return;
+    auto all = std::exchange(postpone.ranges, {});
+    for (std::size_t at = 0; at < all.size(); at += ranges_max) {
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(at);
+      postpone.ranges.assign(begin,
+                             begin + static_cast<std::ptrdiff_t>(std::min(ranges_max, all.size() - at)));
+      connection().put(postpone, channel_, 0);
+    }
+  }
+
+  SessionConsumerOptions options_;
+  SessionRoute route_;
+  SessionState state_ = SessionState::connecting;
+  std::optional<session::ConsumeOpened> opened_;
+  std::uint32_t open_request_ = 0;
+  std::uint32_t channel_ = 0;
+
+  std::optional<DeliveredBatch> batch_;  // that the connection holds
+  SessionAmount of_batch_;               // credit that comes back with it
+  SessionUnsettled unsettled_;
+  OffsetRanges acknowledged_;               // and not told yet
+  SessionAmount back_;                      // credit that may be given
+  std::uint64_t left_messages_ = 0;         // credit that the broker has
+  std::int64_t left_bytes_ = 0;             // likewise
+  SessionTime news_since_ = session_never;  // how long acknowledgements and credit have waited
+  bool paused_ = false;
+
+  std::optional<Offset> goes_on_at_;  // without a name: where
+  bool begins_anew_ = false;          // the log that it spoke of is gone
+  Offset newest_;                     // one past the newest that was delivered since the opening or a seek
+  std::uint64_t lost_before_ = 0;
+  std::uint32_t seeking_ = 0;  // the request
+  std::uint32_t closing_ = 0;
+  std::optional<Result<Offset>> sought_;
+  SessionConsumerStats counts_;
+};
+
+}  // namespace lightq::inline v1

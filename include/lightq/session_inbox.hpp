@@ -1,0 +1,90 @@
+/// Takes frames out of a stream of bytes. docs/session.md, "The frame". Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <lightq/base/result.hpp>
+#include <lightq/protocol/session_frame.hpp>
+
+namespace lightq::inline v1 {
+
+/// A frame that has come. Lies in the inbox that gave it.
+struct SessionFrame {
+  session::FrameHeader header;
+  ByteView body;
+};
+
+/// The bytes of a stream that have come and are not used yet. Memory grows with what has come, never with
+/// what a length says will come, up to twice the longest frame. One thread.
+class SessionInbox {
+ public:
+  static constexpr std::size_t read_bytes_least = 2048;
+
+  /// `body_bytes_max`: the longest body taken. `read_bytes`: the least that `room` has.
+  explicit SessionInbox(std::uint32_t body_bytes_max, std::size_t read_bytes = read_bytes_least)
+      : body_bytes_max_(body_bytes_max), read_bytes_(std::max(read_bytes, read_bytes_least)) {}
+
+  /// Where the next bytes go: some place, never none. Frames given before are gone.
+  std::span<std::byte> room() {
+    if (begin_ == end_) begin_ = end_ = 0;
+    if (buffer_.size() - end_ < read_bytes_) make_room();
+    return std::span(buffer_).subspan(end_);
+  }
+  /// So many bytes were put into `room`.
+  void add(std::size_t bytes) {
+    assert(bytes <= buffer_.size() - end_);
+    end_ += bytes;
+  }
+
+  /// The next frame; nothing: it is not whole yet. Error: invalid_request, the stream can be read no further.
+  Result<std::optional<SessionFrame>> next() {
+    const ByteView left = ByteView(buffer_).subspan(begin_, end_ - begin_);
+    if (left.size() < session::frame_layout::header_bytes) return std::optional<SessionFrame>();
+    const auto [fault, header] = session::decode_frame_header(left, body_bytes_max_);
+    if (fault) return broken(*fault);
+    const std::size_t whole = session::frame_layout::header_bytes + header.body_bytes;
+    if (left.size() < whole) return std::optional<SessionFrame>();
+    if (!session::frame_crc_fits(left, header)) return broken(session::FrameFault::bad_crc);
+    begin_ += whole;
+    return std::optional(
+        SessionFrame{header, left.first(whole).subspan(session::frame_layout::header_bytes)});
+  }
+
+  /// Forgets what has come; the memory stays.
+  void clear() { begin_ = end_ = 0; }
+  /// The same, but the memory goes: frames that were given are valid as long as what this answers.
+  std::vector<std::byte> give_memory() {
+    clear();
+    return std::exchange(buffer_, {});
+  }
+  [[nodiscard]] std::size_t memory_bytes() const { return buffer_.capacity(); }
+
+ private:
+  static Error broken(session::FrameFault fault) {
+    return {ErrorCode::invalid_request, "a frame of the broker's is broken: " + std::string(to_word(fault))};
+  }
+
+  void make_room() {
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
+    end_ -= begin_;
+    begin_ = 0;
+    if (buffer_.size() - end_ < read_bytes_) buffer_.resize(std::max(2 * buffer_.size(), 2 * read_bytes_));
+  }
+
+  std::uint32_t body_bytes_max_;
+  std::size_t read_bytes_;
+  std::vector<std::byte> buffer_;
+  std::size_t begin_ = 0;  // of what is not used
+  std::size_t end_ = 0;
+};
+
+}  // namespace lightq::inline v1

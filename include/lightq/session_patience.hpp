@@ -1,0 +1,36 @@
+/// What the options of producers and consumers on sessions have in common. Layer: client.
+#pragma once
+
+#include <cstdint>
+
+#include <lightq/base/result.hpp>
+#include <lightq/protocol/session_link.hpp>
+
+namespace lightq::inline v1 {
+
+/// Whether `heartbeat`, `attempt_timeout`, `backoff`, `backoff_max` and `name` of `options` are in their
+/// ranges. Error: invalid_argument.
+template <typename Options>
+Result<void> check_session_patience(const Options& options) {
+  const auto bad = [](const char* sentence) { return Error{ErrorCode::invalid_argument, sentence}; };
+  const auto heartbeat_ms = options.heartbeat.count();
+  if (heartbeat_ms != 0 &&
+      (heartbeat_ms < session::heartbeat_ms_least || heartbeat_ms > session::heartbeat_ms_greatest))
+    return bad("heartbeat must be 0 or 100 ms to 1 hour");
+  if (options.backoff.count() < 1 || options.backoff_max < options.backoff)
+    return bad("backoff must be 1 ms to backoff_max");
+  if (options.attempt_timeout.count() < 1) return bad("attempt_timeout must be at least 1 ms");
+  if (options.name.size() > session::client_name_bytes_max) return bad("name must have at most 128 bytes");
+  return {};
+}
+
+/// The hello that such options ask for.
+template <typename Options>
+session::Hello session_hello(const Options& options) {
+  session::Hello hello;
+  hello.heartbeat_ms = static_cast<std::uint32_t>(options.heartbeat.count());
+  hello.name = options.name;
+  return hello;
+}
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,284 @@
+/// Keeps a producer's channel open: opens it on each connection, and takes the broker's answers.
+/// docs/session.md, "Producing". Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <lightq/base/result.hpp>
+#include <lightq/session_batches.hpp>
+#include <lightq/session_failure.hpp>
+#include <lightq/session_producer_options.hpp>
+#include <lightq/session_reports.hpp>
+#include <lightq/session_route.hpp>
+#include <lightq/session_state.hpp>
+
+namespace lightq::inline v1 {
+
+/// The channel of a producer over as many connections as it takes. Calls never wait, but for the join. Not
+/// movable. One thread.
+class SessionProduceLink {
+ public:
+  SessionProduceLink(std::string topic, SessionJoin join, const SessionProducerOptions& options)
+      : options_(options),
+        route_(std::move(topic), std::move(join), options, SessionConnection(session_hello(options))),
+        batches_(options.window_bytes),
+        identity_(options.identity) {}
+  SessionProduceLink(const SessionProduceLink&) = delete;
+  SessionProduceLink& operator=(const SessionProduceLink&) = delete;
+  ~SessionProduceLink() { say_goodbye(); }
+
+  /// Connects if it is time, and takes what the broker says.
+  void receive(SessionTime now, SendReports& reports) {
+    if (state_ != SessionState::connecting && state_ != SessionState::open) return;
+    const Result<void> done = route_.receive(
+        now, [this] { return state_ == SessionState::open; },
+        [&](const SessionFrame& frame) { return take(frame, now, reports); }, [this] { ask(); });
+    if (!done) ended(done.error(), now, reports);
+  }
+
+  /// Sends what can be sent.
+  void transmit(SessionTime now, SendReports& reports) {
+    while (route_.is_connected()) {
+      SessionOutgoing* batches = may_send(now) ? &batches_ : nullptr;
+      const Result<void> sent = connection().send(now, batches);
+      if (!sent) return ended(sent.error(), now, reports);
+      if (batches == nullptr) return;
+      const auto given_up = batches_.give_up_oversized();
+      if (!given_up) return;
+      const Error error = route_.of_topic({ErrorCode::too_large, "larger than the broker takes now"});
+      reports.settled(given_up->begin, given_up->end, Fate::refused, &error);
+    }
+  }
+
+  /// Ends the connection, and reports all that is not confirmed.
+  void close(SendReports& reports) {
+    say_goodbye();
+    batches_.stop();
+    state_ = SessionState::closed;
+    settle_all(route_.of_topic({ErrorCode::closed, "the producer was closed"}), false, reports);
+  }
+
+  /// Reports all that is not confirmed as refused or unknown. For a link that has failed.
+  void give_up_all(SendReports& reports) { settle_all(last_error(), false, reports); }
+
+  /// While `in_doubt`: gives those messages up, as Fate::unknown, or sends them again.
+  void resolve(bool resend, SendReports& reports) {
+    if (state_ != SessionState::in_doubt) return;
+    begin_anew();
+    state_ = SessionState::connecting;
+    if (!resend) settle_all(last_error(), true, reports);
+  }
+
+  [[nodiscard]] SessionBatches& batches() { return batches_; }
+  [[nodiscard]] const SessionBatches& batches() const { return batches_; }
+  [[nodiscard]] const std::string& topic() const { return route_.topic(); }
+  [[nodiscard]] SessionState state() const { return state_; }
+  /// Why the last connection or attempt ended.
+  [[nodiscard]] const Error& last_error() const { return route_.last_error(); }
+  /// Whether batches may leave: the channel is open, and nothing was refused a moment ago.
+  [[nodiscard]] bool may_send(SessionTime now) const {
+    return state_ == SessionState::open && now >= held_until_;
+  }
+  /// What the broker said when it opened the channel last; nothing: it has not yet.
+  [[nodiscard]] const std::optional<session::ProduceOpened>& opened() const { return opened_; }
+  [[nodiscard]] const ProducerIdentity& identity() const { return identity_; }
+  /// The largest batch that the broker takes, as far as is known.
+  [[nodiscard]] std::size_t batch_bytes_max() const { return batch_bytes_max_; }
+
+  /// Channels opened; times that the broker broke the protocol; messages that it lost after it had confirmed
+  /// them.
+  [[nodiscard]] std::uint64_t opens() const { return opens_; }
+  [[nodiscard]] std::uint64_t violations() const { return route_.violations(); }
+  [[nodiscard]] std::uint64_t lost() const { return lost_; }
+
+  [[nodiscard]] int fd() const { return route_.connection().fd(); }
+  [[nodiscard]] bool wants_write() const { return route_.connection().wants_write(); }
+  /// When something is due though nothing comes.
+  [[nodiscard]] SessionTime next_timer(SessionTime now) const {
+    if (state_ != SessionState::connecting && state_ != SessionState::open) return session_never;
+    const SessionTime next = route_.next_timer(state_ == SessionState::open);
+    return state_ == SessionState::open && held_until_ > now ? std::min(next, held_until_) : next;
+  }
+
+ private:
+  [[nodiscard]] SessionConnection& connection() { return route_.connection(); }
+
+  // --- From one connection to the next.
+
+  void ended(const Error& error, SessionTime now, SendReports& reports) {
+    Consequence consequence = route_.ended(error, state_ == SessionState::open, now);
+    batches_.stop();
+    if (consequence == Consequence::doubt && identity_.id == 0) consequence = Consequence::again;
+    state_ = SessionState::connecting;
+    if (consequence == Consequence::fail) {
+      state_ = SessionState::failed;
+      give_up_all(reports);
+    } else if (consequence == Consequence::doubt && batches_.doubtful() > 0 && !options_.resend_in_doubt) {
+      state_ = SessionState::in_doubt;
+    } else if (consequence == Consequence::doubt) {
+      begin_anew();
+    }
+  }
+
+  /// As somebody whom the broker has never seen.
+  void begin_anew() {
+    identity_ = {};
+    numbered_ = false;
+  }
+
+  void settle_all(const Error& error, bool sent_only, SendReports& reports) {
+    while (const auto range = batches_.settle_first(sent_only))
+      reports.settled(range->begin, range->end, range->sent ? Fate::unknown : Fate::refused, &error);
+  }
+
+  void say_goodbye() {
+    if (connection().phase() != SessionConnection::Phase::open) return connection().drop();
+    connection().put_bytes(batches_.take_rest());
+    connection().put(session::Goodbye{}, 0, 0);
+    (void)connection().send(route_.now(), nullptr);
+    connection().drop();
+  }
+
+  // --- What the broker says.
+
+  void ask() {
+    open_request_ = connection().next_request();
+    connection().put(session::ProduceOpen{identity_, options_.level, topic()}, 0, open_request_);
+  }
+
+  Result<void> take(const SessionFrame& frame, SessionTime now, SendReports& reports) {
+    using session::Op;
+    switch (frame.header.op) {
+      case Op::produce_opened:
+        return with_body<session::ProduceOpened>(
+            frame, [&](const auto& opened) { return take_opened(frame.header, opened, now, reports); });
+      case Op::confirm:
+        return with_body<session::Confirm>(
+            frame, [&](const auto& confirm) { return take_confirm(frame.header, confirm, reports); });
+      case Op::refuse:
+        return with_body<session::Refuse>(
+            frame, [&](const auto& refuse) { return take_refuse(frame.header, refuse, now, reports); });
+      case Op::error:
+        return with_body<session::ErrorAnswer>(
+            frame, [&](const auto& answer) { return ends_with(answer.code, answer.sentence); });
+      case Op::goodbye:
+        return with_body<session::Goodbye>(
+            frame, [&](const auto& goodbye) { return ends_with(goodbye.code, goodbye.sentence); });
+      default: return violation("sent " + std::string(rule_of(frame.header.op).name) + " to a producer");
+    }
+  }
+
+  static Error violation(const std::string& what) { return SessionRoute::violation(what); }
+  Result<void> ends_with(session::Code code, const std::string& sentence) {
+    return route_.ends_with(code, sentence);
+  }
+
+  Result<void> take_opened(const session::FrameHeader& header, const session::ProduceOpened& opened,
+                           SessionTime now, SendReports& reports) {
+    if (!route_.asked() || state_ == SessionState::open || header.request != open_request_)
+      return violation("opened what was not asked for");
+    if (header.channel == 0) return violation("opened channel 0");
+    if (identity_.id != 0 && opened.producer != identity_) return violation("opened for another producer");
+    const std::uint32_t batch_bytes_max =
+        std::min(opened.batch_bytes_max, connection().welcome().frame_bytes_max);
+    if (batch_bytes_max < session::batch_bytes_min) return violation("takes no batch at all");
+    identity_ = opened.producer;
+    channel_ = header.channel;
+    batch_bytes_max_ = batch_bytes_max;
+    batches_.start(identity_, channel_, batch_bytes_max);
+    opened_ = opened;
+    held_until_ = now;
+    if (!std::exchange(numbered_, true)) {
+      batches_.number_from(opened.expected);
+    } else if (const Result<void> found =
+                   continue_from(opened.expected, opened.level == ConfirmLevel::flushed);
+               !found) {
+      return found.error();
+    }
+    state_ = SessionState::open;
+    ++opens_;
+    route_.opened(now);
+    if (opened.level == ConfirmLevel::received) confirm_before(opened.expected, reports);
+    return {};
+  }
+
+  Result<void> continue_from(std::uint64_t expected, bool all) {
+    const std::optional<std::uint64_t> lost = batches_.continue_from(expected, all);
+    if (lost) {
+      lost_ += *lost;
+      return {};
+    }
+    return ends_with(session::Code::unknown_producer,
+                     "it expects sequence number " + std::to_string(expected) + ", where no batch begins");
+  }
+
+  Result<void> take_confirm(const session::FrameHeader& header, const session::Confirm& confirm,
+                            SendReports& reports) {
+    if (state_ != SessionState::open || header.channel != channel_)
+      return violation("confirmed on a channel that is not open");
+    if (confirm.received > batches_.sent_end()) return violation("confirmed what was not sent");
+    confirm_before(opened_->level == ConfirmLevel::flushed ? confirm.flushed : confirm.received, reports);
+    return {};
+  }
+
+  void confirm_before(std::uint64_t sequence, SendReports& reports) {
+    if (batches_.in_midst_before(sequence)) connection().put_bytes(batches_.take_rest());
+    while (const auto range = batches_.settle_before(sequence)) {
+      worked();
+      reports.settled(range->begin, range->end, Fate::confirmed, nullptr);
+    }
+  }
+
+  Result<void> take_refuse(const session::FrameHeader& header, const session::Refuse& refuse, SessionTime now,
+                           SendReports& reports) {
+    if (state_ != SessionState::open || header.channel != channel_)
+      return violation("refused on a channel that is not open");
+    if (refuse.expected > batches_.sent_end()) return violation("expects what was not sent");
+    const Refusal refusal = refusal_of(refuse.code, options_.retry_refused);
+    if (refusal == Refusal::end) return ends_with(refuse.code, refuse.sentence);
+    connection().put_bytes(batches_.take_rest());
+    route_.set_last_error(error_of(refuse.code, refuse.sentence));
+    if (refusal == Refusal::give_up) {
+      if (refuse.expected > refuse.begin) return violation("refused what it has stored");
+      const auto given_up = batches_.give_up(refuse.begin, refuse.end);
+      if (!given_up) return violation("refused what was not sent");
+      const Error error = last_error();
+      reports.settled(given_up->begin, given_up->end, Fate::refused, &error);
+    } else {
+      // The first time, what only has to be sent again is sent at once.
+      const bool at_once = refusal == Refusal::again_at_once && !std::exchange(refused_, true);
+      if (!at_once) held_until_ = now + route_.next_wait();
+    }
+    if (const Result<void> found = continue_from(refuse.expected, false); !found) return found.error();
+    if (opened_->level == ConfirmLevel::received) confirm_before(refuse.expected, reports);
+    return {};
+  }
+
+  /// The broker has stored something: the next trouble is a new one.
+  void worked() {
+    route_.worked();
+    refused_ = false;
+  }
+
+  SessionProducerOptions options_;
+  SessionRoute route_;
+  SessionBatches batches_;
+  ProducerIdentity identity_;
+  std::optional<session::ProduceOpened> opened_;
+  SessionState state_ = SessionState::connecting;
+  SessionTime held_until_ = SessionTime::min();
+  std::size_t batch_bytes_max_ = session::frame_bytes_least;
+  std::uint32_t open_request_ = 0;
+  std::uint32_t channel_ = 0;
+  bool numbered_ = false;  // the first sequence number of this identity is known
+  bool refused_ = false;   // since something was stored last
+  std::uint64_t opens_ = 0;
+  std::uint64_t lost_ = 0;
+};
+
+}  // namespace lightq::inline v1

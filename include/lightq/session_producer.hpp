@@ -1,0 +1,394 @@
+/// Sends messages to a topic over a session: batches, confirms, and no message stored twice. docs/session.md,
+/// "Producing". Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/session_produce_link.hpp>
+#include <lightq/session_producer_options.hpp>
+#include <lightq/session_reports.hpp>
+
+namespace lightq::inline v1 {
+
+/// Numbers of a producer on a session, since it was made. Messages, where nothing else is said.
+struct SessionProducerStats {
+  std::uint64_t sent = 0;  ///< taken by send
+  std::uint64_t confirmed = 0;
+  std::uint64_t refused = 0;     ///< surely not stored
+  std::uint64_t unknown = 0;     ///< given up while they may have been stored
+  std::uint64_t lost = 0;        ///< confirmed, and then lost by the broker (a power cut at level `received`)
+  std::uint64_t opens = 0;       ///< how often the channel was opened: one more than it was lost
+  std::uint64_t violations = 0;  ///< how often a connection was ended because the broker broke the protocol
+};
+
+/// A producer of one topic on a session. Move-only; one thread at a time; no thread of its own.
+///
+///     auto producer = SessionProducer::open("orders", join).value_or_throw();
+///     producer.on_report([](const SendReport& report) { … });      // optional
+///     for (const auto& order : orders) producer.send(order).value_or_throw();
+///     producer.flush(Timeout(5000)).value_or_throw();              // all of them are stored
+///     producer.close(Timeout(1000)).value_or_throw();
+///
+/// What is promised: messages are stored in the order they were sent, each at most once, and every one is
+/// told confirmed, refused or unknown, once. Connections that break, brokers that restart, and refusals that
+/// pass are dealt with inside; what is not confirmed is kept and sent again.
+///
+/// Input and output happen inside calls only: send looks for confirms every so many messages, poll and flush
+/// always. Who has sent and goes on to do something else calls poll (or flush) from time to time, at least
+/// once in the heartbeat; in an event loop: when fd() is readable, or writable while wants_write(), and at
+/// next_timer(). A message that waits for a confirm before it leaves waits for such a call.
+class SessionProducer {
+ public:
+  /// A producer that connects in its first calls (see wait_open). `join`: called within them whenever an
+  /// address is needed. Error: invalid_argument.
+  static Result<SessionProducer> open(std::string topic, SessionJoin join,
+                                      SessionProducerOptions options = {}) {
+    if (const Result<void> valid = options.check(); !valid) return valid.error();
+    if (!TopicName::parse(topic))
+      return Error{ErrorCode::invalid_argument, "'" + topic + "' is no topic name"};
+    if (!join) return Error{ErrorCode::invalid_argument, "a producer needs a way to join its topic"};
+    SessionProducer made(std::move(topic), std::move(join), std::move(options));
+    return made;
+  }
+  SessionProducer(SessionProducer&&) noexcept = default;
+  SessionProducer& operator=(SessionProducer&&) noexcept = default;
+  /// Does not wait and calls nobody back: what is not confirmed may be lost. Call close() first.
+  ~SessionProducer() = default;
+
+  /// Takes one message, whose bytes are copied, and answers its number: the first is 0. Returns at once while
+  /// there is memory for it (see the options). Errors: too_large, limit_reached or timeout (no memory),
+  /// closed, and what ended the producer; the message was not taken then.
+  Result<std::uint64_t> send(ByteView payload) {
+    const std::size_t bytes = record_bytes(payload.size());
+    if (bytes > room_ || bytes > record_bytes_max_) [[unlikely]] {
+      if (const Result<void> made = make_room(payload.size()); !made) return made.error();
+    }
+    return add(payload, bytes);
+  }
+  Result<std::uint64_t> send(std::string_view payload) { return send(as_byte_view(payload)); }
+  /// The same, and calls `callback` when it is known what became of this message.
+  Result<std::uint64_t> send(ByteView payload, MessageCallback callback) {
+    const std::size_t bytes = record_bytes(payload.size());
+    if (bytes > room_ || bytes > record_bytes_max_) {
+      if (const Result<void> made = make_room(payload.size()); !made) return made.error();
+    }
+    parts_->reports.watch(sent_, std::move(callback));
+    return add(payload, bytes);
+  }
+  Result<std::uint64_t> send(std::string_view payload, MessageCallback callback) {
+    return send(as_byte_view(payload), std::move(callback));
+  }
+
+  /// Sends everything out and waits until it is confirmed. Errors: timeout; what became of messages that were
+  /// not confirmed since this was told last; what ended the producer.
+  Result<void> flush(Timeout timeout) {
+    flushing_ = true;
+    const Result<void> waited = wait_until([this] { return settled_all(); }, timeout, "not confirmed");
+    flushing_ = false;
+    if (std::optional<Error> failure = parts_->reports.take_failure()) return *std::move(failure);
+    return waited;
+  }
+  /// Waits until the message with this number and all before it are settled: told
+  /// confirmed, refused or unknown. Errors: timeout, what ended the producer.
+  Result<void> wait_settled(std::uint64_t number, Timeout timeout) {
+    flushing_ = true;
+    const Result<void> waited =
+        wait_until([this, number] { return first_unsettled() > number; }, timeout, "not confirmed");
+    flushing_ = false;
+    return waited;
+  }
+  /// Waits until the topic is open. Errors: timeout (last_error says what is wrong), what ended the producer.
+  Result<void> wait_open(Timeout timeout) {
+    return wait_until([this] { return state() == SessionState::open; }, timeout, "not open");
+  }
+
+  /// Does what there is to do, and if that changes nothing waits for more, up to `timeout` or the next timer.
+  /// Errors: what ended the producer.
+  Result<void> poll(Timeout timeout) {
+    const std::uint64_t before = changes();
+    drive();
+    if (timeout.count() > 0 && changes() == before && usable()) {
+      wait_for_io(session_deadline(now(), timeout));
+      drive();
+    }
+    return usable();
+  }
+
+  /// Flushes and ends the session. What is not confirmed in time is given up and told. Errors: those of
+  /// flush; the sentence of `timeout` has the number of messages not confirmed. A second call does nothing.
+  Result<void> close(Timeout timeout) {
+    if (state() == SessionState::closed) return {};
+    if (inside_) return inside_error();
+    Result<void> flushed = flush(timeout);
+    inside_ = true;
+    if (!batches().open().empty()) roll();
+    parts_->link.close(parts_->reports);
+    (void)parts_->reports.take_failure();
+    inside_ = false;
+    room_ = 0;
+    return flushed;
+  }
+
+  /// In SessionState::in_doubt: `resend` sends the messages in doubt again, under a new producer id, though
+  /// the broker may have stored some; otherwise they are given up as Fate::unknown. The rest goes on.
+  void resolve(bool resend) {
+    if (inside_) return;
+    inside_ = true;
+    parts_->link.resolve(resend, parts_->reports);
+    inside_ = false;
+    refresh_room();
+  }
+  /// Messages that were sent and not confirmed. In SessionState::in_doubt: those that may be stored or not.
+  [[nodiscard]] std::uint64_t in_doubt() const { return batches().doubtful(); }
+
+  /// Told of all messages from now on; see ReportCallback.
+  void on_report(ReportCallback callback) { parts_->reports.on_report(std::move(callback)); }
+
+  [[nodiscard]] const std::string& topic() const { return parts_->link.topic(); }
+  [[nodiscard]] SessionState state() const { return parts_->link.state(); }
+  /// Why the last connection ended, or a batch was refused last.
+  [[nodiscard]] const Error& last_error() const { return parts_->link.last_error(); }
+  /// Messages confirmed so far: while none was refused, exactly the first so many.
+  [[nodiscard]] std::uint64_t confirmed() const { return parts_->reports.count(Fate::confirmed); }
+  /// Messages neither confirmed nor refused nor given up.
+  [[nodiscard]] std::uint64_t unconfirmed() const {
+    const SendReports& reports = parts_->reports;
+    return sent_ - reports.count(Fate::confirmed) - reports.count(Fate::refused) -
+           reports.count(Fate::unknown);
+  }
+  [[nodiscard]] SessionProducerStats stats() const {
+    const SendReports& reports = parts_->reports;
+    const SessionProduceLink& link = parts_->link;
+    return {sent_,
+            reports.count(Fate::confirmed),
+            reports.count(Fate::refused),
+            reports.count(Fate::unknown),
+            link.lost(),
+            link.opens(),
+            link.violations()};
+  }
+  /// Who this producer is to the broker; id 0: it has not said yet. With an epoch one higher, another process
+  /// may go on where this one ended.
+  [[nodiscard]] const ProducerIdentity& identity() const { return parts_->link.identity(); }
+  /// What the broker said when it opened the topic last: level, limits, offsets; nothing: it has not yet.
+  [[nodiscard]] const std::optional<session::ProduceOpened>& opened() const { return parts_->link.opened(); }
+
+  /// The connection's descriptor, to be waited for and for nothing else; -1: there is none now. May change in
+  /// every call.
+  [[nodiscard]] int fd() const { return parts_->link.fd(); }
+  /// Whether poll has something to do when the descriptor is writable.
+  [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
+  /// When poll has something to do though nothing comes; session_never: not at all.
+  [[nodiscard]] SessionTime next_timer() const {
+    const SessionTime time = now();
+    const SessionTime of_link = parts_->link.next_timer(time);
+    const bool lingers = parts_->link.may_send(time) && batches().all_sent() && !batches().open().empty();
+    return lingers ? std::min(of_link, linger_ends_) : of_link;
+  }
+
+ private:
+  struct Parts {
+    Parts(std::string topic, SessionJoin join, SessionProducerOptions given)
+        : options(std::move(given)), clock(options.clock), link(std::move(topic), std::move(join), options) {}
+    SessionProducerOptions options;
+    SessionClock clock;
+    SendReports reports;
+    SessionProduceLink link;
+  };
+  // How many messages at most go by before send looks for confirms.
+  static constexpr std::uint32_t look_after_max = 64;
+
+  SessionProducer(std::string topic, SessionJoin join, SessionProducerOptions options)
+      : parts_(std::make_unique<Parts>(std::move(topic), std::move(join), std::move(options))) {}
+
+  [[nodiscard]] SessionBatches& batches() { return parts_->link.batches(); }
+  [[nodiscard]] const SessionBatches& batches() const { return parts_->link.batches(); }
+  [[nodiscard]] SessionTime now() const { return parts_->clock.now(); }
+
+  std::uint64_t add(ByteView payload, std::size_t bytes) {
+    batches().open().add(payload);
+    room_ -= bytes;
+    const std::uint64_t number = sent_++;
+    if (--look_after_ == 0) drive();
+    return number;
+  }
+
+  /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look:
+  /// at once when a batch is begun, then ever later, since a look is a system call.
+  void drive() {
+    look_after_ = look_after_max;
+    if (inside_) return;
+    inside_ = true;
+    const SessionTime time = now();
+    parts_->link.receive(time, parts_->reports);
+    if (is_ripe(time)) roll();
+    parts_->link.transmit(time, parts_->reports);
+    if (state() == SessionState::failed && !batches().open().empty()) {
+      roll();
+      parts_->link.give_up_all(parts_->reports);
+    }
+    inside_ = false;
+    const BatchBuilder& open = batches().open();
+    look_after_ = std::clamp<std::uint32_t>(open.record_count(), 1, look_after_max);
+    if (!open.empty() && linger_ends_ == session_never && parts_->options.linger.count() > 0)
+      linger_ends_ = session_deadline(time, parts_->options.linger);
+    refresh_room();
+  }
+
+  /// Whether the open batch is to leave though it is not full.
+  [[nodiscard]] bool is_ripe(SessionTime time) const {
+    const SessionBatches& all = batches();
+    if (all.open().empty() || !all.all_sent() || !parts_->link.may_send(time)) return false;
+    return flushing_ || all.in_flight() < parts_->options.eager_batches || time >= linger_ends_;
+  }
+
+  void roll() {
+    const auto& opened = parts_->link.opened();
+    const bool at_disk = opened && opened->level == ConfirmLevel::flushed;
+    batches().roll(sent_, flushing_ && at_disk);
+    linger_ends_ = session_never;
+  }
+
+  // --- Room for messages.
+
+  [[nodiscard]] std::size_t batch_bytes() const {
+    return std::min(parts_->options.batch_bytes, parts_->link.batch_bytes_max());
+  }
+  [[nodiscard]] bool takes_messages() const {
+    return state() == SessionState::connecting || state() == SessionState::open;
+  }
+  /// Whether memory allows for a batch of so many bytes besides the closed ones.
+  [[nodiscard]] bool has_memory(std::size_t bytes) const {
+    const SessionBatches& all = batches();
+    return all.count() == 0 || all.held_bytes() + bytes <= parts_->options.memory_bytes_max;
+  }
+  /// A record takes four bytes at least: so there are never more of them than a batch may have.
+  void refresh_room() {
+    const BatchBuilder& open = batches().open();
+    const std::size_t size = open.size_bytes();
+    const bool any = takes_messages() && size < batch_bytes() && (!open.empty() || has_memory(batch_bytes()));
+    const std::size_t records = limits::batch_records_max - open.record_count();
+    room_ = any ? std::min(batch_bytes() - size, records * record_bytes(0)) : 0;
+    record_bytes_max_ = record_bytes(payload_bytes_max());
+  }
+
+  [[gnu::noinline]] Result<void> make_room(std::size_t payload_bytes) {
+    const std::size_t record = record_bytes(payload_bytes);
+    const std::size_t whole = std::max(batch_bytes(), batch_layout::header_bytes + record);
+    const Timeout patience = parts_->options.send_timeout;
+    SessionTime deadline = SessionTime::min();
+    while (true) {
+      if (const Result<void> able = usable(); !able) return able.error();
+      refresh_room();
+      if (record > record_bytes_max_) return too_large(payload_bytes);
+      if (record <= room_) return {};
+      if (!batches().open().empty()) {
+        roll();
+        drive();
+        continue;
+      }
+      if (has_memory(whole)) {
+        room_ = record;
+        return {};
+      }
+      if (inside_ || patience.count() == 0) return no_memory(ErrorCode::limit_reached);
+      if (deadline == SessionTime::min()) deadline = session_deadline(now(), patience);
+      if (now() >= deadline) return no_memory(ErrorCode::timeout);
+      wait_for_io(deadline);
+      drive();
+    }
+  }
+
+  /// The longest message that can ever be stored, as far as is known.
+  [[nodiscard]] std::size_t payload_bytes_max() const {
+    const auto& opened = parts_->link.opened();
+    const std::size_t around = batch_layout::header_bytes + record_bytes(0);
+    const std::size_t most =
+        std::min<std::size_t>(parts_->options.memory_bytes_max, limits::message_bytes_max_max) - around;
+    if (!opened) return most;
+    return std::min<std::size_t>({most, opened->message_bytes_max, parts_->link.batch_bytes_max() - around});
+  }
+  [[nodiscard]] Error too_large(std::size_t payload_bytes) const {
+    return {ErrorCode::too_large, of_topic("a message of " + std::to_string(payload_bytes) +
+                                           " bytes is larger than " + std::to_string(payload_bytes_max()))};
+  }
+
+  // --- Waiting.
+
+  [[nodiscard]] bool settled_all() const { return batches().open().empty() && batches().count() == 0; }
+  [[nodiscard]] std::uint64_t first_unsettled() const {
+    return batches().first_message().value_or(sent_ - batches().open().record_count());
+  }
+  /// Grows with everything that a caller of poll may wait for.
+  [[nodiscard]] std::uint64_t changes() const {
+    return sent_ - unconfirmed() + parts_->link.opens() + static_cast<std::uint64_t>(state());
+  }
+
+  template <typename Done>
+  Result<void> wait_until(Done done, Timeout timeout, const char* otherwise) {
+    if (inside_) return inside_error();
+    const SessionTime deadline = session_deadline(now(), timeout);
+    while (true) {
+      drive();
+      if (done()) return {};
+      if (const Result<void> able = usable(); !able) return able.error();
+      if (now() >= deadline) {
+        return Error{ErrorCode::timeout,
+                     of_topic(otherwise) + " within " + std::to_string(timeout.count()) + " ms; " +
+                         std::to_string(unconfirmed()) +
+                         " messages are not confirmed; last error: " + last_error().text()};
+      }
+      wait_for_io(deadline);
+    }
+  }
+  void wait_for_io(SessionTime until) const {
+    const auto events = static_cast<short>(wants_write() ? POLLIN | POLLOUT : POLLIN);
+    parts_->clock.wait(fd(), events, std::min(until, next_timer()));
+  }
+
+  // --- Errors.
+
+  [[nodiscard]] std::string of_topic(const std::string& what) const {
+    return "topic '" + topic() + "': " + what;
+  }
+  [[nodiscard]] Error inside_error() const {
+    return {ErrorCode::invalid_argument, of_topic("a callback may not wait")};
+  }
+  [[nodiscard]] Error no_memory(ErrorCode code) const {
+    return {code, of_topic("no memory for another message: " + std::to_string(unconfirmed()) +
+                           " are not confirmed; last error: " + last_error().text())};
+  }
+  /// Whether there is any use in going on.
+  [[nodiscard]] Result<void> usable() const {
+    switch (state()) {
+      case SessionState::connecting:
+      case SessionState::open: return {};
+      case SessionState::closed: return Error{ErrorCode::closed, of_topic("the producer is closed")};
+      case SessionState::failed: return last_error();
+      case SessionState::in_doubt: break;
+    }
+    return Error{ErrorCode::closed,
+                 of_topic("the broker does not know this producer any more; " + std::to_string(in_doubt()) +
+                          " messages may be stored or not: see SessionProducer::resolve")};
+  }
+
+  std::size_t room_ = 0;  // bytes of records that may be added without another thought
+  std::size_t record_bytes_max_ = 0;
+  std::uint64_t sent_ = 0;
+  std::uint32_t look_after_ = 1;  // messages
+  bool flushing_ = false;
+  bool inside_ = false;  // in drive: a callback is not to come here again
+  SessionTime linger_ends_ = session_never;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace lightq::inline v1

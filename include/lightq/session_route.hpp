@@ -1,0 +1,163 @@
+/// The way of a producer or consumer to its topic, over as many connections as it takes: joins, connects, and
+/// begins anew when a connection has ended. Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <lightq/base/result.hpp>
+#include <lightq/session_address.hpp>
+#include <lightq/session_backoff.hpp>
+#include <lightq/session_connection.hpp>
+#include <lightq/session_failure.hpp>
+
+namespace lightq::inline v1 {
+
+/// Joins the topic (again) and answers where to connect. May wait, and with it the call of the producer's or
+/// consumer's that finds itself without a connection: so it should not take long. Errors end who asked when
+/// trying again cannot help (`is_final`).
+using SessionJoin = std::function<Result<SessionAddress>()>;
+
+/// One connection after the other. Calls never wait, but for the join. Not movable. One thread.
+class SessionRoute {
+ public:
+  /// `options`: has what check_session_patience names, and a `clock`.
+  template <typename Options>
+  SessionRoute(std::string topic, SessionJoin join, const Options& options, SessionConnection connection)
+      : topic_(std::move(topic)),
+        join_(std::move(join)),
+        attempt_timeout_(options.attempt_timeout),
+        backoff_max_(options.backoff_max),
+        clock_(options.clock),
+        backoff_(options.backoff, options.backoff_max, jitter_seed()),
+        connection_(std::move(connection)) {}
+  SessionRoute(const SessionRoute&) = delete;
+  SessionRoute& operator=(const SessionRoute&) = delete;
+
+  [[nodiscard]] SessionConnection& connection() { return connection_; }
+  [[nodiscard]] const SessionConnection& connection() const { return connection_; }
+  [[nodiscard]] bool is_connected() const { return connection_.phase() != SessionConnection::Phase::closed; }
+  [[nodiscard]] const std::string& topic() const { return topic_; }
+  [[nodiscard]] SessionTime now() const { return clock_.now(); }
+
+  /// Connects if it is time, takes what the broker says (see SessionConnection::receive), and once on each
+  /// connection calls `ask()`, who then asks for the channel. `now` moves on where a join takes long.
+  /// `open()`: whether there is a channel by now, so that no attempt is under way. Error: why the connection,
+  /// or the attempt to have one, has ended: for `ended`.
+  template <typename Open, typename Take, typename Ask>
+  Result<void> receive(SessionTime& now, Open&& open, Take&& take, Ask&& ask) {
+    if (!is_connected()) {
+      if (now < next_attempt_) return {};
+      if (Result<void> begun = attempt(now); !begun) return begun;
+    }
+    Result<void> done = connection_.receive(now, std::forward<Take>(take));
+    if (done) done = connection_.tick(now);
+    if (!done) return done;
+    if (connection_.phase() == SessionConnection::Phase::open && !std::exchange(asked_, true)) ask();
+    if (!open() && now >= attempt_ends_)
+      return Error{ErrorCode::timeout, "the broker did not open the topic in time"};
+    return {};
+  }
+
+  /// Forgets the connection, and plans the next one. What follows for who uses it.
+  Consequence ended(const Error& error, bool was_open, SessionTime now) {
+    if (is_connected() && error.code == ErrorCode::invalid_request) ++violations_;
+    connection_.drop();
+    last_error_ = of_topic(error);
+    if (was_open && now - opened_at_ >= backoff_max_) backoff_.reset();
+    const Consequence consequence = std::exchange(consequence_, Consequence::again);
+    // The address, or the ticket, may be what is wrong.
+    if (!was_open || consequence == Consequence::join) address_.reset();
+    next_attempt_ = now + backoff_.next();
+    return consequence;
+  }
+
+  /// The channel is open.
+  void opened(SessionTime now) { opened_at_ = now; }
+  /// The next trouble is a new one.
+  void worked() { backoff_.reset(); }
+  /// How long to wait before something that was refused is tried again.
+  [[nodiscard]] std::chrono::microseconds next_wait() { return backoff_.next(); }
+  /// Whether the channel was asked for on this connection.
+  [[nodiscard]] bool asked() const { return asked_; }
+
+  /// For an error that the broker has told with a code: `ended` will answer what follows from that.
+  Error ends_with(session::Code code, const std::string& sentence) {
+    return ends_with(code, sentence, consequence_of(code));
+  }
+  Error ends_with(session::Code code, const std::string& sentence, Consequence consequence) {
+    consequence_ = consequence;
+    return error_of(code, sentence);
+  }
+  static Error violation(const std::string& what) {
+    return {ErrorCode::invalid_request, "the broker " + what};
+  }
+
+  [[nodiscard]] Error of_topic(Error error) const {
+    error.message = "topic '" + topic_ + "': " + error.message;
+    return error;
+  }
+  /// Why the last connection or attempt ended.
+  [[nodiscard]] const Error& last_error() const { return last_error_; }
+  void set_last_error(Error error) { last_error_ = of_topic(std::move(error)); }
+  /// How often the broker broke the protocol.
+  [[nodiscard]] std::uint64_t violations() const { return violations_; }
+
+  /// When `receive` has something to do though nothing comes.
+  [[nodiscard]] SessionTime next_timer(bool open) const {
+    if (!is_connected()) return next_attempt_;
+    const SessionTime next = connection_.next_timer();
+    return open ? next : std::min(next, attempt_ends_);
+  }
+
+ private:
+  static std::uint64_t jitter_seed() {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+
+  Result<void> attempt(SessionTime& now) {
+    if (!address_) {
+      Result<SessionAddress> joined = join_();
+      now = clock_.now();
+      if (!joined) {
+        if (is_final(joined.error().code)) consequence_ = Consequence::fail;
+        return joined.error();
+      }
+      address_ = std::move(*joined);
+    }
+    asked_ = false;
+    attempt_ends_ = session_deadline(now, attempt_timeout_);
+    return connection_.begin(*address_, now);
+  }
+
+  std::string topic_;
+  SessionJoin join_;
+  Timeout attempt_timeout_;
+  Timeout backoff_max_;
+  SessionClock clock_;
+  SessionBackoff backoff_;
+  SessionConnection connection_;
+  std::optional<SessionAddress> address_;         // nothing: join first
+  Consequence consequence_ = Consequence::again;  // of the error on its way
+  Error last_error_{ErrorCode::closed, "not connected yet"};
+  SessionTime next_attempt_ = SessionTime::min();
+  SessionTime attempt_ends_;
+  SessionTime opened_at_;
+  bool asked_ = false;  // for the channel, on this connection
+  std::uint64_t violations_ = 0;
+};
+
+/// Decodes a frame's body and hands it on; an error where it does not decode.
+template <typename Body, typename Use>
+Result<void> with_body(const SessionFrame& frame, Use&& use) {
+  const Result<Body> body = Body::decode(frame.body, frame.header.flags);
+  if (!body) return body.error();
+  return use(*body);
+}
+
+}  // namespace lightq::inline v1

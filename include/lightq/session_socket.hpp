@@ -1,0 +1,111 @@
+/// A TCP or Unix stream socket that never waits. Layer: client.
+#pragma once
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <lightq/base/result.hpp>
+#include <lightq/session_address.hpp>
+
+namespace lightq::inline v1 {
+
+/// One end of a stream connection, made by connecting. No call waits, but for the name server in `connect`.
+/// Move-only. One thread.
+class SessionSocket {
+ public:
+  SessionSocket() = default;
+  SessionSocket(SessionSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  SessionSocket& operator=(SessionSocket&& other) noexcept {
+    if (this != &other) {
+      close();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~SessionSocket() { close(); }
+
+  /// Begins to connect to `uri` (see resolve_session_uri); `connected` tells when that is done. TCP_NODELAY
+  /// is set. Errors: invalid_argument, limit_reached (no descriptors), io_error (e.g. refused at once).
+  static Result<SessionSocket> connect(const std::string& uri) {
+    Result<SessionSockAddress> address = resolve_session_uri(uri);
+    if (!address) return address.error();
+    SessionSocket made;
+    made.fd_ = ::socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (made.fd_ < 0) return failure("cannot make a socket for " + uri, errno);
+    if (address->storage.ss_family != AF_UNIX) {
+      const int on = 1;
+      (void)::setsockopt(made.fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      (void)::setsockopt(made.fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    }
+    if (::connect(made.fd_, reinterpret_cast<const sockaddr*>(&address->storage), address->bytes) != 0 &&
+        errno != EINPROGRESS && errno != EINTR) {
+      return failure("cannot connect to " + uri, errno);
+    }
+    return made;
+  }
+
+  /// Whether the connection is there; false: not yet. Errors: io_error.
+  Result<bool> connected() const {
+    pollfd entry{fd_, POLLOUT, 0};
+    if (::poll(&entry, 1, 0) <= 0) return false;
+    int number = 0;
+    socklen_t bytes = sizeof number;
+    if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &number, &bytes) != 0) number = errno;
+    if (number != 0) return failure("cannot connect", number);
+    return true;
+  }
+
+  /// Takes what has come, at most `to`; 0: nothing now. Errors: closed (the other side ended the connection),
+  /// io_error.
+  Result<std::size_t> read(std::span<std::byte> to) const {
+    const ssize_t got = ::recv(fd_, to.data(), to.size(), 0);
+    if (got > 0) return static_cast<std::size_t>(got);
+    if (got == 0) return Error{ErrorCode::closed, "the broker ended the connection"};
+    return nothing_or(errno, "cannot receive");
+  }
+
+  /// Sends as much of `parts` (at most IOV_MAX) as the system takes now; 0: nothing now. Errors: closed (the
+  /// other side is gone), io_error.
+  Result<std::size_t> write(std::span<iovec> parts) const {
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL);
+    if (sent >= 0) return static_cast<std::size_t>(sent);
+    return nothing_or(errno, "cannot send");
+  }
+
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  [[nodiscard]] bool is_open() const { return fd_ >= 0; }
+  /// -1: closed. Remains this object's.
+  [[nodiscard]] int fd() const { return fd_; }
+
+ private:
+  static Error failure(const std::string& what, int number) {
+    const bool full = number == EMFILE || number == ENFILE;
+    return {full ? ErrorCode::limit_reached : ErrorCode::io_error, what, number};
+  }
+  static Result<std::size_t> nothing_or(int number, const char* what) {
+    if (number == EAGAIN || number == EWOULDBLOCK || number == EINTR) return std::size_t{0};
+    if (number == EPIPE || number == ECONNRESET) return Error{ErrorCode::closed, what, number};
+    return failure(what, number);
+  }
+
+  int fd_ = -1;
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,14 @@
+/// Where a producer or consumer on a session stands. Layer: client.
+#pragma once
+
+namespace lightq::inline v1 {
+
+enum class SessionState {
+  connecting,  ///< no channel; one is tried for
+  open,        ///< messages go through it
+  in_doubt,    ///< of producers: waits for SessionProducer::resolve
+  failed,      ///< for good
+  closed,
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,100 @@
+/// What a consumer on a session was given and is not done with. Layer: client.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+
+#include <lightq/base/types.hpp>
+
+namespace lightq::inline v1 {
+
+/// Messages, and the bytes of their payloads.
+struct SessionAmount {
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+
+  SessionAmount& operator+=(const SessionAmount& more) {
+    messages += more.messages;
+    bytes += more.bytes;
+    return *this;
+  }
+  friend bool operator==(const SessionAmount&, const SessionAmount&) = default;
+};
+
+/// Ranges of messages with how many bytes they have, from when they are handed to the application until it
+/// is done with them. Of a range that is settled in pieces each piece counts its share of the bytes, and all
+/// of them together exactly what there were. One thread.
+class SessionUnsettled {
+ public:
+  /// [begin, end) is there now. Answers what of it was there before and is forgotten: it has come again.
+  SessionAmount add(OffsetRange range, std::uint64_t bytes) {
+    const SessionAmount before = settle(range, [](const OffsetRange&) {});
+    pieces_.emplace_hint(pieces_.end(), range.end.value, Piece{range.begin.value, bytes});
+    messages_ += distance(range.begin, range.end);
+    return before;
+  }
+
+  /// What of [begin, end) is there is no more; `visit(OffsetRange)` is called for each piece of it,
+  /// ascending.
+  template <typename Visit>
+  SessionAmount settle(OffsetRange range, Visit&& visit) {
+    SessionAmount settled;
+    if (range.end <= range.begin) return settled;
+    auto piece = pieces_.upper_bound(range.begin.value);
+    while (piece != pieces_.end() && piece->second.begin < range.end.value) {
+      const std::uint64_t begin = std::max(piece->second.begin, range.begin.value);
+      const std::uint64_t end = std::min(piece->first, range.end.value);
+      settled += take(piece, begin, end);
+      visit(OffsetRange{{begin}, {end}});
+    }
+    messages_ -= settled.messages;
+    return settled;
+  }
+
+  /// Everything is forgotten; answers how much it was.
+  SessionAmount clear() {
+    SessionAmount all{messages_, 0};
+    for (const auto& [end, piece] : pieces_) all.bytes += piece.bytes;
+    pieces_.clear();
+    messages_ = 0;
+    return all;
+  }
+
+  [[nodiscard]] std::uint64_t messages() const { return messages_; }
+
+ private:
+  struct Piece {
+    std::uint64_t begin;
+    std::uint64_t bytes;
+  };
+  using Pieces = std::map<std::uint64_t, Piece>;  // by end, so that what is settled in order changes no key
+
+  /// Takes [begin, end) out of `piece`, which then is the next one behind it.
+  SessionAmount take(Pieces::iterator& piece, std::uint64_t begin, std::uint64_t end) {
+    const SessionAmount front = share(piece->second, piece->first, begin);
+    const std::uint64_t front_begin = piece->second.begin;
+    piece->second = {begin, piece->second.bytes - front.bytes};
+    const SessionAmount taken = share(piece->second, piece->first, end);
+    if (front.messages != 0) pieces_.emplace_hint(piece, begin, Piece{front_begin, front.bytes});
+    if (end == piece->first) {
+      piece = pieces_.erase(piece);
+    } else {
+      piece->second = {end, piece->second.bytes - taken.bytes};
+      ++piece;
+    }
+    return taken;
+  }
+  /// How much of a piece, which ends at `end`, lies before `at`. Products of a count and bytes could be too
+  /// large, so all but the whole goes by what one message has on average.
+  static SessionAmount share(const Piece& piece, std::uint64_t end, std::uint64_t at) {
+    const std::uint64_t all = end - piece.begin;
+    const std::uint64_t part = at - piece.begin;
+    return {part, part == all ? piece.bytes : piece.bytes / all * part};
+  }
+
+  Pieces pieces_;
+  std::uint64_t messages_ = 0;
+};
+
+}  // namespace lightq::inline v1

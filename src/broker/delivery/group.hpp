@@ -1,0 +1,133 @@
+/// The consumers that share one cursor: each message goes to one of them, in turn. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "broker/delivery/group_member.hpp"
+#include "broker/delivery/outlet.hpp"
+#include "broker/delivery/record_walk.hpp"
+#include "broker/delivery/returned_messages.hpp"
+
+namespace lightq::broker {
+
+/// Who may be in a group, and whether it keeps messages from being dropped.
+struct GroupTerms {
+  session::Mode mode = session::Mode::group;  ///< own: at most one consumer, over a session
+  bool holds = true;
+};
+
+/// Messages that were dropped to make room before a group of the topic was done with them.
+struct Drops {
+  Offset before;            ///< everything before it has been dropped, and counted
+  std::uint64_t count = 0;  ///< what came back from a consumer afterwards is counted then
+};
+
+/// A cursor over one topic's log, and its consumers: outlets of plain endpoints, and members over sessions.
+/// Both are attached while they are connected. The reactor's thread.
+class Group {
+ public:
+  /// `name` is empty for a group that is forgotten when its consumer goes. `drops` outlives it.
+  Group(std::string name, GroupTerms terms, Offset start, Drops& drops)
+      : name_(std::move(name)), terms_(terms), walk_(start), drops_(drops) {}
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const GroupTerms& terms() const { return terms_; }
+  void set_holds(bool holds) { terms_.holds = holds; }
+
+  // Consumers.
+
+  void attach(Outlet& outlet) { outlets_.push_back(&outlet); }
+  /// Forgets the outlet; what it had not sent goes to others, before anything newer.
+  void detach(Outlet& outlet);
+  GroupMember& attach(SessionConsumer& consumer, const session::ConsumeOpen& asked);
+  /// Forgets the member; what it had not acknowledged goes to others, before anything newer.
+  void detach(GroupMember& member);
+  [[nodiscard]] std::size_t consumers() const { return outlets_.size() + members_.size(); }
+  [[nodiscard]] std::size_t outlets() const { return outlets_.size(); }
+  [[nodiscard]] std::size_t members() const { return members_.size(); }
+
+  // What a member says. What is not outstanding on it is passed over.
+
+  void acknowledge(GroupMember& member, const session::Acknowledge& acknowledged);
+  void reject(GroupMember& member, const session::Reject& rejected, SteadyTime now);
+  void extend(GroupMember& member, const session::Extend& extended, SteadyTime now);
+  /// Goes on at `offset`, whatever was handed out, acknowledged or came back before.
+  void seek(Offset offset);
+
+  // Handing out.
+
+  struct Handed {
+    std::uint64_t messages = 0;  ///< for the first time
+    std::uint64_t redelivered = 0;
+    std::uint64_t bytes = 0;
+    bool more = false;  ///< stopped for its bound while consumers could take more
+    [[nodiscard]] std::uint64_t record_bytes() const {
+      return bytes + (messages + redelivered) * lightq::record_bytes(0);
+    }
+  };
+  /// Takes back what was not acknowledged in time; then hands out to each in turn, until none takes more, the
+  /// log ends or about `bytes_max` bytes of records were taken.
+  Handed pump(log::Log& log, std::size_t bytes_max, SteadyTime now);
+  /// When something is to be taken back, or handed out after a delay: pump then. It may be early.
+  [[nodiscard]] SteadyTime next_timer() const { return next_timer_; }
+
+  // Where it stands.
+
+  /// The next message that nobody was handed yet.
+  [[nodiscard]] Offset next() const { return walk_.offset(); }
+  /// The message that is handed out next, if it can be read: the first that came back, or next().
+  [[nodiscard]] Offset upcoming() const { return returned_.ready() ? returned_.first_ready() : next(); }
+  /// Everything before it is done with: acknowledged, or sent by a plain endpoint. Where the group goes on
+  /// after a crash, and what holds the log.
+  [[nodiscard]] Offset committed() const;
+  /// What is done with beyond committed().
+  [[nodiscard]] std::vector<OffsetRange> acknowledged() const;
+  /// Of a group without consumers: goes on where the one with this `committed` and `acknowledged` stood.
+  void restore(Offset committed, const std::vector<OffsetRange>& acknowledged);
+
+  /// Messages that could not be handed out, those that came back from a consumer included.
+  [[nodiscard]] WalkLoss loss() const;
+  /// Messages in `range` that were not handed out yet, or came back and wait for another.
+  [[nodiscard]] std::uint64_t unhanded_in(OffsetRange range) const;
+  /// Messages of a log from `first` to `next` that were not handed out since the start.
+  [[nodiscard]] std::uint64_t lag(Offset first, Offset next) const;
+  /// Messages that members have not acknowledged.
+  [[nodiscard]] std::uint64_t unacknowledged() const;
+  /// Messages handed out again, each time.
+  [[nodiscard]] std::uint64_t redelivered() const { return redelivered_; }
+
+ private:
+  bool hand_over(Offset offset, ByteView payload);
+  bool pump_returned_to_outlets(log::Log& log, Handed& handed);
+  void pump_outlets(log::Log& log, std::size_t bytes_max, Handed& handed);
+  bool turn_of_outlets(log::Log& log, Handed& handed);
+  bool turn_of_members(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
+  bool hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Handed& handed);
+  std::uint32_t deliver(GroupMember& member, const HandedSlice& handed, SteadyTime now);
+  [[nodiscard]] bool may_go_on() const;
+  std::uint64_t take_untold_loss();
+  void come_back(OffsetRange range, std::uint32_t deliveries);
+  void count_if_dropped(OffsetRange range);
+  void expire(SteadyTime now);
+  void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
+  [[nodiscard]] std::vector<OffsetRange> undone() const;
+
+  std::string name_;
+  GroupTerms terms_;
+  RecordWalk walk_;
+  ReturnedMessages returned_;
+  Drops& drops_;
+  std::vector<Outlet*> outlets_;
+  std::vector<std::unique_ptr<GroupMember>> members_;
+  std::size_t outlet_turn_ = 0;  // who is asked next
+  std::size_t member_turn_ = 0;
+  SteadyTime next_timer_ = never;
+  std::uint64_t redelivered_ = 0;
+  std::uint64_t loss_told_ = 0;  // to members
+};
+
+}  // namespace lightq::broker

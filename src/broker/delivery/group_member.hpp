@@ -1,0 +1,85 @@
+/// A consumer over a session as a member of its group: its credit, and what it has not acknowledged. Layer:
+/// delivery.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <lightq/protocol/session_consuming.hpp>
+
+#include "broker/delivery/group_time.hpp"
+#include "broker/delivery/range_map.hpp"
+#include "broker/delivery/session_consumer.hpp"
+
+namespace lightq::broker {
+
+/// How messages were handed to a member.
+struct Handing {
+  std::uint32_t delivery = 1;  ///< how often they were handed out, that time included
+  SteadyTime deadline;         ///< of the acknowledgement
+  friend bool operator==(const Handing&, const Handing&) = default;
+};
+
+/// The reactor's thread.
+class GroupMember {
+ public:
+  /// The consumer must outlive it, or `abandon` it. Takes nothing before `begin`.
+  GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked);
+
+  /// The consumer may be handed messages.
+  void begin() { begun_ = true; }
+  /// The consumer is gone: it is not spoken to any more.
+  void abandon() { consumer_ = nullptr; }
+
+  /// It has credit, room for what it has not acknowledged, and a consumer that is writable.
+  [[nodiscard]] bool can_take() const;
+  /// What it may take now. Not 0 while can_take.
+  [[nodiscard]] std::uint64_t messages_left() const { return messages_left_; }
+  [[nodiscard]] std::uint64_t bytes_left() const {
+    return bytes_left_ > 0 ? static_cast<std::uint64_t>(bytes_left_) : 0;
+  }
+  /// False, and nothing is changed: more than the protocol allows.
+  [[nodiscard]] bool add_credit(const session::Credit& credit);
+
+  /// Hands it the slice. Requires can_take, and a slice within what is left. What it took, from the slice's
+  /// first record on.
+  std::uint32_t deliver(const HandedSlice& handed, SteadyTime now);
+  /// Tells the consumer that this turn's slices have been delivered, if any were.
+  void flush();
+
+  /// What was handed to it and not acknowledged, rejected or taken back.
+  [[nodiscard]] const RangeMap<Handing>& outstanding() const { return outstanding_; }
+  RangeMap<Handing>& outstanding() { return outstanding_; }
+  /// What of the ranges is outstanding is to be acknowledged by `deadline`.
+  void extend(const std::vector<OffsetRange>& ranges, SteadyTime deadline);
+  /// Takes back what should have been acknowledged by now: calls `removed(range, handing)` for it.
+  template <typename Removed>
+  void expire(SteadyTime now, Removed&& removed) {
+    if (now < next_deadline_) return;
+    outstanding_.cut_if([&](const Handing& handing) { return handing.deadline <= now; }, removed);
+    next_deadline_ = never;
+    outstanding_.for_each([&](OffsetRange, const Handing& handing) {
+      next_deadline_ = std::min(next_deadline_, handing.deadline);
+    });
+  }
+  /// When to call it. It may be early.
+  [[nodiscard]] SteadyTime next_deadline() const { return next_deadline_; }
+
+  /// What it has outstanding does not fit its limit any more.
+  [[nodiscard]] bool is_in_pieces() const { return outstanding_.ranges() > limits::outstanding_ranges_max; }
+  [[nodiscard]] std::uint32_t ack_timeout_ms() const { return ack_timeout_ms_; }
+
+ private:
+  SessionConsumer* consumer_;
+  const bool automatic_;
+  const std::uint32_t ack_timeout_ms_;
+  bool begun_ = false;
+  bool unflushed_ = false;
+  std::uint64_t messages_left_;
+  std::int64_t bytes_left_;  // less than 0 by up to one message
+  RangeMap<Handing> outstanding_;
+  SteadyTime next_deadline_ = never;
+};
+
+}  // namespace lightq::broker

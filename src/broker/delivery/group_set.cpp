@@ -1,0 +1,268 @@
+/// Layer: delivery.
+#include "broker/delivery/group_set.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "broker/delivery/offset_search.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+// What a group's cursor is called on the disk: one of these, then its name. docs/log_format.md, "Cursor
+// file".
+struct Prefix {
+  std::string_view text;
+  GroupTerms terms;
+};
+constexpr Prefix prefixes[] = {{"group:", {session::Mode::group, true}},
+                               {"own:", {session::Mode::own, false}},
+                               {"holds:", {session::Mode::own, true}}};
+
+std::string cursor_name(const Group& group) {
+  const auto& terms = group.terms();
+  const auto* const prefix = std::find_if(std::begin(prefixes), std::end(prefixes), [&](const Prefix& each) {
+    return each.terms.mode == terms.mode && each.terms.holds == terms.holds;
+  });
+  return std::string(prefix->text) + group.name();
+}
+
+}  // namespace
+
+// --- Which there are ---
+
+Group* GroupSet::find(std::string_view name) const {
+  if (name.empty()) return nullptr;
+  const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                  [&](const Entry& entry) { return entry.group->name() == name; });
+  return found == groups_.end() ? nullptr : found->group.get();
+}
+
+const GroupSet::Entry& GroupSet::entry_of(const Group& group) const {
+  const auto found = std::find_if(groups_.begin(), groups_.end(),
+                                  [&](const Entry& entry) { return entry.group.get() == &group; });
+  assert(found != groups_.end());
+  return *found;
+}
+
+Group& GroupSet::add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth) {
+  groups_.push_back({std::make_unique<Group>(std::move(name), terms, start, drops_), birth, false, {}});
+  Group& group = *groups_.back().group;
+  if (group.name() == protocol::default_group) plain_ = &group;
+  return group;
+}
+
+Group& GroupSet::open_plain() {
+  if (plain_ == nullptr) {
+    const Offset start = direct_ ? log_.next_offset() : log_.first_offset();
+    add(std::string(protocol::default_group), {}, start, ++births_);
+  }
+  for (Entry& entry : groups_) entry.joined_plainly |= entry.group.get() == plain_;
+  return *plain_;
+}
+
+GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t incarnation) {
+  using session::Code;
+  const bool shared = asked.mode == session::Mode::group;
+  const std::string name = shared && asked.group.empty() ? std::string(protocol::default_group) : asked.group;
+  if (Group* const group = find(name); group != nullptr) {
+    if (group->terms().mode != asked.mode) return {Code::not_supported};
+    if (!shared) group->set_holds(asked.holds);
+    return {Code::ok, group};
+  }
+  // Plain pullers find theirs under this name.
+  if (!shared && name == protocol::default_group) return {Code::not_supported};
+  if (!name.empty() && !TopicName::parse(name)) return {Code::invalid_frame};
+  if (asked.incarnation != 0 && asked.incarnation != incarnation) return {Code::incarnation_changed};
+  if (groups_.size() >= limits::groups_per_topic_max) return {Code::limit_reached};
+  const Offset start = direct_ ? log_.next_offset() : offset_of(asked.start, log_);
+  return {Code::ok, &add(name, {asked.mode, shared || asked.holds}, start, ++births_)};
+}
+
+void GroupSet::remove(Group& group) {
+  assert(group.consumers() == 0);
+  if (&group == plain_) plain_ = nullptr;
+  std::erase_if(groups_, [&](const Entry& entry) { return entry.group.get() == &group; });
+}
+
+Offset GroupSet::seek(Group& group, const session::Place& to) {
+  group.seek(offset_of(to, log_));
+  return group.next();
+}
+
+// --- Who is connected ---
+
+void GroupSet::attach(Outlet& outlet) {
+  Group& group = open_plain();
+  if (group.consumers() == 0) drop_unclaimed_direct(group);
+  group.attach(outlet);
+}
+
+void GroupSet::detach(Outlet& outlet) {
+  if (plain_ == nullptr) return;
+  plain_->detach(outlet);
+  if (plain_->consumers() == 0) drop_unclaimed_direct(*plain_);
+}
+
+GroupMember& GroupSet::attach(Group& group, SessionConsumer& consumer, const session::ConsumeOpen& asked) {
+  if (group.consumers() == 0) drop_unclaimed_direct(group);
+  ++members_;
+  return group.attach(consumer, asked);
+}
+
+void GroupSet::detach(Group& group, GroupMember& member) {
+  --members_;
+  group.detach(member);
+  if (group.consumers() == 0) drop_unclaimed_direct(group);
+}
+
+/// `direct` keeps nothing for late comers: what nobody had been handed when the last one left is gone.
+void GroupSet::drop_unclaimed_direct(Group& group) {
+  if (!direct_) return;
+  const Offset from = std::max(group.committed(), log_.first_offset());
+  if (group.terms().holds) drops_.count += distance(from, log_.next_offset());
+  group.seek(log_.next_offset());
+}
+
+// --- The log ---
+
+const Group* GroupSet::slowest_holder() const {
+  const Group* slowest = nullptr;
+  Offset committed;
+  for (const Entry& entry : groups_) {
+    if (!holds_now(*entry.group)) continue;
+    const Offset here = entry.group->committed();
+    if (slowest != nullptr && committed <= here) continue;
+    slowest = entry.group.get();
+    committed = here;
+  }
+  return slowest;
+}
+
+std::optional<Offset> GroupSet::passed() const {
+  bool joined = direct_;
+  Offset passed = log_.next_offset();
+  for (const Entry& entry : groups_) {
+    joined |= entry.group->terms().mode == session::Mode::group;
+    if (!direct_ || entry.group->consumers() > 0) passed = std::min(passed, entry.group->committed());
+  }
+  if (!joined) return std::nullopt;
+  return passed;
+}
+
+/// What several groups lost is counted once: as many as the one lost that lost most.
+bool GroupSet::count_dropped(OffsetRange range) {
+  bool held = false;
+  std::uint64_t most = 0;
+  for (const Entry& entry : groups_) {
+    if (!holds_now(*entry.group)) continue;
+    held = true;
+    most = std::max(most, entry.group->unhanded_in(range));
+  }
+  drops_.count += most;
+  if (range.begin < range.end) drops_.before = range.end;
+  return held;
+}
+
+GroupSet::Pumped GroupSet::pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage) {
+  Pumped pumped;
+  for (Entry& entry : groups_) {
+    Group& group = *entry.group;
+    const WalkLoss before = group.loss();
+    const auto handed = group.pump(log_, bytes_max, now);
+    damage.note(before, group.loss());
+    pumped.deliveries += handed.messages + handed.redelivered;
+    pumped.bytes += handed.bytes;
+    pumped.more |= handed.more;
+    if (&group == plain_) {
+      pumped.to_plain_group += handed.messages;
+    } else if (handed.messages > 0) {
+      pumped.furthest_of_others = std::max(pumped.furthest_of_others, group.next());
+    }
+    // Also what left or was acknowledged since the last time makes room, though nothing new was handed out.
+    const Offset committed = group.committed();
+    pumped.progress |= handed.messages > 0 || handed.redelivered > 0 || committed != entry.committed_known;
+    entry.committed_known = committed;
+  }
+  return pumped;
+}
+
+SteadyTime GroupSet::next_timer() const {
+  SteadyTime next = never;
+  for (const Entry& entry : groups_) next = std::min(next, entry.group->next_timer());
+  return next;
+}
+
+Offset GroupSet::furthest_of_others() const {
+  Offset furthest;
+  for (const Entry& entry : groups_) {
+    if (entry.group.get() != plain_) furthest = std::max(furthest, entry.group->next());
+  }
+  return furthest;
+}
+
+// --- The disk ---
+
+std::vector<log::NamedCursor> GroupSet::cursors() const {
+  std::vector<log::NamedCursor> cursors;
+  for (const Entry& entry : groups_) {
+    const Group& group = *entry.group;
+    if (!group.name().empty())
+      cursors.push_back({cursor_name(group), group.committed(), group.acknowledged()});
+  }
+  return cursors;
+}
+
+bool GroupSet::restore(const log::NamedCursor& stored) {
+  const auto* const prefix = std::find_if(std::begin(prefixes), std::end(prefixes), [&](const Prefix& each) {
+    return std::string_view(stored.name).starts_with(each.text);
+  });
+  if (prefix == std::end(prefixes)) return false;
+  std::string name = stored.name.substr(prefix->text.size());
+  if (find(name) != nullptr) return true;
+  log::NamedCursor cursor = stored;
+  cursor.cut_at(log_.next_offset());
+  add(std::move(name), prefix->terms, cursor.offset, 0).restore(cursor.offset, cursor.acknowledged);
+  return true;
+}
+
+bool GroupSet::is_saved(const Group& group) const {
+  return group.name().empty() || entry_of(group).birth <= births_saved_;
+}
+
+bool GroupSet::is_provisional(const Group& group) const {
+  return !is_saved(group) && !entry_of(group).joined_plainly;
+}
+
+// --- Statistics ---
+
+protocol::GroupStats GroupSet::stats_of(const Group& group, Timestamp now) const {
+  const Offset first = log_.first_offset();
+  const Offset committed = group.committed();
+  protocol::GroupStats stats;
+  stats.group = group.name();
+  stats.mode = group.terms().mode == session::Mode::own ? "own" : "group";
+  stats.next_offset = group.next().value;
+  stats.committed_offset = committed.value;
+  stats.lag = group.lag(first, log_.next_offset());
+  stats.lost = group.loss().trimmed + group.unhanded_in({Offset{0}, first});
+  stats.consumers = group.consumers();
+  stats.unacknowledged = group.unacknowledged();
+  stats.redelivered = group.redelivered();
+  const auto oldest = append_time_at(committed, log_);
+  if (oldest && *oldest < now) stats.oldest_ms = static_cast<std::uint64_t>(now.us - oldest->us) / 1000;
+  return stats;
+}
+
+std::vector<protocol::GroupStats> GroupSet::stats(Timestamp now) const {
+  std::vector<protocol::GroupStats> stats;
+  if (plain_ != nullptr) stats.push_back(stats_of(*plain_, now));
+  for (const Entry& entry : groups_) {
+    if (entry.group.get() != plain_) stats.push_back(stats_of(*entry.group, now));
+  }
+  return stats;
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,130 @@
+/// A topic's groups: which there are, who of them holds the log, and what the disk keeps of them. Layer:
+/// delivery.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <lightq/protocol/control.hpp>
+
+#include "broker/delivery/damage_count.hpp"
+#include "broker/delivery/group.hpp"
+#include "log/cursor_file.hpp"
+
+namespace lightq::broker {
+
+/// The reactor's thread. docs/design.md, "Who holds the log".
+class GroupSet {
+ public:
+  /// `direct`: a group without consumers keeps nothing. The log outlives it.
+  GroupSet(log::Log& log, bool direct) : log_(log), direct_(direct) {}
+  GroupSet(const GroupSet&) = delete;
+  GroupSet& operator=(const GroupSet&) = delete;
+
+  // Which there are.
+
+  [[nodiscard]] Group* find(std::string_view name) const;
+  /// The group of plain pullers, if it exists.
+  [[nodiscard]] Group* plain() const { return plain_; }
+  /// The same, from the first plain join on.
+  Group& open_plain();
+  struct Opened {
+    session::Code refusal = session::Code::ok;  ///< of another mode, a name that is none, or one too many
+    Group* group = nullptr;                     ///< without a refusal
+  };
+  /// The group that is asked for; a new one if there is none. `incarnation`: the log's.
+  Opened open(const session::ConsumeOpen& asked, std::uint64_t incarnation);
+  /// Requires that it has no consumers.
+  void remove(Group& group);
+  /// The group goes on there. The offset that comes next.
+  Offset seek(Group& group, const session::Place& to);
+
+  // Who is connected.
+
+  void attach(Outlet& outlet);
+  void detach(Outlet& outlet);
+  GroupMember& attach(Group& group, SessionConsumer& consumer, const session::ConsumeOpen& asked);
+  void detach(Group& group, GroupMember& member);
+  [[nodiscard]] std::size_t pullers() const { return plain_ == nullptr ? 0 : plain_->outlets(); }
+  [[nodiscard]] std::size_t members() const { return members_; }
+
+  // The log.
+
+  /// The group that has come least far, of those that hold the log now.
+  [[nodiscard]] const Group* slowest_holder() const;
+  /// What no cursor of a group needs any more; nothing while no group has joined that holds the log, whose
+  /// consumers may still come.
+  [[nodiscard]] std::optional<Offset> passed() const;
+  /// Messages of `range` were dropped to make room. False: no group holds the log, nobody claimed them.
+  bool count_dropped(OffsetRange range);
+  /// Messages that a group that holds the log lost to `drop_oldest`, or to `direct` with nobody left to take
+  /// them.
+  [[nodiscard]] std::uint64_t dropped() const { return drops_.count; }
+
+  struct Pumped {
+    std::uint64_t to_plain_group = 0;  ///< messages, for the first time
+    std::uint64_t deliveries = 0;      ///< messages
+    Offset furthest_of_others;         ///< as far as any but the plain group was handed messages
+    std::uint64_t bytes = 0;
+    bool more = false;
+    bool progress = false;
+  };
+  /// Hands out in each group, about `bytes_max` bytes.
+  Pumped pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage);
+  /// When a pump has something to take back or to hand out after a delay.
+  [[nodiscard]] SteadyTime next_timer() const;
+  /// As far as any but the plain group has come.
+  [[nodiscard]] Offset furthest_of_others() const;
+
+  // The disk.
+
+  /// What is to be kept of those that have a name.
+  [[nodiscard]] std::vector<log::NamedCursor> cursors() const;
+  /// Takes up a stored cursor, clamped to the log's end. False: it is not a group's. Before anybody joins.
+  bool restore(const log::NamedCursor& stored);
+  /// Cursors from now on are on their way to the disk; they are there, or not.
+  void save_begun() { births_saving_ = births_; }
+  void save_ended(bool well) {
+    if (well) births_saved_ = births_saving_;
+  }
+  /// That the group is there is on the disk, or need not be.
+  [[nodiscard]] bool is_saved(const Group& group) const;
+  /// It is not, and no plain endpoint has joined it either: where the disk keeps groups, nobody knows of it
+  /// yet.
+  [[nodiscard]] bool is_provisional(const Group& group) const;
+
+  /// The plain group first. `now`: the log's time.
+  [[nodiscard]] std::vector<protocol::GroupStats> stats(Timestamp now) const;
+
+ private:
+  struct Entry {
+    std::unique_ptr<Group> group;
+    std::uint64_t birth = 0;  ///< 0: it was stored
+    bool joined_plainly = false;
+    Offset committed_known{};  ///< at the last pump
+  };
+
+  [[nodiscard]] const Entry& entry_of(const Group& group) const;
+  Group& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth);
+  [[nodiscard]] bool holds_now(const Group& group) const {
+    return group.terms().holds && (!direct_ || group.consumers() > 0);
+  }
+  void drop_unclaimed_direct(Group& group);
+  [[nodiscard]] protocol::GroupStats stats_of(const Group& group, Timestamp now) const;
+
+  log::Log& log_;
+  const bool direct_;
+  std::vector<Entry> groups_;  // in the order of their birth
+  Group* plain_ = nullptr;     // of these
+  std::size_t members_ = 0;
+  Drops drops_;
+  std::uint64_t births_ = 0;
+  std::uint64_t births_saving_ = 0;
+  std::uint64_t births_saved_ = 0;
+};
+
+}  // namespace lightq::broker

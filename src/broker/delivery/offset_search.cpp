@@ -1,0 +1,63 @@
+/// Layer: delivery.
+#include "broker/delivery/offset_search.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace lightq::broker {
+
+namespace {
+
+/// The batch that holds the first message at or behind `offset` that can be read.
+std::optional<BatchView> batch_at(Offset offset, log::Log& log) {
+  log::Place place{offset};
+  while (place.offset < log.next_offset()) {
+    const log::ReadResult read = log.read(place);
+    if (read.outcome == log::ReadOutcome::batch) return read.batch;
+    if (read.outcome == log::ReadOutcome::end) break;
+    place = log::Place{read.next};
+  }
+  return std::nullopt;
+}
+
+Offset first_since(Timestamp time, log::Log& log) {
+  Offset low = log.first_offset();
+  Offset high = log.next_offset();  // everything from there on is not older, or there is nothing
+  while (low < high) {
+    const Offset middle = low + distance(low, high) / 2;
+    const auto batch = batch_at(middle, log);
+    if (!batch || batch->append_time() >= time) {
+      // Of a batch behind damaged messages only what lies before them is left.
+      high = batch && batch->base_offset() <= middle ? std::max(low, batch->base_offset()) : middle;
+    } else {
+      low = batch->end_offset();
+    }
+  }
+  return high;
+}
+
+}  // namespace
+
+Offset offset_of(const session::Place& place, log::Log& log) {
+  const Offset first = log.first_offset();
+  const Offset next = log.next_offset();
+  switch (place.from) {
+    case session::From::first: return first;
+    case session::From::next: break;
+    case session::From::last: return first < next ? Offset{next.value - 1} : next;
+    case session::From::offset: return std::clamp(Offset{place.value}, first, next);
+    case session::From::time: {
+      constexpr std::uint64_t time_max = std::numeric_limits<std::int64_t>::max();
+      return first_since({static_cast<std::int64_t>(std::min(place.value, time_max))}, log);
+    }
+  }
+  return next;
+}
+
+std::optional<Timestamp> append_time_at(Offset offset, log::Log& log) {
+  const auto batch = batch_at(offset, log);
+  if (!batch) return std::nullopt;
+  return batch->append_time();
+}
+
+}  // namespace lightq::broker

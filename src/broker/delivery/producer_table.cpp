@@ -1,0 +1,93 @@
+/// What a topic remembers of its producers. Layer: delivery.
+#include "broker/delivery/producer_table.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace lightq::broker {
+
+ProducerTable::Opened ProducerTable::open(session::ProducerIdentity wanted, std::uint64_t fresh_id,
+                                          Timestamp now) {
+  expire(now);
+  if (wanted.id == 0) {
+    assert(fresh_id != 0 && find(fresh_id) == nullptr);
+    add({{fresh_id, 0}, 0, now});
+    return {session::Code::ok, order_.back()};
+  }
+  const auto found = by_id_.find(wanted.id);
+  if (found == by_id_.end()) return {session::Code::unknown_producer, {}};
+  const auto producer = found->second;
+  if (wanted.epoch < producer->identity.epoch) return {session::Code::fenced, {}};
+  producer->identity.epoch = wanted.epoch;
+  return {session::Code::ok, *touch(producer, now)};
+}
+
+Admission ProducerTable::admit(const Sequences& batch) const {
+  const KnownProducer* const producer = find(batch.producer.id);
+  if (producer == nullptr) return Admission::unknown;
+  if (batch.producer.epoch != producer->identity.epoch) return Admission::fenced;
+  if (batch.begin == producer->expected) return Admission::store;
+  const bool all_before = batch.begin < producer->expected && batch.count <= producer->expected - batch.begin;
+  return all_before ? Admission::repeat : Admission::out_of_sequence;
+}
+
+void ProducerTable::stored(const Sequences& batch, Timestamp now) {
+  const std::uint64_t end = batch.begin + std::min(batch.count, UINT64_MAX - batch.begin);
+  const auto found = by_id_.find(batch.producer.id);
+  if (found == by_id_.end()) return add({batch.producer, end, now});
+  KnownProducer& producer = *found->second;
+  producer.identity.epoch = std::max(producer.identity.epoch, batch.producer.epoch);
+  producer.expected = std::max(producer.expected, end);
+  touch(found->second, now);
+}
+
+const KnownProducer* ProducerTable::find(std::uint64_t id) const {
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? nullptr : &*found->second;
+}
+
+void ProducerTable::forget(std::uint64_t id) {
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end()) return;
+  order_.erase(found->second);
+  by_id_.erase(found);
+}
+
+void ProducerTable::expire(Timestamp now) {
+  while (!order_.empty() && order_.front().last_used.us < now.us - idle_max_us_) {
+    by_id_.erase(order_.front().identity.id);
+    order_.pop_front();
+  }
+}
+
+std::vector<KnownProducer> ProducerTable::list() const {
+  return {order_.begin(), order_.end()};
+}
+
+void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
+  order_.clear();
+  by_id_.clear();
+  for (const KnownProducer& producer : producers) {
+    if (find(producer.identity.id) == nullptr) add(producer);
+  }
+}
+
+ProducerTable::Order::iterator ProducerTable::touch(Order::iterator producer, Timestamp now) {
+  // A clock that was set back must not put the order wrong: who was used last is last.
+  producer->last_used = order_.empty() ? now : std::max(now, order_.back().last_used);
+  order_.splice(order_.end(), order_, producer);
+  return producer;
+}
+
+void ProducerTable::add(const KnownProducer& producer) {
+  if (producers_max_ == 0) return;
+  if (by_id_.size() == producers_max_) {
+    by_id_.erase(order_.front().identity.id);
+    order_.pop_front();
+  }
+  order_.push_back(producer);
+  by_id_[producer.identity.id] = std::prev(order_.end());
+  touch(std::prev(order_.end()), producer.last_used);
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,89 @@
+/// What a topic remembers of its producers, so that a batch that is sent again is not stored again. Layer:
+/// delivery. docs/session.md, "Again".
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <lightq/base/types.hpp>
+#include <lightq/protocol/session_producing.hpp>
+
+namespace lightq::broker {
+
+/// One producer, as it is remembered.
+struct KnownProducer {
+  session::ProducerIdentity identity;
+  std::uint64_t expected = 0;  ///< the sequence number of its next message
+  Timestamp last_used;
+  friend bool operator==(const KnownProducer&, const KnownProducer&) = default;
+};
+
+/// Messages of one producer: what a batch's header says.
+struct Sequences {
+  session::ProducerIdentity producer;
+  std::uint64_t begin = 0;
+  std::uint64_t count = 0;  ///< at least 1
+};
+
+/// What is to be done with a batch.
+enum class Admission {
+  store,            ///< it is the next one
+  repeat,           ///< it is stored already: confirm it again
+  out_of_sequence,  ///< something before it is missing, or only a part of it is stored
+  fenced,           ///< another process has taken the id over
+  unknown,          ///< nothing is known of this id (any more)
+};
+
+/// The producers of one topic that were active last: at most `producers_max`, none idle for longer than
+/// `idle_max_us`, connected or not, when another one begins. No clock, no threads: the reactor's thread.
+class ProducerTable {
+ public:
+  ProducerTable(std::size_t producers_max, std::int64_t idle_max_us)
+      : producers_max_(producers_max), idle_max_us_(idle_max_us) {}
+  ProducerTable(const ProducerTable&) = delete;
+  ProducerTable& operator=(const ProducerTable&) = delete;
+  ProducerTable(ProducerTable&&) = default;
+  ProducerTable& operator=(ProducerTable&&) = default;
+  ~ProducerTable() = default;
+
+  /// What `open` found.
+  struct Opened {
+    session::Code refusal = session::Code::ok;  ///< else fenced or unknown_producer
+    KnownProducer producer;                     ///< without a refusal
+  };
+  /// A producer begins, or comes back. `fresh_id`: for one that has no id yet; not 0, and not known.
+  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now);
+
+  /// What is to be done with these messages; changes nothing.
+  [[nodiscard]] Admission admit(const Sequences& batch) const;
+  /// They are in the log now. Also for what is found there at the start, from the oldest to the newest, where
+  /// a producer may be unknown, and a higher epoch may begin anywhere.
+  void stored(const Sequences& batch, Timestamp now);
+  /// Null if nothing is known of it.
+  [[nodiscard]] const KnownProducer* find(std::uint64_t id) const;
+  /// Nothing is known of it afterwards.
+  void forget(std::uint64_t id);
+  /// Forgets who was idle for too long.
+  void expire(Timestamp now);
+
+  /// From the one that was idle longest on; to be given back to `restore`.
+  [[nodiscard]] std::vector<KnownProducer> list() const;
+  /// Instead of all that is known.
+  void restore(const std::vector<KnownProducer>& producers);
+  [[nodiscard]] std::size_t size() const { return by_id_.size(); }
+
+ private:
+  using Order = std::list<KnownProducer>;  // the one that was idle longest first
+  Order::iterator touch(Order::iterator producer, Timestamp now);
+  void add(const KnownProducer& producer);
+
+  std::size_t producers_max_;
+  std::int64_t idle_max_us_;
+  Order order_;
+  std::unordered_map<std::uint64_t, Order::iterator> by_id_;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,21 @@
+/// A raw consumer's connection: a plain socket that receives lengths and payloads. Layer: endpoint.
+#pragma once
+
+#include "broker/endpoint/outlet_connection.hpp"
+
+namespace lightq::broker {
+
+/// The stream is docs/protocol.md, "Raw socket consumers". There is no handshake: a consumer takes messages
+/// from its first moment on, and is cut if it sends anything. The reactor's thread.
+class RawOutlet final : public OutletConnection {
+ public:
+  using OutletConnection::OutletConnection;
+
+ protected:
+  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override { return std::nullopt; }
+  void on_open() override { set_ready(true); }
+  void encode(ByteView payload) override;
+  std::size_t consume(std::span<std::byte> bytes) override;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,167 @@
+/// Layer: endpoint.
+#include "broker/endpoint/topic_consumers.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lightq::broker {
+
+using session::Code;
+
+TopicConsumers::Attached* TopicConsumers::find(SessionConsumer& consumer) {
+  const auto found = attached_.find(&consumer);
+  return found == attached_.end() ? nullptr : &found->second;
+}
+
+SessionConsumer* TopicConsumers::consumer_of(const Group& group) const {
+  const auto found = std::find_if(attached_.begin(), attached_.end(),
+                                  [&](const auto& entry) { return entry.second.group == &group; });
+  return found == attached_.end() ? nullptr : found->first;
+}
+
+Code TopicConsumers::open(const session::ConsumeOpen& asked, SessionConsumer& consumer,
+                          std::uint64_t incarnation) {
+  GroupSet& groups = topic_.groups();
+  const auto opened = groups.open(asked, incarnation);
+  if (opened.refusal != Code::ok) return opened.refusal;
+  SessionConsumer* const former =
+      opened.group->terms().mode == session::Mode::own ? consumer_of(*opened.group) : nullptr;
+  attached_[&consumer] = {opened.group, &groups.attach(*opened.group, consumer, asked)};
+  if (former != nullptr) condemn(*former, Code::fenced, "the cursor has been opened again");
+  waiting_.push_back(&consumer);
+  return Code::ok;
+}
+
+void TopicConsumers::detach(SessionConsumer& consumer) {
+  std::erase(waiting_, &consumer);
+  std::erase_if(condemned_, [&](const Condemned& condemned) { return condemned.consumer == &consumer; });
+  const auto found = attached_.find(&consumer);
+  if (found == attached_.end()) return;
+  const Attached attached = found->second;
+  attached_.erase(found);
+  attached.member->abandon();
+  if (in_turn_) {
+    left_.push_back(attached);
+  } else {
+    leave(attached);
+  }
+}
+
+void TopicConsumers::leave(const Attached& attached) {
+  GroupSet& groups = topic_.groups();
+  Group& group = *attached.group;
+  groups.detach(group, *attached.member);
+  // A group without a name ends with its consumer; and nobody has been told of one that is not saved.
+  const bool forgotten = group.name().empty() || (durable_ && groups.is_provisional(group));
+  if (forgotten && group.consumers() == 0) groups.remove(group);
+}
+
+/// Detaches it now, and tells it in a turn of its own.
+void TopicConsumers::condemn(SessionConsumer& consumer, Code code, std::string why) {
+  detach(consumer);
+  condemned_.push_back({&consumer, code, std::move(why)});
+}
+
+bool TopicConsumers::add_credit(SessionConsumer& consumer, const session::Credit& credit) {
+  const Attached* const attached = find(consumer);
+  return attached == nullptr || attached->member->add_credit(credit);
+}
+
+void TopicConsumers::acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged) {
+  const Attached* const attached = find(consumer);
+  if (attached == nullptr) return;
+  attached->group->acknowledge(*attached->member, acknowledged);
+  end_if_in_pieces(consumer, *attached);
+}
+
+void TopicConsumers::reject(SessionConsumer& consumer, const session::Reject& rejected, SteadyTime now) {
+  const Attached* const attached = find(consumer);
+  if (attached == nullptr) return;
+  attached->group->reject(*attached->member, rejected, now);
+  end_if_in_pieces(consumer, *attached);
+}
+
+void TopicConsumers::extend(SessionConsumer& consumer, const session::Extend& extended, SteadyTime now) {
+  const Attached* const attached = find(consumer);
+  if (attached == nullptr) return;
+  attached->group->extend(*attached->member, extended, now);
+  end_if_in_pieces(consumer, *attached);
+}
+
+void TopicConsumers::end_if_in_pieces(SessionConsumer& consumer, const Attached& attached) {
+  if (!attached.member->is_in_pieces()) return;
+  condemn(consumer, Code::limit_reached,
+          "what is not acknowledged is in more than " + std::to_string(limits::outstanding_ranges_max) +
+              " pieces");
+}
+
+Offset TopicConsumers::seek(SessionConsumer& consumer, const session::Place& to) {
+  const Attached* const attached = find(consumer);
+  if (attached == nullptr) return topic_.log().next_offset();
+  return topic_.groups().seek(*attached->group, to);
+}
+
+/// While consumers are called they may detach, but their members stay until all of it is over.
+template <typename Turn>
+void TopicConsumers::in_turn(Turn&& turn) {
+  const bool outermost = !std::exchange(in_turn_, true);
+  turn();
+  if (!outermost) return;
+  in_turn_ = false;
+  for (const Attached& attached : std::exchange(left_, {})) leave(attached);
+}
+
+Topic::Pumped TopicConsumers::pump(SteadyTime now) {
+  Topic::Pumped pumped;
+  in_turn([&] {
+    if (!condemned_.empty()) end_condemned();
+    if (!waiting_.empty()) admit();
+    pumped = topic_.pump(now);
+  });
+  return pumped;
+}
+
+void TopicConsumers::end_condemned() {
+  while (!condemned_.empty()) {
+    const Condemned condemned = std::move(condemned_.front());
+    condemned_.erase(condemned_.begin());
+    condemned.consumer->end(condemned.code, condemned.why);
+  }
+}
+
+void TopicConsumers::admit() {
+  const GroupSet& groups = topic_.groups();
+  const auto waiting = waiting_;
+  for (SessionConsumer* const consumer : waiting) {
+    Attached* const attached = find(*consumer);
+    if (attached == nullptr || (durable_ && !groups.is_saved(*attached->group))) continue;
+    std::erase(waiting_, consumer);
+    const Group& group = *attached->group;
+    attached->member->begin();
+    consumer->admitted({group.upcoming(), group.committed(), attached->member->ack_timeout_ms()});
+  }
+}
+
+void TopicConsumers::saved(const Result<void>& result) {
+  if (result.ok()) return;
+  const bool full = result.error().code == ErrorCode::no_space;
+  const auto waiting = waiting_;
+  for (SessionConsumer* const consumer : waiting) {
+    if (topic_.groups().is_saved(*find(*consumer)->group)) continue;
+    condemn(*consumer, full ? Code::no_space : Code::io_error,
+            full ? "the disk is full" : "the disk cannot be written");
+  }
+}
+
+void TopicConsumers::end(Code code, const std::string& why) {
+  in_turn([&] {
+    end_condemned();
+    while (!attached_.empty()) {
+      SessionConsumer* const consumer = attached_.begin()->first;
+      detach(*consumer);
+      consumer->end(code, why);
+    }
+  });
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,32 @@
+/// One channel of a session, of either kind. Layer: session.
+#pragma once
+
+#include <cstdint>
+
+namespace lightq::broker {
+
+/// A producer or a consumer of one topic. The reactor's thread.
+class Channel {
+ public:
+  enum class Kind { produces, consumes };
+
+  Channel(Kind kind, std::uint32_t number) : kind_(kind), number_(number) {}
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  virtual ~Channel() = default;
+
+  [[nodiscard]] Kind kind() const { return kind_; }
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  /// The session is not to be read from.
+  [[nodiscard]] virtual bool held() const = 0;
+  /// Nothing that came on it waits for a word of ours.
+  [[nodiscard]] virtual bool settled() const = 0;
+  /// Nothing more comes from the topic, and nothing more may be asked but destruction.
+  virtual void leave() = 0;
+
+ private:
+  const Kind kind_;
+  const std::uint32_t number_;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,61 @@
+/// Layer: session.
+#include "broker/session/consume_channel.hpp"
+
+#include <utility>
+
+#include "broker/session/slice_frames.hpp"
+
+namespace lightq::broker {
+
+session::Code ConsumeChannel::open(const session::ConsumeOpen& asked) {
+  const session::Code refusal = topic_->open_consumer(asked, *this);
+  if (refusal != session::Code::ok) topic_ = nullptr;
+  return refusal;
+}
+
+void ConsumeChannel::leave() {
+  if (topic_ != nullptr) std::exchange(topic_, nullptr)->detach_consumer(*this);
+}
+
+void ConsumeChannel::admitted(const Opened& opened) {
+  admitted_ = true;
+  link_.channel_opened(*this, {.next = opened.next.value,
+                               .committed = opened.committed.value,
+                               .next_offset = topic_->next_offset().value,
+                               .incarnation = topic_->incarnation(),
+                               .ack_timeout_ms = opened.ack_timeout_ms});
+}
+
+bool ConsumeChannel::writable() const {
+  if (retired_) return false;
+  if (port_.has_room()) return true;
+  wants_room_ = true;
+  link_.room_wanted();
+  return false;
+}
+
+void ConsumeChannel::deliver(const HandedSlice& handed) {
+  const auto delivered =
+      deliver_slice(port_, handed.slice,
+                    {.channel = number(), .request = 0, .delivery = handed.delivery, .lost = handed.lost});
+  refused_ = handed.slice.count - delivered;
+  if (refused_ == 0) return;
+  retire();
+  link_.message_too_large(*this);
+}
+
+void ConsumeChannel::flush() {
+  port_.flush();
+  if (wants_room_ && port_.has_room()) port_.work_soon();
+}
+
+void ConsumeChannel::go_on() {
+  if (std::exchange(wants_room_, false) && topic_ != nullptr) topic_->want_pump();
+}
+
+void ConsumeChannel::end(session::Code code, const std::string& why) {
+  topic_ = nullptr;
+  port_.end_channel(*this, code, why);
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,154 @@
+/// Layer: session.
+#include "broker/session/consume_side.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace lightq::broker {
+
+using session::Code;
+using session::FrameHeader;
+using session::Op;
+
+namespace {
+
+const char* why_refused(Code refusal) {
+  switch (refusal) {
+    case Code::not_supported: return "the topic has a group of this name, of the other mode";
+    case Code::limit_reached: return "the topic has too many groups";
+    case Code::incarnation_changed: return "the offset is another log's";
+    case Code::no_space: return "the disk is full";
+    case Code::io_error: return "the disk fails";
+    case Code::shutting_down: return "the broker is stopping";
+    default: return "the topic does not open it";
+  }
+}
+
+}  // namespace
+
+void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
+  const auto asked = port_.decode<session::ConsumeOpen>(header, body);
+  if (!asked) return;
+  if (!asked->group.empty() && !TopicName::parse(asked->group))
+    return port_.broken("consume_open: the group's name");
+  if (port_.leaving()) return;
+  if (channels_.is_full())
+    return port_.answer_error(header, Code::limit_reached, "too many channels are open");
+  const auto role = asked->mode == session::Mode::group ? EndpointRole::pull : EndpointRole::sub;
+  HostedTopic* const topic = port_.permitted(asked->topic, role);
+  if (topic == nullptr)
+    return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
+  ConsumeChannel::Link& link = *this;
+  auto channel = std::make_unique<ConsumeChannel>(*topic, port_, link, channels_.take_number());
+  const Code refusal = channel->open(*asked);
+  if (refusal != Code::ok) return port_.answer_error(header, refusal, why_refused(refusal));
+  channels_.add(std::move(channel), header.request);
+}
+
+void ConsumeSide::on_read(const FrameHeader& header, ByteView body) {
+  const auto asked = port_.decode<session::Read>(header, body);
+  if (!asked) return;
+  if (port_.leaving()) return;
+  HostedTopic* topic = port_.permitted(asked->topic, EndpointRole::pull);
+  if (topic == nullptr) topic = port_.permitted(asked->topic, EndpointRole::sub);
+  if (topic == nullptr)
+    return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
+  if (reads_.is_full())
+    return port_.answer_error(header, Code::limit_reached, "too many reads wait for an answer");
+  reads_.add(*topic, *asked, header.request);
+}
+
+void ConsumeSide::on_channel_frame(const FrameHeader& header, ByteView body) {
+  Channel* const addressee = port_.addressee(header, Channel::Kind::consumes);
+  if (addressee == nullptr) return;
+  auto& channel = *static_cast<ConsumeChannel*>(addressee);
+  if (channel.topic() == nullptr) return;
+  switch (header.op) {
+    case Op::credit: return on_credit(channel, header, body);
+    case Op::acknowledge: return on_acknowledge(channel, header, body);
+    case Op::reject: return on_reject(channel, header, body);
+    case Op::extend: return on_extend(channel, header, body);
+    default: return on_seek(channel, header, body);
+  }
+}
+
+void ConsumeSide::on_credit(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
+  const auto credit = port_.decode<session::Credit>(header, body);
+  if (credit && !channel.topic()->add_credit(channel, *credit))
+    port_.end_session(Code::limit_reached, "credit of more than 2^31 messages or 2^62 bytes");
+}
+
+void ConsumeSide::on_acknowledge(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
+  if (const auto done = port_.decode<session::Acknowledge>(header, body))
+    channel.topic()->acknowledge(channel, *done);
+}
+
+void ConsumeSide::on_reject(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
+  const auto rejected = port_.decode<session::Reject>(header, body);
+  if (!rejected) return;
+  if ((header.flags & session::flag_dead_letter) != 0)
+    return port_.end_channel(channel, Code::not_supported, "dead letters are kept for a later version");
+  channel.topic()->reject(channel, *rejected);
+}
+
+void ConsumeSide::on_extend(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
+  if (const auto extended = port_.decode<session::Extend>(header, body))
+    channel.topic()->extend(channel, *extended);
+}
+
+void ConsumeSide::on_seek(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
+  const auto seek = port_.decode<session::Seek>(header, body);
+  if (!seek) return;
+  const Offset next = channel.topic()->seek(channel, seek->to);
+  port_.send(session::Done{next.value}, header.channel, header.request);
+}
+
+void ConsumeSide::go_on() {
+  end_too_large();
+  reads_.go_on();
+  if (!room_wanted_ || !port_.has_room()) return;
+  room_wanted_ = false;
+  channels_.for_each([](Channel& channel) {
+    if (channel.kind() == Channel::Kind::consumes) static_cast<ConsumeChannel&>(channel).go_on();
+  });
+}
+
+void ConsumeSide::retire(std::uint32_t number) {
+  if (ConsumeChannel* const channel = find(number)) channel->retire();
+}
+
+void ConsumeSide::leave() {
+  channels_.for_each([](Channel& channel) {
+    if (channel.kind() != Channel::Kind::consumes) return;
+    auto& consumer = static_cast<ConsumeChannel&>(channel);
+    consumer.retire();
+    // One whose opening is not answered yet is told of it first.
+    if (consumer.is_admitted()) consumer.leave();
+  });
+}
+
+void ConsumeSide::channel_opened(ConsumeChannel& channel, const session::ConsumeOpened& answer) {
+  if (port_.ending()) return;
+  port_.send(answer, channel.number(), channels_.take_opening(channel.number()));
+  port_.work_soon();
+}
+
+void ConsumeSide::message_too_large(ConsumeChannel& channel) {
+  too_large_.push_back(channel.number());
+  port_.work_soon();
+}
+
+void ConsumeSide::end_too_large() {
+  for (const std::uint32_t number : std::exchange(too_large_, {})) {
+    if (ConsumeChannel* const channel = find(number))
+      port_.end_channel(*channel, Code::too_large, "a message is longer than the client takes");
+  }
+}
+
+ConsumeChannel* ConsumeSide::find(std::uint32_t number) const {
+  Channel* const channel = channels_.find(number);
+  if (channel == nullptr || channel->kind() != Channel::Kind::consumes) return nullptr;
+  return static_cast<ConsumeChannel*>(channel);
+}
+
+}  // namespace lightq::broker

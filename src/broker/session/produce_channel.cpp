@@ -1,0 +1,187 @@
+/// Layer: session.
+#include "broker/session/produce_channel.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <lightq/base/batch.hpp>
+
+namespace lightq::broker {
+
+using session::Code;
+using session::ConfirmLevel;
+
+namespace {
+
+constexpr std::size_t unflushed_max = 4096;
+
+/// "Confirmed" has to mean what it says, so a topic that outlives a power cut confirms what does.
+ConfirmLevel default_level(const HostedTopic& topic) {
+  return topic.is_durable() ? ConfirmLevel::flushed : ConfirmLevel::received;
+}
+
+}  // namespace
+
+ProduceChannel::ProduceChannel(HostedTopic& topic, Link& link, std::uint32_t number)
+    : Channel(Kind::produces, number), topic_(&topic), link_(link) {}
+
+ProduceChannel::~ProduceChannel() {
+  ProduceChannel::leave();
+}
+
+void ProduceChannel::leave() {
+  if (topic_ != nullptr) std::exchange(topic_, nullptr)->detach_producer(*this);
+}
+
+Code ProduceChannel::open(const session::ProduceOpen& asked, std::uint64_t batch_bytes_max) {
+  level_ = asked.level == ConfirmLevel::topics_default ? default_level(*topic_) : asked.level;
+  if (level_ == ConfirmLevel::flushed && !topic_->is_durable()) return Code::not_supported;
+  const auto opened = topic_->open_producer(asked.producer, *this);
+  if (opened.refusal != Code::ok) return opened.refusal;
+  identity_ = opened.producer.identity;
+  received_ = told_ = opened.producer.expected;
+  batch_bytes_max_ = std::min(batch_bytes_max, topic_->batch_bytes_max());
+  return Code::ok;
+}
+
+void ProduceChannel::admitted() {
+  next_offset_ = topic_->next_offset();
+  link_.channel_opened(*this, {.producer = identity_,
+                               .level = level_,
+                               .batch_bytes_max = static_cast<std::uint32_t>(batch_bytes_max_),
+                               .message_bytes_max = topic_->message_bytes_max(),
+                               .expected = received_,
+                               .next_offset = next_offset_.value,
+                               .incarnation = topic_->incarnation()});
+  note_unflushed();
+  durable_moved();
+}
+
+void ProduceChannel::note_unflushed() {
+  if (!topic_->is_durable()) return;
+  // While a disk stands still, one entry stands for all that has come since.
+  if (unflushed_.size() == unflushed_max) unflushed_.pop_back();
+  unflushed_.push_back({received_, next_offset_});
+}
+
+void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
+  const BatchView view = BatchView::trusted(body.data());
+  const Sequences sequences{{view.producer_id(), view.producer_epoch()},
+                            view.first_sequence(),
+                            std::max<std::uint32_t>(view.record_count(), 1)};
+  const auto checked = BatchView::check_produced(body);
+  // Whose header may be damaged, too, cannot be passed over as one that is not expected: it may be.
+  if (checked.fault) {
+    const bool expected = sequences.begin == received_ && sequences.count <= UINT64_MAX - received_;
+    return refuse(expected ? sequences : Sequences{identity_, received_, 1}, Code::corrupt,
+                  "the batch's checksum or form is wrong");
+  }
+  if (refusing_ && sequences.begin != received_) return;
+  if (sequences.count > UINT64_MAX - sequences.begin) return link_.broken("sequence numbers without an end");
+  if (sequences.producer.id != identity_.id) return link_.broken("a batch of another producer id");
+  if (topic_->message_bytes_max() < checked.longest_payload_bytes)
+    return refuse(sequences, Code::too_large, "a message is longer than the broker takes");
+  const std::uint64_t payload_bytes =
+      body.size() - batch_layout::header_bytes - record_bytes(0) * view.record_count();
+  take({{body, view.record_count(), payload_bytes}, sequences, flush});
+}
+
+void ProduceChannel::take(const Arrived& arrived) {
+  switch (topic_->producers().admit(arrived.sequences)) {
+    case Admission::store: break;
+    case Admission::repeat: return note_progress(true);
+    case Admission::out_of_sequence:
+      return refuse(arrived.sequences, Code::out_of_sequence, "messages before these are missing");
+    case Admission::fenced:
+      return refuse(arrived.sequences, Code::fenced, "another process has the producer id");
+    case Admission::unknown:
+      leave();
+      return link_.channel_ended(*this, Code::unknown_producer, "the producer has been forgotten");
+  }
+  refusing_ = false;
+  if (!topic_->accepting() || !store(arrived)) hold(arrived);
+}
+
+/// False: there is no room.
+bool ProduceChannel::store(const Arrived& arrived) {
+  switch (topic_->store(arrived.batch, arrived.sequences)) {
+    case PublishOutcome::accepted: stored(arrived); return true;
+    case PublishOutcome::held: return false;
+    case PublishOutcome::refused:
+      refuse(arrived.sequences, Code::too_large, "the batch can never fit the topic");
+      return true;
+    case PublishOutcome::rejected: break;
+  }
+  if (topic_->held_by_disk()) {
+    refuse(arrived.sequences, Code::no_space, "the disk takes nothing");
+  } else {
+    refuse(arrived.sequences, Code::limit_reached, "the topic is full");
+  }
+  return true;
+}
+
+void ProduceChannel::hold(const Arrived& arrived) {
+  held_.assign(arrived.batch.bytes.begin(), arrived.batch.bytes.end());
+  held_batch_ = arrived;
+  held_batch_.batch.bytes = held_;
+  link_.channel_held(*this);
+  topic_->producer_held();
+}
+
+bool ProduceChannel::resume() {
+  if (!held()) return true;
+  if (!topic_->accepting() || !store(held_batch_)) return false;
+  held_ = std::vector<std::byte>();
+  link_.channel_resumed(*this);
+  return true;
+}
+
+void ProduceChannel::stored(const Arrived& arrived) {
+  received_ = arrived.sequences.begin + arrived.sequences.count;
+  next_offset_ = topic_->next_offset();
+  note_unflushed();
+  if (level_ == ConfirmLevel::flushed || arrived.flush) topic_->want_flush();
+  note_progress(false);
+}
+
+void ProduceChannel::durable_moved() {
+  const Offset durable = topic_->durable_offset();
+  while (!unflushed_.empty() && unflushed_.front().offset <= durable) {
+    flushed_ = unflushed_.front().sequence;
+    unflushed_.pop_front();
+  }
+  note_progress(false);
+}
+
+/// `again`: also what has been confirmed before.
+void ProduceChannel::note_progress(bool again) {
+  const std::uint64_t reached = level_ == ConfirmLevel::flushed ? flushed_ : received_;
+  if (!again && reached <= told_) return;
+  if (!std::exchange(confirm_due_, true)) link_.confirm_due(*this);
+}
+
+session::Confirm ProduceChannel::take_confirm() {
+  confirm_due_ = false;
+  told_ = level_ == ConfirmLevel::flushed ? flushed_ : received_;
+  return {received_, flushed_, next_offset_.value};
+}
+
+bool ProduceChannel::settled() const {
+  return topic_ == nullptr || (!held() && !confirm_due_ && told_ == received_);
+}
+
+void ProduceChannel::refuse(const Sequences& sequences, Code code, const std::string& why) {
+  refusing_ = true;
+  link_.refuse(*this, {sequences.begin, sequences.begin + sequences.count, received_, code, why});
+}
+
+void ProduceChannel::end(Code code, const std::string& why) {
+  topic_ = nullptr;
+  if (held()) {
+    held_ = std::vector<std::byte>();
+    link_.channel_resumed(*this);
+  }
+  link_.channel_ended(*this, code, why);
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,92 @@
+/// Layer: session.
+#include "broker/session/produce_side.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace lightq::broker {
+
+using session::Code;
+using session::FrameHeader;
+
+void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
+  const auto asked = port_.decode<session::ProduceOpen>(header, body);
+  if (!asked) return;
+  if (port_.leaving()) return;
+  if (channels_.is_full())
+    return port_.answer_error(header, Code::limit_reached, "too many channels are open");
+  HostedTopic* const topic = port_.permitted(asked->topic, EndpointRole::produce);
+  if (topic == nullptr)
+    return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
+  ProduceChannel::Link& link = *this;
+  auto channel = std::make_unique<ProduceChannel>(*topic, link, channels_.take_number());
+  const Code refusal = channel->open(*asked, port_.body_bytes_max());
+  if (refusal != Code::ok) {
+    const char* const why = refusal == Code::not_supported      ? "a topic in memory has nothing to flush"
+                            : refusal == Code::unknown_producer ? "nothing is known of this producer id"
+                                                                : "another process has the producer id";
+    return port_.answer_error(header, refusal, why);
+  }
+  channels_.add(std::move(channel), header.request);
+}
+
+void ProduceSide::on_produce(const FrameHeader& header, std::span<std::byte> body) {
+  Channel* const channel = port_.addressee(header, Channel::Kind::produces);
+  if (channel == nullptr) return;
+  touched_.push_back(header.channel);
+  static_cast<ProduceChannel*>(channel)->produce(body, (header.flags & session::flag_flush) != 0);
+}
+
+void ProduceSide::after_input() {
+  HostedTopic* last = nullptr;
+  for (const std::uint32_t number : std::exchange(touched_, {})) {
+    ProduceChannel* const channel = find(number);
+    if (channel == nullptr || channel->topic() == nullptr || channel->topic() == last) continue;
+    last = channel->topic();
+    last->published();
+  }
+}
+
+void ProduceSide::send_confirms() {
+  for (const std::uint32_t number : std::exchange(due_, {})) {
+    if (ProduceChannel* const channel = find(number)) port_.send(channel->take_confirm(), number, 0);
+  }
+}
+
+/// Only numbers of channels that produce come here.
+ProduceChannel* ProduceSide::find(std::uint32_t number) const {
+  return static_cast<ProduceChannel*>(channels_.find(number));
+}
+
+void ProduceSide::channel_opened(ProduceChannel& channel, const session::ProduceOpened& answer) {
+  if (port_.ending()) return;
+  port_.send(answer, channel.number(), channels_.take_opening(channel.number()));
+  port_.work_soon();
+}
+
+void ProduceSide::confirm_due(ProduceChannel& channel) {
+  due_.push_back(channel.number());
+  port_.work_soon();
+}
+
+void ProduceSide::refuse(ProduceChannel& channel, const session::Refuse& refused) {
+  port_.send(refused, channel.number(), 0);
+}
+
+void ProduceSide::channel_held(ProduceChannel& /*channel*/) {
+  if (port_.ending()) return;
+  channels_.count_held();
+  port_.pause_reading();
+}
+
+void ProduceSide::channel_resumed(ProduceChannel& /*channel*/) {
+  if (port_.ending()) return;
+  channels_.count_resumed();
+  port_.work_soon();
+}
+
+void ProduceSide::channel_ended(ProduceChannel& channel, Code code, const std::string& why) {
+  port_.end_channel(channel, code, why);
+}
+
+}  // namespace lightq::broker

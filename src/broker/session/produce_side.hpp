@@ -1,0 +1,45 @@
+/// What is produced over one session. Layer: session.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "broker/session/channel_book.hpp"
+#include "broker/session/produce_channel.hpp"
+#include "broker/session/session_port.hpp"
+
+namespace lightq::broker {
+
+/// docs/session.md, "Producing". The reactor's thread.
+class ProduceSide final : private ProduceChannel::Link {
+ public:
+  /// Both outlive it.
+  ProduceSide(SessionPort& port, ChannelBook& channels) : port_(port), channels_(channels) {}
+
+  void on_open(const session::FrameHeader& header, ByteView body);
+  void on_produce(const session::FrameHeader& header, std::span<std::byte> body);
+  /// An input has been taken: what was published is to be handed out.
+  void after_input();
+  void send_confirms();
+  /// Nothing is confirmed any more.
+  void drop_confirms() { due_.clear(); }
+
+ private:
+  void channel_opened(ProduceChannel& channel, const session::ProduceOpened& answer) override;
+  void confirm_due(ProduceChannel& channel) override;
+  void refuse(ProduceChannel& channel, const session::Refuse& refused) override;
+  void channel_held(ProduceChannel& channel) override;
+  void channel_resumed(ProduceChannel& channel) override;
+  void channel_ended(ProduceChannel& channel, session::Code code, const std::string& why) override;
+  void broken(const std::string& why) override { port_.broken(why); }
+  [[nodiscard]] ProduceChannel* find(std::uint32_t number) const;
+
+  SessionPort& port_;
+  ChannelBook& channels_;
+  std::vector<std::uint32_t> touched_;  // channels that this input's batches came on
+  std::vector<std::uint32_t> due_;      // channels with something to confirm
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,80 @@
+/// Layer: session.
+#include "broker/session/read_queue.hpp"
+
+#include <algorithm>
+
+#include "broker/session/slice_frames.hpp"
+
+namespace lightq::broker {
+
+namespace {
+// Of one turn, so that others get theirs.
+constexpr std::uint64_t turn_bytes = 256 * limits::KiB;
+
+/// The first records, with so much payload at most, but so many in any case.
+BatchSlice front_of(const BatchSlice& slice, std::uint64_t payload_bytes_max, std::uint32_t records_min) {
+  BatchSlice front = slice;
+  if (slice.payload_bytes() <= payload_bytes_max) return front;
+  std::size_t bytes = 0;
+  for (front.count = 0; front.count < slice.count; ++front.count) {
+    const auto length = load_little_endian<std::uint32_t>(slice.records.data() + bytes);
+    if (front.count >= records_min && length > payload_bytes_max) break;
+    payload_bytes_max -= std::min<std::uint64_t>(payload_bytes_max, length);
+    bytes += record_bytes(length);
+  }
+  front.records = slice.records.first(bytes);
+  return front;
+}
+
+}  // namespace
+
+void ReadQueue::add(const HostedTopic& topic, const session::Read& asked, std::uint32_t request) {
+  jobs_.push_back({topic.definition().id, request, RecordWalk(asked.range.begin), asked.range.end,
+                   std::min(asked.bytes, limits::read_bytes_max)});
+}
+
+void ReadQueue::go_on() {
+  std::uint64_t bytes = 0;
+  while (!jobs_.empty() && port_.has_room()) {
+    if (bytes >= turn_bytes) return port_.work_soon();
+    if (step(jobs_.front(), bytes)) jobs_.pop_front();
+  }
+}
+
+/// True: it is answered.
+bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
+  HostedTopic* const topic = port_.find_topic(job.topic);
+  if (topic == nullptr) return fail(job, session::Code::topic_deleted, "the topic is deleted");
+  const Offset from = job.walk.offset();
+  const Offset end = std::min(job.end, topic->next_offset());
+  if (from >= end || (job.begun && job.bytes_left == 0)) return answer(job, from);
+  const auto slice = topic->read_slice(job.walk, end, job.bytes_left);
+  if (!slice) return answer(job, job.walk.offset());
+  // Only the first message comes in any case.
+  const BatchSlice wanted = front_of(*slice, job.bytes_left, job.begun ? 0 : 1);
+  const WalkLoss& loss = job.walk.loss();
+  const std::uint64_t lost = loss.trimmed + loss.damaged - job.lost_told;
+  const auto sent =
+      deliver_slice(port_, wanted, {.channel = 0, .request = job.request, .delivery = 0, .lost = lost});
+  const bool too_large = sent < wanted.count;
+  if (too_large && !job.begun && sent == 0)
+    return fail(job, session::Code::too_large, "a message is longer than the client takes");
+  if (too_large || wanted.count < slice->count) return answer(job, slice->range().begin + sent);
+  job.begun = true;
+  job.lost_told += lost;
+  job.bytes_left -= std::min(job.bytes_left, wanted.payload_bytes());
+  bytes += wanted.records.size();
+  return false;
+}
+
+bool ReadQueue::answer(const Job& job, Offset next) {
+  port_.send(session::Done{next.value}, 0, job.request);
+  return true;
+}
+
+bool ReadQueue::fail(const Job& job, session::Code code, const char* why) {
+  port_.send(session::ErrorAnswer{code, why}, 0, job.request);
+  return true;
+}
+
+}  // namespace lightq::broker

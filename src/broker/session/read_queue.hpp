@@ -1,0 +1,47 @@
+/// Reading without a group over one session: what was asked for and is not answered in full. Layer: session.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include <lightq/protocol/session_consuming.hpp>
+
+#include "broker/delivery/record_walk.hpp"
+#include "broker/session/session_port.hpp"
+
+namespace lightq::broker {
+
+/// docs/session.md, "read". One after the other, in the order they were asked, as the client takes them. The
+/// reactor's thread.
+class ReadQueue {
+ public:
+  /// `port` outlives it.
+  explicit ReadQueue(SessionPort& port) : port_(port) {}
+
+  [[nodiscard]] bool is_full() const { return jobs_.size() == limits::session_reads_max; }
+  [[nodiscard]] bool is_empty() const { return jobs_.empty(); }
+  /// May not be full. Begins when go_on is called.
+  void add(const HostedTopic& topic, const session::Read& asked, std::uint32_t request);
+  /// Sends what there is room for, a bounded amount; call it again when there is room.
+  void go_on();
+  void drop_all() { jobs_.clear(); }
+
+ private:
+  struct Job {
+    TopicId topic;
+    std::uint32_t request = 0;
+    RecordWalk walk;
+    Offset end;
+    std::uint64_t bytes_left = 0;
+    std::uint64_t lost_told = 0;
+    bool begun = false;  // a message has been sent
+  };
+  bool step(Job& job, std::uint64_t& bytes);
+  bool answer(const Job& job, Offset next);
+  bool fail(const Job& job, session::Code code, const char* why);
+
+  SessionPort& port_;
+  std::deque<Job> jobs_;
+};
+
+}  // namespace lightq::broker

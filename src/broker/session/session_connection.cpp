@@ -1,0 +1,371 @@
+/// Layer: session.
+#include "broker/session/session_connection.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace lightq::broker {
+
+using session::Code;
+using session::FrameHeader;
+using session::Op;
+
+namespace {
+
+constexpr auto hello_time_max = std::chrono::seconds(1);
+constexpr auto end_time_max = std::chrono::seconds(1);
+// A frame of which less has come is received into memory of its own, which grows with what has really come.
+constexpr std::size_t large_frame_from = 64 * limits::KiB;
+constexpr auto large_kept_time = std::chrono::seconds(2);
+constexpr std::size_t output_bytes_max = 64 * limits::KiB;
+// From here on messages are not worth being copied together.
+constexpr std::size_t straight_from = 8 * limits::KiB;
+
+}  // namespace
+
+SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner,
+                                     std::vector<std::byte>& scratch, Host& host, std::uint64_t id)
+    : Connection(loop, std::move(descriptor), owner, scratch),
+      host_(host),
+      id_(id),
+      channels_(loop),
+      producing_(*this, channels_),
+      consuming_(*this, channels_) {}
+
+SessionConnection::~SessionConnection() {
+  for (const auto timer : {hello_timer_, silence_timer_, heartbeat_timer_, end_timer_, large_timer_})
+    loop().cancel(timer);
+}
+
+void SessionConnection::on_open() {
+  heard_ = EventLoop::Clock::now();
+  hello_timer_ = loop().at(heard_ + hello_time_max, [this] {
+    if (!greeted_) close("no hello within a second");
+  });
+}
+
+std::uint32_t SessionConnection::body_bytes_max() const {
+  constexpr std::uint64_t least = 1 * limits::MiB;
+  const std::uint64_t one_message = host_.message_bytes_max() + batch_layout::header_bytes + record_bytes(0);
+  return static_cast<std::uint32_t>(std::max(least, one_message));
+}
+
+void SessionConnection::on_ready() {
+  Connection::on_ready();
+  after_output();
+}
+
+// --- Input ---
+
+std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
+  if (ending_) return bytes.size();  // nothing is listened to any more
+  std::size_t at = 0;
+  while (reading() && take_frame(bytes, at)) {
+  }
+  after_input();
+  return ending_ ? bytes.size() : at;
+}
+
+/// False: no whole frame is left.
+bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) {
+  const auto left = bytes.subspan(at);
+  if (left.size() < session::frame_layout::header_bytes) return false;
+  const auto decoded = session::decode_frame_header(left, body_bytes_max());
+  if (decoded.fault) {
+    broken("a frame that is none: " + std::string(to_word(*decoded.fault)));
+    return false;
+  }
+  if (!greeted_ && decoded.header.op != Op::hello) {
+    broken("something before hello");
+    return false;
+  }
+  const std::size_t whole = session::frame_layout::header_bytes + decoded.header.body_bytes;
+  if (left.size() < whole) {
+    if (whole <= large_frame_from) return false;
+    large_.begin(whole, left);
+    large_used_ = true;
+    if (large_timer_ == 0) arm_large_timer();
+    at = bytes.size();
+    return false;
+  }
+  at += whole;
+  take_whole(decoded.header, left.first(whole));
+  return true;
+}
+
+void SessionConnection::large_frame_received(std::size_t bytes) {
+  heard_ = EventLoop::Clock::now();
+  const auto frame = large_.take(bytes);
+  if (frame.empty()) return;
+  if (!ending_) take_whole(session::decode_frame_header(frame, body_bytes_max()).header, frame);
+  after_input();
+}
+
+/// What no large frame has needed for a while is given back.
+void SessionConnection::arm_large_timer() {
+  large_timer_ = loop().at(EventLoop::Clock::now() + large_kept_time, [this] {
+    large_timer_ = 0;
+    if (std::exchange(large_used_, false) || large_.is_under_way()) return arm_large_timer();
+    large_.release_memory();
+    release_idle_memory();
+  });
+}
+
+void SessionConnection::take_whole(const FrameHeader& header, std::span<std::byte> frame) {
+  if (!session::frame_crc_fits(frame, header)) return broken("a frame whose checksum is wrong");
+  if (!check_address(header)) return;
+  handle(header, frame.subspan(session::frame_layout::header_bytes));
+}
+
+/// Channel and request are given where they belong, and only there.
+bool SessionConnection::check_address(const FrameHeader& header) {
+  const bool asks = header.op == Op::hello || header.op == Op::present || header.op == Op::produce_open ||
+                    header.op == Op::consume_open || header.op == Op::seek || header.op == Op::read ||
+                    header.op == Op::close;
+  const bool on_channel = header.op == Op::produce || header.op == Op::credit ||
+                          header.op == Op::acknowledge || header.op == Op::reject ||
+                          header.op == Op::extend || header.op == Op::seek || header.op == Op::close;
+  if (asks == (header.request != 0) && on_channel == (header.channel != 0)) return true;
+  broken(std::string(session::rule_of(header.op).name) + ": channel or request is not what it must be");
+  return false;
+}
+
+void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> body) {
+  switch (header.op) {
+    case Op::hello: return on_hello(header, body);
+    case Op::present: return on_present(header, body);
+    case Op::produce_open: return producing_.on_open(header, body);
+    case Op::produce: return producing_.on_produce(header, body);
+    case Op::consume_open: return consuming_.on_open(header, body);
+    case Op::read: return consuming_.on_read(header, body);
+    case Op::credit:
+    case Op::acknowledge:
+    case Op::reject:
+    case Op::extend:
+    case Op::seek: return consuming_.on_channel_frame(header, body);
+    case Op::close: return on_close(header);
+    case Op::heartbeat: return;
+    case Op::goodbye: return on_goodbye();
+    case Op::welcome:
+    case Op::produce_opened:
+    case Op::confirm:
+    case Op::refuse:
+    case Op::consume_opened:
+    case Op::deliver:
+    case Op::done:
+    case Op::error: break;
+  }
+  broken(std::string(session::rule_of(header.op).name) + " is for the broker to send");
+}
+
+void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
+  if (greeted_) return broken("a second hello");
+  const auto hello = decode<session::Hello>(header, body);
+  if (!hello) return;
+  if (hello->newest_version < session::version_oldest || session::version_newest < hello->oldest_version) {
+    const std::string why = "this broker speaks version " + std::to_string(session::version_newest);
+    answer_error(header, Code::unsupported_version, why);
+    return end_session(Code::unsupported_version, why);
+  }
+  const auto grant = host_.grant_of(hello->ticket);
+  if (!grant) {
+    const std::string why = "the ticket is not valid (any more): join again";
+    answer_error(header, Code::unauthorized_access, why);
+    return end_session(Code::unauthorized_access, why);
+  }
+  grants_.push_back(*grant);
+  greeted_ = true;
+  name_ = hello->name;
+  loop().cancel(hello_timer_);
+  client_heartbeat_ms_ = hello->heartbeat_ms;
+  client_takes_bytes_ = hello->frame_bytes_max;
+  const auto& settings = host_.session_settings();
+  send(session::Welcome{.version = std::min(hello->newest_version, session::version_newest),
+                        .frame_bytes_max = body_bytes_max(),
+                        .heartbeat_ms = settings.heartbeat_ms,
+                        .channels_max = limits::session_channels_max,
+                        .broker = settings.broker,
+                        .session = id_},
+       0, header.request);
+  arm_silence_timer();
+  arm_heartbeat_timer();
+  host_.session_opened(*this);
+}
+
+void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
+  const auto shown = decode<session::Present>(header, body);
+  if (!shown) return;
+  const auto grant = host_.grant_of(shown->ticket);
+  if (!grant) return answer_error(header, Code::unauthorized_access, "the ticket is not valid (any more)");
+  const bool known = std::any_of(grants_.begin(), grants_.end(), [&](const Grant& other) {
+    return other.topic == grant->topic && other.role == grant->role;
+  });
+  if (!known && grants_.size() == limits::session_channels_max)
+    std::erase_if(grants_, [&](const Grant& old) { return host_.find_topic(old.topic) == nullptr; });
+  if (!known && grants_.size() == limits::session_channels_max)
+    return answer_error(header, Code::limit_reached, "more tickets than channels");
+  if (!known) grants_.push_back(*grant);
+  send(session::Done{}, 0, header.request);
+}
+
+HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role) {
+  for (const Grant& grant : grants_) {
+    if (grant.role != role) continue;
+    HostedTopic* const found = host_.find_topic(grant.topic);
+    if (found != nullptr && found->definition().name.text() == topic) return found;
+  }
+  return nullptr;
+}
+
+Channel* SessionConnection::addressee(const FrameHeader& header, Channel::Kind kind) {
+  Channel* const channel = channels_.find_open(header.channel);
+  if (channel == nullptr || channels_.is_closing(header.channel)) {
+    // A request is answered in any case; of anything else, what comes on a channel that is over is passed
+    // over.
+    if (header.request != 0 || (channel == nullptr && !channels_.is_over(header.channel)))
+      answer_error(header, Code::unknown_channel, "the channel is not open");
+    return nullptr;
+  }
+  if (channel->kind() == kind) return channel;
+  broken(std::string(session::rule_of(header.op).name) + " on a channel of the other kind");
+  return nullptr;
+}
+
+void SessionConnection::on_close(const FrameHeader& header) {
+  if (channels_.find_open(header.channel) == nullptr) {
+    if (channels_.is_over(header.channel)) return send(session::Done{}, header.channel, header.request);
+    return answer_error(header, Code::unknown_channel, "the channel is not open");
+  }
+  consuming_.retire(header.channel);
+  if (!channels_.begin_close(header.channel, header.request))
+    answer_error(header, Code::unknown_channel, "the channel is being closed already");
+}
+
+void SessionConnection::on_goodbye() {
+  leaving_ = true;
+  set_paused(true);
+  consuming_.leave();
+}
+
+// --- Output ---
+
+bool SessionConnection::has_room() const {
+  return is_open() && !failed() && !ending_ && output().buffered() < output_bytes_max;
+}
+
+void SessionConnection::deliver(ByteView head, ByteView rest) {
+  if (!is_open() || failed() || ending_) return;
+  output().append(head);
+  if (rest.size() >= straight_from) {
+    flush_output_with(rest);
+  } else {
+    output().append(rest);
+    if (output().buffered() >= output_bytes_max) flush_output();
+  }
+  delivered_bytes_ = output().buffered();
+}
+
+void SessionConnection::after_input() {
+  heard_ = EventLoop::Clock::now();
+  producing_.after_input();
+  after_output();
+}
+
+/// Something may have become due, or there may be room to send it.
+void SessionConnection::after_output() {
+  if (failed()) return;
+  if (!ending_ && output().buffered() <= output_bytes_max) producing_.send_confirms();
+  if (has_room()) consuming_.go_on();
+  finish_settled();
+  flush_output();
+  look_at_pause();
+  if (ending_ && output().buffered() == 0) shut_output();
+}
+
+void SessionConnection::finish_settled() {
+  while (const auto closed = channels_.take_closed()) send(session::Done{}, closed->number, closed->request);
+  if (leaving_ && !ending_ && channels_.settled() && consuming_.settled()) end_session(Code::ok, "");
+}
+
+void SessionConnection::end_session(Code code, const std::string& why) {
+  if (ending_ || failed()) return;
+  send(session::Goodbye{code, why}, 0, 0);
+  ending_ = true;
+  large_.drop();
+  channels_.drop_all();
+  producing_.drop_confirms();
+  consuming_.drop_reads();
+  flush_output();
+  set_paused(false);  // what still comes is dropped, so that the goodbye arrives
+  if (output().buffered() == 0) shut_output();
+  end_timer_ = loop().at(EventLoop::Clock::now() + end_time_max,
+                         [this, code, why] { close(code == Code::ok ? "it said goodbye" : why); });
+}
+
+/// What waits because messages were delivered is no reason not to hear what the client says of them; and a
+/// client that is stopped is to be missed.
+bool SessionConnection::too_many_answers() const {
+  return output().buffered() > output_bytes_max + delivered_bytes_;
+}
+
+void SessionConnection::look_at_pause() {
+  if (output().buffered() == 0) delivered_bytes_ = 0;
+  if (ending_) return;
+  const bool was_paused = paused();
+  set_paused(leaving_ || channels_.any_held() || too_many_answers());
+  if (!was_paused || paused()) return;
+  heard_ = EventLoop::Clock::now();  // what was said meanwhile is not read yet
+  loop().call_soon(*this);           // for what had come already
+}
+
+void SessionConnection::end_channel(Channel& channel, Code code, const std::string& why) {
+  if (ending_) return;
+  const std::uint32_t number = channel.number();
+  if (const std::uint32_t asked = channels_.take_opening(number); asked != 0) {
+    send(session::ErrorAnswer{code, why}, 0, asked);
+  } else {
+    send(session::ErrorAnswer{code, why}, number, 0);
+  }
+  channels_.drop(number);
+  work_soon();
+}
+
+// --- Time ---
+
+/// Twice what was asked for, and not while it is we who do not read.
+void SessionConnection::arm_silence_timer() {
+  const std::uint32_t wanted_ms = host_.session_settings().heartbeat_ms;
+  if (wanted_ms == 0) return;
+  const auto allowed = std::chrono::milliseconds(2ULL * wanted_ms);
+  // Who has said goodbye is not read from; what it still takes is a sign of life, too.
+  const std::uint64_t sent = output().sent_total();
+  if (paused() && (!leaving_ || sent != sent_seen_)) heard_ = EventLoop::Clock::now();
+  sent_seen_ = sent;
+  // Not reading, we would never see its end; nobody answers what is sent to a process that is no more.
+  if (paused() && peer_gone()) send_heartbeat();
+  silence_timer_ = loop().at(heard_ + allowed, [this, allowed] {
+    if (ending_) return;
+    const bool may_be_heard = !paused() || (leaving_ && output().sent_total() == sent_seen_);
+    if (may_be_heard && EventLoop::Clock::now() - heard_ >= allowed)
+      return end_session(Code::idle, "nothing was heard for twice the heartbeat");
+    arm_silence_timer();
+  });
+}
+
+void SessionConnection::send_heartbeat() {
+  send(session::Heartbeat{}, 0, 0);
+  flush_output();
+}
+
+void SessionConnection::arm_heartbeat_timer() {
+  if (client_heartbeat_ms_ == 0) return;
+  const auto half = std::chrono::milliseconds(std::max(client_heartbeat_ms_ / 2, 1U));
+  heartbeat_timer_ = loop().at(EventLoop::Clock::now() + half, [this] {
+    if (ending_) return;
+    if (output().appended_total() == said_ && output().buffered() == 0) send_heartbeat();
+    said_ = output().appended_total();
+    arm_heartbeat_timer();
+  });
+}
+
+}  // namespace lightq::broker

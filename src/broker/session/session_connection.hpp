@@ -1,0 +1,128 @@
+/// One session: a client's connection, its channels, and what is said about them. Layer: session.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <lightq/protocol/session_link.hpp>
+
+#include "broker/endpoint/connection.hpp"
+#include "broker/endpoint/large_frame.hpp"
+#include "broker/session/channel_book.hpp"
+#include "broker/session/consume_side.hpp"
+#include "broker/session/produce_side.hpp"
+#include "broker/session/session_port.hpp"
+#include "broker/session/ticket_book.hpp"
+
+namespace lightq::broker {
+
+/// What all sessions of a broker are told and held to.
+struct SessionSettings {
+  std::uint64_t broker = 0;             ///< of this start of the broker
+  std::uint32_t heartbeat_ms = 10'000;  ///< how often a client has to be heard; 0: never
+};
+
+/// docs/session.md, on a TCP connection or a Unix socket. The reactor's thread. Bounded in bytes whatever the
+/// client does: while a topic has no room, or the client does not read its answers, the session is not read
+/// from; while it does not read at all, nothing is delivered.
+class SessionConnection final : public Connection, private SessionPort {
+ public:
+  /// What a session needs of the server.
+  class Host {
+   public:
+    virtual ~Host() = default;
+    virtual std::optional<Grant> grant_of(std::string_view ticket) = 0;
+    /// Null: it is not there (any more).
+    virtual HostedTopic* find_topic(TopicId topic) = 0;
+    virtual void session_opened(SessionConnection& session) = 0;
+    [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
+    [[nodiscard]] virtual const SessionSettings& session_settings() const = 0;
+  };
+
+  SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
+                    Host& host, std::uint64_t id);
+  ~SessionConnection() override;
+
+  [[nodiscard]] std::uint64_t id() const { return id_; }
+  /// What the client calls itself.
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] bool greeted() const { return greeted_; }
+  void on_ready() override;
+  /// Says goodbye, and ends the connection once that has left.
+  void end_session(session::Code code, const std::string& why) override;
+
+ protected:
+  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override { return std::nullopt; }
+  void on_open() override;
+  std::size_t consume(std::span<std::byte> bytes) override;
+  std::span<std::byte> large_frame_space() override { return large_.space(); }
+  void large_frame_received(std::size_t bytes) override;
+  void on_writable() override { after_output(); }
+
+ private:
+  // SessionPort
+  Channel* addressee(const session::FrameHeader& header, Channel::Kind kind) override;
+  HostedTopic* permitted(const std::string& topic, EndpointRole role) override;
+  HostedTopic* find_topic(TopicId topic) override { return host_.find_topic(topic); }
+  [[nodiscard]] std::uint32_t body_bytes_max() const override;
+  void append(ByteView bytes) override { output().append(bytes); }
+  void deliver(ByteView head, ByteView rest) override;
+  void flush() override { flush_output(); }
+  [[nodiscard]] bool has_room() const override;
+  [[nodiscard]] std::uint32_t client_takes_bytes() const override { return client_takes_bytes_; }
+  void work_soon() override { loop().call_soon(*this); }
+  void pause_reading() override { set_paused(true); }
+  void end_channel(Channel& channel, session::Code code, const std::string& why) override;
+  [[nodiscard]] bool ending() const override { return ending_; }
+  [[nodiscard]] bool leaving() const override { return leaving_; }
+
+  [[nodiscard]] bool reading() const { return !failed() && !paused() && !ending_; }
+  void arm_large_timer();
+  bool take_frame(std::span<std::byte> bytes, std::size_t& at);
+  void take_whole(const session::FrameHeader& header, std::span<std::byte> frame);
+  bool check_address(const session::FrameHeader& header);
+  void handle(const session::FrameHeader& header, std::span<std::byte> body);
+  void on_hello(const session::FrameHeader& header, ByteView body);
+  void on_present(const session::FrameHeader& header, ByteView body);
+  void on_close(const session::FrameHeader& header);
+  void on_goodbye();
+  void after_input();
+  void after_output();
+  void finish_settled();
+  [[nodiscard]] bool too_many_answers() const;
+  void look_at_pause();
+  void arm_silence_timer();
+  void send_heartbeat();
+  void arm_heartbeat_timer();
+
+  Host& host_;
+  const std::uint64_t id_;
+  std::string name_;
+  bool greeted_ = false;
+  bool leaving_ = false;  // the client has said goodbye
+  bool ending_ = false;   // we have
+  std::vector<Grant> grants_;
+  ChannelBook channels_;
+  ProduceSide producing_;
+  ConsumeSide consuming_;
+  LargeFrame large_;
+  bool large_used_ = false;  // since the timer's last look
+
+  std::uint32_t client_takes_bytes_ = 0;
+  std::size_t delivered_bytes_ = 0;  // buffered when messages were last delivered
+
+  std::uint32_t client_heartbeat_ms_ = 0;
+  EventLoop::Clock::time_point heard_;
+  std::uint64_t sent_seen_ = 0;  // output's total at the silence timer's last look
+  std::uint64_t said_ = 0;       // output's total at the last look
+  EventLoop::TimerId hello_timer_ = 0;
+  EventLoop::TimerId silence_timer_ = 0;
+  EventLoop::TimerId heartbeat_timer_ = 0;
+  EventLoop::TimerId end_timer_ = 0;
+  EventLoop::TimerId large_timer_ = 0;
+};
+
+}  // namespace lightq::broker

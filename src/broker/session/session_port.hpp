@@ -1,0 +1,80 @@
+/// What producing and consuming need of the session that they are done over. Layer: session.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <lightq/protocol/session_link.hpp>
+
+#include "broker/endpoint/hosted_topic.hpp"
+#include "broker/session/channel.hpp"
+
+namespace lightq::broker {
+
+/// The reactor's thread.
+class SessionPort {
+ public:
+  virtual ~SessionPort() = default;
+
+  // Frames that have come.
+
+  /// What the frame says; nothing, and the session ends, if it is not as it must be.
+  template <typename Frame>
+  std::optional<Frame> decode(const session::FrameHeader& header, ByteView body) {
+    auto decoded = Frame::decode(body, header.flags);
+    if (decoded) return std::move(*decoded);
+    broken(std::string(session::rule_of(header.op).name) + ": " + decoded.error().message);
+    return std::nullopt;
+  }
+  /// The channel that the frame is for, of the right kind; null: there is none that takes it, and what is to
+  /// be said of that has been said.
+  virtual Channel* addressee(const session::FrameHeader& header, Channel::Kind kind) = 0;
+  /// The topic, if a ticket of this session permits that; else null.
+  virtual HostedTopic* permitted(const std::string& topic, EndpointRole role) = 0;
+  /// Null: it is not there any more.
+  virtual HostedTopic* find_topic(TopicId topic) = 0;
+  /// The longest body of a frame that is taken.
+  [[nodiscard]] virtual std::uint32_t body_bytes_max() const = 0;
+
+  // Frames that go.
+
+  template <typename Frame>
+  void send(const Frame& frame, std::uint32_t channel, std::uint32_t request) {
+    append(session::encode_frame(frame, channel, request));
+  }
+  /// To a request; or, where nothing was asked, to the channel.
+  void answer_error(const session::FrameHeader& asked, session::Code code, const std::string& why) {
+    send(session::ErrorAnswer{code, why}, asked.channel, asked.request);
+  }
+  /// Bytes that leave at the end of the turn.
+  virtual void append(ByteView bytes) = 0;
+  /// A frame of messages, in two pieces: a large second one goes to the system straight from where it lies.
+  virtual void deliver(ByteView head, ByteView rest) = 0;
+  virtual void flush() = 0;
+  /// Little enough waits for the client.
+  [[nodiscard]] virtual bool has_room() const = 0;
+  /// The longest body that the client takes.
+  [[nodiscard]] virtual std::uint32_t client_takes_bytes() const = 0;
+
+  // The session.
+
+  /// Comes back to what is due, soon.
+  virtual void work_soon() = 0;
+  /// Nothing is read for now: a channel is held.
+  virtual void pause_reading() = 0;
+  /// The topic has ended the channel, or it cannot go on; it is destroyed later, not within the call.
+  virtual void end_channel(Channel& channel, session::Code code, const std::string& why) = 0;
+  /// Says goodbye.
+  virtual void end_session(session::Code code, const std::string& why) = 0;
+  /// The client does not keep to the protocol; the session ends.
+  void broken(const std::string& why) { end_session(session::Code::invalid_frame, why); }
+  /// Goodbye has been said: nothing comes behind it.
+  [[nodiscard]] virtual bool ending() const = 0;
+  /// The client has said goodbye.
+  [[nodiscard]] virtual bool leaving() const = 0;
+};
+
+}  // namespace lightq::broker

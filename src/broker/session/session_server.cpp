@@ -1,0 +1,108 @@
+/// Layer: session.
+#include "broker/session/session_server.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+#include <vector>
+
+namespace lightq::broker {
+
+namespace {
+// A ticket is for connecting; who comes back later joins again.
+constexpr std::int64_t ticket_lifetime_us = 10LL * 60 * 1'000'000;
+}  // namespace
+
+SessionServer::SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
+                             std::string name)
+    : context_(context),
+      find_topic_(std::move(find_topic)),
+      settings_(settings),
+      name_(std::move(name)),
+      tickets_(limits::session_tickets_max, ticket_lifetime_us) {}
+
+SessionServer::~SessionServer() {
+  for (const auto& [transport, door] : doors_) {
+    if (door->listener.stop() && !door->path.empty()) unlink(door->path.c_str());
+  }
+}
+
+Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::Transport transport) {
+  if (stopping_) return Error{ErrorCode::shutting_down, "the broker is stopping"};
+  auto opened = door(transport);
+  if (!opened) return opened.error();
+  auto ticket = tickets_.issue(grant, context_.now());
+  if (!ticket) return ticket.error();
+  return Joined{(*opened)->bind_uri, std::move(*ticket)};
+}
+
+Result<SessionServer::Door*> SessionServer::door(protocol::Transport transport) {
+  if (const auto found = doors_.find(transport); found != doors_.end()) return found->second.get();
+  const bool is_unix = transport == protocol::Transport::ipc;
+  const std::string path =
+      is_unix ? (context_.settings.ipc_directory / (name_ + ".sock")).string() : std::string();
+  auto socket = is_unix ? listen_unix(path) : context_.ports.listen();
+  if (!socket) return socket.error();
+  const std::string uri =
+      is_unix ? "ipc://" + path
+              : "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(socket->port);
+  auto made = std::make_unique<Door>(*this, std::move(*socket), uri, path);
+  if (!made->listener.start()) return Error{ErrorCode::io_error, "cannot watch the new endpoint " + uri};
+  context_.sink.info("sessions: " + uri);
+  return (doors_[transport] = std::move(made)).get();
+}
+
+void SessionServer::Door::accept_failed() {
+  server.context_.sink.error("sessions " + bind_uri +
+                             ": a connection was turned away, no file descriptor is free");
+}
+
+void SessionServer::accepted(UniqueFd descriptor) {
+  // Beyond the limits strangers wait for nothing: the connection is closed at once.
+  if (sessions_.size() - greeted_ >= limits::session_handshakes_max) return;
+  if (sessions_.size() >= limits::session_connections_max) return;
+  SessionConnection::Host& host = *this;
+  auto session = std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this,
+                                                     context_.scratch, host, next_session_++);
+  SessionConnection* const made = session.get();
+  sessions_.emplace(made, std::move(session));
+  if (!made->start()) made->close("the connection could not be watched");
+}
+
+void SessionServer::session_opened(SessionConnection& session) {
+  ++greeted_;
+  context_.sink.debug("session " + std::to_string(session.id()) + " of '" + session.name() + "' begins");
+}
+
+void SessionServer::connection_closed(Connection& connection, const std::string& why) {
+  const auto found = sessions_.find(&connection);
+  if (found == sessions_.end()) return;
+  const SessionConnection& session = *found->second;
+  const std::string which = "session " + std::to_string(session.id());
+  if (session.greeted()) {
+    --greeted_;
+    context_.sink.debug(which + " of '" + session.name() + "' ended: " + why);
+  } else {
+    context_.sink.info(which + " was refused: " + why);
+  }
+  context_.loop.destroy_later(std::move(found->second));
+  sessions_.erase(found);
+}
+
+std::optional<Grant> SessionServer::grant_of(std::string_view ticket) {
+  return tickets_.find(ticket, context_.now());
+}
+
+void SessionServer::begin_stop() {
+  stopping_ = true;
+  for (const auto& [transport, door] : doors_) {
+    if (door->listener.stop() && !door->path.empty()) unlink(door->path.c_str());
+  }
+  std::vector<SessionConnection*> sessions;
+  for (const auto& [key, session] : sessions_) sessions.push_back(session.get());
+  for (SessionConnection* const session : sessions) {
+    session->end_session(session::Code::shutting_down, "the broker is stopping");
+  }
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,85 @@
+/// The sessions of one reactor's topics: the sockets they connect to, and who may. Layer: session.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include <lightq/protocol/control.hpp>
+
+#include "broker/endpoint/listener.hpp"
+#include "broker/endpoint/reactor_context.hpp"
+#include "broker/session/session_connection.hpp"
+#include "broker/session/ticket_book.hpp"
+
+namespace lightq::broker {
+
+/// One address a transport, opened at the first join and then there as long as the broker. The reactor's
+/// thread, but for the constructor and the destructor, which run when that one does not.
+class SessionServer final : public Connection::Owner, private SessionConnection::Host {
+ public:
+  /// A session's way in.
+  struct Joined {
+    std::string bind_uri;
+    protocol::SessionTicket ticket;
+  };
+  using FindTopic = std::function<HostedTopic*(TopicId)>;
+
+  /// `context` outlives it. `name`: of this reactor, for its socket file.
+  SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
+                std::string name);
+  SessionServer(const SessionServer&) = delete;
+  SessionServer& operator=(const SessionServer&) = delete;
+  ~SessionServer() override;
+
+  /// Where to connect to, and the ticket for it. Errors: limit_reached, io_error, address_in_use,
+  /// invalid_argument (the path of the socket file is too long).
+  Result<Joined> join(const Grant& grant, protocol::Transport transport);
+  /// Says goodbye to everybody, and accepts nobody any more.
+  void begin_stop();
+
+ private:
+  /// A listening socket.
+  struct Door final : public Listener::Owner {
+    Door(SessionServer& of, ListeningSocket socket, std::string uri, std::string socket_path)
+        : server(of),
+          bind_uri(std::move(uri)),
+          path(std::move(socket_path)),
+          listener(of.context_.loop, std::move(socket), *this) {}
+    void accepted(UniqueFd descriptor) override { server.accepted(std::move(descriptor)); }
+    void accept_failed() override;
+    SessionServer& server;
+    const std::string bind_uri;
+    const std::string path;  // of a Unix socket's file
+    Listener listener;
+  };
+
+  Result<Door*> door(protocol::Transport transport);
+  void accepted(UniqueFd descriptor);
+  void connection_opened(Connection& /*connection*/) override {}
+  void connection_closed(Connection& connection, const std::string& why) override;
+  std::optional<Grant> grant_of(std::string_view ticket) override;
+  HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
+  void session_opened(SessionConnection& session) override;
+  [[nodiscard]] std::uint64_t message_bytes_max() const override {
+    return context_.settings.message_bytes_max;
+  }
+  [[nodiscard]] const SessionSettings& session_settings() const override { return settings_; }
+
+  ReactorContext& context_;
+  const FindTopic find_topic_;
+  const SessionSettings settings_;
+  const std::string name_;
+  TicketBook tickets_;
+  std::map<protocol::Transport, std::unique_ptr<Door>> doors_;
+  std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
+  std::size_t greeted_ = 0;  // of sessions_
+  std::uint64_t next_session_ = 1;
+  bool stopping_ = false;
+};
+
+}  // namespace lightq::broker

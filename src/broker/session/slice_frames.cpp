@@ -1,0 +1,71 @@
+/// Layer: session.
+#include "broker/session/slice_frames.hpp"
+
+#include <array>
+#include <cstddef>
+
+#include <lightq/base/batch_cut.hpp>
+
+namespace lightq::broker {
+
+namespace {
+
+using session::deliver_head_bytes;
+constexpr std::size_t frame_header_bytes = session::frame_layout::header_bytes;
+
+/// The first records of `slice`, as many as fit.
+BatchSlice front_of(const BatchSlice& slice, std::size_t records_bytes_max) {
+  BatchSlice front = slice;
+  if (slice.records.size() <= records_bytes_max) return front;
+  std::size_t bytes = 0;
+  for (front.count = 0; front.count < slice.count; ++front.count) {
+    const std::size_t next =
+        bytes + record_bytes(load_little_endian<std::uint32_t>(slice.records.data() + bytes));
+    if (next > records_bytes_max) break;
+    bytes = next;
+  }
+  front.records = slice.records.first(bytes);
+  return front;
+}
+
+/// docs/session.md, "deliver".
+void deliver_frame(SessionPort& port, const BatchSlice& slice, const SliceAddress& address) {
+  std::array<std::byte, frame_header_bytes + deliver_head_bytes + batch_layout::header_bytes> start;
+  std::byte* const head = start.data() + frame_header_bytes;
+  store_little_endian(head, address.delivery);
+  store_little_endian(head + 4, std::uint32_t{0});
+  store_little_endian(head + 8, address.lost);
+  const bool whole = slice.is_whole();
+  const ByteView rest = whole ? slice.batch.bytes() : slice.records;
+  const std::size_t cut_bytes = whole ? 0 : batch_layout::header_bytes;
+  if (!whole) {
+    write_cut_header(BatchHeaderSpace(head + deliver_head_bytes, batch_layout::header_bytes), slice.batch,
+                     slice.first, slice.count, slice.records);
+  }
+  const session::FrameHeader header{session::Op::deliver, whole ? std::uint8_t{0} : session::flag_part,
+                                    address.channel, address.request,
+                                    static_cast<std::uint32_t>(deliver_head_bytes + cut_bytes + rest.size())};
+  session::encode_frame_header(start.data(), header, {head, deliver_head_bytes});
+  port.deliver(ByteView(start).first(frame_header_bytes + deliver_head_bytes + cut_bytes), rest);
+}
+
+}  // namespace
+
+std::uint32_t deliver_slice(SessionPort& port, const BatchSlice& slice, const SliceAddress& address) {
+  const std::size_t records_bytes_max =
+      port.client_takes_bytes() - deliver_head_bytes - batch_layout::header_bytes;
+  SliceAddress to = address;
+  BatchSlice left = slice;
+  while (left.count > 0) {
+    const BatchSlice front = front_of(left, records_bytes_max);
+    if (front.count == 0) break;
+    deliver_frame(port, front, to);
+    to.lost = 0;
+    left.first += front.count;
+    left.count -= front.count;
+    left.records = left.records.subspan(front.records.size());
+  }
+  return slice.count - left.count;
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,168 @@
+/// `lightq produce` over a session: every message is confirmed, and stored once though the broker restarts.
+/// Layer: cli.
+#include <poll.h>
+
+#include <algorithm>
+
+#include "client/produce.hpp"
+#include "client/produce_report.hpp"
+#include "client/session.hpp"
+#include "client/terminal.hpp"
+#include "client/units.hpp"
+
+namespace lightq::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr auto look_interval = 200ms;  // at signals, and at what has been confirmed
+
+/// One run of the command.
+class ConfirmedRun {
+ public:
+  ConfirmedRun(const Common& common, const Produce& produce, Client client, SessionProducer producer)
+      : produce_(produce),
+        client_(std::move(client)),
+        producer_(std::move(producer)),
+        report_(common, produce) {}
+
+  int go(MessageSource& source) {
+    const Result<void> sent = send_all(source);
+    const Result<void> confirmed = await_confirms();
+    const SessionProducerStats stats = producer_.stats();
+    const bool on_disk = producer_.opened() && producer_.opened()->level == ConfirmLevel::flushed;
+    report_.summarize(stats.confirmed,
+                      on_disk ? " received by the broker and on its disk" : " received by the broker");
+    (void)producer_.close(1s);
+    if (!sent) return fail(sent.error(), produce_.topic);
+    if (!confirmed) return fail(confirmed.error(), produce_.topic);
+    const std::uint64_t refused = stats.refused + report_.unsent();
+    return refused == 0 ? exit_ok : fail(report_.not_kept(refused), produce_.topic);
+  }
+
+ private:
+  Result<void> send_all(MessageSource& source) {
+    while (!interrupted()) {
+      if (Result<void> served = await_turn(source); !served) return served;
+      if (interrupted()) break;
+      const Result<bool> more = source.next();
+      if (!more) return more.error();
+      if (!*more) break;
+      if (Result<void> sent = send(source.message()); !sent) return sent;
+    }
+    return {};
+  }
+
+  /// Serves the session until there is input and the next message is due, or a signal came.
+  Result<void> await_turn(const MessageSource& source) {
+    while (!interrupted()) {
+      const auto now = Clock::now();
+      const int input = source.awaited();
+      if (input < 0 && (produce_.rate == 0 || report_.due() <= now)) return {};
+      if (Result<void> usable = producer_.poll(0ms); !usable) return usable;
+      const bool due = report_.due() <= now;
+      const auto until =
+          std::min({due ? now + look_interval : report_.due(), producer_.next_timer(), now + look_interval});
+      if (wait(due ? input : -1, until)) return {};
+    }
+    return {};
+  }
+
+  /// True if there is input.
+  bool wait(int input, Clock::time_point until) const {
+    const auto session_events = static_cast<short>(producer_.wants_write() ? POLLIN | POLLOUT : POLLIN);
+    pollfd watched[2] = {{input, POLLIN, 0}, {producer_.fd(), session_events, 0}};
+    const auto left = std::max<std::chrono::nanoseconds>(until - Clock::now(), 0ns);
+    const timespec most{left / 1s, static_cast<long>((left % 1s).count())};
+    return ::ppoll(watched, 2, &most, nullptr) > 0 && watched[0].revents != 0;
+  }
+
+  /// Sends one message; while there is no room for it, says why, and gives up in the end.
+  Result<void> send(std::string_view message) {
+    const auto began = Clock::now();
+    while (true) {
+      const Result<std::uint64_t> sent = producer_.send(message);
+      if (sent) {
+        report_.sent(message.size());
+        return {};
+      }
+      if (sent.error().code == ErrorCode::too_large) {
+        report_.turned_down_unsent(message.size());
+        return {};
+      }
+      if (sent.error().code != ErrorCode::timeout) return sent.error();
+      if (interrupted()) return {};
+      if (Result<void> patient = be_patient(began); !patient) return patient;
+    }
+  }
+
+  Result<void> await_confirms() {
+    const auto began = Clock::now();
+    std::optional<Clock::time_point> interrupted_at;
+    while (producer_.unconfirmed() > 0) {
+      const Result<void> flushed = producer_.flush(look_interval);
+      if (flushed || producer_.unconfirmed() == 0) break;
+      const SessionState state = producer_.state();
+      if (state == SessionState::in_doubt) return in_doubt();
+      if (state == SessionState::failed || state == SessionState::closed) return flushed.error();
+      if (interrupted() && !interrupted_at) interrupted_at = Clock::now();
+      if (interrupted_at && Clock::now() - *interrupted_at > 5s) return incomplete();
+      if (const Result<void> patient = be_patient(began); !patient) return incomplete();
+    }
+    return {};
+  }
+
+  /// Says what a stall is about; an error when nothing has been confirmed for too long. `began`: the wait.
+  Result<void> be_patient(Clock::time_point began) {
+    if (producer_.confirmed() != confirmed_) {
+      confirmed_ = producer_.confirmed();
+      moved_ = Clock::now();
+    }
+    const auto waited = Clock::now() - std::max(began, moved_);
+    if (waited > 2s) report_.explain(why_stalled());
+    if (produce_.timeout.count() == 0 || waited <= produce_.timeout) return {};
+    return ProduceReport::gave_up(waited, why_stalled());
+  }
+
+  std::string why_stalled() {
+    if (producer_.state() == SessionState::open) return report_.why_stalled(client_);
+    const std::string& why = producer_.last_error().message;
+    return why.empty() ? "the broker is not there" : "the broker is not there (" + why + ")";
+  }
+
+  Error incomplete() {
+    return {ErrorCode::timeout, "the broker has confirmed " + format_count(producer_.confirmed()) + " of " +
+                                    format_count(report_.messages()) + " messages: " + why_stalled()};
+  }
+
+  [[nodiscard]] Error in_doubt() const {
+    return {ErrorCode::closed,
+            format_messages(producer_.in_doubt()) +
+                " may be stored or not: the broker restarted, and a transient topic does not "
+                "tell what it received before"};
+  }
+
+  const Produce& produce_;
+  Client client_;
+  SessionProducer producer_;
+  ProduceReport report_;
+  std::uint64_t confirmed_ = 0;
+  Clock::time_point moved_ = Clock::now();
+};
+
+}  // namespace
+
+int produce_confirmed(const Common& common, const Produce& produce, Client client, MessageSource& source) {
+  SessionProducerOptions options;
+  options.level = produce.confirm;
+  options.send_timeout = look_interval;
+  options.retry_refused = false;
+  options.name = "lightq produce";
+  Result<SessionProducer> producer = client.session_producer(produce.topic, std::move(options));
+  if (!producer) return fail(producer.error(), produce.topic);
+  ConfirmedRun run(common, produce, std::move(client), std::move(*producer));
+  return run.go(source);
+}
+
+}  // namespace lightq::cli

@@ -1,0 +1,126 @@
+/// A sum of records that is kept up while they are copied. docs/log_format.md, "Open batch". Layer: log.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <lightq/base/bytes.hpp>
+#include <lightq/base/types.hpp>
+
+namespace lightq::log {
+
+namespace record_sum_detail {
+
+#if defined(__GNUC__)
+/// Two lanes: added and shifted at once, loaded and stored as sixteen bytes.
+using Pair = std::uint64_t __attribute__((vector_size(16)));
+
+inline Pair rotated(Pair value, int bits) {
+  return (value << bits) | (value >> (64 - bits));
+}
+inline Pair low_only(std::uint64_t value) {
+  return Pair{value, 0};
+}
+/// The lower lane of `low`, the upper one of `high`.
+inline Pair low_of(Pair low, Pair high) {
+  return Pair{low[0], high[1]};
+}
+#else
+struct Pair {
+  std::uint64_t low, high;
+  Pair operator+(const Pair& other) const { return {low + other.low, high + other.high}; }
+};
+inline Pair rotated(Pair value, int bits) {
+  return {std::rotl(value.low, bits), std::rotl(value.high, bits)};
+}
+inline Pair low_only(std::uint64_t value) {
+  return {value, 0};
+}
+inline Pair low_of(Pair low, Pair high) {
+  return {low.low, high.high};
+}
+#endif
+
+inline Pair load_pair(const std::byte* from) {
+  static_assert(std::endian::native == std::endian::little, "a big-endian port needs byte swaps here");
+  Pair pair;
+  std::memcpy(&pair, from, sizeof pair);
+  return pair;
+}
+
+inline void store_pair(std::byte* to, Pair pair) {
+  std::memcpy(to, &pair, sizeof pair);
+}
+
+/// Zeros behind what is no whole pair. `bytes` < 16.
+inline Pair load_part(const std::byte* from, std::size_t bytes) {
+  std::array<std::byte, sizeof(Pair)> part{};
+  if (bytes != 0) std::memcpy(part.data(), from, bytes);
+  return load_pair(part.data());
+}
+
+}  // namespace record_sum_detail
+
+/// An order-dependent sum of records, quick enough to be kept up for each: any change of one eight-byte word
+/// changes it. What survives a power cut has CRCs; this guards memory that outlived its process.
+class RecordSum {
+ public:
+  void add(ByteView payload) { add_to(nullptr, payload); }
+  /// As add, and copies the record to `to`: the bytes are read once for both.
+  void add_copying(std::byte* to, ByteView payload) { add_to(to, payload); }
+  [[nodiscard]] std::uint64_t value() const {
+    return (lanes_[0] ^ std::rotl(lanes_[1], 16)) + std::rotl(lanes_[2] ^ std::rotl(lanes_[3], 16), 32);
+  }
+
+ private:
+  using Pair = record_sum_detail::Pair;
+  static constexpr std::size_t pair_bytes = sizeof(Pair);
+  static constexpr std::size_t block_bytes = 2 * pair_bytes;
+  static constexpr int turn_bits = 23;
+
+  void add_to(std::byte* to, ByteView payload);
+
+  alignas(pair_bytes) std::array<std::uint64_t, 4> lanes_ = {0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F,
+                                                             0x165667B19E3779F9, 0x27D4EB2F165667C5};
+};
+
+// Each eight bytes are added to one of the four lanes, which is then turned; before the first, the length to
+// the first lane.
+inline void RecordSum::add_to(std::byte* to, ByteView payload) {
+  using namespace record_sum_detail;
+  auto* const lanes = reinterpret_cast<std::byte*>(lanes_.data());
+  Pair first = load_pair(lanes);
+  first = low_of(rotated(first + low_only(payload.size()), turn_bits), first);
+  Pair second = load_pair(lanes + pair_bytes);
+  const auto mix = [&](Pair a, Pair b) {
+    first = rotated(first + a, turn_bits);
+    second = rotated(second + b, turn_bits);
+  };
+  const std::byte* at = payload.data();
+  std::size_t left = payload.size();
+  for (; left >= block_bytes; at += block_bytes, left -= block_bytes) {
+    const Pair a = load_pair(at);
+    const Pair b = load_pair(at + pair_bytes);
+    if (to != nullptr) {
+      store_pair(to, a);
+      store_pair(to + pair_bytes, b);
+      to += block_bytes;
+    }
+    mix(a, b);
+  }
+  if (left != 0) {
+    if (to != nullptr) std::memcpy(to, at, left);
+    if (left < pair_bytes) {
+      mix(load_part(at, left), Pair{});
+    } else {
+      mix(load_pair(at), load_part(at + pair_bytes, left - pair_bytes));
+    }
+  }
+  store_pair(lanes, first);
+  store_pair(lanes + pair_bytes, second);
+}
+
+}  // namespace lightq::log

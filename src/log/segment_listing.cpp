@@ -1,0 +1,51 @@
+/// Which segments there are in a log's directory. Layer: log.
+#include "log/segment_listing.hpp"
+
+#include <algorithm>
+
+#include "log/segment_format.hpp"
+#include "log/unnamed_segment.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+constexpr int listings_max = 16;  // each finds a log that has dropped all that the one before had seen
+
+}  // namespace
+
+Result<std::vector<Offset>> list_named_segments(const std::string& directory, Storage& storage) {
+  const auto listed = storage.list(directory);
+  if (!listed) return listed.error();
+  std::vector<Offset> offsets;
+  for (const std::string& name : *listed) {
+    if (const auto offset = segment_name_offset(name)) offsets.push_back(*offset);
+  }
+  std::sort(offsets.begin(), offsets.end());
+  return offsets;
+}
+
+// A listing may miss a name that comes while it is made, and have one that comes later. What was there before
+// the look is the unnamed one, or in the first listing; all before the last of these had their names before
+// the second began.
+Result<ListedSegments> list_segments(const std::string& directory, Storage& storage) {
+  ListedSegments found;
+  for (int listing = 0; listing < listings_max && found.offsets.empty(); ++listing) {
+    const auto unnamed = unnamed_segment(directory, {}, storage);
+    if (!unnamed) return unnamed.error();
+    const auto first = list_named_segments(directory, storage);
+    if (!first) return first.error();
+    auto second = list_named_segments(directory, storage);
+    if (!second) return second.error();
+    if (first->empty() && second->empty() && !*unnamed) return found;
+    const Offset end = std::max(first->empty() ? Offset{} : first->back(), unnamed->value_or(Offset{}));
+    std::erase_if(*second, [&](Offset offset) { return end < offset; });
+    found = {std::move(*second), std::nullopt};
+    if (!*unnamed || **unnamed < end) continue;
+    if (found.offsets.empty() || found.offsets.back() != end) found.offsets.push_back(end);
+    found.unnamed = end;
+  }
+  return found;
+}
+
+}  // namespace lightq::log

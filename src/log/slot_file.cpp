@@ -1,0 +1,219 @@
+/// Two small files written in turn. docs/log_format.md, "Slot files". Layer: log.
+#include "log/slot_file.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <lightq/base/bytes.hpp>
+#include <lightq/base/crc32c.hpp>
+
+#include "log/seeded_bug.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+// Fields, in bytes from the file's start.
+constexpr std::size_t at_magic = 0;      // u64
+constexpr std::size_t at_version = 8;    // u32
+constexpr std::size_t at_crc = 12;       // u32: of everything from at_sequence on
+constexpr std::size_t at_sequence = 16;  // u64
+constexpr std::size_t at_bytes = 24;     // u32: the whole file, as far as it counts
+constexpr std::size_t at_count = 28;     // u32
+
+std::uint32_t byte_swapped(std::uint32_t value) {
+  return value << 24 | (value & 0xFF00) << 8 | (value >> 8 & 0xFF00) | value >> 24;
+}
+
+std::uint64_t byte_swapped(std::uint64_t value) {
+  const auto half = [](std::uint64_t bits) {
+    return std::uint64_t{byte_swapped(static_cast<std::uint32_t>(bits))};
+  };
+  return half(value) << 32 | half(value >> 32);
+}
+
+// Version 1 left itself out of its checksum, when there was no other that it could have been taken for.
+std::uint32_t checksum(ByteView slot) {
+  const bool with_version = load_little_endian<std::uint32_t>(slot.data() + at_version) != 1;
+  const std::uint32_t before = with_version ? crc32c(slot.subspan(at_version, 4)) : 0;
+  return crc32c(slot.subspan(at_sequence), before);
+}
+
+}  // namespace
+
+std::uint32_t SlotBytes::count() const {
+  return load_little_endian<std::uint32_t>(bytes.data() + at_count);
+}
+
+std::uint32_t SlotBytes::version() const {
+  return load_little_endian<std::uint32_t>(bytes.data() + at_version);
+}
+
+struct SlotFile::Slot {
+  bool exists = false;
+  std::optional<Error> fault;
+  std::uint64_t sequence = 0;
+  SlotBytes content;
+};
+
+SlotFile::SlotFile(Storage& storage, std::string directory, std::string name, const SlotFormat& format)
+    : storage_(storage), directory_(std::move(directory)), name_(std::move(name)), format_(format) {}
+
+std::string SlotFile::slot_path(int slot) const {
+  return directory_ + "/" + name_ + "." + std::to_string(slot);
+}
+
+// No length is trusted before there are so many bytes, and no entry before the checksum fits. Cuts off what a
+// longer file has left.
+std::optional<Error> SlotFile::fault_of(const std::string& path, SlotBytes& slot) const {
+  const auto fault = [&](ErrorCode code, std::size_t position, const std::string& why) {
+    return Error{code, path + ": position " + std::to_string(position) + ": " + why, 0};
+  };
+  const std::string what(format_.what);
+  const ByteView bytes = slot.bytes;
+  if (bytes.size() < SlotBytes::header_bytes)
+    return fault(ErrorCode::corrupt, bytes.size(), "the file ends within its header: torn or damaged");
+  const auto magic = load_little_endian<std::uint64_t>(bytes.data() + at_magic);
+  if (magic == byte_swapped(format_.magic))
+    return fault(ErrorCode::foreign_format, at_magic, "a " + what + " of the other byte order");
+  if (magic != format_.magic) return fault(ErrorCode::foreign_format, at_magic, "not a " + what);
+  if (slot.version() == 0 || slot.version() > format_.version) {
+    const std::string known = (format_.version == 1 ? "" : "1 to ") + std::to_string(format_.version);
+    return fault(ErrorCode::foreign_format, at_version,
+                 "a " + what + " of version " + std::to_string(slot.version()) + ", not " + known);
+  }
+  const auto length = load_little_endian<std::uint32_t>(bytes.data() + at_bytes);
+  if (length < SlotBytes::header_bytes || bytes.size() < length) {
+    return fault(ErrorCode::corrupt, at_bytes,
+                 "says " + std::to_string(length) + " bytes, there are " + std::to_string(bytes.size()) +
+                     ": torn or damaged");
+  }
+  const bool sums = load_little_endian<std::uint32_t>(bytes.data() + at_crc) == checksum(bytes.first(length));
+  if (!sums && !seeded(SeededBug::cursor_crc_unchecked))
+    return fault(ErrorCode::corrupt, at_crc, "the checksum does not fit: torn or damaged");
+  slot.bytes.resize(length);
+  if (!format_.sound(slot))
+    return fault(ErrorCode::corrupt, at_count, "its entries are not those of a " + what);
+  return std::nullopt;
+}
+
+Result<SlotFile::Slot> SlotFile::read_slot(int slot) {
+  Slot found;
+  const std::string path = slot_path(slot);
+  const auto file = storage_.open(path, OpenMode::read_only);
+  if (!file && is_missing(file.error())) return found;
+  if (!file) return file.error();
+  found.exists = true;
+  const auto size = (*file)->size_bytes();
+  if (!size) return size.error();
+  std::vector<std::byte>& bytes = found.content.bytes;
+  bytes.resize(std::min(*size, format_.file_bytes_max));
+  const auto came = read_all(**file, bytes, 0);
+  if (!came) {
+    found.fault = came.error();
+    return found;
+  }
+  bytes.resize(*came);
+  found.fault = fault_of(path, found.content);
+  if (found.fault) return found;
+  found.sequence = load_little_endian<std::uint64_t>(bytes.data() + at_sequence);
+  return found;
+}
+
+Result<std::optional<SlotBytes>> SlotFile::load() {
+  passed_over_.reset();
+  Slot newest;
+  for (int slot = 0; slot < 2; ++slot) {
+    auto found = read_slot(slot);
+    if (!found) return found.error();
+    // What another version has written weighs more than what is torn: nobody may take it for nothing.
+    const bool keep = passed_over_ && passed_over_->code == ErrorCode::foreign_format;
+    if (found->fault && !keep) passed_over_ = found->fault;
+    if (!found->exists || found->fault || (newest.exists && found->sequence < newest.sequence)) continue;
+    newest = std::move(*found);
+    newest_slot_ = slot;
+  }
+  if (!newest.exists && passed_over_) return *passed_over_;
+  sequence_ = newest.sequence;
+  loaded_ = true;
+  if (!newest.exists) return std::optional<SlotBytes>();
+  return std::optional(std::move(newest.content));
+}
+
+SlotBytes SlotFile::make(const SlotFormat& format, std::uint32_t version, std::size_t body_bytes,
+                         std::uint32_t count) {
+  SlotBytes slot{std::vector<std::byte>(SlotBytes::header_bytes + body_bytes)};
+  store_little_endian(slot.bytes.data() + at_magic, format.magic);
+  store_little_endian(slot.bytes.data() + at_version, version);
+  store_little_endian(slot.bytes.data() + at_bytes, static_cast<std::uint32_t>(slot.bytes.size()));
+  store_little_endian(slot.bytes.data() + at_count, count);
+  return slot;
+}
+
+Result<void> SlotFile::write(SlotBytes slot) {
+  if (!loaded_) {
+    // What cannot be read is overwritten, the first slot first; only an unreadable disk stops here.
+    if (const auto before = load(); !before && before.error().system_error != 0) return before.error();
+    loaded_ = true;
+  }
+  if (auto kept = keep_newest(); !kept) return kept;
+  const int next = seeded(SeededBug::cursor_in_one_file) ? 0 : 1 - newest_slot_;
+  std::byte* bytes = slot.bytes.data();
+  store_little_endian(bytes + at_sequence, sequence_ + 1);
+  store_little_endian(bytes + at_crc, checksum(slot.bytes));
+  if (auto made = storage_.make_directory(directory_); !made) return made;
+  if (auto written = write_slot(next, slot.bytes); !written) return written;
+  if (!slot_named_[next]) {
+    if (auto synced = storage_.sync_directory(directory_); !synced) return synced;
+    // The directory itself may be new: this can come before the first message.
+    if (auto synced = storage_.sync_directory(parent_of(directory_)); !synced) return synced;
+    slot_named_[next] = true;
+  }
+  newest_slot_ = next;
+  newest_synced_ = true;
+  ++sequence_;
+  return {};
+}
+
+// A new file gets its name when it is whole: one that a power cut has torn would be taken for a damaged one,
+// and there is no other yet.
+Result<void> SlotFile::write_slot(int slot, ByteView bytes) {
+  const std::string path = slot_path(slot);
+  auto file = storage_.open(path, OpenMode::read_write);
+  const bool is_new = !file && is_missing(file.error());
+  if (is_new) file = storage_.open(path + ".new", OpenMode::create);
+  if (!file) return file.error();
+  if (auto written = write_all(**file, bytes, 0); !written) return written;
+  const bool sync = !seeded(SeededBug::cursor_unsynced);
+  if (auto synced = sync ? (*file)->sync() : Result<void>{}; !synced) return synced;
+  if (!is_new) return {};
+  slot_named_[slot] = false;
+  return storage_.rename(path + ".new", path);
+}
+
+// What a killed process has written last may not be on disk yet, and then the other file, which is written
+// over next, is all that a power cut would leave.
+Result<void> SlotFile::keep_newest() {
+  if (newest_synced_ || sequence_ == 0 || seeded(SeededBug::loaded_cursor_unsynced)) return {};
+  const auto file = storage_.open(slot_path(newest_slot_), OpenMode::read_write);
+  if (!file) return file.error();
+  if (auto synced = (*file)->sync(); !synced) return synced;
+  if (auto synced = storage_.sync_directory(directory_); !synced) return synced;
+  newest_synced_ = true;
+  return {};
+}
+
+Result<void> SlotFile::remove() {
+  for (int slot = 0; slot < 2; ++slot) {
+    const auto removed = storage_.unlink(slot_path(slot));
+    if (!removed && !is_missing(removed.error())) return removed;
+    slot_named_[slot] = false;
+  }
+  newest_slot_ = 1;
+  newest_synced_ = false;
+  sequence_ = 0;
+  loaded_ = true;
+  return storage_.sync_directory(directory_);
+}
+
+}  // namespace lightq::log

@@ -1,0 +1,82 @@
+/// Two small files written in turn, so that a torn write leaves what was there before. Layer: log.
+/// docs/log_format.md, "Slot files".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "log/storage.hpp"
+
+namespace lightq::log {
+
+/// Bytes of one slot: a header, then the body.
+struct SlotBytes {
+  static constexpr std::size_t header_bytes = 32;
+
+  std::vector<std::byte> bytes;
+
+  [[nodiscard]] ByteView body() const { return ByteView(bytes).subspan(header_bytes); }
+  [[nodiscard]] std::byte* body() { return bytes.data() + header_bytes; }
+  [[nodiscard]] std::uint32_t count() const;
+  [[nodiscard]] std::uint32_t version() const;
+};
+
+/// What is kept in a pair of slots, and how its bytes are known.
+struct SlotFormat {
+  std::string_view what;  ///< for people: "cursor file"
+  std::uint64_t magic = 0;
+  std::uint32_t version = 0;         ///< the newest; the ones before it, from 1 on, are read too
+  std::uint64_t file_bytes_max = 0;  ///< no more is ever read
+  /// The body holds exactly `count()` entries of its version, and everything about them that can be seen is
+  /// as it should be. Asked only for slots whose checksum fits, cut to what they say they have.
+  bool (*sound)(const SlotBytes& slot) = nullptr;
+};
+
+/// The files `<name>.0` and `<name>.1`. Not for two threads at once; `make` may be called while another
+/// thread is in `write`.
+class SlotFile {
+ public:
+  /// Nothing is touched before load or write. The storage must outlive it.
+  SlotFile(Storage& storage, std::string directory, std::string name, const SlotFormat& format);
+
+  /// The newest slot that is sound; nothing if neither file exists. Errors: corrupt or foreign_format if
+  /// there are files and none is sound, each with file and position; io_error.
+  Result<std::optional<SlotBytes>> load();
+  /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
+  /// well.
+  [[nodiscard]] const std::optional<Error>& passed_over() const { return passed_over_; }
+
+  /// A header for `count` entries and room for a body of so many bytes, zeros, to be filled in.
+  /// `version`: one of the format's.
+  static SlotBytes make(const SlotFormat& format, std::uint32_t version, std::size_t body_bytes,
+                        std::uint32_t count);
+  /// Writes and syncs; when it returns without error, it survives a power cut. Loads first if nobody did.
+  /// Errors: io_error, no_space; what was written before is still there then.
+  Result<void> write(SlotBytes slot);
+  /// Neither file is there afterwards, nor after a power cut.
+  Result<void> remove();
+
+ private:
+  struct Slot;
+  [[nodiscard]] std::string slot_path(int slot) const;
+  Result<Slot> read_slot(int slot);
+  [[nodiscard]] std::optional<Error> fault_of(const std::string& path, SlotBytes& slot) const;
+  Result<void> write_slot(int slot, ByteView bytes);
+  Result<void> keep_newest();
+
+  Storage& storage_;
+  std::string directory_;
+  std::string name_;
+  SlotFormat format_;
+  std::optional<Error> passed_over_;
+  bool loaded_ = false;
+  int newest_slot_ = 1;                  // the other one is written next
+  bool newest_synced_ = false;           // by this object
+  bool slot_named_[2] = {false, false};  // its name is on disk
+  std::uint64_t sequence_ = 0;
+};
+
+}  // namespace lightq::log

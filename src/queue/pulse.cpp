@@ -1,0 +1,74 @@
+/// A clock that costs a load. Layer: queue.
+#include "queue/pulse.hpp"
+
+#include <unistd.h>
+
+namespace lightq::queue {
+
+namespace {
+
+constexpr int idle_beats_max = 5;
+
+}  // namespace
+
+std::shared_ptr<Pulse> Pulse::shared() {
+  static std::mutex mutex;
+  static std::weak_ptr<Pulse> known;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<Pulse> pulse = known.lock();
+  if (pulse == nullptr || pulse->process_ != ::getpid()) {
+    // In a child the parent's stays where it is: its thread is not there to be joined, and who waits on its
+    // condition will never wake.
+    known = pulse = std::shared_ptr<Pulse>(new Pulse, [](const Pulse* last) {
+      if (last->process_ == ::getpid()) delete last;
+    });
+  }
+  return pulse;
+}
+
+Pulse::Pulse() : process_(::getpid()), thread_([this] { run(); }) {}
+
+Pulse::~Pulse() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  due_.notify_one();
+  thread_.join();
+}
+
+void Pulse::run() {
+  std::unique_lock lock(mutex_);
+  std::uint32_t last = still;
+  int idle_beats = idle_beats_max;
+  while (!stop_) {
+    if (wanted_.exchange(false, std::memory_order_relaxed)) idle_beats = 0;
+    if (idle_beats >= idle_beats_max) {
+      sleep(lock);
+      continue;
+    }
+    ++idle_beats;
+    last += 2;
+    if (last == still) last += 2;
+    beat_.store(last, std::memory_order_relaxed);
+    due_.wait_for(lock, period, [&] { return stop_; });
+  }
+}
+
+// Either whoever asks sees that it sleeps, or it sees that somebody has asked.
+void Pulse::sleep(std::unique_lock<std::mutex>& lock) {
+  beat_.store(still, std::memory_order_relaxed);
+  asleep_.store(true, std::memory_order_relaxed);
+  fence_.heavy();
+  due_.wait(lock, [&] { return stop_ || wanted_.load(std::memory_order_relaxed); });
+  asleep_.store(false, std::memory_order_relaxed);
+}
+
+void Pulse::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+  }  // it has gone to sleep by then, or has not looked yet
+  due_.notify_one();
+}
+
+}  // namespace lightq::queue

@@ -1,0 +1,53 @@
+/// A broker in the test's own process.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <lightq/client.hpp>
+
+#include "broker/broker.hpp"
+#include "support/temp_dir.hpp"
+
+namespace lightq::testing {
+
+class SilentSink final : public broker::LogSink {
+ public:
+  void write(broker::LogLevel, std::string_view) override {}
+};
+
+/// A broker with a data directory of its own, which it finds again when it is started again.
+class EmbeddedBroker {
+ public:
+  explicit EmbeddedBroker(std::string control_uri = "tcp://127.0.0.1:0") : uri_(std::move(control_uri)) {
+    start();
+  }
+  /// At the address that it had before, if it had one.
+  void start() {
+    broker::Config config;
+    config.data_dir = directory_ / "data";
+    config.control_uri = uri_;
+    config.admin_password = broker::Secret("the admin's");
+    config.min_free_bytes = 0;
+    broker_ = broker::Broker::start(std::move(config), sink_).value_or_throw();
+    uri_ = broker_->control_uri();
+  }
+  void stop() { broker_.reset(); }
+  [[nodiscard]] const std::string& uri() const { return uri_; }
+  [[nodiscard]] Client client() const {
+    return Client::connect(uri(), {.user = {"alice", "wonder"},
+                                   .admin = {"lightq_admin", "the admin's"},
+                                   .discover_credentials = false})
+        .value_or_throw();
+  }
+
+ private:
+  test::TempDir directory_;
+  SilentSink sink_;
+  std::string uri_;
+  std::unique_ptr<broker::Broker> broker_;
+};
+
+}  // namespace lightq::testing

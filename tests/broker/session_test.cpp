@@ -1,0 +1,123 @@
+/// The client library's producer on sessions against a broker in this process.
+#include <lightq/client.hpp>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "broker/embedded_broker.hpp"
+
+namespace lightq::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SessionTest : public ::testing::Test {
+ protected:
+  [[nodiscard]] Client client() const { return broker.client(); }
+  static std::string numbered(int number, std::size_t bytes) {
+    std::string message = std::to_string(number) + " ";
+    message.resize(std::max(message.size(), bytes), 'x');
+    return message;
+  }
+  static void expect_numbered(Consumer& consumer, int messages, std::size_t bytes) {
+    for (int i = 0; i < messages; ++i) {
+      const auto message = consumer.receive(10s).value_or_throw();
+      ASSERT_TRUE(message) << i;
+      ASSERT_EQ(numbered(i, bytes), as_text(message->payload())) << i;
+    }
+  }
+
+  EmbeddedBroker broker;
+};
+
+class EachWay : public SessionTest,
+                public ::testing::WithParamInterface<std::tuple<BrokerType, Transport>> {};
+
+TEST_P(EachWay, ConfirmsEverythingAndAConsumerGetsItInOrder) {
+  const auto [type, transport] = GetParam();
+  constexpr int messages = 20'000;
+  auto client = this->client();
+  client.create_topic("orders", {.broker_type = type}).value_or_throw();
+  auto producer = client.session_producer("orders", {}, transport).value_or_throw();
+  for (int i = 0; i < messages; ++i) producer.send(numbered(i, 100)).value_or_throw();
+  producer.flush(20s).value_or_throw();
+  EXPECT_EQ(static_cast<std::uint64_t>(messages), producer.confirmed());
+  EXPECT_EQ(1U, client.stats("orders").value_or_throw().publishers_count);
+  producer.close(5s).value_or_throw();
+  auto consumer = client.consumer("orders").value_or_throw();
+  expect_numbered(consumer, messages, 100);
+  EXPECT_EQ(static_cast<std::uint64_t>(messages), client.stats("orders").value_or_throw().messages_received);
+}
+
+INSTANTIATE_TEST_SUITE_P(Topics, EachWay,
+                         ::testing::Combine(::testing::Values(BrokerType::queue, BrokerType::file,
+                                                              BrokerType::queue_file),
+                                            ::testing::Values(Transport::tcp, Transport::ipc)),
+                         [](const auto& tested) {
+                           return std::string(protocol::to_word(std::get<BrokerType>(tested.param))) + "_" +
+                                  std::string(protocol::to_word(std::get<Transport>(tested.param)));
+                         });
+
+TEST_F(SessionTest, SendsMessagesLargerThanAnyBuffer) {
+  constexpr int messages = 12;
+  constexpr std::size_t bytes = 3'000'000;
+  auto client = this->client();
+  client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
+  auto producer = client.session_producer("orders").value_or_throw();
+  for (int i = 0; i < messages; ++i) producer.send(numbered(i, bytes)).value_or_throw();
+  producer.close(20s).value_or_throw();
+  auto consumer = client.consumer("orders").value_or_throw();
+  expect_numbered(consumer, messages, bytes);
+}
+
+TEST_F(SessionTest, GoesOnByItselfWhenTheBrokerComesBack) {
+  auto client = this->client();
+  client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
+  auto producer = client.session_producer("orders").value_or_throw();
+  int sent = 0;
+  const auto send_some = [&] {
+    for (int i = 0; i < 500; ++i) producer.send(numbered(sent++, 50)).value_or_throw();
+  };
+  send_some();
+  producer.flush(20s).value_or_throw();
+  send_some();
+  broker.stop();
+  send_some();
+  broker.start();
+  send_some();
+  producer.close(20s).value_or_throw();
+  auto consumer = this->client().consumer("orders").value_or_throw();
+  expect_numbered(consumer, sent, 50);
+  EXPECT_FALSE(consumer.receive(0ms).value_or_throw()) << "nothing came twice";
+}
+
+TEST_F(SessionTest, SaysAtOnceWhatCannotBeJoined) {
+  auto client = this->client();
+  client.create_topic("orders").value_or_throw();
+  const auto missing = client.session_producer("others");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(ErrorCode::topic_not_found, missing.error().code) << missing.error().text();
+  const auto unflushable = client.session_producer("orders", {.level = ConfirmLevel::flushed});
+  ASSERT_FALSE(unflushable);
+  EXPECT_EQ(ErrorCode::not_supported, unflushable.error().code) << unflushable.error().text();
+}
+
+TEST_F(SessionTest, TellsAProducerThatItsTopicIsDeleted) {
+  auto client = this->client();
+  client.create_topic("orders").value_or_throw();
+  auto producer = client.session_producer("orders").value_or_throw();
+  producer.send("one").value_or_throw();
+  producer.flush(5s).value_or_throw();
+  client.delete_topic("orders").value_or_throw();
+  const auto sent = producer.send("two");
+  const auto flushed = producer.flush(5s);
+  EXPECT_FALSE(sent.ok() && flushed.ok());
+}
+
+}  // namespace
+}  // namespace lightq::testing

@@ -1,0 +1,69 @@
+/// A consumer over a session for tests of delivery: keeps what it is handed.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/delivery/session_consumer.hpp"
+
+namespace lightq::test {
+
+class FakeConsumer final : public broker::SessionConsumer {
+ public:
+  /// One frame.
+  struct Frame {
+    OffsetRange range;
+    std::uint32_t delivery;
+    std::uint64_t lost;
+    bool whole;
+    std::vector<std::string> payloads;
+  };
+
+  void admitted(const Opened& opened) override { opened_at = opened; }
+  [[nodiscard]] bool writable() const override { return is_writable; }
+  void deliver(const broker::HandedSlice& handed) override {
+    Frame frame{handed.slice.range(), handed.delivery, handed.lost, handed.slice.is_whole(), {}};
+    const std::byte* at = handed.slice.records.data();
+    for (std::uint32_t left = handed.slice.count; left != 0; --left) {
+      const auto length = load_little_endian<std::uint32_t>(at);
+      frame.payloads.emplace_back(as_text(ByteView(at + sizeof length, length)));
+      at += record_bytes(length);
+    }
+    const std::size_t kept = frame.payloads.size() - std::min<std::size_t>(refuses, frame.payloads.size());
+    frame.payloads.resize(kept);
+    if (refuses > 0) is_writable = false;
+    ends_with_its_bytes &= at == handed.slice.records.data() + handed.slice.records.size();
+    frames.push_back(std::move(frame));
+  }
+  [[nodiscard]] std::uint32_t refused() const override { return refuses; }
+  void flush() override { ++flushes; }
+  void end(session::Code code, const std::string&) override { ended = code; }
+
+  [[nodiscard]] std::vector<std::string> payloads() const {
+    std::vector<std::string> all;
+    for (const Frame& frame : frames) all.insert(all.end(), frame.payloads.begin(), frame.payloads.end());
+    return all;
+  }
+  /// The payloads since the last call, each with its delivery number where that is not 1: "a", "b#2".
+  std::vector<std::string> take() {
+    std::vector<std::string> taken;
+    for (const Frame& frame : std::exchange(frames, {})) {
+      for (const auto& payload : frame.payloads)
+        taken.push_back(frame.delivery == 1 ? payload : payload + "#" + std::to_string(frame.delivery));
+    }
+    return taken;
+  }
+
+  bool is_writable = true;
+  std::uint32_t refuses = 0;  ///< records of the next slice
+  bool ends_with_its_bytes = true;
+  int flushes = 0;
+  std::vector<Frame> frames;
+  std::optional<Opened> opened_at;
+  std::optional<session::Code> ended;
+};
+
+}  // namespace lightq::test

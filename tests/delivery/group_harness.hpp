@@ -1,0 +1,92 @@
+/// A topic in memory with groups, for tests of them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/delivery/topic.hpp"
+#include "delivery/fake_consumer.hpp"
+#include "delivery/fake_outlet.hpp"
+#include "log/ring_log.hpp"
+
+namespace lightq::test {
+
+/// What a consumer asks for who takes all and acknowledges; tests change what they are about.
+inline session::ConsumeOpen asked(std::string group = "", session::Mode mode = session::Mode::group) {
+  session::ConsumeOpen open;
+  open.mode = mode;
+  open.credit_messages = 1'000'000;
+  open.credit_bytes = 1'000'000'000;
+  open.topic = "t";
+  open.group = std::move(group);
+  return open;
+}
+
+/// A fake consumer with its place in a group.
+struct Member {
+  FakeConsumer consumer;
+  broker::Group* group = nullptr;
+  broker::GroupMember* member = nullptr;
+};
+
+class GroupWorld {
+ public:
+  explicit GroupWorld(protocol::BrokerType type = protocol::BrokerType::queue,
+                      protocol::Overflow overflow = protocol::Overflow::block,
+                      std::uint64_t ring_bytes = limits::MiB)
+      : topic({TopicId{1},
+               *TopicName::parse("t"),
+               {.broker_type = type, .ring_bytes = ring_bytes, .overflow = overflow}},
+              std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = ring_bytes}), wall) {}
+
+  /// One batch.
+  broker::PublishOutcome publish(const std::vector<std::string>& payloads) {
+    BatchBuilder batch;
+    for (const auto& payload : payloads) batch.add(as_byte_view(payload));
+    return topic.publish(batch, wall);
+  }
+  /// Messages `from` to `to` - 1, named by their number, in one batch.
+  void publish_numbers(int from, int to) {
+    std::vector<std::string> payloads;
+    for (int i = from; i < to; ++i) payloads.push_back(std::to_string(i));
+    publish(payloads);
+  }
+  session::Code join(Member& member, const session::ConsumeOpen& open) {
+    const auto opened = topic.groups().open(open, incarnation);
+    if (opened.refusal != session::Code::ok) return opened.refusal;
+    member.group = opened.group;
+    member.member = &topic.groups().attach(*opened.group, member.consumer, open);
+    member.member->begin();
+    return session::Code::ok;
+  }
+  void leave(Member& member) { topic.groups().detach(*member.group, *std::exchange(member.member, nullptr)); }
+  void acknowledge(Member& member, std::vector<OffsetRange> ranges) {
+    member.group->acknowledge(*member.member, {std::nullopt, std::move(ranges)});
+  }
+  void acknowledge_before(Member& member, std::uint64_t before) {
+    member.group->acknowledge(*member.member, {Offset{before}, {}});
+  }
+  void reject(Member& member, OffsetRange range, std::uint32_t ms = 0) {
+    member.group->reject(*member.member, {ms, {range}}, now);
+  }
+  void pump() {
+    while (topic.pump(now).more) {
+    }
+  }
+  void pass(std::chrono::milliseconds time) { now += time; }
+  [[nodiscard]] protocol::GroupStats stats(const std::string& group = "default") const {
+    for (const auto& stats : topic.stats(wall).groups) {
+      if (stats.group == group) return stats;
+    }
+    return {};
+  }
+
+  static constexpr std::uint64_t incarnation = 77;
+  Timestamp wall{1'000'000};
+  broker::SteadyTime now{std::chrono::hours(1)};
+  broker::Topic topic;
+};
+
+}  // namespace lightq::test

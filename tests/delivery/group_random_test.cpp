@@ -1,0 +1,363 @@
+/// A group whose consumers come and go, acknowledge, reject, and fall silent, against a list of what is done.
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "broker/delivery/group_set.hpp"
+#include "delivery/group_harness.hpp"
+#include "support/random.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using std::chrono::milliseconds;
+using test::FakeConsumer;
+using test::FakeOutlet;
+using test::Random;
+
+/// A message that is not done.
+struct Open {
+  std::uint32_t deliveries = 0;
+  const void* holder = nullptr;  // a member or an outlet
+  SteadyTime until = never;      // held by a member: its deadline
+  SteadyTime not_before{};       // rejected: its delay
+};
+
+struct Puller {
+  FakeOutlet outlet{1'000'000, false};
+  std::size_t seen = 0;       // handed over
+  std::size_t sent = 0;       // of these
+  std::size_t forgotten = 0;  // of these, by a seek
+};
+
+struct Worker {
+  FakeConsumer consumer;
+  GroupMember* member = nullptr;
+  bool automatic = false;
+  std::uint32_t timeout_ms = 0;
+};
+
+class GroupModel {
+ public:
+  explicit GroupModel(Random& random) : random_(random) { restart(); }
+
+  void step() {
+    const std::uint64_t choice = random_.below(100);
+    if (choice < 20) return publish();
+    if (choice < 25) return join();
+    if (choice < 28) return leave();
+    if (choice < 31) return join_plainly();
+    if (choice < 33) return leave_plainly();
+    if (choice < 40) return send();
+    if (choice < 62) return acknowledge();
+    if (choice < 68) return reject();
+    if (choice < 72) return extend();
+    if (choice < 80) return give_credit();
+    if (choice < 83) return pass_time();
+    if (choice == 83 && random_.one_in(3)) return seek();
+    if (choice == 84 && random_.one_in(3)) return restart();
+    pump();
+  }
+
+  void check() {
+    const Offset next = group_->next();
+    std::set<std::uint64_t> acknowledged;
+    for (const OffsetRange& range : group_->acknowledged()) {
+      for (std::uint64_t at = range.begin.value; at < range.end.value; ++at) acknowledged.insert(at);
+    }
+    const auto first_open = open_.begin();
+    const std::uint64_t committed =
+        first_open == open_.end() ? next.value : std::min(first_open->first, next.value);
+    ASSERT_EQ(group_->committed().value, committed)
+        << "everything before it is done, and it is the last such";
+    for (std::uint64_t at = committed; at < next.value; ++at)
+      ASSERT_EQ(acknowledged.contains(at), !open_.contains(at)) << "message " << at;
+    std::uint64_t held = 0;
+    for (const auto& [offset, message] : open_) held += is_member(message.holder) ? 1 : 0;
+    ASSERT_EQ(group_->unacknowledged(), held);
+  }
+
+  /// All that is open is handed out once more, and done.
+  void finish() {
+    while (!workers_.empty()) leave_with(0);
+    while (!pullers_.empty()) leave_plainly_with(0);
+    now_ += std::chrono::hours(10);
+    auto open = test::asked();
+    open.acknowledgement = session::Acknowledgement::automatic;
+    join_as(open);
+    pump();
+    EXPECT_TRUE(open_.empty()) << open_.size() << " messages were lost";
+  }
+
+  int redeliveries = 0, restarts = 0, timeouts = 0, seeks = 0;
+
+ private:
+  [[nodiscard]] bool is_member(const void* holder) const {
+    return std::any_of(workers_.begin(), workers_.end(),
+                       [&](const auto& each) { return each.get() == holder; });
+  }
+
+  void publish() {
+    BatchBuilder batch;
+    const std::uint64_t count = random_.one_in(4) ? random_.between(1, 60) : random_.between(1, 3);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      open_[published_] = {};
+      batch.add(as_byte_view(std::to_string(published_++)));
+    }
+    ASSERT_EQ(log_.append(batch.finish(), {1}).outcome, log::AppendOutcome::appended);
+  }
+
+  void join() {
+    if (workers_.size() >= 6) return;
+    auto open = test::asked();
+    open.acknowledgement =
+        random_.one_in(5) ? session::Acknowledgement::automatic : session::Acknowledgement::by_consumer;
+    open.credit_messages = static_cast<std::uint32_t>(random_.below(40));
+    open.credit_bytes = random_.one_in(3) ? random_.below(50) : 1'000'000;
+    open.ack_timeout_ms = static_cast<std::uint32_t>(random_.between(1, 3000));
+    join_as(open);
+  }
+
+  void join_as(const session::ConsumeOpen& open) {
+    auto worker = std::make_unique<Worker>();
+    worker->automatic = open.acknowledgement == session::Acknowledgement::automatic;
+    worker->timeout_ms = open.ack_timeout_ms;
+    worker->member = &set_->attach(*group_, worker->consumer, open);
+    worker->member->begin();
+    workers_.push_back(std::move(worker));
+  }
+
+  void free_all_of(const void* holder) {
+    for (auto& [offset, message] : open_) {
+      if (message.holder == holder) message.holder = nullptr;
+    }
+  }
+
+  void leave() {
+    if (!workers_.empty()) leave_with(random_.below(workers_.size()));
+  }
+  void leave_with(std::size_t which) {
+    Worker& worker = *workers_[which];
+    set_->detach(*group_, *worker.member);
+    free_all_of(&worker);
+    workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+
+  void join_plainly() {
+    if (pullers_.size() >= 2) return;
+    pullers_.push_back(std::make_unique<Puller>());
+    pullers_.back()->outlet.give_room(random_.below(200));
+    set_->attach(pullers_.back()->outlet);
+  }
+
+  void leave_plainly() {
+    if (!pullers_.empty()) leave_plainly_with(random_.below(pullers_.size()));
+  }
+  void leave_plainly_with(std::size_t which) {
+    Puller& puller = *pullers_[which];
+    set_->detach(puller.outlet);
+    for (auto& [offset, message] : open_) {
+      if (message.holder != &puller) continue;
+      message.holder = nullptr;
+      message.deliveries = 1;
+    }
+    pullers_.erase(pullers_.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+
+  void send() {
+    if (pullers_.empty()) return;
+    Puller& puller = *pullers_[random_.below(pullers_.size())];
+    const std::size_t end = std::min<std::size_t>(puller.seen, puller.sent + random_.below(30));
+    if (end <= puller.forgotten) return;
+    puller.outlet.send(end - puller.sent);
+    for (; puller.sent < end; ++puller.sent) open_.erase(puller.outlet.offsets[puller.sent].value);
+  }
+
+  Worker* some_worker() {
+    return workers_.empty() ? nullptr : workers_[random_.below(workers_.size())].get();
+  }
+
+  /// Ascending, not touching, somewhere around what is not done; much of it is somebody else's.
+  std::vector<OffsetRange> some_ranges() {
+    std::vector<OffsetRange> ranges;
+    std::uint64_t at = open_.empty() ? 0 : open_.begin()->first;
+    for (std::uint64_t left = random_.between(1, 4); left != 0; --left) {
+      const std::uint64_t begin = at + random_.below(20);
+      at = begin + random_.between(1, 30);
+      ranges.push_back({{begin}, {at}});
+      ++at;
+    }
+    return ranges;
+  }
+
+  template <typename Visit>
+  void each_held(const Worker& worker, const std::vector<OffsetRange>& ranges, Visit&& visit) {
+    std::vector<std::uint64_t> held;
+    for (const auto& [offset, message] : open_) {
+      const Offset here{offset};
+      const bool inside = std::any_of(ranges.begin(), ranges.end(), [&](const OffsetRange& range) {
+        return range.begin <= here && here < range.end;
+      });
+      if (message.holder == &worker && inside) held.push_back(offset);
+    }
+    for (const std::uint64_t offset : held) visit(offset);
+  }
+
+  void acknowledge() {
+    Worker* const worker = some_worker();
+    if (worker == nullptr) return;
+    session::Acknowledge acknowledge;
+    auto ranges = some_ranges();
+    if (random_.one_in(2)) {
+      acknowledge.before = ranges.back().end;
+      ranges = {{{0}, ranges.back().end}};
+    } else {
+      acknowledge.ranges = ranges;
+    }
+    group_->acknowledge(*worker->member, acknowledge);
+    each_held(*worker, ranges, [&](std::uint64_t offset) { open_.erase(offset); });
+  }
+
+  void reject() {
+    Worker* const worker = some_worker();
+    if (worker == nullptr) return;
+    const auto ms = random_.one_in(2) ? static_cast<std::uint32_t>(random_.below(2000)) : 0;
+    const auto ranges = some_ranges();
+    group_->reject(*worker->member, {ms, ranges}, now_);
+    each_held(*worker, ranges, [&](std::uint64_t offset) {
+      open_[offset].holder = nullptr;
+      open_[offset].not_before = now_ + milliseconds(ms);
+    });
+  }
+
+  void extend() {
+    Worker* const worker = some_worker();
+    if (worker == nullptr) return;
+    const auto ms = static_cast<std::uint32_t>(random_.below(5000));
+    const auto ranges = some_ranges();
+    group_->extend(*worker->member, {ms, ranges}, now_);
+    each_held(*worker, ranges, [&](std::uint64_t offset) { open_[offset].until = deadline_after(now_, ms); });
+  }
+
+  void give_credit() {
+    Worker* const worker = some_worker();
+    if (worker == nullptr) return;
+    worker->consumer.is_writable = !random_.one_in(8);
+    ASSERT_TRUE(
+        worker->member->add_credit({static_cast<std::uint32_t>(random_.below(40)), random_.below(200)}));
+  }
+
+  void pass_time() { now_ += milliseconds(random_.one_in(5) ? random_.below(5000) : random_.below(50)); }
+
+  void seek() {
+    ++seeks;
+    const std::uint64_t first = log_.first_offset().value;
+    const std::uint64_t to = first + random_.below(published_ - first + 1);
+    ASSERT_EQ(set_->seek(*group_, {session::From::offset, to}).value, to);
+    open_.clear();
+    for (std::uint64_t at = to; at < published_; ++at) open_[at] = {};
+    for (const auto& puller : pullers_) puller->sent = puller->forgotten = puller->seen;
+  }
+
+  /// Of everybody only what is on the disk is left.
+  void restart() {
+    ++restarts;
+    std::vector<log::NamedCursor> stored;
+    if (set_ != nullptr) stored = set_->cursors();
+    set_ = std::make_unique<GroupSet>(log_, false);
+    for (const auto& cursor : stored) ASSERT_TRUE(set_->restore(cursor));
+    group_ = &set_->open_plain();
+    workers_.clear();
+    pullers_.clear();
+    for (auto& [offset, message] : open_) message = {};
+  }
+
+  void pump() {
+    for (auto& [offset, message] : open_) {
+      if (!is_member(message.holder) || message.until > now_) continue;
+      message.holder = nullptr;
+      ++timeouts;
+    }
+    while (set_->pump(1000, now_, damage_).more) {
+    }
+    for (const auto& worker : workers_) look_at(*worker);
+    for (const auto& puller : pullers_) look_at(*puller);
+    if (const auto passed = set_->passed(); passed && random_.one_in(4)) log_.trim(*passed);
+  }
+
+  Open& handed(std::uint64_t offset, const void* to) {
+    const auto found = open_.find(offset);
+    EXPECT_NE(found, open_.end()) << "message " << offset << " is done, and was handed out again";
+    if (found == open_.end()) return nobody_;
+    Open& message = found->second;
+    EXPECT_EQ(message.holder, nullptr) << "message " << offset << " is held by two";
+    EXPECT_LE(message.not_before, now_) << "message " << offset << " was to wait";
+    message.holder = to;
+    return message;
+  }
+
+  void look_at(Worker& worker) {
+    for (const auto& frame : std::exchange(worker.consumer.frames, {})) {
+      std::uint64_t offset = frame.range.begin.value;
+      EXPECT_EQ(frame.lost, 0U);
+      for (const auto& payload : frame.payloads) {
+        ASSERT_EQ(payload, std::to_string(offset));
+        Open& message = handed(offset, &worker);
+        redeliveries += message.deliveries > 0 ? 1 : 0;
+        ASSERT_EQ(frame.delivery, ++message.deliveries) << "message " << offset;
+        message.until = deadline_after(now_, worker.timeout_ms);
+        if (worker.automatic) open_.erase(offset);
+        ++offset;
+      }
+    }
+  }
+
+  void look_at(Puller& puller) {
+    for (; puller.seen < puller.outlet.offsets.size(); ++puller.seen) {
+      const std::uint64_t offset = puller.outlet.offsets[puller.seen].value;
+      ASSERT_EQ(puller.outlet.taken[puller.seen], std::to_string(offset));
+      handed(offset, &puller);
+    }
+  }
+
+  Random& random_;
+  log::RingLog log_{log::RingLogOptions{.capacity_bytes = 16 * limits::MiB}};
+  std::unique_ptr<GroupSet> set_;
+  Group* group_ = nullptr;
+  DamageCount damage_;
+  SteadyTime now_{std::chrono::hours(1)};
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Puller>> pullers_;
+  std::uint64_t published_ = 0;
+  std::map<std::uint64_t, Open> open_;
+  Open nobody_;
+};
+
+TEST(GroupRandom, EveryMessageIsDoneExactlyWhenItIsAcknowledged) {
+  int redeliveries = 0, restarts = 0, timeouts = 0, seeks = 0;
+  for (int run = 0; run < 30; ++run) {
+    Random random(run);
+    GroupModel model(random);
+    for (int step = 0; step < 1000; ++step) {
+      model.step();
+      ASSERT_NO_FATAL_FAILURE(model.check()) << "step " << step;
+      ASSERT_FALSE(testing::Test::HasFailure()) << "step " << step;
+    }
+    model.finish();
+    redeliveries += model.redeliveries;
+    restarts += model.restarts;
+    timeouts += model.timeouts;
+    seeks += model.seeks;
+  }
+  EXPECT_GT(redeliveries, 1000);
+  EXPECT_GT(restarts, 40);
+  EXPECT_GT(timeouts, 1000);
+  EXPECT_GT(seeks, 40);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,190 @@
+"""Groups and cursors over sessions while brokers end: what was acknowledged, and what comes again."""
+import random
+
+import pytest
+
+from session_client import GROUP, OWN, join
+from support import files_below, numbered, until
+
+DURABLE = ["file", "queue_file"]
+
+
+def fill(session, topic, first, count, size=10):
+    producer = session(topic).producer(topic)
+    for at in range(first, first + count, size):
+        producer.produce(numbered(at, min(size, first + count - at)))
+    producer.wait_confirmed()
+    return producer
+
+
+def consumer_of(control, session, topic, group="", mode=GROUP, **more):
+    hello = {name: more.pop(name) for name in ("frame_bytes_max", "heartbeat_ms") if name in more}
+    kind = "pull" if mode == GROUP else "sub"
+    return session(join(control, topic, kind), **hello).consumer(topic, group, mode, **more)
+
+
+def group_of(control, topic, name="default"):
+    return next((group for group in control.stats(topic)["groups"] if group["group"] == name), None)
+
+
+def offsets(messages):
+    return [message.offset for message in messages]
+
+
+def saved(broker, work):
+    """Does `work`, and waits until cursors have begun to be written to the disk since."""
+    def newest():  # a new file is written before it has its name, and then keeps it
+        files = [path for path in files_below(broker.data_dir / "topics") if path.suffix in (".0", ".1")]
+        return max((path.stat().st_mtime_ns for path in files if path.stem == "cursors"), default=0)
+    before = newest()
+    work()
+    until(lambda: newest() > before, "the cursors to be saved")
+
+
+@pytest.mark.parametrize("broker_type", DURABLE)
+@pytest.mark.parametrize("name, mode", [("", GROUP), ("billing", GROUP), ("mine", OWN)])
+def test_what_was_acknowledged_does_not_come_after_a_clean_stop(broker, control, session, broker_type, name, mode):
+    control.create("t", broker_type)
+    fill(session, "t", 0, 100)
+    consumer = consumer_of(control, session, "t", name, mode, credit=(60, 1 << 40))
+    consumer.receive(60)
+    consumer.acknowledge((0, 10), (20, 25), (40, 50))
+    until(lambda: group_of(control, "t", name or "default")["unacknowledged"] == 35, "the acknowledgement")
+    broker.stop()
+    assert consumer.session.goodbye() == "shutting_down"
+    broker.start()
+    again = consumer_of(control, session, "t", name, mode)
+    assert again.opened["committed"] == 10
+    come = again.receive(75)
+    assert sorted(offsets(come)) == [*range(10, 20), *range(25, 40), *range(50, 100)]
+    assert {message.payload for message in come} == {numbered(message.offset, 1)[0] for message in come}
+    again.acknowledge_all(come)
+    until(lambda: group_of(control, "t", name or "default")["committed_offset"] == 100, "everything")
+    assert again.is_silent()
+
+
+@pytest.mark.parametrize("broker_type", DURABLE)
+@pytest.mark.parametrize("name, mode", [("", GROUP), ("billing", GROUP), ("mine", OWN)])
+def test_after_a_kill_everything_unacknowledged_comes_and_nothing_acknowledged_long_ago(
+        broker, control, session, broker_type, name, mode):
+    control.create("t", broker_type)
+    fill(session, "t", 0, 100)
+    consumer = consumer_of(control, session, "t", name, mode, credit=(60, 1 << 40))
+    consumer.receive(60)
+
+    def acknowledge(ranges, left):
+        consumer.acknowledge(*ranges)
+        until(lambda: group_of(control, "t", name or "default")["unacknowledged"] == left, "the acknowledgement")
+
+    saved(broker, lambda: acknowledge([(0, 10), (20, 25)], left=45))
+    saved(broker, lambda: acknowledge([(30, 35)], left=40))  # when it begins to be written the first is on the disk
+    consumer.acknowledge((35, 40))  # these two may be forgotten
+    broker.kill()
+    broker.start()
+    certain = {*range(10, 20), *range(25, 30), *range(40, 100)}
+    again = consumer_of(control, session, "t", name, mode)
+    again.session.wait(lambda: certain <= set(offsets(again.messages)), "everything that was not acknowledged")
+    assert again.is_silent()
+    come = offsets(again.messages)
+    assert set(come) <= certain | set(range(30, 40)) and len(set(come)) == len(come)
+
+
+@pytest.mark.parametrize("broker_type", DURABLE)
+def test_a_group_that_was_opened_is_there_after_a_kill(broker, control, session, broker_type):
+    """Before it has acknowledged anything: where it began is on the disk when its consumer is told that it may begin."""
+    control.create("t", broker_type)
+    fill(session, "t", 0, 20)
+    for name, mode in (("", GROUP), ("billing", GROUP), ("mine", OWN)):
+        consumer_of(control, session, "t", name, mode, start="next")
+    broker.kill()
+    broker.start()
+    producer = fill(session, "t", 20, 10)
+    assert producer.confirmed == 10
+    for name, mode in (("", GROUP), ("billing", GROUP), ("mine", OWN)):
+        assert offsets(consumer_of(control, session, "t", name, mode).receive(10)) == list(range(20, 30)), name
+
+
+@pytest.mark.parametrize("broker_type", DURABLE)
+def test_over_kills_each_message_comes_and_none_twice_to_who_keeps_his_place(broker, control, session, broker_type):
+    """A consumer that keeps its own offset with what it makes of the messages, and goes on there."""
+    control.create("t", broker_type)
+    seed, kept, produced = 3, [], 0
+    dice = random.Random(seed)
+    for round_number in range(4):
+        fill(session, "t", produced, 300)
+        produced += 300
+        own = consumer_of(control, session, "t", "keeper", OWN)
+        if own.opened["next"] != len(kept):
+            own.seek("offset", len(kept))
+        take = dice.randrange(50, 250) if round_number < 3 else produced - len(kept)
+        come = own.receive(take)
+        kept += offsets(come)
+        own.acknowledge_before(len(kept))
+        broker.kill()
+        broker.start()
+    assert kept == list(range(produced))
+
+
+@pytest.mark.parametrize("broker_type", DURABLE)
+def test_four_producers_and_four_consumers_over_kills(broker, control, session, broker_type):
+    """Every confirmed message is delivered at least once, and each producer's in their order the first time."""
+    control.create("t", broker_type)
+    identities, sent, seen = [(0, 0)] * 4, [0] * 4, [dict() for _ in range(4)]
+    unconfirmed = [[] for _ in range(4)]
+    dice = random.Random(11)
+    for round_number in range(3):
+        producers = []
+        for index in range(4):
+            producer = session("t").producer("t", *identities[index])
+            identities[index] = (producer.id, producer.epoch)
+            for sequence, batch in unconfirmed[index]:
+                producer.produce(batch, sequence=sequence)
+            if sent[index] == 0:  # an id of which nothing has been stored may be forgotten
+                producer.produce([b"%d|0|" % index])
+                producer.wait_confirmed()
+                sent[index] = 1
+            producers.append(producer)
+        consumers = [consumer_of(control, session, "t", credit=(100, 1 << 40)) for _ in range(4)]
+        target = sum(sent) + dice.randrange(400, 900)
+        while sum(sent) < target:
+            for index, producer in enumerate(producers):
+                batch = [b"%d|%d|" % (index, sent[index] + at) for at in range(dice.randrange(1, 20))]
+                unconfirmed[index].append((sent[index], batch))
+                producer.produce(batch, sequence=sent[index])
+                sent[index] += len(batch)
+                producer.session.read_some(0.001)
+            take(consumers, seen)
+        broker.kill()
+        for index, producer in enumerate(producers):
+            unconfirmed[index] = [(sequence, batch) for sequence, batch in unconfirmed[index]
+                                  if sequence + len(batch) > producer.confirmed]
+        broker.start()
+    producers = [session("t").producer("t", *identity) for identity in identities]
+    for index, producer in enumerate(producers):
+        for sequence, batch in unconfirmed[index]:
+            producer.produce(batch, sequence=sequence)
+        producer.next = max(producer.next, sent[index])
+    consumers = [consumer_of(control, session, "t", credit=(100, 1 << 40)) for _ in range(4)]
+
+    def all_come():
+        take(consumers, seen)
+        return all(len(seen[index]) >= sent[index] for index in range(4))
+
+    until(all_come, lambda: f"{sent}: {[len(each) for each in seen]}")
+    for index in range(4):
+        assert sorted(seen[index]) == list(range(sent[index]))
+        places = [seen[index][number] for number in range(sent[index])]
+        assert places == sorted(places), "the log has a producer's messages in their order"
+
+
+def take(consumers, seen):
+    for consumer in consumers:
+        consumer.session.read_some(0.001)
+        come, consumer.messages = consumer.messages, []
+        for message in come:
+            index, number, _ = message.payload.split(b"|")
+            place = seen[int(index)].setdefault(int(number), message.offset)
+            assert place == message.offset, "stored twice"
+        consumer.acknowledge_all(come)
+        if come:
+            consumer.give(len(come))

@@ -1,0 +1,90 @@
+"""Producing over sessions that end without a word: the broker is killed, the connection breaks."""
+import os
+import random
+
+import pytest
+
+from session_client import FLUSHED, RECEIVED, Session, everything, join
+from support import SANITIZED, numbered
+
+KIB = 1024
+
+
+def seeds():
+    """Always the same ones, unless LIGHTQ_SEED names another or says `random`."""
+    wanted = os.environ.get("LIGHTQ_SEED")
+    if wanted is None:
+        return [1, 2] if SANITIZED else [1, 2, 3]
+    return [random.SystemRandom().randrange(1 << 32) if wanted == "random" else int(wanted)]
+
+
+def send_again(producer, batches, confirmed):
+    """What is not confirmed, in the same batches; the last one in any case, so that there is something to wait for."""
+    for first, messages in batches:
+        if first + len(messages) > confirmed or first == batches[-1][0]:
+            producer.produce(messages, sequence=first)
+
+
+@pytest.mark.parametrize("broker_type, level", [("file", FLUSHED), ("file", RECEIVED), ("queue_file", FLUSHED)])
+@pytest.mark.parametrize("seed", seeds())
+def test_over_kills_every_confirmed_message_is_there_once(broker, control, broker_type, level, seed):
+    """Replay with LIGHTQ_SEED. The client does what the document says: the same id and epoch, and everything that
+    is not confirmed again in the same batches."""
+    print("LIGHTQ_SEED =", seed)
+    dice = random.Random(seed)
+    control.create("t", broker_type, segment_bytes=256 * KIB)
+    batches, confirmed, identity = [], 0, (0, 0)  # each batch: its first sequence number and its messages
+    for _ in range(4):
+        with Session(join(control, "t")) as one:
+            producer = one.producer("t", *identity, level=level)
+            identity = (producer.id, producer.epoch)
+            assert producer.next >= confirmed, "what was confirmed is forgotten"
+            send_again(producer, batches, confirmed)
+            target = confirmed + dice.randrange(200, 800)
+            while producer.confirmed < target:
+                messages = numbered(producer.next, dice.randrange(1, 30), dice.randrange(1, 2000))
+                batches.append((producer.next, messages))
+                producer.produce(messages)
+                one.read_some(0.001)
+                assert not one.frames, one.frames
+            broker.kill()
+            confirmed = max(confirmed, producer.confirmed)
+        broker.start()
+    with Session(join(control, "t")) as one:
+        producer = one.producer("t", *identity, level=level)
+        send_again(producer, batches, confirmed)
+        producer.wait_confirmed()
+    sent = [message for _, messages in batches for message in messages]
+    assert everything(broker, control, "t", len(sent)) == sent
+
+
+def test_a_connection_that_breaks_costs_nothing(broker, control, session):
+    control.create("t")
+    messages, identity, reached = numbered(0, 300, 200), (0, 0), 0
+    for _ in range(6):
+        producer = session("t").producer("t", *identity)
+        identity = (producer.id, producer.epoch)
+        assert producer.next >= reached
+        for first in range(producer.next, min(producer.next + 70, 300)):
+            producer.produce([messages[first]], sequence=first)
+        reached = producer.confirmed
+        producer.session.close()  # with confirms unread
+    last = session("t").producer("t", *identity)
+    for first in range(max(last.next - 1, 0), 300):  # the one before `expected` has been stored: confirmed, and no more
+        last.produce([messages[first]], sequence=first)
+    last.wait_confirmed()
+    assert everything(broker, control, "t", 300) == messages
+
+
+def test_a_batch_that_is_cut_off_leaves_nothing(broker, control, session):
+    control.create("t", "file")
+    for keep in (1, 19, 20, 21, 84, 100, 500, 1000):
+        producer = session("t").producer("t")
+        whole = producer.frame_of(numbered(0, 10, 100))
+        assert keep < len(whole)
+        producer.session.send_raw(whole[:keep])
+        producer.session.close()
+    producer = session("t").producer("t")
+    producer.produce([b"all there is"])
+    producer.wait_confirmed()
+    assert everything(broker, control, "t", 1) == [b"all there is"]

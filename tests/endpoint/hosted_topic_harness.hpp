@@ -1,0 +1,128 @@
+/// A hosted topic on a disk that fails when told to, and the loop it works on.
+#pragma once
+
+#include <atomic>
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "broker/endpoint/hosted_topic.hpp"
+#include "support/batches.hpp"
+#include "support/faulty_storage.hpp"
+
+namespace lightq::broker {
+
+using session::Code;
+using test::FaultyStorage;
+
+class CountingSink final : public LogSink {
+ public:
+  void write(LogLevel level, std::string_view) override { errors += level == LogLevel::error ? 1 : 0; }
+  int errors = 0;
+};
+
+class FakeProducer final : public SessionProducer {
+ public:
+  explicit FakeProducer(bool durable) : durable_(durable) {}
+  [[nodiscard]] std::uint64_t producer_id() const override { return identity.id; }
+  [[nodiscard]] bool needs_durable() const override { return durable_; }
+  void admitted() override { is_admitted = true; }
+  bool resume() override { return true; }
+  void durable_moved() override {}
+  void end(Code code, const std::string&) override { ended = code; }
+
+  session::ProducerIdentity identity;
+  bool is_admitted = false;
+  std::optional<Code> ended;
+
+ private:
+  const bool durable_;
+};
+
+class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
+ protected:
+  HostedTopicTest() {
+    start();
+    storage.on_call = [this](FaultyStorage::Call call, const std::string& path) {
+      const std::lock_guard lock(mutex_);
+      return FaultyStorage::Fault{fails_ && fails_(call, path) ? error_ : 0};
+    };
+  }
+  ~HostedTopicTest() override {
+    run_until([this] { return topic->idle_on_disk(); });
+    topic.reset();  // before the loop that it works on
+  }
+  void start() {
+    TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
+    definition.settings.broker_type = protocol::BrokerType::file;
+    auto opened = StorageRoom(storage, pool).open(definition, {.topics_directory = "/topics"}, now_(), sink);
+    topic = std::make_unique<HostedTopic>(context_, *this, definition, std::move(opened).value_or_throw());
+  }
+  /// A clean stop, or none, and a new start.
+  void restart(bool cleanly) {
+    topic->begin_stop(Code::shutting_down);
+    ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
+    if (cleanly) topic->flush_for_stop();
+    topic.reset();
+    ticking_ = false;
+    start();
+  }
+  void tick_wanted(HostedTopic&) override { ticking_ = true; }
+
+  void fail(int error, std::function<bool(FaultyStorage::Call, const std::string&)> which) {
+    const std::lock_guard lock(mutex_);
+    error_ = error;
+    fails_ = std::move(which);
+  }
+  void open(FakeProducer& producer, session::ProducerIdentity wanted = {}) {
+    const auto opened = topic->open_producer(wanted, producer);
+    ASSERT_EQ(opened.refusal, Code::ok);
+    producer.identity = opened.producer.identity;
+  }
+  void send(const FakeProducer& producer, std::uint64_t sequence) {
+    auto bytes =
+        test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, sequence, {"message"});
+    ASSERT_EQ(topic->store({bytes, 1, 7}, {producer.identity, sequence, 1}), PublishOutcome::accepted);
+    topic->want_flush();
+    topic->published();
+  }
+  bool run_until(const std::function<bool()>& condition) {
+    const auto deadline = EventLoop::Clock::now() + std::chrono::seconds(20);
+    while (!condition()) {
+      if (EventLoop::Clock::now() >= deadline) return false;
+      std::stop_source stop;
+      loop_.at(EventLoop::Clock::now() + std::chrono::milliseconds(1), [&] { stop.request_stop(); });
+      loop_.run(stop.get_token());
+      time_us_ += 100'000;
+      if (std::exchange(ticking_, false)) ticking_ = topic->tick();
+    }
+    return true;
+  }
+
+  FaultyStorage storage;
+  log::SegmentPool pool{{"/pool"}, storage};
+  CountingSink sink;
+  std::unique_ptr<HostedTopic> topic;
+
+ private:
+  std::mutex mutex_;
+  std::function<bool(FaultyStorage::Call, const std::string&)> fails_;  // guarded by mutex_
+  int error_ = 0;                                                       // likewise
+  std::int64_t time_us_ = 1'000'000'000'000;
+  const WallClock now_ = [this] { return Timestamp{time_us_}; };
+  bool ticking_ = false;
+  EventLoop loop_;
+  DiskThread disk_;
+  PortBook ports_{"127.0.0.1", std::nullopt, std::chrono::hours(1)};
+  EndpointSettings settings_;
+  std::atomic<std::uint64_t> next_id_ = 1;
+  ReactorContext context_{loop_, disk_, ports_, sink, settings_, now_, next_id_, {}, {}, {}};
+};
+
+}  // namespace lightq::broker

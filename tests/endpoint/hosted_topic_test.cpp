@@ -1,0 +1,62 @@
+/// What a topic tells producers on sessions when its disk fails.
+#include "endpoint/hosted_topic_harness.hpp"
+
+namespace lightq::broker {
+namespace {
+
+bool is_producer_file(const std::string& path) {
+  return path.find("/producers.") != std::string::npos;
+}
+
+TEST_F(HostedTopicTest, AProducerThatCannotBeRememberedIsToldWhy) {
+  for (const auto& [error, code] : {std::pair{ENOSPC, Code::no_space}, std::pair{EIO, Code::io_error}}) {
+    fail(error, [](FaultyStorage::Call call, const std::string& path) {
+      return call != FaultyStorage::Call::read && is_producer_file(path);
+    });
+    FakeProducer producer(true);
+    open(producer);
+    EXPECT_TRUE(run_until([&] { return producer.ended.has_value(); }));
+    EXPECT_EQ(producer.ended, code);
+    EXPECT_FALSE(producer.is_admitted);
+    EXPECT_EQ(topic->producers().connected(), 0U);
+    FakeProducer again(true);
+    EXPECT_EQ(topic->open_producer(producer.identity, again).refusal, Code::unknown_producer)
+        << "an id that nobody was told of takes no place";
+  }
+  fail(0, {});
+  FakeProducer producer(true);
+  open(producer);
+  EXPECT_TRUE(run_until([&] { return producer.is_admitted; })) << "the disk is well again";
+  topic->detach_producer(producer);
+}
+
+TEST_F(HostedTopicTest, BehindAFailedSyncNobodyWaitsForWhatNeverBecomesDurable) {
+  FakeProducer durable(true), quick(false);
+  open(durable);
+  open(quick);
+  ASSERT_TRUE(run_until([&] { return durable.is_admitted && quick.is_admitted; }));
+  fail(EIO, [](FaultyStorage::Call call, const std::string& path) {
+    return call == FaultyStorage::Call::sync && !is_producer_file(path);
+  });
+  send(durable, 0);
+  EXPECT_TRUE(run_until([&] { return durable.ended.has_value(); }));
+  EXPECT_EQ(durable.ended, Code::io_error);
+  EXPECT_EQ(sink.errors, 1) << "the operator is told, once";
+  fail(0, {});  // it makes no difference: what is on the disk is not known any more
+  EXPECT_FALSE(quick.ended) << "that it is in the log is all that it wants to know";
+  send(quick, 0);
+
+  FakeProducer again(true), takes_over(false);
+  open(again, durable.identity);
+  open(takes_over, {quick.identity.id, 1});
+  EXPECT_EQ(quick.ended, Code::fenced);
+  EXPECT_TRUE(run_until([&] { return again.ended && takes_over.ended; }));
+  EXPECT_EQ(again.ended, Code::io_error);
+  EXPECT_EQ(takes_over.ended, Code::io_error) << "that it has the id cannot be made durable";
+  EXPECT_FALSE(again.is_admitted || takes_over.is_admitted);
+  EXPECT_EQ(topic->producers().connected(), 0U);
+  EXPECT_EQ(sink.errors, 1);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,84 @@
+/// Producers that send everything again, over power cuts, kills and failing calls: each message is stored
+/// once, or its producer hears that it is unknown.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "endpoint/producer_world.hpp"
+
+namespace lightq::test {
+namespace {
+
+using protocol::BrokerType;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int seeds = 2;  // a tenth of the speed
+#else
+constexpr int seeds = 24;
+#endif
+constexpr int steps = 3000;
+
+class ProducerCrashTest : public testing::TestWithParam<int> {
+ protected:
+  void run(WorldOptions options) {
+    Random random(GetParam());
+    ProducerWorld world(random, options);
+    for (int i = 0; i < steps && !world.violation; ++i) {
+      world.step();
+      ASSERT_EQ(world.violation, std::nullopt) << "step " << i;
+    }
+    world.finish();
+    ASSERT_EQ(world.violation, std::nullopt) << "in the end";
+    // A run in which nothing happened would show nothing.
+    EXPECT_GT(world.counts.power_cuts + world.counts.kills, 10);
+    EXPECT_GT(world.counts.repeats, 0);
+    EXPECT_GT(world.counts.saves, 10);
+    EXPECT_GT(world.counts.takeovers, 10);
+    EXPECT_GT(world.counts.fenced, 0);
+  }
+};
+
+TEST_P(ProducerCrashTest, OfAFileTopicNothingIsStoredTwiceOrTakenForStored) {
+  run({});
+}
+
+TEST_P(ProducerCrashTest, OfATopicInMemoryAndOnDiskNothingIsStoredTwiceOrTakenForStored) {
+  run({.type = BrokerType::queue_file});
+}
+
+TEST_P(ProducerCrashTest, NorWhereOldMessagesAreDropped) {
+  run({.capacity_bytes = 300'000});
+  run({.type = BrokerType::queue_file, .capacity_bytes = 300'000});
+}
+
+TEST_P(ProducerCrashTest, NorWhereCallsFail) {
+  run({.calls_fail = true});
+  run({.type = BrokerType::queue_file, .capacity_bytes = 300'000, .calls_fail = true});
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, ProducerCrashTest, testing::Range(0, seeds));
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // says nothing of memory or threads
+/// What the first of many runs says that notices that the rule is broken; empty if none does.
+std::string noticed(BrokenRule broken) {
+  for (int seed = 0; seed < 400; ++seed) {
+    Random random(seed);
+    ProducerWorld world(random, {.steps_to_a_power_cut = 20, .broken = broken});
+    for (int i = 0; i < steps && !world.violation; ++i) world.step();
+    if (world.violation) return *world.violation;
+  }
+  return "";
+}
+
+// The tests above mean something only if they fail where a rule is left out.
+TEST(ProducerRulesTest, ASnapshotThatIsWrittenTooEarlyIsNoticed) {
+  EXPECT_NE(noticed(BrokenRule::snapshot_before_durable), "");
+}
+
+TEST(ProducerRulesTest, AProducerThatIsToldTooEarlyIsNoticed) {
+  EXPECT_NE(noticed(BrokenRule::told_before_settled), "");
+}
+#endif
+
+}  // namespace
+}  // namespace lightq::test

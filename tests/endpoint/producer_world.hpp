@@ -1,0 +1,135 @@
+/// A topic on a disk that fails, producers that send everything again, and what both must never do.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "broker/endpoint/topic_storage.hpp"
+#include "support/faulty_storage.hpp"
+#include "support/random.hpp"
+
+namespace lightq::test {
+
+/// Rules that the world can break, to see whether that is noticed.
+enum class BrokenRule {
+  none,
+  snapshot_before_durable,  ///< a snapshot is written as soon as it is taken
+  told_before_settled,      ///< a producer is told that it has taken an id over before that is on disk
+};
+
+struct WorldOptions {
+  protocol::BrokerType type = protocol::BrokerType::file;
+  std::uint64_t capacity_bytes = 0;  ///< full: the oldest messages are dropped
+  bool calls_fail = false;
+  std::uint64_t steps_to_a_power_cut = 100;
+  BrokenRule broken = BrokenRule::none;
+};
+
+/// Messages under one header, as their process sends them, again and again.
+struct SentBatch {
+  std::uint64_t begin = 0;
+  std::vector<std::string> payloads;
+  std::optional<Offset> end;  ///< stored: durable when the log is up to here
+};
+
+/// A process that produces under an id.
+struct Process {
+  enum class State { away, waiting, on };
+  session::ProducerIdentity identity;
+  State state = State::away;
+  bool began = false;  ///< it was told at least once that the id is its own
+  std::uint64_t change = 0;
+  std::uint64_t expected = 0;   ///< what the broker said last
+  std::uint64_t next = 0;       ///< the number of its next new message
+  std::uint64_t confirmed = 0;  ///< everything before it is said to survive a power cut
+  std::deque<SentBatch> window;
+};
+
+/// A user of the topic: the process that produces now, and the one before it, which may not know yet.
+struct Client {
+  Process current;
+  std::optional<Process> former;
+};
+
+class ProducerWorld {
+ public:
+  ProducerWorld(Random& random, WorldOptions options);
+
+  /// Something happens.
+  void step();
+  /// Everything is sent again and confirmed, and looked at for the last time.
+  void finish();
+
+  /// What must not be, and was.
+  std::optional<std::string> violation;
+  struct Counts {
+    int power_cuts = 0, kills = 0, stops = 0, doubts = 0, repeats = 0, unknown = 0, fenced = 0, saves = 0,
+        takeovers = 0;
+  };
+  Counts counts;
+
+ private:
+  class Sink final : public broker::LogSink {
+   public:
+    void write(broker::LogLevel, std::string_view line) override { lines.emplace_back(line); }
+    std::vector<std::string> lines;
+  };
+  void complain(const std::string& what) {
+    if (!violation) violation = what;
+  }
+
+  // The broker.
+  void open();
+  void drop_all();
+  void clean_stop();
+  void power_cut();
+  void restart();
+  void finish_open_save(bool well);
+  void save_some();
+  void log_work();
+  void arm_fault();
+  [[nodiscard]] broker::LogEnds ends() const;
+  [[nodiscard]] broker::DurableProducers& producers() { return *topic_.producers; }
+
+  // The producers.
+  Process& some_process();
+  void act(Process& process);
+  void connect(Process& process);
+  void answer(Process& process);
+  void send_new(Process& process);
+  bool transmit(Process& process, SentBatch& batch);
+  bool append(Process& process, SentBatch& batch);
+  void confirm_all();
+  void confirm(Process& process);
+  void take_over(Client& client);
+  template <typename Visit>
+  void each_process(Visit visit);
+  [[nodiscard]] bool is_shut_out(const Process& process) const;
+
+  // What is compared.
+  void look_at_everything(bool doubtful);
+  void look_at_producers(const std::map<std::uint64_t, std::uint64_t>& ends, bool doubtful);
+
+  Random& random_;
+  const WorldOptions options_;
+  FaultyStorage storage_;
+  std::unique_ptr<log::SegmentPool> pool_;
+  Sink sink_;
+  broker::TopicStorage topic_;
+  std::unique_ptr<broker::ProducerSaveJob> save_;
+  Timestamp now_{1'000'000'000'000};
+  std::vector<Client> clients_{4};
+  std::uint64_t last_id_ = 0;
+  std::uint64_t last_payload_ = 0;
+  std::map<std::string, Offset> stored_;  // and where; also what was dropped since
+  std::set<std::string> confirmed_;       // said to survive a power cut
+  std::set<std::uint64_t> forgotten_;     // ids that a doubt made unknown
+};
+
+}  // namespace lightq::test

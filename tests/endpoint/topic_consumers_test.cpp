@@ -1,0 +1,270 @@
+/// What a topic tells consumers on sessions, and keeps of them on the disk.
+#include <gmock/gmock.h>
+
+#include "delivery/group_harness.hpp"
+#include "endpoint/hosted_topic_harness.hpp"
+#include "log/cursor_file.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using session::Mode;
+using test::asked;
+using test::FakeConsumer;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+bool is_cursor_file(const std::string& path) {
+  return path.find("/cursors.") != std::string::npos;
+}
+
+/// Looks at the disk when it is told that it may begin, and may leave then, or when it is handed something.
+class Watcher final : public SessionConsumer {
+ public:
+  Watcher(FaultyStorage& storage, HostedTopic& topic) : storage_(storage), topic_(topic) {}
+  void admitted(const Opened&) override {
+    on_disk = log::CursorFile(storage_, "/topics/1").load().value_or_throw();
+    if (leaves_as_admitted) topic_.detach_consumer(*this);
+    is_admitted = true;
+  }
+  [[nodiscard]] bool writable() const override { return true; }
+  void deliver(const HandedSlice& handed) override {
+    messages += handed.slice.count;
+    topic_.detach_consumer(*this);
+  }
+  void flush() override {}
+  void end(Code, const std::string&) override {}
+
+  bool leaves_as_admitted = false;
+  bool is_admitted = false;
+  std::uint64_t messages = 0;
+  std::vector<log::NamedCursor> on_disk;
+
+ private:
+  FaultyStorage& storage_;
+  HostedTopic& topic_;
+};
+
+class TopicConsumersTest : public HostedTopicTest {
+ protected:
+  void publish(int messages) {
+    FakeProducer producer(false);
+    open(producer);
+    ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
+    for (int i = 0; i < messages; ++i) send(producer, static_cast<std::uint64_t>(i));
+    topic->detach_producer(producer);
+  }
+  /// Opens, and waits until it may begin.
+  void join(SessionConsumer& consumer, const session::ConsumeOpen& open, const bool& done) {
+    ASSERT_EQ(topic->open_consumer(open, consumer), Code::ok);
+    ASSERT_TRUE(run_until([&] { return done; }));
+  }
+  void join(FakeConsumer& consumer, const session::ConsumeOpen& open) {
+    ASSERT_EQ(topic->open_consumer(open, consumer), Code::ok);
+    ASSERT_TRUE(run_until([&] { return consumer.opened_at.has_value(); }));
+  }
+  void expect_to_have(FakeConsumer& consumer, std::vector<std::uint64_t> offsets) {
+    const auto has = [&] {
+      std::vector<std::uint64_t> found;
+      for (const auto& frame : consumer.frames) {
+        for (Offset at = frame.range.begin; at < frame.range.end; at = at + 1) found.push_back(at.value);
+      }
+      return found;
+    };
+    EXPECT_TRUE(run_until([&] { return has().size() >= offsets.size(); }));
+    EXPECT_EQ(has(), offsets);
+  }
+  protocol::GroupStats stats_of(const std::string& group) {
+    for (const auto& stats : topic->stats().groups) {
+      if (stats.group == group) return stats;
+    }
+    return {};
+  }
+};
+
+TEST_F(TopicConsumersTest, AConsumerOfANewGroupIsAdmittedWhenTheGroupIsOnTheDisk) {
+  for (const auto& open : {asked("new"), asked("mine", Mode::own), asked("default")}) {
+    Watcher consumer(storage, *topic);
+    ASSERT_EQ(topic->open_consumer(open, consumer), Code::ok);
+    EXPECT_FALSE(consumer.is_admitted) << "not within the call";
+    ASSERT_TRUE(run_until([&] { return consumer.is_admitted; }));
+    const bool found = std::any_of(consumer.on_disk.begin(), consumer.on_disk.end(), [&](const auto& cursor) {
+      return cursor.name == (open.mode == Mode::own ? "own:" : "group:") + open.group;
+    });
+    EXPECT_TRUE(found) << open.group;
+    topic->detach_consumer(consumer);
+  }
+}
+
+TEST_F(TopicConsumersTest, AGroupThatCannotBeKeptIsRefusedAndForgotten) {
+  for (const auto& [error, code] : {std::pair{ENOSPC, Code::no_space}, std::pair{EIO, Code::io_error}}) {
+    fail(error, [](FaultyStorage::Call call, const std::string& path) {
+      return call != FaultyStorage::Call::read && is_cursor_file(path);
+    });
+    FakeConsumer consumer;
+    ASSERT_EQ(topic->open_consumer(asked("g"), consumer), Code::ok);
+    EXPECT_TRUE(run_until([&] { return consumer.ended.has_value(); }));
+    EXPECT_EQ(consumer.ended, code);
+    EXPECT_FALSE(consumer.opened_at);
+    EXPECT_THAT(topic->stats().groups, IsEmpty());
+  }
+  FakeConsumer nameless;
+  join(nameless, asked("", Mode::own));
+  fail(0, {});
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  EXPECT_FALSE(consumer.ended);
+  fail(EIO, [](FaultyStorage::Call, const std::string& path) { return is_cursor_file(path); });
+  FakeConsumer second;
+  join(second, asked("g"));  // it is kept already
+  for (FakeConsumer* const each : {&nameless, &consumer, &second}) topic->detach_consumer(*each);
+}
+
+TEST_F(TopicConsumersTest, OnlyWhatWasNotAcknowledgedComesAfterARestart) {
+  publish(6);
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  expect_to_have(consumer, {0, 1, 2, 3, 4, 5});
+  topic->acknowledge(consumer, {std::nullopt, {{{0}, {1}}, {{2}, {4}}}});
+  restart(true);
+  EXPECT_EQ(consumer.ended, Code::shutting_down);
+  EXPECT_EQ(stats_of("g").committed_offset, 1U);
+  FakeConsumer next;
+  join(next, asked("g"));
+  expect_to_have(next, {1, 4, 5});
+  EXPECT_EQ(next.frames.front().delivery, 1U) << "delivery numbers do not outlive the broker";
+  topic->detach_consumer(next);
+}
+
+TEST_F(TopicConsumersTest, WhatWasAcknowledgedASecondBeforeACrashIsKept) {
+  publish(4);
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  expect_to_have(consumer, {0, 1, 2, 3});
+  topic->acknowledge(consumer, {std::nullopt, {{{1}, {3}}}});
+  ASSERT_TRUE(run_until([&] {
+    const auto stored = log::CursorFile(storage, "/topics/1").load().value_or_throw();
+    return !stored.empty() && stored[0].acknowledged == std::vector<OffsetRange>{{{1}, {3}}};
+  }));
+  restart(false);
+  FakeConsumer next;
+  join(next, asked("g"));
+  expect_to_have(next, {0, 3});
+  topic->detach_consumer(next);
+}
+
+TEST_F(TopicConsumersTest, WhoOpensACursorOfOnesOwnAgainTakesItOver) {
+  publish(3);
+  FakeConsumer former, next;
+  join(former, asked("mine", Mode::own));
+  expect_to_have(former, {0, 1, 2});
+  topic->acknowledge(former, {Offset{1}, {}});
+  ASSERT_EQ(topic->open_consumer(asked("mine", Mode::own), next), Code::ok);
+  EXPECT_FALSE(former.ended) << "not within the call";
+  topic->acknowledge(former, {Offset{3}, {}});
+  ASSERT_TRUE(run_until([&] { return former.ended && next.opened_at; }));
+  EXPECT_EQ(former.ended, Code::fenced);
+  EXPECT_EQ(next.opened_at->next, Offset{1});
+  EXPECT_EQ(next.opened_at->committed, Offset{1});
+  expect_to_have(next, {1, 2});
+  EXPECT_EQ(next.frames.front().delivery, 2U);
+  EXPECT_EQ(stats_of("mine").consumers, 1U);
+  topic->detach_consumer(next);
+  EXPECT_EQ(stats_of("mine").committed_offset, 1U) << "it stays";
+}
+
+TEST_F(TopicConsumersTest, ACursorWithoutANameEndsWithItsConsumer) {
+  FakeConsumer one, other;
+  join(one, asked("", Mode::own));
+  join(other, asked("", Mode::own));
+  EXPECT_EQ(topic->stats().groups.size(), 2U);
+  topic->detach_consumer(one);
+  EXPECT_EQ(topic->stats().groups.size(), 1U);
+  topic->detach_consumer(other);
+  EXPECT_THAT(topic->stats().groups, IsEmpty());
+  EXPECT_FALSE(one.ended || other.ended);
+}
+
+TEST_F(TopicConsumersTest, WhatIsNotAcknowledgedInTimeComesAgainThoughNothingElseHappens) {
+  publish(1);
+  FakeConsumer consumer;
+  auto open = asked("g");
+  open.ack_timeout_ms = 30;
+  join(consumer, open);
+  expect_to_have(consumer, {0, 0});
+  EXPECT_EQ(consumer.frames[1].delivery, 2U);
+  topic->acknowledge(consumer, {Offset{1}, {}});
+  topic->detach_consumer(consumer);
+}
+
+TEST_F(TopicConsumersTest, AConsumerMayLeaveWhileItIsSpokenTo) {
+  publish(2);
+  Watcher at_once(storage, *topic), with_the_first(storage, *topic);
+  at_once.leaves_as_admitted = true;
+  join(at_once, asked("", Mode::own), at_once.is_admitted);
+  join(with_the_first, asked("", Mode::own), with_the_first.is_admitted);
+  EXPECT_TRUE(run_until([&] { return with_the_first.messages > 0; }));
+  EXPECT_EQ(at_once.messages, 0U);
+  EXPECT_EQ(with_the_first.messages, 1U);
+  EXPECT_THAT(topic->stats().groups, IsEmpty());
+}
+
+TEST_F(TopicConsumersTest, AGroupIsDeletedWhenNobodyIsConnected) {
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  EXPECT_EQ(topic->delete_group("g").error().code, ErrorCode::group_in_use);
+  topic->detach_consumer(consumer);
+  EXPECT_TRUE(topic->delete_group("g"));
+  EXPECT_EQ(topic->delete_group("g").error().code, ErrorCode::group_not_found);
+  restart(true);
+  EXPECT_THAT(topic->stats().groups, IsEmpty());
+  FakeConsumer again;
+  join(again, asked("g"));
+  topic->detach_consumer(again);
+  ASSERT_TRUE(topic->delete_group("g"));
+  FakeConsumer third;
+  join(third, asked("g"));  // though the disk still knows the name
+  topic->detach_consumer(third);
+}
+
+TEST_F(TopicConsumersTest, WhoLeavesTooManyPiecesUnacknowledgedIsEnded) {
+  FakeProducer producer(false);
+  open(producer);
+  ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
+  const std::uint64_t count = 2 * limits::outstanding_ranges_max + 4;
+  auto bytes = test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, 0,
+                                            std::vector<std::string>(count, "x"));
+  ASSERT_EQ(topic->store({bytes, static_cast<std::uint32_t>(count), count}, {producer.identity, 0, count}),
+            PublishOutcome::accepted);
+  topic->detach_producer(producer);
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  ASSERT_TRUE(run_until([&] { return !consumer.frames.empty(); }));
+  std::vector<OffsetRange> every_second;
+  for (std::uint64_t i = 0; i < count; i += 2) every_second.push_back({{i}, {i + 1}});
+  topic->acknowledge(consumer, {std::nullopt, every_second});
+  EXPECT_FALSE(consumer.ended) << "not within the call";
+  ASSERT_TRUE(run_until([&] { return consumer.ended.has_value(); }));
+  EXPECT_EQ(consumer.ended, Code::limit_reached);
+}
+
+TEST_F(TopicConsumersTest, RangesAreReadWithoutAGroup) {
+  publish(5);
+  RecordWalk walk(Offset{1});
+  std::vector<std::uint64_t> counts;
+  while (const auto slice = topic->read_slice(walk, Offset{4}, 0))
+    counts.push_back(slice->range().begin.value);
+  EXPECT_THAT(counts, ElementsAre(1, 2, 3));
+  EXPECT_THAT(topic->stats().groups, IsEmpty());
+}
+
+TEST_F(TopicConsumersTest, AfterTheStopBeganNobodyJoins) {
+  FakeConsumer consumer, late;
+  join(consumer, asked("g"));
+  topic->begin_stop(Code::topic_deleted);
+  EXPECT_EQ(consumer.ended, Code::topic_deleted);
+  EXPECT_EQ(topic->open_consumer(asked("g"), late), Code::shutting_down);
+}
+
+}  // namespace
+}  // namespace lightq::broker

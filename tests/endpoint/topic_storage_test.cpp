@@ -1,0 +1,176 @@
+/// What a topic's storage knows of its producers after a start.
+#include "broker/endpoint/topic_storage.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/batches.hpp"
+#include "support/faulty_storage.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using protocol::BrokerType;
+using test::FaultyStorage;
+
+class RememberingSink final : public LogSink {
+ public:
+  void write(LogLevel level, std::string_view line) override {
+    EXPECT_EQ(level, LogLevel::warn);
+    lines.emplace_back(line);
+  }
+  std::vector<std::string> lines;
+};
+
+class TopicStorageTest : public testing::Test {
+ protected:
+  Result<TopicStorage> try_open(BrokerType type = BrokerType::file) {
+    sink.lines.clear();
+    TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
+    definition.settings.broker_type = type;
+    return StorageRoom(storage, pool).open(definition, {.topics_directory = "/topics"}, now, sink);
+  }
+  void open(BrokerType type = BrokerType::file) {
+    topic = {};
+    auto opened = try_open(type);
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    topic = std::move(*opened);
+  }
+  void send(std::uint64_t begin) {
+    auto batch = test::make_batch_of_producer(5, 0, begin, {"message"});
+    ASSERT_EQ(topic.log->append(batch, now).outcome, log::AppendOutcome::appended);
+    topic.producers->stored({{5, 0}, begin, 1}, now);
+    ASSERT_TRUE(topic.log->flush().ok());
+  }
+  void save() {
+    now.us += 1'000'000;
+    auto taken = topic.producers->take_save(LogEnds::of(*topic.log), now);
+    ASSERT_TRUE(taken);
+    const auto job = topic.save_producers(std::move(*taken));
+    job->run();
+    ASSERT_TRUE(job->result().ok());
+    topic.producers->saved(true);
+  }
+  /// Two files, then a message that neither has.
+  void fill() {
+    open();
+    topic.producers->open({}, 5, now);
+    for (const std::uint64_t begin : {0U, 1U}) {
+      send(begin);
+      save();
+    }
+    send(2);
+  }
+  [[nodiscard]] bool warned_of(const std::string& what) const {
+    return sink.lines.size() == 1 && sink.lines.front().rfind("topic orders: ", 0) == 0 &&
+           sink.lines.front().find(what) != std::string::npos;
+  }
+
+  FaultyStorage storage;
+  log::SegmentPool pool{{"/pool"}, storage};
+  RememberingSink sink;
+  Timestamp now{1'000'000'000'000};
+  TopicStorage topic;
+  const std::string files[2] = {"/topics/1/producers.0", "/topics/1/producers.1"};
+};
+
+TEST_F(TopicStorageTest, ProducersAreKnownAfterAStart) {
+  for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
+    fill();
+    open(type);
+    ASSERT_NE(topic.producers->find(5), nullptr);
+    EXPECT_EQ(topic.producers->find(5)->expected, 3U);
+    EXPECT_TRUE(sink.lines.empty());
+    ASSERT_TRUE(topic.delete_files().ok());
+    EXPECT_FALSE(storage.exists(files[0]) || storage.exists(files[1]));
+  }
+}
+
+TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsAppended) {
+  fill();  // three messages
+  const log::NamedCursor within{"group:a", {2}, {}};
+  const auto write = topic.save_cursors({within, {"group:b", {9}, {}}, {"own:c", {1}, {{{2}, {7}}}}});
+  write->run();
+  ASSERT_TRUE(write->result().ok());
+  topic = {};
+  open();
+  EXPECT_TRUE(warned_of("group:b had come to message 9, but the log ends at 3"));
+  log::CursorFile on_disk(storage, "/topics/1");
+  const auto found = on_disk.load();
+  ASSERT_TRUE(found.ok());
+  const std::vector<log::NamedCursor> cut{within, {"group:b", {3}, {}}, {"own:c", {1}, {{{2}, {3}}}}};
+  EXPECT_EQ(*found, cut);
+  EXPECT_EQ(topic.stored, cut);
+}
+
+TEST_F(TopicStorageTest, ATransientTopicKeepsThemInMemory) {
+  for (const BrokerType type : {BrokerType::queue, BrokerType::direct}) {
+    open(type);
+    topic.producers->open({}, 5, now);
+    EXPECT_TRUE(topic.producers->is_settled(topic.producers->change()));
+    EXPECT_FALSE(topic.producers->wants_save());
+    EXPECT_EQ(topic.producer_file, nullptr);
+  }
+  EXPECT_TRUE(storage.paths().empty());
+}
+
+TEST_F(TopicStorageTest, AnOlderCopyIsNamedAndAsGood) {
+  fill();
+  storage.bytes_of(files[1]).back() ^= std::byte{1};
+  open();
+  EXPECT_TRUE(warned_of("an older copy of its producers is used: " + files[1] + ": position 12"))
+      << sink.lines[0];
+  EXPECT_EQ(topic.producers->find(5)->expected, 3U);
+}
+
+TEST_F(TopicStorageTest, WithoutASoundFileNobodyIsKnownAndTheFilesAreGone) {
+  fill();
+  for (const auto& file : files) storage.bytes_of(file).back() ^= std::byte{1};
+  open();
+  EXPECT_TRUE(warned_of("are unknown now"));
+  EXPECT_EQ(topic.producers->find(5), nullptr);
+  EXPECT_FALSE(storage.exists(files[0]) || storage.exists(files[1]));
+  open();
+  EXPECT_TRUE(sink.lines.empty());
+  EXPECT_EQ(topic.producers->find(5), nullptr);
+}
+
+// The log may come to that offset again, with other messages.
+TEST_F(TopicStorageTest, AFileThatKnowsMoreThanTheLogIsGoneBeforeAnythingIsAppended) {
+  fill();
+  topic = {};
+  for (const auto& path : storage.paths()) {
+    if (!path.ends_with(".seg")) continue;
+    ASSERT_TRUE(storage.unlink(path).ok());
+  }
+  open();
+  EXPECT_TRUE(warned_of("the log ended at 2, and it ends at 0"));
+  storage.power_cut([] { return false; });
+  EXPECT_FALSE(storage.exists(files[0]) || storage.exists(files[1]));
+}
+
+TEST_F(TopicStorageTest, WhatAnotherVersionHasWrittenKeepsTheTopicClosed) {
+  fill();
+  for (const auto& file : files) storage.bytes_of(file)[8] = std::byte{2};
+  topic = {};
+  const auto opened = try_open();
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::foreign_format);
+  EXPECT_NE(opened.error().message.find("producers.0: position 8: "), std::string::npos)
+      << opened.error().message;
+  EXPECT_TRUE(storage.exists(files[0]) && storage.exists(files[1]));
+}
+
+TEST_F(TopicStorageTest, ADiskThatCannotReadThemKeepsTheTopicClosed) {
+  fill();
+  topic = {};
+  storage.on_read = [&](const std::string& path, std::uint64_t, std::size_t) {
+    return path.find("producers") != path.npos;
+  };
+  EXPECT_EQ(try_open().error().code, ErrorCode::io_error);
+  storage.on_read = nullptr;
+  open();
+  EXPECT_EQ(topic.producers->find(5)->expected, 3U);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,163 @@
+/// A segment's file that was used before, and whose new header a power cut has undone.
+#include "log/recovery.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "support/log_fixture.hpp"
+
+namespace lightq::log {
+namespace {
+
+using test::FaultyStorage;
+using test::read_everything;
+using test::ReadMessage;
+
+/// A log that goes on in a file that was used before; then the power fails before anything of it has come to
+/// the disk but its name.
+class EarlierLifeTest : public test::LogFixture {
+ protected:
+  EarlierLifeTest() {
+    options.segment_bytes = limits::segment_bytes_min;
+    open();
+    while (log->segments().size() < 2) EXPECT_EQ(append({std::string(5000, 'x')}), AppendOutcome::appended);
+    old_ = storage.bytes_of(segment_path(0));
+    EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
+    now.us += 10'000'000;
+    while (work()) now.us += 10'000'000;
+    while (log->segments().size() < 2) EXPECT_EQ(append({std::string(5000, 'y')}), AppendOutcome::appended);
+    oldest = log->first_offset();
+    newest = log->segments().back()->first_offset();
+    log.reset();
+    pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool"}, storage);
+    EXPECT_EQ(storage.bytes_of(segment_path(newest.value)).size(), old_.size());
+    storage.bytes_of(segment_path(newest.value)) = old_;
+  }
+
+  Offset oldest;
+  Offset newest;
+
+ private:
+  std::vector<std::byte> old_;
+};
+
+TEST_F(EarlierLifeTest, IsNoPartOfTheLog) {
+  open();
+  EXPECT_TRUE(log->recovery().damaged.empty()) << log->recovery().text();
+  EXPECT_NE(log->recovery().bytes_cut, 0U);
+  EXPECT_EQ(log->first_offset(), oldest);
+  EXPECT_EQ(log->next_offset(), newest);
+  EXPECT_EQ(read_everything(*log).size(), distance(oldest, newest));
+  EXPECT_FALSE(storage.exists(segment_path(newest.value)));
+}
+
+TEST_F(EarlierLifeTest, IsNotTakenForAFileThatSomebodyHasRenamed) {
+  // One that begins within the log: it is somebody's, and stays.
+  storage.bytes_of(segment_path(newest.value)) = storage.bytes_of(segment_path(oldest.value));
+  open();
+  EXPECT_FALSE(log->recovery().damaged.empty());
+  EXPECT_TRUE(storage.exists(segment_path(newest.value)));
+}
+
+TEST_F(EarlierLifeTest, OfAnotherLogIsReportedAndStays) {
+  auto& bytes = storage.bytes_of(segment_path(newest.value));
+  SegmentPage page{};
+  std::copy_n(bytes.begin(), page.size(), page.begin());
+  SegmentHeader header = *decode_segment_header(page).header;
+  ++header.incarnation;
+  const SegmentPage other = encode_segment_header(header);
+  std::copy(other.begin(), other.end(), bytes.begin());
+  open();
+  EXPECT_FALSE(log->recovery().damaged.empty());
+  EXPECT_TRUE(storage.exists(segment_path(newest.value)));
+}
+
+/// A log of one message a file that begins a segment in the file of its first one, which it has dropped; then
+/// the power fails before anything of the new segment but its name has come to the disk. The oldest segment
+/// is 1, the one before the new one is 2.
+class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
+ protected:
+  EarlierLifeBehindALostHeaderTest() {
+    options.segment_bytes = limits::segment_bytes_min;
+    options.segment_messages_max = 1;
+    options.flush_interval_ms = 0;
+    options.flush_bytes = 0;
+  }
+  void begin_in_used_file() {
+    open();
+    EXPECT_EQ(append({"0"}), AppendOutcome::appended);
+    const std::uint32_t epoch = log->segments().back()->header().epoch;
+    sync_file(0);  // as the system does now and then
+    EXPECT_EQ(append({"1"}), AppendOutcome::appended);
+    EXPECT_EQ(append({"2"}), AppendOutcome::appended);
+    EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
+    now.us += 10'000'000;
+    while (work()) now.us += 10'000'000;
+    begin_segment();
+    EXPECT_EQ(log->segments().back()->header().first_offset, newest);
+    EXPECT_EQ(log->segments().back()->header().epoch, epoch + 1);
+  }
+  void lose_power() {
+    EXPECT_TRUE(storage.sync_directory(directory).ok());  // likewise
+    log.reset();
+    pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool"}, storage);
+    storage.power_cut([] { return false; });
+    EXPECT_EQ(first_offset_in(newest), Offset{0});
+  }
+  /// What the file's header says, if it is sound.
+  std::optional<Offset> first_offset_in(Offset name) {
+    SegmentPage page{};
+    const auto& bytes = storage.bytes_of(segment_path(name.value));
+    std::copy_n(bytes.begin(), std::min(bytes.size(), page.size()), page.begin());
+    const auto header = decode_segment_header(page).header;
+    return header ? std::optional(header->first_offset) : std::nullopt;
+  }
+  void expect_only_oldest_damaged() {
+    ASSERT_EQ(log->recovery().damaged.size(), 1U) << log->recovery().text();
+    EXPECT_EQ(log->recovery().damaged.front().first, Offset{1});
+    EXPECT_EQ(log->recovery().damaged.front().next, Offset{2});
+    EXPECT_FALSE(storage.exists(segment_path(newest.value)));
+  }
+
+  const Offset newest{3};
+
+ private:
+  void sync_file(std::uint64_t first_offset) {
+    const auto file = storage.open(segment_path(first_offset), OpenMode::read_write);
+    ASSERT_TRUE(file.ok() && (*file)->sync().ok());
+  }
+  // Through a mapping nothing is stored there yet.
+  void begin_segment() {
+    if (options.mapped_writes)
+      EXPECT_EQ(log->room_in_place(100, 100).outcome, AppendOutcome::appended);
+    else
+      EXPECT_EQ(append({"3"}), AppendOutcome::appended);
+  }
+};
+
+// What was dropped was remembered by segment 2; nobody has ever synced segment 1.
+TEST_F(EarlierLifeBehindALostHeaderTest, IsNoMessageOfALogThatSyncsNothing) {
+  options.mapped_writes = true;
+  begin_in_used_file();
+  lose_power();
+  ASSERT_EQ(first_offset_in({1}), std::nullopt);
+  ASSERT_EQ(first_offset_in({2}), Offset{2});
+  open();
+  expect_only_oldest_damaged();
+  EXPECT_EQ(log->next_offset(), Offset{2}) << log->recovery().text();
+}
+
+TEST_F(EarlierLifeBehindALostHeaderTest, IsNoMessageWhereTheDiskHasDamagedTheOldestHeader) {
+  begin_in_used_file();
+  lose_power();
+  storage.bytes_of(segment_path(1))[20] ^= std::byte{1};
+  open();
+  expect_only_oldest_damaged();
+  EXPECT_EQ(log->next_offset(), newest) << log->recovery().text();
+  EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{2}, "2"}}));
+}
+
+}  // namespace
+}  // namespace lightq::log

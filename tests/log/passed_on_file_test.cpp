@@ -1,0 +1,107 @@
+/// What a log makes of its last file after a power cut, where bytes of another log lie in it, whose offsets
+/// are far ahead of this one's.
+#include <gtest/gtest.h>
+
+#include "log/repair.hpp"
+#include "support/tool_fixture.hpp"
+
+namespace lightq::log {
+namespace {
+
+using test::read_everything;
+
+/// A log whose files were another's: it has used one for a short segment, has dropped that, and goes on in
+/// the same file; then the power fails before anything of the new segment but its name has come to the disk.
+class PassedOnFileTest : public test::ToolFixture {
+ protected:
+  static constexpr std::size_t foreign_messages_per_batch = 1000;
+
+  PassedOnFileTest() {
+    options.segment_bytes = limits::segment_bytes_min;
+    const Offset foreign_end = pass_on_files();
+    options.segment_messages_max = 1;
+    open();
+    EXPECT_EQ(append({"a"}), AppendOutcome::appended);
+    earlier_ = storage.bytes_of(segment_path(0));
+    EXPECT_EQ(append({"b"}), AppendOutcome::appended);
+    EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
+    do_all_work();
+    EXPECT_EQ(append({"c"}), AppendOutcome::appended);
+    newest = log->segments().back()->first_offset();
+    EXPECT_LT(newest, foreign_end);
+    EXPECT_EQ(epoch_of(storage.bytes_of(segment_path(newest.value))), epoch_of(earlier_) + 1);
+    log.reset();
+    pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool"}, storage);
+  }
+  /// Only the name has come.
+  void undo_newest() { storage.bytes_of(segment_path(newest.value)) = earlier_; }
+  /// All has come but the first sector.
+  void undo_header_of_newest() {
+    std::copy_n(earlier_.begin(), test::FaultyStorage::sector_bytes,
+                storage.bytes_of(segment_path(newest.value)).begin());
+  }
+
+  Offset newest;
+
+ private:
+  static std::uint32_t epoch_of(const std::vector<std::byte>& bytes) {
+    SegmentPage page{};
+    std::copy_n(bytes.begin(), page.size(), page.begin());
+    return decode_segment_header(page).header->epoch;
+  }
+  void do_all_work() {
+    now.us += 10'000'000;
+    while (work()) now.us += 10'000'000;
+  }
+  /// Another log fills a few files and is deleted; where it ended.
+  Offset pass_on_files() {
+    SegmentLogOptions other = options;
+    other.directory = "/topics/2";
+    auto opened = SegmentLog::open(other, storage, *pool, now).value_or_throw();
+    const std::vector<std::string> payloads(foreign_messages_per_batch, "x");
+    while (opened->next_offset().value < 30 * foreign_messages_per_batch) {
+      auto batch = test::make_batch(payloads);
+      EXPECT_EQ(opened->append(batch, now).outcome, AppendOutcome::appended);
+    }
+    const Offset end = opened->segments().back()->first_offset();
+    EXPECT_TRUE(opened->destroy().ok());
+    return end;
+  }
+
+  std::vector<std::byte> earlier_;
+};
+
+TEST_F(PassedOnFileTest, WhatAnotherLogHasLeftInItIsNoMessage) {
+  undo_newest();
+  open();
+  EXPECT_TRUE(log->recovery().damaged.empty()) << log->recovery().text();
+  EXPECT_EQ(log->next_offset(), newest);
+  EXPECT_FALSE(storage.exists(segment_path(newest.value)));
+}
+
+TEST_F(PassedOnFileTest, VerifyTakesItForATornEnd) {
+  undo_newest();
+  test::Keeper keeper;
+  const auto totals = inspect(keeper);
+  EXPECT_EQ(totals.damages, 0U) << keeper.text();
+  EXPECT_EQ(totals.next_offset, newest);
+}
+
+TEST_F(PassedOnFileTest, ARepairGoesOnWhereTheLogEnds) {
+  undo_newest();
+  const auto report = repair_to(directory, "/new", {}, storage);
+  ASSERT_TRUE(report.ok()) << report.error().text();
+  EXPECT_EQ(report->next_offset, newest);
+  EXPECT_EQ(report->lost_messages(), 0U);
+}
+
+TEST_F(PassedOnFileTest, ItsOwnMessagesWithoutTheirHeaderAreDamageAndNoMore) {
+  undo_header_of_newest();
+  open();
+  ASSERT_EQ(log->recovery().damaged.size(), 1U) << log->recovery().text();
+  EXPECT_EQ(log->recovery().damaged_messages, 1U);
+  EXPECT_EQ(log->next_offset(), newest + 1);
+}
+
+}  // namespace
+}  // namespace lightq::log

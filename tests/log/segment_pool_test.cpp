@@ -1,0 +1,231 @@
+/// What becomes of files in the pool: their mappings, their epochs, and what is synced.
+#include "log/segment_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "log/posix_storage.hpp"
+#include "support/faulty_storage.hpp"
+#include "support/temp_dir.hpp"
+
+namespace lightq::test {
+namespace {
+
+constexpr std::uint64_t file_bytes = 64 * limits::KiB;
+
+class SegmentPoolTest : public ::testing::Test {
+ protected:
+  /// A file of a log's in the pool; what it was written through.
+  std::weak_ptr<log::WritableMapping> retire(bool with_mapping) {
+    const std::string path = directory.path() + "/" + std::to_string(files_++);
+    auto prepared = pool.prepare(path, file_bytes, 1, 0).value_or_throw();
+    std::shared_ptr<log::WritableMapping> mapping;
+    if (with_mapping) mapping = prepared.file->map_writable(file_bytes).value_or_throw();
+    const std::weak_ptr<log::WritableMapping> seen = mapping;
+    retired_.push_back({path, std::move(mapping)});
+    return seen;
+  }
+  void into_the_pool() {
+    for (auto& [path, mapping] : retired_) {
+      ASSERT_TRUE(pool.retire({path, file_bytes, std::move(mapping)}).ok());
+    }
+    retired_.clear();
+  }
+
+  TempDir directory;
+  log::PosixStorage storage;
+  log::SegmentPool pool{{directory.path() + "/pool"}, storage};
+
+ private:
+  int files_ = 0;
+  std::vector<std::pair<std::string, std::shared_ptr<log::WritableMapping>>> retired_;
+};
+
+TEST_F(SegmentPoolTest, AFileThatHasItsMappingIsTakenFirst) {
+  retire(false);
+  const auto mapping = retire(true);
+  retire(false);
+  into_the_pool();
+  const auto first = pool.prepare(directory.path() + "/next", file_bytes, 1, 0).value_or_throw();
+  ASSERT_NE(first.mapping, nullptr);
+  EXPECT_EQ(first.mapping, mapping.lock());
+  EXPECT_EQ(pool.prepare(directory.path() + "/after", file_bytes, 1, 0).value_or_throw().mapping, nullptr);
+}
+
+TEST_F(SegmentPoolTest, MappingsAreGivenUpWithoutTheirFiles) {
+  const auto mapping = retire(true);
+  into_the_pool();
+  ASSERT_FALSE(mapping.expired());
+  pool.unmap();
+  EXPECT_TRUE(mapping.expired());
+  EXPECT_EQ(pool.files(), 1U);
+  const auto next = pool.prepare(directory.path() + "/next", file_bytes, 1, 0).value_or_throw();
+  EXPECT_EQ(next.mapping, nullptr);
+  EXPECT_EQ(pool.files(), 0U);
+}
+
+/// Files of a log in a pool, and how often something was synced.
+class SegmentPoolSyncTest : public ::testing::Test {
+ protected:
+  using Call = FaultyStorage::Call;
+  static constexpr std::uint64_t ours = 1;
+  static constexpr std::uint64_t another = 2;
+
+  SegmentPoolSyncTest() {
+    storage.on_call = [this](Call call, const std::string&) {
+      syncs += call == Call::sync ? 1 : 0;
+      directory_syncs += call == Call::sync_directory ? 1 : 0;
+      return FaultyStorage::Fault{};
+    };
+  }
+  log::SegmentHeader prepare(std::uint64_t incarnation = ours) {
+    return pool.prepare("/log/next", file_bytes, incarnation, 0).value_or_throw().header;
+  }
+  /// With what its log knows of it, or nothing if a process before this one has begun it.
+  void retire(std::optional<log::SegmentHeader> header) {
+    ASSERT_TRUE(pool.retire({"/log/next", file_bytes, nullptr, header}).ok());
+    syncs = 0;
+  }
+  /// As if it had been used so often.
+  log::SegmentHeader with_epoch(log::SegmentHeader header, std::uint32_t epoch) {
+    header.epoch = epoch;
+    const auto page = log::encode_segment_header(header);
+    std::copy(page.begin(), page.end(), storage.bytes_of("/log/next").begin());
+    return header;
+  }
+
+  FaultyStorage storage;
+  log::SegmentPool pool{{"/pool"}, storage};
+  int syncs = 0;
+  int directory_syncs = 0;
+};
+
+TEST_F(SegmentPoolSyncTest, AFileOfTheSameLogGetsTheNextEpochWithoutASync) {
+  const auto first = with_epoch(prepare(), 7);
+  retire(first);
+  const auto second = prepare();
+  EXPECT_EQ(second.epoch, 8U);
+  EXPECT_EQ(syncs, 0);
+}
+
+TEST_F(SegmentPoolSyncTest, AHeaderThatWasFoundMayNotBeTheLastThatWasWritten) {
+  with_epoch(prepare(), 0x50007);
+  retire(std::nullopt);
+  const auto second = prepare();
+  EXPECT_EQ(second.epoch, 0x60000U);
+  EXPECT_EQ(syncs, 1);
+}
+
+TEST_F(SegmentPoolSyncTest, UnsyncedEpochsEndBeforeTheOneThatFollowsAFoundHeader) {
+  const auto first = with_epoch(prepare(), 0x5FFFE);
+  retire(first);
+  const auto second = prepare();
+  EXPECT_EQ(second.epoch, 0x5FFFFU);
+  EXPECT_EQ(syncs, 0);
+  retire(second);
+  const auto third = prepare();
+  EXPECT_EQ(third.epoch, 0x60000U);
+  EXPECT_EQ(syncs, 1);
+  retire(third);
+  EXPECT_EQ(prepare().epoch, 0x60001U);
+  EXPECT_EQ(syncs, 0);
+}
+
+TEST_F(SegmentPoolSyncTest, TheEpochAfterTheLastOneIsNotZero) {
+  const auto first = with_epoch(prepare(), 0xFFFFFFFF);
+  retire(first);
+  EXPECT_EQ(prepare().epoch, 1U);
+  EXPECT_EQ(syncs, 1);
+}
+
+TEST_F(SegmentPoolSyncTest, AFileOfAnotherLogGetsItsHeaderSynced) {
+  const auto first = with_epoch(prepare(another), 0x50007);
+  retire(first);
+  const auto second = prepare();
+  EXPECT_EQ(second.epoch, 0x50008U);
+  EXPECT_EQ(second.incarnation, ours);
+  EXPECT_EQ(syncs, 1);
+}
+
+// 2^16 times would be all epochs, and what lies at a file's end may have lain there all the while.
+TEST_F(SegmentPoolSyncTest, AFileThatGoesToAndFroBetweenLogsUsesUpOneEpochATime) {
+  auto header = with_epoch(prepare(), 7);
+  for (int i = 0; i < 10; ++i) {
+    retire(header);
+    const std::uint32_t before = header.epoch;
+    header = prepare(i % 2 == 0 ? another : ours);
+    EXPECT_EQ(header.epoch, before + 1);
+    EXPECT_EQ(syncs, 1);
+  }
+}
+
+TEST_F(SegmentPoolSyncTest, AFileOfAnotherLogThatWasFoundGetsAnEpochBeyond) {
+  with_epoch(prepare(another), 0x50007);
+  retire(std::nullopt);
+  const auto second = prepare();
+  EXPECT_EQ(second.epoch, 0x60000U);
+  EXPECT_EQ(second.incarnation, ours);
+  EXPECT_EQ(syncs, 1);
+}
+
+TEST_F(SegmentPoolSyncTest, ManyFilesAreRetiredWithOneSyncOfTheirDirectory) {
+  std::vector<log::FreeFile> files;
+  for (int i = 0; i < 5; ++i) {
+    const std::string path = "/log/" + std::to_string(i);
+    const auto prepared = pool.prepare(path, file_bytes, ours, 0).value_or_throw();
+    files.push_back({path, file_bytes, nullptr, prepared.header});
+  }
+  directory_syncs = 0;
+  std::size_t done = 0;
+  ASSERT_TRUE(pool.retire(files, done).ok());
+  EXPECT_EQ(done, 5U);
+  EXPECT_EQ(pool.files(), 5U);
+  EXPECT_EQ(directory_syncs, 1);
+}
+
+TEST_F(SegmentPoolSyncTest, NoMoreFilesMoveInAtOnceThanThereIsRoomFor) {
+  log::SegmentPool small{{"/pool", 2}, storage};
+  std::vector<log::FreeFile> files;
+  for (int i = 0; i < 5; ++i) {
+    const std::string path = "/log/" + std::to_string(i);
+    const auto prepared = small.prepare(path, file_bytes, ours, 0).value_or_throw();
+    files.push_back({path, file_bytes, nullptr, prepared.header});
+  }
+  std::size_t done = 0;
+  ASSERT_TRUE(small.retire(files, done).ok());
+  EXPECT_EQ(done, 5U);
+  EXPECT_EQ(small.files(), 2U);
+  EXPECT_EQ(storage.paths().size(), 2U);
+}
+
+// Else a power cut could give a log back what has become another segment.
+TEST_F(SegmentPoolSyncTest, FilesWhoseOldNamesMayComeBackAreNotUsedAgain) {
+  const auto header = prepare();
+  storage.on_call = [](Call call, const std::string&) {
+    return FaultyStorage::Fault{call == Call::sync_directory ? EIO : 0, 0};
+  };
+  std::vector<log::FreeFile> files{{"/log/next", file_bytes, nullptr, header}};
+  std::size_t done = 0;
+  ASSERT_TRUE(pool.retire(files, done).ok());
+  EXPECT_EQ(done, 1U);
+  EXPECT_EQ(pool.files(), 0U);
+  EXPECT_TRUE(storage.paths().empty());
+}
+
+TEST_F(SegmentPoolSyncTest, ASmallNewFileIsWrittenWithZeros) {
+  std::uint64_t most = 0;
+  storage.on_call = [&](Call call, const std::string&) {
+    most += call == Call::write ? 1 : 0;
+    return FaultyStorage::Fault{};
+  };
+  const auto made = pool.prepare("/log/next", file_bytes, ours, 0, log::NewBytes::written).value_or_throw();
+  EXPECT_EQ(most, 1U);
+  const auto& bytes = storage.bytes_of("/log/next");
+  ASSERT_EQ(bytes.size(), file_bytes);
+  EXPECT_TRUE(std::all_of(bytes.begin() + log::segment_header_bytes, bytes.end(),
+                          [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
+}  // namespace
+}  // namespace lightq::test

@@ -1,0 +1,106 @@
+/// The clock that costs a load, and the times of messages that depend on it.
+#include "queue/pulse.hpp"
+
+#include <gtest/gtest.h>
+
+#include "queue/clock.hpp"
+#include "queue_support.hpp"
+
+namespace lightq::test {
+namespace {
+
+using queue::Pulse;
+using Clock = std::chrono::steady_clock;
+
+/// False after ten seconds.
+template <typename Condition>
+bool comes_true(Condition&& condition) {
+  const auto until = Clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (Clock::now() > until) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+std::uint32_t beat_of(const Pulse& pulse) {
+  return pulse.beat().load(std::memory_order_relaxed);
+}
+
+TEST(PulseTest, BeatsWhileItIsAskedToAndStandsStillElse) {
+  Pulse pulse;
+  EXPECT_EQ(beat_of(pulse), Pulse::still);
+  for (int turn = 0; turn < 3; ++turn) {
+    std::uint32_t last = beat_of(pulse);
+    for (int beats = 0; beats < 4; ++beats) {
+      ASSERT_TRUE(comes_true([&] {
+        pulse.keep_beating();
+        return beat_of(pulse) != last;
+      }));
+      last = beat_of(pulse);
+      ASSERT_EQ(last % 2, 0U);
+    }
+    ASSERT_TRUE(comes_true([&] { return beat_of(pulse) == Pulse::still; })) << "nobody asks any more";
+  }
+}
+
+TEST(PulseTest, IsOneForAllAndEndsWithTheLastOfThem) {
+  auto one = Pulse::shared();
+  const std::weak_ptr<Pulse> seen = one;
+  auto other = Pulse::shared();
+  EXPECT_EQ(one, other);
+  one.reset();
+  EXPECT_FALSE(seen.expired());
+  other.reset();
+  EXPECT_TRUE(seen.expired());
+}
+
+class MessageTimes : public QueueTest {};
+
+// Not with the thread sanitizer, which ends a child that starts threads behind a fork of a process that has
+// some.
+#ifndef __SANITIZE_THREAD__
+TEST_F(MessageTimes, AChildProcessHasAPulseOfItsOwn) {
+  auto of_parent = Pulse::shared();
+  // Its thread is asleep when the process forks: one that is just being started may hold a lock of a
+  // sanitizer.
+  ASSERT_TRUE(comes_true([&] {
+    of_parent->keep_beating();
+    return beat_of(*of_parent) != Pulse::still;
+  }));
+  ASSERT_TRUE(comes_true([&] { return beat_of(*of_parent) == Pulse::still; }));
+  in_killed_process([&] {
+    auto own = Pulse::shared();
+    ASSERT_NE(own, of_parent);
+    ASSERT_TRUE(comes_true([&] {
+      own->keep_beating();
+      return beat_of(*own) != Pulse::still;
+    }));
+    own.reset();
+    of_parent.reset();  // must not wait for a thread that only the parent has
+  });
+}
+#endif
+
+// While it writes a lot the writer does not look at the clock for each message, so it must hear of the pause.
+TEST_F(MessageTimes, AreThoseOfTheMessagesAlsoBehindAPauseInABurst) {
+  QueueOptions options;
+  options.flush = FlushPolicy::none();
+  options.background = true;
+  Queue queue = open(options);
+  const std::string message(100, 'x');
+  for (int pause = 0; pause < 5; ++pause) {
+    for (int i = 0; i < 5000; ++i) queue.enqueue(message).value_or_throw();
+    const Timestamp begun = queue::coarse_now();
+    ASSERT_TRUE(comes_true([&] { return queue::coarse_now().us - begun.us > 60'000; }));
+    const Timestamp sent = queue::coarse_now();
+    const Offset offset = queue.enqueue(message).value_or_throw();
+    auto reader = queue.reader(Start::at(offset)).value_or_throw();
+    const auto read = reader.next().value_or_throw();
+    ASSERT_TRUE(read);
+    EXPECT_GE(read->time.us, sent.us - 20'000) << "pause " << pause;
+  }
+}
+
+}  // namespace
+}  // namespace lightq::test

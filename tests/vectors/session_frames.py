@@ -1,0 +1,282 @@
+"""Session frames from docs/session.md alone, in Python: an encoder, a decoder, and the test vectors.
+
+`python3 session_frames.py` writes session_frames.json anew beside itself (and must not change it unless the document
+has changed); the tests check that, and that the C++ codec agrees with every frame in it.
+"""
+import json
+import pathlib
+import struct
+import typing
+
+HEADER = struct.Struct("<BBHIIII")  # op, flags, zero, channel, request, body bytes, CRC
+
+
+def make_table():
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+TABLE = make_table()
+
+
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]
+    return crc ^ 0xFFFFFFFF
+
+
+# Each op: its number, and its body's fields in their order. A field is a name and a format of `struct` (always
+# little-endian), or "text"; a name of None is for bytes that are zero.
+OPS = {
+    "hello": (1, [("magic", "I"), ("oldest_version", "H"), ("newest_version", "H"), ("frame_bytes_max", "I"),
+                  ("heartbeat_ms", "I"), (None, "I"), ("name", "text"), ("ticket", "text")]),
+    "welcome": (2, [("version", "H"), (None, "H"), ("frame_bytes_max", "I"), ("heartbeat_ms", "I"),
+                    ("channels_max", "I"), ("broker", "Q"), ("session", "Q")]),
+    "produce_open": (3, [("producer_id", "Q"), ("producer_epoch", "H"), ("level", "B"), (None, "B"), ("topic", "text"),
+                         ("kept", "text")]),
+    "produce_opened": (4, [("producer_id", "Q"), ("producer_epoch", "H"), ("level", "B"), (None, "B"),
+                           ("batch_bytes_max", "I"), ("message_bytes_max", "Q"), ("expected", "Q"),
+                           ("next_offset", "Q"), ("incarnation", "Q")]),
+    "produce": (5, [("batch", "rest")]),
+    "confirm": (6, [("received", "Q"), ("flushed", "Q"), ("next_offset", "Q")]),
+    "refuse": (7, [("begin", "Q"), ("end", "Q"), ("expected", "Q"), ("code", "H"), ("sentence", "text")]),
+    "consume_open": (8, [("mode", "B"), ("acknowledgement", "B"), ("start", "B"), ("holds", "B"),
+                         ("credit_messages", "I"), ("credit_bytes", "Q"), ("start_value", "Q"), ("incarnation", "Q"),
+                         ("ack_timeout_ms", "I"), (None, "I"), (None, "Q"), ("topic", "text"), ("group", "text"),
+                         ("filter", "text")]),
+    "consume_opened": (9, [("next", "Q"), ("committed", "Q"), ("next_offset", "Q"), ("incarnation", "Q"),
+                           ("ack_timeout_ms", "I"), (None, "I")]),
+    "deliver": (10, [("delivery", "I"), (None, "I"), ("lost", "Q"), ("batch", "rest")]),
+    "credit": (11, [("messages", "I"), ("bytes", "Q")]),
+    "acknowledge": (12, [("ranges", "ranges")]),
+    "reject": (13, [("ms", "I"), ("ranges", "ranges")]),
+    "extend": (14, [("ms", "I"), ("ranges", "ranges")]),
+    "seek": (15, [("start", "B"), (None, "3s"), (None, "I"), ("start_value", "Q")]),
+    "read": (16, [("begin", "Q"), ("end", "Q"), ("bytes", "Q"), ("topic", "text")]),
+    "done": (17, [("value", "Q")]),
+    "close": (18, []),
+    "heartbeat": (19, []),
+    "error": (20, [("code", "H"), ("sentence", "text")]),
+    "goodbye": (21, [("code", "H"), ("sentence", "text")]),
+    "present": (22, [("ticket", "text")]),
+}
+NAMES = {number: name for name, (number, _) in OPS.items()}
+BEFORE_BATCH = {"produce": 0, "deliver": 16}
+
+
+def encode_body(op, values):
+    body = b""
+    for name, kind in OPS[op][1]:
+        if kind == "text":
+            text = values.get(name, "").encode()
+            body += struct.pack("<H", len(text)) + text
+        elif kind == "rest":
+            body += bytes.fromhex(values[name])
+        elif kind == "ranges":
+            cumulative = "before" in values
+            body += struct.pack("<Q", values["before"]) if cumulative else b"".join(
+                struct.pack("<QQ", *both) for both in values["ranges"])
+        else:
+            zero = b"" if kind.endswith("s") else 0
+            body += struct.pack("<" + kind, zero if name is None else values[name])
+    return body
+
+
+def decode_body(op, flags, body):
+    values = {}
+    for name, kind in OPS[op][1]:
+        if kind == "text":
+            length, = struct.unpack_from("<H", body)
+            values[name], body = body[2:2 + length].decode(), body[2 + length:]
+        elif kind == "rest":
+            values[name], body = body.hex(), b""
+        elif kind == "ranges":
+            if op == "acknowledge" and flags & 1:
+                values["before"], = struct.unpack("<Q", body)
+            else:
+                values["ranges"] = [list(both) for both in struct.iter_unpack("<QQ", body)]
+            body = b""
+        else:
+            value, = struct.unpack_from("<" + kind, body)
+            body = body[struct.calcsize("<" + kind):]
+            if name is not None:
+                values[name] = value
+            elif value not in (0, b"\0\0\0"):
+                raise ValueError("bytes that must be zero are not")
+    if body:
+        raise ValueError("the body is too long")
+    return values
+
+
+def checked(op, body):
+    return body[:BEFORE_BATCH.get(op, len(body))]
+
+
+def encode(op, values, flags=0, channel=0, request=0, body=None):
+    body = encode_body(op, values) if body is None else body
+    start = struct.pack("<BBHIII", OPS[op][0], flags, 0, channel, request, len(body))
+    return start + struct.pack("<I", crc32c(start + checked(op, body))) + body
+
+
+def decode(frame):
+    """(op, flags, channel, request, values) of one whole, sound frame."""
+    number, flags, zero, channel, request, length, crc = HEADER.unpack_from(frame)
+    op, body = NAMES[number], frame[HEADER.size:]
+    if zero or length != len(body) or crc != crc32c(frame[:16] + checked(op, body)):
+        raise ValueError("not a sound frame")
+    return op, flags, channel, request, decode_body(op, flags, body)
+
+
+def record(payload):
+    return struct.pack("<I", len(payload)) + payload
+
+
+def batch(payloads, producer_id=0, epoch=0, sequence=0, offset=None, time_us=0, segment_epoch=0):
+    """docs/log_format.md, "Batch"; without an offset as a producer makes it."""
+    records = b"".join(record(payload) for payload in payloads)
+    of_producer = struct.pack("<QQHH", producer_id, sequence, epoch, 0)
+    lengths = struct.pack("<BBHII", 1, 0, 0, 64 + len(records), len(payloads))
+    body_crc = crc32c(lengths + of_producer + records)
+    header = struct.pack("<I", 0x3142514C) + lengths + struct.pack("<Qq", offset or 0, time_us) + of_producer
+    header += struct.pack("<II", segment_epoch, body_crc)
+    return header + struct.pack("<I", crc32c(header) if offset is not None else 0) + records
+
+
+class Batch(typing.NamedTuple):
+    offset: int
+    time_us: int
+    producer_id: int
+    epoch: int
+    sequence: int
+    payloads: list
+
+
+def unbatch(data):
+    """A batch as a log has stamped it, both its checksums looked at."""
+    fields = struct.unpack_from("<IBBHIIQqQQHHIII", data)
+    magic, version, codec, flags, length, count, offset, time_us, producer_id, sequence, epoch, zero, _, body, head = fields
+    if (magic, version, codec, flags, zero) != (0x3142514C, 1, 0, 0, 0) or length != len(data):
+        raise ValueError("not a batch")
+    if head != crc32c(data[:60]) or body != crc32c(data[4:16] + data[32:52] + data[64:]):
+        raise ValueError("a batch's checksum is wrong")
+    payloads, at = [], 64
+    while at < len(data):
+        size, = struct.unpack_from("<I", data, at)
+        payloads.append(data[at + 4:at + 4 + size])
+        at += 4 + size
+    if at != len(data) or len(payloads) != count or count == 0:
+        raise ValueError("a batch's records do not add up")
+    return Batch(offset, time_us, producer_id, epoch, sequence, payloads)
+
+
+def sound_frames():
+    produced = batch([b"one", b"", b"three"], producer_id=0x1122334455667788, epoch=3, sequence=40)
+    delivered = batch([b"one", b"", b"three"], 0x1122334455667788, 3, 40, offset=1000, time_us=1763750000123456,
+                      segment_epoch=7)
+    yield "hello", "hello", dict(magic=0x5353514C, oldest_version=1, newest_version=1, frame_bytes_max=1 << 20,
+                                 heartbeat_ms=10000, name="billing-7", ticket=""), dict(request=1)
+    yield "hello with a ticket", "hello", dict(
+        magic=0x5353514C, oldest_version=1, newest_version=9, frame_bytes_max=65536, heartbeat_ms=0, name="",
+        ticket="42." + "ab" * 32), dict(request=1)
+    yield "welcome", "welcome", dict(version=1, frame_bytes_max=1 << 24, heartbeat_ms=30000, channels_max=10000,
+                                     broker=0xFEDCBA9876543210, session=12), dict(request=1)
+    yield "a new producer", "produce_open", dict(producer_id=0, producer_epoch=0, level=0, topic="orders"), dict(
+        request=2)
+    yield "a producer that comes back", "produce_open", dict(
+        producer_id=0x1122334455667788, producer_epoch=3, level=2, topic="orders"), dict(request=7)
+    yield "produce_opened", "produce_opened", dict(
+        producer_id=0x1122334455667788, producer_epoch=3, level=2, batch_bytes_max=1 << 20, message_bytes_max=1 << 24,
+        expected=40, next_offset=1000, incarnation=0x0102030405060708), dict(channel=1, request=2)
+    yield "produce", "produce", dict(batch=produced.hex()), dict(channel=1)
+    yield "produce and flush", "produce", dict(batch=produced.hex()), dict(channel=1, flags=1)
+    yield "confirm", "confirm", dict(received=43, flushed=40, next_offset=1003), dict(channel=1)
+    yield "refuse", "refuse", dict(begin=43, end=50, expected=43, code=6, sentence="the topic is full"), dict(channel=1)
+    yield "a member of the default group", "consume_open", dict(
+        mode=1, acknowledgement=1, start=1, holds=0, credit_messages=1000, credit_bytes=1 << 20, start_value=0,
+        incarnation=0, ack_timeout_ms=30000, topic="orders", group=""), dict(request=3)
+    yield "a cursor of one's own from an offset", "consume_open", dict(
+        mode=2, acknowledgement=2, start=4, holds=1, credit_messages=1, credit_bytes=1, start_value=999,
+        incarnation=0x0102030405060708, ack_timeout_ms=0, topic="orders", group="audit"), dict(request=4)
+    yield "consume_opened", "consume_opened", dict(next=1000, committed=998, next_offset=1003,
+                                                   incarnation=0x0102030405060708, ack_timeout_ms=30000), dict(
+                                                       channel=2, request=3)
+    yield "deliver", "deliver", dict(delivery=1, lost=0, batch=delivered.hex()), dict(channel=2)
+    yield "deliver a part again", "deliver", dict(
+        delivery=4, lost=17,
+        batch=batch([b"three"], 0x1122334455667788, 3, 42, 1002, 1763750000123456, 7).hex()), dict(channel=2, flags=1)
+    yield "credit", "credit", dict(messages=64, bytes=65536), dict(channel=2)
+    yield "acknowledge", "acknowledge", dict(ranges=[[1000, 1001], [1002, 1003]]), dict(channel=2)
+    yield "acknowledge everything before", "acknowledge", dict(before=1003), dict(channel=2, flags=1)
+    yield "reject", "reject", dict(ms=5000, ranges=[[1001, 1002]]), dict(channel=2)
+    yield "extend", "extend", dict(ms=60000, ranges=[[0, 1], [2, (1 << 64) - 1]]), dict(channel=2)
+    yield "seek to a time", "seek", dict(start=5, start_value=1763750000000000), dict(channel=2, request=5)
+    yield "seek to the end", "seek", dict(start=2, start_value=0), dict(channel=2, request=6)
+    yield "read", "read", dict(begin=10, end=20, bytes=1 << 16, topic="orders"), dict(request=8)
+    yield "done", "done", dict(value=20), dict(request=8)
+    yield "close", "close", {}, dict(channel=2, request=9)
+    yield "heartbeat", "heartbeat", {}, {}
+    yield "error", "error", dict(code=4, sentence="topic not found"), dict(request=2)
+    yield "goodbye", "goodbye", dict(code=0, sentence=""), {}
+    yield "present", "present", dict(ticket="43." + "cd" * 32), dict(request=10)
+
+
+def broken_frames():
+    """name, frame, what is wrong: a fault of the frame, or `body` for a field that the document does not allow."""
+    confirm = encode("confirm", dict(received=43, flushed=40, next_offset=1003), channel=1)
+    yield "op 0", b"\0" + confirm[1:], "unknown_op"
+    yield "op 23", b"\x17" + confirm[1:], "unknown_op"
+    yield "a flag that confirm has not", confirm[:1] + b"\1" + confirm[2:], "unknown_flags"
+    yield "a flag that produce has not", encode("produce", dict(batch=batch([b"x"]).hex()), flags=2), "unknown_flags"
+    yield "reserved bytes", confirm[:3] + b"\1" + confirm[4:], "reserved_bytes"
+    yield "a body that is too short", encode("confirm", {}, body=b"\0" * 23), "bad_length"
+    yield "a body that is too long", encode("heartbeat", {}, body=b"\0"), "bad_length"
+    yield "a length that lies", confirm[:12] + b"\xff\xff\xff\xff" + confirm[16:], "bad_length"
+    # Refused when the header has come: the body need not be there.
+    yield "a produce longer than the receiver takes", encode("produce", {}, body=b"\0" * 65537)[:20], "bad_length"
+    yield "a checksum that does not fit", confirm[:-1] + b"\1", "bad_crc"
+    yield "a head in front of a batch that does not fit", (lambda frame: frame[:20] + b"\2" + frame[21:])(encode(
+        "deliver", dict(delivery=1, lost=0, batch=batch([b"x"], offset=1).hex()))), "bad_crc"
+    good = dict(magic=0x5353514C, oldest_version=1, newest_version=1, frame_bytes_max=65536, heartbeat_ms=0, name="",
+                ticket="")
+    for name, change in [("another magic", dict(magic=0x5353514D)), ("versions backwards", dict(oldest_version=2)),
+                         ("frames that are too small", dict(frame_bytes_max=65535)),
+                         ("a heartbeat that is too quick", dict(heartbeat_ms=99)),
+                         ("a name that is too long", dict(name="n" * 129))]:
+        yield name, encode("hello", {**good, **change}), "body"
+    yield "no ticket to present", encode("present", {}, body=b"\0\0\0"), "body"
+    yield "a ticket that is too long", encode("present", dict(ticket="t" * 513)), "body"
+    yield "a text longer than its body", encode("error", {}, body=b"\1\0\5\0abcd"), "body"
+    yield "something behind the last field", encode("error", {}, body=b"\1\0\2\0abcd"), "body"
+    yield "no topic", encode("produce_open", {}, body=struct.pack("<QHBBHHx", 0, 0, 0, 0, 0, 0)), "body"
+    yield "level 3", encode("produce_open", dict(producer_id=0, producer_epoch=0, level=3, topic="t")), "body"
+    yield "flushed past received", encode("confirm", dict(received=1, flushed=2, next_offset=1)), "body"
+    yield "an empty refusal", encode("refuse", dict(begin=5, end=5, expected=5, code=6, sentence="")), "body"
+    yield "half a range", encode("acknowledge", {}, body=b"\0" * 24), "body"
+    yield "an empty range", encode("acknowledge", dict(ranges=[[5, 5]])), "body"
+    yield "ranges that touch", encode("acknowledge", dict(ranges=[[1, 2], [2, 3]])), "body"
+    yield "ranges that descend", encode("reject", dict(ms=0, ranges=[[7, 9], [1, 2]])), "body"
+    yield "a start that needs no value", encode("seek", dict(start=1, start_value=1)), "body"
+    yield "start 6", encode("seek", dict(start=6, start_value=0)), "body"
+    yield "a range backwards", encode("read", dict(begin=2, end=1, bytes=1, topic="t")), "body"
+
+
+def vectors():
+    sound = [dict(name=name, op=op, **{"flags": 0, "channel": 0, "request": 0, **header}, body=values,
+                  frame=encode(op, values, **header).hex()) for name, op, values, header in sound_frames()]
+    broken = [dict(name=name, fault=fault, frame=frame.hex()) for name, frame, fault in broken_frames()]
+    return dict(version=1, receiver_takes=65536, sound=sound, broken=broken)
+
+
+def text_of_vectors():
+    return json.dumps(vectors(), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    path = pathlib.Path(__file__).with_suffix(".json")
+    path.write_text(text_of_vectors())
+    print(f"{path}: {len(vectors()['sound'])} sound frames, {len(vectors()['broken'])} broken ones")
