@@ -17,10 +17,12 @@ constexpr int exit_failed = 1;  // something could not run, or order or content 
 constexpr int exit_usage = 2;
 constexpr const char* usage =
     "usage: lightq_bench_sessions [--quick] [--json FILE] [--markdown FILE] [--broker BINARY]\n"
+    "                             [--part NAME]...\n"
     "  --quick          fewer and shorter rounds: shows that all works, not how fast\n"
     "  --json FILE      the rows as an array of JSON objects\n"
     "  --markdown FILE  the tables as Markdown\n"
     "  --broker BINARY  the broker to measure; default: `lightq` beside this program's directory\n"
+    "  --part NAME      only this part: throughput, latency, flat-out or fan-out\n"
     "Ends with 0 whatever the figures are, 1 if something could not run or came out wrong, 2 for bad "
     "usage.\n";
 
@@ -57,6 +59,8 @@ CommandLine read_command_line(int argument_count, char** arguments) {
       take_value(line.markdown_path);
     } else if (flag == "--broker") {
       take_value(line.options.broker_binary);
+    } else if (flag == "--part") {
+      take_value(line.options.parts.emplace_back());
     } else {
       line.good = false;
     }

@@ -43,10 +43,12 @@ class SessionsRun {
     report_.suite = "sessions";
     report_.quick = options_.quick;
     if (start()) {
-      for (const std::size_t size : sizes) throughput(size);
-      latency();
-      flat_out();
-      fan_out();
+      if (options_.wants("throughput")) {
+        for (const std::size_t size : sizes) throughput(size);
+      }
+      if (options_.wants("latency")) latency();
+      if (options_.wants("flat-out")) flat_out();
+      if (options_.wants("fan-out")) fan_out();
       note_memory();
       make_report();
     }

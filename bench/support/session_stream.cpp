@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t confirm_sample = 64;     // messages
 constexpr std::uint64_t sleep_from_ns = 40'000;  // shorter waits are spent looking for confirms
-constexpr std::uint32_t prefetch_messages = 200'000;
 
 /// What a consumer writes down.
 struct ConsumerBoard {
@@ -143,7 +142,6 @@ class Consumer {
   int work() {
     Client client = run_.connect();
     SessionConsumerOptions options;
-    options.prefetch_messages = prefetch_messages;
     if (run_.ends.subscribers > 0) {
       options.mode = ConsumeMode::own;
       options.from = From::next();

@@ -32,9 +32,7 @@ class SessionBatches final : public SessionOutgoing {
     bool sent = false;  ///< at some time, so that it may be stored
   };
 
-  /// `window_bytes`: of batches on their way unconfirmed; one batch of any size may be.
-  explicit SessionBatches(std::size_t window_bytes)
-      : window_bytes_(window_bytes), open_(std::make_unique<Batch>()) {}
+  SessionBatches() : open_(std::make_unique<Batch>()) {}
 
   // --- Packing.
 
@@ -81,12 +79,16 @@ class SessionBatches final : public SessionOutgoing {
 
   // --- On a connection.
 
-  /// From here on, batches go out with this identity and on this channel, none larger than `bytes_max`.
-  void start(const session::ProducerIdentity& producer, std::uint32_t channel, std::size_t bytes_max) {
-    producer_ = producer;
-    channel_ = channel;
-    bytes_max_ = bytes_max;
-  }
+  /// How batches go out on a connection.
+  struct Terms {
+    session::ProducerIdentity producer;
+    std::uint32_t channel = 0;
+    std::size_t batch_bytes_max = 0;
+    std::size_t window_bytes = 0;  ///< on their way unconfirmed; one batch of any size may be
+  };
+
+  /// From here on, batches go out like this.
+  void start(const Terms& terms) { terms_ = terms; }
   /// The connection is gone, and what it had sent in part with it.
   void stop() {
     begun_bytes_ = 0;
@@ -101,7 +103,9 @@ class SessionBatches final : public SessionOutgoing {
       Batch& batch = *kept_[at];
       on_the_way += batch.builder.size_bytes();
       if (begun == 0) {
-        if (batch.builder.size_bytes() > bytes_max_ || (at > 0 && on_the_way > window_bytes_)) break;
+        if (batch.builder.size_bytes() > terms_.batch_bytes_max ||
+            (at > 0 && on_the_way > terms_.window_bytes))
+          break;
         prepare(batch);
       }
       if (begun < batch.header.size())
@@ -187,7 +191,7 @@ class SessionBatches final : public SessionOutgoing {
   /// Takes off the batch that is to be sent next, if it is larger than the broker takes.
   std::optional<Range> give_up_oversized() {
     if (begun_bytes_ > 0 || cursor_ == kept_.size()) return std::nullopt;
-    if (kept_[cursor_]->builder.size_bytes() <= bytes_max_) return std::nullopt;
+    if (kept_[cursor_]->builder.size_bytes() <= terms_.batch_bytes_max) return std::nullopt;
     return give_up_at(cursor_);
   }
 
@@ -210,12 +214,12 @@ class SessionBatches final : public SessionOutgoing {
   void prepare(Batch& batch) {
     if (!batch.numbered) {
       batch.sequence = next_sequence_;
-      batch.bytes = batch.builder.finish({producer_.id, batch.sequence, producer_.epoch});
+      batch.bytes = batch.builder.finish({terms_.producer.id, batch.sequence, terms_.producer.epoch});
       batch.numbered = true;
       next_sequence_ = batch.end();
     }
     const session::FrameHeader header{session::Op::produce,
-                                      batch.flush ? session::flag_flush : std::uint8_t{0}, channel_, 0,
+                                      batch.flush ? session::flag_flush : std::uint8_t{0}, terms_.channel, 0,
                                       static_cast<std::uint32_t>(batch.bytes.size())};
     session::encode_frame_header(batch.header.data(), header, {});
   }
@@ -262,14 +266,13 @@ class SessionBatches final : public SessionOutgoing {
     held_bytes_ -= batch->builder.capacity_bytes();
     batch->builder.clear();
     batch->numbered = batch->sent = false;
-    if (free_bytes_ + batch->builder.capacity_bytes() <= window_bytes_) {
+    if (free_bytes_ + batch->builder.capacity_bytes() <= terms_.window_bytes) {
       free_bytes_ += batch->builder.capacity_bytes();
       free_.push_back(std::move(batch));
     }
     return range;
   }
 
-  std::size_t window_bytes_;
   std::unique_ptr<Batch> open_;
   std::deque<std::unique_ptr<Batch>> kept_;  // closed ones, oldest first; numbered ones before others
   std::vector<std::unique_ptr<Batch>> free_;
@@ -280,9 +283,7 @@ class SessionBatches final : public SessionOutgoing {
   std::size_t in_flight_bytes_ = 0;  // of the batches before the cursor
   std::uint64_t next_sequence_ = 0;  // of the next batch that gets a number
   std::uint64_t sent_end_ = 0;
-  session::ProducerIdentity producer_;
-  std::uint32_t channel_ = 0;
-  std::size_t bytes_max_ = 0;
+  Terms terms_;
 };
 
 }  // namespace lightq::inline v1

@@ -61,8 +61,8 @@ class SessionConsumeLink {
     connection().release();
   }
 
-  /// Sends what is due by now: heartbeats, what was acknowledged, credit. `all`: of the last two everything,
-  /// since a wait comes next; otherwise enough of it, or what has waited for some time.
+  /// Sends what is due by now: heartbeats, what was acknowledged, credit. `all`: of the last two everything;
+  /// otherwise enough of it, or what has waited for some time.
   void transmit(SessionTime now, bool all) {
     if (!route_.is_connected()) return;
     if (state_ == SessionState::open && has_news()) {
@@ -137,6 +137,15 @@ class SessionConsumeLink {
   }
   /// Messages handed to the application and not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const { return unsettled_.messages(); }
+  /// Whether there is anything to tell: credit while it is not held back, acknowledgements.
+  [[nodiscard]] bool has_news() const {
+    return !acknowledged_.empty() || (!paused_ && (back_.messages != 0 || back_.bytes != 0));
+  }
+  /// Until when what is to be told may wait for more to come, since a wait comes next anyway: messages that
+  /// come one by one are acknowledged some at a time.
+  [[nodiscard]] SessionTime gathers_until(SessionTime now) const {
+    return (news_since_ == session_never ? now : news_since_) + news_pause;
+  }
   /// Whether all that was said has left this process.
   [[nodiscard]] bool is_all_said() const { return !has_news() && !connection().wants_write(); }
 
@@ -155,6 +164,7 @@ class SessionConsumeLink {
  private:
   static constexpr std::size_t read_bytes = 256 * limits::KiB;
   static constexpr Timeout news_wait{100};  // the longest that an acknowledgement waits for others
+  static constexpr Timeout news_pause{1};   // the same while the application waits
   static constexpr std::size_t many_ranges = 1024;
   static constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / 16;  // of one frame
 
@@ -361,10 +371,6 @@ class SessionConsumeLink {
 
   // --- What the broker is told.
 
-  /// Whether there is anything to tell: credit while it is not held back, acknowledgements.
-  [[nodiscard]] bool has_news() const {
-    return !acknowledged_.empty() || (!paused_ && (back_.messages != 0 || back_.bytes != 0));
-  }
   /// So much that waiting for more would slow the broker down.
   [[nodiscard]] bool has_much_news() const {
     if (acknowledged_.size() >= many_ranges) return true;

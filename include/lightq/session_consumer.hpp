@@ -35,11 +35,11 @@ namespace lightq::inline v1 {
 /// without a name behind the last batch that was handed out. What is acknowledged of a lost connection's
 /// messages is passed over: they come again.
 ///
-/// Input and output happen inside calls only. Acknowledgements are gathered, and sent when receive would
-/// wait, when there are many, or when they have waited a tenth of a second and any call is made; poll and
-/// flush send them at once. Who works on a message for long calls poll now and then, at least once in the
-/// heartbeat. In an event loop: poll, and then receive(0) until nothing comes, when fd() is readable, or
-/// writable while wants_write(), and at next_timer().
+/// Input and output happen inside calls only. Acknowledgements are gathered, and sent when receive has waited
+/// a millisecond, when there are many, or when they have waited a tenth of a second and any call is made;
+/// poll, flush and a receive that does not wait send them at once. Who works on a message for long calls poll
+/// now and then, at least once in the heartbeat. In an event loop: poll, and then receive(0) until nothing
+/// comes, when fd() is readable, or writable while wants_write(), and at next_timer().
 ///
 /// At most `prefetch_messages` are handed out without being acknowledged: more come as these are.
 class SessionConsumer {
@@ -283,11 +283,12 @@ class SessionConsumer {
     const SessionTime deadline = session_deadline(time, timeout);
     while (true) {
       receive_from(time);
-      parts_->link.transmit(time, !rest_);
+      const bool is_last = timeout.count() <= 0 || time >= deadline;
+      parts_->link.transmit(time, !rest_ && (is_last || time >= parts_->link.gathers_until(time)));
       if (rest_) return true;
       if (const Result<void> able = usable(); !able) return able.error();
-      if (timeout.count() <= 0 || time >= deadline) return false;
-      wait_for_io(deadline);
+      if (is_last) return false;
+      wait_for_io(parts_->link.has_news() ? std::min(deadline, parts_->link.gathers_until(time)) : deadline);
       time = now();
     }
   }

@@ -50,7 +50,7 @@ struct SessionConsumerOptions {
   /// The most messages, and bytes of them, that are on their way here, wait here, or were handed out and are
   /// not acknowledged (with `automatic`: not taken). One message may be larger.
   std::uint32_t prefetch_messages = 10'000;
-  std::uint64_t prefetch_bytes = 4 * limits::MiB;
+  std::uint64_t prefetch_bytes = 1 * limits::MiB;
   /// After which an unacknowledged message goes to another member of the group, or comes again; 0: the
   /// broker's 30 s.
   Timeout ack_timeout{0};

@@ -26,7 +26,6 @@ class SessionProduceLink {
   SessionProduceLink(std::string topic, SessionJoin join, const SessionProducerOptions& options)
       : options_(options),
         route_(std::move(topic), std::move(join), options, SessionConnection(session_hello(options))),
-        batches_(options.window_bytes),
         identity_(options.identity) {}
   SessionProduceLink(const SessionProduceLink&) = delete;
   SessionProduceLink& operator=(const SessionProduceLink&) = delete;
@@ -190,7 +189,7 @@ class SessionProduceLink {
     identity_ = opened.producer;
     channel_ = header.channel;
     batch_bytes_max_ = batch_bytes_max;
-    batches_.start(identity_, channel_, batch_bytes_max);
+    batches_.start({identity_, channel_, batch_bytes_max, options_.window_bytes_for(opened.level)});
     opened_ = opened;
     held_until_ = now;
     if (!std::exchange(numbered_, true)) {

@@ -65,8 +65,8 @@ class SessionProducer {
   ~SessionProducer() = default;
 
   /// Takes one message, whose bytes are copied, and answers its number: the first is 0. Returns at once while
-  /// there is memory for it (see the options). Errors: too_large, limit_reached or timeout (no memory),
-  /// closed, and what ended the producer; the message was not taken then.
+  /// the window is open and there is memory (see the options). Errors: too_large, limit_reached or timeout
+  /// (no memory), closed, and what ended the producer; the message was not taken then.
   Result<std::uint64_t> send(ByteView payload) {
     const std::size_t bytes = record_bytes(payload.size());
     if (bytes > room_ || bytes > record_bytes_max_) [[unlikely]] {
@@ -266,16 +266,23 @@ class SessionProducer {
   [[nodiscard]] bool takes_messages() const {
     return state() == SessionState::connecting || state() == SessionState::open;
   }
+  /// What would only wait for its turn here is older when it arrives; who can wait in send does that.
+  [[nodiscard]] bool waits_for_window() const {
+    return !inside_ && parts_->options.send_timeout.count() > 0 && state() == SessionState::open &&
+           !batches().all_sent();
+  }
   /// Whether memory allows for a batch of so many bytes besides the closed ones.
-  [[nodiscard]] bool has_memory(std::size_t bytes) const {
+  [[nodiscard]] bool has_room_for(std::size_t bytes) const {
     const SessionBatches& all = batches();
+    if (waits_for_window()) return false;
     return all.count() == 0 || all.held_bytes() + bytes <= parts_->options.memory_bytes_max;
   }
   /// A record takes four bytes at least: so there are never more of them than a batch may have.
   void refresh_room() {
     const BatchBuilder& open = batches().open();
     const std::size_t size = open.size_bytes();
-    const bool any = takes_messages() && size < batch_bytes() && (!open.empty() || has_memory(batch_bytes()));
+    const bool any =
+        takes_messages() && size < batch_bytes() && (!open.empty() || has_room_for(batch_bytes()));
     const std::size_t records = limits::batch_records_max - open.record_count();
     room_ = any ? std::min(batch_bytes() - size, records * record_bytes(0)) : 0;
     record_bytes_max_ = record_bytes(payload_bytes_max());
@@ -296,13 +303,13 @@ class SessionProducer {
         drive();
         continue;
       }
-      if (has_memory(whole)) {
+      if (has_room_for(whole)) {
         room_ = record;
         return {};
       }
-      if (inside_ || patience.count() == 0) return no_memory(ErrorCode::limit_reached);
+      if (inside_ || patience.count() == 0) return no_room(ErrorCode::limit_reached);
       if (deadline == SessionTime::min()) deadline = session_deadline(now(), patience);
-      if (now() >= deadline) return no_memory(ErrorCode::timeout);
+      if (now() >= deadline) return no_room(ErrorCode::timeout);
       wait_for_io(deadline);
       drive();
     }
@@ -363,8 +370,8 @@ class SessionProducer {
   [[nodiscard]] Error inside_error() const {
     return {ErrorCode::invalid_argument, of_topic("a callback may not wait")};
   }
-  [[nodiscard]] Error no_memory(ErrorCode code) const {
-    return {code, of_topic("no memory for another message: " + std::to_string(unconfirmed()) +
+  [[nodiscard]] Error no_room(ErrorCode code) const {
+    return {code, of_topic("no room for another message: " + std::to_string(unconfirmed()) +
                            " are not confirmed; last error: " + last_error().text())};
   }
   /// Whether there is any use in going on.

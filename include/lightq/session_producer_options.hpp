@@ -33,12 +33,15 @@ struct SessionProducerOptions {
   /// The longest that a message waits for its batch to be closed by other messages or by confirms; kept in
   /// send and poll. 0: as long as that takes.
   Timeout linger{0};
-  /// Of batches on their way and not confirmed; one batch of any size may be.
-  std::size_t window_bytes = 4 * limits::MiB;
+  /// Of batches on their way and not confirmed; one batch of any size may be. 0: 256 KiB where a confirm
+  /// means `received`, which stays in the processors' caches and in time; 4 MiB where it means `flushed`,
+  /// since the disk is slower to answer. Over a network: what it carries in the time of a way there and back.
+  std::size_t window_bytes = 0;
   /// Memory for closed batches, sent or not; at least batch_bytes. A larger message can never be sent.
   std::size_t memory_bytes_max = 16 * limits::MiB;
-  /// How long send waits while that memory is used up. 0: it fails at once, with `limit_reached`; a year and
-  /// more: for ever.
+  /// How long send waits while that memory is used up or, over an open connection, while the window is full
+  /// and a closed batch waits for room in it. 0: it fails at once, with `limit_reached`, and only for want of
+  /// memory; a year and more: for ever.
   Timeout send_timeout{30'000};
   /// A refused batch (topic full, no space on the broker's disk, broker stopping) is sent again, ever more
   /// rarely. false: its messages are given up, as Fate::refused, and later ones go on.
@@ -61,6 +64,11 @@ struct SessionProducerOptions {
   std::string name = {};
   /// For tests: where times come from; empty: the steady clock.
   SessionClock::Source clock = {};
+
+  [[nodiscard]] std::size_t window_bytes_for(ConfirmLevel confirmed) const {
+    if (window_bytes > 0) return window_bytes;
+    return confirmed == ConfirmLevel::flushed ? 4 * limits::MiB : 256 * limits::KiB;
+  }
 
   /// Whether everything is in its range. Error: invalid_argument.
   [[nodiscard]] Result<void> check() const {

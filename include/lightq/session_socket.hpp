@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include <lightq/base/loopback.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/session_address.hpp>
 
@@ -47,6 +48,7 @@ class SessionSocket {
       const int on = 1;
       (void)::setsockopt(made.fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       (void)::setsockopt(made.fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+      send_unpaced_on_loopback(made.fd_, address->storage);
     }
     if (::connect(made.fd_, reinterpret_cast<const sockaddr*>(&address->storage), address->bytes) != 0 &&
         errno != EINPROGRESS && errno != EINTR) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <thread>
 
 #include <lightq/session_consumer.hpp>
 
@@ -10,6 +11,7 @@
 namespace lightq::test {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -283,6 +285,41 @@ TEST_F(SessionConsumerTest, SendsMoreRangesThanAFrameHoldsInSeveral) {
   EXPECT_GE(frames, 2U);
 }
 
+TEST_F(SessionConsumerTest, GathersAcknowledgementsWhileMessagesFollowEachOther) {
+  SessionConsumer consumer = make();
+  connect(consumer);
+  deliver(0, {"a"});
+  consumer.acknowledge(next(consumer));
+  deliver(1, {"b"});
+  const auto come = consumer.receive(Timeout(30'000));
+  ASSERT_TRUE(come.ok() && come->has_value());
+  consumer.acknowledge(**come);
+  peer.read();
+  EXPECT_FALSE(peer.next());
+  EXPECT_TRUE(has_nothing(consumer)) << "this does not wait, so it tells";
+  EXPECT_THAT(said(consumer), Contains("ack [0,2)"));
+}
+
+TEST_F(SessionConsumerTest, AcknowledgesWhileItWaitsForMore) {
+  SessionConsumer consumer = make();
+  connect(consumer);
+  deliver(0, {"a"});
+  consumer.acknowledge(next(consumer));
+  bool has_come = false;
+  std::jthread waiting([&] { has_come = consumer.receive(Timeout(60'000)).value_or_throw().has_value(); });
+  std::optional<TakenFrame> frame;
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(50);
+  while (!frame && std::chrono::steady_clock::now() < give_up) {
+    peer.read();
+    frame = peer.next();
+  }
+  deliver(1, {"b"});
+  waiting.join();
+  EXPECT_TRUE(has_come);
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(word_of(*frame), "ack [0,1)");
+}
+
 TEST_F(SessionConsumerTest, GivesNoCreditWhileItIsPaused) {
   SessionConsumer consumer = make();
   connect(consumer);
@@ -298,7 +335,7 @@ TEST_F(SessionConsumerTest, GivesNoCreditWhileItIsPaused) {
   EXPECT_EQ(open.credit_messages, 0U);
   EXPECT_EQ(open.credit_bytes, 0U);
   consumer.resume();
-  EXPECT_THAT(said(consumer), ElementsAre("credit 10000/4194304"));
+  EXPECT_THAT(said(consumer), ElementsAre("credit 10000/1048576"));
 }
 
 TEST_F(SessionConsumerTest, SeeksAndForgetsWhatCameBefore) {

@@ -365,6 +365,7 @@ TEST_F(SessionProducerTrouble, GoesBackToWhatIsExpectedWhenOutOfSequence) {
 }
 
 TEST_F(SessionProducerTrouble, FinishesAFrameThatIsSentInPartBeforeItGoesBack) {
+  options.window_bytes = 4 * limits::MiB;
   SessionProducer producer = make();
   connect(producer);
   const auto first = send(producer, {"a"});
@@ -396,6 +397,8 @@ TEST_F(SessionProducerTrouble, FinishesAFrameWhoseBatchIsConfirmedMeanwhile) {
 }
 
 TEST_F(SessionProducerTrouble, BeginsACutFrameAnewOnTheNextConnection) {
+  options.window_bytes = 4 * limits::MiB;
+  options.send_timeout = Timeout(0);
   SessionProducer producer = make();
   connect(producer);
   ASSERT_TRUE(producer.send(std::string(900'000, 'x')).ok());

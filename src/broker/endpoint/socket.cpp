@@ -16,6 +16,7 @@
 #include <optional>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/loopback.hpp>
 
 namespace lightq::broker {
 
@@ -160,7 +161,10 @@ Result<ListeningSocket> listen_unix(const std::string& path) {
 }
 
 Accepted accept_connection(int listener, std::size_t reserved) {
-  const int descriptor = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  sockaddr_storage peer{};
+  socklen_t bytes = sizeof peer;
+  const int descriptor =
+      accept4(listener, reinterpret_cast<sockaddr*>(&peer), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor < 0) {
     const bool out = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
     return {out ? AcceptOutcome::out_of_descriptors : AcceptOutcome::none, UniqueFd()};
@@ -168,6 +172,7 @@ Accepted accept_connection(int listener, std::size_t reserved) {
   UniqueFd owned(descriptor);
   if (in_reserve(descriptor, reserved)) return {AcceptOutcome::out_of_descriptors, UniqueFd()};
   set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);  // fails on a Unix socket, which has no delay
+  send_unpaced_on_loopback(descriptor, peer);
   set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, keep_alive_idle_s);
   set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, keep_alive_interval_s);
