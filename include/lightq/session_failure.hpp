@@ -33,6 +33,7 @@ constexpr ErrorCode error_code_of(session::Code code) {
     case Code::unauthorized_access: return ErrorCode::unauthorized_access;
     case Code::topic_not_found:
     case Code::topic_deleted: return ErrorCode::topic_not_found;
+    case Code::incarnation_changed: return ErrorCode::invalid_argument;  // the offset to begin with
     case Code::limit_reached: return ErrorCode::limit_reached;
     case Code::too_large: return ErrorCode::too_large;
     case Code::corrupt: return ErrorCode::corrupt;
