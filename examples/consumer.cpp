@@ -1,4 +1,4 @@
-/// Prints a topic's messages until ten seconds pass without one.
+/// Prints a topic's messages until ten seconds pass without one, and acknowledges them.
 #include <lightq/lightq.hpp>
 
 #include <iostream>
@@ -8,5 +8,9 @@ using namespace std::chrono_literals;
 int main() {
   auto client = lightq::Client::connect("tcp://127.0.0.1:5000").value_or_throw();
   auto orders = client.consumer("orders").value_or_throw();
-  while (auto message = orders.receive(10s).value_or_throw()) std::cout << message->text() << '\n';
+  while (auto order = orders.receive(10s).value_or_throw()) {
+    std::cout << order->text() << '\n';
+    orders.acknowledge(*order);
+  }
+  orders.close(5s).value_or_throw();
 }

@@ -1,4 +1,5 @@
-/// Sends a thousand messages to a topic; make it first: lightq topic create orders
+/// Sends a thousand messages to a topic, and ends when all are stored; make it first: lightq topic create
+/// orders
 #include <lightq/lightq.hpp>
 
 #include <string>

@@ -1,7 +1,8 @@
 /// Everything a program needs to use LightQ: include this one. Layer: client.
 /// Needs cppzmq and nlohmann/json; link lightq::client, or -lzmq.
 ///
-/// producer.hpp and consumer.hpp may be included alone where a Client is at hand: they do not include JSON.
+/// producer.hpp, consumer.hpp, plain_producer.hpp and plain_consumer.hpp may be included alone where a Client
+/// is at hand: they do not include JSON, and the former two not ZeroMQ.
 #pragma once
 
 #include <lightq/base/error.hpp>
@@ -11,7 +12,7 @@
 #include <lightq/consumer.hpp>
 #include <lightq/message.hpp>
 #include <lightq/options.hpp>
+#include <lightq/plain_consumer.hpp>
+#include <lightq/plain_producer.hpp>
 #include <lightq/producer.hpp>
-#include <lightq/session_consumer.hpp>
-#include <lightq/session_producer.hpp>
 #include <lightq/version.hpp>

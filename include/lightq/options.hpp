@@ -52,8 +52,8 @@ struct ClientOptions {
   zmq::context_t* context = nullptr;
 };
 
-/// How a producer sends.
-struct ProducerOptions {
+/// How a producer sends over a ZeroMQ socket.
+struct PlainProducerOptions {
   Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
   /// How long send() waits, when it is not told, while the broker takes nothing because the log is full.
   Timeout send_timeout{30'000};
@@ -72,8 +72,8 @@ enum class Mode {
   sub,   ///< each message goes to every sub consumer
 };
 
-/// How a consumer receives.
-struct ConsumerOptions {
+/// How a consumer receives over a ZeroMQ socket.
+struct PlainConsumerOptions {
   Mode mode = Mode::pull;
   Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
   /// How many messages may wait in this process for receive(), 1 to 1,000,000: more is faster, fewer share

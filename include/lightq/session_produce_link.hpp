@@ -10,9 +10,9 @@
 #include <utility>
 
 #include <lightq/base/result.hpp>
+#include <lightq/producer_options.hpp>
 #include <lightq/session_batches.hpp>
 #include <lightq/session_failure.hpp>
-#include <lightq/session_producer_options.hpp>
 #include <lightq/session_reports.hpp>
 #include <lightq/session_route.hpp>
 #include <lightq/session_state.hpp>
@@ -23,7 +23,7 @@ namespace lightq::inline v1 {
 /// movable. One thread.
 class SessionProduceLink {
  public:
-  SessionProduceLink(std::string topic, SessionJoin join, const SessionProducerOptions& options)
+  SessionProduceLink(std::string topic, SessionJoin join, const ProducerOptions& options)
       : options_(options),
         route_(std::move(topic), std::move(join), options, SessionConnection(session_hello(options))),
         identity_(options.identity) {}
@@ -264,7 +264,7 @@ class SessionProduceLink {
     refused_ = false;
   }
 
-  SessionProducerOptions options_;
+  ProducerOptions options_;
   SessionRoute route_;
   SessionBatches batches_;
   ProducerIdentity identity_;
