@@ -14,9 +14,9 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 /// One run of the command.
-class PlainRun {
+class PlainConsumeRun {
  public:
-  PlainRun(const Common& common, const Consume& consume, Client client, Consumer consumer)
+  PlainConsumeRun(const Common& common, const Consume& consume, Client client, Consumer consumer)
       : consume_(consume),
         client_(std::move(client)),
         consumer_(std::move(consumer)),
@@ -118,7 +118,7 @@ int consume_plain(const Common& common, const Consume& consume, Client client) {
     options.high_water_messages = static_cast<int>(std::min<std::uint64_t>(consume.count, 1000));
   Result<Consumer> consumer = client.consumer(consume.topic, options);
   if (!consumer) return fail(consumer.error(), consume.topic);
-  PlainRun run(common, consume, std::move(client), std::move(*consumer));
+  PlainConsumeRun run(common, consume, std::move(client), std::move(*consumer));
   return run.go();
 }
 

@@ -17,14 +17,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr auto look_interval = 200ms;  // at signals, and at what is not there
+constexpr auto longest_wait = 200ms;  // at signals, and at what is not there
 constexpr std::uint32_t prefetch_messages = 10'000;
 constexpr std::uint64_t unflushed_max = prefetch_messages / 4;  // messages that may wait for more bytes
 
 /// One run of the command.
-class SessionRun {
+class SessionConsumeRun {
  public:
-  SessionRun(const Common& common, const Consume& consume, Client client, SessionConsumer consumer)
+  SessionConsumeRun(const Common& common, const Consume& consume, Client client, SessionConsumer consumer)
       : common_(common),
         consume_(consume),
         client_(std::move(client)),
@@ -34,9 +34,9 @@ class SessionRun {
     // A reader that takes its time is no reason for the broker to give this consumer up.
     printer_.serve_meanwhile([this] { (void)consumer_.poll(); });
   }
-  SessionRun(const SessionRun&) = delete;
-  SessionRun& operator=(const SessionRun&) = delete;
-  ~SessionRun() = default;
+  SessionConsumeRun(const SessionConsumeRun&) = delete;
+  SessionConsumeRun& operator=(const SessionConsumeRun&) = delete;
+  ~SessionConsumeRun() = default;
 
   int go() {
     const Result<void> received = receive_all();
@@ -74,7 +74,7 @@ class SessionRun {
   }
 
   [[nodiscard]] Timeout patience() const {
-    return consume_.timeout.count() > 0 ? std::min<Timeout>(consume_.timeout, look_interval) : look_interval;
+    return consume_.timeout.count() > 0 ? std::min<Timeout>(consume_.timeout, longest_wait) : longest_wait;
   }
 
   void print(DeliveredBatch& batch) {
@@ -175,7 +175,7 @@ int consume_session(const Common& common, const Consume& consume, Client client)
   options.name = "lightq consume";
   Result<SessionConsumer> consumer = client.session_consumer(consume.topic, std::move(options));
   if (!consumer) return fail(consumer.error(), consume.topic);
-  SessionRun run(common, consume, std::move(client), std::move(*consumer));
+  SessionConsumeRun run(common, consume, std::move(client), std::move(*consumer));
   return run.go();
 }
 
