@@ -14,7 +14,7 @@ namespace lightq::cli {
 class ConsumeEnd {
  public:
   /// All of them must live as long.
-  ConsumeEnd(const Consume& consume, Client& client, const SessionConsumer& consumer)
+  ConsumeEnd(const Consume& consume, Client& client, const Consumer& consumer)
       : consume_(consume), client_(client), consumer_(consumer) {}
 
   /// These messages came.
@@ -34,7 +34,7 @@ class ConsumeEnd {
 
   const Consume& consume_;
   Client& client_;
-  const SessionConsumer& consumer_;
+  const Consumer& consumer_;
   Offset next_{};                  // what comes next, if nothing is dropped
   std::uint64_t incarnation_ = 0;  // of the log that it speaks of
   bool seemed_over_ = false;       // when looked at last

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 /// One run of the command.
 class PlainConsumeRun {
  public:
-  PlainConsumeRun(const Common& common, const Consume& consume, Client client, Consumer consumer)
+  PlainConsumeRun(const Common& common, const Consume& consume, Client client, PlainConsumer consumer)
       : consume_(consume),
         client_(std::move(client)),
         consumer_(std::move(consumer)),
@@ -104,7 +104,7 @@ class PlainConsumeRun {
 
   const Consume& consume_;
   Client client_;
-  Consumer consumer_;
+  PlainConsumer consumer_;
   ConsumePrinter printer_;
   Reconnector reconnector_;
 };
@@ -112,11 +112,11 @@ class PlainConsumeRun {
 }  // namespace
 
 int consume_plain(const Common& common, const Consume& consume, Client client) {
-  ConsumerOptions options;
+  PlainConsumerOptions options;
   options.mode = consume.mode;
   if (consume.count > 0)
     options.high_water_messages = static_cast<int>(std::min<std::uint64_t>(consume.count, 1000));
-  Result<Consumer> consumer = client.consumer(consume.topic, options);
+  Result<PlainConsumer> consumer = client.plain_consumer(consume.topic, options);
   if (!consumer) return fail(consumer.error(), consume.topic);
   PlainConsumeRun run(common, consume, std::move(client), std::move(*consumer));
   return run.go();

@@ -24,7 +24,7 @@ constexpr std::uint64_t unflushed_max = prefetch_messages / 4;  // messages that
 /// One run of the command.
 class SessionConsumeRun {
  public:
-  SessionConsumeRun(const Common& common, const Consume& consume, Client client, SessionConsumer consumer)
+  SessionConsumeRun(const Common& common, const Consume& consume, Client client, Consumer consumer)
       : common_(common),
         consume_(consume),
         client_(std::move(client)),
@@ -146,7 +146,7 @@ class SessionConsumeRun {
   const Common& common_;
   const Consume& consume_;
   Client client_;
-  SessionConsumer consumer_;
+  Consumer consumer_;
   ConsumePrinter printer_;
   ConsumeEnd end_;
   std::vector<OffsetRange> printed_;  // and not acknowledged
@@ -160,7 +160,7 @@ class SessionConsumeRun {
 }  // namespace
 
 int consume_session(const Common& common, const Consume& consume, Client client) {
-  SessionConsumerOptions options;
+  ConsumerOptions options;
   const bool shared = consume.mode == Mode::pull;
   options.mode = shared ? ConsumeMode::group : ConsumeMode::own;
   options.group = consume.group;
@@ -173,7 +173,7 @@ int consume_session(const Common& common, const Consume& consume, Client client)
   // One that hangs is noticed by its silence; one whose reader is slow keeps what it has.
   options.ack_timeout = 24h;
   options.name = "lightq consume";
-  Result<SessionConsumer> consumer = client.session_consumer(consume.topic, std::move(options));
+  Result<Consumer> consumer = client.consumer(consume.topic, std::move(options));
   if (!consumer) return fail(consumer.error(), consume.topic);
   SessionConsumeRun run(common, consume, std::move(client), std::move(*consumer));
   return run.go();
