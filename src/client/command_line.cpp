@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <iostream>
 #include <memory>
 
 #include "client/command_options.hpp"
 #include "client/log_options.hpp"
+#include "client/place.hpp"
 #include "client/suggestion.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
@@ -172,6 +174,28 @@ void add_produce(CLI::App* app, Parsed& parsed) {
   });
 }
 
+/// Which messages `consume` gets, and how.
+void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
+  word_option<Mode>(verb, "--mode", consume.mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
+                    std::string("pull: the consumers of a group share its messages; sub: each gets every "
+                                "message from now on (") +
+                        (pull ? "pull" : "sub") + ")");
+  text_option(verb, "--group", consume.group,
+              "pull: the group (default); sub: keep the place under this name, and go on there", "NAME");
+  unit_option(
+      verb, "--from", consume.from,
+      [](const std::string& text) {
+        const auto now = std::chrono::system_clock::now().time_since_epoch();
+        return parse_place(text, Timestamp{std::chrono::floor<std::chrono::microseconds>(now).count()});
+      },
+      "where a group or place begins that is not there yet (pull: first, the oldest message; sub: next, "
+      "those "
+      "from now on); TIME: 2026-11-22T04:00:00Z, or 15m: so long ago",
+      "first|next|last|OFFSET|TIME");
+  flag(verb, "--plain", consume.plain,
+       "receive over a plain ZeroMQ socket: what was handed to a consumer that dies is lost");
+}
+
 /// `consume`, and `sub`, which begins in the other mode.
 void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mode) {
   auto consume = std::make_shared<Consume>();
@@ -180,12 +204,13 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
   CLI::App* verb = add_verb(
       app, parsed, name, pull ? "print a topic's messages" : "the same as consume --mode sub",
       "  lightq " + name + " orders\n  lightq " + name + " orders --no-follow > orders.txt\n  lightq " +
-          name + (pull ? " orders --mode sub" : " orders") + " --format json | jq .payload");
+          name + (pull ? " orders --mode sub" : " orders") + " --format json | jq .payload\n  lightq " +
+          name +
+          " orders --group billing --from 15m\n\nA message is done with when it has been printed: what a "
+          "consumer that is ended, or killed, has\nnot printed goes to another one of its group, or comes "
+          "again. After a broken connection or a\nrestart of the broker some may be printed twice.");
   topic_argument(verb, consume->topic);
-  word_option<Mode>(
-      verb, "--mode", consume->mode, {{"pull", Mode::pull}, {"sub", Mode::sub}},
-      std::string("pull: consumers share the messages; sub: each gets every message from now on (") +
-          (pull ? "pull" : "sub") + ")");
+  add_consume_source(verb, *consume, pull);
   unit_option(verb, "-n,--count", consume->count, parse_count, "end after so many messages", "COUNT");
   verb->add_flag("--follow,!--no-follow", consume->follow,
                  "wait for more (default), or end when there is no more")
@@ -196,6 +221,10 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
   unit_option(verb, "--timeout", consume->timeout, parse_duration, "end after so long without a message",
               "TIME");
   verb->callback([&parsed, consume, verb] {
+    for (const char* const of_session : {"--group", "--from"}) {
+      if (consume->plain && verb->count(of_session) > 0)
+        throw CLI::ValidationError(of_session, "not with --plain: plain sockets have no groups or places");
+    }
     if (parsed.common.json) consume->format = Format::json;
     if (consume->count == 0 && verb->count("--count") > 0) {
       parsed.command = [] { return exit_ok; };  // asked for none

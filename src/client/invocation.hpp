@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <lightq/options.hpp>
+#include <lightq/protocol/session_consuming.hpp>
 #include <lightq/protocol/session_producing.hpp>
 
 namespace lightq::cli {
@@ -54,6 +56,10 @@ struct Consume {
   bool follow = true;
   Format format = Format::raw;
   Timeout timeout{0};  ///< without a message; 0: none
+  bool plain = false;  ///< over a plain ZeroMQ socket, without acknowledgements
+  std::string group;   ///< or the name of a place of one's own; empty: the default one, or none
+  std::optional<session::Place>
+      from;  ///< where that begins if it is not there yet; nothing: as the mode says
 };
 
 struct StatsRequest {

@@ -98,7 +98,7 @@ class Dump final : public log::LogVisitor {
   bool damaged_ = false;
 };
 
-std::string line_of(const log::SurveyedCursor& cursor) {
+std::string cursor_line(const log::SurveyedCursor& cursor) {
   std::string line = cursor.name + "\t" + std::to_string(cursor.committed.value);
   char before = '\t';
   for (const OffsetRange& range : cursor.acknowledged) {
@@ -118,7 +118,7 @@ std::string ranges_text(const std::vector<OffsetRange>& ranges) {
 }
 
 std::string describe(const Common& common, const log::SurveyedCursor& cursor) {
-  if (!common.json) return line_of(cursor);
+  if (!common.json) return cursor_line(cursor);
   JsonObject object;
   object.add_bytes("file", cursor.file)
       .add_bytes("name", cursor.name)

@@ -21,7 +21,7 @@ int fail_with(const Error& error) {
   return error.code == ErrorCode::invalid_argument ? exit_usage : exit_failure;
 }
 
-std::string json_of(const std::string& place, const log::RepairReport& report) {
+std::string report_json(const std::string& place, const log::RepairReport& report) {
   JsonArray lost;
   for (const log::LostRange& range : report.lost)
     lost.add(JsonObject().add("first_offset", range.first.value).add("next_offset", range.next.value).text());
@@ -73,7 +73,7 @@ std::string words_of(const std::string& place, const log::RepairReport& report) 
 
 int print(const Common& common, const std::string& place, const log::RepairReport& report) {
   Output out;
-  out.write(common.json ? json_of(place, report) : words_of(place, report));
+  out.write(common.json ? report_json(place, report) : words_of(place, report));
   return out.end() ? exit_ok : exit_failure;
 }
 

@@ -1,8 +1,10 @@
 /// Standard output and error as the commands use them, and the signals that end a command. Layer: cli.
 #include "client/terminal.hpp"
 
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +20,8 @@ namespace {
 std::atomic<int> signals_seen = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not lock");
 bool progress_shown = false;
+constexpr std::size_t room_bytes =
+    PIPE_BUF;  // there is at least room for so many when poll says that there is
 
 void on_signal(int number) {
   if (++signals_seen < 2) return;
@@ -39,6 +43,35 @@ int write_all(int descriptor, std::string_view text) {
     } else if (signals_seen > 0) {
       return EPIPE;  // a reader that does not read must not keep an interrupted command
     }
+  }
+  return 0;
+}
+
+/// Whether a write to it can take as long as a reader wants.
+bool waits_for_reader(int descriptor) {
+  struct stat about{};
+  const bool known = ::fstat(descriptor, &about) == 0;
+  return known && (S_ISFIFO(about.st_mode) || S_ISSOCK(about.st_mode) || isatty(descriptor) == 1);
+}
+
+/// Waits until a write of a few bytes does not block, calling `serve` meanwhile; false when a signal came.
+bool await_room(int descriptor, const std::function<void()>& serve) {
+  pollfd room{descriptor, POLLOUT, 0};
+  for (int most_ms = 0; ::poll(&room, 1, most_ms) <= 0; most_ms = 100) {
+    if (signals_seen > 0) return false;
+    serve();
+  }
+  return true;
+}
+
+/// The same as write_all, but never blocks for longer than it takes to call `serve`.
+int write_all_serving(int descriptor, std::string_view text, const std::function<void()>& serve) {
+  if (!waits_for_reader(descriptor)) return write_all(descriptor, text);
+  while (!text.empty()) {
+    if (!await_room(descriptor, serve)) return EPIPE;
+    const std::string_view piece = text.substr(0, room_bytes);
+    if (const int fault = write_all(descriptor, piece); fault != 0) return fault;
+    text.remove_prefix(piece.size());
   }
   return 0;
 }
@@ -110,7 +143,8 @@ bool Output::write(std::string_view text) {
 
 bool Output::flush() {
   if (!open_ || buffer_.empty()) return open_;
-  const int fault = write_all(STDOUT_FILENO, buffer_);
+  const int fault =
+      serve_ ? write_all_serving(STDOUT_FILENO, buffer_, serve_) : write_all(STDOUT_FILENO, buffer_);
   buffer_.clear();
   if (fault == 0) return true;
   open_ = false;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace lightq::cli {
 
@@ -45,6 +47,9 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
   ~Output() { flush(); }
+  /// From now on `serve` is called several times a second while standard output is a pipe, socket or terminal
+  /// that takes nothing; and a signal then ends the waiting.
+  void serve_meanwhile(std::function<void()> serve) { serve_ = std::move(serve); }
   /// False once standard output is closed or failed; the command should end.
   bool write(std::string_view text);
   bool flush();
@@ -52,9 +57,12 @@ class Output {
   bool end() { return flush() || !failed_; }
   /// Whether a failure was more than a reader that went away.
   [[nodiscard]] bool failed() const { return failed_; }
+  /// Whether nothing is left to be written out.
+  [[nodiscard]] bool is_empty() const { return buffer_.empty(); }
 
  private:
   std::string buffer_;
+  std::function<void()> serve_;
   bool open_ = true;
   bool failed_ = false;
 };

@@ -56,6 +56,11 @@ def lightq(make_broker):
     command_line.close()
 
 
+def numbers(output):
+    """The numbers of generated messages, as they were printed; a last line without its end is left out."""
+    return [int(line.rstrip(b".")) for line in output[:output.rfind(b"\n") + 1].splitlines()]
+
+
 def finish(process):
     """The end of a command that is interrupted: its output, having ended well."""
     process.send_signal(signal.SIGINT)

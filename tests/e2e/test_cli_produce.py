@@ -3,12 +3,8 @@ import subprocess
 
 import pytest
 
-from cli_support import lightq
+from cli_support import lightq, numbers
 from support import DEADLINE, until
-
-
-def numbers(output):
-    return [int(line.rstrip(b".")) for line in output.splitlines()]
 
 
 def test_messages_are_stored_once_and_in_order_though_the_broker_is_killed_again_and_again(lightq):

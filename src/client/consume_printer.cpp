@@ -1,0 +1,48 @@
+/// What `lightq consume` prints, and what it says of that at its end. Layer: cli.
+#include "client/consume_printer.hpp"
+
+#include <unistd.h>
+
+#include "client/message_format.hpp"
+#include "client/units.hpp"
+
+namespace lightq::cli {
+
+ConsumePrinter::ConsumePrinter(const Common& common, const Consume& consume)
+    : common_(common),
+      consume_(consume),
+      progress_(common.quiet || isatty(STDOUT_FILENO) == 1),  // messages on the terminal show it better
+      wanted_(consume.count) {}
+
+void ConsumePrinter::print(std::string_view payload) {
+  line_.clear();
+  append_message(line_, consume_.topic, payload, consume_.format);
+  bytes_ += payload.size();
+  ++printed_;
+  open_ = out_.write(line_) && open_;
+  if ((printed_ & 0xff) == 0) show_progress();
+}
+
+bool ConsumePrinter::flush() {
+  open_ = out_.flush() && open_;
+  return open_;
+}
+
+void ConsumePrinter::show_progress() {
+  if (progress_.due()) progress_.show(format_messages(printed_) + ", " + format_size(bytes_));
+}
+
+void ConsumePrinter::summarize() {
+  progress_.clear();
+  if (common_.quiet) return;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  say(format_messages(printed_) + ", " + format_size(bytes_) + " in " + format_seconds(seconds));
+}
+
+int ConsumePrinter::verdict() const {
+  const bool in_vain = printed_ < wanted_ && !interrupted() && open_;
+  if (in_vain) say("only " + format_count(printed_) + " of " + format_count(wanted_) + " messages came");
+  return out_.failed() || in_vain ? exit_failure : exit_ok;
+}
+
+}  // namespace lightq::cli

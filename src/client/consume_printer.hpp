@@ -1,0 +1,52 @@
+/// What `lightq consume` prints, and what it says of that at its end. Layer: cli.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "client/invocation.hpp"
+#include "client/terminal.hpp"
+
+namespace lightq::cli {
+
+/// Prints messages to standard output, and counts them. One thread.
+class ConsumePrinter {
+ public:
+  ConsumePrinter(const Common& common, const Consume& consume);
+
+  /// Takes a message for standard output; it may stay here until `flush`.
+  void print(std::string_view payload);
+  /// False once standard output is closed or has failed.
+  bool flush();
+  /// Whether standard output has all that was printed.
+  [[nodiscard]] bool is_flushed() const { return open_ && out_.is_empty(); }
+  /// While standard output takes nothing, `serve` is called several times a second.
+  void serve_meanwhile(std::function<void()> serve) { out_.serve_meanwhile(std::move(serve)); }
+
+  /// Whether no more is wanted, or can be printed.
+  [[nodiscard]] bool is_done() const { return !open_ || (wanted_ > 0 && printed_ >= wanted_); }
+  [[nodiscard]] std::uint64_t printed() const { return printed_; }
+  /// Shows the numbers so far, where there is a terminal for that.
+  void show_progress();
+  /// The last words.
+  void summarize();
+  /// The exit code of a run that had no error of its own; says why it is none of success.
+  [[nodiscard]] int verdict() const;
+
+ private:
+  const Common& common_;
+  const Consume& consume_;
+  Output out_;
+  Progress progress_;
+  std::string line_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  const std::uint64_t wanted_;  // 0: no end
+  std::uint64_t printed_ = 0;
+  std::uint64_t bytes_ = 0;
+  bool open_ = true;
+};
+
+}  // namespace lightq::cli
