@@ -127,8 +127,9 @@ def test_over_kills_each_message_comes_and_none_twice_to_who_keeps_his_place(bro
 
 @pytest.mark.parametrize("broker_type", DURABLE)
 def test_four_producers_and_four_consumers_over_kills(broker, control, session, broker_type):
-    """Every confirmed message is delivered at least once, and each producer's in their order the first time."""
+    """Every message is delivered at least once, and stored once, each producer's in their order."""
     control.create("t", broker_type)
+    is_lasting = broker_type == "file"  # else what was handed out and not written yet is stored anew behind a kill
     identities, sent, seen = [(0, 0)] * 4, [0] * 4, [dict() for _ in range(4)]
     unconfirmed = [[] for _ in range(4)]
     dice = random.Random(11)
@@ -153,7 +154,7 @@ def test_four_producers_and_four_consumers_over_kills(broker, control, session, 
                 producer.produce(batch, sequence=sent[index])
                 sent[index] += len(batch)
                 producer.session.read_some(0.001)
-            take(consumers, seen)
+            take(consumers, seen, is_lasting)
         broker.kill()
         for index, producer in enumerate(producers):
             unconfirmed[index] = [(sequence, batch) for sequence, batch in unconfirmed[index]
@@ -167,24 +168,25 @@ def test_four_producers_and_four_consumers_over_kills(broker, control, session, 
     consumers = [consumer_of(control, session, "t", credit=(100, 1 << 40)) for _ in range(4)]
 
     def all_come():
-        take(consumers, seen)
+        take(consumers, seen, is_lasting)
         return all(len(seen[index]) >= sent[index] for index in range(4))
 
     until(all_come, lambda: f"{sent}: {[len(each) for each in seen]}")
+    stored = [message.payload.split(b"|") for message in session(join(control, "t", "pull")).read("t")[0]]
     for index in range(4):
         assert sorted(seen[index]) == list(range(sent[index]))
-        places = [seen[index][number] for number in range(sent[index])]
-        assert places == sorted(places), "the log has a producer's messages in their order"
+        own = [int(number) for producer, number, _ in stored if int(producer) == index]
+        assert own == list(range(sent[index])), "stored once each, in their order"
 
 
-def take(consumers, seen):
+def take(consumers, seen, is_lasting):
     for consumer in consumers:
         consumer.session.read_some(0.001)
         come, consumer.messages = consumer.messages, []
         for message in come:
             index, number, _ = message.payload.split(b"|")
             place = seen[int(index)].setdefault(int(number), message.offset)
-            assert place == message.offset, "stored twice"
+            assert not is_lasting or place == message.offset, "stored twice"
         consumer.acknowledge_all(come)
         if come:
             consumer.give(len(come))
