@@ -22,6 +22,7 @@ struct FaultWay {
   std::uint64_t replay_at = never;  ///< there the last `replay_bytes` come once more
   std::size_t replay_bytes = 0;
   std::uint64_t flip_at = never;  ///< the byte there has one bit changed
+  int flip_bit = -1;              ///< which; -1: any
 };
 
 struct FaultPlan {
@@ -97,7 +98,7 @@ class FaultPlanner {
       way.pieces_until = below(200);
     } else if (one_in(2)) {
       way.piece_bytes_max = 1 + below(1500);
-      way.pieces_until = 200'000;
+      way.pieces_until = 40'000;
     }
     if (one_in(4)) way.delay_max = std::chrono::microseconds(1 + below(1'000));
   }

@@ -94,7 +94,8 @@ class FaultPipe {
     if (blocked_ || now < not_before_) return End::none;
     if (passed_ >= plan_.flip_at) {
       plan_.flip_at = FaultWay::never;
-      waiting_.front() ^= std::byte{1} << (random() % 8);
+      const auto bit = plan_.flip_bit < 0 ? static_cast<int>(random() % 8) : plan_.flip_bit;
+      waiting_.front() ^= std::byte{1} << bit;
       ++counts.flips;
     }
     send(piece(random), counts);
