@@ -157,7 +157,7 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
 TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughCutsAnywhere) {
   test::Random random(GetParam());
   fill(3'000);
-  begin(random.seed(), {.cut = 1, .to_broker_max = 4096, .connections_max = 100});
+  begin(random.seed(), {.cut = 1, .to_broker_max = 4096, .connections_max = 80});
   std::vector<Member> members;
   members.push_back(member());
   finish(members, 3'000, random);
@@ -177,7 +177,7 @@ TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughAllThatNetworksDo) {
                         .flip = 4,
                         .to_broker_max = 4096,
                         .to_client_max = 128 * 1024,
-                        .connections_max = 60});
+                        .connections_max = 40});
   std::vector<Member> members;
   for (int i = 0; i < 2; ++i) members.push_back(member());
   finish(members, 3'000, random);

@@ -66,7 +66,7 @@ TEST_P(EachSeed, ConfirmsEverythingOnceThroughAllThatNetworksDo) {
        .flip = 4,
        .to_broker_max = 64 * 1024,
        .to_client_max = 1024,
-       .connections_max = 80},
+       .connections_max = 50},
       random.one_in(2) ? ConfirmLevel::received : ConfirmLevel::flushed, random);
 }
 

@@ -93,14 +93,15 @@ class FaultPlanner {
   }
   /// As slow as a test bears: single bytes only in the beginning, where the handshake is.
   void shape(FaultWay& way) {
+    if (one_in(4)) way.delay_max = std::chrono::microseconds(1 + below(1'000));
+    const bool is_slow = way.delay_max.count() > 0;
     if (one_in(2)) {
       way.piece_bytes_max = one_in(2) ? 1 : 1 + below(40);
-      way.pieces_until = below(200);
+      way.pieces_until = below(is_slow ? 40 : 200);
     } else if (one_in(2)) {
       way.piece_bytes_max = 1 + below(1500);
-      way.pieces_until = 40'000;
+      way.pieces_until = is_slow ? 10'000 : 100'000;
     }
-    if (one_in(4)) way.delay_max = std::chrono::microseconds(1 + below(1'000));
   }
   void stall(FaultPlan& plan) {
     const std::uint64_t which = below(3);  // both: neither side hears of the other one's end
