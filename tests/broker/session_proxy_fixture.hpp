@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 /// Neither side waits long for the other one, so that a test meets many connections.
 class SessionProxyTest : public ::testing::Test {
  protected:
-  static constexpr Timeout shortest{100};      // heartbeat that there is
+  static constexpr Timeout shortest{100};      // of heartbeats
   static constexpr Timeout deadline{120'000};  // of what must come about
 
   explicit SessionProxyTest(Timeout heartbeat = shortest) : heartbeat_(heartbeat) {
