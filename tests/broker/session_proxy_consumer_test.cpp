@@ -24,7 +24,7 @@ struct GroupRecord {
 /// A member of a group that acknowledges, rejects, leaves and comes back as chance has it.
 class Member {
  public:
-  Member(std::function<SessionConsumer()> make, GroupRecord& record)
+  Member(std::function<Consumer()> make, GroupRecord& record)
       : make_(std::move(make)), consumer_(make_()), record_(record) {}
 
   /// Takes what is there, waiting a millisecond at most.
@@ -77,8 +77,8 @@ class Member {
     acknowledged_.push_back(offset);
   }
 
-  std::function<SessionConsumer()> make_;
-  SessionConsumer consumer_;
+  std::function<Consumer()> make_;
+  Consumer consumer_;
   GroupRecord& record_;
   std::vector<std::uint64_t> acknowledged_;  // over the present connection
   std::vector<std::pair<std::uint64_t, std::string>> contents_;
@@ -97,7 +97,7 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
         record);
   }
   void fill(std::uint64_t count) {
-    auto one = client.session_producer("orders").value_or_throw();
+    auto one = client.producer("orders").value_or_throw();
     for (std::uint64_t i = 0; i < count; ++i) one.send(message(0, i)).value_or_throw();
     one.close(deadline).value_or_throw();
   }
@@ -140,7 +140,7 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
     EXPECT_EQ(count, stats.committed_offset);
     EXPECT_EQ(count, stats.next_offset);
     EXPECT_EQ(0U, stats.lag + stats.lost + stats.unacknowledged + stats.consumers + stats.oldest_ms);
-    auto late = client.session_consumer("orders", {.group = "billing"}).value_or_throw();
+    auto late = client.consumer("orders", {.group = "billing"}).value_or_throw();
     EXPECT_FALSE(late.receive(0ms).value_or_throw().has_value());
     std::map<std::uint64_t, std::uint64_t> next;  // by producer
     for (const auto& [offset, identity] : contents_)
@@ -196,7 +196,7 @@ TEST_P(SessionProxyGroupTest, ProducersAndAGroupTogether) {
                         .to_broker_max = 8192,
                         .to_client_max = 8192,
                         .connections_max = 120});
-  std::vector<SessionProducer> producers;
+  std::vector<Producer> producers;
   for (int i = 0; i < 3; ++i) producers.push_back(producer({.batch_bytes = 8 * limits::KiB}));
   std::vector<Member> members;
   for (int i = 0; i < 3; ++i) members.push_back(member());
@@ -216,7 +216,7 @@ TEST_P(SessionProxyGroupTest, ProducersAndAGroupTogether) {
       if (HasFatalFailure()) return;
     }
   }
-  for (SessionProducer& one : producers) {
+  for (Producer& one : producers) {
     expect_fine(one);
     ASSERT_TRUE(one.close(deadline).ok());
   }

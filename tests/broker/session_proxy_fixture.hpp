@@ -55,16 +55,16 @@ class SessionProxyTest : public ::testing::Test {
       return SessionAddress{proxy->in_front_of(joined->bind_uri), joined->ticket.value().text()};
     };
   }
-  SessionProducer producer(SessionProducerOptions options = {}) {
+  Producer producer(ProducerOptions options = {}) {
     be_impatient(options);
-    return SessionProducer::open("orders", join(protocol::JoinType::push), std::move(options))
+    return Producer::open("orders", join(protocol::JoinType::push), std::move(options))
         .value_or_throw();
   }
-  SessionConsumer consumer(SessionConsumerOptions options = {}) {
+  Consumer consumer(ConsumerOptions options = {}) {
     be_impatient(options);
     options.ack_timeout = 10min;
     const auto type = options.mode == ConsumeMode::group ? protocol::JoinType::pull : protocol::JoinType::sub;
-    return SessionConsumer::open("orders", join(type), std::move(options)).value_or_throw();
+    return Consumer::open("orders", join(type), std::move(options)).value_or_throw();
   }
 
   /// A message that says whose it is and which, of a length and content that follow from that.
@@ -89,7 +89,7 @@ class SessionProxyTest : public ::testing::Test {
 
   /// The whole log, past the proxy: of each producer exactly the messages [0, count), once and in order.
   void expect_log(const std::vector<std::uint64_t>& counts) {
-    auto reader = client.session_consumer("orders", {.mode = ConsumeMode::own}).value_or_throw();
+    auto reader = client.consumer("orders", {.mode = ConsumeMode::own}).value_or_throw();
     std::uint64_t all = 0;
     for (const std::uint64_t count : counts) all += count;
     std::vector<std::uint64_t> next(counts.size());
@@ -110,8 +110,8 @@ class SessionProxyTest : public ::testing::Test {
   [[nodiscard]] static bool in_time(std::chrono::steady_clock::time_point begun) {
     return std::chrono::steady_clock::now() - begun < deadline;
   }
-  static void expect_fine(const SessionProducer& producer) {
-    const SessionProducerStats stats = producer.stats();
+  static void expect_fine(const Producer& producer) {
+    const ProducerStats stats = producer.stats();
     EXPECT_EQ(stats.sent, stats.confirmed);
     EXPECT_EQ(0U, stats.refused + stats.unknown + stats.lost);
   }

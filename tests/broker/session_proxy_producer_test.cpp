@@ -17,7 +17,7 @@ using test::FaultWay;
 class SessionProxyProducerTest : public SessionProxyTest {
  protected:
   /// Sends messages in bursts of any size until there are `count`, and waits until all are confirmed.
-  void send_all(SessionProducer& producer, std::uint64_t count, test::Random& random) {
+  void send_all(Producer& producer, std::uint64_t count, test::Random& random) {
     std::uint64_t sent = 0;
     while (sent < count) {
       const std::uint64_t burst = std::min(count - sent, random.one_in(3) ? 1 : random.between(1, 200));
@@ -199,7 +199,7 @@ TEST_P(EachStall, AHalfOpenConnectionIsFoundByBothSides) {
   constexpr std::uint64_t each = 300;
   const auto plans = EachStall::plans(GetParam());
   begin(first_of(plans));
-  std::vector<SessionProducer> producers;
+  std::vector<Producer> producers;
   for (std::size_t i = 0; i < plans.size(); ++i) {
     producers.push_back(producer({.level = ConfirmLevel::received}));
     for (std::uint64_t k = 0; k < each; ++k) producers[i].send(message(i, k)).value_or_throw();
@@ -209,12 +209,12 @@ TEST_P(EachStall, AHalfOpenConnectionIsFoundByBothSides) {
   for (bool busy = true; busy;) {
     ASSERT_TRUE(in_time(begun));
     busy = false;
-    for (SessionProducer& one : producers) {
+    for (Producer& one : producers) {
       one.poll(Timeout(1)).value_or_throw();
       busy |= one.unconfirmed() > 0;
     }
   }
-  for (SessionProducer& one : producers) {
+  for (Producer& one : producers) {
     expect_fine(one);
     EXPECT_EQ(0U, one.stats().violations);
     ASSERT_TRUE(one.close(deadline).ok());
