@@ -77,6 +77,7 @@ class SessionConnection {
     out_.clear();
     out_begin_ = 0;
     blocked_ = false;
+    unheard_bytes_ = 0;
     phase_ = Phase::closed;
   }
 
@@ -90,15 +91,22 @@ class SessionConnection {
       if (Result<void> greeted = greet(now); !greeted) return greeted.error();
     }
     if (phase_ == Phase::connecting || phase_ == Phase::closed) return {};
+    if (std::exchange(was_held_, false)) heard_ = now;
     if (Result<void> taken = take_frames(take); !taken) return taken.error();
     for (int reads = 0; reads < reads_at_once && !held_; ++reads) {
       const std::span<std::byte> room = inbox_.room();
       Result<std::size_t> got = socket_.read(room);
       if (!got) return got.error();
       if (*got == 0) return {};
-      heard_ = now;
       inbox_.add(*got);
-      if (Result<void> taken = take_frames(take); !taken) return taken.error();
+      const std::uint64_t frames_before = frames_;
+      const Result<void> taken = take_frames(take);
+      unheard_bytes_ += *got;
+      if (frames_ != frames_before || unheard_bytes_ >= session::heard_bytes_least) {
+        heard_ = now;
+        unheard_bytes_ = 0;
+      }
+      if (!taken) return taken.error();
       if (*got < room.size()) return {};
     }
     return {};
@@ -107,6 +115,7 @@ class SessionConnection {
   /// `drop` and `begin` too, which let the next connection read until it is held as well.
   void hold() { held_ = true; }
   void release() {
+    was_held_ |= held_;
     held_ = false;
     kept_ = {};
   }
@@ -201,6 +210,7 @@ class SessionConnection {
       Result<std::optional<SessionFrame>> frame = inbox_.next();
       if (!frame) return frame.error();
       if (!frame->has_value()) return {};
+      ++frames_;
       Result<void> taken = take_frame(**frame, take);
       if (!taken) return taken.error();
     }
@@ -266,10 +276,13 @@ class SessionConnection {
   Phase phase_ = Phase::closed;
   SessionTime heard_;
   SessionTime sent_;
+  std::uint64_t frames_ = 0;       // taken
+  std::size_t unheard_bytes_ = 0;  // of a frame that is not whole, come since heard_
   std::uint32_t request_ = 0;
   std::uint32_t hello_request_ = 0;
   bool blocked_ = false;  // the system took less than there was
   bool held_ = false;
+  bool was_held_ = false;        // since the last `receive`
   std::vector<std::byte> kept_;  // where a frame lies that was held as its connection was dropped
 };
 

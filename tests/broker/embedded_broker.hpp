@@ -1,6 +1,7 @@
 /// A broker in the test's own process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,7 +22,10 @@ class SilentSink final : public broker::LogSink {
 /// A broker with a data directory of its own, which it finds again when it is started again.
 class EmbeddedBroker {
  public:
-  explicit EmbeddedBroker(std::string control_uri = "tcp://127.0.0.1:0") : uri_(std::move(control_uri)) {
+  /// `adjust`: changes the configuration before each start.
+  explicit EmbeddedBroker(std::string control_uri = "tcp://127.0.0.1:0",
+                          std::function<void(broker::Config&)> adjust = {})
+      : adjust_(std::move(adjust)), uri_(std::move(control_uri)) {
     start();
   }
   /// At the address that it had before, if it had one.
@@ -31,6 +35,7 @@ class EmbeddedBroker {
     config.control_uri = uri_;
     config.admin_password = broker::Secret("the admin's");
     config.min_free_bytes = 0;
+    if (adjust_) adjust_(config);
     broker_ = broker::Broker::start(std::move(config), sink_).value_or_throw();
     uri_ = broker_->control_uri();
   }
@@ -45,6 +50,7 @@ class EmbeddedBroker {
 
  private:
   test::TempDir directory_;
+  const std::function<void(broker::Config&)> adjust_;
   SilentSink sink_;
   std::string uri_;
   std::unique_ptr<broker::Broker> broker_;

@@ -195,6 +195,26 @@ TEST_F(SessionConsumerTrouble, TakesNobodyForSilentWhomItHasNotListenedTo) {
   EXPECT_TRUE(consumer.connected());
 }
 
+TEST_F(SessionConsumerTrouble, AFrameThatDoesNotGrowIsNoSignOfLife) {
+  options.heartbeat = Timeout(1'000'000);
+  Consumer consumer = make();
+  connect(consumer);
+  peer.put_bytes(deliver_frame(channel, Offset{0}, {std::string(100'000, 'x')}));
+  for (int i = 0; i < 5; ++i) {
+    peer.write(1024);
+    EXPECT_TRUE(has_nothing(consumer));
+    ASSERT_TRUE(consumer.connected()) << "it comes slowly";
+    clock.advance(Timeout(1'500'000));
+  }
+  peer.write(1023);  // as heartbeats in the place of a body would: its length was damaged on the way
+  EXPECT_TRUE(has_nothing(consumer));
+  ASSERT_TRUE(consumer.connected());
+  clock.advance(Timeout(500'000));
+  EXPECT_TRUE(has_nothing(consumer));
+  EXPECT_FALSE(consumer.connected());
+  EXPECT_EQ(consumer.last_error().code, ErrorCode::timeout);
+}
+
 TEST_F(SessionConsumerTrouble, TellsWhenTheAnswerToSeekOrCloseDoesNotCome) {
   Consumer consumer = make();
   EXPECT_EQ(consumer.seek(From::first(), Timeout(0)).error().code, ErrorCode::timeout);

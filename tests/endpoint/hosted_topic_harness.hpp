@@ -47,7 +47,9 @@ class FakeProducer final : public SessionProducer {
 
 class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
  protected:
-  HostedTopicTest() {
+  explicit HostedTopicTest(
+      const protocol::TopicSettings& settings = {.broker_type = protocol::BrokerType::file})
+      : settings_of_topic_(settings) {
     start();
     storage.on_call = [this](FaultyStorage::Call call, const std::string& path) {
       const std::lock_guard lock(mutex_);
@@ -59,8 +61,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     topic.reset();  // before the loop that it works on
   }
   void start() {
-    TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
-    definition.settings.broker_type = protocol::BrokerType::file;
+    TopicDefinition definition{{1}, *TopicName::parse("orders"), settings_of_topic_};
     auto opened = StorageRoom(storage, pool).open(definition, {.topics_directory = "/topics"}, now_(), sink);
     topic = std::make_unique<HostedTopic>(context_, *this, definition, std::move(opened).value_or_throw());
   }
@@ -111,6 +112,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
   std::unique_ptr<HostedTopic> topic;
 
  private:
+  const protocol::TopicSettings settings_of_topic_;
   std::mutex mutex_;
   std::function<bool(FaultyStorage::Call, const std::string&)> fails_;  // guarded by mutex_
   int error_ = 0;                                                       // likewise

@@ -53,7 +53,7 @@ class Random {
     return seed;
   }
   std::uint64_t seed_;
-  testing::ScopedTrace trace_;
+  ::testing::ScopedTrace trace_;
   std::mt19937_64 engine_;
 };
 

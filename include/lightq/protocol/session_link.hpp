@@ -14,6 +14,9 @@ inline constexpr std::uint32_t frame_bytes_least = 64 * limits::KiB;
 inline constexpr std::uint32_t frame_bytes_greatest = 2U << 30U;
 inline constexpr std::uint32_t heartbeat_ms_least = 100;
 inline constexpr std::uint32_t heartbeat_ms_greatest = 3'600'000;
+/// So much of a frame that is not whole is a sign of life. Less may be heartbeats that lie where a damaged
+/// length says the frame's body is.
+inline constexpr std::size_t heard_bytes_least = 1 * limits::KiB;
 inline constexpr std::size_t client_name_bytes_max = 128;
 inline constexpr std::size_t ticket_bytes_max = 512;
 inline constexpr std::size_t sentence_bytes_max = 512;

@@ -62,6 +62,8 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   std::size_t at = 0;
   while (reading() && take_frame(bytes, at)) {
   }
+  hear(bytes.size() - std::min(bytes.size(), left_bytes_));
+  left_bytes_ = bytes.size() - at;
   after_input();
   return ending_ ? bytes.size() : at;
 }
@@ -94,11 +96,20 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
 }
 
 void SessionConnection::large_frame_received(std::size_t bytes) {
-  heard_ = EventLoop::Clock::now();
   const auto frame = large_.take(bytes);
-  if (frame.empty()) return;
+  if (frame.empty()) return hear(bytes);
   if (!ending_) take_whole(session::decode_frame_header(frame, body_bytes_max()).header, frame);
+  hear(bytes);
   after_input();
+}
+
+/// A sign of life is a whole frame, or more of one than the heartbeats that a damaged length may have made
+/// its body.
+void SessionConnection::hear(std::size_t bytes) {
+  unheard_bytes_ += bytes;
+  if (!std::exchange(frame_taken_, false) && unheard_bytes_ < session::heard_bytes_least) return;
+  unheard_bytes_ = 0;
+  heard_ = EventLoop::Clock::now();
 }
 
 /// What no large frame has needed for a while is given back.
@@ -112,6 +123,7 @@ void SessionConnection::arm_large_timer() {
 }
 
 void SessionConnection::take_whole(const FrameHeader& header, std::span<std::byte> frame) {
+  frame_taken_ = true;
   if (!session::frame_crc_fits(frame, header)) return broken("a frame whose checksum is wrong");
   if (!check_address(header)) return;
   handle(header, frame.subspan(session::frame_layout::header_bytes));
@@ -266,7 +278,6 @@ void SessionConnection::deliver(ByteView head, ByteView rest) {
 }
 
 void SessionConnection::after_input() {
-  heard_ = EventLoop::Clock::now();
   producing_.after_input();
   after_output();
 }

@@ -89,6 +89,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void on_present(const session::FrameHeader& header, ByteView body);
   void on_close(const session::FrameHeader& header);
   void on_goodbye();
+  void hear(std::size_t bytes);
   void after_input();
   void after_output();
   void finish_settled();
@@ -116,8 +117,11 @@ class SessionConnection final : public Connection, private SessionPort {
 
   std::uint32_t client_heartbeat_ms_ = 0;
   EventLoop::Clock::time_point heard_;
-  std::uint64_t sent_seen_ = 0;  // output's total at the silence timer's last look
-  std::uint64_t said_ = 0;       // output's total at the last look
+  bool frame_taken_ = false;       // since the last look
+  std::size_t unheard_bytes_ = 0;  // of a frame that is not whole, come since heard_
+  std::size_t left_bytes_ = 0;     // of the input, not used when it was looked at last
+  std::uint64_t sent_seen_ = 0;    // output's total at the silence timer's last look
+  std::uint64_t said_ = 0;         // output's total at the last look
   EventLoop::TimerId hello_timer_ = 0;
   EventLoop::TimerId silence_timer_ = 0;
   EventLoop::TimerId heartbeat_timer_ = 0;

@@ -1,0 +1,233 @@
+/// Consumers on sessions whose connections break in every way: every message is handed out, and none again
+/// that the broker is known to have been told of. And producers and groups together.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "broker/session_proxy_fixture.hpp"
+
+namespace lightq::testing {
+namespace {
+
+using test::FaultMix;
+
+/// What all members of a group were given, and what of it cannot come again.
+struct GroupRecord {
+  std::set<std::uint64_t> seen;     // offsets
+  std::set<std::uint64_t> settled;  // acknowledged over a connection that was closed with the broker's word
+};
+
+/// A member of a group that acknowledges, rejects, leaves and comes back as chance has it.
+class Member {
+ public:
+  Member(std::function<Consumer()> make, GroupRecord& record)
+      : make_(std::move(make)), consumer_(make_()), record_(record) {}
+
+  /// Takes what is there, waiting a millisecond at most.
+  void step(test::Random& random) {
+    if (random.one_in(60)) return come_back();
+    auto batch = consumer_.receive_batch(Timeout(random.below(2)));
+    ASSERT_TRUE(batch.ok()) << batch.error().text();
+    if (!batch->has_value()) return;
+    look_at_connection();
+    const std::uint32_t delivery = (*batch)->delivery();
+    const OffsetRange range = (*batch)->range();
+    ASSERT_EQ(0U, (*batch)->lost());
+    if (delivery == 1) {
+      ASSERT_GE(range.begin, next_) << "out of order";
+      next_ = range.end;
+    }
+    for (const Delivered& message : **batch) take(message, random);
+  }
+  /// Closes, and comes back later. With the broker's word, what was acknowledged is done with for good.
+  void come_back() {
+    look_at_connection();
+    const bool told =
+        consumer_.connected() && consumer_.close(Timeout(30'000)).ok() && opens_ == consumer_.stats().opens;
+    if (told) record_.settled.insert(acknowledged_.begin(), acknowledged_.end());
+    violations_ += consumer_.stats().violations;
+    acknowledged_.clear();
+    consumer_ = make_();
+    opens_ = 0;
+    next_ = {};
+  }
+  /// What came since the last call: offsets and texts.
+  std::vector<std::pair<std::uint64_t, std::string>> take_contents() { return std::exchange(contents_, {}); }
+  [[nodiscard]] std::uint64_t violations() const { return violations_ + consumer_.stats().violations; }
+
+ private:
+  /// What was acknowledged over an earlier connection may never have arrived.
+  void look_at_connection() {
+    if (consumer_.stats().opens == opens_) return;
+    opens_ = consumer_.stats().opens;
+    acknowledged_.clear();
+    next_ = {};
+  }
+  void take(const Delivered& message, test::Random& random) {
+    const std::uint64_t offset = message.offset.value;
+    ASSERT_EQ(0U, record_.settled.count(offset)) << "offset " << offset << " was done with";
+    contents_.emplace_back(offset, std::string(message.text()));
+    record_.seen.insert(offset);
+    if (random.one_in(40)) return consumer_.reject(message.offset, Timeout(random.below(3)));
+    consumer_.acknowledge(message);
+    acknowledged_.push_back(offset);
+  }
+
+  std::function<Consumer()> make_;
+  Consumer consumer_;
+  GroupRecord& record_;
+  std::vector<std::uint64_t> acknowledged_;  // over the present connection
+  std::vector<std::pair<std::uint64_t, std::string>> contents_;
+  std::uint64_t opens_ = 0;
+  Offset next_;
+  std::uint64_t violations_ = 0;
+};
+
+class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithParamInterface<int> {
+ protected:
+  Member member() {
+    return Member(
+        [this] {
+          return consumer({.group = "billing", .prefetch_messages = 200, .prefetch_bytes = 64 * limits::KiB});
+        },
+        record);
+  }
+  void fill(std::uint64_t count) {
+    auto one = client.producer("orders").value_or_throw();
+    for (std::uint64_t i = 0; i < count; ++i) one.send(message(0, i)).value_or_throw();
+    one.close(deadline).value_or_throw();
+  }
+  GroupStats group_stats() {
+    const auto stats = client.stats("orders").value_or_throw();
+    for (const GroupStats& group : stats.groups)
+      if (group.group == "billing") return group;
+    return {};
+  }
+  /// What came is what was sent, and the same each time.
+  void check_contents(Member& member) {
+    for (auto& [offset, text] : member.take_contents()) {
+      const auto identity = identify(text);
+      const auto [known, is_new] = contents_.emplace(offset, identity);
+      ASSERT_EQ(identity, known->second) << "offset " << offset;
+    }
+  }
+  void step(Member& member, test::Random& random) {
+    member.step(random);
+    check_contents(member);
+  }
+  /// Until every one of `count` messages was handed out and the broker knows that all are done with.
+  void finish(std::vector<Member>& members, std::uint64_t count, test::Random& random) {
+    const auto begun = std::chrono::steady_clock::now();
+    for (std::uint64_t turn = 0;; ++turn) {
+      for (Member& member : members) {
+        step(member, random);
+        if (HasFatalFailure()) return;
+      }
+      if (turn % 20 == 0 && record.seen.size() == count && group_stats().committed_offset == count) break;
+      ASSERT_TRUE(in_time(begun)) << record.seen.size() << " of " << count << " seen, committed "
+                                  << group_stats().committed_offset;
+    }
+    for (Member& member : members) member.come_back();
+  }
+  /// Nobody is left, nothing waits, nothing comes again.
+  void expect_settled(std::uint64_t count) {
+    EXPECT_TRUE(proxy->wait_until_idle(deadline)) << "an end that nobody has noticed";
+    const GroupStats stats = group_stats();
+    EXPECT_EQ(count, stats.committed_offset);
+    EXPECT_EQ(count, stats.next_offset);
+    EXPECT_EQ(0U, stats.lag + stats.lost + stats.unacknowledged + stats.consumers + stats.oldest_ms);
+    auto late = client.consumer("orders", {.group = "billing"}).value_or_throw();
+    EXPECT_FALSE(late.receive(0ms).value_or_throw().has_value());
+    std::map<std::uint64_t, std::uint64_t> next;  // by producer
+    for (const auto& [offset, identity] : contents_)
+      EXPECT_EQ(next[identity.first]++, identity.second) << offset;
+    EXPECT_EQ(count, contents_.size());
+  }
+
+  GroupRecord record;
+
+ private:
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> contents_;  // by offset: producer, number
+};
+
+TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughCutsAnywhere) {
+  test::Random random(GetParam());
+  fill(3'000);
+  begin(random.seed(), {.cut = 1, .to_broker_max = 4096, .connections_max = 80});
+  std::vector<Member> members;
+  members.push_back(member());
+  finish(members, 3'000, random);
+  EXPECT_EQ(0U, members.front().violations());
+  members.clear();
+  EXPECT_GT(proxy->counts().cuts, 3U);
+  expect_settled(3'000);
+  tell("proxy");
+}
+
+TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughAllThatNetworksDo) {
+  test::Random random(GetParam());
+  fill(3'000);
+  begin(random.seed(), {.cut = 1,
+                        .stall = 16,
+                        .replay = 4,
+                        .flip = 4,
+                        .to_broker_max = 4096,
+                        .to_client_max = 128 * 1024,
+                        .connections_max = 40});
+  std::vector<Member> members;
+  for (int i = 0; i < 2; ++i) members.push_back(member());
+  finish(members, 3'000, random);
+  members.clear();
+  expect_settled(3'000);
+  tell("proxy");
+}
+
+TEST_P(SessionProxyGroupTest, ProducersAndAGroupTogether) {
+  constexpr std::uint64_t each = 1'000;
+  test::Random random(GetParam());
+  begin(random.seed(), {.cut = 2,
+                        .stall = 30,
+                        .replay = 8,
+                        .flip = 8,
+                        .to_broker_max = 8192,
+                        .to_client_max = 8192,
+                        .connections_max = 120});
+  std::vector<Producer> producers;
+  for (int i = 0; i < 3; ++i) producers.push_back(producer({.batch_bytes = 8 * limits::KiB}));
+  std::vector<Member> members;
+  for (int i = 0; i < 3; ++i) members.push_back(member());
+  const auto begun = std::chrono::steady_clock::now();
+  for (bool busy = true; busy;) {
+    ASSERT_TRUE(in_time(begun));
+    busy = false;
+    for (std::size_t i = 0; i < producers.size(); ++i) {
+      const std::uint64_t sent = producers[i].stats().sent;
+      const std::uint64_t burst = std::min(each - sent, random.below(60));
+      for (std::uint64_t k = 0; k < burst; ++k) producers[i].send(message(i, sent + k)).value_or_throw();
+      producers[i].poll(Timeout(0)).value_or_throw();
+      busy |= producers[i].confirmed() < each;
+    }
+    for (Member& member : members) {
+      step(member, random);
+      if (HasFatalFailure()) return;
+    }
+  }
+  for (Producer& one : producers) {
+    expect_fine(one);
+    ASSERT_TRUE(one.close(deadline).ok());
+  }
+  expect_log({each, each, each});
+  finish(members, 3 * each, random);
+  members.clear();
+  expect_settled(3 * each);
+  tell("proxy");
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SessionProxyGroupTest, ::testing::Range(0, 3));
+
+}  // namespace
+}  // namespace lightq::testing

@@ -1,0 +1,150 @@
+/// A broker, and clients that reach its sessions through a fault proxy only.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <lightq/client.hpp>
+
+#include "broker/embedded_broker.hpp"
+#include "support/fault_proxy.hpp"
+#include "support/random.hpp"
+
+namespace lightq::testing {
+
+using namespace std::chrono_literals;
+
+/// Neither side waits long for the other one, so that a test meets many connections.
+class SessionProxyTest : public ::testing::Test {
+ protected:
+  static constexpr Timeout shortest{100};      // of heartbeats
+  static constexpr Timeout deadline{120'000};  // of what must come about
+
+  explicit SessionProxyTest(Timeout heartbeat = shortest) : heartbeat_(heartbeat) {
+    client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
+  }
+
+  void begin(std::function<test::FaultPlan()> plan) {
+    proxy = std::make_unique<test::FaultProxy>(std::move(plan));
+  }
+  void begin(std::uint64_t seed, const test::FaultMix& mix) {
+    begin([planner = test::FaultPlanner(seed, mix)]() mutable { return planner.next(); });
+  }
+
+  /// Joins as a client does, and answers the proxy's address.
+  SessionJoin join(protocol::JoinType type) {
+    return [this, type]() -> Result<SessionAddress> {
+      const protocol::Join asked{{"alice", "wonder"},
+                                 *TopicName::parse("orders"),
+                                 type,
+                                 protocol::ConnectionType::socket,
+                                 Transport::tcp,
+                                 false,
+                                 protocol::Delivery::session};
+      const auto reply = control.ask(asked, 30s);
+      if (!reply) return reply.error();
+      const auto* const joined = std::get_if<protocol::JoinReply>(&*reply);
+      if (joined == nullptr) return Error{ErrorCode::internal, "no answer to join"};
+      return SessionAddress{proxy->in_front_of(joined->bind_uri), joined->ticket.value().text()};
+    };
+  }
+  Producer producer(ProducerOptions options = {}) {
+    be_impatient(options);
+    return Producer::open("orders", join(protocol::JoinType::push), std::move(options))
+        .value_or_throw();
+  }
+  Consumer consumer(ConsumerOptions options = {}) {
+    be_impatient(options);
+    options.ack_timeout = 10min;
+    const auto type = options.mode == ConsumeMode::group ? protocol::JoinType::pull : protocol::JoinType::sub;
+    return Consumer::open("orders", join(type), std::move(options)).value_or_throw();
+  }
+
+  /// A message that says whose it is and which, of a length and content that follow from that.
+  static std::string message(std::uint64_t producer, std::uint64_t number) {
+    std::uint64_t state = (producer << 32U) ^ (number + 1) * 0x9E3779B97F4A7C15U;
+    const std::uint64_t size = number % 50 == 7 ? 20'000 : (state >> 40U) % 700;
+    std::string text = std::to_string(producer) + ":" + std::to_string(number) + " ";
+    while (text.size() < size) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      text.push_back(static_cast<char>(state >> 56U));
+    }
+    return text;
+  }
+  /// Whose message it is and which; it must be that one, byte by byte.
+  static std::pair<std::uint64_t, std::uint64_t> identify(std::string_view text) {
+    const std::string head(text.substr(0, text.find(' ')));
+    const std::uint64_t of = std::strtoull(head.c_str(), nullptr, 10);
+    const std::uint64_t number = std::strtoull(head.substr(head.find(':') + 1).c_str(), nullptr, 10);
+    EXPECT_TRUE(text == message(of, number)) << head;
+    return {of, number};
+  }
+
+  /// The whole log, past the proxy: of each producer exactly the messages [0, count), once and in order.
+  void expect_log(const std::vector<std::uint64_t>& counts) {
+    auto reader = client.consumer("orders", {.mode = ConsumeMode::own}).value_or_throw();
+    std::uint64_t all = 0;
+    for (const std::uint64_t count : counts) all += count;
+    std::vector<std::uint64_t> next(counts.size());
+    for (std::uint64_t i = 0; i < all; ++i) {
+      const auto message = reader.receive(30s).value_or_throw();
+      ASSERT_TRUE(message.has_value()) << i << " of " << all;
+      ASSERT_EQ(Offset{i}, message->offset);
+      const auto [of, number] = identify(message->text());
+      ASSERT_LT(of, next.size());
+      ASSERT_EQ(next[of]++, number) << "of producer " << of;
+    }
+    EXPECT_EQ(counts, next);
+    EXPECT_FALSE(reader.receive(0ms).value_or_throw().has_value());
+    const auto stats = client.stats("orders").value_or_throw();
+    EXPECT_EQ(all, stats.next_offset);
+    EXPECT_EQ(all, stats.messages_received);
+  }
+  [[nodiscard]] static bool in_time(std::chrono::steady_clock::time_point begun) {
+    return std::chrono::steady_clock::now() - begun < deadline;
+  }
+  static void expect_fine(const Producer& producer) {
+    const ProducerStats stats = producer.stats();
+    EXPECT_EQ(stats.sent, stats.confirmed);
+    EXPECT_EQ(0U, stats.refused + stats.unknown + stats.lost);
+  }
+  /// What the proxy did, for the records of a run.
+  void tell(const char* what) const {
+    const test::FaultCounts counts = proxy->counts();
+    RecordProperty(what, std::to_string(counts.connections) + " connections, " + std::to_string(counts.cuts) +
+                             " cut, " + std::to_string(counts.stalls) + " directions stalled, " +
+                             std::to_string(counts.replays) + " replays, " + std::to_string(counts.flips) +
+                             " flips, " + std::to_string(counts.bytes) + " bytes");
+  }
+
+ private:
+  const Timeout heartbeat_;
+
+ protected:
+  EmbeddedBroker broker{"tcp://127.0.0.1:0", [this](broker::Config& config) {
+                          config.session_heartbeat = heartbeat_;
+                          config.flush_interval = 5ms;
+                          config.reactors = 1;
+                        }};
+  Client client = broker.client();
+  ControlConnection control{std::make_shared<zmq::context_t>(), broker.uri()};
+  std::unique_ptr<test::FaultProxy> proxy;
+
+ private:
+  template <typename Options>
+  void be_impatient(Options& options) const {
+    options.heartbeat = heartbeat_;
+    options.attempt_timeout = 2s;
+    options.backoff = 1ms;
+    options.backoff_max = 2ms;
+  }
+};
+
+}  // namespace lightq::testing

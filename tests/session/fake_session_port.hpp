@@ -1,0 +1,88 @@
+/// A session for tests of what is said over one: keeps the frames that it is given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <lightq/protocol/session_consuming.hpp>
+
+#include "broker/session/session_port.hpp"
+
+namespace lightq::test {
+
+class FakeSessionPort final : public broker::SessionPort {
+ public:
+  /// One that was said, its checksum verified.
+  struct Frame {
+    session::FrameHeader header;
+    std::vector<std::byte> body;
+
+    template <typename Body>
+    [[nodiscard]] Body as() const {
+      EXPECT_EQ(header.op, Body::op);
+      const auto decoded = Body::decode(body, header.flags);
+      EXPECT_TRUE(decoded.ok());
+      return decoded.ok() ? *decoded : Body{};
+    }
+    [[nodiscard]] session::DeliverHead head() const {
+      EXPECT_EQ(header.op, session::Op::deliver);
+      return session::DeliverHead::decode(ByteView(body).first(session::deliver_head_bytes)).value_or_throw();
+    }
+    /// What is delivered; its checksums have been verified.
+    [[nodiscard]] BatchView batch() const {
+      const ByteView bytes = ByteView(body).subspan(session::deliver_head_bytes);
+      EXPECT_EQ(BatchView::check(bytes), std::nullopt);
+      const BatchView batch = BatchView::trusted(bytes.data());
+      EXPECT_EQ(batch.total_bytes(), bytes.size());
+      return batch;
+    }
+    [[nodiscard]] bool is_part() const { return (header.flags & session::flag_part) != 0; }
+  };
+
+  broker::Channel* addressee(const session::FrameHeader&, broker::Channel::Kind) override { return nullptr; }
+  broker::HostedTopic* permitted(const std::string&, broker::EndpointRole) override { return topic; }
+  broker::HostedTopic* find_topic(TopicId) override { return topic; }
+  [[nodiscard]] std::uint32_t body_bytes_max() const override { return 1 << 20; }
+  void append(ByteView bytes) override { keep(bytes, {}); }
+  void deliver(ByteView head, ByteView rest) override {
+    ++delivered;
+    keep(head, rest);
+  }
+  void flush() override {}
+  [[nodiscard]] bool has_room() const override { return delivered < room; }
+  [[nodiscard]] std::uint32_t client_takes_bytes() const override { return takes_bytes; }
+  void work_soon() override { ++works_soon; }
+  void pause_reading() override {}
+  void end_channel(broker::Channel&, session::Code, const std::string&) override {}
+  void end_session(session::Code code, const std::string&) override { ended = code; }
+  [[nodiscard]] bool ending() const override { return false; }
+  [[nodiscard]] bool leaving() const override { return false; }
+
+  broker::HostedTopic* topic = nullptr;
+  std::uint32_t takes_bytes = 64 * 1024;
+  std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames before there is none
+  std::size_t delivered = 0;
+  int works_soon = 0;
+  session::Code ended = session::Code::ok;
+  std::vector<Frame> frames;
+
+ private:
+  void keep(ByteView head, ByteView rest) {
+    std::vector<std::byte> bytes(head.begin(), head.end());
+    bytes.insert(bytes.end(), rest.begin(), rest.end());
+    ASSERT_GE(bytes.size(), session::frame_layout::header_bytes);
+    const auto decoded = session::decode_frame_header(bytes, takes_bytes);
+    ASSERT_FALSE(decoded.fault.has_value()) << to_word(*decoded.fault);
+    ASSERT_EQ(bytes.size(), session::frame_layout::header_bytes + decoded.header.body_bytes);
+    EXPECT_TRUE(session::frame_crc_fits(bytes, decoded.header));
+    bytes.erase(bytes.begin(), bytes.begin() + session::frame_layout::header_bytes);
+    frames.push_back({decoded.header, std::move(bytes)});
+  }
+};
+
+}  // namespace lightq::test

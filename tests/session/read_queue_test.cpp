@@ -1,0 +1,321 @@
+/// Reading without a group: ranges, limits, the order of answers, and what is lost.
+#include "broker/session/read_queue.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "endpoint/hosted_topic_harness.hpp"
+#include "session/fake_session_port.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using Payloads = std::vector<std::string>;
+using session::Op;
+using test::FakeSessionPort;
+
+constexpr std::uint64_t all = UINT64_MAX;
+
+class ReadQueueTest : public HostedTopicTest {
+ protected:
+  using HostedTopicTest::HostedTopicTest;
+
+  void SetUp() override {
+    port.topic = topic.get();
+    port.takes_bytes = 1 << 20;
+    open(producer_);
+    ASSERT_TRUE(run_until([&] { return producer_.is_admitted; }));
+  }
+  void TearDown() override { topic->detach_producer(producer_); }
+
+  /// One batch.
+  void store(const Payloads& payloads) {
+    const session::ProducerIdentity& producer = producer_.identity;
+    auto bytes = test::make_batch_of_producer(producer.id, producer.epoch, sequence_, payloads);
+    std::uint64_t payload_bytes = 0;
+    for (const auto& payload : payloads) payload_bytes += payload.size();
+    const auto count = static_cast<std::uint32_t>(payloads.size());
+    ASSERT_EQ(topic->store({bytes, count, payload_bytes}, {producer, sequence_, count}),
+              PublishOutcome::accepted);
+    sequence_ += count;
+  }
+  void ask(std::uint64_t begin, std::uint64_t end, std::uint64_t bytes, std::uint32_t request) {
+    reads.add(*topic, {{{begin}, {end}}, bytes, "orders"}, request);
+  }
+
+  /// What was said to one request: messages, frames, and the last word.
+  struct Answer {
+    Payloads payloads;
+    std::vector<std::uint64_t> lost;  // of each frame
+    std::vector<bool> parts;          // likewise
+    Op op = Op::heartbeat;            // of the last word; heartbeat: there is none yet
+    std::uint64_t next = 0;           // of `done`
+    Code code = Code::ok;             // of `error`
+  };
+  /// Of the frames said since the last call; they must all be of this request.
+  Answer take(std::uint32_t request) {
+    Answer answer;
+    for (const auto& frame : std::exchange(port.frames, {})) {
+      EXPECT_EQ(frame.header.request, request);
+      EXPECT_EQ(frame.header.channel, 0U);
+      EXPECT_EQ(answer.op, Op::heartbeat) << "something behind the answer";
+      if (frame.header.op == Op::deliver) {
+        EXPECT_EQ(frame.head().delivery, 0U);
+        answer.lost.push_back(frame.head().lost);
+        answer.parts.push_back(frame.is_part());
+        const auto come = test::payloads_of(frame.batch());
+        answer.payloads.insert(answer.payloads.end(), come.begin(), come.end());
+        continue;
+      }
+      answer.op = frame.header.op;
+      if (answer.op == Op::done) answer.next = frame.as<session::Done>().value;
+      if (answer.op == Op::error) answer.code = frame.as<session::ErrorAnswer>().code;
+    }
+    return answer;
+  }
+  Answer read(std::uint64_t begin, std::uint64_t end, std::uint64_t bytes = all) {
+    ask(begin, end, bytes, 5);
+    reads.go_on();
+    EXPECT_TRUE(reads.is_empty());
+    return take(5);
+  }
+
+  FakeSessionPort port;
+  ReadQueue reads{port};
+
+ private:
+  FakeProducer producer_{false};
+  std::uint64_t sequence_ = 0;
+};
+
+TEST_F(ReadQueueTest, BringsARangeAcrossBatchesAndSaysWhereToGoOn) {
+  store({"a", "b", "c"});
+  store({"d"});
+  store({"e", "f"});
+  const Payloads payloads = {"a", "b", "c", "d", "e", "f"};
+  for (std::uint64_t begin = 0; begin <= 6; ++begin) {
+    for (std::uint64_t end = begin; end <= 8; ++end) {
+      const Answer answer = read(begin, end);
+      const std::uint64_t next = std::min<std::uint64_t>(end, 6);
+      EXPECT_EQ(answer.op, Op::done);
+      EXPECT_EQ(answer.next, std::max(next, begin));
+      EXPECT_EQ(answer.payloads,
+                Payloads(payloads.begin() + static_cast<std::ptrdiff_t>(begin),
+                         payloads.begin() + static_cast<std::ptrdiff_t>(std::max(begin, next))));
+      EXPECT_TRUE(std::all_of(answer.lost.begin(), answer.lost.end(), [](auto lost) { return lost == 0; }));
+    }
+  }
+  EXPECT_EQ(read(1, 5).parts, (std::vector{true, false, true}));
+  const Answer behind = read(100, 200);
+  EXPECT_EQ(behind.op, Op::done);
+  EXPECT_EQ(behind.next, 100U) << "never before its begin";
+}
+
+TEST_F(ReadQueueTest, BringsAsManyBytesAsWereAskedForAndOneMessageInAnyCase) {
+  store({std::string(1000, 'x'), std::string(10, 'y')});
+  store({"", std::string(10, 'z')});
+  store({std::string(5000, 'w')});
+  for (const auto& [bytes, count] : std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 1},
+                                                                                         {1, 1},
+                                                                                         {1000, 1},
+                                                                                         {1009, 1},
+                                                                                         {1010, 2},
+                                                                                         {1019, 3},
+                                                                                         {1020, 4},
+                                                                                         {6019, 4},
+                                                                                         {6020, 5},
+                                                                                         {all, 5}}) {
+    const Answer answer = read(0, all, bytes);
+    EXPECT_EQ(answer.payloads.size(), count) << bytes;
+    EXPECT_EQ(answer.op, Op::done);
+    EXPECT_EQ(answer.next, count) << bytes;
+  }
+  EXPECT_EQ(read(4, all, 0).payloads.size(), 1U);
+  EXPECT_EQ(read(2, all, 0).payloads, Payloads{""}) << "the first comes in any case, and no second";
+}
+
+TEST_F(ReadQueueTest, AnswersInTheOrderItWasAskedAsThereIsRoom) {
+  for (int i = 0; i < 5; ++i) store({"a", "b"});
+  port.room = 0;
+  ask(0, 10, all, 1);
+  ask(3, 4, all, 2);
+  ask(9, 10, all, 3);
+  reads.go_on();
+  EXPECT_TRUE(port.frames.empty());
+  port.room = 3;
+  reads.go_on();
+  EXPECT_EQ(take(1).payloads.size(), 6U);
+  reads.go_on();
+  EXPECT_TRUE(port.frames.empty()) << "there is no more room";
+  port.room = 5;
+  reads.go_on();
+  EXPECT_EQ(take(1).payloads.size(), 4U) << "nothing twice, nothing left out";
+  port.room = 6;
+  reads.go_on();
+  ASSERT_EQ(port.frames.size(), 2U);
+  EXPECT_EQ(port.frames.front().header.request, 1U);
+  EXPECT_EQ(port.frames.front().as<session::Done>().value, 10U);
+  port.frames.erase(port.frames.begin());
+  EXPECT_EQ(take(2).payloads, Payloads{"b"});
+  port.room = 100;
+  reads.go_on();
+  ASSERT_EQ(port.frames.size(), 3U);
+  EXPECT_EQ(port.frames.front().header.request, 2U);
+  port.frames.erase(port.frames.begin());
+  const Answer third = take(3);
+  EXPECT_EQ(third.payloads, Payloads{"b"});
+  EXPECT_EQ(third.next, 10U);
+  EXPECT_TRUE(reads.is_empty());
+  EXPECT_EQ(port.works_soon, 0);
+}
+
+TEST_F(ReadQueueTest, ATurnIsBoundedSoThatOthersGetTheirs) {
+  const std::string payload(100 * limits::KiB, 'x');
+  for (int i = 0; i < 7; ++i) store({payload});
+  ask(0, all, all, 1);
+  std::size_t come = 0;
+  for (int turn = 0; turn < 2; ++turn) {
+    reads.go_on();
+    EXPECT_EQ(port.works_soon, turn + 1);
+    const Answer answer = take(1);
+    EXPECT_EQ(answer.payloads.size(), 3U) << "256 KiB, and what goes beyond";
+    EXPECT_EQ(answer.op, Op::heartbeat);
+    come += answer.payloads.size();
+  }
+  reads.go_on();
+  const Answer last = take(1);
+  EXPECT_EQ(come + last.payloads.size(), 7U);
+  EXPECT_EQ(last.next, 7U);
+  EXPECT_EQ(port.works_soon, 2);
+}
+
+TEST_F(ReadQueueTest, OneReadBringsSixtyFourMebibytesAtMost) {
+  const std::string payload(8 * limits::MiB, 'x');
+  for (int i = 0; i < 9; ++i) store({payload});
+  port.takes_bytes = 16 << 20;
+  ask(0, all, all, 1);
+  while (!reads.is_empty()) reads.go_on();
+  const Answer answer = take(1);
+  EXPECT_EQ(answer.payloads.size(), 8U);
+  EXPECT_EQ(answer.next, 8U);
+}
+
+TEST_F(ReadQueueTest, AMessageLongerThanTheClientsFramesEndsTheReadBeforeIt) {
+  store({"a", "b", std::string(70'000, 'c'), "d"});
+  store({std::string(70'000, 'e')});
+  store({"f"});
+  port.takes_bytes = 64 * limits::KiB;
+  for (const std::uint64_t begin : {0U, 1U}) {
+    const Answer answer = read(begin, all);
+    EXPECT_EQ(answer.op, Op::done);
+    EXPECT_EQ(answer.next, 2U) << "in the midst of a batch";
+    EXPECT_EQ(answer.payloads.size(), 2 - begin);
+  }
+  const Answer third = read(3, all);
+  EXPECT_EQ(third.op, Op::done);
+  EXPECT_EQ(third.next, 4U) << "where a batch begins";
+  EXPECT_EQ(third.payloads, Payloads{"d"});
+  for (const std::uint64_t begin : {2U, 4U}) {
+    const Answer answer = read(begin, all);
+    EXPECT_EQ(answer.op, Op::error);
+    EXPECT_EQ(answer.code, Code::too_large);
+    EXPECT_TRUE(answer.payloads.empty());
+  }
+  EXPECT_EQ(read(5, all).payloads, Payloads{"f"});
+}
+
+TEST_F(ReadQueueTest, ABatchLongerThanTheClientsFramesComesInSeveral) {
+  const std::string payload(20'000, 'x');
+  store(Payloads(10, payload));
+  port.takes_bytes = 64 * limits::KiB;
+  const Answer answer = read(0, all);
+  EXPECT_EQ(answer.parts.size(), 4U);
+  EXPECT_EQ(answer.payloads, Payloads(10, payload));
+  EXPECT_EQ(answer.next, 10U);
+}
+
+TEST_F(ReadQueueTest, SixteenMayWait) {
+  store({"a"});
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    EXPECT_FALSE(reads.is_full()) << i;
+    ask(0, 1, all, 1 + i);
+  }
+  EXPECT_TRUE(reads.is_full());
+  port.room = 1;
+  reads.go_on();
+  EXPECT_TRUE(reads.is_full()) << "the first has its message, and no answer";
+  port.room = 2;
+  reads.go_on();
+  EXPECT_FALSE(reads.is_full());
+  EXPECT_FALSE(reads.is_empty());
+  reads.drop_all();
+  EXPECT_TRUE(reads.is_empty());
+  port.frames.clear();
+  port.room = 100;
+  reads.go_on();
+  EXPECT_TRUE(port.frames.empty());
+}
+
+TEST_F(ReadQueueTest, ATopicThatIsDeletedMeanwhileIsSaidSo) {
+  for (int i = 0; i < 3; ++i) store({"a"});
+  port.room = 1;
+  ask(0, 3, all, 1);
+  reads.go_on();
+  EXPECT_EQ(take(1).payloads.size(), 1U);
+  port.topic = nullptr;
+  port.room = 100;
+  reads.go_on();
+  const Answer answer = take(1);
+  EXPECT_EQ(answer.op, Op::error);
+  EXPECT_EQ(answer.code, Code::topic_deleted);
+  EXPECT_TRUE(reads.is_empty());
+}
+
+/// In 64 KiB of memory, of which the oldest messages make room for new ones.
+class ReadQueueOfADroppingTopic : public ReadQueueTest {
+ protected:
+  ReadQueueOfADroppingTopic()
+      : ReadQueueTest({.broker_type = protocol::BrokerType::queue,
+                       .ring_bytes = limits::ring_bytes_min,
+                       .overflow = protocol::Overflow::drop_oldest}) {}
+  std::uint64_t first() { return topic->stats().first_offset; }
+  void fill(int batches) {
+    for (int i = 0; i < batches; ++i) store({std::string(3000, 'x'), std::string(3000, 'y')});
+  }
+};
+
+TEST_F(ReadQueueOfADroppingTopic, TellsOnceWhatIsLost) {
+  fill(20);
+  ASSERT_GT(first(), 2U);
+  const Answer answer = read(1, all);
+  ASSERT_GT(answer.lost.size(), 1U);
+  EXPECT_EQ(answer.lost.front(), first() - 1);
+  EXPECT_EQ(answer.payloads.size(), 40 - first());
+  EXPECT_EQ(answer.next, 40U);
+  for (std::size_t i = 1; i < answer.lost.size(); ++i) EXPECT_EQ(answer.lost[i], 0U);
+}
+
+TEST_F(ReadQueueOfADroppingTopic, TellsWhatIsLostWhileTheClientTakesNothing) {
+  fill(20);
+  const std::uint64_t before = first();
+  port.room = 1;
+  ask(0, all, all, 1);
+  reads.go_on();
+  EXPECT_EQ(take(1).lost, std::vector{before});
+  fill(8);
+  const std::uint64_t at = before + 2;
+  ASSERT_GT(first(), at);
+  port.room = 2;
+  reads.go_on();
+  EXPECT_EQ(take(1).lost, std::vector{first() - at}) << "only what was not told yet";
+  port.room = 100;
+  reads.go_on();
+  const Answer rest = take(1);
+  EXPECT_EQ(rest.next, 56U);
+  EXPECT_EQ(rest.payloads.size(), 56 - first() - 2);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,127 @@
+/// Frames made of parts of batches, and the client's limit.
+#include "broker/session/slice_frames.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "session/fake_session_port.hpp"
+#include "support/batches.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using Payloads = std::vector<std::string>;
+using test::FakeSessionPort;
+
+class SliceFramesTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t base = 100;
+  static constexpr std::uint64_t sequence = 4000;
+  /// Of a body, without its records: the frame's own head and a batch's header.
+  static constexpr std::size_t around = session::deliver_head_bytes + batch_layout::header_bytes;
+
+  void make(const Payloads& payloads, std::uint64_t producer = 7) {
+    all = payloads;
+    bytes_ = producer == 0 ? test::make_batch(payloads)
+                           : test::make_batch_of_producer(producer, 2, sequence, payloads);
+    stamp_batch(bytes_, Offset{base}, Timestamp{5}, 9);
+  }
+  /// Records [begin, end) of the batch.
+  [[nodiscard]] BatchSlice slice(std::uint32_t begin, std::uint32_t end) const {
+    std::size_t at = batch_layout::header_bytes, bytes = 0;
+    for (std::uint32_t i = 0; i < end; ++i) (i < begin ? at : bytes) += record_bytes(all[i].size());
+    return {BatchView::trusted(bytes_.data()), begin, end - begin, ByteView(bytes_).subspan(at, bytes)};
+  }
+  [[nodiscard]] BatchSlice whole() const { return slice(0, static_cast<std::uint32_t>(all.size())); }
+  std::uint32_t deliver(const BatchSlice& of) {
+    return deliver_slice(port, of, {.channel = 3, .request = 0, .delivery = 2, .lost = 11});
+  }
+  /// The frames hold exactly the records from `begin` on, each with its own offsets, sequence numbers and
+  /// sums.
+  void expect_frames(std::uint32_t begin, const std::vector<std::uint32_t>& counts) {
+    ASSERT_EQ(port.frames.size(), counts.size());
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const auto& frame = port.frames[i];
+      EXPECT_LE(frame.header.body_bytes, port.takes_bytes);
+      EXPECT_EQ(frame.header.channel, 3U);
+      EXPECT_EQ(frame.header.request, 0U);
+      EXPECT_EQ(frame.head(), (session::DeliverHead{2, i == 0 ? 11U : 0U}));
+      EXPECT_EQ(frame.is_part(), counts[i] != all.size());
+      const BatchView batch = frame.batch();
+      EXPECT_EQ(batch.base_offset(), Offset{base + begin});
+      EXPECT_EQ(batch.append_time(), Timestamp{5});
+      const std::uint64_t first_sequence = batch.producer_id() == 0 ? 0 : sequence + begin;
+      EXPECT_EQ(batch.first_sequence(), first_sequence);
+      EXPECT_EQ(test::payloads_of(batch), Payloads(all.begin() + begin, all.begin() + begin + counts[i]));
+      begin += counts[i];
+    }
+  }
+
+  FakeSessionPort port;
+  Payloads all;
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+TEST_F(SliceFramesTest, AWholeBatchGoesAsItLies) {
+  make({"one", "", "three"});
+  EXPECT_EQ(deliver(whole()), 3U);
+  expect_frames(0, {3});
+  const auto sent = whole().batch.bytes();
+  const auto& body = port.frames.at(0).body;
+  EXPECT_TRUE(std::equal(sent.begin(), sent.end(), body.begin() + session::deliver_head_bytes, body.end()));
+}
+
+TEST_F(SliceFramesTest, APartHasAHeaderOfItsOwn) {
+  for (const std::uint64_t producer : {0U, 7U}) {
+    make({"one", "", "three", "four"}, producer);
+    for (std::uint32_t begin = 0; begin < 4; ++begin) {
+      for (std::uint32_t end = begin + 1; end <= 4; ++end) {
+        port.frames.clear();
+        EXPECT_EQ(deliver(slice(begin, end)), end - begin);
+        expect_frames(begin, {end - begin});
+      }
+    }
+  }
+}
+
+TEST_F(SliceFramesTest, WhatFitsTheClientsFramesExactlyIsNotCut) {
+  make({std::string(100, 'a'), std::string(100, 'b'), std::string(100, 'c')});
+  const auto body = [&](std::size_t records) {
+    return static_cast<std::uint32_t>(around + records * record_bytes(100));
+  };
+  port.takes_bytes = body(3);
+  EXPECT_EQ(deliver(whole()), 3U);
+  expect_frames(0, {3});
+  for (const std::uint32_t takes : {body(3) - 1, body(2)}) {
+    port.frames.clear();
+    port.takes_bytes = takes;
+    EXPECT_EQ(deliver(whole()), 3U);
+    expect_frames(0, {2, 1});
+  }
+  port.frames.clear();
+  port.takes_bytes = body(2) - 1;
+  EXPECT_EQ(deliver(slice(1, 3)), 2U);
+  expect_frames(1, {1, 1});
+}
+
+TEST_F(SliceFramesTest, ARecordThatFitsNoFrameEndsItBeforeThat) {
+  make({"a", "b", std::string(1000, 'c'), "d"});
+  port.takes_bytes = static_cast<std::uint32_t>(around + record_bytes(1000));
+  EXPECT_EQ(deliver(whole()), 4U);
+  expect_frames(0, {2, 1, 1});
+  port.frames.clear();
+  --port.takes_bytes;
+  EXPECT_EQ(deliver(whole()), 2U);
+  expect_frames(0, {2});
+  port.frames.clear();
+  EXPECT_EQ(deliver(slice(2, 4)), 0U) << "nothing behind it either";
+  EXPECT_TRUE(port.frames.empty());
+}
+
+}  // namespace
+}  // namespace lightq::broker
