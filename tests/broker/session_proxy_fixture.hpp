@@ -57,8 +57,7 @@ class SessionProxyTest : public ::testing::Test {
   }
   Producer producer(ProducerOptions options = {}) {
     be_impatient(options);
-    return Producer::open("orders", join(protocol::JoinType::push), std::move(options))
-        .value_or_throw();
+    return Producer::open("orders", join(protocol::JoinType::push), std::move(options)).value_or_throw();
   }
   Consumer consumer(ConsumerOptions options = {}) {
     be_impatient(options);
