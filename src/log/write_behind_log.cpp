@@ -114,6 +114,17 @@ ReadResult WriteBehindLog::read(Place& place) {
   return result;
 }
 
+Result<void> WriteBehindLog::end_segment() {
+  if (auto written = write_all_behind(); !written) return written;
+  last_error_ = &segments_->last_error();
+  return segments_->end_segment();
+}
+
+void WriteBehindLog::drop_before(Offset before) {
+  segments_->drop_before(before);
+  ring_.trim(std::min(segments_->first_offset(), written_offset()));
+}
+
 bool WriteBehindLog::make_room(std::size_t bytes, Offset limit) {
   if (fits_capacity(bytes)) return true;
   // Only segments are dropped, whole: what is still in memory only has to be there first.
