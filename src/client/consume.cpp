@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "client/invocation.hpp"
 #include "client/message_format.hpp"
@@ -91,6 +92,7 @@ class ConsumeRun {
   bool is_drained() {
     const Result<TopicStats> stats = client_.stats(consume_.topic);
     if (!stats) return false;
+    tell_of_pause(*stats);
     if (consume_.mode == Mode::pull) {
       return std::ranges::all_of(stats->groups, [](const GroupStats& group) {
         return group.group != protocol::default_group || group.lag == 0;
@@ -100,6 +102,17 @@ class ConsumeRun {
       return subscriber.bind_uri == consumer_.bind_uri() && subscriber.lag == 0 &&
              subscriber.delivered <= consumer_.received();
     });
+  }
+
+  /// Once: it would look as if nothing went on.
+  void tell_of_pause(const TopicStats& stats) {
+    const bool group_paused =
+        consume_.mode == Mode::pull && std::ranges::any_of(stats.groups, [](const GroupStats& group) {
+          return group.group == protocol::default_group && group.paused;
+        });
+    if (common_.quiet || !(stats.paused || group_paused) || std::exchange(told_of_pause_, true)) return;
+    say("topic '" + stats.topic + "' is paused" + (stats.paused ? "" : " for its pullers") +
+        "; waiting until it is resumed");
   }
 
   /// Tells the broker, and prints what it had handed over already; that is nobody else's any more.
@@ -143,6 +156,7 @@ class ConsumeRun {
   std::uint64_t printed_ = 0;
   std::uint64_t bytes_ = 0;
   bool open_ = true;
+  bool told_of_pause_ = false;
 };
 
 }  // namespace
