@@ -50,7 +50,7 @@ Result<void> SegmentLog::end_segment() {
   if (segments_.empty() || segments_.back()->empty()) return {};
   auto rolled = roll(0);
   if (!rolled && rolled.error().code == ErrorCode::no_space && segments_.size() > 1) {
-    drop_before(segments_.back()->first_offset());
+    drop_before(next_);
     rolled = roll(0);
   }
   if (!rolled) last_error_ = rolled.error();

@@ -114,8 +114,14 @@ ReadResult WriteBehindLog::read(Place& place) {
   return result;
 }
 
+// On a full disk the files of what goes first make room for the rest.
 Result<void> WriteBehindLog::end_segment() {
-  if (auto written = write_all_behind(); !written) return written;
+  auto written = write_all_behind();
+  if (!written && written.error().code == ErrorCode::no_space) {
+    drop_before(written_offset());
+    written = write_all_behind();
+  }
+  if (!written) return written;
   last_error_ = &segments_->last_error();
   return segments_->end_segment();
 }

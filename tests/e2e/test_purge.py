@@ -6,8 +6,9 @@ import zmq
 
 from pause_support import (DURABLE, KIB, MINE, TYPES, committed, consumer_of, end, fill, group_of, numbers, offsets, pause,
                            purge, resume)
-from session_client import GROUP, OWN, Session, everything, join
-from support import files_below, numbered, receive_topic, until
+from session_client import GROUP, OWN, RECEIVED, Session, everything, join
+from support import DEADLINE, files_below, numbered, receive_topic, until
+from test_data_directory import small_disk  # noqa: F401 (a fixture)
 
 
 @pytest.mark.parametrize("broker_type", TYPES)
@@ -149,6 +150,34 @@ def test_a_purge_frees_the_files_and_makes_room_for_who_is_held(broker, control,
     assert 400 < purged < 600 and control.stats("t")["next_offset"] == 600
     assert control.stats("t")["first_offset"] == purged
     until(lambda: len(segments()) < full or full <= 2, lambda: f"{len(segments())} of {full} files are left")
+
+
+@pytest.mark.parametrize("broker_type", DURABLE)
+def test_a_purge_makes_room_on_a_full_disk(small_disk, make_broker, broker_type):  # noqa: F811
+    broker = make_broker(start=False, environment={"LIGHTQ_MIN_FREE_BYTES": "0"})
+    broker.data_dir = small_disk / "data"
+    broker.start()
+    control = broker.control()
+    memory = {"ring_bytes": 256 * KIB} if broker_type == "queue_file" else {}
+    control.create("t", broker_type, segment_bytes=256 * KIB, **memory)
+    with Session(join(control, "t")) as producing:
+        producer = producing.producer("t", level=RECEIVED)
+        for at in range(800):
+            producer.produce(numbered(at, 1, 8 * KIB))
+            if at % 50 == 49 and control.stats("t")["blocked_by"]:
+                break
+        until(lambda: control.stats("t")["blocked_by"] == "disk", "the full disk")
+        until(lambda: control("purge", topic="t", **MINE)["status"] == "ok" and goes_on(producer), "room", 2 * DEADLINE)
+    assert control.stats("t")["next_offset"] == producer.next
+    broker.kill()
+    broker.start()
+    control.ok("purge", topic="t", **MINE)
+    assert control.stats("t")["log_bytes"] == 0
+
+
+def goes_on(producer):
+    producer.session.read_some(0.05)
+    return producer.confirmed == producer.next
 
 
 @pytest.mark.parametrize("broker_type", TYPES)

@@ -168,6 +168,28 @@ TEST_F(HostedTopicCommandsTest, NothingIsDroppedBeforeAStartCanDoWithoutIt) {
   topic->detach_producer(producer);
 }
 
+TEST_F(HostedTopicCommandsTest, OnAFullDiskItIsDroppedToMakeRoomAndToldSo) {
+  make_group("g");
+  FakeProducer producer(false);
+  open(producer);
+  ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
+  std::uint64_t sent = 0;
+  for (const auto& which : {holds_producers, holds_cursors}) {
+    send(producer, sent++);
+    fail(ENOSPC, [which](FaultyStorage::Call call, const std::string& path) {
+      return call != FaultyStorage::Call::read && which(path);
+    });
+    const auto answer = purge();
+    ASSERT_FALSE(answer->ok());
+    EXPECT_EQ(answer->error().code, ErrorCode::no_space);
+    EXPECT_EQ(topic->stats().first_offset, sent);
+    EXPECT_EQ(topic->stats().log_bytes, 0U);
+    fail(0, {});
+  }
+  EXPECT_EQ(purge()->value(), 0U);
+  topic->detach_producer(producer);
+}
+
 TEST_F(HostedTopicCommandsTest, BehindAFailedSyncAPurgeIsRefusedNotHeldForEver) {
   FakeProducer producer(false);
   open(producer);

@@ -105,6 +105,20 @@ TEST_F(EndSegmentTest, AWriteBehindLogWritesFirst) {
   EXPECT_EQ(behind.next_offset(), Offset{3});
 }
 
+TEST_F(EndSegmentTest, AWriteBehindLogOnAFullDiskDropsToWriteTheRest) {
+  options.segment_bytes = limits::MiB;
+  open();
+  for (int i = 0; i < 4; ++i) ASSERT_EQ(append({std::string(900'000, 'x')}), AppendOutcome::appended);
+  WriteBehindLog behind({.ring = {.capacity_bytes = limits::MiB}}, std::move(log));
+  auto batch = make_batch({std::string(200'000, 'y')});
+  behind.append(batch, now);
+  storage.disk_bytes = 0;
+  ASSERT_TRUE(behind.end_segment().ok()) << behind.last_error().text();
+  behind.drop_before(Offset{5});
+  EXPECT_EQ(behind.first_offset(), Offset{5});
+  EXPECT_EQ(behind.stored_bytes(), 0U);
+}
+
 TEST_F(EndSegmentTest, AWriteBehindLogThatCannotWriteSaysSo) {
   open();
   WriteBehindLog behind({.ring = {.capacity_bytes = limits::MiB}}, std::move(log));

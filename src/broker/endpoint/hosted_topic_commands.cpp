@@ -88,7 +88,7 @@ void HostedTopic::settle_purges() {
     purged_ = purge.before;
     answer_when_saved(purge.messages, [this, before = purge.before,
                                        answered = purge.answered](const Result<std::uint64_t>& saved) {
-      if (saved) drop_purged(before);
+      if (saved || saved.error().code == ErrorCode::no_space) drop_purged(before);
       answered(saved);
     });
   }
@@ -100,8 +100,13 @@ void HostedTopic::drop_purged(Offset before) {
   want_ticks();
 }
 
+/// A full disk is perhaps why somebody purges: there they are dropped, too, though a start may bring them
+/// back.
 void HostedTopic::end_purges(const Error& why) {
-  for (const PendingPurge& purge : std::exchange(purges_, {})) purge.answered(why);
+  for (const PendingPurge& purge : std::exchange(purges_, {})) {
+    if (why.code == ErrorCode::no_space) drop_purged(purge.before);
+    purge.answered(why);
+  }
 }
 
 /// Nobody is answered later than now.
