@@ -171,13 +171,14 @@ void ReactorPool::delete_group(TopicId topic, const std::string& group, Done<Res
 
 void ReactorPool::set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) {
   begin<void>(topic, std::move(done), [group, paused](HostedTopic& hosted, const auto& reply) {
-    if (group.empty()) {
-      hosted.set_paused(paused);
-      return reply({});
-    }
-    hosted.set_group_paused(group, paused, [reply](const Result<std::uint64_t>& saved) {
-      reply(saved ? Result<void>() : Result<void>(saved.error()));
-    });
+    const auto answered = [reply](const Result<std::uint64_t>& saved) {
+      Result<void> result;
+      if (!saved) result = saved.error();
+      reply(std::move(result));
+    };
+    if (!group.empty()) return hosted.set_group_paused(group, paused, answered);
+    hosted.set_paused(paused);
+    answered(std::uint64_t{0});
   });
 }
 
