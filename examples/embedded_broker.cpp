@@ -49,9 +49,9 @@ int main() {
   options.discover_credentials = false;
   auto client = lightq::Client::connect(broker->control_uri(), options).value_or_throw();
   client.create_topic("orders", {.broker_type = lightq::BrokerType::file}).value_or_throw();
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
   for (int i = 0; i < 1000; ++i) producer.send("order " + std::to_string(i)).value_or_throw();
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   for (int i = 0; i < 1000; ++i) {
     const auto message = consumer.receive(10s).value_or_throw();
     if (!message || message->text() != "order " + std::to_string(i)) return EXIT_FAILURE;

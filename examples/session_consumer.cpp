@@ -40,14 +40,14 @@ struct TempDirectory {
 constexpr int orders = 1000;
 
 void produce(lightq::Client& client) {
-  auto out = client.session_producer("orders").value_or_throw();
+  auto out = client.producer("orders").value_or_throw();
   for (int i = 0; i < orders; ++i) out.send("order " + std::to_string(i)).value_or_throw();
   out.close(5s).value_or_throw();
 }
 
 /// Receives three hundred orders, bills a hundred, and goes.
 void bill_some(lightq::Client& client, std::set<std::string>& billed) {
-  auto first = client.session_consumer("orders", {.group = "billing"}).value_or_throw();
+  auto first = client.consumer("orders", {.group = "billing"}).value_or_throw();
   for (int i = 0; i < 300; ++i) {
     const auto order = first.receive(5s).value_or_throw();
     if (!order) throw std::runtime_error("an order is missing");
@@ -63,7 +63,7 @@ int run(lightq::Client& client) {
   produce(client);
   std::set<std::string> billed;
   bill_some(client, billed);
-  auto second = client.session_consumer("orders", {.group = "billing"}).value_or_throw();
+  auto second = client.consumer("orders", {.group = "billing"}).value_or_throw();
   std::uint64_t again = 0;
   const auto handled = second.for_each(
       [&](const Delivered& order) {

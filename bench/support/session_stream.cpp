@@ -51,17 +51,17 @@ struct SessionRun {
   SharedArray<std::atomic<int>> ready{2};  // consumers that are open; that have seen a probe
 };
 
-class Producer {
+class ProducerRole {
  public:
-  explicit Producer(SessionRun& run)
+  explicit ProducerRole(SessionRun& run)
       : run_(run), stream_(run.stream), message_(run.stream.pattern.message_bytes()) {}
 
   int work() {
     Client client = run_.connect();
-    SessionProducerOptions options;
+    ProducerOptions options;
     options.level = run_.ends.level;
     producer_.emplace(
-        client.session_producer(run_.ends.topic, std::move(options), run_.ends.transport).value_or_throw());
+        client.producer(run_.ends.topic, std::move(options), run_.ends.transport).value_or_throw());
     if (!open_path()) return stream_.fail("no probe came through from producer to consumer");
     if (run_.stamped) keep_confirm_times();
     stream_.seen().send_begin_ns = now_ns();
@@ -128,13 +128,13 @@ class Producer {
   SessionRun& run_;
   StreamRun& stream_;
   std::vector<std::byte> message_;
-  std::optional<SessionProducer> producer_;
+  std::optional<Producer> producer_;
   std::uint64_t probes_ = 0;
 };
 
-class Consumer {
+class ConsumerRole {
  public:
-  Consumer(SessionRun& run, std::size_t number)
+  ConsumerRole(SessionRun& run, std::size_t number)
       : run_(run),
         board_(run.consumers[number]),
         stamps_(run.stamped && number == 0),
@@ -142,13 +142,13 @@ class Consumer {
 
   int work() {
     Client client = run_.connect();
-    SessionConsumerOptions options;
+    ConsumerOptions options;
     options.prefetch_messages = prefetch_messages;
     if (run_.ends.subscribers > 0) {
       options.mode = ConsumeMode::own;
       options.from = From::next();
     }
-    auto consumer = client.session_consumer(run_.ends.topic, options, run_.ends.transport).value_or_throw();
+    auto consumer = client.consumer(run_.ends.topic, options, run_.ends.transport).value_or_throw();
     ++run_.ready[0];
     while (!ended_) {
       auto batch = consumer.receive_batch(stream_patience).value_or_throw();
@@ -236,11 +236,11 @@ Result<SessionResult> run_session_stream(const SessionEnds& ends, const StreamPl
   };
   for (std::size_t i = 0; i < run.consumers.size(); ++i) {
     if (auto started =
-            start("consumer " + std::to_string(i + 1), [&run, i] { return Consumer(run, i).work(); });
+            start("consumer " + std::to_string(i + 1), [&run, i] { return ConsumerRole(run, i).work(); });
         !started)
       return started.error();
   }
-  if (auto started = start("producer", [&run] { return Producer(run).work(); }); !started)
+  if (auto started = start("producer", [&run] { return ProducerRole(run).work(); }); !started)
     return started.error();
   const Result<void> ended = wait_for_all(children, names, Clock::now() + plan.time_max);
   if (run.stream.seen().fault[0] != '\0') return failure(run.stream.seen().fault);

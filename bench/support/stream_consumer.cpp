@@ -6,9 +6,9 @@
 namespace lightq::bench {
 namespace {
 
-class Consumer {
+class ConsumerRole {
  public:
-  explicit Consumer(StreamRun& run)
+  explicit ConsumerRole(StreamRun& run)
       : run_(run),
         socket_(client_socket(context_, zmq::socket_type::pull)),
         check_(run.id, run.plan.message_count, run.pattern) {
@@ -63,7 +63,7 @@ class Consumer {
 }  // namespace
 
 int consume(StreamRun& run) {
-  return Consumer(run).work();
+  return ConsumerRole(run).work();
 }
 
 }  // namespace lightq::bench

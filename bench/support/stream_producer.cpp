@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::chrono::milliseconds probe_interval{100};
 
-class Producer {
+class ProducerRole {
  public:
-  explicit Producer(StreamRun& run) : run_(run), socket_(client_socket(context_, zmq::socket_type::push)) {
+  explicit ProducerRole(StreamRun& run) : run_(run), socket_(client_socket(context_, zmq::socket_type::push)) {
     socket_.set(zmq::sockopt::sndtimeo, static_cast<int>(stream_patience.count()));
   }
 
@@ -118,7 +118,7 @@ class Producer {
 }  // namespace
 
 int produce(StreamRun& run) {
-  return Producer(run).work();
+  return ProducerRole(run).work();
 }
 
 }  // namespace lightq::bench

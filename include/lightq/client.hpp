@@ -14,14 +14,14 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/consumer.hpp>
+#include <lightq/plain_consumer.hpp>
 #include <lightq/control_connection.hpp>
 #include <lightq/discovery.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
+#include <lightq/plain_producer.hpp>
+#include <lightq/consumer.hpp>
 #include <lightq/producer.hpp>
-#include <lightq/session_consumer.hpp>
-#include <lightq/session_producer.hpp>
 
 namespace lightq::inline v1 {
 
@@ -138,31 +138,31 @@ class Client {
 
   /// Joins the topic as a producer; connected when it returns. Errors: topic_not_found, unauthorized_access,
   /// limit_reached; timeout also when the topic's endpoint cannot be reached from here.
-  Result<Producer> producer(std::string_view topic, const ProducerOptions& options = {}) {
-    return open<Producer>(topic, protocol::JoinType::push, options);
+  Result<PlainProducer> plain_producer(std::string_view topic, const PlainProducerOptions& options = {}) {
+    return open<PlainProducer>(topic, protocol::JoinType::push, options);
   }
 
   /// Joins the topic as a producer whose messages are confirmed; open when it returns. It joins again by
   /// itself when it has to connect again. Errors: as for producer(), and not_supported (`flushed` of a topic
   /// in memory), invalid_argument (the options).
-  Result<SessionProducer> session_producer(std::string_view topic, SessionProducerOptions options = {},
+  Result<Producer> producer(std::string_view topic, ProducerOptions options = {},
                                            Transport transport = Transport::tcp) {
-    return open_session<SessionProducer>(topic, protocol::JoinType::push, std::move(options), transport);
+    return open_session<Producer>(topic, protocol::JoinType::push, std::move(options), transport);
   }
 
   /// Joins the topic as a consumer; connected when it returns. Errors: as for producer().
-  Result<Consumer> consumer(std::string_view topic, const ConsumerOptions& options = {}) {
+  Result<PlainConsumer> plain_consumer(std::string_view topic, const PlainConsumerOptions& options = {}) {
     const bool pull = options.mode == Mode::pull;
-    return open<Consumer>(topic, pull ? protocol::JoinType::pull : protocol::JoinType::sub, options);
+    return open<PlainConsumer>(topic, pull ? protocol::JoinType::pull : protocol::JoinType::sub, options);
   }
 
   /// Joins the topic as a consumer that acknowledges; open when it returns. It joins again by itself when it
   /// has to connect again. Errors: as for producer(), and not_supported (the group is of the other mode, or
   /// the broker serves no such consumers), in_use, invalid_argument (the options).
-  Result<SessionConsumer> session_consumer(std::string_view topic, SessionConsumerOptions options = {},
+  Result<Consumer> consumer(std::string_view topic, ConsumerOptions options = {},
                                            Transport transport = Transport::tcp) {
     const bool shared = options.mode == ConsumeMode::group;
-    return open_session<SessionConsumer>(topic, shared ? protocol::JoinType::pull : protocol::JoinType::sub,
+    return open_session<Consumer>(topic, shared ? protocol::JoinType::pull : protocol::JoinType::sub,
                                          std::move(options), transport);
   }
 

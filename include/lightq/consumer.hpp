@@ -1,196 +1,336 @@
-/// Receives a topic's messages over a plain ZeroMQ PULL or SUB socket. Layer: client.
+/// Receives a topic's messages over a session: groups, acknowledgements, and what is not acknowledged comes
+/// again. docs/session.md, "Consuming". Layer: client.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
 
-#include <zmq.hpp>
-
 #include <lightq/base/result.hpp>
-#include <lightq/data_socket.hpp>
-#include <lightq/membership.hpp>
-#include <lightq/message.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/delivered.hpp>
 #include <lightq/message_range.hpp>
-#include <lightq/options.hpp>
+#include <lightq/session_consume_link.hpp>
+#include <lightq/consumer_options.hpp>
 
 namespace lightq::inline v1 {
 
-/// A consumer of one topic, made by Client::consumer. Move-only; one thread at a time.
+/// A consumer of one topic on a session. Move-only; one thread at a time; no thread of its own.
 ///
-/// What is promised: messages come in the topic's order, at most once each. `pull` consumers of a topic
-/// share its messages; a `sub` consumer gets every message from its join on, and when it falls so far behind
-/// that the log has moved past it, what it lost is counted in the topic's stats. What is not: there is no
-/// acknowledgement. Messages handed to a pull consumer that dies, or that closes without leave(), are gone.
+///     auto consumer = client.consumer("orders", {.group = "billing"}).value_or_throw();
+///     for (const Delivered& order : consumer.messages(10s)) {    // until 10 s pass without one
+///       handle(order.text());
+///       consumer.acknowledge(order);
+///     }
+///     consumer.close(5s).value_or_throw();                       // the broker knows all of that
 ///
-/// When the broker restarts, its endpoints keep their ports and libzmq reconnects by itself. If connected()
-/// stays false although the broker answers, the endpoint is gone: call rejoin().
+/// What is promised: every message is handed out until somebody of the group has acknowledged it (with
+/// Acknowledgement::automatic: once at most). It comes again, perhaps to another member and behind later
+/// ones, when it is rejected, is not acknowledged in time, or its consumer's connection is lost. Connections
+/// that break and brokers that restart are dealt with inside: a group goes on where it stands, a place
+/// without a name behind the last batch that was handed out. What is acknowledged of a lost connection's
+/// messages is passed over: they come again.
+///
+/// Input and output happen inside calls only. Acknowledgements are gathered, and sent when receive would
+/// wait, when there are many, or when they have waited a tenth of a second and any call is made; poll and
+/// flush send them at once. Who works on a message for long calls poll now and then, at least once in the
+/// heartbeat. In an event loop: poll, and then receive(0) until nothing comes, when fd() is readable, or
+/// writable while wants_write(), and at next_timer().
+///
+/// At most `prefetch_messages` are handed out without being acknowledged: more come as these are.
 class Consumer {
  public:
-  using Messages = MessageRange<Consumer, Message>;
+  using Messages = MessageRange<Consumer, Delivered>;
 
-  Consumer(Consumer&&) noexcept = default;
-  Consumer& operator=(Consumer&&) noexcept = default;
-  /// Disconnects at once, without telling the broker: messages handed over and not received are gone. Use
-  /// leave() to end in order.
-  ~Consumer() = default;
-
-  /// Whether the options are in their ranges. Error: invalid_argument.
-  static Result<void> check(const ConsumerOptions& options) {
-    if (is_high_water_mark(options.high_water_messages)) return {};
-    return Error{ErrorCode::invalid_argument, "high_water_messages must be 1 to 1,000,000, not " +
-                                                  std::to_string(options.high_water_messages)};
-  }
-
-  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::consumer. Errors:
-  /// invalid_argument (options out of their range), limit_reached, io_error.
-  static Result<Consumer> open(std::shared_ptr<zmq::context_t> context,
-                               std::unique_ptr<Membership> membership, const std::string& bind_uri,
-                               const ConsumerOptions& options) {
-    if (Result<void> valid = check(options); !valid) return valid.error();
-    const bool pull = options.mode == Mode::pull;
-    Result<DataSocket> socket =
-        DataSocket::open(std::move(context), pull ? zmq::socket_type::pull : zmq::socket_type::sub);
-    if (!socket) return socket.error();
-    Consumer made(std::move(membership), std::move(*socket), options);
-    made.socket_.socket().set(zmq::sockopt::rcvhwm, options.high_water_messages);
-    if (!pull) made.socket_.socket().set(zmq::sockopt::subscribe, made.topic());
-    if (Result<void> connected = made.socket_.connect(bind_uri); !connected) return connected.error();
+  /// A consumer that connects in its first calls (see wait_open). `join`: called within them whenever an
+  /// address is needed. Error: invalid_argument.
+  static Result<Consumer> open(std::string topic, SessionJoin join,
+                                      ConsumerOptions options = {}) {
+    if (const Result<void> valid = options.check(); !valid) return valid.error();
+    if (!TopicName::parse(topic))
+      return Error{ErrorCode::invalid_argument, "'" + topic + "' is no topic name"};
+    if (!join) return Error{ErrorCode::invalid_argument, "a consumer needs a way to join its topic"};
+    Consumer made(std::move(topic), std::move(join), options);
     return made;
   }
+  Consumer(Consumer&&) noexcept = default;
+  Consumer& operator=(Consumer&&) noexcept = default;
+  /// Does not wait: what was acknowledged may not reach the broker, and then comes again. Call close() first.
+  ~Consumer() = default;
 
-  /// The next message; nothing when none came in time (0 does not wait), or when finished(). Errors: closed,
-  /// io_error; corrupt for frames that are not this protocol's (they are dropped).
-  Result<std::optional<Message>> receive(Timeout timeout) {
-    if (!socket_.is_open()) return closed_error();
-    std::optional<std::chrono::steady_clock::time_point> deadline;
-    while (!finished()) {
-      zmq::message_t frame;
-      if (zmq_msg_recv(frame.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) >= 0) {
-        return take(std::move(frame));
-      }
-      if (zmq_errno() != EAGAIN && zmq_errno() != EINTR) {
-        return zmq_error("topic '" + topic() + "': cannot receive", zmq_errno());
-      }
-      if (!deadline) deadline = deadline_after(timeout);
-      if (!DataSocket::wait(socket_.socket(), ZMQ_POLLIN, *deadline)) break;
+  // --- Receiving. What was given before is no longer valid after one of these.
+
+  /// The next message; nothing when none came in time (0 does not wait). Errors: closed, and what ended the
+  /// consumer.
+  Result<std::optional<Delivered>> receive(Timeout timeout) {
+    if (is_ready()) {
+      look();
+    } else {
+      const Result<bool> come = next_batch(timeout);
+      if (!come) return come.error();
+      if (!*come) return std::optional<Delivered>();
     }
-    return std::optional<Message>{};
+    return std::optional(rest_->take());
   }
-
-  /// A range for loops: `for (const Message& m : consumer.messages(10s))`. Ends after `idle_timeout` without
-  /// a message, when `stop` is requested (noticed within 100 ms), when finished(), or at an error, which the
-  /// range's result() then tells.
-  [[nodiscard]] Messages messages(Timeout idle_timeout, std::stop_token stop = {});
-
-  /// Ends in order: tells the broker that this consumer takes no more. A pull consumer then goes on
-  /// receiving what had been handed to it already, until finished(); a sub consumer is finished at once. A
-  /// second call does nothing. Errors: the broker's, timeout; the consumer is then as before.
-  Result<void> leave() {
-    if (left_) return {};
-    if (membership_ == nullptr) return closed_error();
-    Result<std::uint64_t> handed = membership_->leave(socket_.uri());
-    if (!handed) return handed.error();
-    left_ = true;
-    handed_ = options_.mode == Mode::pull ? *handed : 0;
-    return {};
-  }
-  /// Whether this consumer has left and has received all that it was handed.
-  [[nodiscard]] bool finished() const { return left_ && received_here_ >= handed_; }
-  /// After leave(): how many messages had been handed to this consumer and are still to be received.
-  [[nodiscard]] std::uint64_t outstanding() const {
-    return left_ && handed_ > received_here_ ? handed_ - received_here_ : 0;
-  }
-
-  /// Closes at once, as the destructor does.
-  void close() { (void)socket_.close(Timeout(0)); }
-
-  /// Joins the topic again and goes on at a new endpoint; for a consumer whose endpoint is gone. What is
-  /// left of a former endpoint's messages is dropped. Errors: the broker's, timeout, closed.
-  Result<void> rejoin() {
-    if (!socket_.is_open()) return closed_error();
-    Result<std::string> bind_uri = membership_->join();
-    if (!bind_uri) return bind_uri.error();
-    const std::string former = socket_.uri();
-    if (*bind_uri == former) return {};
-    if (Result<void> connected = socket_.connect(*bind_uri); !connected) return connected;
-    (void)membership_->leave(former);  // as a rule the broker knows it no longer: that is why we are here
-    left_ = false;
-    handed_ = received_here_ = 0;
-    return {};
-  }
-
-  /// Whether the broker's end of the endpoint is there now, as far as libzmq has noticed.
-  [[nodiscard]] bool connected() { return socket_.connected(); }
-  /// Waits until it is; false when it is not in time.
-  [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
-
-  /// A descriptor for an event loop (ZMQ_FD). It turns readable, once, when the socket's state changes: call
-  /// receive(0) until it yields nothing after every turn, and once before waiting the first time. Do not
-  /// read from it. -1 once the consumer is closed.
-  [[nodiscard]] int descriptor() {
-    if (!socket_.is_open()) return -1;
-    try {
-      return socket_.socket().get(zmq::sockopt::fd);
-    } catch (const zmq::error_t&) {  // the context was shut down
-      return -1;
+  /// The same with all messages that came together, or what receive has left of them: at least one.
+  Result<std::optional<DeliveredBatch>> receive_batch(Timeout timeout) {
+    if (!is_ready()) {
+      const Result<bool> come = next_batch(timeout);
+      if (!come) return come.error();
+      if (!*come) return std::optional<DeliveredBatch>();
     }
+    return std::exchange(rest_, std::nullopt);
+  }
+  /// A range for loops, see above. Ends after `idle_timeout` without a message, when `stop` is requested
+  /// (noticed within 100 ms), or at an error, which the range's result() then tells.
+  [[nodiscard]] Messages messages(Timeout idle_timeout, std::stop_token stop = {}) {
+    return {*this, idle_timeout, std::move(stop)};
+  }
+  /// Calls `handle(const Delivered&)` for each message and acknowledges it, until one of the above. Answers
+  /// how many there were. Errors: closed, what ended the consumer.
+  template <typename Handle>
+  Result<std::uint64_t> for_each(Handle&& handle, Timeout idle_timeout, std::stop_token stop = {}) {
+    std::uint64_t handled = 0;
+    Messages range = messages(idle_timeout, std::move(stop));
+    for (const Delivered& message : range) {
+      handle(message);
+      acknowledge(message);
+      ++handled;
+    }
+    if (!range.result()) return range.result().error();
+    return handled;
   }
 
-  /// Messages received over this consumer's whole life.
-  [[nodiscard]] std::uint64_t received() const { return received_; }
-  [[nodiscard]] Mode mode() const { return options_.mode; }
-  /// Empty once moved from.
-  [[nodiscard]] const std::string& topic() const {
-    static const std::string none;
-    return membership_ == nullptr ? none : membership_->topic();
+  // --- What became of messages. Those that are not this consumer's any longer (acknowledged or rejected
+  // before, delivered over a connection that is lost, too late) are passed over, so all may be repeated.
+
+  void acknowledge(OffsetRange range) {
+    parts_->link.acknowledge(range);
+    look();
   }
-  /// The endpoint in use.
-  [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
+  void acknowledge(Offset offset) { acknowledge(OffsetRange{offset, offset + 1}); }
+  void acknowledge(const Delivered& message) { acknowledge(message.offset); }
+  void acknowledge(const DeliveredBatch& batch) { acknowledge(batch.range()); }
+  /// Every message before `offset` that was given here: not what of a batch receive still has to give, which
+  /// may have come again.
+  void acknowledge_before(Offset offset) {
+    const OffsetRange not_given = is_ready() ? rest_->range() : OffsetRange{offset, offset};
+    acknowledge(OffsetRange{{0}, std::min(offset, not_given.begin)});
+    acknowledge(OffsetRange{not_given.end, offset});
+  }
+
+  /// They are to be handed out again, to any member of the group, not before `delay` (at most 49 days) has
+  /// passed.
+  void reject(OffsetRange range, Timeout delay = Timeout(0)) {
+    parts_->link.reject(range, milliseconds(delay));
+    look();
+  }
+  void reject(Offset offset, Timeout delay = Timeout(0)) { reject(OffsetRange{offset, offset + 1}, delay); }
+  /// This consumer is still at work: they do not come again for as long as `time`, from now. Sent at once.
+  void extend(OffsetRange range, Timeout time) {
+    parts_->link.extend(range, milliseconds(time));
+    parts_->link.transmit(now(), true);
+  }
+  void extend(Offset offset, Timeout time) { extend(OffsetRange{offset, offset + 1}, time); }
+
+  // --- Where it stands.
+
+  /// The group, or the place of this consumer's own, goes on there (see From); answers the offset. What came
+  /// and is not acknowledged is forgotten, of all the group's members. Errors: timeout, the broker's, closed
+  /// (the connection ended meanwhile: whether it happened is not known), what ended the consumer.
+  Result<Offset> seek(const session::Place& to, Timeout timeout) {
+    const SessionTime deadline = session_deadline(now(), timeout);
+    const auto may_ask = [this] { return state() == SessionState::open && !parts_->link.is_seeking(); };
+    if (const Result<void> ready = wait_until(may_ask, deadline, "not open"); !ready) return ready.error();
+    rest_.reset();
+    parts_->link.seek(to);
+    const auto is_answered = [this] { return !parts_->link.is_seeking(); };
+    if (const Result<void> done = wait_until(is_answered, deadline, "no answer to seek"); !done)
+      return done.error();
+    if (auto sought = parts_->link.take_sought()) return *std::move(sought);
+    return Error{ErrorCode::closed, of_topic("the connection ended before the answer to seek; last error: " +
+                                             last_error().text())};
+  }
+  /// Asks for no more messages until `resume`; those that are on their way still come.
+  void pause() { parts_->link.pause(true); }
+  void resume() {
+    parts_->link.pause(false);
+    parts_->link.transmit(now(), true);
+  }
+  /// Everything before this was acknowledged when the topic was opened last; nothing: it was not yet. Where a
+  /// group stands now is in the topic's stats.
+  [[nodiscard]] std::optional<Offset> committed() const {
+    if (!opened()) return std::nullopt;
+    return Offset{opened()->committed};
+  }
+
+  // --- Input and output.
+
+  /// Does what there is to do, without waiting. Errors: closed, what ended the consumer.
+  Result<void> poll() {
+    drive();
+    return usable();
+  }
+  /// Whether receive has a message at hand.
+  [[nodiscard]] bool is_ready() const { return rest_ && !rest_->empty(); }
+  /// Waits until the topic is open. Errors: timeout (last_error says what is wrong), what ended the consumer.
+  Result<void> wait_open(Timeout timeout) {
+    return wait_until([this] { return connected(); }, session_deadline(now(), timeout), "not open");
+  }
+  /// Sends what was acknowledged so far, waiting until the system has taken it. Whether the broker has is
+  /// known after close(). Errors: timeout, closed (there is no connection), what ended the consumer.
+  Result<void> flush(Timeout timeout) {
+    if (const Result<void> able = usable(); !able) return able;
+    const std::uint64_t opens = stats().opens;
+    const auto is_over = [&] { return !connected() || stats().opens != opens || parts_->link.is_all_said(); };
+    if (const Result<void> done = wait_until(is_over, session_deadline(now(), timeout), "not sent"); !done)
+      return done;
+    if (connected() && stats().opens == opens) return {};
+    return lost_error();
+  }
+  /// Tells the broker what was acknowledged, waits for its answer, and ends the session. What is not
+  /// acknowledged goes to others of the group. Errors: timeout, closed (the connection was lost before the
+  /// answer); the consumer is closed all the same. A second call does nothing.
+  Result<void> close(Timeout timeout) {
+    if (state() == SessionState::closed) return {};
+    rest_.reset();
+    Result<void> done;
+    if (connected()) {
+      parts_->link.begin_close();
+      const auto is_over = [this] { return !connected() || !parts_->link.is_closing(); };
+      done = wait_until(is_over, session_deadline(now(), timeout), "the broker has not answered");
+      if (done && !connected()) done = lost_error();
+    }
+    parts_->link.close();
+    return done;
+  }
+  /// Whether it was closed.
+  [[nodiscard]] bool finished() const { return state() == SessionState::closed; }
+
+  [[nodiscard]] const std::string& topic() const { return parts_->link.topic(); }
+  [[nodiscard]] SessionState state() const { return parts_->link.state(); }
+  [[nodiscard]] bool connected() const { return state() == SessionState::open; }
+  /// Why the last connection or attempt ended.
+  [[nodiscard]] const Error& last_error() const { return parts_->link.last_error(); }
+  /// Messages handed out here, over the present connection, and neither acknowledged nor rejected.
+  [[nodiscard]] std::uint64_t unacknowledged() const { return parts_->link.unacknowledged(); }
+  [[nodiscard]] ConsumerStats stats() const { return parts_->link.stats(); }
+  /// What the broker said when it opened the topic last: offsets, and the incarnation of the log that they
+  /// speak of; nothing: it has not yet.
+  [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const { return parts_->link.opened(); }
+
+  /// The connection's descriptor, to be waited for and for nothing else; -1: there is none now. May change in
+  /// every call.
+  [[nodiscard]] int fd() const { return parts_->link.fd(); }
+  /// Whether poll has something to do when the descriptor is writable.
+  [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
+  /// When poll has something to do though nothing comes; session_never: not at all.
+  [[nodiscard]] SessionTime next_timer() const { return parts_->link.next_timer(now()); }
 
  private:
-  Consumer(std::unique_ptr<Membership> membership, DataSocket socket, const ConsumerOptions& options)
-      : membership_(std::move(membership)), socket_(std::move(socket)), options_(options) {}
+  struct Parts {
+    Parts(std::string topic, SessionJoin join, const ConsumerOptions& options)
+        : clock(options.clock), link(std::move(topic), std::move(join), options) {}
+    SessionClock clock;
+    SessionConsumeLink link;
+  };
+  // How many calls at most go by before one looks whether something is to be sent, while they follow each
+  // other quickly; else each one looks.
+  static constexpr std::uint32_t look_after_max = 16;
+  static constexpr Timeout quick{5};
 
-  [[nodiscard]] Error closed_error() const {
-    return {ErrorCode::closed, "topic '" + topic() + "': the consumer is closed"};
+  Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options)
+      : parts_(std::make_unique<Parts>(std::move(topic), std::move(join), options)) {}
+
+  [[nodiscard]] SessionTime now() const { return parts_->clock.now(); }
+  static std::uint32_t milliseconds(Timeout time) {
+    return static_cast<std::uint32_t>(std::clamp<Timeout::rep>(time.count(), 0, UINT32_MAX));
   }
 
-  /// Turns the frames that begin with `frame` into a message: (payload) for pull, (topic, payload) for sub.
-  Result<std::optional<Message>> take(zmq::message_t frame) {
-    const int expected = options_.mode == Mode::sub ? 2 : 1;
-    int frames = 1;
-    while (frame.more()) {
-      frame.rebuild();
-      if (zmq_msg_recv(frame.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) < 0) break;
-      ++frames;
-    }
-    ++received_here_;
-    if (frames != expected) {
-      return Error{ErrorCode::corrupt, "topic '" + topic() + "': a message of " + std::to_string(frames) +
-                                           " frames came from " + bind_uri() + ", not of " +
-                                           std::to_string(expected)};
-    }
-    ++received_;
-    return std::optional<Message>(Message(std::move(frame)));
+  void look() {
+    if (--look_after_ == 0) [[unlikely]]
+      send_what_is_due();
+  }
+  [[gnu::noinline]] void send_what_is_due() {
+    const SessionTime time = now();
+    parts_->link.transmit(time, false);
+    look_after_ = time - looked_ < quick ? look_after_max : 1;
+    looked_ = time;
   }
 
-  std::unique_ptr<Membership> membership_;
-  DataSocket socket_;
-  ConsumerOptions options_;
-  std::uint64_t received_ = 0;
-  std::uint64_t received_here_ = 0;  // on the present endpoint, bad ones included
-  std::uint64_t handed_ = 0;
-  bool left_ = false;
+  /// Connects, reads up to the next batch, and sends everything.
+  void drive() {
+    const SessionTime time = now();
+    receive_from(time);
+    parts_->link.transmit(time, true);
+  }
+  void receive_from(SessionTime time) {
+    SessionConsumeLink& link = parts_->link;
+    const bool had_one = link.batch().has_value();
+    link.receive(time);
+    if (!had_one && link.batch()) rest_ = link.batch();
+  }
+
+  /// The former one is over. False: none came in time.
+  [[gnu::noinline]] Result<bool> next_batch(Timeout timeout) {
+    rest_.reset();
+    parts_->link.release();
+    SessionTime time = now();
+    const SessionTime deadline = session_deadline(time, timeout);
+    while (true) {
+      receive_from(time);
+      parts_->link.transmit(time, !rest_);
+      if (rest_) return true;
+      if (const Result<void> able = usable(); !able) return able.error();
+      if (timeout.count() <= 0 || time >= deadline) return false;
+      wait_for_io(deadline);
+      time = now();
+    }
+  }
+
+  template <typename Done>
+  Result<void> wait_until(Done done, SessionTime deadline, const char* otherwise) {
+    while (true) {
+      drive();
+      if (done()) return {};
+      if (const Result<void> able = usable(); !able) return able;
+      if (now() >= deadline) {
+        return Error{ErrorCode::timeout,
+                     of_topic(std::string(otherwise) + " in time; last error: " + last_error().text())};
+      }
+      wait_for_io(deadline);
+    }
+  }
+  /// What is not read meanwhile is not waited for.
+  void wait_for_io(SessionTime until) const {
+    const int in = parts_->link.is_held() ? 0 : POLLIN;
+    const auto events = static_cast<short>(wants_write() ? in | POLLOUT : in);
+    parts_->clock.wait(fd(), events, std::min(until, next_timer()));
+  }
+
+  [[nodiscard]] std::string of_topic(const std::string& what) const {
+    return "topic '" + topic() + "': " + what;
+  }
+  [[nodiscard]] Error lost_error() const {
+    return {ErrorCode::closed, of_topic("the connection was lost before the broker knew all that was "
+                                        "acknowledged, which comes again; last error: " +
+                                        last_error().text())};
+  }
+  /// Whether there is any use in going on.
+  [[nodiscard]] Result<void> usable() const {
+    if (state() == SessionState::failed) return last_error();
+    if (state() == SessionState::closed) return Error{ErrorCode::closed, of_topic("the consumer is closed")};
+    return {};
+  }
+
+  std::optional<DeliveredBatch> rest_;  // of the link's batch: what was not given yet
+  std::uint32_t look_after_ = 1;        // calls
+  SessionTime looked_;
+  std::unique_ptr<Parts> parts_;
 };
-
-inline Consumer::Messages Consumer::messages(Timeout idle_timeout, std::stop_token stop) {
-  return {*this, idle_timeout, std::move(stop)};
-}
 
 }  // namespace lightq::inline v1

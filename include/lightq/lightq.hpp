@@ -8,10 +8,10 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/client.hpp>
-#include <lightq/consumer.hpp>
+#include <lightq/plain_consumer.hpp>
 #include <lightq/message.hpp>
 #include <lightq/options.hpp>
+#include <lightq/plain_producer.hpp>
+#include <lightq/consumer.hpp>
 #include <lightq/producer.hpp>
-#include <lightq/session_consumer.hpp>
-#include <lightq/session_producer.hpp>
 #include <lightq/version.hpp>

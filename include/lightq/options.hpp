@@ -53,7 +53,7 @@ struct ClientOptions {
 };
 
 /// How a producer sends.
-struct ProducerOptions {
+struct PlainProducerOptions {
   Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
   /// How long send() waits, when it is not told, while the broker takes nothing because the log is full.
   Timeout send_timeout{30'000};
@@ -73,7 +73,7 @@ enum class Mode {
 };
 
 /// How a consumer receives.
-struct ConsumerOptions {
+struct PlainConsumerOptions {
   Mode mode = Mode::pull;
   Transport transport = Transport::tcp;  ///< ipc: a Unix-domain socket, for the broker's own machine
   /// How many messages may wait in this process for receive(), 1 to 1,000,000: more is faster, fewer share

@@ -1,209 +1,394 @@
-/// Sends messages to a topic over a plain ZeroMQ PUSH socket. Layer: client.
+/// Sends messages to a topic over a session: batches, confirms, and no message stored twice. docs/session.md,
+/// "Producing". Layer: client.
 #pragma once
 
-#include <cerrno>
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <zmq.hpp>
-
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
-#include <lightq/data_socket.hpp>
-#include <lightq/membership.hpp>
-#include <lightq/options.hpp>
-#include <lightq/unsent_bytes.hpp>
+#include <lightq/session_produce_link.hpp>
+#include <lightq/producer_options.hpp>
+#include <lightq/session_reports.hpp>
 
 namespace lightq::inline v1 {
 
-/// What became of a message offered without waiting.
-enum class SendOutcome {
-  sent,         ///< ZeroMQ has it
-  would_block,  ///< the broker takes nothing now; nothing happened
-  closed,       ///< the producer is closed, or ZeroMQ refuses (send() says why)
+/// Numbers of a producer on a session, since it was made. Messages, where nothing else is said.
+struct ProducerStats {
+  std::uint64_t sent = 0;  ///< taken by send
+  std::uint64_t confirmed = 0;
+  std::uint64_t refused = 0;     ///< surely not stored
+  std::uint64_t unknown = 0;     ///< given up while they may have been stored
+  std::uint64_t lost = 0;        ///< confirmed, and then lost by the broker (a power cut at level `received`)
+  std::uint64_t opens = 0;       ///< how often the channel was opened: one more than it was lost
+  std::uint64_t violations = 0;  ///< how often a connection was ended because the broker broke the protocol
 };
 
-/// A producer of one topic, made by Client::producer. Move-only; one thread at a time.
+/// A producer of one topic on a session. Move-only; one thread at a time; no thread of its own.
 ///
-/// What is promised: messages of one producer enter the topic in the order they were sent, and while the
-/// topic's log is full the broker stops reading, so send() waits and nothing is dropped. What is not: plain
-/// ZeroMQ has no confirm. "Sent" means that ZeroMQ took the message; what is still in this process or in the
-/// kernel when the broker or this process dies is lost. Client::stats tells what the broker has received.
+///     auto producer = Producer::open("orders", join).value_or_throw();
+///     producer.on_report([](const SendReport& report) { … });      // optional
+///     for (const auto& order : orders) producer.send(order).value_or_throw();
+///     producer.flush(Timeout(5000)).value_or_throw();              // all of them are stored
+///     producer.close(Timeout(1000)).value_or_throw();
 ///
-/// When the broker restarts, its endpoints keep their ports and libzmq reconnects by itself; messages that
-/// had not left wait here. If connected() stays false although the broker answers, the endpoint is gone:
-/// call rejoin().
+/// What is promised: messages are stored in the order they were sent, each at most once, and every one is
+/// told confirmed, refused or unknown, once. Connections that break, brokers that restart, and refusals that
+/// pass are dealt with inside; what is not confirmed is kept and sent again.
+///
+/// Input and output happen inside calls only: send looks for confirms every so many messages, poll and flush
+/// always. Who has sent and goes on to do something else calls poll (or flush) from time to time, at least
+/// once in the heartbeat; in an event loop: when fd() is readable, or writable while wants_write(), and at
+/// next_timer(). A message that waits for a confirm before it leaves waits for such a call.
 class Producer {
  public:
-  Producer(Producer&&) noexcept = default;
-  /// Closes what this producer was before, as the destructor does.
-  Producer& operator=(Producer&&) noexcept = default;
-  /// Does not wait. Messages not yet handed over leave in the background for up to the options' linger, and
-  /// the end of the client's last object waits for them as long.
-  ~Producer() = default;
-
-  /// Whether the options are in their ranges. Error: invalid_argument.
-  static Result<void> check(const ProducerOptions& options) {
-    if (is_high_water_mark(options.high_water_messages) && options.high_water_bytes > 0) return {};
-    return Error{ErrorCode::invalid_argument,
-                 "high_water_messages must be 1 to 1,000,000 and high_water_bytes at least 1, not " +
-                     std::to_string(options.high_water_messages) + " and " +
-                     std::to_string(options.high_water_bytes)};
-  }
-
-  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::producer. Errors:
-  /// invalid_argument (options out of their range), limit_reached, io_error.
-  static Result<Producer> open(std::shared_ptr<zmq::context_t> context,
-                               std::unique_ptr<Membership> membership, const std::string& bind_uri,
-                               const ProducerOptions& options) {
-    if (Result<void> valid = check(options); !valid) return valid.error();
-    Result<DataSocket> socket = DataSocket::open(std::move(context), zmq::socket_type::push);
-    if (!socket) return socket.error();
-    Producer made(std::move(membership), std::move(*socket), options);
-    made.socket_.socket().set(zmq::sockopt::sndhwm, options.high_water_messages);
-    made.socket_.socket().set(zmq::sockopt::linger, linger_ms(options.linger));
-    if (Result<void> connected = made.socket_.connect(bind_uri); !connected) return connected.error();
+  /// A producer that connects in its first calls (see wait_open). `join`: called within them whenever an
+  /// address is needed. Error: invalid_argument.
+  static Result<Producer> open(std::string topic, SessionJoin join,
+                                      ProducerOptions options = {}) {
+    if (const Result<void> valid = options.check(); !valid) return valid.error();
+    if (!TopicName::parse(topic))
+      return Error{ErrorCode::invalid_argument, "'" + topic + "' is no topic name"};
+    if (!join) return Error{ErrorCode::invalid_argument, "a producer needs a way to join its topic"};
+    Producer made(std::move(topic), std::move(join), std::move(options));
     return made;
   }
+  Producer(Producer&&) noexcept = default;
+  Producer& operator=(Producer&&) noexcept = default;
+  /// Does not wait and calls nobody back: what is not confirmed may be lost. Call close() first.
+  ~Producer() = default;
 
-  /// Sends one message; waits as long as the options' send_timeout while the broker takes nothing. The bytes
-  /// are copied. Errors: timeout (the message was not sent), closed, io_error.
-  Result<void> send(ByteView payload) { return send(payload, options_.send_timeout); }
-  Result<void> send(std::string_view payload) { return send(as_byte_view(payload), options_.send_timeout); }
-  /// The same with a timeout of its own; 0 does not wait.
-  Result<void> send(std::string_view payload, Timeout timeout) {
-    return send(as_byte_view(payload), timeout);
-  }
-  Result<void> send(ByteView payload, Timeout timeout) {
-    std::optional<std::chrono::steady_clock::time_point> deadline;
-    while (true) {
-      switch (try_send(payload)) {
-        case SendOutcome::sent: return {};
-        case SendOutcome::closed: return send_error();
-        case SendOutcome::would_block: break;
-      }
-      if (!deadline) deadline = deadline_after(timeout);
-      if (!wait_for_room(*deadline)) return send_timeout(timeout);
+  /// Takes one message, whose bytes are copied, and answers its number: the first is 0. Returns at once while
+  /// there is memory for it (see the options). Errors: too_large, limit_reached or timeout (no memory),
+  /// closed, and what ended the producer; the message was not taken then.
+  Result<std::uint64_t> send(ByteView payload) {
+    const std::size_t bytes = record_bytes(payload.size());
+    if (bytes > room_ || bytes > record_bytes_max_) [[unlikely]] {
+      if (const Result<void> made = make_room(payload.size()); !made) return made.error();
     }
+    return add(payload, bytes);
   }
-
-  /// Offers one message without waiting. The bytes are copied if it is sent. `would_block` while the options'
-  /// high_water_messages or high_water_bytes wait in this process.
-  [[nodiscard]] SendOutcome try_send(ByteView payload) {
-    if (!socket_.is_open()) return SendOutcome::closed;
-    if (unsent_->count() >= options_.high_water_bytes) return SendOutcome::would_block;
-    const bool taken =
-        payload.size() < limits::counted_message_bytes_min ? send_small(payload) : send_counted(payload);
-    if (taken) {
-      ++sent_;
-      return SendOutcome::sent;
+  Result<std::uint64_t> send(std::string_view payload) { return send(as_byte_view(payload)); }
+  /// The same, and calls `callback` when it is known what became of this message.
+  Result<std::uint64_t> send(ByteView payload, MessageCallback callback) {
+    const std::size_t bytes = record_bytes(payload.size());
+    if (bytes > room_ || bytes > record_bytes_max_) {
+      if (const Result<void> made = make_room(payload.size()); !made) return made.error();
     }
-    const bool full = send_errno_ == EAGAIN || send_errno_ == EINTR;
-    return full ? SendOutcome::would_block : SendOutcome::closed;
+    parts_->reports.watch(sent_, std::move(callback));
+    return add(payload, bytes);
   }
-  [[nodiscard]] SendOutcome try_send(std::string_view payload) { return try_send(as_byte_view(payload)); }
-
-  /// Closes, and waits up to `linger` until everything sent has been handed to the operating system's
-  /// connection to the broker (which is not a confirm). Errors: timeout when some was not, and is dropped.
-  /// A second call does nothing.
-  Result<void> close(Timeout linger) {
-    if (!socket_.is_open() || socket_.close(linger) || linger.count() == 0) return {};
-    return Error{ErrorCode::timeout, "topic '" + topic() + "': not everything sent could leave within " +
-                                         std::to_string(linger.count()) + " ms; the rest is dropped"};
-  }
-  Result<void> close() { return close(options_.linger); }
-
-  /// Joins the topic again and connects to the endpoint that the broker names now. Does nothing else when
-  /// that is the one in use. Messages still waiting for a former endpoint are dropped with it. Errors: the
-  /// broker's, timeout, closed.
-  Result<void> rejoin() {
-    if (!socket_.is_open()) return closed_error();
-    Result<std::string> bind_uri = membership_->join();
-    if (!bind_uri) return bind_uri.error();
-    if (*bind_uri == socket_.uri()) return {};
-    unsent_ = std::make_shared<UnsentBytes>();  // what waits for the former endpoint holds nobody back now
-    return socket_.connect(*bind_uri);
+  Result<std::uint64_t> send(std::string_view payload, MessageCallback callback) {
+    return send(as_byte_view(payload), std::move(callback));
   }
 
-  /// Whether the broker's end of the endpoint is there now, as far as libzmq has noticed.
-  [[nodiscard]] bool connected() { return socket_.connected(); }
-  /// Waits until it is; false when it is not in time.
-  [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
-
-  /// Bytes of messages of 1 KiB and more that wait in this process: at most high_water_bytes and one message.
-  [[nodiscard]] std::size_t unsent_bytes() const { return unsent_ == nullptr ? 0 : unsent_->count(); }
-  /// Messages that ZeroMQ took from this producer.
-  [[nodiscard]] std::uint64_t sent() const { return sent_; }
-  /// Empty once moved from.
-  [[nodiscard]] const std::string& topic() const {
-    static const std::string none;
-    return membership_ == nullptr ? none : membership_->topic();
+  /// Sends everything out and waits until it is confirmed. Errors: timeout; what became of messages that were
+  /// not confirmed since this was told last; what ended the producer.
+  Result<void> flush(Timeout timeout) {
+    flushing_ = true;
+    const Result<void> waited = wait_until([this] { return settled_all(); }, timeout, "not confirmed");
+    flushing_ = false;
+    if (std::optional<Error> failure = parts_->reports.take_failure()) return *std::move(failure);
+    return waited;
   }
-  /// The endpoint in use.
-  [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
+  /// Waits until the message with this number and all before it are settled: told
+  /// confirmed, refused or unknown. Errors: timeout, what ended the producer.
+  Result<void> wait_settled(std::uint64_t number, Timeout timeout) {
+    flushing_ = true;
+    const Result<void> waited =
+        wait_until([this, number] { return first_unsettled() > number; }, timeout, "not confirmed");
+    flushing_ = false;
+    return waited;
+  }
+  /// Waits until the topic is open. Errors: timeout (last_error says what is wrong), what ended the producer.
+  Result<void> wait_open(Timeout timeout) {
+    return wait_until([this] { return state() == SessionState::open; }, timeout, "not open");
+  }
+
+  /// Does what there is to do, and if that changes nothing waits for more, up to `timeout` or the next timer.
+  /// Errors: what ended the producer.
+  Result<void> poll(Timeout timeout) {
+    const std::uint64_t before = changes();
+    drive();
+    if (timeout.count() > 0 && changes() == before && usable()) {
+      wait_for_io(session_deadline(now(), timeout));
+      drive();
+    }
+    return usable();
+  }
+
+  /// Flushes and ends the session. What is not confirmed in time is given up and told. Errors: those of
+  /// flush; the sentence of `timeout` has the number of messages not confirmed. A second call does nothing.
+  Result<void> close(Timeout timeout) {
+    if (state() == SessionState::closed) return {};
+    if (inside_) return inside_error();
+    Result<void> flushed = flush(timeout);
+    inside_ = true;
+    if (!batches().open().empty()) roll();
+    parts_->link.close(parts_->reports);
+    (void)parts_->reports.take_failure();
+    inside_ = false;
+    room_ = 0;
+    return flushed;
+  }
+
+  /// In SessionState::in_doubt: `resend` sends the messages in doubt again, under a new producer id, though
+  /// the broker may have stored some; otherwise they are given up as Fate::unknown. The rest goes on.
+  void resolve(bool resend) {
+    if (inside_) return;
+    inside_ = true;
+    parts_->link.resolve(resend, parts_->reports);
+    inside_ = false;
+    refresh_room();
+  }
+  /// Messages that were sent and not confirmed. In SessionState::in_doubt: those that may be stored or not.
+  [[nodiscard]] std::uint64_t in_doubt() const { return batches().doubtful(); }
+
+  /// Told of all messages from now on; see ReportCallback.
+  void on_report(ReportCallback callback) { parts_->reports.on_report(std::move(callback)); }
+
+  [[nodiscard]] const std::string& topic() const { return parts_->link.topic(); }
+  [[nodiscard]] SessionState state() const { return parts_->link.state(); }
+  /// Why the last connection ended, or a batch was refused last.
+  [[nodiscard]] const Error& last_error() const { return parts_->link.last_error(); }
+  /// Messages confirmed so far: while none was refused, exactly the first so many.
+  [[nodiscard]] std::uint64_t confirmed() const { return parts_->reports.count(Fate::confirmed); }
+  /// Messages neither confirmed nor refused nor given up.
+  [[nodiscard]] std::uint64_t unconfirmed() const {
+    const SendReports& reports = parts_->reports;
+    return sent_ - reports.count(Fate::confirmed) - reports.count(Fate::refused) -
+           reports.count(Fate::unknown);
+  }
+  [[nodiscard]] ProducerStats stats() const {
+    const SendReports& reports = parts_->reports;
+    const SessionProduceLink& link = parts_->link;
+    return {sent_,
+            reports.count(Fate::confirmed),
+            reports.count(Fate::refused),
+            reports.count(Fate::unknown),
+            link.lost(),
+            link.opens(),
+            link.violations()};
+  }
+  /// Who this producer is to the broker; id 0: it has not said yet. With an epoch one higher, another process
+  /// may go on where this one ended.
+  [[nodiscard]] const ProducerIdentity& identity() const { return parts_->link.identity(); }
+  /// What the broker said when it opened the topic last: level, limits, offsets; nothing: it has not yet.
+  [[nodiscard]] const std::optional<session::ProduceOpened>& opened() const { return parts_->link.opened(); }
+
+  /// The connection's descriptor, to be waited for and for nothing else; -1: there is none now. May change in
+  /// every call.
+  [[nodiscard]] int fd() const { return parts_->link.fd(); }
+  /// Whether poll has something to do when the descriptor is writable.
+  [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
+  /// When poll has something to do though nothing comes; session_never: not at all.
+  [[nodiscard]] SessionTime next_timer() const {
+    const SessionTime time = now();
+    const SessionTime of_link = parts_->link.next_timer(time);
+    const bool lingers = parts_->link.may_send(time) && batches().all_sent() && !batches().open().empty();
+    return lingers ? std::min(of_link, linger_ends_) : of_link;
+  }
 
  private:
-  Producer(std::unique_ptr<Membership> membership, DataSocket socket, const ProducerOptions& options)
-      : membership_(std::move(membership)),
-        socket_(std::move(socket)),
-        options_(options),
-        unsent_(std::make_shared<UnsentBytes>()) {}
+  struct Parts {
+    Parts(std::string topic, SessionJoin join, ProducerOptions given)
+        : options(std::move(given)), clock(options.clock), link(std::move(topic), std::move(join), options) {}
+    ProducerOptions options;
+    SessionClock clock;
+    SendReports reports;
+    SessionProduceLink link;
+  };
+  // How many messages at most go by before send looks for confirms.
+  static constexpr std::uint32_t look_after_max = 64;
 
-  /// Small messages are bounded by their number alone: libzmq copies them, and counting costs more.
-  bool send_small(ByteView payload) {
-    const int size = zmq_send(socket_.socket().handle(), payload.data(), payload.size(), ZMQ_DONTWAIT);
-    if (size < 0) send_errno_ = zmq_errno();
-    return size >= 0;
+  Producer(std::string topic, SessionJoin join, ProducerOptions options)
+      : parts_(std::make_unique<Parts>(std::move(topic), std::move(join), std::move(options))) {}
+
+  [[nodiscard]] SessionBatches& batches() { return parts_->link.batches(); }
+  [[nodiscard]] const SessionBatches& batches() const { return parts_->link.batches(); }
+  [[nodiscard]] SessionTime now() const { return parts_->clock.now(); }
+
+  std::uint64_t add(ByteView payload, std::size_t bytes) {
+    batches().open().add(payload);
+    room_ -= bytes;
+    const std::uint64_t number = sent_++;
+    if (--look_after_ == 0) drive();
+    return number;
   }
 
-  /// Asks for room before it copies.
-  bool send_counted(ByteView payload) {
-    try {
-      if ((socket_.socket().get(zmq::sockopt::events) & ZMQ_POLLOUT) == 0) {
-        send_errno_ = EAGAIN;
-        return false;
-      }
-      zmq::message_t message = counted_message(payload, unsent_);
-      if (zmq_msg_send(message.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) >= 0) return true;
-      send_errno_ = zmq_errno();
-    } catch (const zmq::error_t& error) {
-      send_errno_ = error.num();
-    } catch (const std::bad_alloc&) {
-      send_errno_ = ENOMEM;
+  /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look:
+  /// at once when a batch is begun, then ever later, since a look is a system call.
+  void drive() {
+    look_after_ = look_after_max;
+    if (inside_) return;
+    inside_ = true;
+    const SessionTime time = now();
+    parts_->link.receive(time, parts_->reports);
+    if (is_ripe(time)) roll();
+    parts_->link.transmit(time, parts_->reports);
+    if (state() == SessionState::failed && !batches().open().empty()) {
+      roll();
+      parts_->link.give_up_all(parts_->reports);
     }
-    return false;
+    inside_ = false;
+    const BatchBuilder& open = batches().open();
+    look_after_ = std::clamp<std::uint32_t>(open.record_count(), 1, look_after_max);
+    if (!open.empty() && linger_ends_ == session_never && parts_->options.linger.count() > 0)
+      linger_ends_ = session_deadline(time, parts_->options.linger);
+    refresh_room();
   }
 
-  /// Waits until another message may fit; false at the deadline.
-  bool wait_for_room(std::chrono::steady_clock::time_point deadline) {
-    return unsent_->wait_below(options_.high_water_bytes, deadline) &&
-           DataSocket::wait(socket_.socket(), ZMQ_POLLOUT, deadline);
+  /// Whether the open batch is to leave though it is not full.
+  [[nodiscard]] bool is_ripe(SessionTime time) const {
+    const SessionBatches& all = batches();
+    if (all.open().empty() || !all.all_sent() || !parts_->link.may_send(time)) return false;
+    return flushing_ || all.in_flight() < parts_->options.eager_batches || time >= linger_ends_;
   }
 
-  [[nodiscard]] Error closed_error() const {
-    return {ErrorCode::closed, "topic '" + topic() + "': the producer is closed"};
-  }
-  [[nodiscard]] Error send_error() const {
-    if (!socket_.is_open()) return closed_error();
-    return zmq_error("topic '" + topic() + "': cannot send", send_errno_);
-  }
-  [[nodiscard]] Error send_timeout(Timeout timeout) {
-    const char* why = connected() ? " takes nothing: the log may be full" : " is not connected";
-    return {ErrorCode::timeout, "topic '" + topic() + "': not sent within " +
-                                    std::to_string(timeout.count()) + " ms; endpoint " + bind_uri() + why};
+  void roll() {
+    const auto& opened = parts_->link.opened();
+    const bool at_disk = opened && opened->level == ConfirmLevel::flushed;
+    batches().roll(sent_, flushing_ && at_disk);
+    linger_ends_ = session_never;
   }
 
-  std::unique_ptr<Membership> membership_;
-  DataSocket socket_;
-  ProducerOptions options_;
-  std::shared_ptr<UnsentBytes> unsent_;  // of the present connection
+  // --- Room for messages.
+
+  [[nodiscard]] std::size_t batch_bytes() const {
+    return std::min(parts_->options.batch_bytes, parts_->link.batch_bytes_max());
+  }
+  [[nodiscard]] bool takes_messages() const {
+    return state() == SessionState::connecting || state() == SessionState::open;
+  }
+  /// Whether memory allows for a batch of so many bytes besides the closed ones.
+  [[nodiscard]] bool has_memory(std::size_t bytes) const {
+    const SessionBatches& all = batches();
+    return all.count() == 0 || all.held_bytes() + bytes <= parts_->options.memory_bytes_max;
+  }
+  /// A record takes four bytes at least: so there are never more of them than a batch may have.
+  void refresh_room() {
+    const BatchBuilder& open = batches().open();
+    const std::size_t size = open.size_bytes();
+    const bool any = takes_messages() && size < batch_bytes() && (!open.empty() || has_memory(batch_bytes()));
+    const std::size_t records = limits::batch_records_max - open.record_count();
+    room_ = any ? std::min(batch_bytes() - size, records * record_bytes(0)) : 0;
+    record_bytes_max_ = record_bytes(payload_bytes_max());
+  }
+
+  [[gnu::noinline]] Result<void> make_room(std::size_t payload_bytes) {
+    const std::size_t record = record_bytes(payload_bytes);
+    const std::size_t whole = std::max(batch_bytes(), batch_layout::header_bytes + record);
+    const Timeout patience = parts_->options.send_timeout;
+    SessionTime deadline = SessionTime::min();
+    while (true) {
+      if (const Result<void> able = usable(); !able) return able.error();
+      refresh_room();
+      if (record > record_bytes_max_) return too_large(payload_bytes);
+      if (record <= room_) return {};
+      if (!batches().open().empty()) {
+        roll();
+        drive();
+        continue;
+      }
+      if (has_memory(whole)) {
+        room_ = record;
+        return {};
+      }
+      if (inside_ || patience.count() == 0) return no_memory(ErrorCode::limit_reached);
+      if (deadline == SessionTime::min()) deadline = session_deadline(now(), patience);
+      if (now() >= deadline) return no_memory(ErrorCode::timeout);
+      wait_for_io(deadline);
+      drive();
+    }
+  }
+
+  /// The longest message that can ever be stored, as far as is known.
+  [[nodiscard]] std::size_t payload_bytes_max() const {
+    const auto& opened = parts_->link.opened();
+    const std::size_t around = batch_layout::header_bytes + record_bytes(0);
+    const std::size_t most =
+        std::min<std::size_t>(parts_->options.memory_bytes_max, limits::message_bytes_max_max) - around;
+    if (!opened) return most;
+    return std::min<std::size_t>({most, opened->message_bytes_max, parts_->link.batch_bytes_max() - around});
+  }
+  [[nodiscard]] Error too_large(std::size_t payload_bytes) const {
+    return {ErrorCode::too_large, of_topic("a message of " + std::to_string(payload_bytes) +
+                                           " bytes is larger than " + std::to_string(payload_bytes_max()))};
+  }
+
+  // --- Waiting.
+
+  [[nodiscard]] bool settled_all() const { return batches().open().empty() && batches().count() == 0; }
+  [[nodiscard]] std::uint64_t first_unsettled() const {
+    return batches().first_message().value_or(sent_ - batches().open().record_count());
+  }
+  /// Grows with everything that a caller of poll may wait for.
+  [[nodiscard]] std::uint64_t changes() const {
+    return sent_ - unconfirmed() + parts_->link.opens() + static_cast<std::uint64_t>(state());
+  }
+
+  template <typename Done>
+  Result<void> wait_until(Done done, Timeout timeout, const char* otherwise) {
+    if (inside_) return inside_error();
+    const SessionTime deadline = session_deadline(now(), timeout);
+    while (true) {
+      drive();
+      if (done()) return {};
+      if (const Result<void> able = usable(); !able) return able.error();
+      if (now() >= deadline) {
+        return Error{ErrorCode::timeout,
+                     of_topic(otherwise) + " within " + std::to_string(timeout.count()) + " ms; " +
+                         std::to_string(unconfirmed()) +
+                         " messages are not confirmed; last error: " + last_error().text()};
+      }
+      wait_for_io(deadline);
+    }
+  }
+  void wait_for_io(SessionTime until) const {
+    const auto events = static_cast<short>(wants_write() ? POLLIN | POLLOUT : POLLIN);
+    parts_->clock.wait(fd(), events, std::min(until, next_timer()));
+  }
+
+  // --- Errors.
+
+  [[nodiscard]] std::string of_topic(const std::string& what) const {
+    return "topic '" + topic() + "': " + what;
+  }
+  [[nodiscard]] Error inside_error() const {
+    return {ErrorCode::invalid_argument, of_topic("a callback may not wait")};
+  }
+  [[nodiscard]] Error no_memory(ErrorCode code) const {
+    return {code, of_topic("no memory for another message: " + std::to_string(unconfirmed()) +
+                           " are not confirmed; last error: " + last_error().text())};
+  }
+  /// Whether there is any use in going on.
+  [[nodiscard]] Result<void> usable() const {
+    switch (state()) {
+      case SessionState::connecting:
+      case SessionState::open: return {};
+      case SessionState::closed: return Error{ErrorCode::closed, of_topic("the producer is closed")};
+      case SessionState::failed: return last_error();
+      case SessionState::in_doubt: break;
+    }
+    return Error{ErrorCode::closed,
+                 of_topic("the broker does not know this producer any more; " + std::to_string(in_doubt()) +
+                          " messages may be stored or not: see Producer::resolve")};
+  }
+
+  std::size_t room_ = 0;  // bytes of records that may be added without another thought
+  std::size_t record_bytes_max_ = 0;
   std::uint64_t sent_ = 0;
-  int send_errno_ = 0;
+  std::uint32_t look_after_ = 1;  // messages
+  bool flushing_ = false;
+  bool inside_ = false;  // in drive: a callback is not to come here again
+  SessionTime linger_ends_ = session_never;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace lightq::inline v1

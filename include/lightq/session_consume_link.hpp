@@ -12,7 +12,7 @@
 #include <lightq/base/result.hpp>
 #include <lightq/delivered.hpp>
 #include <lightq/offset_ranges.hpp>
-#include <lightq/session_consumer_options.hpp>
+#include <lightq/consumer_options.hpp>
 #include <lightq/session_route.hpp>
 #include <lightq/session_state.hpp>
 #include <lightq/session_unsettled.hpp>
@@ -20,7 +20,7 @@
 namespace lightq::inline v1 {
 
 /// Numbers of a consumer on a session, since it was made. Messages, where nothing else is said.
-struct SessionConsumerStats {
+struct ConsumerStats {
   std::uint64_t received = 0;      ///< handed to the application
   std::uint64_t again = 0;         ///< of these, not for the first time
   std::uint64_t acknowledged = 0;  ///< while they were this consumer's
@@ -35,7 +35,7 @@ struct SessionConsumerStats {
 /// movable. One thread.
 class SessionConsumeLink {
  public:
-  SessionConsumeLink(std::string topic, SessionJoin join, const SessionConsumerOptions& options)
+  SessionConsumeLink(std::string topic, SessionJoin join, const ConsumerOptions& options)
       : options_(options),
         route_(std::move(topic), std::move(join), options, SessionConnection(hello(options), read_bytes)) {}
   SessionConsumeLink(const SessionConsumeLink&) = delete;
@@ -130,8 +130,8 @@ class SessionConsumeLink {
   [[nodiscard]] const Error& last_error() const { return route_.last_error(); }
   /// What the broker said when it opened the channel last; nothing: it has not yet.
   [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const { return opened_; }
-  [[nodiscard]] SessionConsumerStats stats() const {
-    SessionConsumerStats stats = counts_;
+  [[nodiscard]] ConsumerStats stats() const {
+    ConsumerStats stats = counts_;
     stats.violations = route_.violations();
     return stats;
   }
@@ -158,7 +158,7 @@ class SessionConsumeLink {
   static constexpr std::size_t many_ranges = 1024;
   static constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / 16;  // of one frame
 
-  static session::Hello hello(const SessionConsumerOptions& options) {
+  static session::Hello hello(const ConsumerOptions& options) {
     session::Hello hello = session_hello(options);
     hello.frame_bytes_max = options.frame_bytes_max;
     return hello;
@@ -395,7 +395,7 @@ class SessionConsumeLink {
     }
   }
 
-  SessionConsumerOptions options_;
+  ConsumerOptions options_;
   SessionRoute route_;
   SessionState state_ = SessionState::connecting;
   std::optional<session::ConsumeOpened> opened_;
@@ -419,7 +419,7 @@ class SessionConsumeLink {
   std::uint32_t seeking_ = 0;  // the request
   std::uint32_t closing_ = 0;
   std::optional<Result<Offset>> sought_;
-  SessionConsumerStats counts_;
+  ConsumerStats counts_;
 };
 
 }  // namespace lightq::inline v1

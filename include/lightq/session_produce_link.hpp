@@ -12,7 +12,7 @@
 #include <lightq/base/result.hpp>
 #include <lightq/session_batches.hpp>
 #include <lightq/session_failure.hpp>
-#include <lightq/session_producer_options.hpp>
+#include <lightq/producer_options.hpp>
 #include <lightq/session_reports.hpp>
 #include <lightq/session_route.hpp>
 #include <lightq/session_state.hpp>
@@ -23,7 +23,7 @@ namespace lightq::inline v1 {
 /// movable. One thread.
 class SessionProduceLink {
  public:
-  SessionProduceLink(std::string topic, SessionJoin join, const SessionProducerOptions& options)
+  SessionProduceLink(std::string topic, SessionJoin join, const ProducerOptions& options)
       : options_(options),
         route_(std::move(topic), std::move(join), options, SessionConnection(session_hello(options))),
         batches_(options.window_bytes),
@@ -265,7 +265,7 @@ class SessionProduceLink {
     refused_ = false;
   }
 
-  SessionProducerOptions options_;
+  ProducerOptions options_;
   SessionRoute route_;
   SessionBatches batches_;
   ProducerIdentity identity_;

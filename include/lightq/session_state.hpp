@@ -6,7 +6,7 @@ namespace lightq::inline v1 {
 enum class SessionState {
   connecting,  ///< no channel; one is tried for
   open,        ///< messages go through it
-  in_doubt,    ///< of producers: waits for SessionProducer::resolve
+  in_doubt,    ///< of producers: waits for Producer::resolve
   failed,      ///< for good
   closed,
 };

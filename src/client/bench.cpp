@@ -46,7 +46,7 @@ std::uint32_t run_number() {
 }
 
 /// Sends one message; nobody waits for one that came to be unwanted.
-Result<void> send(Producer& producer, std::string_view payload, const std::atomic<bool>& stop) {
+Result<void> send(PlainProducer& producer, std::string_view payload, const std::atomic<bool>& stop) {
   const auto deadline = Clock::now() + 10s;
   while (true) {
     Result<void> sent = producer.send(payload, 200ms);
@@ -56,7 +56,7 @@ Result<void> send(Producer& producer, std::string_view payload, const std::atomi
 }
 
 /// Sends the messages, evenly spaced if a rate is asked for.
-Result<void> produce(Producer& producer, const Bench& bench, std::uint32_t run,
+Result<void> produce(PlainProducer& producer, const Bench& bench, std::uint32_t run,
                      const std::atomic<bool>& stop) {
   std::string payload(std::max<std::uint64_t>(bench.size_bytes, sizeof(Stamp)), '.');
   const auto started = Clock::now();
@@ -81,7 +81,7 @@ void show_progress(Progress& progress, std::uint64_t received, std::uint64_t exp
 }
 
 /// Receives until all have come, or none has for five seconds.
-void consume(Consumer& consumer, const Bench& bench, std::uint32_t run, bool quiet, Seen& seen) {
+void consume(PlainConsumer& consumer, const Bench& bench, std::uint32_t run, bool quiet, Seen& seen) {
   std::int64_t first = 0;
   std::int64_t last = 0;
   std::uint32_t next = 0;
@@ -171,9 +171,9 @@ void explain_missing(Client& client, const std::string& topic) {
 }
 
 int measure(const Common& common, const Bench& bench, Client& client, const std::string& topic) {
-  Result<Consumer> consumer = client.consumer(topic, {.mode = bench.mode});
+  Result<PlainConsumer> consumer = client.plain_consumer(topic, {.mode = bench.mode});
   if (!consumer) return fail(consumer.error(), topic);
-  Result<Producer> producer = client.producer(topic);
+  Result<PlainProducer> producer = client.plain_producer(topic);
   if (!producer) return fail(producer.error(), topic);
   const std::uint32_t run = run_number();
   Seen seen;

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 /// One run of the command.
 class ConsumeRun {
  public:
-  ConsumeRun(const Common& common, const Consume& consume, Client client, Consumer consumer)
+  ConsumeRun(const Common& common, const Consume& consume, Client client, PlainConsumer consumer)
       : common_(common),
         consume_(consume),
         client_(std::move(client)),
@@ -147,7 +147,7 @@ class ConsumeRun {
   const Common& common_;
   const Consume& consume_;
   Client client_;
-  Consumer consumer_;
+  PlainConsumer consumer_;
   Output out_;
   Progress progress_;
   Reconnector reconnector_;
@@ -164,11 +164,11 @@ class ConsumeRun {
 int run_consume(const Common& common, const Consume& consume) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
-  ConsumerOptions options;
+  PlainConsumerOptions options;
   options.mode = consume.mode;
   if (consume.count > 0)
     options.high_water_messages = static_cast<int>(std::min<std::uint64_t>(consume.count, 1000));
-  Result<Consumer> consumer = client->consumer(consume.topic, options);
+  Result<PlainConsumer> consumer = client->plain_consumer(consume.topic, options);
   if (!consumer) return fail(consumer.error(), consume.topic);
   ConsumeRun run(common, consume, std::move(*client), std::move(*consumer));
   return run.go();

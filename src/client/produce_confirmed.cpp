@@ -21,7 +21,7 @@ constexpr auto look_interval = 200ms;  // at signals, and at what has been confi
 /// One run of the command.
 class ConfirmedRun {
  public:
-  ConfirmedRun(const Common& common, const Produce& produce, Client client, SessionProducer producer)
+  ConfirmedRun(const Common& common, const Produce& produce, Client client, Producer producer)
       : produce_(produce),
         client_(std::move(client)),
         producer_(std::move(producer)),
@@ -30,7 +30,7 @@ class ConfirmedRun {
   int go(MessageSource& source) {
     const Result<void> sent = send_all(source);
     const Result<void> confirmed = await_confirms();
-    const SessionProducerStats stats = producer_.stats();
+    const ProducerStats stats = producer_.stats();
     const bool on_disk = producer_.opened() && producer_.opened()->level == ConfirmLevel::flushed;
     report_.summarize(stats.confirmed,
                       on_disk ? " received by the broker and on its disk" : " received by the broker");
@@ -145,7 +145,7 @@ class ConfirmedRun {
 
   const Produce& produce_;
   Client client_;
-  SessionProducer producer_;
+  Producer producer_;
   ProduceReport report_;
   std::uint64_t confirmed_ = 0;
   Clock::time_point moved_ = Clock::now();
@@ -154,12 +154,12 @@ class ConfirmedRun {
 }  // namespace
 
 int produce_confirmed(const Common& common, const Produce& produce, Client client, MessageSource& source) {
-  SessionProducerOptions options;
+  ProducerOptions options;
   options.level = produce.confirm;
   options.send_timeout = look_interval;
   options.retry_refused = false;
   options.name = "lightq produce";
-  Result<SessionProducer> producer = client.session_producer(produce.topic, std::move(options));
+  Result<Producer> producer = client.producer(produce.topic, std::move(options));
   if (!producer) return fail(producer.error(), produce.topic);
   ConfirmedRun run(common, produce, std::move(client), std::move(*producer));
   return run.go(source);

@@ -37,7 +37,7 @@ Result<Mark> mark_of(Client& client, const std::string& topic) {
 /// One run of the command.
 class PlainRun {
  public:
-  PlainRun(const Common& common, const Produce& produce, Client client, Producer producer, Mark before)
+  PlainRun(const Common& common, const Produce& produce, Client client, PlainProducer producer, Mark before)
       : produce_(produce),
         client_(std::move(client)),
         producer_(std::move(producer)),
@@ -157,7 +157,7 @@ class PlainRun {
 
   const Produce& produce_;
   Client client_;
-  Producer producer_;
+  PlainProducer producer_;
   Mark before_;
   ProduceReport report_;
   Reconnector reconnector_;
@@ -175,7 +175,7 @@ int produce_plain(const Common& common, const Produce& produce, Client client, M
     if (!now) return fail(now.error(), produce.topic);
     before = std::move(*now);
   }
-  Result<Producer> producer = client.producer(produce.topic);
+  Result<PlainProducer> producer = client.plain_producer(produce.topic);
   if (!producer) return fail(producer.error(), produce.topic);
   PlainRun run(common, produce, std::move(client), std::move(*producer), std::move(before));
   return run.go(source);

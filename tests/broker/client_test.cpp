@@ -25,8 +25,8 @@ constexpr bool is_move_only =
     !std::is_copy_constructible_v<Handle> && !std::is_copy_assignable_v<Handle>;
 
 static_assert(is_move_only<Client>);
-static_assert(is_move_only<Producer>);
-static_assert(is_move_only<Consumer>);
+static_assert(is_move_only<PlainProducer>);
+static_assert(is_move_only<PlainConsumer>);
 
 TEST(Handles, RefuseAHighWaterMarkOutOfItsRange) {
   const EmbeddedBroker broker;
@@ -34,18 +34,18 @@ TEST(Handles, RefuseAHighWaterMarkOutOfItsRange) {
   client.create_topic("orders").value_or_throw();
   for (const int mark : {-1, 0, limits::high_water_messages_max + 1}) {
     for (const Mode mode : {Mode::pull, Mode::sub}) {
-      const auto consumer = client.consumer("orders", {.mode = mode, .high_water_messages = mark});
+      const auto consumer = client.plain_consumer("orders", {.mode = mode, .high_water_messages = mark});
       ASSERT_FALSE(consumer.ok()) << mark;
       EXPECT_EQ(consumer.error().code, ErrorCode::invalid_argument);
       EXPECT_NE(consumer.error().message.find(std::to_string(mark)), std::string::npos);
     }
-    const auto producer = client.producer("orders", {.high_water_messages = mark});
+    const auto producer = client.plain_producer("orders", {.high_water_messages = mark});
     ASSERT_FALSE(producer.ok()) << mark;
     EXPECT_EQ(producer.error().code, ErrorCode::invalid_argument);
   }
   EXPECT_TRUE(client.stats("orders").value_or_throw().groups.empty()) << "a refused consumer joined";
-  EXPECT_TRUE(client.consumer("orders", {.high_water_messages = limits::high_water_messages_min}).ok());
-  EXPECT_TRUE(client.consumer("orders", {.high_water_messages = limits::high_water_messages_max}).ok());
+  EXPECT_TRUE(client.plain_consumer("orders", {.high_water_messages = limits::high_water_messages_min}).ok());
+  EXPECT_TRUE(client.plain_consumer("orders", {.high_water_messages = limits::high_water_messages_max}).ok());
 }
 
 TEST(Handles, AnswerClosedOnceClosedOrMovedFrom) {
@@ -53,9 +53,9 @@ TEST(Handles, AnswerClosedOnceClosedOrMovedFrom) {
   auto client = broker.client();
   client.create_topic("orders").value_or_throw();
 
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   EXPECT_GE(consumer.descriptor(), 0);
-  Consumer kept = std::move(consumer);
+  PlainConsumer kept = std::move(consumer);
   EXPECT_EQ(consumer.descriptor(), -1);  // NOLINT(bugprone-use-after-move): what a user may do by mistake
   EXPECT_EQ(consumer.receive(0ms).error().code, ErrorCode::closed);
   EXPECT_EQ(consumer.leave().error().code, ErrorCode::closed);
@@ -67,8 +67,8 @@ TEST(Handles, AnswerClosedOnceClosedOrMovedFrom) {
   EXPECT_EQ(kept.receive(0ms).error().code, ErrorCode::closed);
   EXPECT_EQ(kept.topic(), "orders");
 
-  auto producer = client.producer("orders").value_or_throw();
-  const Producer moved = std::move(producer);
+  auto producer = client.plain_producer("orders").value_or_throw();
+  const PlainProducer moved = std::move(producer);
   EXPECT_EQ(producer.send("x").error().code, ErrorCode::closed);  // NOLINT(bugprone-use-after-move)
   EXPECT_EQ(producer.unsent_bytes(), 0U);
   EXPECT_EQ(producer.topic(), "");
@@ -80,8 +80,8 @@ TEST(Handles, RejoinABrokerThatHasLostTheirEndpoints) {
   const std::string uri = broker->uri();
   auto client = broker->client();
   client.create_topic("orders").value_or_throw();
-  auto producer = client.producer("orders").value_or_throw();
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   producer.send("before").value_or_throw();
   ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "before");
   const std::string former = consumer.bind_uri();
@@ -107,8 +107,8 @@ TEST(Topics, ArePausedResumedAndPurged) {
   const EmbeddedBroker broker;
   auto client = broker.client();
   client.create_topic("orders").value_or_throw();
-  auto producer = client.producer("orders").value_or_throw();
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   const auto stored = [&](std::uint64_t messages) {
     const auto deadline = std::chrono::steady_clock::now() + 20s;
     while (client.stats("orders").value_or_throw().messages_received < messages) {
@@ -147,8 +147,8 @@ Result<void> come_and_go(Client client, const std::string& topic) {
   for (int round = 0; round < 100; ++round) {
     client.create_topic(topic).value_or_throw();
     {
-      auto consumer = client.consumer(topic).value_or_throw();
-      auto producer = client.producer(topic).value_or_throw();
+      auto consumer = client.plain_consumer(topic).value_or_throw();
+      auto producer = client.plain_producer(topic).value_or_throw();
       std::jthread sender([&] {
         for (const auto& payload : payloads) producer.send(payload).value_or_throw();
         producer.close(10s).value_or_throw();

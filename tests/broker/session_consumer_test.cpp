@@ -23,20 +23,20 @@ class SessionConsumerTest : public ::testing::Test {
   static std::string numbered(std::uint64_t number) { return "message " + std::to_string(number); }
   /// Sends messages with the numbers [begin, end).
   void produce(std::uint64_t begin, std::uint64_t end) {
-    auto producer = broker.client().session_producer("orders").value_or_throw();
+    auto producer = broker.client().producer("orders").value_or_throw();
     for (std::uint64_t i = begin; i < end; ++i) producer.send(numbered(i)).value_or_throw();
     producer.close(20s).value_or_throw();
   }
-  SessionConsumer consumer(SessionConsumerOptions options = {}) {
-    return broker.client().session_consumer("orders", std::move(options)).value_or_throw();
+  Consumer consumer(ConsumerOptions options = {}) {
+    return broker.client().consumer("orders", std::move(options)).value_or_throw();
   }
   /// The next message, which must come.
-  static Delivered next(SessionConsumer& consumer) {
+  static Delivered next(Consumer& consumer) {
     auto received = consumer.receive(10s).value_or_throw();
     EXPECT_TRUE(received.has_value()) << consumer.last_error().text();
     return received.value_or(Delivered{});
   }
-  static void expect_in_order(SessionConsumer& consumer, std::uint64_t begin, std::uint64_t end) {
+  static void expect_in_order(Consumer& consumer, std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t i = begin; i < end; ++i) {
       const Delivered message = next(consumer);
       ASSERT_EQ(Offset{i}, message.offset);
@@ -57,12 +57,12 @@ TEST_P(OnEachTopic, AGroupGetsEverythingInOrderAndGoesOnWhereItStood) {
   auto client = broker.client();
   client.create_topic("orders", {.broker_type = type}).value_or_throw();
   produce(0, messages);
-  const SessionConsumerOptions options{.group = "billing"};
-  auto first = client.session_consumer("orders", options, transport).value_or_throw();
+  const ConsumerOptions options{.group = "billing"};
+  auto first = client.consumer("orders", options, transport).value_or_throw();
   EXPECT_EQ(Offset{0}, first.committed());
   expect_in_order(first, 0, messages / 2);
   first.close(10s).value_or_throw();
-  auto second = client.session_consumer("orders", options, transport).value_or_throw();
+  auto second = client.consumer("orders", options, transport).value_or_throw();
   EXPECT_EQ(Offset{messages / 2}, second.committed());
   std::uint64_t at = messages / 2;
   while (at < messages) {
@@ -144,7 +144,7 @@ TEST_F(SessionConsumerTest, TwoMembersOfAGroupShareItAndOneTakesWhatTheOtherLeav
   produce(0, messages);
   std::set<std::uint64_t> done;
   std::uint64_t by_first = 0;
-  const auto take = [&](SessionConsumer& member) {
+  const auto take = [&](Consumer& member) {
     const auto message = member.receive(5ms).value_or_throw();
     if (!message) return;
     EXPECT_EQ(numbered(message->offset.value), message->text());
@@ -251,7 +251,7 @@ TEST_F(SessionConsumerTest, ANamedPlaceIsTakenOverAndAGroupOfTheOtherKindRefused
   while (first.receive(1s).ok()) continue;
   EXPECT_EQ(ErrorCode::in_use, first.last_error().code);
   EXPECT_EQ(SessionState::failed, first.state());
-  const auto refused = broker.client().session_consumer("orders", {.group = "mine"});
+  const auto refused = broker.client().consumer("orders", {.group = "mine"});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(ErrorCode::not_supported, refused.error().code) << refused.error().text();
 }
@@ -259,14 +259,14 @@ TEST_F(SessionConsumerTest, ANamedPlaceIsTakenOverAndAGroupOfTheOtherKindRefused
 TEST_F(SessionConsumerTest, PlainAndSessionProducersAndConsumersMix) {
   broker.client().create_topic("orders").value_or_throw();
   auto client = broker.client();
-  auto plain = client.producer("orders").value_or_throw();
+  auto plain = client.plain_producer("orders").value_or_throw();
   for (int i = 0; i < 100; ++i) plain.send(numbered(static_cast<std::uint64_t>(i))).value_or_throw();
   plain.close(10s).value_or_throw();
   auto in = consumer();
   expect_in_order(in, 0, 100);
   in.close(10s).value_or_throw();
   produce(100, 101);
-  auto pull = client.consumer("orders").value_or_throw();
+  auto pull = client.plain_consumer("orders").value_or_throw();
   const auto message = pull.receive(10s).value_or_throw();
   ASSERT_TRUE(message.has_value());
   EXPECT_EQ(numbered(100), message->text()) << "the default group is one";
@@ -274,7 +274,7 @@ TEST_F(SessionConsumerTest, PlainAndSessionProducersAndConsumersMix) {
 
 TEST_F(SessionConsumerTest, LargeMessagesComeWhole) {
   broker.client().create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
-  auto producer = broker.client().session_producer("orders").value_or_throw();
+  auto producer = broker.client().producer("orders").value_or_throw();
   for (const char c : {'a', 'b', 'c'}) producer.send(std::string(9'000'000, c)).value_or_throw();
   producer.close(20s).value_or_throw();
   auto in = consumer({.prefetch_bytes = 1'000'000});
@@ -288,9 +288,9 @@ TEST_F(SessionConsumerTest, LargeMessagesComeWhole) {
 TEST_F(SessionConsumerTest, SaysAtOnceWhatCannotBeJoined) {
   auto client = broker.client();
   client.create_topic("orders").value_or_throw();
-  EXPECT_EQ(ErrorCode::topic_not_found, client.session_consumer("others").error().code);
+  EXPECT_EQ(ErrorCode::topic_not_found, client.consumer("others").error().code);
   EXPECT_EQ(ErrorCode::invalid_argument,
-            client.session_consumer("orders", {.prefetch_messages = 0}).error().code);
+            client.consumer("orders", {.prefetch_messages = 0}).error().code);
 }
 
 }  // namespace

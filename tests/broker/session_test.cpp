@@ -24,7 +24,7 @@ class SessionTest : public ::testing::Test {
     message.resize(std::max(message.size(), bytes), 'x');
     return message;
   }
-  static void expect_numbered(Consumer& consumer, int messages, std::size_t bytes) {
+  static void expect_numbered(PlainConsumer& consumer, int messages, std::size_t bytes) {
     for (int i = 0; i < messages; ++i) {
       const auto message = consumer.receive(10s).value_or_throw();
       ASSERT_TRUE(message) << i;
@@ -43,13 +43,13 @@ TEST_P(EachWay, ConfirmsEverythingAndAConsumerGetsItInOrder) {
   constexpr int messages = 20'000;
   auto client = this->client();
   client.create_topic("orders", {.broker_type = type}).value_or_throw();
-  auto producer = client.session_producer("orders", {}, transport).value_or_throw();
+  auto producer = client.producer("orders", {}, transport).value_or_throw();
   for (int i = 0; i < messages; ++i) producer.send(numbered(i, 100)).value_or_throw();
   producer.flush(20s).value_or_throw();
   EXPECT_EQ(static_cast<std::uint64_t>(messages), producer.confirmed());
   EXPECT_EQ(1U, client.stats("orders").value_or_throw().publishers_count);
   producer.close(5s).value_or_throw();
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   expect_numbered(consumer, messages, 100);
   EXPECT_EQ(static_cast<std::uint64_t>(messages), client.stats("orders").value_or_throw().messages_received);
 }
@@ -68,17 +68,17 @@ TEST_F(SessionTest, SendsMessagesLargerThanAnyBuffer) {
   constexpr std::size_t bytes = 3'000'000;
   auto client = this->client();
   client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
-  auto producer = client.session_producer("orders").value_or_throw();
+  auto producer = client.producer("orders").value_or_throw();
   for (int i = 0; i < messages; ++i) producer.send(numbered(i, bytes)).value_or_throw();
   producer.close(20s).value_or_throw();
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   expect_numbered(consumer, messages, bytes);
 }
 
 TEST_F(SessionTest, GoesOnByItselfWhenTheBrokerComesBack) {
   auto client = this->client();
   client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
-  auto producer = client.session_producer("orders").value_or_throw();
+  auto producer = client.producer("orders").value_or_throw();
   int sent = 0;
   const auto send_some = [&] {
     for (int i = 0; i < 500; ++i) producer.send(numbered(sent++, 50)).value_or_throw();
@@ -91,7 +91,7 @@ TEST_F(SessionTest, GoesOnByItselfWhenTheBrokerComesBack) {
   broker.start();
   send_some();
   producer.close(20s).value_or_throw();
-  auto consumer = this->client().consumer("orders").value_or_throw();
+  auto consumer = this->client().plain_consumer("orders").value_or_throw();
   expect_numbered(consumer, sent, 50);
   EXPECT_FALSE(consumer.receive(0ms).value_or_throw()) << "nothing came twice";
 }
@@ -99,10 +99,10 @@ TEST_F(SessionTest, GoesOnByItselfWhenTheBrokerComesBack) {
 TEST_F(SessionTest, SaysAtOnceWhatCannotBeJoined) {
   auto client = this->client();
   client.create_topic("orders").value_or_throw();
-  const auto missing = client.session_producer("others");
+  const auto missing = client.producer("others");
   ASSERT_FALSE(missing);
   EXPECT_EQ(ErrorCode::topic_not_found, missing.error().code) << missing.error().text();
-  const auto unflushable = client.session_producer("orders", {.level = ConfirmLevel::flushed});
+  const auto unflushable = client.producer("orders", {.level = ConfirmLevel::flushed});
   ASSERT_FALSE(unflushable);
   EXPECT_EQ(ErrorCode::not_supported, unflushable.error().code) << unflushable.error().text();
 }
@@ -110,7 +110,7 @@ TEST_F(SessionTest, SaysAtOnceWhatCannotBeJoined) {
 TEST_F(SessionTest, TellsAProducerThatItsTopicIsDeleted) {
   auto client = this->client();
   client.create_topic("orders").value_or_throw();
-  auto producer = client.session_producer("orders").value_or_throw();
+  auto producer = client.producer("orders").value_or_throw();
   producer.send("one").value_or_throw();
   producer.flush(5s).value_or_throw();
   client.delete_topic("orders").value_or_throw();

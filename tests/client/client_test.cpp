@@ -91,7 +91,7 @@ TEST(Client, PassesTheBrokersErrorsOn) {
     return protocol::ErrorReply{"", ErrorCode::topic_not_found, "topic not found"};
   });
   auto client = Client::connect(broker.uri(), quick()).value_or_throw();
-  const auto producer = client.producer("orders");
+  const auto producer = client.plain_producer("orders");
   ASSERT_FALSE(producer.ok());
   EXPECT_EQ(producer.error().code, ErrorCode::topic_not_found);
   EXPECT_EQ(producer.error().message, "topic not found");
@@ -160,7 +160,7 @@ TEST(Client, SaysSoWhenTheEndpointCannotBeReached) {
   ClientOptions options = quick();
   options.connect_timeout = 100ms;
   auto client = Client::connect(broker.uri(), options).value_or_throw();
-  const auto producer = client.producer("orders");
+  const auto producer = client.plain_producer("orders");
   ASSERT_FALSE(producer.ok());
   EXPECT_EQ(producer.error().code, ErrorCode::timeout);
   EXPECT_NE(producer.error().message.find("tcp://127.0.0.1:1"), std::string::npos);

@@ -1,5 +1,5 @@
-/// Consumer: pull and sub, ranges, leaving without loss.
-#include <lightq/consumer.hpp>
+/// PlainConsumer: pull and sub, ranges, leaving without loss.
+#include <lightq/plain_consumer.hpp>
 
 #include <poll.h>
 
@@ -28,7 +28,7 @@ TEST(Consumer, PullsMessagesAndAnswersNothingOnATimeout) {
   FakeEndpoint endpoint(zmq::socket_type::push);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   endpoint.send("one");
   endpoint.send("");
   const auto one = consumer.receive(10s).value_or_throw();
@@ -44,7 +44,7 @@ TEST(Consumer, StripsTheTopicFrameOfASubscription) {
   FakeEndpoint endpoint(zmq::socket_type::xpub);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders", {.mode = Mode::sub}).value_or_throw();
+  auto consumer = client.plain_consumer("orders", {.mode = Mode::sub}).value_or_throw();
   await_subscription(endpoint, "orders");
   endpoint.send("orders", zmq::send_flags::sndmore);
   endpoint.send("payload");
@@ -55,7 +55,7 @@ TEST(Consumer, DropsFramesOfAnotherShapeWithAnError) {
   FakeEndpoint endpoint(zmq::socket_type::xpub);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders", {.mode = Mode::sub}).value_or_throw();
+  auto consumer = client.plain_consumer("orders", {.mode = Mode::sub}).value_or_throw();
   await_subscription(endpoint, "orders");
   endpoint.send("orders alone");
   endpoint.send("orders", zmq::send_flags::sndmore);
@@ -68,7 +68,7 @@ TEST(Consumer, IteratesUntilItIsQuiet) {
   FakeEndpoint endpoint(zmq::socket_type::push);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   for (int i = 0; i < 100; ++i) endpoint.send(std::to_string(i));
   int next = 0;
   auto messages = consumer.messages(300ms);
@@ -81,7 +81,7 @@ TEST(Consumer, StopsIteratingWhenAsked) {
   FakeEndpoint endpoint(zmq::socket_type::push);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   endpoint.send("one");
   std::stop_source stop;
   int seen = 0;
@@ -97,7 +97,7 @@ TEST(Consumer, ReceivesAllItWasHandedAfterItLeft) {
   FakeEndpoint endpoint(zmq::socket_type::push);
   FakeBroker broker(answers_with(endpoint.uri(), 3));
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   endpoint.send("1");
   EXPECT_EQ(consumer.receive(10s).value_or_throw()->text(), "1");
   consumer.leave().value_or_throw();
@@ -122,7 +122,7 @@ TEST(Consumer, StaysAsItWasWhenLeavingFails) {
     return answers_with(endpoint.uri())(request);
   });
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   EXPECT_EQ(consumer.leave().error().code, ErrorCode::endpoint_not_found);
   endpoint.send("still");
   EXPECT_EQ(consumer.receive(10s).value_or_throw()->text(), "still");
@@ -138,7 +138,7 @@ TEST(Consumer, RejoinsAtANewEndpoint) {
     return answers_with(nth == 1 ? first.uri() : second.uri())(request);
   });
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   consumer.rejoin().value_or_throw();
   EXPECT_TRUE(consumer.wait_connected(10s));
   second.send("here");
@@ -149,7 +149,7 @@ TEST(Consumer, WakesAnEventLoopThroughItsDescriptor) {
   FakeEndpoint endpoint(zmq::socket_type::push);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   endpoint.send("one");
   const auto deadline = std::chrono::steady_clock::now() + 10s;
   std::optional<Message> message = consumer.receive(0ms).value_or_throw();
@@ -166,7 +166,7 @@ TEST(Consumer, SaysClosedOnceClosed) {
   FakeEndpoint endpoint(zmq::socket_type::push);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto consumer = client.consumer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
   consumer.close();
   EXPECT_EQ(consumer.receive(10s).error().code, ErrorCode::closed);
   auto messages = consumer.messages(10s);

@@ -1,5 +1,5 @@
-/// Producer: order, back-pressure, closing, rejoining.
-#include <lightq/producer.hpp>
+/// PlainProducer: order, back-pressure, closing, rejoining.
+#include <lightq/plain_producer.hpp>
 
 #include <atomic>
 #include <memory>
@@ -25,7 +25,7 @@ TEST(Producer, SendsAnyBytesInOrder) {
   FakeEndpoint endpoint(zmq::socket_type::pull);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
   const std::string binary("\0\xff\n", 3);
   producer.send("first").value_or_throw();
   producer.send("").value_or_throw();
@@ -41,9 +41,9 @@ TEST(Producer, WaitsAndThenSaysTimeoutWhileNobodyReads) {
   FakeEndpoint endpoint(zmq::socket_type::pull, 2, 4096);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  ProducerOptions options;
+  PlainProducerOptions options;
   options.linger = 0ms;
-  auto producer = client.producer("orders", options).value_or_throw();
+  auto producer = client.plain_producer("orders", options).value_or_throw();
   const std::string large(1 << 20, 'x');
   while (producer.send(large, 500ms).ok()) ASSERT_LT(producer.sent(), 1000U);
   const std::uint64_t sent = producer.sent();
@@ -67,10 +67,10 @@ TEST(Producer, GoesOnWhenSmallMessagesAreFollowedByLargeOnes) {
   std::jthread reader([&] {
     while (received < count && endpoint.receive() != "(nothing)") ++received;
   });
-  ProducerOptions options;
+  PlainProducerOptions options;
   options.high_water_messages = 1000;
   auto client = client_of(broker);
-  auto producer = client.producer("orders", options).value_or_throw();
+  auto producer = client.plain_producer("orders", options).value_or_throw();
   const std::string large(100'000, 'x');
   for (int i = 0; i < count; ++i) {
     const std::string_view payload = i < small_count ? std::string_view("small") : std::string_view(large);
@@ -84,9 +84,9 @@ TEST(Producer, BoundsItsBytesWhileThePeerDoesNotReadAndGoesOnWhenItDoes) {
   FakeEndpoint endpoint(zmq::socket_type::pull, 2, 4096);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  ProducerOptions options;
+  PlainProducerOptions options;
   options.high_water_bytes = 300'000;
-  auto producer = client.producer("orders", options).value_or_throw();
+  auto producer = client.plain_producer("orders", options).value_or_throw();
   const std::string large(100'000, 'x');
   while (producer.send(large, 500ms).ok()) {
     ASSERT_LT(producer.sent(), 1000U);
@@ -109,9 +109,9 @@ TEST(Producer, TakesOneMessageLargerThanItsBound) {
   FakeEndpoint endpoint(zmq::socket_type::pull);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  ProducerOptions options;
+  PlainProducerOptions options;
   options.high_water_bytes = 1;
-  auto producer = client.producer("orders", options).value_or_throw();
+  auto producer = client.plain_producer("orders", options).value_or_throw();
   const std::string large(3 << 20, 'x');
   for (int i = 0; i < 3; ++i) producer.send(large, 10s).value_or_throw();
   for (int i = 0; i < 3; ++i) ASSERT_EQ(endpoint.receive(), large);
@@ -121,10 +121,10 @@ TEST(Producer, MayEndWithMessagesUnsentInAnyOrder) {
   FakeEndpoint endpoint(zmq::socket_type::pull, 2, 4096);
   FakeBroker broker(answers_with(endpoint.uri()));
   std::optional<Client> client = client_of(broker);
-  ProducerOptions options;
+  PlainProducerOptions options;
   options.linger = 50ms;
-  std::optional<Producer> first = client->producer("orders", options).value_or_throw();
-  std::optional<Producer> second = client->producer("orders", options).value_or_throw();
+  std::optional<PlainProducer> first = client->plain_producer("orders", options).value_or_throw();
+  std::optional<PlainProducer> second = client->plain_producer("orders", options).value_or_throw();
   const std::string large(1 << 20, 'x');
   while (first->send(large, 100ms).ok()) ASSERT_LT(first->sent(), 1000U);
   while (second->send(large, 100ms).ok()) ASSERT_LT(second->sent(), 1000U);
@@ -142,7 +142,7 @@ TEST(Producer, IsNotHeldBackByWhatWaitedForAFormerEndpoint) {
     return answers_with(nth == 1 ? first.uri() : second.uri())(request);
   });
   auto client = client_of(broker);
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
   const std::string large(1 << 20, 'x');
   while (producer.send(large, 300ms).ok()) ASSERT_LT(producer.sent(), 1000U);
   producer.rejoin().value_or_throw();
@@ -155,9 +155,9 @@ TEST(Producer, RefusesBoundsOutOfRange) {
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
   for (const int messages : {-1, 0, 1'000'001}) {
-    ProducerOptions options;
+    PlainProducerOptions options;
     options.high_water_messages = messages;
-    EXPECT_EQ(client.producer("orders", options).error().code, ErrorCode::invalid_argument) << messages;
+    EXPECT_EQ(client.plain_producer("orders", options).error().code, ErrorCode::invalid_argument) << messages;
   }
 }
 
@@ -165,7 +165,7 @@ TEST(Producer, HandsEverythingOverWhenItCloses) {
   FakeEndpoint endpoint(zmq::socket_type::pull);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
   for (int i = 0; i < 500; ++i) producer.send(std::to_string(i)).value_or_throw();
   EXPECT_TRUE(producer.close(10s).ok());
   for (int i = 0; i < 500; ++i) ASSERT_EQ(endpoint.receive(), std::to_string(i));
@@ -178,7 +178,7 @@ TEST(Producer, SaysSoWhenNotEverythingCouldLeave) {
   FakeEndpoint endpoint(zmq::socket_type::pull, 2, 4096);
   FakeBroker broker(answers_with(endpoint.uri()));
   auto client = client_of(broker);
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
   const std::string large(1 << 20, 'x');
   // Until nothing has moved for a while: the kernel's buffers are full then, and more lies here.
   while (producer.send(large, 500ms).ok()) ASSERT_LT(producer.sent(), 1000U);
@@ -193,7 +193,7 @@ TEST(Producer, ReconnectsWhenItsEndpointComesBack) {
   const std::string uri = endpoint->uri();
   FakeBroker broker(answers_with(uri));
   auto client = client_of(broker);
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
   endpoint.reset();
   zmq::context_t context;
   zmq::socket_t again(context, zmq::socket_type::pull);
@@ -217,7 +217,7 @@ TEST(Producer, RejoinsAtANewEndpoint) {
     return answers_with(nth == 1 ? first.uri() : second.uri())(request);
   });
   auto client = client_of(broker);
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
   EXPECT_EQ(producer.bind_uri(), first.uri());
   producer.rejoin().value_or_throw();
   EXPECT_EQ(producer.bind_uri(), second.uri());
@@ -230,10 +230,10 @@ TEST(Producer, OutlivesItsClient) {
   FakeEndpoint endpoint(zmq::socket_type::pull);
   FakeBroker broker(answers_with(endpoint.uri()));
   std::optional<Client> client = client_of(broker);
-  std::optional<Producer> producer = client->producer("orders").value_or_throw();
+  std::optional<PlainProducer> producer = client->plain_producer("orders").value_or_throw();
   client.reset();
   producer->send("still here").value_or_throw();
-  Producer moved = std::move(*producer);
+  PlainProducer moved = std::move(*producer);
   producer.reset();
   moved.send("moved").value_or_throw();
   EXPECT_EQ(endpoint.receive(), "still here");

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <lightq/session_consumer.hpp>
+#include <lightq/consumer.hpp>
 
 #include "session_peer_fixture.hpp"
 
@@ -41,7 +41,7 @@ inline std::vector<std::byte> deliver_frame(std::uint32_t channel, Offset base,
   return frame;
 }
 
-class SessionConsumerTest : public SessionPeerTest<SessionConsumer> {
+class SessionConsumerTest : public SessionPeerTest<Consumer> {
  protected:
   using Payloads = std::vector<std::string>;
 
@@ -53,11 +53,11 @@ class SessionConsumerTest : public SessionPeerTest<SessionConsumer> {
     opened.ack_timeout_ms = 30'000;
   }
 
-  SessionConsumer make() {
-    return std::move(SessionConsumer::open("orders", join(), options)).value_or_throw();
+  Consumer make() {
+    return std::move(Consumer::open("orders", join(), options)).value_or_throw();
   }
   /// Takes the next connection and opens the channel.
-  session::ConsumeOpen connect(SessionConsumer& consumer) {
+  session::ConsumeOpen connect(Consumer& consumer) {
     return open_channel<session::ConsumeOpen>(consumer, opened);
   }
 
@@ -66,7 +66,7 @@ class SessionConsumerTest : public SessionPeerTest<SessionConsumer> {
     peer.write();
   }
   /// The next message, which must come.
-  Delivered next(SessionConsumer& consumer) {
+  Delivered next(Consumer& consumer) {
     for (int step = 0; step < 3000; ++step) {
       peer.write();
       auto received = consumer.receive(Timeout(0));
@@ -79,9 +79,9 @@ class SessionConsumerTest : public SessionPeerTest<SessionConsumer> {
     ADD_FAILURE() << "no message came; last error: " << consumer.last_error().message;
     return {};
   }
-  std::string next_text(SessionConsumer& consumer) { return std::string(next(consumer).text()); }
+  std::string next_text(Consumer& consumer) { return std::string(next(consumer).text()); }
   /// No message comes.
-  bool has_nothing(SessionConsumer& consumer) {
+  bool has_nothing(Consumer& consumer) {
     for (int step = 0; step < 50; ++step) {
       const auto received = consumer.receive(Timeout(0));
       if (!received || received->has_value()) return false;
@@ -90,7 +90,7 @@ class SessionConsumerTest : public SessionPeerTest<SessionConsumer> {
   }
 
   /// What the consumer says by and by, in words: "ack [1,3)", "credit 2/10" …
-  std::vector<std::string> said(SessionConsumer& consumer) {
+  std::vector<std::string> said(Consumer& consumer) {
     std::vector<std::string> words;
     for (int step = 0; step < 50; ++step) {
       poll(consumer);
@@ -125,7 +125,7 @@ class SessionConsumerTest : public SessionPeerTest<SessionConsumer> {
     }
   }
 
-  SessionConsumerOptions options;
+  ConsumerOptions options;
   session::ConsumeOpened opened;
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <lightq/session_consumer.hpp>
+#include <lightq/consumer.hpp>
 
 #include "session_model_group.hpp"
 
@@ -51,14 +51,14 @@ class Member {
       default: return;
     }
   }
-  [[nodiscard]] const SessionConsumer& consumer() const { return *consumer_; }
+  [[nodiscard]] const Consumer& consumer() const { return *consumer_; }
 
  private:
   void open() {
     if (consumer_) (void)consumer_->close(Timeout(0));
     held_.clear();
     consumer_.emplace(
-        SessionConsumer::open(
+        Consumer::open(
             "orders", [uri = group_.uri()] { return Result(SessionAddress{uri, "a.b"}); }, options_)
             .value_or_throw());
   }
@@ -116,9 +116,9 @@ class Member {
   Random& random_;
   ModelGroup& group_;
   std::set<std::uint64_t>& acknowledged_;
-  SessionConsumerOptions options_;
+  ConsumerOptions options_;
   std::deque<Offset> held_;
-  std::optional<SessionConsumer> consumer_;
+  std::optional<Consumer> consumer_;
 };
 
 class SessionConsumerModel : public ::testing::TestWithParam<int> {};

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include <lightq/session_consumer.hpp>
+#include <lightq/consumer.hpp>
 
 #include "session_consumer_fixture.hpp"
 
@@ -25,7 +25,7 @@ TEST_F(SessionConsumerTest, AsksForWhatItsOptionsSay) {
   options.prefetch_bytes = 3456;
   options.ack_timeout = Timeout(789);
   options.name = "me";
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   const session::Hello hello = greet(consumer);
   EXPECT_EQ(hello.name, "me");
   EXPECT_EQ(hello.ticket, "id.secret1");
@@ -45,7 +45,7 @@ TEST_F(SessionConsumerTest, AsksForWhatItsOptionsSay) {
 }
 
 TEST_F(SessionConsumerTest, GivesMessageAfterMessageWithAllThatIsKnownOfIt) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   opened.committed = 4;
   opened.next = 5;
   EXPECT_FALSE(consumer.committed().has_value());
@@ -71,7 +71,7 @@ TEST_F(SessionConsumerTest, GivesMessageAfterMessageWithAllThatIsKnownOfIt) {
 }
 
 TEST_F(SessionConsumerTest, GivesWholeBatchesAndWhatIsLeftOfOne) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a", "b", "c"});
   deliver(3, {"d"});
@@ -90,7 +90,7 @@ TEST_F(SessionConsumerTest, GivesWholeBatchesAndWhatIsLeftOfOne) {
 }
 
 TEST_F(SessionConsumerTest, KeepsWhatItGaveUntilTheNextReceiveWhateverComes) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   const std::string large(300'000, 'x');
   deliver(0, {"first", "second"});
@@ -109,7 +109,7 @@ TEST_F(SessionConsumerTest, KeepsWhatItGaveUntilTheNextReceiveWhateverComes) {
 }
 
 TEST_F(SessionConsumerTest, GathersAcknowledgementsAndSendsThemWithCreditBeforeItWaits) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(10, {"aa", "b", "", "dddd"});
   for (int i = 0; i < 4; ++i) consumer.acknowledge(next(consumer));
@@ -125,7 +125,7 @@ TEST_F(SessionConsumerTest, GathersAcknowledgementsAndSendsThemWithCreditBeforeI
 }
 
 TEST_F(SessionConsumerTest, PassesOverWhatIsNotItsOwn) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(10, {"a", "b", "c"});
   next(consumer);
@@ -141,7 +141,7 @@ TEST_F(SessionConsumerTest, PassesOverWhatIsNotItsOwn) {
 }
 
 TEST_F(SessionConsumerTest, AcknowledgesEverythingBeforeAnOffsetThatWasHandedOut) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(10, {"a", "b"});
   deliver(20, {"c", "d"});
@@ -160,7 +160,7 @@ TEST_F(SessionConsumerTest, AcknowledgesEverythingBeforeAnOffsetThatWasHandedOut
 }
 
 TEST_F(SessionConsumerTest, RejectsAndExtends) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a", "b", "c"});
   const auto batch = consumer.receive_batch(Timeout(0)).value_or_throw();
@@ -180,7 +180,7 @@ TEST_F(SessionConsumerTest, RejectsAndExtends) {
 
 TEST_F(SessionConsumerTest, HasNoMoreOutThanItsPrefetch) {
   options.prefetch_messages = 3;
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   EXPECT_EQ(connect(consumer).credit_messages, 3U);
   deliver(0, {"a", "b", "c"});
   for (int i = 0; i < 3; ++i) next(consumer);
@@ -192,7 +192,7 @@ TEST_F(SessionConsumerTest, HasNoMoreOutThanItsPrefetch) {
 
 TEST_F(SessionConsumerTest, TellsWhatHasGatheredWhileMoreIsAtHand) {
   options.prefetch_messages = 8;
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   for (std::uint64_t i = 0; i < 8; ++i) peer.put_bytes(deliver_frame(channel, Offset{i}, {"x"}));
   peer.write();
@@ -206,7 +206,7 @@ TEST_F(SessionConsumerTest, TellsWhatHasGatheredWhileMoreIsAtHand) {
 }
 
 TEST_F(SessionConsumerTest, DoesNotKeepAcknowledgementsForLongWhileItWorksOnABatch) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, Payloads(100, "x"));
   consumer.acknowledge(next(consumer));
@@ -223,7 +223,7 @@ TEST_F(SessionConsumerTest, DoesNotKeepAcknowledgementsForLongWhileItWorksOnABat
 
 TEST_F(SessionConsumerTest, SendsHeartbeatsWhileItWorksOnABatch) {
   welcome.heartbeat_ms = 1000;
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, Payloads(100, "x"));
   for (int i = 0; i < 40; ++i) next(consumer);
@@ -237,7 +237,7 @@ TEST_F(SessionConsumerTest, SendsHeartbeatsWhileItWorksOnABatch) {
 
 TEST_F(SessionConsumerTest, GivesCreditBackAsBatchesAreTakenWhereTheyNeedNoAcknowledgement) {
   options.acknowledgement = Acknowledgement::automatic;
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"aa", "bb"});
   next(consumer);
@@ -250,7 +250,7 @@ TEST_F(SessionConsumerTest, GivesCreditBackAsBatchesAreTakenWhereTheyNeedNoAckno
 }
 
 TEST_F(SessionConsumerTest, SplitsTheBytesOfABatchSoThatTheyAddUp) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"aaaaaaaaaa", "b", "c", "d", "e", "f", "g"});  // 16 bytes
   consumer.receive_batch(Timeout(0)).value_or_throw();
@@ -263,7 +263,7 @@ TEST_F(SessionConsumerTest, SplitsTheBytesOfABatchSoThatTheyAddUp) {
 
 TEST_F(SessionConsumerTest, SendsMoreRangesThanAFrameHoldsInSeveral) {
   options.prefetch_messages = 20'000;
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, Payloads(10'000, ""));
   ASSERT_EQ(next(consumer).offset, Offset{0});
@@ -284,7 +284,7 @@ TEST_F(SessionConsumerTest, SendsMoreRangesThanAFrameHoldsInSeveral) {
 }
 
 TEST_F(SessionConsumerTest, GivesNoCreditWhileItIsPaused) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   consumer.pause();
   deliver(0, {"a", "b"});
@@ -302,7 +302,7 @@ TEST_F(SessionConsumerTest, GivesNoCreditWhileItIsPaused) {
 }
 
 TEST_F(SessionConsumerTest, SeeksAndForgetsWhatCameBefore) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(10, {"a", "b"});
   consumer.acknowledge(next(consumer));
@@ -325,7 +325,7 @@ TEST_F(SessionConsumerTest, SeeksAndForgetsWhatCameBefore) {
 }
 
 TEST_F(SessionConsumerTest, ClosesWhenTheBrokerKnowsWhatWasAcknowledged) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a", "b"});
   consumer.acknowledge(next(consumer));
@@ -341,7 +341,7 @@ TEST_F(SessionConsumerTest, ClosesWhenTheBrokerKnowsWhatWasAcknowledged) {
 
 TEST_F(SessionConsumerTest, SaysGoodbyeWhenItIsDestroyed) {
   {
-    SessionConsumer consumer = make();
+    Consumer consumer = make();
     connect(consumer);
     deliver(0, {"a"});
     consumer.acknowledge(next(consumer));
@@ -353,7 +353,7 @@ TEST_F(SessionConsumerTest, SaysGoodbyeWhenItIsDestroyed) {
 }
 
 TEST_F(SessionConsumerTest, FlushSendsWhatWasAcknowledged) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   EXPECT_EQ(consumer.flush(Timeout(0)).error().code, ErrorCode::closed);
   connect(consumer);
   deliver(0, {"a"});
@@ -366,7 +366,7 @@ TEST_F(SessionConsumerTest, FlushSendsWhatWasAcknowledged) {
 }
 
 TEST_F(SessionConsumerTest, IsARangeAndCallsBack) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a", "b"});
   deliver(2, {"c", "d"});
@@ -391,23 +391,23 @@ TEST_F(SessionConsumerTest, IsARangeAndCallsBack) {
 }
 
 TEST_F(SessionConsumerTest, CanBeMoved) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a", "b"});
   EXPECT_EQ(next_text(consumer), "a");
-  SessionConsumer moved = std::move(consumer);
+  Consumer moved = std::move(consumer);
   EXPECT_EQ(next_text(moved), "b");
 }
 
 TEST_F(SessionConsumerTest, RefusesOptionsThatMeanNothing) {
   const auto refused = [](auto change) {
-    SessionConsumerOptions changed;
+    ConsumerOptions changed;
     change(changed);
     const auto made =
-        SessionConsumer::open("orders", [] { return Result<SessionAddress>(SessionAddress{}); }, changed);
+        Consumer::open("orders", [] { return Result<SessionAddress>(SessionAddress{}); }, changed);
     return !made.ok() && made.error().code == ErrorCode::invalid_argument;
   };
-  using O = SessionConsumerOptions;
+  using O = ConsumerOptions;
   EXPECT_FALSE(refused([](O&) {}));
   EXPECT_TRUE(refused([](O& o) { o.mode = ConsumeMode{0}; }));
   EXPECT_TRUE(refused([](O& o) { o.group = "not a name"; }));
@@ -421,8 +421,8 @@ TEST_F(SessionConsumerTest, RefusesOptionsThatMeanNothing) {
   EXPECT_TRUE(refused([](O& o) { o.backoff = Timeout(0); }));
   EXPECT_TRUE(refused([](O& o) { o.attempt_timeout = Timeout(0); }));
   EXPECT_TRUE(refused([](O& o) { o.name = std::string(129, 'n'); }));
-  EXPECT_FALSE(SessionConsumer::open("no topic", join(), {}).ok());
-  EXPECT_FALSE(SessionConsumer::open("orders", nullptr, {}).ok());
+  EXPECT_FALSE(Consumer::open("no topic", join(), {}).ok());
+  EXPECT_FALSE(Consumer::open("orders", nullptr, {}).ok());
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include <lightq/session_consumer.hpp>
+#include <lightq/consumer.hpp>
 
 #include "session_consumer_fixture.hpp"
 
@@ -21,7 +21,7 @@ using Frames = std::vector<std::vector<std::byte>>;
 class SessionConsumerTrouble : public SessionConsumerTest {
  protected:
   /// Until the connection is seen to be gone: receives, since only that reads on.
-  bool until_ended(SessionConsumer& consumer) {
+  bool until_ended(Consumer& consumer) {
     for (int step = 0; step < 3000 && !peer.ended(); ++step) {
       (void)consumer.receive(Timeout(0));
       peer.write();
@@ -33,7 +33,7 @@ class SessionConsumerTrouble : public SessionConsumerTest {
 
 TEST_F(SessionConsumerTrouble, AGroupsConsumerOpensAgainAndPassesOverLateAcknowledgements) {
   options.group = "billing";
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   const auto before = connect(consumer);
   deliver(0, {"a", "b", "c"});
   next(consumer);
@@ -58,7 +58,7 @@ TEST_F(SessionConsumerTrouble, AGroupsConsumerOpensAgainAndPassesOverLateAcknowl
 TEST_F(SessionConsumerTrouble, APlaceWithoutANameGoesOnBehindWhatWasHandedOut) {
   options.mode = ConsumeMode::own;
   options.from = From::next();
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   opened.next = 10;
   EXPECT_EQ(connect(consumer).start, From::next());
   peer.close();
@@ -77,7 +77,7 @@ TEST_F(SessionConsumerTrouble, APlaceWithoutANameGoesOnBehindWhatWasHandedOut) {
 
 TEST_F(SessionConsumerTrouble, CountsWhatWasDroppedWhileItWasAway) {
   options.mode = ConsumeMode::own;
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   peer.close();
   opened.next = 5;
@@ -91,7 +91,7 @@ TEST_F(SessionConsumerTrouble, CountsWhatWasDroppedWhileItWasAway) {
 TEST_F(SessionConsumerTrouble, BeginsAnewWhereTheLogIsAnotherOne) {
   options.mode = ConsumeMode::own;
   options.from = From::last();
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   opened.next = 10;
   connect(consumer);
   peer.close();
@@ -112,7 +112,7 @@ TEST_F(SessionConsumerTrouble, BeginsAnewWhereTheLogIsAnotherOne) {
 TEST_F(SessionConsumerTrouble, GivesUpWhereTheLogThatItWasToldOfIsAnotherOne) {
   options.from = From::offset({10});
   options.incarnation = 98;
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   const auto open = asked(consumer);
   peer.say(session::ErrorAnswer{Code::incarnation_changed, "of yesterday"}, 0, open.header.request);
   ASSERT_TRUE(until(consumer, [&] { return peer.ended(); }));
@@ -121,7 +121,7 @@ TEST_F(SessionConsumerTrouble, GivesUpWhereTheLogThatItWasToldOfIsAnotherOne) {
 }
 
 TEST_F(SessionConsumerTrouble, JoinsAgainWhenTheTicketIsRefusedOrNobodyListens) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   accept(consumer);
   const auto hello = next_frame(consumer);
   peer.say(session::ErrorAnswer{Code::unauthorized_access, "an old ticket"}, 0, hello.header.request);
@@ -138,7 +138,7 @@ TEST_F(SessionConsumerTrouble, EndsWhereTryingAgainIsOfNoUse) {
                                     {Code::fenced, ErrorCode::in_use},
                                     {Code::topic_not_found, ErrorCode::topic_not_found},
                                     {Code::topic_deleted, ErrorCode::topic_not_found}}) {
-    SessionConsumer consumer = make();
+    Consumer consumer = make();
     connect(consumer);
     deliver(0, {"a"});
     peer.say(session::ErrorAnswer{code, "so it is"}, channel, 0);
@@ -154,7 +154,7 @@ TEST_F(SessionConsumerTrouble, EndsWhereTryingAgainIsOfNoUse) {
 }
 
 TEST_F(SessionConsumerTrouble, ComesBackAfterAGoodbye) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   peer.say(session::Goodbye{Code::shutting_down, "until later"}, 0, 0);
   ASSERT_TRUE(until(consumer, [&] { return peer.ended(); }));
@@ -165,7 +165,7 @@ TEST_F(SessionConsumerTrouble, ComesBackAfterAGoodbye) {
 
 TEST_F(SessionConsumerTrouble, NoticesABrokerThatIsSilentButNotOneThatItDoesNotListenTo) {
   options.heartbeat = Timeout(1'000'000);
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a"});
   next(consumer);
@@ -182,7 +182,7 @@ TEST_F(SessionConsumerTrouble, NoticesABrokerThatIsSilentButNotOneThatItDoesNotL
 
 TEST_F(SessionConsumerTrouble, TakesNobodyForSilentWhomItHasNotListenedTo) {
   options.heartbeat = Timeout(1'000'000);
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"a"});
   next(consumer);
@@ -196,7 +196,7 @@ TEST_F(SessionConsumerTrouble, TakesNobodyForSilentWhomItHasNotListenedTo) {
 }
 
 TEST_F(SessionConsumerTrouble, TellsWhenTheAnswerToSeekOrCloseDoesNotCome) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   EXPECT_EQ(consumer.seek(From::first(), Timeout(0)).error().code, ErrorCode::timeout);
   connect(consumer);
   EXPECT_EQ(consumer.seek(From::first(), Timeout(0)).error().code, ErrorCode::timeout);
@@ -206,7 +206,7 @@ TEST_F(SessionConsumerTrouble, TellsWhenTheAnswerToSeekOrCloseDoesNotCome) {
 }
 
 TEST_F(SessionConsumerTrouble, IsToldWhyItMayNotSeek) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   (void)consumer.seek(From::first(), Timeout(0));
   const TakenFrame seek = next_frame(consumer);
@@ -282,7 +282,7 @@ TEST_F(SessionConsumerTrouble, LeavesABrokerThatBreaksTheProtocol) {
   const std::size_t kinds = bad_frames(channel, opened).size();
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     SCOPED_TRACE(kind);
-    SessionConsumer consumer = make();
+    Consumer consumer = make();
     connect(consumer);
     peer.put_bytes(bad_frames(channel, opened).at(kind));
     ASSERT_TRUE(until_ended(consumer));
@@ -297,7 +297,7 @@ TEST_F(SessionConsumerTrouble, LeavesABrokerThatBreaksTheProtocol) {
 
 TEST_F(SessionConsumerTrouble, LeavesABrokerThatDeliversWithoutCreditInBytes) {
   options.prefetch_bytes = 5;
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(0, {"one message may be larger"});
   deliver(1, {""});
@@ -308,7 +308,7 @@ TEST_F(SessionConsumerTrouble, LeavesABrokerThatDeliversWithoutCreditInBytes) {
 
 TEST_F(SessionConsumerTrouble, LeavesABrokerWhoseOffsetsGoBackForAnOnlyConsumer) {
   options.mode = ConsumeMode::own;
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   connect(consumer);
   deliver(5, {"a", "b"});
   deliver(5, {"a"}, {2});
@@ -322,7 +322,7 @@ TEST_F(SessionConsumerTrouble, LeavesABrokerWhoseOffsetsGoBackForAnOnlyConsumer)
 
 TEST_F(SessionConsumerTrouble, LeavesABrokerThatOpensWhatIsOfNoUse) {
   for (const auto& [answer_channel, again] : {std::pair{0U, 0U}, {channel, 1U}}) {
-    SessionConsumer consumer = make();
+    Consumer consumer = make();
     const auto open = asked(consumer);
     peer.say(opened, answer_channel, open.header.request + again);
     ASSERT_TRUE(until(consumer, [&] { return peer.ended(); }));
@@ -332,7 +332,7 @@ TEST_F(SessionConsumerTrouble, LeavesABrokerThatOpensWhatIsOfNoUse) {
 }
 
 TEST_F(SessionConsumerTrouble, GivesUpABrokerThatDoesNotOpen) {
-  SessionConsumer consumer = make();
+  Consumer consumer = make();
   asked(consumer);
   clock.advance(Timeout(6000));
   EXPECT_TRUE(until(consumer, [&] { return peer.ended(); }));

@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include <lightq/session_producer.hpp>
+#include <lightq/producer.hpp>
 
 #include "session_peer_fixture.hpp"
 
 namespace lightq::test {
 
-class SessionProducerTest : public SessionPeerTest<SessionProducer> {
+class SessionProducerTest : public SessionPeerTest<Producer> {
  protected:
   static constexpr std::uint64_t producer_id = 4711;
 
@@ -30,9 +30,9 @@ class SessionProducerTest : public SessionPeerTest<SessionProducer> {
     opened.message_bytes_max = 1 << 20;
   }
 
-  SessionProducer make() {
-    auto made = SessionProducer::open("orders", join(), options);
-    SessionProducer producer = std::move(made).value_or_throw();
+  Producer make() {
+    auto made = Producer::open("orders", join(), options);
+    Producer producer = std::move(made).value_or_throw();
     producer.on_report([this](const SendReport& report) {
       reports.push_back({report.begin, report.end, report.fate, report.error ? report.error->message : ""});
     });
@@ -56,7 +56,7 @@ class SessionProducerTest : public SessionPeerTest<SessionProducer> {
     return texts;
   }
 
-  TakenBatch next_batch(SessionProducer& producer) {
+  TakenBatch next_batch(Producer& producer) {
     const TakenFrame frame = next_frame(producer);
     EXPECT_EQ(frame.header.op, session::Op::produce);
     if (frame.header.op != session::Op::produce) return {};
@@ -66,7 +66,7 @@ class SessionProducerTest : public SessionPeerTest<SessionProducer> {
     return batch;
   }
   /// Takes the next connection and opens the channel.
-  session::ProduceOpen connect(SessionProducer& producer) {
+  session::ProduceOpen connect(Producer& producer) {
     return open_channel<session::ProduceOpen>(producer, opened);
   }
 
@@ -77,7 +77,7 @@ class SessionProducerTest : public SessionPeerTest<SessionProducer> {
     peer.say(session::Refuse{batch.sequence, batch.end(), expected, code, "so it is"}, channel, 0);
   }
 
-  SessionProducerOptions options;
+  ProducerOptions options;
   session::ProduceOpened opened;
   std::vector<Reported> reports;
 };

@@ -2,7 +2,7 @@
 /// counts that, and loses nothing.
 #include <gmock/gmock.h>
 
-#include <lightq/session_producer.hpp>
+#include <lightq/producer.hpp>
 
 #include "session_fixture.hpp"
 #include "support/random.hpp"
@@ -65,7 +65,7 @@ TEST_F(HostileBroker, IsLeftWhenItBreaksTheProtocolAndNothingIsLost) {
   const std::size_t kinds = bad_frames(channel, opened).size();
   for (std::size_t kind = 0; kind < kinds; ++kind) {
     SCOPED_TRACE(kind);
-    SessionProducer producer = make();
+    Producer producer = make();
     connect(producer);
     ASSERT_TRUE(producer.send("message").ok());
     const TakenBatch first = next_batch(producer);
@@ -90,7 +90,7 @@ TEST_F(HostileBroker, IsLeftWhenItOpensWhatIsOfNoUse) {
                                                       {other_producer, channel, 0U},
                                                       {no_batch, channel, 0U},
                                                       {opened, channel, 1U}}) {
-    SessionProducer producer = make();
+    Producer producer = make();
     const auto open = asked(producer);
     peer.say(answer, answer_channel, open.header.request + again);
     ASSERT_TRUE(until(producer, [&] { return peer.ended(); }));
@@ -103,7 +103,7 @@ TEST_F(HostileBroker, IsLeftWhenItDoesNotGreetAsItShould) {
   session::Welcome other_version = welcome;
   other_version.version = 2;
   const auto left = [&](const auto& answer, std::uint32_t again) {
-    SessionProducer producer = make();
+    Producer producer = make();
     accept(producer);
     const auto hello = next_frame(producer);
     peer.say(answer, 0, hello.header.request + again);
@@ -169,7 +169,7 @@ TEST_F(HostileBroker, MaySayAnythingAtAll) {
     Random random(series);
     options.resend_in_doubt = random.one_in(2);
     reports.clear();
-    SessionProducer producer = make();
+    Producer producer = make();
     std::uint64_t sent = 0;
     for (int connection = 0; connection < 12 && producer.state() != SessionState::failed; ++connection) {
       if (producer.state() == SessionState::in_doubt) producer.resolve(random.one_in(2));

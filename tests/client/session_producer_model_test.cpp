@@ -9,7 +9,7 @@
 #include <thread>
 #include <tuple>
 
-#include <lightq/session_producer.hpp>
+#include <lightq/producer.hpp>
 
 #include "session_fixture.hpp"
 #include "session_model_broker.hpp"
@@ -86,8 +86,8 @@ class ModelRun {
   [[nodiscard]] std::uint64_t refused() const { return producer_.stats().refused; }
 
  private:
-  SessionProducer make() {
-    SessionProducerOptions options;
+  Producer make() {
+    ProducerOptions options;
     options.clock = clock_.source();
     options.heartbeat = Timeout(0);
     options.batch_bytes = random_.between(4096, 20'000);
@@ -96,9 +96,9 @@ class ModelRun {
     options.eager_batches = random_.below(6);
     options.linger = Timeout(static_cast<int>(random_.below(3) * 10));
     options.send_timeout = Timeout(0);
-    auto made = SessionProducer::open(
+    auto made = Producer::open(
         "orders", [this]() -> Result<SessionAddress> { return SessionAddress{broker_.uri(), ""}; }, options);
-    SessionProducer producer = std::move(made).value_or_throw();
+    Producer producer = std::move(made).value_or_throw();
     producer.on_report([this](const SendReport& report) {
       for (std::uint64_t number = report.begin; number < report.end; ++number)
         EXPECT_TRUE(fates_.emplace(number, report.fate).second) << number << " was told twice";
@@ -126,7 +126,7 @@ class ModelRun {
   std::vector<std::string> payloads_;
   std::uint64_t sent_ = 0;
   std::uint64_t doubts_ = 0;
-  SessionProducer producer_;
+  Producer producer_;
 };
 
 class SessionProducerModel : public ::testing::TestWithParam<std::tuple<ConfirmLevel, bool>> {};
@@ -195,7 +195,7 @@ TEST_F(SessionProducerOnTcp, WaitsForTheTopicForMemoryAndForConfirms) {
   options.batch_bytes = 8192;
   options.memory_bytes_max = 65536;
   options.window_bytes = 16384;
-  SessionProducer producer = make();
+  Producer producer = make();
   ASSERT_TRUE(producer.wait_open(Timeout(20'000)).ok()) << producer.last_error().text();
   constexpr std::uint64_t messages = 20'000;
   for (std::uint64_t number = 0; number < messages; ++number) {

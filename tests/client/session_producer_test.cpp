@@ -1,5 +1,5 @@
 /// A producer on a session whose broker is there and well: greeting, batches, confirms, limits, the end.
-#include <lightq/session_producer.hpp>
+#include <lightq/producer.hpp>
 
 #include <gmock/gmock.h>
 
@@ -19,7 +19,7 @@ TEST_F(SessionProducerTest, GreetsWithItsNameAndTicketAndOpensItsTopic) {
   options.level = ConfirmLevel::flushed;
   options.identity = {producer_id, 3};
   opened.producer = options.identity;
-  SessionProducer producer = make();
+  Producer producer = make();
   const session::Hello hello = greet(producer);
   EXPECT_EQ(hello.name, "till 3");
   EXPECT_EQ(hello.ticket, "id.secret1");
@@ -38,7 +38,7 @@ TEST_F(SessionProducerTest, GreetsWithItsNameAndTicketAndOpensItsTopic) {
 TEST_F(SessionProducerTest, PutsIdentityAndSequenceNumbersIntoItsBatches) {
   opened.producer.epoch = 2;
   opened.expected = 100;
-  SessionProducer producer = make();
+  Producer producer = make();
   EXPECT_EQ(producer.identity().id, 0U);
   connect(producer);
   EXPECT_EQ(producer.identity(), opened.producer);
@@ -54,7 +54,7 @@ TEST_F(SessionProducerTest, PutsIdentityAndSequenceNumbersIntoItsBatches) {
 }
 
 TEST_F(SessionProducerTest, PacksMessagesWhileTwoBatchesAreUnconfirmed) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   for (const char* text : {"a", "b", "c", "d", "e"}) ASSERT_TRUE(producer.send(text).ok());
   EXPECT_EQ(next_batch(producer).payloads, Payloads{"a"});
@@ -69,7 +69,7 @@ TEST_F(SessionProducerTest, PacksMessagesWhileTwoBatchesAreUnconfirmed) {
 }
 
 TEST_F(SessionProducerTest, NoticesConfirmsInSendAlone) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   for (const char* text : {"a", "b", "c", "d"}) ASSERT_TRUE(producer.send(text).ok());
   EXPECT_EQ(next_batch(producer).payloads, Payloads{"a"});
@@ -89,7 +89,7 @@ TEST_F(SessionProducerTest, SendsFullBatchesWithoutWaitingForConfirmsUpToItsWind
   options.batch_bytes = 4096;
   options.window_bytes = 3 * 4096;
   options.eager_batches = 0;
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   const std::string text(996, 'x');  // four of them fill a batch
   for (int sent = 0; sent < 40; ++sent) ASSERT_TRUE(producer.send(text).ok());
@@ -103,7 +103,7 @@ TEST_F(SessionProducerTest, SendsFullBatchesWithoutWaitingForConfirmsUpToItsWind
 TEST_F(SessionProducerTest, LetsAMessageLingerNoLongerThanItsOptionSays) {
   options.eager_batches = 0;
   options.linger = Timeout(5000);
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   ASSERT_TRUE(producer.send("waits").ok());
   EXPECT_TRUE(is_quiet(producer));
@@ -113,7 +113,7 @@ TEST_F(SessionProducerTest, LetsAMessageLingerNoLongerThanItsOptionSays) {
 }
 
 TEST_F(SessionProducerTest, KeepsMessagesSentBeforeTheTopicIsOpen) {
-  SessionProducer producer = make();
+  Producer producer = make();
   for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(producer.send(text).ok());
   connect(producer);
   EXPECT_EQ(next_batch(producer).payloads, (Payloads{"a", "b", "c"}));
@@ -122,7 +122,7 @@ TEST_F(SessionProducerTest, KeepsMessagesSentBeforeTheTopicIsOpen) {
 TEST_F(SessionProducerTest, AsksForTheDiskInAFlushAtThatLevel) {
   opened.level = ConfirmLevel::flushed;
   options.eager_batches = 1;
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   ASSERT_TRUE(producer.send("a").ok());
   ASSERT_TRUE(producer.send("b").ok());
@@ -143,7 +143,7 @@ TEST_F(SessionProducerTest, AsksForTheDiskInAFlushAtThatLevel) {
 
 TEST_F(SessionProducerTest, CallsBackForSingleMessages) {
   options.eager_batches = 1;
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   std::vector<std::string> called;
   const auto as = [&](const std::string& name) {
@@ -163,7 +163,7 @@ TEST_F(SessionProducerTest, CallsBackForSingleMessages) {
 }
 
 TEST_F(SessionProducerTest, LetsACallbackSendButNotWait) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   int calls = 0;
   bool waited = true;
@@ -186,7 +186,7 @@ TEST_F(SessionProducerTest, FailsAtOnceWithoutMemoryIfToldNotToWait) {
   options.batch_bytes = 4096;
   options.memory_bytes_max = 16384;
   options.send_timeout = Timeout(0);
-  SessionProducer producer = make();
+  Producer producer = make();
   const std::string text(1000, 'x');
   Result<std::uint64_t> sent = producer.send(text);
   std::uint64_t taken = 0;
@@ -208,7 +208,7 @@ TEST_F(SessionProducerTest, TellsThatItCouldNotWaitLongerForMemory) {
   options.batch_bytes = 4096;
   options.memory_bytes_max = 4096;
   options.send_timeout = Timeout(1);
-  SessionProducer producer = make();
+  Producer producer = make();
   join_error = Error{ErrorCode::timeout, "no broker there"};
   const std::string text(1000, 'x');
   Result<std::uint64_t> sent = producer.send(text);
@@ -221,7 +221,7 @@ TEST_F(SessionProducerTest, TellsThatItCouldNotWaitLongerForMemory) {
 TEST_F(SessionProducerTest, RefusesMessagesThatNeverFit) {
   opened.message_bytes_max = 5000;
   options.memory_bytes_max = 1 << 20;
-  SessionProducer producer = make();
+  Producer producer = make();
   EXPECT_EQ(producer.send(std::string(2 << 20, 'x')).error().code, ErrorCode::too_large);
   connect(producer);
   EXPECT_EQ(producer.send(std::string(5001, 'x')).error().code, ErrorCode::too_large);
@@ -231,7 +231,7 @@ TEST_F(SessionProducerTest, RefusesMessagesThatNeverFit) {
 
 TEST_F(SessionProducerTest, GivesALargeMessageABatchOfItsOwn) {
   options.eager_batches = 0;
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   for (const std::size_t bytes : {10, 300'000, 10}) ASSERT_TRUE(producer.send(std::string(bytes, 'x')).ok());
   EXPECT_EQ(next_batch(producer).payloads.at(0).size(), 10U);
@@ -242,14 +242,14 @@ TEST_F(SessionProducerTest, GivesALargeMessageABatchOfItsOwn) {
 TEST_F(SessionProducerTest, NeverPutsMoreRecordsIntoABatchThanItMayHave) {
   options.eager_batches = 0;
   options.batch_bytes = 1 << 20;
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   for (std::size_t sent = 0; sent <= limits::batch_records_max; ++sent) ASSERT_TRUE(producer.send("").ok());
   EXPECT_EQ(next_batch(producer).payloads.size(), limits::batch_records_max);
 }
 
 TEST_F(SessionProducerTest, SaysGoodbyeAndTellsWhatWasNotConfirmed) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   for (const char* text : {"a", "b", "c"}) ASSERT_TRUE(producer.send(text).ok());
   next_batch(producer);
@@ -270,7 +270,7 @@ TEST_F(SessionProducerTest, SaysGoodbyeAndTellsWhatWasNotConfirmed) {
 
 TEST_F(SessionProducerTest, SaysGoodbyeWhenItIsDestroyedOrReplaced) {
   {
-    SessionProducer producer = make();
+    Producer producer = make();
     connect(producer);
     producer = make();
     EXPECT_EQ(next_frame(producer).header.op, session::Op::goodbye);
@@ -284,10 +284,10 @@ TEST_F(SessionProducerTest, SaysGoodbyeWhenItIsDestroyedOrReplaced) {
 }
 
 TEST_F(SessionProducerTest, GoesOnAfterAMove) {
-  SessionProducer first = make();
+  Producer first = make();
   connect(first);
   ASSERT_TRUE(first.send("a").ok());
-  SessionProducer second = std::move(first);
+  Producer second = std::move(first);
   ASSERT_TRUE(second.send("b").ok());
   EXPECT_EQ(next_batch(second).payloads, Payloads{"a"});
   EXPECT_EQ(next_batch(second).payloads, Payloads{"b"});
@@ -295,7 +295,7 @@ TEST_F(SessionProducerTest, GoesOnAfterAMove) {
 
 TEST_F(SessionProducerTest, SendsHeartbeatsWhenItHasNothingToSay) {
   welcome.heartbeat_ms = 10'000;
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   clock.advance(Timeout(4000));
   ASSERT_TRUE(producer.send("a").ok());
@@ -310,7 +310,7 @@ TEST_F(SessionProducerTest, SendsHeartbeatsWhenItHasNothingToSay) {
 
 TEST_F(SessionProducerTest, GivesUpAConnectionFromWhichNothingIsHeard) {
   options.heartbeat = Timeout(10'000);
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   clock.advance(Timeout(15'000));
   peer.say(session::Heartbeat{}, 0, 0);
@@ -324,10 +324,10 @@ TEST_F(SessionProducerTest, GivesUpAConnectionFromWhichNothingIsHeard) {
   connect(producer);
 }
 
-TEST(SessionProducerOptions, AreCheckedBeforeAnythingElse) {
+TEST(ProducerOptions, AreCheckedBeforeAnythingElse) {
   const auto join = [] { return Result<SessionAddress>(SessionAddress{}); };
-  const auto code = [&](const SessionProducerOptions& options) {
-    const auto made = SessionProducer::open("orders", join, options);
+  const auto code = [&](const ProducerOptions& options) {
+    const auto made = Producer::open("orders", join, options);
     return made.ok() ? ErrorCode::internal : made.error().code;
   };
   EXPECT_EQ(code({.batch_bytes = 100}), ErrorCode::invalid_argument);
@@ -336,8 +336,8 @@ TEST(SessionProducerOptions, AreCheckedBeforeAnythingElse) {
   EXPECT_EQ(code({.backoff = Timeout(0)}), ErrorCode::invalid_argument);
   EXPECT_EQ(code({.name = std::string(129, 'n')}), ErrorCode::invalid_argument);
   EXPECT_EQ(code({}), ErrorCode::internal);
-  EXPECT_FALSE(SessionProducer::open("no topic", join).ok());
-  EXPECT_FALSE(SessionProducer::open("orders", nullptr).ok());
+  EXPECT_FALSE(Producer::open("no topic", join).ok());
+  EXPECT_FALSE(Producer::open("orders", nullptr).ok());
 }
 
 }  // namespace

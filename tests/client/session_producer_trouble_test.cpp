@@ -1,7 +1,7 @@
 /// A producer on a session in trouble: connections that end, refusals, brokers that forget, joins that fail.
 #include <gmock/gmock.h>
 
-#include <lightq/session_producer.hpp>
+#include <lightq/producer.hpp>
 
 #include "session_fixture.hpp"
 
@@ -19,7 +19,7 @@ class SessionProducerTrouble : public SessionProducerTest {
   SessionProducerTrouble() { options.eager_batches = 100; }
 
   /// Sends each text in a batch of its own.
-  std::vector<TakenBatch> send(SessionProducer& producer, const Payloads& texts) {
+  std::vector<TakenBatch> send(Producer& producer, const Payloads& texts) {
     std::vector<TakenBatch> batches;
     for (const std::string& text : texts) {
       EXPECT_TRUE(producer.send(text).ok());
@@ -30,7 +30,7 @@ class SessionProducerTrouble : public SessionProducerTest {
 };
 
 TEST_F(SessionProducerTrouble, SendsTheSameBatchesAgainOnTheNextConnection) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a", "b", "c"});
   confirm(1);
@@ -47,7 +47,7 @@ TEST_F(SessionProducerTrouble, SendsTheSameBatchesAgainOnTheNextConnection) {
 }
 
 TEST_F(SessionProducerTrouble, TakesWhatTheBrokerHasForConfirmedAtLevelReceived) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a", "b", "c"});
   opened.expected = 2;
@@ -59,7 +59,7 @@ TEST_F(SessionProducerTrouble, TakesWhatTheBrokerHasForConfirmedAtLevelReceived)
 
 TEST_F(SessionProducerTrouble, SendsAgainWhatTheBrokerHasButNotOnDiskAtLevelFlushed) {
   opened.level = ConfirmLevel::flushed;
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a", "b"});
   confirm(2, 0);
@@ -73,7 +73,7 @@ TEST_F(SessionProducerTrouble, SendsAgainWhatTheBrokerHasButNotOnDiskAtLevelFlus
 }
 
 TEST_F(SessionProducerTrouble, NumbersOnFromWhatIsExpectedWhenConfirmedMessagesWereLost) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   send(producer, {"a", "b", "c"});
   confirm(2);
@@ -87,7 +87,7 @@ TEST_F(SessionProducerTrouble, NumbersOnFromWhatIsExpectedWhenConfirmedMessagesW
 }
 
 TEST_F(SessionProducerTrouble, JoinsAgainWhenTheAddressRefuses) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   listener.reopen();
   connect(producer);
@@ -95,7 +95,7 @@ TEST_F(SessionProducerTrouble, JoinsAgainWhenTheAddressRefuses) {
 }
 
 TEST_F(SessionProducerTrouble, JoinsAgainWhenTheTicketIsRefused) {
-  SessionProducer producer = make();
+  Producer producer = make();
   accept(producer);
   const auto hello = next_frame(producer);
   peer.say(session::ErrorAnswer{Code::unauthorized_access, "an old ticket"}, 0, hello.header.request);
@@ -106,7 +106,7 @@ TEST_F(SessionProducerTrouble, JoinsAgainWhenTheTicketIsRefused) {
 }
 
 TEST_F(SessionProducerTrouble, TriesAJoinAgainUnlessThatIsOfNoUse) {
-  SessionProducer producer = make();
+  Producer producer = make();
   join_error = Error{ErrorCode::timeout, "nobody answers"};
   ASSERT_TRUE(producer.send("a").ok());
   for (int tries = 0; tries < 5; ++tries) {
@@ -125,7 +125,7 @@ TEST_F(SessionProducerTrouble, TriesAJoinAgainUnlessThatIsOfNoUse) {
 }
 
 TEST_F(SessionProducerTrouble, WaitsEverLongerBetweenAttempts) {
-  SessionProducer producer = make();
+  Producer producer = make();
   join_error = Error{ErrorCode::timeout, "nobody answers"};
   Timeout most(50);
   for (int tries = 0; tries < 12; ++tries) {
@@ -141,7 +141,7 @@ TEST_F(SessionProducerTrouble, WaitsEverLongerBetweenAttempts) {
 }
 
 TEST_F(SessionProducerTrouble, GivesUpABrokerThatDoesNotAnswer) {
-  SessionProducer producer = make();
+  Producer producer = make();
   accept(producer);
   next_frame(producer);  // hello
   clock.advance(Timeout(4000));
@@ -153,7 +153,7 @@ TEST_F(SessionProducerTrouble, GivesUpABrokerThatDoesNotAnswer) {
 }
 
 TEST_F(SessionProducerTrouble, ComesBackAfterAGoodbye) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   peer.say(session::Goodbye{Code::shutting_down, "until later"}, 0, 0);
   ASSERT_TRUE(until(producer, [&] { return peer.ended(); }));
@@ -162,7 +162,7 @@ TEST_F(SessionProducerTrouble, ComesBackAfterAGoodbye) {
 }
 
 TEST_F(SessionProducerTrouble, SaysHowManyMessagesAreInDoubtWhenTheBrokerForgotIt) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   send(producer, {"a", "b", "c"});
   confirm(1);
@@ -199,7 +199,7 @@ TEST_F(SessionProducerTrouble, SendsMessagesInDoubtAgainWhenToldSo) {
     options.resend_in_doubt = by_option;
     opened.producer.id = producer_id;
     reports.clear();
-    SessionProducer producer = make();
+    Producer producer = make();
     connect(producer);
     send(producer, {"a", "b"});
     const auto open = asked(producer);
@@ -218,7 +218,7 @@ TEST_F(SessionProducerTrouble, SendsMessagesInDoubtAgainWhenToldSo) {
 }
 
 TEST_F(SessionProducerTrouble, TakesANewIdQuietlyWhenNothingIsInDoubt) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   peer.close();
   ASSERT_TRUE(producer.send("a").ok());
@@ -232,7 +232,7 @@ TEST_F(SessionProducerTrouble, TakesANewIdQuietlyWhenNothingIsInDoubt) {
 
 TEST_F(SessionProducerTrouble, IsInDoubtWhenTheBrokerExpectsTheMiddleOfABatch) {
   options.eager_batches = 1;
-  SessionProducer producer = make();
+  Producer producer = make();
   ASSERT_TRUE(producer.send("a").ok());
   ASSERT_TRUE(producer.send("b").ok());
   connect(producer);
@@ -245,7 +245,7 @@ TEST_F(SessionProducerTrouble, IsInDoubtWhenTheBrokerExpectsTheMiddleOfABatch) {
 }
 
 TEST_F(SessionProducerTrouble, EndsWhenAnotherProcessHasItsId) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   send(producer, {"a"});
   peer.say(session::ErrorAnswer{Code::fenced, "epoch 5 is here"}, channel, 0);
@@ -260,7 +260,7 @@ TEST_F(SessionProducerTrouble, EndsWithAllItsMessagesToldWhereTheBrokerWillNever
   for (const Code code :
        {Code::unsupported_version, Code::topic_not_found, Code::topic_deleted, Code::fenced}) {
     reports.clear();
-    SessionProducer producer = make();
+    Producer producer = make();
     ASSERT_TRUE(producer.send("a").ok());
     const auto open = asked(producer);
     peer.say(session::ErrorAnswer{code, ""}, 0, open.header.request);
@@ -272,7 +272,7 @@ TEST_F(SessionProducerTrouble, EndsWithAllItsMessagesToldWhereTheBrokerWillNever
 
 TEST_F(SessionProducerTrouble, SendsARefusedBatchAgainLater) {
   for (const Code code : {Code::limit_reached, Code::no_space, Code::io_error, Code::shutting_down}) {
-    SessionProducer producer = make();
+    Producer producer = make();
     connect(producer);
     const auto first = send(producer, {"a", "b", "c"});
     refuse(first[1], code, 1);
@@ -289,7 +289,7 @@ TEST_F(SessionProducerTrouble, SendsARefusedBatchAgainLater) {
 
 TEST_F(SessionProducerTrouble, GivesRefusedMessagesUpWhenToldSo) {
   options.retry_refused = false;
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a", "b", "c"});
   refuse(first[1], Code::limit_reached, 1);
@@ -301,7 +301,7 @@ TEST_F(SessionProducerTrouble, GivesRefusedMessagesUpWhenToldSo) {
 }
 
 TEST_F(SessionProducerTrouble, GivesUpWhatIsTooLargeAndNumbersTheRestOn) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   std::vector<Fate> fates;
   ASSERT_TRUE(producer.send("a").ok());
@@ -330,7 +330,7 @@ TEST_F(SessionProducerTrouble, GivesUpWhatIsTooLargeAndNumbersTheRestOn) {
 }
 
 TEST_F(SessionProducerTrouble, DoesNotSendWhatANewBrokerDoesNotTake) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   send(producer, {"a", std::string(200'000, 'x'), "c"});
   opened.batch_bytes_max = 100'000;
@@ -343,7 +343,7 @@ TEST_F(SessionProducerTrouble, DoesNotSendWhatANewBrokerDoesNotTake) {
 }
 
 TEST_F(SessionProducerTrouble, SendsADamagedBatchAgainAtOnceButNotForEverAtOnce) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a"});
   refuse(first[0], Code::corrupt, 0);
@@ -355,7 +355,7 @@ TEST_F(SessionProducerTrouble, SendsADamagedBatchAgainAtOnceButNotForEverAtOnce)
 }
 
 TEST_F(SessionProducerTrouble, GoesBackToWhatIsExpectedWhenOutOfSequence) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a", "b", "c"});
   refuse(first[2], Code::out_of_sequence, 1);
@@ -365,7 +365,7 @@ TEST_F(SessionProducerTrouble, GoesBackToWhatIsExpectedWhenOutOfSequence) {
 }
 
 TEST_F(SessionProducerTrouble, FinishesAFrameThatIsSentInPartBeforeItGoesBack) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a"});
   // More than the system takes while the broker does not read.
@@ -379,7 +379,7 @@ TEST_F(SessionProducerTrouble, FinishesAFrameThatIsSentInPartBeforeItGoesBack) {
 }
 
 TEST_F(SessionProducerTrouble, FinishesAFrameWhoseBatchIsConfirmedMeanwhile) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   const auto first = send(producer, {std::string(900'000, 'x')});
   connect(producer);
@@ -396,7 +396,7 @@ TEST_F(SessionProducerTrouble, FinishesAFrameWhoseBatchIsConfirmedMeanwhile) {
 }
 
 TEST_F(SessionProducerTrouble, BeginsACutFrameAnewOnTheNextConnection) {
-  SessionProducer producer = make();
+  Producer producer = make();
   connect(producer);
   ASSERT_TRUE(producer.send(std::string(900'000, 'x')).ok());
   ASSERT_TRUE(producer.send("b").ok());

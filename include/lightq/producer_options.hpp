@@ -19,7 +19,7 @@ using session::ConfirmLevel;
 using session::ProducerIdentity;
 
 /// Plain values; fill in what you need by name. Sizes are in bytes.
-struct SessionProducerOptions {
+struct ProducerOptions {
   /// What "confirmed" is to mean: in the log, or on disk. The topic's own default is `flushed` on durable
   /// topics and `received` on others.
   ConfirmLevel level = ConfirmLevel::topics_default;
@@ -45,7 +45,7 @@ struct SessionProducerOptions {
   bool retry_refused = true;
   /// When the broker does not know this producer any more (it forgot, or is another one), what was sent and
   /// not confirmed is sent again all the same, though some may be stored already. false: see
-  /// SessionProducer::resolve.
+  /// Producer::resolve.
   bool resend_in_doubt = false;
   /// How often to hear from the broker, 100 ms to an hour; after twice that without a word the connection
   /// is given up. 0: never.

@@ -32,7 +32,7 @@ struct From {
 };
 
 /// Plain values; fill in what you need by name.
-struct SessionConsumerOptions {
+struct ConsumerOptions {
   ConsumeMode mode = ConsumeMode::group;
   /// The group, by the rule of topic names. Empty: in mode `group` the topic's default one, which plain pull
   /// consumers belong to; in mode `own` a place that only this consumer knows, and that no restart of the
@@ -40,12 +40,12 @@ struct SessionConsumerOptions {
   std::string group = {};
   /// Where a group begins that does not exist yet.
   session::Place from = From::first();
-  /// The log that the offset in `from` speaks of, as SessionConsumer::opened says; 0: any.
+  /// The log that the offset in `from` speaks of, as Consumer::opened says; 0: any.
   std::uint64_t incarnation = 0;
   /// Mode `own`: messages that it has not acknowledged are not dropped from the log. Groups always hold.
   bool holds = false;
   /// `automatic`: a message is done with as it leaves the broker, and what is on its way when a connection
-  /// breaks is lost to the group. `by_consumer`: see SessionConsumer::acknowledge.
+  /// breaks is lost to the group. `by_consumer`: see Consumer::acknowledge.
   Acknowledgement acknowledgement = Acknowledgement::by_consumer;
   /// The most messages, and bytes of them, that are on their way here, wait here, or were handed out and are
   /// not acknowledged (with `automatic`: not taken). One message may be larger.

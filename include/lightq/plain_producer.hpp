@@ -1,0 +1,209 @@
+/// Sends messages to a topic over a plain ZeroMQ PUSH socket. Layer: client.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <zmq.hpp>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/data_socket.hpp>
+#include <lightq/membership.hpp>
+#include <lightq/options.hpp>
+#include <lightq/unsent_bytes.hpp>
+
+namespace lightq::inline v1 {
+
+/// What became of a message offered without waiting.
+enum class SendOutcome {
+  sent,         ///< ZeroMQ has it
+  would_block,  ///< the broker takes nothing now; nothing happened
+  closed,       ///< the producer is closed, or ZeroMQ refuses (send() says why)
+};
+
+/// A producer of one topic, made by Client::plain_producer. Move-only; one thread at a time.
+///
+/// What is promised: messages of one producer enter the topic in the order they were sent, and while the
+/// topic's log is full the broker stops reading, so send() waits and nothing is dropped. What is not: plain
+/// ZeroMQ has no confirm. "Sent" means that ZeroMQ took the message; what is still in this process or in the
+/// kernel when the broker or this process dies is lost. Client::stats tells what the broker has received.
+///
+/// When the broker restarts, its endpoints keep their ports and libzmq reconnects by itself; messages that
+/// had not left wait here. If connected() stays false although the broker answers, the endpoint is gone:
+/// call rejoin().
+class PlainProducer {
+ public:
+  PlainProducer(PlainProducer&&) noexcept = default;
+  /// Closes what this producer was before, as the destructor does.
+  PlainProducer& operator=(PlainProducer&&) noexcept = default;
+  /// Does not wait. Messages not yet handed over leave in the background for up to the options' linger, and
+  /// the end of the client's last object waits for them as long.
+  ~PlainProducer() = default;
+
+  /// Whether the options are in their ranges. Error: invalid_argument.
+  static Result<void> check(const PlainProducerOptions& options) {
+    if (is_high_water_mark(options.high_water_messages) && options.high_water_bytes > 0) return {};
+    return Error{ErrorCode::invalid_argument,
+                 "high_water_messages must be 1 to 1,000,000 and high_water_bytes at least 1, not " +
+                     std::to_string(options.high_water_messages) + " and " +
+                     std::to_string(options.high_water_bytes)};
+  }
+
+  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::plain_producer. Errors:
+  /// invalid_argument (options out of their range), limit_reached, io_error.
+  static Result<PlainProducer> open(std::shared_ptr<zmq::context_t> context,
+                               std::unique_ptr<Membership> membership, const std::string& bind_uri,
+                               const PlainProducerOptions& options) {
+    if (Result<void> valid = check(options); !valid) return valid.error();
+    Result<DataSocket> socket = DataSocket::open(std::move(context), zmq::socket_type::push);
+    if (!socket) return socket.error();
+    PlainProducer made(std::move(membership), std::move(*socket), options);
+    made.socket_.socket().set(zmq::sockopt::sndhwm, options.high_water_messages);
+    made.socket_.socket().set(zmq::sockopt::linger, linger_ms(options.linger));
+    if (Result<void> connected = made.socket_.connect(bind_uri); !connected) return connected.error();
+    return made;
+  }
+
+  /// Sends one message; waits as long as the options' send_timeout while the broker takes nothing. The bytes
+  /// are copied. Errors: timeout (the message was not sent), closed, io_error.
+  Result<void> send(ByteView payload) { return send(payload, options_.send_timeout); }
+  Result<void> send(std::string_view payload) { return send(as_byte_view(payload), options_.send_timeout); }
+  /// The same with a timeout of its own; 0 does not wait.
+  Result<void> send(std::string_view payload, Timeout timeout) {
+    return send(as_byte_view(payload), timeout);
+  }
+  Result<void> send(ByteView payload, Timeout timeout) {
+    std::optional<std::chrono::steady_clock::time_point> deadline;
+    while (true) {
+      switch (try_send(payload)) {
+        case SendOutcome::sent: return {};
+        case SendOutcome::closed: return send_error();
+        case SendOutcome::would_block: break;
+      }
+      if (!deadline) deadline = deadline_after(timeout);
+      if (!wait_for_room(*deadline)) return send_timeout(timeout);
+    }
+  }
+
+  /// Offers one message without waiting. The bytes are copied if it is sent. `would_block` while the options'
+  /// high_water_messages or high_water_bytes wait in this process.
+  [[nodiscard]] SendOutcome try_send(ByteView payload) {
+    if (!socket_.is_open()) return SendOutcome::closed;
+    if (unsent_->count() >= options_.high_water_bytes) return SendOutcome::would_block;
+    const bool taken =
+        payload.size() < limits::counted_message_bytes_min ? send_small(payload) : send_counted(payload);
+    if (taken) {
+      ++sent_;
+      return SendOutcome::sent;
+    }
+    const bool full = send_errno_ == EAGAIN || send_errno_ == EINTR;
+    return full ? SendOutcome::would_block : SendOutcome::closed;
+  }
+  [[nodiscard]] SendOutcome try_send(std::string_view payload) { return try_send(as_byte_view(payload)); }
+
+  /// Closes, and waits up to `linger` until everything sent has been handed to the operating system's
+  /// connection to the broker (which is not a confirm). Errors: timeout when some was not, and is dropped.
+  /// A second call does nothing.
+  Result<void> close(Timeout linger) {
+    if (!socket_.is_open() || socket_.close(linger) || linger.count() == 0) return {};
+    return Error{ErrorCode::timeout, "topic '" + topic() + "': not everything sent could leave within " +
+                                         std::to_string(linger.count()) + " ms; the rest is dropped"};
+  }
+  Result<void> close() { return close(options_.linger); }
+
+  /// Joins the topic again and connects to the endpoint that the broker names now. Does nothing else when
+  /// that is the one in use. Messages still waiting for a former endpoint are dropped with it. Errors: the
+  /// broker's, timeout, closed.
+  Result<void> rejoin() {
+    if (!socket_.is_open()) return closed_error();
+    Result<std::string> bind_uri = membership_->join();
+    if (!bind_uri) return bind_uri.error();
+    if (*bind_uri == socket_.uri()) return {};
+    unsent_ = std::make_shared<UnsentBytes>();  // what waits for the former endpoint holds nobody back now
+    return socket_.connect(*bind_uri);
+  }
+
+  /// Whether the broker's end of the endpoint is there now, as far as libzmq has noticed.
+  [[nodiscard]] bool connected() { return socket_.connected(); }
+  /// Waits until it is; false when it is not in time.
+  [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
+
+  /// Bytes of messages of 1 KiB and more that wait in this process: at most high_water_bytes and one message.
+  [[nodiscard]] std::size_t unsent_bytes() const { return unsent_ == nullptr ? 0 : unsent_->count(); }
+  /// Messages that ZeroMQ took from this producer.
+  [[nodiscard]] std::uint64_t sent() const { return sent_; }
+  /// Empty once moved from.
+  [[nodiscard]] const std::string& topic() const {
+    static const std::string none;
+    return membership_ == nullptr ? none : membership_->topic();
+  }
+  /// The endpoint in use.
+  [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
+
+ private:
+  PlainProducer(std::unique_ptr<Membership> membership, DataSocket socket, const PlainProducerOptions& options)
+      : membership_(std::move(membership)),
+        socket_(std::move(socket)),
+        options_(options),
+        unsent_(std::make_shared<UnsentBytes>()) {}
+
+  /// Small messages are bounded by their number alone: libzmq copies them, and counting costs more.
+  bool send_small(ByteView payload) {
+    const int size = zmq_send(socket_.socket().handle(), payload.data(), payload.size(), ZMQ_DONTWAIT);
+    if (size < 0) send_errno_ = zmq_errno();
+    return size >= 0;
+  }
+
+  /// Asks for room before it copies.
+  bool send_counted(ByteView payload) {
+    try {
+      if ((socket_.socket().get(zmq::sockopt::events) & ZMQ_POLLOUT) == 0) {
+        send_errno_ = EAGAIN;
+        return false;
+      }
+      zmq::message_t message = counted_message(payload, unsent_);
+      if (zmq_msg_send(message.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) >= 0) return true;
+      send_errno_ = zmq_errno();
+    } catch (const zmq::error_t& error) {
+      send_errno_ = error.num();
+    } catch (const std::bad_alloc&) {
+      send_errno_ = ENOMEM;
+    }
+    return false;
+  }
+
+  /// Waits until another message may fit; false at the deadline.
+  bool wait_for_room(std::chrono::steady_clock::time_point deadline) {
+    return unsent_->wait_below(options_.high_water_bytes, deadline) &&
+           DataSocket::wait(socket_.socket(), ZMQ_POLLOUT, deadline);
+  }
+
+  [[nodiscard]] Error closed_error() const {
+    return {ErrorCode::closed, "topic '" + topic() + "': the producer is closed"};
+  }
+  [[nodiscard]] Error send_error() const {
+    if (!socket_.is_open()) return closed_error();
+    return zmq_error("topic '" + topic() + "': cannot send", send_errno_);
+  }
+  [[nodiscard]] Error send_timeout(Timeout timeout) {
+    const char* why = connected() ? " takes nothing: the log may be full" : " is not connected";
+    return {ErrorCode::timeout, "topic '" + topic() + "': not sent within " +
+                                    std::to_string(timeout.count()) + " ms; endpoint " + bind_uri() + why};
+  }
+
+  std::unique_ptr<Membership> membership_;
+  DataSocket socket_;
+  PlainProducerOptions options_;
+  std::shared_ptr<UnsentBytes> unsent_;  // of the present connection
+  std::uint64_t sent_ = 0;
+  int send_errno_ = 0;
+};
+
+}  // namespace lightq::inline v1
