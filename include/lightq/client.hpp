@@ -93,6 +93,26 @@ class Client {
     return expect_ok(protocol::DeleteGroup{state_->asker(), std::move(*name), std::string(group), as_admin});
   }
 
+  /// Nothing is handed out by the group, or with `group` empty to anybody of the topic, until resume();
+  /// consumers stay connected, and producers go on. It outlasts the broker, but for a group of a topic in
+  /// memory. Doing it again changes nothing. Errors: topic_not_found, group_not_found, not_supported
+  /// (`direct`).
+  Result<void> pause(std::string_view topic, std::string_view group = {}) {
+    return expect_none(ask_of_group<protocol::Pause>(topic, group));
+  }
+  /// Undoes the pause of the same: of a group that of the group, of the topic that of the topic. Errors: as
+  /// pause().
+  Result<void> resume(std::string_view topic, std::string_view group = {}) {
+    return expect_none(ask_of_group<protocol::Resume>(topic, group));
+  }
+  /// The group goes on behind all that is stored; with `group` empty every consumer of the topic does, and
+  /// what is stored is dropped. How many messages that were. Errors: as pause(), no_space, io_error.
+  Result<std::uint64_t> purge(std::string_view topic, std::string_view group = {}) {
+    auto reply = ask_of_group<protocol::Purge>(topic, group);
+    if (!reply) return reply.error();
+    return reply->messages.value_or(0);
+  }
+
   /// One topic's statistics. Errors: topic_not_found, unauthorized_access.
   Result<TopicStats> stats(std::string_view topic) {
     Result<TopicName> name = topic_name(topic);
@@ -252,9 +272,20 @@ class Client {
     return state_->ask_for<T>(request);
   }
   Result<void> expect_ok(const protocol::Request& request) {
-    auto reply = state_->ask_for<protocol::OkReply>(request);
+    return expect_none(state_->ask_for<protocol::OkReply>(request));
+  }
+  static Result<void> expect_none(const Result<protocol::OkReply>& reply) {
     if (!reply) return reply.error();
     return {};
+  }
+  /// Asks it of a topic, or of the group where there is one.
+  template <typename Asked>
+  Result<protocol::OkReply> ask_of_group(std::string_view topic, std::string_view group) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    const bool as_admin = state_->asks_as_admin();
+    return state_->ask_for<protocol::OkReply>(
+        Asked{state_->asker(), std::move(*name), std::string(group), as_admin});
   }
 
   /// Joins, and connects a handle to the endpoint. Bad options are refused before the broker hears of it.

@@ -97,16 +97,25 @@ void ReactorPool::answer(const Done<Result<T>>& done, Result<T> result) {
   control_.post_answer([done, result = std::move(result)] { done(result); });
 }
 
-/// Runs `ask(hosted topic)` on the topic's reactor and its answer on the control thread.
-template <typename T, typename Ask>
-void ReactorPool::ask(TopicId topic, Done<Result<T>> done, Ask ask) {
+/// Runs `begin(hosted topic, reply)` on the topic's reactor, and what it calls `reply` with, once, on the
+/// control thread.
+template <typename T, typename Begin>
+void ReactorPool::begin(TopicId topic, Done<Result<T>> done, Begin begin) {
   if (stopped_) return answer<T>(done, stopping());
   Reactor& reactor = reactor_of(topic);
-  const bool posted = reactor.loop().post([this, &reactor, topic, done, ask = std::move(ask)] {
+  const bool posted = reactor.loop().post([this, &reactor, topic, done, begin = std::move(begin)] {
     HostedTopic* const hosted = reactor.find(topic);
-    answer<T>(done, hosted == nullptr ? Result<T>(unknown_topic()) : ask(*hosted));
+    if (hosted == nullptr) return answer<T>(done, unknown_topic());
+    begin(*hosted, [this, done](Result<T> result) { answer<T>(done, std::move(result)); });
   });
   if (!posted) answer<T>(done, too_busy());
+}
+
+/// The same, where the answer is known at once.
+template <typename T, typename Ask>
+void ReactorPool::ask(TopicId topic, Done<Result<T>> done, Ask ask) {
+  begin<T>(topic, std::move(done),
+           [ask = std::move(ask)](HostedTopic& hosted, const auto& reply) { reply(ask(hosted)); });
 }
 
 void ReactorPool::add_topic(const TopicDefinition& definition, const std::vector<EndpointRecord>& endpoints,
@@ -158,6 +167,25 @@ void ReactorPool::leave(TopicId topic, const std::string& bind_uri, Done<Result<
 
 void ReactorPool::delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) {
   ask<void>(topic, std::move(done), [group](HostedTopic& hosted) { return hosted.delete_group(group); });
+}
+
+void ReactorPool::set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) {
+  begin<void>(topic, std::move(done), [group, paused](HostedTopic& hosted, const auto& reply) {
+    const auto answered = [reply](const Result<std::uint64_t>& saved) {
+      Result<void> result;
+      if (!saved) result = saved.error();
+      reply(std::move(result));
+    };
+    if (!group.empty()) return hosted.set_group_paused(group, paused, answered);
+    hosted.set_paused(paused);
+    answered(std::uint64_t{0});
+  });
+}
+
+void ReactorPool::purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) {
+  begin<std::uint64_t>(topic, std::move(done), [group](HostedTopic& hosted, const auto& reply) {
+    group.empty() ? hosted.purge(reply) : hosted.purge_group(group, reply);
+  });
 }
 
 void ReactorPool::topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) {

@@ -46,6 +46,8 @@ class ReactorPool final : public DataPlane {
   void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) override;
   void leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) override;
   void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) override;
+  void set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) override;
+  void purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) override;
   void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) override;
   void broker_stats(Done<Result<protocol::BrokerStats>> done) override;
 
@@ -57,6 +59,8 @@ class ReactorPool final : public DataPlane {
   void answer(const Done<Result<T>>& done, Result<T> result);
   template <typename T, typename Ask>
   void ask(TopicId topic, Done<Result<T>> done, Ask ask);
+  template <typename T, typename Begin>
+  void begin(TopicId topic, Done<Result<T>> done, Begin begin);
   EndpointEvents events();
 
   const Settings settings_;

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::array<std::string_view, 11> verbs = {"broker", "topic", "produce", "consume", "stats", "ping",
                                                     "bench",  "log",   "version", "pub",     "sub"};
-constexpr std::array<std::string_view, 5> topic_verbs = {"create", "list", "info", "delete", "delete-group"};
+constexpr std::array<std::string_view, 8> topic_verbs = {"create",       "list",  "info",   "delete",
+                                                         "delete-group", "pause", "resume", "purge"};
 
 void add_common(CLI::App* app, Common& common) {
   const std::string group = "Broker";
@@ -100,6 +101,21 @@ void add_topic_create(CLI::App* topic, Parsed& parsed) {
   });
 }
 
+/// `pause`, `resume` and `purge`, of a topic or of one group.
+void add_topic_control(CLI::App* topic, Parsed& parsed, TopicControl::What what, const std::string& name,
+                       const std::string& help) {
+  auto control = std::make_shared<TopicControl>();
+  control->what = what;
+  CLI::App* verb =
+      add_verb(topic, parsed, name, help,
+               "  lightq topic " + name + " orders\n  lightq topic " + name + " orders --group billing");
+  topic_argument(verb, control->topic);
+  text_option(verb, "--group", control->group, "only this group, or consumer's own cursor", "NAME");
+  verb->callback([&parsed, control] {
+    parsed.command = [&parsed, control] { return run_topic_control(parsed.common, *control); };
+  });
+}
+
 void add_topic(CLI::App* app, Parsed& parsed) {
   CLI::App* topic = app->add_subcommand("topic", "create, list, inspect and delete topics");
   topic->set_help_flag("-h,--help", "this text");
@@ -130,6 +146,12 @@ void add_topic(CLI::App* app, Parsed& parsed) {
   ungroup->callback([&parsed, name, group] {
     parsed.command = [&parsed, name, group] { return run_topic_delete_group(parsed.common, *name, *group); };
   });
+  using What = TopicControl::What;
+  add_topic_control(topic, parsed, What::pause, "pause",
+                    "hand nothing out until it is resumed; producers and connections go on");
+  add_topic_control(topic, parsed, What::resume, "resume", "hand out again what was paused");
+  add_topic_control(topic, parsed, What::purge, "purge",
+                    "drop every message that is stored; of a group: go on behind the last one");
 }
 
 void add_produce(CLI::App* app, Parsed& parsed) {

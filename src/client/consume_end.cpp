@@ -24,6 +24,7 @@ bool ConsumeEnd::has_come() {
 }
 
 bool ConsumeEnd::look(const TopicStats& stats) {
+  printer_.tell_of_pause(stats);
   if (consume_.mode == Mode::sub && has_all_of_place(stats)) return true;
   const bool is_empty = is_group_empty(stats);
   const bool is_done = std::ranges::all_of(stats.groups, [&](const GroupStats& group) {

@@ -6,6 +6,7 @@
 
 #include <lightq/client.hpp>
 
+#include "client/consume_printer.hpp"
 #include "client/invocation.hpp"
 
 namespace lightq::cli {
@@ -14,8 +15,8 @@ namespace lightq::cli {
 class ConsumeEnd {
  public:
   /// All of them must live as long.
-  ConsumeEnd(const Consume& consume, Client& client, const Consumer& consumer)
-      : consume_(consume), client_(client), consumer_(consumer) {}
+  ConsumeEnd(const Consume& consume, Client& client, const Consumer& consumer, ConsumePrinter& printer)
+      : consume_(consume), client_(client), consumer_(consumer), printer_(printer) {}
 
   /// These messages came.
   void came(OffsetRange range);
@@ -35,6 +36,7 @@ class ConsumeEnd {
   const Consume& consume_;
   Client& client_;
   const Consumer& consumer_;
+  ConsumePrinter& printer_;
   Offset next_{};                  // what comes next, if nothing is dropped
   std::uint64_t incarnation_ = 0;  // of the log that it speaks of
   bool seemed_over_ = false;       // when looked at last

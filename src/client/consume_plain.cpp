@@ -68,6 +68,7 @@ class PlainConsumeRun {
   bool is_drained() {
     const Result<TopicStats> stats = client_.stats(consume_.topic);
     if (!stats) return false;
+    printer_.tell_of_pause(*stats);
     if (consume_.mode == Mode::pull) {
       return std::ranges::all_of(stats->groups, [](const GroupStats& group) {
         return group.group != protocol::default_group || group.lag == 0;

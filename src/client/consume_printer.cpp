@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "client/message_format.hpp"
 #include "client/units.hpp"
 
@@ -30,6 +33,17 @@ bool ConsumePrinter::flush() {
 
 void ConsumePrinter::show_progress() {
   if (progress_.due()) progress_.show(format_messages(printed_) + ", " + format_size(bytes_));
+}
+
+void ConsumePrinter::tell_of_pause(const TopicStats& stats) {
+  const std::string group = consume_.group.empty() && consume_.mode == Mode::pull
+                                ? std::string(protocol::default_group)
+                                : consume_.group;
+  const bool is_group_paused = std::ranges::any_of(
+      stats.groups, [&](const GroupStats& other) { return other.group == group && other.paused; });
+  if (common_.quiet || !(stats.paused || is_group_paused) || std::exchange(told_of_pause_, true)) return;
+  say((stats.paused ? "" : "group '" + group + "' of ") + "topic '" + stats.topic +
+      "' is paused; waiting until it is resumed");
 }
 
 void ConsumePrinter::summarize() {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include <lightq/options.hpp>
+
 #include "client/invocation.hpp"
 #include "client/terminal.hpp"
 
@@ -31,6 +33,9 @@ class ConsumePrinter {
   [[nodiscard]] std::uint64_t printed() const { return printed_; }
   /// Shows the numbers so far, where there is a terminal for that.
   void show_progress();
+  /// Says once, if it is so, that nothing comes since the topic or the group is paused: it would look as if
+  /// nothing went on.
+  void tell_of_pause(const TopicStats& stats);
   /// The last words.
   void summarize();
   /// The exit code of a run that had no error of its own; says why it is none of success.
@@ -47,6 +52,7 @@ class ConsumePrinter {
   std::uint64_t printed_ = 0;
   std::uint64_t bytes_ = 0;
   bool open_ = true;
+  bool told_of_pause_ = false;
 };
 
 }  // namespace lightq::cli

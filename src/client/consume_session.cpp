@@ -30,7 +30,7 @@ class SessionConsumeRun {
         client_(std::move(client)),
         consumer_(std::move(consumer)),
         printer_(common, consume),
-        end_(consume, client_, consumer_) {
+        end_(consume, client_, consumer_, printer_) {
     // A reader that takes its time is no reason for the broker to give this consumer up.
     printer_.serve_meanwhile([this] { (void)consumer_.poll(); });
   }

@@ -34,6 +34,14 @@ struct TopicCreate {
   TopicSettings settings;
 };
 
+/// What is done to a topic, or to one group of it.
+struct TopicControl {
+  enum class What { pause, resume, purge };
+  What what = What::pause;
+  std::string topic;
+  std::string group;  ///< empty: the topic
+};
+
 struct Produce {
   std::string topic;
   std::vector<std::string> files;  ///< empty: standard input, unless messages are generated
@@ -101,6 +109,7 @@ int run_topic_list(const Common& common);
 int run_topic_info(const Common& common, const std::string& topic);
 int run_topic_delete(const Common& common, const std::string& topic);
 int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group);
+int run_topic_control(const Common& common, const TopicControl& control);
 int run_produce(const Common& common, const Produce& produce);
 int run_consume(const Common& common, const Consume& consume);
 int run_stats(const Common& common, const StatsRequest& stats);

@@ -40,6 +40,7 @@ std::string table(const TopicStats& stats) {
           row_if("refused", stats.refused) + row_if("unclaimed_dropped", stats.unclaimed_dropped) +
           row_if("corrupt", stats.corrupt);
   if (!stats.blocked_by.empty()) text += row("blocked_by", stats.blocked_by);
+  if (stats.paused) text += row("paused", std::string("yes"));
   for (const GroupStats& group : stats.groups) {
     std::string values = "lag " + format_count(group.lag) + ", lost " + format_count(group.lost) +
                          ", consumers " + format_count(group.consumers) + ", next " +
@@ -49,6 +50,7 @@ std::string table(const TopicStats& stats) {
     if (group.redelivered > 0) values += ", redelivered " + format_count(group.redelivered);
     if (group.oldest_ms > 0)
       values += ", oldest " + format_seconds(static_cast<double>(group.oldest_ms) / 1e3);
+    if (group.paused) values += ", paused";
     text += row((group.mode == "own" ? "cursor " : "group ") + group.group, values);
   }
   for (const SubscriberStats& subscriber : stats.subscribers) {

@@ -1,22 +1,23 @@
-/// `lightq topic create|list|info|delete|delete-group`. Layer: cli.
+/// `lightq topic create|list|info|delete|delete-group|pause|resume|purge`. Layer: cli.
 #include "client/invocation.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
+#include "client/units.hpp"
 
 namespace lightq::cli {
 namespace {
 
 /// The end of a command that changes something: a sentence for people, or a document for scripts like the
-/// broker's answer to `cmd`.
+/// broker's answer to `cmd`, with what is `more` in it.
 int done(const Common& common, const Result<void>& result, const std::string& cmd, const std::string& topic,
-         const std::string& what) {
+         const std::string& what, const std::string& more = "") {
   if (!result) return fail(result.error(), topic);
   if (!common.json) {
     if (!common.quiet) say("topic '" + topic + "' " + what);
     return exit_ok;
   }
   Output out;  // a topic that the broker knows has a name that needs no escapes
-  out.write("{\"cmd\":\"" + cmd + "\",\"status\":\"ok\",\"topic\":\"" + topic + "\"}\n");
+  out.write("{\"cmd\":\"" + cmd + "\",\"status\":\"ok\",\"topic\":\"" + topic + "\"" + more + "}\n");
   return out.end() ? exit_ok : exit_failure;
 }
 
@@ -70,6 +71,24 @@ int run_topic_delete_group(const Common& common, const std::string& topic, const
   if (!client) return fail(client.error());
   return done(common, client->delete_group(topic, group), "delete_group", topic,
               "no longer has group '" + group + "'");
+}
+
+int run_topic_control(const Common& common, const TopicControl& control) {
+  using What = TopicControl::What;
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  const auto& [what, topic, group] = control;
+  // A group that the broker knows has a name that needs no escapes either.
+  const std::string more = group.empty() ? "" : ",\"group\":\"" + group + "\"";
+  const std::string of_group = group.empty() ? "" : "group '" + group + "' ";
+  if (what == What::pause)
+    return done(common, client->pause(topic, group), "pause", topic, of_group + "is paused", more);
+  if (what == What::resume)
+    return done(common, client->resume(topic, group), "resume", topic, of_group + "is resumed", more);
+  const Result<std::uint64_t> purged = client->purge(topic, group);
+  if (!purged) return fail(purged.error(), topic);
+  return done(common, {}, "purge", topic, of_group + "is purged: " + format_count(*purged) + " messages",
+              more + ",\"messages\":" + std::to_string(*purged));
 }
 
 }  // namespace lightq::cli

@@ -93,6 +93,14 @@ class Log {
   /// durable one keeps them for replay (its retention settings decide) and does nothing.
   virtual void trim(Offset before) = 0;
 
+  /// What is appended from now on can be dropped apart from what is there: drop_before(next_offset()) of this
+  /// moment then drops exactly that. Errors: no_space, io_error; some of the oldest may have been dropped all
+  /// the same, to make room.
+  virtual Result<void> end_segment() { return {}; }
+  /// Drops all that can be dropped before `before`, durable or not. A durable log's files go when a disk job
+  /// has run: until then they are back when the process is killed.
+  virtual void drop_before(Offset before) { trim(before); }
+
   /// Drops the oldest batches until an append of `bytes` would fit, but none that holds a message at or past
   /// `limit`. True if it fits now. first_offset() tells what was dropped.
   virtual bool make_room(std::size_t bytes, Offset limit) = 0;

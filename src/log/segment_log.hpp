@@ -68,6 +68,10 @@ class SegmentLog final : public Log {
   [[nodiscard]] Offset durable_offset() const override { return durable_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   void trim(Offset /*before*/) override {}
+  Result<void> end_segment() override;
+  /// Drops every segment but the last that holds nothing at or past `before`, and whose successor begins
+  /// there at the latest.
+  void drop_before(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
   /// As make_room, for a batch of `messages`.
   bool make_room(std::size_t bytes, std::uint64_t messages, Offset limit);
@@ -94,9 +98,6 @@ class SegmentLog final : public Log {
   void hold(Offset hold) { hold_ = hold; }
   /// Drops what retention does not need, but never the last segment.
   void drop_unneeded(Timestamp now);
-  /// Drops every segment but the last that holds nothing at or past `before`, and whose successor begins
-  /// there at the latest.
-  void drop_before(Offset before);
   /// The segment that holds `offset`, or the one before it; the last for an offset past the end. Null if
   /// there is no segment. Requires `views`.
   [[nodiscard]] std::shared_ptr<SegmentNode> node_of(Offset offset) const;

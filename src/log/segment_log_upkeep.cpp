@@ -45,6 +45,18 @@ Offset SegmentLog::end_of_oldest() const {
   return segments_.size() > 1 ? segments_[1]->first_offset() : segments_.front()->end_offset();
 }
 
+// On a full disk the files of what goes first make room for the new one.
+Result<void> SegmentLog::end_segment() {
+  if (segments_.empty() || segments_.back()->empty()) return {};
+  auto rolled = roll(0);
+  if (!rolled && rolled.error().code == ErrorCode::no_space && segments_.size() > 1) {
+    drop_before(next_);
+    rolled = roll(0);
+  }
+  if (!rolled) last_error_ = rolled.error();
+  return rolled;
+}
+
 void SegmentLog::drop_before(Offset before) {
   while (segments_.size() > 1 && end_of_oldest() <= before) drop_oldest();
 }

@@ -114,6 +114,23 @@ ReadResult WriteBehindLog::read(Place& place) {
   return result;
 }
 
+// On a full disk the files of what goes first make room for the rest.
+Result<void> WriteBehindLog::end_segment() {
+  auto written = write_all_behind();
+  if (!written && written.error().code == ErrorCode::no_space) {
+    drop_before(written_offset());
+    written = write_all_behind();
+  }
+  if (!written) return written;
+  last_error_ = &segments_->last_error();
+  return segments_->end_segment();
+}
+
+void WriteBehindLog::drop_before(Offset before) {
+  segments_->drop_before(before);
+  ring_.trim(std::min(segments_->first_offset(), written_offset()));
+}
+
 bool WriteBehindLog::make_room(std::size_t bytes, Offset limit) {
   if (fits_capacity(bytes)) return true;
   // Only segments are dropped, whole: what is still in memory only has to be there first.

@@ -38,6 +38,9 @@ class WriteBehindLog final : public Log {
     return segments_->stored_bytes() + unwritten_bytes_;
   }
   void trim(Offset /*before*/) override {}
+  /// Writes everything first.
+  Result<void> end_segment() override;
+  void drop_before(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
   /// Writes at most one chunk of about 1 MiB; ask `more_to_write` whether to call again at once.
   void maintain(Timestamp now) override;

@@ -103,6 +103,44 @@ TEST(Handles, RejoinABrokerThatHasLostTheirEndpoints) {
   EXPECT_TRUE(consumer.finished());
 }
 
+TEST(Topics, ArePausedResumedAndPurged) {
+  const EmbeddedBroker broker;
+  auto client = broker.client();
+  client.create_topic("orders").value_or_throw();
+  auto producer = client.plain_producer("orders").value_or_throw();
+  auto consumer = client.plain_consumer("orders").value_or_throw();
+  const auto stored = [&](std::uint64_t messages) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (client.stats("orders").value_or_throw().messages_received < messages) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::yield();
+    }
+  };
+  client.pause("orders", "default").value_or_throw();
+  client.pause("orders").value_or_throw();
+  producer.send("one").value_or_throw();
+  stored(1);
+  const auto stats = client.stats("orders").value_or_throw();
+  EXPECT_TRUE(stats.paused);
+  EXPECT_TRUE(stats.groups.at(0).paused);
+  EXPECT_EQ(stats.queue_size, 1U);
+  client.resume("orders").value_or_throw();
+  client.resume("orders", "default").value_or_throw();
+  ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "one");
+  client.pause("orders").value_or_throw();
+  producer.send("two").value_or_throw();
+  producer.send("three").value_or_throw();
+  stored(3);
+  EXPECT_EQ(client.purge("orders", "default").value_or_throw(), 2U);
+  client.purge("orders").value_or_throw();
+  client.resume("orders").value_or_throw();
+  producer.send("four").value_or_throw();
+  ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "four");
+  EXPECT_EQ(client.pause("orders", "absent").error().code, ErrorCode::group_not_found);
+  EXPECT_EQ(client.resume("absent").error().code, ErrorCode::topic_not_found);
+  EXPECT_EQ(client.purge("no topic's name").error().code, ErrorCode::invalid_argument);
+}
+
 /// Uses a topic and deletes it, again and again; the first error.
 Result<void> come_and_go(Client client, const std::string& topic) {
   const std::vector<std::string> payloads(500, "x");

@@ -56,6 +56,33 @@ TEST(Catalogue, RemembersEverythingOverARestart) {
   EXPECT_TRUE(room.sink.lines.empty());
 }
 
+TEST(Catalogue, RemembersThatATopicIsPaused) {
+  CatalogueRoom room;
+  TopicId paused, resumed;
+  {
+    const auto catalogue = room.open();
+    paused = catalogue->add_topic(name("a"), file_settings(), 0)->id;
+    resumed = catalogue->add_topic(name("b"), {}, 0)->id;
+    for (const TopicId topic : {paused, resumed}) ASSERT_TRUE(catalogue->set_paused(topic, true).ok());
+    ASSERT_TRUE(catalogue->set_paused(resumed, false).ok());
+    ASSERT_TRUE(catalogue->set_paused({99}, true).ok()) << "there is none such; nothing happens";
+  }
+  const auto catalogue = room.open();
+  EXPECT_TRUE(catalogue->state().find(paused)->definition.paused);
+  EXPECT_FALSE(catalogue->state().find(resumed)->definition.paused);
+  CatalogueState compacted;
+  for (const auto& change : catalogue->state().snapshot()) {
+    const auto read = decode_change(encode(change));
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    compacted.apply(read.value());
+  }
+  EXPECT_TRUE(compacted.find(paused)->definition.paused);
+  EXPECT_EQ(compacted.find(paused)->definition.settings, file_settings());
+  EXPECT_FALSE(compacted.find(resumed)->definition.paused);
+  EXPECT_TRUE(room.sink.lines.empty());
+  compacted.apply(CatalogueChange(TopicPaused{{99}, true}));
+}
+
 TEST(Catalogue, SurvivesBeingKilledAfterAnAppend) {
   CatalogueRoom room;
   auto killed = room.open();

@@ -291,6 +291,60 @@ TEST(CommandHandler, PassesOnWhatTheDataPlaneSays) {
   EXPECT_EQ(std::get<protocol::TopicStats>(broker.ask(protocol::Stats{user, name("t")})).topic, "t");
 }
 
+TEST(CommandHandler, PausesATopicAlsoForTheNextBroker) {
+  using protocol::Pause, protocol::Resume;
+  Broker broker;
+  broker.create("t");
+  const std::string id = std::to_string(broker.catalogue->state().find("t")->definition.id.value);
+  const auto& paused = broker.data_plane.paused;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(broker.code(Pause{user, name("t"), {}}), "ok");
+    EXPECT_TRUE(paused.contains(id + "/"));
+    EXPECT_FALSE(broker.catalogue->unflushed()) << "answered before it was durable";
+  }
+  broker.data_plane.paused.clear();
+  broker.restart();
+  EXPECT_TRUE(paused.contains(id + "/")) << "it begins so";
+  EXPECT_EQ(broker.code(Resume{user, name("t"), {}}), "ok");
+  EXPECT_FALSE(paused.contains(id + "/"));
+  broker.restart();
+  EXPECT_TRUE(paused.empty());
+}
+
+TEST(CommandHandler, PausesAndPurgesGroups) {
+  using protocol::Pause, protocol::Resume, protocol::Purge;
+  Broker broker;
+  broker.create("t");
+  const auto is_paused = [&] { return broker.data_plane.paused.size() == 1; };
+  EXPECT_EQ(broker.code(Pause{user, name("t"), "default"}), "ok");
+  EXPECT_TRUE(is_paused());
+  EXPECT_FALSE(broker.catalogue->state().find("t")->definition.paused) << "the topic is not";
+  EXPECT_EQ(broker.code(Resume{admin, name("t"), "default", true}), "ok");
+  EXPECT_FALSE(is_paused());
+  EXPECT_EQ(std::get<protocol::OkReply>(broker.ask(Purge{user, name("t"), "default"})).messages, 5U);
+  EXPECT_EQ(std::get<protocol::OkReply>(broker.ask(Purge{user, name("t"), {}})).messages, 7U);
+  for (const std::string group : {"", "default"}) {
+    EXPECT_EQ(broker.code(Pause{{"user", "wrong"}, name("t"), group}), "unauthorized_access");
+    EXPECT_EQ(broker.code(Resume{{}, name("t"), group}), "unauthorized_access");
+    EXPECT_EQ(broker.code(Purge{{"user", "wrong"}, name("t"), group}), "unauthorized_access");
+    EXPECT_EQ(broker.code(Purge{admin, name("absent"), group, true}), "topic_not_found");
+  }
+  for (const Request& request :
+       {Request(Pause{user, name("t"), "none"}), Request(Resume{user, name("t"), "none"}),
+        Request(Purge{user, name("t"), "none"})})
+    EXPECT_EQ(broker.code(request), "group_not_found");
+}
+
+TEST(CommandHandler, WhatKeepsNothingIsNeitherPausedNorPurged) {
+  Broker broker;
+  broker.create("d", admin, user, {.broker_type = protocol::BrokerType::direct});
+  for (const std::string group : {"", "default"}) {
+    EXPECT_EQ(broker.code(protocol::Pause{user, name("d"), group}), "not_supported");
+    EXPECT_EQ(broker.code(protocol::Resume{user, name("d"), group}), "not_supported");
+    EXPECT_EQ(broker.code(protocol::Purge{user, name("d"), group}), "not_supported");
+  }
+}
+
 TEST(CommandHandler, OpensSocketsToPullersOfOpenTopicsOnly) {
   Broker broker;
   broker.create("closed");

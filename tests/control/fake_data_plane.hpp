@@ -24,6 +24,7 @@ class FakeDataPlane final : public DataPlane {
       return answer<void>(done, *refuse_add);
     }
     topics.emplace(definition.id.value, definition.name.text());
+    if (definition.paused) paused.insert(std::to_string(definition.id.value) + "/");
     for (const auto& endpoint : endpoints) endpoints_[endpoint.topic.value].push_back(endpoint);
     answer<void>(done, {});
   }
@@ -57,6 +58,18 @@ class FakeDataPlane final : public DataPlane {
     if (group == "default") return answer<void>(done, {});
     answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
   }
+  void set_paused(TopicId topic, const std::string& group, bool pause, Done<Result<void>> done) override {
+    if (!group.empty() && group != "default")
+      return answer<void>(done, Error{ErrorCode::group_not_found, "group not found"});
+    const std::string what = std::to_string(topic.value) + "/" + group;
+    pause ? static_cast<void>(paused.insert(what)) : static_cast<void>(paused.erase(what));
+    answer<void>(done, {});
+  }
+  void purge(TopicId, const std::string& group, Done<Result<std::uint64_t>> done) override {
+    if (!group.empty() && group != "default")
+      return answer<std::uint64_t>(done, Error{ErrorCode::group_not_found, "group not found"});
+    answer<std::uint64_t>(done, std::uint64_t{group.empty() ? 7U : 5U});
+  }
   void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) override {
     protocol::TopicStats stats;
     stats.topic = topics.at(topic.value);
@@ -71,6 +84,7 @@ class FakeDataPlane final : public DataPlane {
   std::map<std::uint64_t, std::string> topics;
   std::map<std::uint64_t, std::vector<EndpointRecord>> endpoints_;
   std::set<std::string> left;
+  std::set<std::string> paused;  // TOPIC_ID/GROUP
   std::optional<Error> refuse_add;
   std::string refuse_name;
   std::optional<Error> refuse_join;

@@ -60,6 +60,7 @@ class GroupModel {
     if (choice < 83) return pass_time();
     if (choice == 83 && random_.one_in(3)) return seek();
     if (choice == 84 && random_.one_in(3)) return restart();
+    if (choice == 85) return pause(!group_->is_paused());
     pump();
   }
 
@@ -85,6 +86,7 @@ class GroupModel {
   void finish() {
     while (!workers_.empty()) leave_with(0);
     while (!pullers_.empty()) leave_plainly_with(0);
+    pause(false);
     now_ += std::chrono::hours(10);
     auto open = test::asked();
     open.acknowledgement = session::Acknowledgement::automatic;
@@ -93,7 +95,7 @@ class GroupModel {
     EXPECT_TRUE(open_.empty()) << open_.size() << " messages were lost";
   }
 
-  int redeliveries = 0, restarts = 0, timeouts = 0, seeks = 0;
+  int redeliveries = 0, restarts = 0, timeouts = 0, seeks = 0, pauses = 0;
 
  private:
   [[nodiscard]] bool is_member(const void* holder) const {
@@ -263,6 +265,12 @@ class GroupModel {
     for (const auto& puller : pullers_) puller->sent = puller->forgotten = puller->seen;
   }
 
+  void pause(bool paused) {
+    pauses += paused ? 1 : 0;
+    paused_ = paused;
+    group_->set_paused(paused);
+  }
+
   /// Of everybody only what is on the disk is left.
   void restart() {
     ++restarts;
@@ -271,6 +279,7 @@ class GroupModel {
     set_ = std::make_unique<GroupSet>(log_, false);
     for (const auto& cursor : stored) ASSERT_TRUE(set_->restore(cursor));
     group_ = &set_->open_plain();
+    ASSERT_EQ(group_->is_paused(), paused_);
     workers_.clear();
     pullers_.clear();
     for (auto& [offset, message] : open_) message = {};
@@ -296,6 +305,7 @@ class GroupModel {
     Open& message = found->second;
     EXPECT_EQ(message.holder, nullptr) << "message " << offset << " is held by two";
     EXPECT_LE(message.not_before, now_) << "message " << offset << " was to wait";
+    EXPECT_FALSE(paused_) << "message " << offset << " was handed out by a paused group";
     message.holder = to;
     return message;
   }
@@ -333,12 +343,13 @@ class GroupModel {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Puller>> pullers_;
   std::uint64_t published_ = 0;
+  bool paused_ = false;
   std::map<std::uint64_t, Open> open_;
   Open nobody_;
 };
 
 TEST(GroupRandom, EveryMessageIsDoneExactlyWhenItIsAcknowledged) {
-  int redeliveries = 0, restarts = 0, timeouts = 0, seeks = 0;
+  int redeliveries = 0, restarts = 0, timeouts = 0, seeks = 0, pauses = 0;
   for (int run = 0; run < 30; ++run) {
     Random random(run);
     GroupModel model(random);
@@ -352,11 +363,13 @@ TEST(GroupRandom, EveryMessageIsDoneExactlyWhenItIsAcknowledged) {
     restarts += model.restarts;
     timeouts += model.timeouts;
     seeks += model.seeks;
+    pauses += model.pauses;
   }
   EXPECT_GT(redeliveries, 1000);
   EXPECT_GT(restarts, 40);
   EXPECT_GT(timeouts, 1000);
   EXPECT_GT(seeks, 40);
+  EXPECT_GT(pauses, 40);
 }
 
 }  // namespace

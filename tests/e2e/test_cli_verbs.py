@@ -102,6 +102,37 @@ def test_topic_delete_group_frees_a_group_that_nobody_uses(lightq):
     lightq("topic", "delete-group", "t", "other", code=1)
 
 
+def test_topic_pause_resume_and_purge(lightq):
+    lightq("topic", "create", "t")
+    consumer = lightq.begin("consume", "t")
+    until(lambda: [group["consumers"] for group in lightq.stats("t")["groups"]] == [1], "the consumer")
+    assert b"topic 't' is paused" in lightq("topic", "pause", "t").stderr
+    assert b"group 'default' is paused" in lightq("topic", "pause", "t", "--group", "default").stderr
+    rows = lightq("stats", "t").stdout.decode().splitlines()
+    assert ["paused", "yes"] in [row.split() for row in rows]
+    assert [row.endswith(", paused") for row in rows if row.startswith("group default")] == [True]
+    lightq("produce", "t", stdin=b"one\ntwo\n")
+    assert b"group 'default' is purged: 2 messages" in lightq("topic", "purge", "t", "--group", "default").stderr
+    lightq("produce", "t", stdin=b"three\n")
+    purged = lightq.json("topic", "purge", "t")
+    assert purged["cmd"] == "purge" and purged["topic"] == "t" and purged["messages"] >= 1
+    assert lightq.json("topic", "resume", "t", "--group", "default") == {
+        "cmd": "resume", "status": "ok", "topic": "t", "group": "default"}
+    assert b"topic 't' is resumed" in lightq("topic", "resume", "t").stderr
+    assert "paused" not in lightq("stats", "t").stdout.decode()
+    lightq("produce", "t", stdin=b"four\n")
+    until(lambda: lightq.stats("t")["queue_size"] == 0, "the last message")
+    assert finish(consumer)[0] == b"four\n"
+    lightq("topic", "pause", "t")
+    lightq("produce", "t", stdin=b"five\n")
+    waits = lightq.begin("consume", "t", "--no-follow")
+    assert waits.stderr.readline() == b"lightq: topic 't' is paused; waiting until it is resumed\n"
+    lightq("topic", "resume", "t")
+    assert waits.communicate(timeout=DEADLINE)[0] == b"five\n"
+    assert b"absent" in lightq("topic", "pause", "t", "--group", "absent", code=1).stderr
+    lightq("topic", "purge", "absent", code=1)
+
+
 def test_topic_commands_answer_scripts_in_json(lightq):
     made = lightq("topic", "create", "t", "--json")
     assert json.loads(made.stdout) == {"cmd": "create_topic", "status": "ok", "topic": "t"} and made.stderr == b""

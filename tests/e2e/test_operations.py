@@ -17,6 +17,9 @@ ON_A_TOPIC = {
     "join": {"connection_type": "zmq", "type": "push"},
     "leave": {"bind_uri": "tcp://127.0.0.1:1"},
     "delete_group": {},
+    "pause": {},
+    "resume": {},
+    "purge": {},
 }
 
 
@@ -164,6 +167,10 @@ def test_every_code_is_answered_to_the_commands_that_the_document_names(make_bro
     ask("delete_topic", topic="none", **ADMINS)
     ask("create_topic", topic="t", broker_type="queue", **ADMINS)
     ask("leave", topic="t", bind_uri="tcp://127.0.0.1:1", **USERS)
+    control.create("d", "direct")
+    for cmd in ("pause", "resume", "purge"):
+        ask(cmd, topic="d", **USERS)
+        ask(cmd, topic="t", group="another", **USERS)
     ask("delete_group", topic="t", group="another", **USERS)
     puller = broker.socket(zmq.PULL, control.join("t", "pull"))
     until(lambda: control.stats("t")["subscribers_count"] == 1, "the puller")

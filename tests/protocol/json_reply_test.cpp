@@ -25,7 +25,7 @@ TopicStats full_topic_stats() {
   stats.topic_type = BrokerType::queue_file;
   stats.messages_received = ~std::uint64_t{0};
   stats.blocked_by = "group:default";
-  stats.groups.push_back({"default", "own", 1, 2, 3, 4, 5, 6, 7, 8});
+  stats.groups.push_back({"default", "own", 1, 2, 3, 4, 5, 6, 7, 8, true});
   stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4});
   stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8});
   return stats;
@@ -63,6 +63,7 @@ TEST(JsonReply, NamesEveryStatisticLikeItsMember) {
                             "durable_offset",
                             "log_bytes",
                             "blocked_by",
+                            "paused",
                             "since_ms",
                             "groups",
                             "subscribers",
@@ -93,6 +94,8 @@ TEST(JsonReply, ReadsWhatItWrites) {
       {Ping{}, OkReply{"ping", {}, {}}},
       {Leave{{}, topic, "tcp://h:1"}, OkReply{"leave", {}, 12}},
       {DeleteGroup{{}, topic, "default"}, OkReply{"delete_group", {}, {}}},
+      {Pause{{}, topic, "default"}, OkReply{"pause", {}, {}}},
+      {Purge{{}, topic, {}}, OkReply{"purge", {}, {}, 12}},
       {DeleteTopic{{}, topic}, OkReply{"delete_topic", "done", {}}},
       {CreateTopic{{}, topic, {}, {}}, OkReply{"create_topic", "topic created successfully", {}}},
       {Version{}, VersionReply{"0.1.0", 1}},

@@ -79,6 +79,9 @@ TEST(JsonRequest, ReadsWhatItWrites) {
       Stats{{"a", "p"}, std::nullopt, true},
       Stats{{"u", "q"}, topic("t"), false},
       DeleteGroup{{"u", "q"}, topic("t"), "default", false},
+      Pause{{"u", "q"}, topic("t"), "g", false},
+      Resume{{"a", "p"}, topic("t"), "", true},
+      Purge{{}, topic("t"), "", false},
       Ping{},
       Version{}};
   for (const auto& request : requests) {

@@ -22,7 +22,7 @@ enum class ErrorCode {
   topic_not_found,       ///< no such topic (told to valid credentials only)
   topic_already_exists,  ///< create_topic of a name that is taken
   endpoint_not_found,    ///< leave of a `bind_uri` that is not open
-  group_not_found,       ///< delete_group of a group that does not exist
+  group_not_found,       ///< delete_group, pause … of a group that does not exist
   group_in_use,          ///< delete_group of a group with connected consumers
   not_supported,         ///< documented, but not in this version
   limit_reached,         ///< a limit of docs/protocol.md, "Limits": topics, endpoints, descriptors …

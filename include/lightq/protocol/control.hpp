@@ -87,7 +87,8 @@ struct DeleteTopic {
 struct ListTopics {
   Credentials admin;
 };
-/// Join, Leave, Stats and DeleteGroup take the topic's credentials (`user_id`, `password`) or the admin's
+/// Join, Leave, Stats and what is asked of groups take the topic's credentials (`user_id`, `password`) or the
+/// admin's
 /// (`admin_user_id`, `admin_password` on the wire; then `as_admin` is true and `user` holds them).
 struct Join {
   Credentials user;
@@ -119,16 +120,37 @@ struct DeleteGroup {
   std::string group;
   bool as_admin = false;
 };
+/// Nothing is handed out by the group, or with `group` empty by the topic, until it is resumed.
+struct Pause {
+  Credentials user;
+  TopicName topic;
+  std::string group;
+  bool as_admin = false;
+};
+struct Resume {
+  Credentials user;
+  TopicName topic;
+  std::string group;
+  bool as_admin = false;
+};
+/// The group goes on behind all that is stored; with `group` empty what is stored is dropped.
+struct Purge {
+  Credentials user;
+  TopicName topic;
+  std::string group;
+  bool as_admin = false;
+};
 struct Ping {};
 struct Version {};
 
-using Request =
-    std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Ping, Version>;
+using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause,
+                             Resume, Purge, Ping, Version>;
 
 /// The wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
-  constexpr std::string_view words[] = {"create_topic", "delete_topic", "list_topics", "join",   "leave",
-                                        "stats",        "delete_group", "ping",        "version"};
+  constexpr std::string_view words[] = {"create_topic", "delete_topic", "list_topics",  "join",
+                                        "leave",        "stats",        "delete_group", "pause",
+                                        "resume",       "purge",        "ping",         "version"};
   return words[request.index()];
 }
 
@@ -140,13 +162,15 @@ struct ErrorReply {
   std::string description;
 };
 
-/// create_topic, delete_topic, leave, delete_group, ping: nothing but success.
+/// create_topic, delete_topic, leave, delete_group, pause, resume, purge, ping: nothing but success.
 struct OkReply {
   std::string cmd;
   std::string description;  ///< left out when empty
   /// leave of a consumer's endpoint: how many messages were handed to it, ever. A consumer that has received
   /// that many has received them all and can close.
   std::optional<std::uint64_t> messages_handed;
+  /// purge: how many messages were dropped, or passed over.
+  std::optional<std::uint64_t> messages = {};
 };
 
 struct VersionReply {
@@ -190,6 +214,7 @@ struct GroupStats {
   std::uint64_t unacknowledged = 0;    ///< messages that consumers over sessions have and are not done with
   std::uint64_t redelivered = 0;       ///< messages handed out again, each time
   std::uint64_t oldest_ms = 0;         ///< age of the oldest message that is not done with; 0: there is none
+  bool paused = false;                 ///< by itself, whether or not its topic is
 };
 
 /// One plain subscriber (one `sub` join).
@@ -225,7 +250,8 @@ struct TopicStats {
   std::uint64_t durable_offset = 0;
   std::uint64_t log_bytes = 0;  ///< held now, in memory or on disk
   std::string blocked_by;       ///< empty, `group:NAME`, `disk`, or `nobody connected` (direct)
-  std::uint64_t since_ms = 0;   ///< milliseconds since 1970 when counting began
+  bool paused = false;
+  std::uint64_t since_ms = 0;  ///< milliseconds since 1970 when counting began
   TopicSettings settings;
   std::vector<GroupStats> groups;
   std::vector<SubscriberStats> subscribers;

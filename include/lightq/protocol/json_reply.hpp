@@ -33,6 +33,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("unacknowledged", stats.unacknowledged);
   visit("redelivered", stats.redelivered);
   visit("oldest_ms", stats.oldest_ms);
+  visit("paused", stats.paused);
 }
 
 template <typename S, typename Visit>
@@ -103,6 +104,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("durable_offset", stats.durable_offset);
   visit("log_bytes", stats.log_bytes);
   visit("blocked_by", stats.blocked_by);
+  visit("paused", stats.paused);
   visit("since_ms", stats.since_ms);
   visit("settings", stats.settings);
   visit("groups", stats.groups);
@@ -225,6 +227,7 @@ struct ReplyWriter {
     OrderedJson to = reply_head(reply.cmd, "ok");
     if (!reply.description.empty()) to["description"] = reply.description;
     if (reply.messages_handed) to["messages_handed"] = *reply.messages_handed;
+    if (reply.messages) to["messages"] = *reply.messages;
     return to;
   }
   OrderedJson operator()(const VersionReply& reply) const {
@@ -306,6 +309,7 @@ struct ReplyReader {
     if (fields.has("messages_handed")) {
       reply.messages_handed = fields.number("messages_handed", 0, ~std::uint64_t{0}, 0);
     }
+    if (fields.has("messages")) reply.messages = fields.number("messages", 0, ~std::uint64_t{0}, 0);
     return reply;
   }
 };

@@ -101,6 +101,17 @@ inline Result<Request> read_delete_group(FieldReader& fields) {
   return Request(DeleteGroup{std::move(user), *std::move(topic), group->text(), as_admin});
 }
 
+/// What is asked of a topic, or with `group` of that group.
+template <typename Asked>
+Result<Request> read_of_group(FieldReader& fields) {
+  bool as_admin = false;
+  auto user = read_either(fields, as_admin);
+  auto topic = fields.name("topic");
+  const auto group = fields.has("group") ? fields.name("group") : std::nullopt;
+  if (fields.error()) return *fields.error();
+  return Request(Asked{std::move(user), *std::move(topic), group ? group->text() : std::string(), as_admin});
+}
+
 inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   FieldReader fields(object);
   if (cmd == "create_topic") return read_create_topic(fields);
@@ -110,6 +121,9 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   if (cmd == "leave") return read_leave(fields);
   if (cmd == "stats") return read_stats(fields);
   if (cmd == "delete_group") return read_delete_group(fields);
+  if (cmd == "pause") return read_of_group<Pause>(fields);
+  if (cmd == "resume") return read_of_group<Resume>(fields);
+  if (cmd == "purge") return read_of_group<Purge>(fields);
   if (cmd == "ping") return Request(Ping{});
   if (cmd == "version") return Request(Version{});
   return Error{ErrorCode::invalid_cmd, "invalid_cmd"};
@@ -158,8 +172,19 @@ struct RequestWriter {
     to["group"] = request.group;
     write_credentials(to, request.user, request.as_admin);
   }
+  void operator()(const Pause& request) const { write_of_group(request); }
+  void operator()(const Resume& request) const { write_of_group(request); }
+  void operator()(const Purge& request) const { write_of_group(request); }
   void operator()(const Ping&) const {}
   void operator()(const Version&) const {}
+
+ private:
+  template <typename Asked>
+  void write_of_group(const Asked& request) const {
+    to["topic"] = request.topic.text();
+    if (!request.group.empty()) to["group"] = request.group;
+    write_credentials(to, request.user, request.as_admin);
+  }
 };
 
 }  // namespace detail

@@ -190,6 +190,12 @@ Result<void> Catalogue::remove_topic(TopicId topic) {
   return change(TopicRemoved{topic, now_ms()});
 }
 
+Result<void> Catalogue::set_paused(TopicId topic, bool paused) {
+  const TopicEntry* const entry = state_.find(topic);
+  if (entry == nullptr || entry->definition.paused == paused) return {};
+  return change(TopicPaused{topic, paused});
+}
+
 Result<std::uint64_t> Catalogue::add_credential(const std::string& user_id, const std::string& argon2) {
   const auto id = state_.next_ids().credential;
   if (auto changed = change(CredentialAdded{{id, user_id, argon2}}); !changed) return changed.error();

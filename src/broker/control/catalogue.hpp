@@ -46,6 +46,8 @@ class Catalogue {
   Result<TopicDefinition> add_topic(const TopicName& name, const protocol::TopicSettings& settings,
                                     std::uint64_t credential_id);
   Result<void> remove_topic(TopicId topic);
+  /// Nothing is handed out of the topic; no change if that is known.
+  Result<void> set_paused(TopicId topic, bool paused);
   /// Answers the new credential's id.
   Result<std::uint64_t> add_credential(const std::string& user_id, const std::string& argon2);
   Result<void> put_endpoint(const EndpointRecord& endpoint);

@@ -22,10 +22,14 @@ struct Encoder {
     OrderedJson to{{"op", "topic"}, {"id", definition.id.value}, {"topic", definition.name.text()}};
     protocol::detail::write_settings(to, definition.settings);
     if (change.entry.credential_id != 0) to["credential"] = change.entry.credential_id;
+    if (definition.paused) to["paused"] = true;
     return to;
   }
   OrderedJson operator()(const TopicRemoved& change) const {
     return {{"op", "topic_removed"}, {"id", change.topic.value}, {"at_ms", change.at_ms}};
+  }
+  OrderedJson operator()(const TopicPaused& change) const {
+    return {{"op", "topic_paused"}, {"id", change.topic.value}, {"paused", change.paused}};
   }
   OrderedJson operator()(const CredentialAdded& change) const {
     const auto& credential = change.credential;
@@ -78,6 +82,7 @@ class Decoder {
   std::optional<CatalogueChange> read(std::string_view op) {
     if (op == "topic") return topic_added();
     if (op == "topic_removed") return TopicRemoved{{id("id")}, at_ms()};
+    if (op == "topic_paused") return TopicPaused{{id("id")}, fields_.boolean("paused", false)};
     if (op == "credential") return credential_added();
     if (op == "endpoint") return endpoint_put();
     if (op == "endpoint_removed") return EndpointRemoved{id("id"), at_ms()};
@@ -91,6 +96,7 @@ class Decoder {
     if (!name) return std::nullopt;
     TopicEntry entry{{{id("id")}, *name, protocol::detail::read_settings(fields_)}, 0};
     entry.credential_id = fields_.number("credential", 0, number_max, 0);
+    entry.definition.paused = fields_.boolean("paused", false);
     return TopicAdded{std::move(entry)};
   }
   CatalogueChange credential_added() {

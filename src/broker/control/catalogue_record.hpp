@@ -28,6 +28,11 @@ struct TopicRemoved {
   TopicId topic;
   std::int64_t at_ms = 0;  ///< since 1970: when its ports were released
 };
+/// Nothing is handed out of it; or that is over.
+struct TopicPaused {
+  TopicId topic;
+  bool paused = false;
+};
 struct CredentialAdded {
   CredentialRecord credential;
 };
@@ -52,8 +57,8 @@ struct NextIds {
 };
 
 /// Applying one twice changes nothing more: a snapshot may repeat what a log already says.
-using CatalogueChange = std::variant<TopicAdded, TopicRemoved, CredentialAdded, EndpointPut, EndpointRemoved,
-                                     PortReleased, NextIds>;
+using CatalogueChange = std::variant<TopicAdded, TopicRemoved, TopicPaused, CredentialAdded, EndpointPut,
+                                     EndpointRemoved, PortReleased, NextIds>;
 
 /// One line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);

@@ -32,6 +32,11 @@ void CatalogueState::apply(const TopicRemoved& change) {
   topic_names_.erase(name);
 }
 
+void CatalogueState::apply(const TopicPaused& change) {
+  const auto name = topic_names_.find(change.topic.value);
+  if (name != topic_names_.end()) topics_.at(name->second).definition.paused = change.paused;
+}
+
 void CatalogueState::apply(const CredentialAdded& change) {
   credentials_.insert_or_assign(change.credential.id, change.credential);
   next_ids_.credential = std::max(next_ids_.credential, change.credential.id + 1);

@@ -44,6 +44,7 @@ class CatalogueState {
  private:
   void apply(const TopicAdded& change);
   void apply(const TopicRemoved& change);
+  void apply(const TopicPaused& change);
   void apply(const CredentialAdded& change);
   void apply(const EndpointPut& change);
   void apply(const EndpointRemoved& change);

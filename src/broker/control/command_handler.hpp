@@ -1,11 +1,12 @@
 /// Executes control requests: who may ask, what changes in the catalogue, what the data plane is to do.
 /// Layer: control. The commands are implemented by noun: topic_commands.cpp, endpoint_commands.cpp,
-/// stats_commands.cpp.
+/// group_commands.cpp, stats_commands.cpp.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -68,6 +69,9 @@ class CommandHandler final : public DataPlaneObserver {
   void execute(protocol::Leave request, const Answer& answer);
   void execute(protocol::Stats request, const Answer& answer);
   void execute(protocol::DeleteGroup request, const Answer& answer);
+  void execute(protocol::Pause request, const Answer& answer);
+  void execute(protocol::Resume request, const Answer& answer);
+  void execute(protocol::Purge request, const Answer& answer);
   void execute(protocol::Ping request, const Answer& answer);
   void execute(protocol::Version request, const Answer& answer);
 
@@ -93,6 +97,12 @@ class CommandHandler final : public DataPlaneObserver {
 
   // Endpoints (endpoint_commands.cpp).
   void keep_joined(const TopicName& topic, const JoinedEndpoint& joined, const Answer& answer);
+
+  // Groups, and topics likewise (group_commands.cpp).
+  template <typename Asked>
+  void set_paused(std::string_view cmd, Asked request, bool paused, const Answer& answer);
+  void set_topic_paused(std::string_view cmd, TopicId topic, bool paused, const Answer& answer);
+  [[nodiscard]] std::optional<Error> nothing_kept(TopicId topic) const;
 
   void broker_stats(const Answer& answer);
 

@@ -54,6 +54,11 @@ class DataPlane {
   /// Answers how many messages the endpoint had been handed (0 for a producer's).
   virtual void leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) = 0;
   virtual void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) = 0;
+  /// Hands nothing out, or goes on: the group, or with `group` empty the topic. A group's pause is on the
+  /// disk when it is answered, where groups are.
+  virtual void set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) = 0;
+  /// Passes over, or with `group` empty drops, all that is stored. Answers how many messages that were.
+  virtual void purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) = 0;
   virtual void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) = 0;
   /// Sums over all topics; fields that the data plane does not know (version, pid, auth_failures …) stay
   /// empty.

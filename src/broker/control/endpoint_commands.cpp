@@ -1,4 +1,4 @@
-/// join, leave, delete_group, and what the data plane says of endpoints. Layer: control.
+/// join, leave, and what the data plane says of endpoints. Layer: control.
 #include <optional>
 #include <utility>
 
@@ -68,16 +68,6 @@ void CommandHandler::execute(protocol::Leave request, const Answer& answer) {
                  data_plane_.leave(id, bind_uri, [answer](const Result<std::uint64_t>& handed) {
                    if (!handed) return answer(error_reply("leave", handed.error()));
                    answer(protocol::OkReply{"leave", {}, handed.value()});
-                 });
-               });
-}
-
-void CommandHandler::execute(protocol::DeleteGroup request, const Answer& answer) {
-  permit_topic("delete_group", std::move(request.user), request.as_admin, request.topic, answer,
-               [=, this, group = request.group](TopicId id) {
-                 data_plane_.delete_group(id, group, [answer](const Result<void>& deleted) {
-                   if (!deleted) return answer(error_reply("delete_group", deleted.error()));
-                   answer(protocol::OkReply{"delete_group", {}, {}});
                  });
                });
 }

@@ -72,6 +72,12 @@ class DurableProducers {
   void saved(bool well);
   /// Something is to be written now or later, though nothing else happens: keep asking.
   [[nodiscard]] bool wants_save() const;
+  /// The log's beginning, up to where it ends now, may go once this change is settled: then a start does not
+  /// need it. 0: it never does.
+  std::uint64_t ask_for_save() {
+    if (kept_ == Kept::in_memory || !in_use_) return 0;
+    return asked_ = ++change_;
+  }
   /// A producer waits for a change, and that for the log to be durable up to where it is.
   [[nodiscard]] bool wants_flush(LogEnds ends) const;
   /// For a clean stop, behind the last append and flush: what is left to be written, so that the next start

@@ -88,8 +88,8 @@ void Group::seek(Offset offset) {
 
 Group::Handed Group::pump(log::Log& log, std::size_t bytes_max, SteadyTime now) {
   Handed handed;
-  if (next_timer_ <= now) expire(now);
-  if (consumers() == 0) return handed;
+  tend(now);
+  if (paused_ || consumers() == 0) return handed;
   if (members_.empty()) {
     pump_outlets(log, bytes_max, handed);
   } else {

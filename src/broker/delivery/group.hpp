@@ -72,6 +72,13 @@ class Group {
   /// Takes back what was not acknowledged in time; then hands out to each in turn, until none takes more, the
   /// log ends or about `bytes_max` bytes of records were taken.
   Handed pump(log::Log& log, std::size_t bytes_max, SteadyTime now);
+  /// What a pump does when nothing is to be handed out: takes back what was not acknowledged in time.
+  void tend(SteadyTime now) {
+    if (next_timer_ <= now) expire(now);
+  }
+  /// Paused: pump hands nothing out. All else goes on as ever.
+  void set_paused(bool paused) { paused_ = paused; }
+  [[nodiscard]] bool is_paused() const { return paused_; }
   /// When something is to be taken back, or handed out after a delay: pump then. It may be early.
   [[nodiscard]] SteadyTime next_timer() const { return next_timer_; }
 
@@ -123,6 +130,7 @@ class Group {
   Drops& drops_;
   std::vector<Outlet*> outlets_;
   std::vector<std::unique_ptr<GroupMember>> members_;
+  bool paused_ = false;
   std::size_t outlet_turn_ = 0;  // who is asked next
   std::size_t member_turn_ = 0;
   SteadyTime next_timer_ = never;

@@ -20,6 +20,8 @@ struct Prefix {
 constexpr Prefix prefixes[] = {{"group:", {session::Mode::group, true}},
                                {"own:", {session::Mode::own, false}},
                                {"holds:", {session::Mode::own, true}}};
+// Of a group that is paused there is this besides, with its name; its offset means nothing.
+constexpr std::string_view paused_prefix = "paused:";
 
 std::string cursor_name(const Group& group) {
   const auto& terms = group.terms();
@@ -90,6 +92,17 @@ void GroupSet::remove(Group& group) {
 Offset GroupSet::seek(Group& group, const session::Place& to) {
   group.seek(offset_of(to, log_));
   return group.next();
+}
+
+std::uint64_t GroupSet::pass_over(Group& group) {
+  const OffsetRange stored{log_.first_offset(), log_.next_offset()};
+  const std::uint64_t messages = group.unhanded_in(stored) + group.unacknowledged();
+  group.seek(stored.end);
+  return messages;
+}
+
+void GroupSet::pass_over_all() {
+  for (Entry& entry : groups_) entry.group->seek(log_.next_offset());
 }
 
 // --- Who is connected ---
@@ -171,7 +184,8 @@ GroupSet::Pumped GroupSet::pump(std::size_t bytes_max, SteadyTime now, DamageCou
   for (Entry& entry : groups_) {
     Group& group = *entry.group;
     const WalkLoss before = group.loss();
-    const auto handed = group.pump(log_, bytes_max, now);
+    if (paused_) group.tend(now);
+    const auto handed = paused_ ? Group::Handed{} : group.pump(log_, bytes_max, now);
     damage.note(before, group.loss());
     pumped.deliveries += handed.messages + handed.redelivered;
     pumped.bytes += handed.bytes;
@@ -209,13 +223,19 @@ std::vector<log::NamedCursor> GroupSet::cursors() const {
   std::vector<log::NamedCursor> cursors;
   for (const Entry& entry : groups_) {
     const Group& group = *entry.group;
-    if (!group.name().empty())
-      cursors.push_back({cursor_name(group), group.committed(), group.acknowledged()});
+    if (group.name().empty()) continue;
+    cursors.push_back({cursor_name(group), group.committed(), group.acknowledged()});
+    if (group.is_paused()) cursors.push_back({std::string(paused_prefix) + group.name(), Offset{0}});
   }
   return cursors;
 }
 
 bool GroupSet::restore(const log::NamedCursor& stored) {
+  if (stored.name.starts_with(paused_prefix)) {
+    Group* const group = find(std::string_view(stored.name).substr(paused_prefix.size()));
+    if (group != nullptr) group->set_paused(true);
+    return true;
+  }
   const auto* const prefix = std::find_if(std::begin(prefixes), std::end(prefixes), [&](const Prefix& each) {
     return std::string_view(stored.name).starts_with(each.text);
   });
@@ -251,6 +271,7 @@ protocol::GroupStats GroupSet::stats_of(const Group& group, Timestamp now) const
   stats.consumers = group.consumers();
   stats.unacknowledged = group.unacknowledged();
   stats.redelivered = group.redelivered();
+  stats.paused = group.is_paused();
   const auto oldest = append_time_at(committed, log_);
   if (oldest && *oldest < now) stats.oldest_ms = static_cast<std::uint64_t>(now.us - oldest->us) / 1000;
   return stats;

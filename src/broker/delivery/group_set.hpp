@@ -42,6 +42,13 @@ class GroupSet {
   void remove(Group& group);
   /// The group goes on there. The offset that comes next.
   Offset seek(Group& group, const session::Place& to);
+  /// The group goes on behind all that is stored; what it has handed out is done with. How many messages it
+  /// was not done with.
+  std::uint64_t pass_over(Group& group);
+  /// Likewise all of them.
+  void pass_over_all();
+  /// Nothing is handed out by any group, whether it is paused itself or not.
+  void set_paused(bool paused) { paused_ = paused; }
 
   // Who is connected.
 
@@ -84,7 +91,8 @@ class GroupSet {
 
   /// What is to be kept of those that have a name.
   [[nodiscard]] std::vector<log::NamedCursor> cursors() const;
-  /// Takes up a stored cursor, clamped to the log's end. False: it is not a group's. Before anybody joins.
+  /// Takes up a stored cursor, clamped to the log's end, or what was stored of a group besides, which must
+  /// come behind its cursor. False: it is not a group's. Before anybody joins.
   bool restore(const log::NamedCursor& stored);
   /// Cursors from now on are on their way to the disk; they are there, or not.
   void save_begun() { births_saving_ = births_; }
@@ -122,6 +130,7 @@ class GroupSet {
   Group* plain_ = nullptr;     // of these
   std::size_t members_ = 0;
   Drops drops_;
+  bool paused_ = false;
   std::uint64_t births_ = 0;
   std::uint64_t births_saving_ = 0;
   std::uint64_t births_saved_ = 0;

@@ -59,6 +59,11 @@ class Subscriber {
   [[nodiscard]] std::uint64_t lost() const { return walk_.loss().trimmed + walk_.loss().damaged; }
   [[nodiscard]] const WalkLoss& loss() const { return walk_.loss(); }
   void skip_to(Offset offset) { walk_.seek(offset); }
+  /// As skip_to; what it was handed still leaves, and does not come again.
+  void pass_over_to(Offset offset) {
+    if (outlet_ != nullptr) outlet_->forget_unsent();
+    skip_to(offset);
+  }
 
  private:
   RecordWalk walk_;

@@ -22,7 +22,9 @@ Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestam
       log_(std::move(log)),
       groups_(*log_, definition_.settings.broker_type == BrokerType::direct),
       furthest_(log_->next_offset()),
-      since_(since) {}
+      since_(since) {
+  groups_.set_paused(definition_.paused);
+}
 
 bool Topic::accepting() const {
   return definition_.settings.broker_type != BrokerType::direct || consumers() > 0;
@@ -155,6 +157,19 @@ void Topic::pause_subscriber(Subscriber& subscriber) {
   subscriber.pause();
 }
 
+void Topic::set_paused(bool paused) {
+  definition_.paused = paused;
+  groups_.set_paused(paused);
+}
+
+std::uint64_t Topic::pass_over_all() {
+  const Offset next = log_->next_offset();
+  groups_.pass_over_all();
+  for (const auto& subscriber : subscribers_) subscriber->pass_over_to(next);
+  furthest_ = std::max(furthest_, next);
+  return distance(log_->first_offset(), next);
+}
+
 Topic::Pumped Topic::pump(SteadyTime now) {
   Pumped pumped;
   const Offset first = log_->first_offset();
@@ -166,6 +181,7 @@ Topic::Pumped Topic::pump(SteadyTime now) {
   pumped.progress = handed_to_groups.progress;
   count_progress(handed_to_groups.furthest_of_others);
   for (const auto& subscriber : subscribers_) {
+    if (is_paused()) break;
     const WalkLoss before = subscriber->loss();
     const auto handed = subscriber->pump(*log_, pump_bytes_per_cursor);
     damage_.note(before, subscriber->loss());
@@ -238,6 +254,7 @@ protocol::TopicStats Topic::stats(Timestamp now) const {
   stats.durable_offset = log_->durable_offset().value;
   stats.log_bytes = log_->stored_bytes();
   stats.blocked_by = blocked_by();
+  stats.paused = is_paused();
   stats.settings = definition_.settings;
   stats.since_ms = static_cast<std::uint64_t>(since_.us / 1000);
   stats.corrupt = damage_.messages();

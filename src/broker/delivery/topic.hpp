@@ -92,6 +92,13 @@ class Topic {
   /// Hands out what can be handed out, a bounded amount. `now` is for those who acknowledge.
   Pumped pump(SteadyTime now = {});
 
+  /// Paused: pump hands nothing to anybody, whatever each group is. All else goes on as ever.
+  void set_paused(bool paused);
+  [[nodiscard]] bool is_paused() const { return definition_.paused; }
+  /// Every group and subscriber goes on behind all that is stored; what was handed out is done with. How many
+  /// messages are stored.
+  std::uint64_t pass_over_all();
+
   // Cursors, statistics.
 
   /// The group's stored position, if there was one: clamped to the log's end. Before any join.

@@ -1,4 +1,5 @@
-/// What a topic was created as; the catalogue keeps it, a reactor brings it to life. Layer: delivery.
+/// What a topic was created as, and what outlasts its life on a reactor; the catalogue keeps it, a reactor
+/// brings it to life. Layer: delivery.
 #pragma once
 
 #include <lightq/base/types.hpp>
@@ -10,6 +11,7 @@ struct TopicDefinition {
   TopicId id;
   TopicName name;
   protocol::TopicSettings settings;
+  bool paused = false;  ///< it begins so
 };
 
 }  // namespace lightq::broker

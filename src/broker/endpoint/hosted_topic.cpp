@@ -45,7 +45,11 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
 }
 
 void HostedTopic::restore_groups() {
-  for (const log::NamedCursor& stored : storage_.stored) topic_.groups().restore(stored);
+  // Twice, since what is said of a group besides its cursor may come before that.
+  for (int i = 0; i < 2; ++i) {
+    for (const log::NamedCursor& stored : storage_.stored) topic_.groups().restore(stored);
+  }
+  purged_ = storage_.stored_cursor(purged_cursor_name);
 }
 
 HostedTopic::~HostedTopic() {
@@ -56,21 +60,6 @@ HostedTopic::~HostedTopic() {
 
 Result<void> HostedTopic::reopen(const EndpointRecord& record) {
   return endpoints_.reopen(record, storage_.stored_cursor(EndpointSet::subscriber_cursor_name(record.id)));
-}
-
-Result<void> HostedTopic::delete_group(const std::string& group) {
-  const std::string where = "topic " + definition().name.text();
-  Group* const found = topic_.groups().find(group);
-  if (found == nullptr) return Error{ErrorCode::group_not_found, where + " has no group " + group};
-  if (found->consumers() > 0) {
-    return Error{
-        ErrorCode::group_in_use,
-        where + ", group " + group + ": " + std::to_string(found->consumers()) + " consumers are connected"};
-  }
-  topic_.groups().remove(*found);
-  resume_held();
-  want_ticks();
-  return {};
 }
 
 protocol::TopicStats HostedTopic::stats() {
@@ -202,6 +191,7 @@ void HostedTopic::consumers_changed() {
 
 void HostedTopic::begin_stop(session::Code why) {
   stopping_ = true;
+  end_commands(why);
   producers_.end(why,
                  why == session::Code::topic_deleted ? "the topic is deleted" : "the broker is stopping");
   consumers_.end(why,
@@ -218,7 +208,7 @@ void HostedTopic::pump() {
   if (storage_.write_behind != nullptr) maintain(last_active_);
   save_producers(last_active_);
   start_disk_job(last_active_);
-  if (consumers_.waits_for_save()) save_cursors(last_active_);
+  if (cursors_awaited()) save_cursors(last_active_);
   arm_group_timer();
   want_ticks();
 }
@@ -328,13 +318,14 @@ std::vector<log::NamedCursor> HostedTopic::cursors() const {
   auto of_groups = topic_.groups().cursors();
   cursors.insert(cursors.end(), std::make_move_iterator(of_groups.begin()),
                  std::make_move_iterator(of_groups.end()));
+  if (purged_) cursors.push_back({std::string(purged_cursor_name), *purged_});
   return cursors;
 }
 
 /// At most once a second, but at once for who waits for it.
 void HostedTopic::save_cursors(Timestamp now) {
   if (!storage_.keeps_cursors() || cursor_job_out_) return;
-  const bool awaited = consumers_.waits_for_save();
+  const bool awaited = cursors_awaited();
   const bool saved_lately = cursors_saved_ <= now && now.us - cursors_saved_.us < cursor_save_interval_us;
   if (!awaited && saved_lately) return;
   auto current = cursors();
@@ -343,6 +334,7 @@ void HostedTopic::save_cursors(Timestamp now) {
   saved_cursors_ = std::move(current);
   cursor_job_out_ = true;
   topic_.groups().save_begun();
+  cursor_waiters_.save_begun();
   submit(storage_.save_cursors(saved_cursors_));
 }
 
@@ -380,6 +372,7 @@ void HostedTopic::cursors_saved(const Result<void>& result) {
   cursors_failed_ = !result.ok();
   topic_.groups().save_ended(result.ok());
   consumers_.saved(result);
+  cursor_waiters_.save_ended(result);
   if (!stopping_) want_pump();  // who waited for it is told
   if (cursors_failed_)
     context_.sink.error("topic " + definition().name.text() + ": its cursors: " + result.error().text());
@@ -405,12 +398,14 @@ void HostedTopic::admit_producers() {
   producers_.admit_settled();
   if (sync_failed) {
     producers_.end_waiting(session::Code::io_error, "the disk has failed: nothing more becomes durable");
+    end_purges(storage_.segments->sync_error());
   } else if (writing_behind_fails_) {
     end_waiting_producers(topic_.log().last_error());
   }
 }
 
 void HostedTopic::end_waiting_producers(const Error& error) {
+  end_purges(error);
   if (error.code == ErrorCode::no_space)
     return producers_.end_waiting(session::Code::no_space, "the disk is full");
   producers_.end_waiting(session::Code::io_error, "the disk cannot be written");
@@ -419,6 +414,7 @@ void HostedTopic::end_waiting_producers(const Error& error) {
 void HostedTopic::producers_saved(const Result<void>& result) {
   storage_.producers->saved(result.ok());
   if (!result) end_waiting_producers(result.error());
+  settle_purges();
   const bool failed_before = std::exchange(producers_failed_, !result.ok());
   if (!result && !failed_before)
     context_.sink.error("topic " + definition().name.text() + ": its producers: " + result.error().text());

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "broker/delivery/session_consumer.hpp"
 #include "broker/delivery/topic.hpp"
 #include "broker/endpoint/endpoint_set.hpp"
+#include "broker/endpoint/save_waiters.hpp"
 #include "broker/endpoint/topic_consumers.hpp"
 #include "broker/endpoint/topic_producers.hpp"
 #include "broker/endpoint/topic_storage.hpp"
@@ -34,8 +37,21 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   EndpointSet& endpoints() { return endpoints_; }
   /// Opens a remembered endpoint again; a subscriber's goes on at its stored position.
   Result<void> reopen(const EndpointRecord& record);
-  Result<void> delete_group(const std::string& group);
   [[nodiscard]] protocol::TopicStats stats();
+
+  // What the control socket asks (hosted_topic_commands.cpp).
+
+  using Answered = std::function<void(const Result<std::uint64_t>&)>;
+  Result<void> delete_group(const std::string& group);
+  /// Nothing is handed out to anybody until it is called off.
+  void set_paused(bool paused);
+  /// The same of one group. `answered`, perhaps at once: it survives the broker, where groups do; or
+  /// group_not_found, io_error, no_space: then it is so until the broker ends.
+  void set_group_paused(const std::string& group, bool paused, const Answered& answered);
+  /// The group goes on behind all that is stored. `answered`, as above: how many messages it passes over.
+  void purge_group(const std::string& group, const Answered& answered);
+  /// Every group and subscriber does, and what is stored is dropped. `answered`, as above: how many messages.
+  void purge(const Answered& answered);
 
   /// Housekeeping. False: nothing more to do until something happens; tick_wanted will ask again.
   bool tick();
@@ -135,12 +151,29 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void save_producers(Timestamp now);
   void admit_producers();
   void end_waiting_producers(const Error& error);
+  [[nodiscard]] Result<Group*> group_of(const std::string& name);
+  void answer_when_saved(std::uint64_t answer, const Answered& answered);
+  void settle_purges();
+  void drop_purged(Offset before);
+  void end_purges(const Error& why);
+  void end_commands(session::Code why);
   void cursors_saved(const Result<void>& result);
   void producers_saved(const Result<void>& result);
   void submit(std::unique_ptr<log::DiskJob> job);
   void job_done(log::DiskJob& job);
   void report_losses(Timestamp now);
   [[nodiscard]] std::vector<log::NamedCursor> cursors() const;
+  [[nodiscard]] bool cursors_awaited() const {
+    return consumers_.waits_for_save() || cursor_waiters_.want_save();
+  }
+
+  /// What is to be dropped, once the producers' file has come behind it.
+  struct PendingPurge {
+    Offset before;
+    std::uint64_t messages = 0;
+    std::uint64_t change = 0;  // of the producers
+    Answered answered;
+  };
 
   ReactorContext& context_;
   Ticker& ticker_;
@@ -175,6 +208,9 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   Timestamp last_active_;
   Timestamp cursors_saved_;
   std::vector<log::NamedCursor> saved_cursors_;
+  SaveWaiters cursor_waiters_;
+  std::optional<Offset> purged_;  // what is before it has been; the cursors' file says so
+  std::vector<PendingPurge> purges_;
   Timestamp losses_reported_;
   std::uint64_t damaged_reported_ = 0;
   std::uint64_t refused_reported_ = 0;

@@ -92,6 +92,7 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
     return segments.error();
   if (auto cursors = open_cursors(opened, definition, sink); !cursors) return cursors.error();
   if (auto producers = open_producers(opened, definition, sink); !producers) return producers.error();
+  drop_purged(opened, definition, sink);
   return opened;
 }
 
@@ -143,13 +144,26 @@ void StorageRoom::cut_cursors(TopicStorage& opened, const TopicDefinition& defin
   for (log::NamedCursor& cursor : opened.stored) {
     const Offset before = cursor.offset;
     any |= cursor.cut_at(end);
-    if (before <= end) continue;
+    if (before <= end || cursor.name == purged_cursor_name) continue;
     sink.warn(where + "its " + cursor.name + " had come to message " + std::to_string(before.value) +
               ", but the log ends at " + std::to_string(end.value) + "; it goes on there");
   }
   if (!any) return;
   if (const auto written = opened.cursor_file->write(log::CursorFile::encode(opened.stored)); !written)
     sink.error(where + "its cursors: " + written.error().text());
+}
+
+/// What was purged, and whose files were not gone yet. Where a power cut has taken the log's end it ends
+/// before the segment that was begun then.
+void StorageRoom::drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink) {
+  const auto purged = opened.stored_cursor(purged_cursor_name);
+  if (!purged || *purged <= opened.log->first_offset()) return;
+  const bool all = opened.log->next_offset() <= *purged;
+  if (const auto ended = all ? opened.log->end_segment() : Result<void>{}; !ended) {
+    sink.error("topic " + definition.name.text() +
+               ": purged messages are back, they cannot be dropped: " + ended.error().text());
+  }
+  opened.log->drop_before(*purged);
 }
 
 /// Producers that are not known are told so, and nothing of theirs is lost or stored twice: so what is

@@ -25,6 +25,9 @@ struct StorageSettings {
   std::int64_t flush_interval_ms = 100;
 };
 
+/// Among a topic's cursors: everything before its offset has been purged, whether or not it is gone yet.
+inline constexpr std::string_view purged_cursor_name = "purged:";
+
 /// Where the topic's files lie, if it has any.
 inline std::filesystem::path topic_directory(const StorageSettings& settings, TopicId topic) {
   return settings.topics_directory / std::to_string(topic.value);
@@ -111,6 +114,7 @@ class StorageRoom {
                              const StorageSettings& settings, Timestamp now, LogSink& sink);
   Result<void> open_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
   static void cut_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
+  static void drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
   Result<void> open_producers(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
 
   log::Storage& storage_;

@@ -1,0 +1,74 @@
+/// delete_group, and pause, resume and purge, of groups and of topics. Layer: control.
+#include <optional>
+#include <utility>
+
+#include "broker/control/command_handler.hpp"
+
+namespace lightq::broker {
+
+void CommandHandler::execute(protocol::DeleteGroup request, const Answer& answer) {
+  permit_topic("delete_group", std::move(request.user), request.as_admin, request.topic, answer,
+               [=, this, group = request.group](TopicId id) {
+                 data_plane_.delete_group(id, group, [answer](const Result<void>& deleted) {
+                   if (!deleted) return answer(error_reply("delete_group", deleted.error()));
+                   answer(protocol::OkReply{"delete_group", {}, {}});
+                 });
+               });
+}
+
+/// A topic that keeps nothing cannot hold anything back, nor has it anything to drop.
+std::optional<Error> CommandHandler::nothing_kept(TopicId topic) const {
+  const auto& definition = catalogue_.state().find(topic)->definition;
+  if (definition.settings.broker_type != protocol::BrokerType::direct) return std::nullopt;
+  return Error{ErrorCode::not_supported,
+               "topic " + definition.name.text() + " is direct: it keeps no messages"};
+}
+
+template <typename Asked>
+void CommandHandler::set_paused(std::string_view cmd, Asked request, bool paused, const Answer& answer) {
+  permit_topic(cmd, std::move(request.user), request.as_admin, request.topic, answer,
+               [=, this, group = request.group](TopicId id) {
+                 if (const auto refused = nothing_kept(id)) return answer(error_reply(cmd, *refused));
+                 if (group.empty()) return set_topic_paused(cmd, id, paused, answer);
+                 data_plane_.set_paused(id, group, paused, [cmd, answer](const Result<void>& set) {
+                   if (!set) return answer(error_reply(cmd, set.error()));
+                   answer(protocol::OkReply{std::string(cmd), {}, {}});
+                 });
+               });
+}
+
+/// In the catalogue first, so that it is so after any restart.
+void CommandHandler::set_topic_paused(std::string_view cmd, TopicId topic, bool paused,
+                                      const Answer& answer) {
+  if (const auto kept = catalogue_.set_paused(topic, paused); !kept) {
+    return answer(error_reply(cmd, kept.error()));
+  }
+  commits_.commit([=, this](const Result<void>& committed) {
+    if (!committed) return answer(error_reply(cmd, committed.error()));
+    data_plane_.set_paused(topic, {}, paused, [cmd, answer](const Result<void>& set) {
+      if (!set) return answer(error_reply(cmd, set.error()));
+      answer(protocol::OkReply{std::string(cmd), {}, {}});
+    });
+  });
+}
+
+void CommandHandler::execute(protocol::Pause request, const Answer& answer) {
+  set_paused("pause", std::move(request), true, answer);
+}
+
+void CommandHandler::execute(protocol::Resume request, const Answer& answer) {
+  set_paused("resume", std::move(request), false, answer);
+}
+
+void CommandHandler::execute(protocol::Purge request, const Answer& answer) {
+  permit_topic("purge", std::move(request.user), request.as_admin, request.topic, answer,
+               [=, this, group = request.group](TopicId id) {
+                 if (const auto refused = nothing_kept(id)) return answer(error_reply("purge", *refused));
+                 data_plane_.purge(id, group, [answer](const Result<std::uint64_t>& purged) {
+                   if (!purged) return answer(error_reply("purge", purged.error()));
+                   answer(protocol::OkReply{"purge", {}, {}, purged.value()});
+                 });
+               });
+}
+
+}  // namespace lightq::broker

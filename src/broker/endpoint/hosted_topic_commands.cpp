@@ -1,0 +1,120 @@
+/// What the control socket asks of a topic at work: deleting and pausing groups, purging. Layer: endpoint.
+#include <utility>
+
+#include "broker/endpoint/hosted_topic.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+Error stopping() {
+  return {ErrorCode::shutting_down, "the broker is stopping"};
+}
+
+}  // namespace
+
+Result<Group*> HostedTopic::group_of(const std::string& name) {
+  if (Group* const found = topic_.groups().find(name)) return found;
+  return Error{ErrorCode::group_not_found, "topic " + definition().name.text() + " has no group " + name};
+}
+
+Result<void> HostedTopic::delete_group(const std::string& group) {
+  const auto found = group_of(group);
+  if (!found) return found.error();
+  if ((*found)->consumers() > 0) {
+    return Error{ErrorCode::group_in_use, "topic " + definition().name.text() + ", group " + group + ": " +
+                                              std::to_string((*found)->consumers()) +
+                                              " consumers are connected"};
+  }
+  topic_.groups().remove(**found);
+  resume_held();
+  want_ticks();
+  return {};
+}
+
+void HostedTopic::set_paused(bool paused) {
+  topic_.set_paused(paused);
+  want_pump();
+}
+
+void HostedTopic::set_group_paused(const std::string& group, bool paused, const Answered& answered) {
+  const auto found = group_of(group);
+  if (!found) return answered(found.error());
+  (*found)->set_paused(paused);
+  answer_when_saved(0, answered);
+}
+
+void HostedTopic::purge_group(const std::string& group, const Answered& answered) {
+  const auto found = group_of(group);
+  if (!found) return answered(found.error());
+  const std::uint64_t messages = topic_.groups().pass_over(**found);
+  session_consumers_changed();
+  answer_when_saved(messages, answered);
+}
+
+void HostedTopic::answer_when_saved(std::uint64_t answer, const Answered& answered) {
+  want_pump();
+  if (!storage_.keeps_cursors()) return answered(answer);
+  if (stopping_) return answered(stopping());
+  cursor_waiters_.add([answer, answered](const Result<void>& saved) {
+    if (!saved) return answered(saved.error());
+    answered(answer);
+  });
+}
+
+/// Everybody passes them over at once. The files go last: when a start needs them no more to know the
+/// producers, and knows that they are to go, so that none of it is back when the broker is killed before they
+/// are gone.
+void HostedTopic::purge(const Answered& answered) {
+  if (stopping_) return answered(stopping());
+  log::Log& log = topic_.log();
+  if (const auto ended = log.end_segment(); !ended) return answered(ended.error());
+  const std::uint64_t messages = topic_.pass_over_all();
+  purges_.push_back({log.next_offset(), messages, storage_.producers->ask_for_save(), answered});
+  settle_purges();
+  session_consumers_changed();
+  want_ticks();
+}
+
+/// Goes on with those that the producers' file is no longer behind.
+void HostedTopic::settle_purges() {
+  std::vector<PendingPurge> settled;
+  std::erase_if(purges_, [&](PendingPurge& purge) {
+    if (!storage_.producers->is_settled(purge.change)) return false;
+    settled.push_back(std::move(purge));
+    return true;
+  });
+  for (const PendingPurge& purge : settled) {
+    purged_ = purge.before;
+    answer_when_saved(purge.messages, [this, before = purge.before,
+                                       answered = purge.answered](const Result<std::uint64_t>& saved) {
+      if (saved || saved.error().code == ErrorCode::no_space) drop_purged(before);
+      answered(saved);
+    });
+  }
+}
+
+void HostedTopic::drop_purged(Offset before) {
+  topic_.log().drop_before(before);
+  session_consumers_changed();  // there is room for who is held
+  want_ticks();
+}
+
+/// A full disk is perhaps why somebody purges: there they are dropped, too, though a start may bring them
+/// back.
+void HostedTopic::end_purges(const Error& why) {
+  for (const PendingPurge& purge : std::exchange(purges_, {})) {
+    if (why.code == ErrorCode::no_space) drop_purged(purge.before);
+    purge.answered(why);
+  }
+}
+
+/// Nobody is answered later than now.
+void HostedTopic::end_commands(session::Code why) {
+  const Error error =
+      why == session::Code::topic_deleted ? Error{ErrorCode::topic_not_found, "topic not found"} : stopping();
+  end_purges(error);
+  cursor_waiters_.end(error);
+}
+
+}  // namespace lightq::broker
