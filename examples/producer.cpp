@@ -1,5 +1,4 @@
-/// Sends a thousand messages to a topic, and ends when all are stored; make it first: lightq topic create
-/// orders
+/// Sends a thousand messages to a topic, which must be there, and ends when all are stored.
 #include <lightq/lightq.hpp>
 
 #include <string>
