@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 int main() {
   auto client = lightq::Client::connect("tcp://127.0.0.1:5000").value_or_throw();
-  auto orders = client.plain_producer("orders").value_or_throw();
+  auto orders = client.producer("orders").value_or_throw();
   for (int i = 0; i < 1000; ++i) orders.send("order " + std::to_string(i)).value_or_throw();
   orders.close(5s).value_or_throw();
 }
