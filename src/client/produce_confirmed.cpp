@@ -93,7 +93,7 @@ class ConfirmedRun {
       }
       if (sent.error().code != ErrorCode::timeout) return sent.error();
       if (interrupted()) return {};
-      if (Result<void> patient = be_patient(began); !patient) return patient;
+      if (!is_patient(began)) return incomplete();
     }
   }
 
@@ -108,21 +108,20 @@ class ConfirmedRun {
       if (state == SessionState::failed || state == SessionState::closed) return flushed.error();
       if (interrupted() && !interrupted_at) interrupted_at = Clock::now();
       if (interrupted_at && Clock::now() - *interrupted_at > 5s) return incomplete();
-      if (const Result<void> patient = be_patient(began); !patient) return incomplete();
+      if (!is_patient(began)) return incomplete();
     }
     return {};
   }
 
-  /// Says what a stall is about; an error when nothing has been confirmed for too long. `began`: the wait.
-  Result<void> be_patient(Clock::time_point began) {
+  /// Says what a stall is about. False: nothing has been confirmed for too long. `began`: the wait.
+  bool is_patient(Clock::time_point began) {
     if (producer_.confirmed() != confirmed_) {
       confirmed_ = producer_.confirmed();
       moved_ = Clock::now();
     }
     const auto waited = Clock::now() - std::max(began, moved_);
     if (waited > 2s) report_.explain(why_stalled());
-    if (produce_.timeout.count() == 0 || waited <= produce_.timeout) return {};
-    return ProduceReport::gave_up(waited, why_stalled());
+    return produce_.timeout.count() == 0 || waited <= produce_.timeout;
   }
 
   std::string why_stalled() {

@@ -99,6 +99,7 @@ class SessionProxyTest : public ::testing::Test {
       const auto [of, number] = identify(message->text());
       ASSERT_LT(of, next.size());
       ASSERT_EQ(next[of]++, number) << "of producer " << of;
+      reader.acknowledge(*message);
     }
     EXPECT_EQ(counts, next);
     EXPECT_FALSE(reader.receive(0ms).value_or_throw().has_value());
