@@ -67,7 +67,7 @@ struct ProducerOptions {
 
   [[nodiscard]] std::size_t window_bytes_for(ConfirmLevel confirmed) const {
     if (window_bytes > 0) return window_bytes;
-    return confirmed == ConfirmLevel::flushed ? 4 * limits::MiB : 256 * limits::KiB;
+    return confirmed == ConfirmLevel::flushed ? 4 * limits::MiB : 192 * limits::KiB;
   }
 
   /// Whether everything is in its range. Error: invalid_argument.
