@@ -33,7 +33,7 @@ struct ProducerOptions {
   /// The longest that a message waits for its batch to be closed by other messages or by confirms; kept in
   /// send and poll. 0: as long as that takes.
   Timeout linger{0};
-  /// Of batches on their way and not confirmed; one batch of any size may be. 0: 192 KiB where a confirm
+  /// Of batches on their way and not confirmed; one batch of any size may be. 0: 256 KiB where a confirm
   /// means `received`, which stays in the processors' caches and in time; 4 MiB where it means `flushed`,
   /// since the disk is slower to answer. Over a network: what it carries in the time of a way there and back.
   std::size_t window_bytes = 0;
@@ -67,7 +67,7 @@ struct ProducerOptions {
 
   [[nodiscard]] std::size_t window_bytes_for(ConfirmLevel confirmed) const {
     if (window_bytes > 0) return window_bytes;
-    return confirmed == ConfirmLevel::flushed ? 4 * limits::MiB : 192 * limits::KiB;
+    return confirmed == ConfirmLevel::flushed ? 4 * limits::MiB : 256 * limits::KiB;
   }
 
   /// Whether everything is in its range. Error: invalid_argument.
