@@ -111,7 +111,9 @@ class SelfCheck {
 
   void a_part_that_throws_is_a_failure() {
     LogOptions options;
-    options.parts = {"wanted"};
+    options.parts = SuiteParts({"wanted", "unwanted"});
+    expect(!options.parts.add("no part"), "a part was taken that does not exist");
+    expect(options.parts.add("wanted"), "a part was not taken");
     LogSuite suite(options);
     suite.run("unwanted", [&](LogSuite&) { expect(false, "a part ran that was not wanted"); });
     suite.run("wanted", [](LogSuite&) { check(false, "on purpose"); });

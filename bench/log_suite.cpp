@@ -24,13 +24,8 @@ LogSuite::LogSuite(LogOptions options) : options_(std::move(options)) {
        " alternating rounds, after a warm-up round that does not count; ratios pair by pair.");
 }
 
-bool LogSuite::wants(const std::string& part) const {
-  return options_.parts.empty() ||
-         std::find(options_.parts.begin(), options_.parts.end(), part) != options_.parts.end();
-}
-
 void LogSuite::run(const std::string& part, const std::function<void(LogSuite&)>& work) {
-  if (!wants(part) || stop_requested()) return;
+  if (!options_.parts.wants(part) || stop_requested()) return;
   std::fprintf(stderr, "log: %s\n", part.c_str());
   try {
     work(*this);

@@ -10,6 +10,7 @@
 #include "support/child_process.hpp"
 #include "support/numbered_messages.hpp"
 #include "support/report.hpp"
+#include "support/suite_program.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq::bench {
@@ -20,8 +21,8 @@ inline constexpr std::uint64_t GiB = limits::GiB;
 /// How much to measure.
 struct LogOptions {
   bool quick = false;
-  std::vector<std::string> parts;  ///< which, by name; none: all
-  std::string go_driver;           ///< path of lightq_bench_go; empty: rows that need it are left out
+  SuiteParts parts{{"queues", "bare-calls", "scans", "rates", "tails", "group-commit", "growth"}};
+  std::string go_driver;  ///< path of lightq_bench_go; empty: rows that need it are left out
 
   [[nodiscard]] int rounds() const { return quick ? 2 : 5; }
   /// `full`, or a good deal less when it is to be quick.
@@ -46,7 +47,6 @@ class LogSuite {
  public:
   explicit LogSuite(LogOptions options);
   [[nodiscard]] const LogOptions& options() const { return options_; }
-  [[nodiscard]] bool wants(const std::string& part) const;
   /// Runs a part if it is wanted; what it throws becomes a failure, and the next part goes on.
   void run(const std::string& part, const std::function<void(LogSuite&)>& work);
   /// `goal` 0: the row informs only. The floor is four fifths of the goal.

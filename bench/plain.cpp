@@ -1,22 +1,13 @@
 /// Benchmark suite `plain`: LightQ for plain ZeroMQ clients, beside libzmq without a broker and zmq_proxy, in
 /// the same run. docs/benchmarks.md says how to read it. Layer: bench.
-#include <cstdio>
-#include <exception>
-#include <filesystem>
-#include <string>
-#include <string_view>
-
 #include "plain_measure.hpp"
 #include "plain_report.hpp"
 #include "plain_self_check.hpp"
-#include "support/child_process.hpp"
+#include "support/broker_route.hpp"
+#include "support/suite_program.hpp"
 
 namespace {
 
-using namespace lightq::bench;
-
-constexpr int exit_failed = 1;  // something could not run, or order or content was wrong
-constexpr int exit_usage = 2;
 constexpr const char* usage =
     "usage: lightq_bench_plain [--quick] [--json FILE] [--markdown FILE] [--broker BINARY] [--references]\n"
     "       lightq_bench_plain --self-check\n"
@@ -29,80 +20,16 @@ constexpr const char* usage =
     "Ends with 0 whatever the figures are, 1 if something could not run or came out wrong, 2 for bad "
     "usage.\n";
 
-struct CommandLine {
-  PlainOptions options;
-  std::string json_path;
-  std::string markdown_path;
-  bool self_check = false;
-  bool good = true;
-};
-
-/// `lightq` in the build directory: this program lies in it, or in its `bench/`.
-std::string default_broker(const char* program) {
-  const std::filesystem::path directory = std::filesystem::path(program).parent_path();
-  for (const char* candidate : {"lightq", "../lightq"}) {
-    if (std::filesystem::exists(directory / candidate)) return (directory / candidate).string();
-  }
-  return (directory / "lightq").string();
-}
-
-CommandLine read_command_line(int argument_count, char** arguments) {
-  CommandLine line;
-  line.options.broker_binary = default_broker(arguments[0]);
-  for (int i = 1; i < argument_count; ++i) {
-    const std::string_view flag = arguments[i];
-    const auto take_value = [&](std::string& to) {
-      line.good = line.good && i + 1 < argument_count;
-      if (line.good) to = arguments[++i];
-    };
-    if (flag == "--quick") {
-      line.options.quick = true;
-    } else if (flag == "--references") {
-      line.options.references_only = true;
-    } else if (flag == "--self-check") {
-      line.self_check = true;
-    } else if (flag == "--json") {
-      take_value(line.json_path);
-    } else if (flag == "--markdown") {
-      take_value(line.markdown_path);
-    } else if (flag == "--broker") {
-      take_value(line.options.broker_binary);
-    } else {
-      line.good = false;
-    }
-  }
-  return line;
-}
-
-bool write(const std::string& path, const std::string& text) {
-  if (path.empty()) return true;
-  const lightq::Result<void> written = write_file(path, text);
-  if (!written) std::fprintf(stderr, "%s\n", written.error().text().c_str());
-  return written.ok();
-}
-
-int run(const CommandLine& line) {
-  stop_on_signals();
-  if (line.self_check) return self_check() ? 0 : exit_failed;
-  const Report report = report_plain(measure_plain(line.options), line.options);
-  std::fputs(render_text(report).c_str(), stdout);
-  const bool json_written = write(line.json_path, render_json(report));
-  const bool markdown_written = write(line.markdown_path, render_markdown(report));
-  return json_written && markdown_written && report.failures.empty() ? 0 : exit_failed;
-}
-
 }  // namespace
 
 int main(int argument_count, char** arguments) {
-  const CommandLine line = read_command_line(argument_count, arguments);
-  if (!line.good) {
-    std::fputs(usage, stderr);
-    return exit_usage;
-  }
-  try {
-    return run(line);
-  } catch (const std::exception& problem) {
-    std::fprintf(stderr, "lightq_bench_plain: %s\n", problem.what());
-    return exit_failed;
-  }
+  using namespace lightq::bench;
+  PlainOptions options;
+  options.broker_binary = broker_beside(arguments[0]);
+  SuiteArguments known;
+  known.flag("--quick", options.quick);
+  known.flag("--references", options.references_only);
+  known.text("--broker", options.broker_binary);
+  const auto measure = [&] { return report_plain(measure_plain(options), options); };
+  return run_suite({usage, known, measure, self_check}, argument_count, arguments);
 }

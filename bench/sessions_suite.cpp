@@ -43,12 +43,12 @@ class SessionsRun {
     report_.suite = "sessions";
     report_.quick = options_.quick;
     if (start()) {
-      if (options_.wants("throughput")) {
+      if (options_.parts.wants("throughput")) {
         for (const std::size_t size : sizes) throughput(size);
       }
-      if (options_.wants("latency")) latency();
-      if (options_.wants("flat-out")) flat_out();
-      if (options_.wants("fan-out")) fan_out();
+      if (options_.parts.wants("latency")) latency();
+      if (options_.parts.wants("flat-out")) flat_out();
+      if (options_.parts.wants("fan-out")) fan_out();
       note_memory();
       make_report();
     }
@@ -170,6 +170,7 @@ class SessionsRun {
                        bool stamped = false) {
     ends.control_uri = route.control_uri();
     ends.topic = route.topic();
+    ends.window_bytes = options_.window_bytes;
     const Result<double> cpu_before = cpu_seconds_of(*route.process());
     if (!cpu_before) return cpu_before.error();
     const Result<SessionResult> result = run_session_stream(ends, plan, stamped);
@@ -216,7 +217,7 @@ class SessionsRun {
 
   void make_report() {
     report_.notes.push_back("`./scripts/bench sessions" + std::string(options_.quick ? " --quick" : "") +
-                            "`, " + today() + ", " + machine_description() + ".");
+                            window_flag() + "`, " + today() + ", " + machine_description() + ".");
     report_.notes.push_back("Medians (least–greatest) of " + std::to_string(options_.rounds()) +
                             " alternating rounds after a warm-up that does not count; ratios pair by pair.");
     throughput_table();
@@ -243,6 +244,10 @@ class SessionsRun {
     bound("flushed_at_500k_confirm_p50", "from send to confirm on disk, 500 k msg/s, p50", "µs", 500, 500);
     deliveries();
     bound("queue_memory", "broker's peak resident memory, transient topic of 64 MiB", "MiB", 0, 0);
+  }
+
+  [[nodiscard]] std::string window_flag() const {
+    return options_.window_bytes == 0 ? "" : " --window " + std::to_string(options_.window_bytes);
   }
 
   void throughput_table() {

@@ -1,22 +1,20 @@
 /// Suite `sessions`: what is measured in which rounds, and what came out. Layer: bench.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "support/report.hpp"
+#include "support/suite_program.hpp"
 
 namespace lightq::bench {
 
 struct SessionsOptions {
   bool quick = false;  ///< shows that all works, not how fast
   std::string broker_binary;
-  std::vector<std::string> parts;  ///< throughput, latency, flat-out, fan-out; none: all
+  std::uint64_t window_bytes = 0;  ///< of producers on sessions; 0: their own choice
+  SuiteParts parts{{"throughput", "latency", "flat-out", "fan-out"}};
 
-  [[nodiscard]] bool wants(const std::string& part) const {
-    return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end();
-  }
   [[nodiscard]] int rounds() const { return quick ? 1 : 5; }
   /// Of payload, in a run for throughput.
   [[nodiscard]] double throughput_bytes() const { return quick ? 100e6 : 2e9; }

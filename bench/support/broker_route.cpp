@@ -2,6 +2,7 @@
 #include "support/broker_route.hpp"
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -28,6 +29,14 @@ std::string contents_of(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+std::string broker_beside(const char* program) {
+  const std::filesystem::path directory = std::filesystem::path(program).parent_path();
+  for (const char* candidate : {"lightq", "../lightq"}) {
+    if (std::filesystem::exists(directory / candidate)) return (directory / candidate).string();
+  }
+  return (directory / "lightq").string();
+}
 
 BrokerProcess::BrokerProcess() : admin_password_(random_password()) {}
 

@@ -37,6 +37,9 @@ class BrokerProcess {
   std::optional<ControlClient> control_;
 };
 
+/// `lightq` in the build directory: a bench program lies in it, or in its `bench/`.
+std::string broker_beside(const char* program);
+
 /// Who the topics below belong to.
 inline constexpr const char* bench_user = "bench";
 inline constexpr const char* bench_password = "bench-only";

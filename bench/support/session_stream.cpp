@@ -59,6 +59,7 @@ class ProducerRole {
     Client client = run_.connect();
     ProducerOptions options;
     options.level = run_.ends.level;
+    options.window_bytes = run_.ends.window_bytes;
     producer_.emplace(
         client.producer(run_.ends.topic, std::move(options), run_.ends.transport).value_or_throw());
     if (!open_path()) return stream_.fail("no probe came through from producer to consumer");

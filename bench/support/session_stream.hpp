@@ -17,7 +17,8 @@ struct SessionEnds {
   std::string topic = {};
   Transport transport = Transport::tcp;
   ConfirmLevel level = ConfirmLevel::received;
-  int subscribers = 0;  ///< consumers that get every message; 0: one consumer in the topic's group
+  std::size_t window_bytes = 0;  ///< of the producer; 0: its own choice
+  int subscribers = 0;           ///< consumers that get every message; 0: one consumer in the topic's group
 };
 
 struct SessionResult {

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "broker/each_way.hpp"
 #include "broker/embedded_broker.hpp"
 
 namespace lightq::testing {
@@ -48,8 +49,7 @@ class SessionConsumerTest : public ::testing::Test {
   EmbeddedBroker broker;
 };
 
-class OnEachTopic : public SessionConsumerTest,
-                    public ::testing::WithParamInterface<std::tuple<BrokerType, Transport>> {};
+class OnEachTopic : public SessionConsumerTest, public ::testing::WithParamInterface<Way> {};
 
 TEST_P(OnEachTopic, AGroupGetsEverythingInOrderAndGoesOnWhereItStood) {
   constexpr std::uint64_t messages = 20'000;
@@ -77,14 +77,7 @@ TEST_P(OnEachTopic, AGroupGetsEverythingInOrderAndGoesOnWhereItStood) {
   second.close(10s).value_or_throw();
 }
 
-INSTANTIATE_TEST_SUITE_P(Topics, OnEachTopic,
-                         ::testing::Combine(::testing::Values(BrokerType::queue, BrokerType::file,
-                                                              BrokerType::queue_file),
-                                            ::testing::Values(Transport::tcp, Transport::ipc)),
-                         [](const auto& tested) {
-                           return std::string(protocol::to_word(std::get<BrokerType>(tested.param))) + "_" +
-                                  std::string(protocol::to_word(std::get<Transport>(tested.param)));
-                         });
+INSTANTIATE_TEST_SUITE_P(Topics, OnEachTopic, each_way(), way_name);
 
 TEST_F(SessionConsumerTest, ADirectTopicGivesWhatComesWhileSomebodyIsThere) {
   broker.client().create_topic("orders", {.broker_type = BrokerType::direct}).value_or_throw();

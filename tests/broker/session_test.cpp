@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "broker/each_way.hpp"
 #include "broker/embedded_broker.hpp"
 
 namespace lightq::testing {
@@ -35,8 +36,7 @@ class SessionTest : public ::testing::Test {
   EmbeddedBroker broker;
 };
 
-class EachWay : public SessionTest,
-                public ::testing::WithParamInterface<std::tuple<BrokerType, Transport>> {};
+class EachWay : public SessionTest, public ::testing::WithParamInterface<Way> {};
 
 TEST_P(EachWay, ConfirmsEverythingAndAConsumerGetsItInOrder) {
   const auto [type, transport] = GetParam();
@@ -54,14 +54,7 @@ TEST_P(EachWay, ConfirmsEverythingAndAConsumerGetsItInOrder) {
   EXPECT_EQ(static_cast<std::uint64_t>(messages), client.stats("orders").value_or_throw().messages_received);
 }
 
-INSTANTIATE_TEST_SUITE_P(Topics, EachWay,
-                         ::testing::Combine(::testing::Values(BrokerType::queue, BrokerType::file,
-                                                              BrokerType::queue_file),
-                                            ::testing::Values(Transport::tcp, Transport::ipc)),
-                         [](const auto& tested) {
-                           return std::string(protocol::to_word(std::get<BrokerType>(tested.param))) + "_" +
-                                  std::string(protocol::to_word(std::get<Transport>(tested.param)));
-                         });
+INSTANTIATE_TEST_SUITE_P(Topics, EachWay, each_way(), way_name);
 
 TEST_F(SessionTest, SendsMessagesLargerThanAnyBuffer) {
   constexpr int messages = 12;

@@ -277,7 +277,7 @@ class GroupModel {
     std::vector<log::NamedCursor> stored;
     if (set_ != nullptr) stored = set_->cursors();
     set_ = std::make_unique<GroupSet>(log_, false);
-    for (const auto& cursor : stored) ASSERT_TRUE(set_->restore(cursor));
+    set_->restore(stored);
     group_ = &set_->open_plain();
     ASSERT_EQ(group_->is_paused(), paused_);
     workers_.clear();

@@ -320,7 +320,7 @@ TEST(Topic, DeletingTheGroupStopsItHolding) {
   Topic topic = make_topic();
   topic.open_group();
   EXPECT_EQ(fill(topic), PublishOutcome::held);
-  topic.delete_group();
+  topic.groups().remove(*topic.groups().plain());
   EXPECT_EQ(fill(topic), PublishOutcome::accepted);
 }
 
@@ -369,7 +369,7 @@ TEST(Topic, AMessageThatCanNeverFitIsRefusedAndCounted) {
 
 TEST(Topic, ARestoredGroupIsClampedToTheLogsEnd) {
   Topic topic = make_topic();
-  topic.restore_group(Offset{1000});
+  topic.groups().restore({{"group:default", Offset{1000}, {}}});
   EXPECT_EQ(topic.group_committed()->value, 0U);
 }
 

@@ -1,6 +1,7 @@
 """Topics that are filled, paused and purged, for the tests of that."""
-from session_client import GROUP, join
-from support import PASSWORD, USER, number_of, numbered, until
+import session_support
+from session_client import GROUP
+from support import PASSWORD, USER
 
 KIB = 1024
 TYPES = ["queue", "file", "queue_file"]
@@ -21,32 +22,19 @@ def purge(control, topic="t", **group):
 
 
 def group_of(control, name="default", topic="t"):
-    return next((group for group in control.stats(topic)["groups"] if group["group"] == name), None)
+    return session_support.group_of(control, topic, name)
 
 
 def fill(session, first, count, size=0, topic="t"):
-    producer = session(topic).producer(topic)
-    for at in range(first, first + count, 10):
-        producer.produce(numbered(at, min(10, first + count - at), size))
-    producer.wait_confirmed()
-    return producer
+    return session_support.fill_numbered(session, topic, first, count, size)
 
 
 def consumer_of(control, session, group="", mode=GROUP, topic="t", **more):
-    kind = "pull" if mode == GROUP else "sub"
-    return session(join(control, topic, kind)).consumer(topic, group, mode, **more)
-
-
-def offsets(messages):
-    return [message.offset for message in messages]
-
-
-def numbers(messages):
-    return [number_of(message) for message in messages]
+    return session_support.consumer_of(control, session, topic, group, mode, **more)
 
 
 def committed(control, group, offset):
-    until(lambda: group_of(control, group)["committed_offset"] == offset, lambda: str(group_of(control, group)))
+    session_support.until_committed(control, "t", offset, group)
 
 
 def end(broker, how):

@@ -2,9 +2,9 @@
 import pytest
 import zmq
 
-from pause_support import (DURABLE, KIB, MINE, TYPES, committed, consumer_of, end, fill, group_of, numbers, offsets, pause,
-                           resume)
+from pause_support import DURABLE, KIB, MINE, TYPES, committed, consumer_of, end, fill, group_of, pause, resume
 from session_client import GROUP, OWN, join
+from session_support import numbers, offsets
 from support import ADMIN, ADMIN_PASSWORD, DEADLINE, USER, numbered, number_of, receive, receive_topic, silent, until
 
 

@@ -4,9 +4,9 @@ import threading
 import pytest
 import zmq
 
-from pause_support import (DURABLE, KIB, MINE, TYPES, committed, consumer_of, end, fill, group_of, numbers, offsets, pause,
-                           purge, resume)
+from pause_support import DURABLE, KIB, MINE, TYPES, committed, consumer_of, end, fill, group_of, pause, purge, resume
 from session_client import GROUP, OWN, RECEIVED, Session, everything, join
+from session_support import numbers, offsets
 from support import DEADLINE, files_below, numbered, receive_topic, until
 from test_data_directory import small_disk  # noqa: F401 (a fixture)
 

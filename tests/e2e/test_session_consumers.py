@@ -7,19 +7,11 @@ import zmq
 
 import session_frames
 from session_client import OWN, join, open_values
+from session_support import fill, group_of, until_committed
 from support import numbered, until
 
 KIB = 1024
 TYPES = ["queue", "file", "queue_file"]
-
-
-def fill(session, topic, messages, size=10):
-    """Batches of `size` messages from a producer on a session, all of them confirmed."""
-    producer = session(topic).producer(topic)
-    for first in range(0, len(messages), size):
-        producer.produce(messages[first:first + size])
-    producer.wait_confirmed()
-    return producer
 
 
 def puller(control, session, topic, transport="tcp", **more):
@@ -28,15 +20,6 @@ def puller(control, session, topic, transport="tcp", **more):
 
 def subscriber(control, session, topic, **more):
     return session(join(control, topic, "sub"), **more)
-
-
-def group_of(control, topic, name="default"):
-    return next((group for group in control.stats(topic)["groups"] if group["group"] == name), None)
-
-
-def committed(control, topic, offset, name="default"):
-    until(lambda: group_of(control, topic, name)["committed_offset"] == offset,
-          lambda: f"commit of {offset}: {group_of(control, topic, name)}")
 
 
 # What comes, and how.
@@ -61,7 +44,7 @@ def test_everything_comes_once_in_its_order_and_whole(control, session, broker_t
         whole = session_frames.unbatch(batch)
         assert (whole.producer_id, whole.sequence) == (producer.id, first)
     consumer.acknowledge_before(1000)
-    committed(control, "t", 1000)
+    until_committed(control, "t", 1000)
     assert consumer.is_silent()
 
 
@@ -240,16 +223,16 @@ def test_acknowledging_moves_what_is_committed(control, session, broker_type):
     consumer.receive(100)
     assert group_of(control, "t")["committed_offset"] == 0 and group_of(control, "t")["unacknowledged"] == 100
     consumer.acknowledge(0)
-    committed(control, "t", 1)
+    until_committed(control, "t", 1)
     consumer.acknowledge((2, 10), (20, 30))
     until(lambda: group_of(control, "t")["unacknowledged"] == 81, "the ranges")
     assert group_of(control, "t")["committed_offset"] == 1
     consumer.acknowledge((0, 2), (25, 35))  # again does no harm
-    committed(control, "t", 10)
+    until_committed(control, "t", 10)
     consumer.acknowledge_before(50)
-    committed(control, "t", 50)
+    until_committed(control, "t", 50)
     consumer.acknowledge((0, 1 << 63))
-    committed(control, "t", 100)
+    until_committed(control, "t", 100)
     assert group_of(control, "t")["unacknowledged"] == 0 and consumer.is_silent()
 
 
@@ -261,14 +244,14 @@ def test_what_is_not_outstanding_is_passed_over(control, session):
     second = puller(control, session, "t").consumer("t", credit=(10, 1 << 40))
     second.receive(10)
     first.acknowledge((0, 100))
-    committed(control, "t", 10)
+    until_committed(control, "t", 10)
     first.reject((10, 20))
     first.acknowledge_before(1 << 60)
     first.extend((0, 1 << 60), ms=0)
     assert group_of(control, "t")["unacknowledged"] == 10 and second.is_silent()
     second.acknowledge_all(second.messages)
     second.acknowledge_before(20)
-    committed(control, "t", 20)
+    until_committed(control, "t", 20)
 
 
 def test_automatic_is_done_as_it_is_sent(control, session):
@@ -276,7 +259,7 @@ def test_automatic_is_done_as_it_is_sent(control, session):
     fill(session, "t", numbered(0, 50))
     consumer = puller(control, session, "t").consumer("t", automatic=True, credit=(30, 1 << 40))
     consumer.receive(30)
-    committed(control, "t", 30)
+    until_committed(control, "t", 30)
     assert group_of(control, "t")["unacknowledged"] == 0
     consumer.session.close()
     other = puller(control, session, "t").consumer("t", automatic=True)
@@ -328,7 +311,7 @@ def test_what_is_not_acknowledged_in_time_goes_to_another(control, session):
         *((offset, 2) for offset in range(5, 20)), *((offset, 1) for offset in range(20, 30))]
     late.acknowledge((5, 20))  # too late: another has them
     other.acknowledge_all(come)
-    committed(control, "t", 30)
+    until_committed(control, "t", 30)
     assert late.is_silent()
 
 
@@ -371,7 +354,7 @@ def test_messages_of_a_consumer_that_has_gone_go_to_others(control, session, end
         *((offset, 2) for offset in (*range(10, 15), *range(20, 30))), *((offset, 1) for offset in range(30, 40))]
     assert all(message.payload == come[message.offset].payload for message in again if message.offset < 30)
     other.acknowledge_all(again)
-    committed(control, "t", 40)
+    until_committed(control, "t", 40)
 
 
 # Seek.
@@ -421,7 +404,7 @@ def test_start_is_for_groups_that_are_not_there_yet(control, session):
     first = puller(control, session, "t").consumer("t", "g")
     first.receive(20)
     first.acknowledge((0, 5))
-    committed(control, "t", 5, "g")
+    until_committed(control, "t", 5, "g")
     first.session.close()
     second = puller(control, session, "t").consumer("t", "g", start="next")
     assert second.opened["committed"] == 5

@@ -4,31 +4,10 @@ import random
 import pytest
 
 from session_client import GROUP, OWN, join
+from session_support import consumer_of, fill_numbered, group_of, offsets
 from support import files_below, numbered, until
 
 DURABLE = ["file", "queue_file"]
-
-
-def fill(session, topic, first, count, size=10):
-    producer = session(topic).producer(topic)
-    for at in range(first, first + count, size):
-        producer.produce(numbered(at, min(size, first + count - at)))
-    producer.wait_confirmed()
-    return producer
-
-
-def consumer_of(control, session, topic, group="", mode=GROUP, **more):
-    hello = {name: more.pop(name) for name in ("frame_bytes_max", "heartbeat_ms") if name in more}
-    kind = "pull" if mode == GROUP else "sub"
-    return session(join(control, topic, kind), **hello).consumer(topic, group, mode, **more)
-
-
-def group_of(control, topic, name="default"):
-    return next((group for group in control.stats(topic)["groups"] if group["group"] == name), None)
-
-
-def offsets(messages):
-    return [message.offset for message in messages]
 
 
 def saved(broker, work):
@@ -45,7 +24,7 @@ def saved(broker, work):
 @pytest.mark.parametrize("name, mode", [("", GROUP), ("billing", GROUP), ("mine", OWN)])
 def test_what_was_acknowledged_does_not_come_after_a_clean_stop(broker, control, session, broker_type, name, mode):
     control.create("t", broker_type)
-    fill(session, "t", 0, 100)
+    fill_numbered(session, "t", 0, 100)
     consumer = consumer_of(control, session, "t", name, mode, credit=(60, 1 << 40))
     consumer.receive(60)
     consumer.acknowledge((0, 10), (20, 25), (40, 50))
@@ -68,7 +47,7 @@ def test_what_was_acknowledged_does_not_come_after_a_clean_stop(broker, control,
 def test_after_a_kill_everything_unacknowledged_comes_and_nothing_acknowledged_long_ago(
         broker, control, session, broker_type, name, mode):
     control.create("t", broker_type)
-    fill(session, "t", 0, 100)
+    fill_numbered(session, "t", 0, 100)
     consumer = consumer_of(control, session, "t", name, mode, credit=(60, 1 << 40))
     consumer.receive(60)
 
@@ -93,12 +72,12 @@ def test_after_a_kill_everything_unacknowledged_comes_and_nothing_acknowledged_l
 def test_a_group_that_was_opened_is_there_after_a_kill(broker, control, session, broker_type):
     """Before it has acknowledged anything: where it began is on the disk when its consumer is told that it may begin."""
     control.create("t", broker_type)
-    fill(session, "t", 0, 20)
+    fill_numbered(session, "t", 0, 20)
     for name, mode in (("", GROUP), ("billing", GROUP), ("mine", OWN)):
         consumer_of(control, session, "t", name, mode, start="next")
     broker.kill()
     broker.start()
-    producer = fill(session, "t", 20, 10)
+    producer = fill_numbered(session, "t", 20, 10)
     assert producer.confirmed == 10
     for name, mode in (("", GROUP), ("billing", GROUP), ("mine", OWN)):
         assert offsets(consumer_of(control, session, "t", name, mode).receive(10)) == list(range(20, 30)), name
@@ -111,7 +90,7 @@ def test_over_kills_each_message_comes_and_none_twice_to_who_keeps_his_place(bro
     seed, kept, produced = 3, [], 0
     dice = random.Random(seed)
     for round_number in range(4):
-        fill(session, "t", produced, 300)
+        fill_numbered(session, "t", produced, 300)
         produced += 300
         own = consumer_of(control, session, "t", "keeper", OWN)
         if own.opened["next"] != len(kept):

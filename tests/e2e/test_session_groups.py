@@ -8,32 +8,11 @@ import pytest
 import zmq
 
 from session_client import GROUP, OWN, Session, join, open_values
+from session_support import consumer_of, fill_numbered, group_of, offsets
 from support import PASSWORD, USER, number_of, numbered, receive, silent, until
 
 KIB = 1024
 DURABLE = ["file", "queue_file"]
-
-
-def fill(session, topic, first, count, size=10):
-    producer = session(topic).producer(topic)
-    for at in range(first, first + count, size):
-        producer.produce(numbered(at, min(size, first + count - at)))
-    producer.wait_confirmed()
-    return producer
-
-
-def consumer_of(control, session, topic, group="", mode=GROUP, **more):
-    hello = {name: more.pop(name) for name in ("frame_bytes_max", "heartbeat_ms") if name in more}
-    kind = "pull" if mode == GROUP else "sub"
-    return session(join(control, topic, kind), **hello).consumer(topic, group, mode, **more)
-
-
-def group_of(control, topic, name="default"):
-    return next((group for group in control.stats(topic)["groups"] if group["group"] == name), None)
-
-
-def offsets(messages):
-    return [message.offset for message in messages]
 
 
 def shared(consumers, count, seconds=20):
@@ -60,7 +39,7 @@ def test_each_group_gets_everything_and_its_members_share_it(control, session, b
     control.create("t", broker_type)
     groups = {name: [consumer_of(control, session, "t", name) for _ in range(3)] for name in ("", "billing", "audit")}
     owns = [consumer_of(control, session, "t", name, OWN) for name in ("", "", "mine")]
-    fill(session, "t", 0, 600)
+    fill_numbered(session, "t", 0, 600)
     for members in groups.values():
         come = shared(members, 600)
         assert sorted(sum(map(offsets, come), [])) == list(range(600))
@@ -78,7 +57,7 @@ def test_plain_pullers_and_sessions_share_the_default_group(broker, control, ses
     until(lambda: control.stats("t")["subscribers_count"] == 2, "the pullers")
     consumers = [consumer_of(control, session, "t", name, credit=(20, 1 << 40)) for name in ("", "default")]
     assert group_of(control, "t")["consumers"] == 4
-    fill(session, "t", 0, 2000)
+    fill_numbered(session, "t", 0, 2000)
     come, count = [[], [], [], []], 0
 
     def all_come():
@@ -103,7 +82,7 @@ def test_plain_pullers_and_sessions_share_the_default_group(broker, control, ses
 def test_what_a_session_leaves_behind_a_plain_puller_gets(broker, control, session):
     control.create("t")
     consumer = consumer_of(control, session, "t", credit=(50, 1 << 40))
-    fill(session, "t", 0, 100)
+    fill_numbered(session, "t", 0, 100)
     consumer.receive(50)
     consumer.acknowledge((10, 40))
     until(lambda: group_of(control, "t")["unacknowledged"] == 20, "the acknowledgement")
@@ -140,7 +119,7 @@ def test_a_group_holds_the_log_and_a_cursor_of_one_s_own_only_if_asked(control, 
 
 def test_a_second_consumer_takes_a_named_cursor_over(control, session):
     control.create("t", "file")
-    fill(session, "t", 0, 30)
+    fill_numbered(session, "t", 0, 30)
     first = consumer_of(control, session, "t", "mine", OWN, credit=(20, 1 << 40))
     first.receive(20)
     first.acknowledge((0, 10))
@@ -177,7 +156,7 @@ def test_there_are_at_most_1024_groups(control, session):
 
 def test_statistics_tell_lag_and_what_is_under_way(control, session):
     control.create("t", "file")
-    fill(session, "t", 0, 100)
+    fill_numbered(session, "t", 0, 100)
     consumer = consumer_of(control, session, "t", "g", credit=(40, 1 << 40))
     consumer.receive(40)
     consumer.acknowledge((0, 15))
@@ -200,7 +179,7 @@ def test_statistics_tell_lag_and_what_is_under_way(control, session):
 
 def test_a_named_group_of_either_kind_can_be_deleted_when_nobody_uses_it(control, session):
     control.create("t", "file")
-    fill(session, "t", 0, 10)
+    fill_numbered(session, "t", 0, 10)
     for name, mode in (("g", GROUP), ("o", OWN)):
         consumer = consumer_of(control, session, "t", name, mode)
         consumer.acknowledge_all(consumer.receive(10))
@@ -226,7 +205,7 @@ def test_a_cursor_without_a_name_is_forgotten_at_its_end(control, session):
 def test_a_direct_topic_keeps_nothing_for_a_group_without_consumers(control, session):
     control.create("t", "direct")
     first = consumer_of(control, session, "t", "g", start="first")
-    producer = fill(session, "t", 0, 20)
+    producer = fill_numbered(session, "t", 0, 20)
     first.receive(20)
     assert offsets(consumer_of(control, session, "t", "late", start="first").messages) == []
     first.close()
@@ -324,7 +303,7 @@ def test_a_stopped_process_that_a_flood_is_sent_to_is_missed_too(make_broker):
 
 def test_connections_that_break_lose_nothing(control, session):
     control.create("t", "file")
-    fill(session, "t", 0, 500)
+    fill_numbered(session, "t", 0, 500)
     done, seed = set(), 7
     dice = random.Random(seed)
     for _ in range(12):

@@ -3,18 +3,11 @@ import pytest
 
 import session_frames
 from session_client import OWN, join, messages_of
+from session_support import fill
 from support import numbered
 
 KIB = 1024
 TYPES = ["queue", "file", "queue_file"]
-
-
-def fill(session, topic, messages, size=10):
-    """Batches of `size` messages from a producer on a session, all of them confirmed."""
-    producer = session(topic).producer(topic)
-    for first in range(0, len(messages), size):
-        producer.produce(messages[first:first + size])
-    producer.wait_confirmed()
 
 
 def puller(control, session, topic, **more):

@@ -230,22 +230,25 @@ std::vector<log::NamedCursor> GroupSet::cursors() const {
   return cursors;
 }
 
-bool GroupSet::restore(const log::NamedCursor& stored) {
-  if (stored.name.starts_with(paused_prefix)) {
-    Group* const group = find(std::string_view(stored.name).substr(paused_prefix.size()));
+void GroupSet::restore(const std::vector<log::NamedCursor>& stored) {
+  for (const log::NamedCursor& cursor : stored) restore_cursor(cursor);
+  for (const log::NamedCursor& mark : stored) {
+    if (!mark.name.starts_with(paused_prefix)) continue;
+    Group* const group = find(std::string_view(mark.name).substr(paused_prefix.size()));
     if (group != nullptr) group->set_paused(true);
-    return true;
   }
+}
+
+void GroupSet::restore_cursor(const log::NamedCursor& stored) {
   const auto* const prefix = std::find_if(std::begin(prefixes), std::end(prefixes), [&](const Prefix& each) {
     return std::string_view(stored.name).starts_with(each.text);
   });
-  if (prefix == std::end(prefixes)) return false;
+  if (prefix == std::end(prefixes)) return;
   std::string name = stored.name.substr(prefix->text.size());
-  if (find(name) != nullptr) return true;
+  if (find(name) != nullptr) return;
   log::NamedCursor cursor = stored;
   cursor.cut_at(log_.next_offset());
   add(std::move(name), prefix->terms, cursor.offset, 0).restore(cursor.offset, cursor.acknowledged);
-  return true;
 }
 
 bool GroupSet::is_saved(const Group& group) const {

@@ -91,9 +91,9 @@ class GroupSet {
 
   /// What is to be kept of those that have a name.
   [[nodiscard]] std::vector<log::NamedCursor> cursors() const;
-  /// Takes up a stored cursor, clamped to the log's end, or what was stored of a group besides, which must
-  /// come behind its cursor. False: it is not a group's. Before anybody joins.
-  bool restore(const log::NamedCursor& stored);
+  /// Takes up what is stored of groups, in any order: cursors, clamped to the log's end, and who is paused.
+  /// What else is stored is passed over. Before anybody joins.
+  void restore(const std::vector<log::NamedCursor>& stored);
   /// Cursors from now on are on their way to the disk; they are there, or not.
   void save_begun() { births_saving_ = births_; }
   void save_ended(bool well) {
@@ -122,6 +122,7 @@ class GroupSet {
     return group.terms().holds && (!direct_ || group.consumers() > 0);
   }
   void drop_unclaimed_direct(Group& group);
+  void restore_cursor(const log::NamedCursor& stored);
   [[nodiscard]] protocol::GroupStats stats_of(const Group& group, Timestamp now) const;
 
   log::Log& log_;

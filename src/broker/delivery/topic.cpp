@@ -108,14 +108,6 @@ std::string Topic::blocked_by() const {
   return holder != nullptr ? "group:" + holder->name() : std::string();
 }
 
-void Topic::restore_group(Offset offset) {
-  groups_.restore({"group:" + std::string(protocol::default_group), offset});
-}
-
-void Topic::delete_group() {
-  if (Group* const group = groups_.plain()) groups_.remove(*group);
-}
-
 void Topic::attach_puller(Outlet& outlet) {
   groups_.attach(outlet);
   trim();

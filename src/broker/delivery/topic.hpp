@@ -69,10 +69,7 @@ class Topic {
   }
 
   /// The group of all plain pullers, from its first join on.
-  [[nodiscard]] bool has_group() const { return groups_.plain() != nullptr; }
   void open_group() { groups_.open_plain(); }
-  /// Requires that it has no consumers. The group no longer holds the log.
-  void delete_group();
   void attach_puller(Outlet& outlet);
   void detach_puller(Outlet& outlet);
   [[nodiscard]] std::size_t pullers() const { return groups_.pullers(); }
@@ -101,8 +98,6 @@ class Topic {
 
   // Cursors, statistics.
 
-  /// The group's stored position, if there was one: clamped to the log's end. Before any join.
-  void restore_group(Offset offset);
   [[nodiscard]] std::optional<Offset> group_committed() const;
   /// `now`: the log's time, for the age of messages. Everything but the connected producers and the
   /// subscribers' addresses, which the endpoints know.

@@ -45,10 +45,7 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
 }
 
 void HostedTopic::restore_groups() {
-  // Twice, since what is said of a group besides its cursor may come before that.
-  for (int i = 0; i < 2; ++i) {
-    for (const log::NamedCursor& stored : storage_.stored) topic_.groups().restore(stored);
-  }
+  topic_.groups().restore(storage_.stored);
   purged_ = storage_.stored_cursor(purged_cursor_name);
 }
 

@@ -1,0 +1,41 @@
+"""Topics that are filled and read over sessions, for the tests of groups and cursors."""
+from session_client import GROUP, join
+from support import number_of, numbered, until
+
+
+def fill(session, topic, messages, size=10):
+    """Batches of `size` messages from a producer on a session, all of them confirmed."""
+    producer = session(topic).producer(topic)
+    for first in range(0, len(messages), size):
+        producer.produce(messages[first:first + size])
+    producer.wait_confirmed()
+    return producer
+
+
+def fill_numbered(session, topic, first, count, payload_bytes=0, size=10):
+    """The same with messages that are numbered from `first`."""
+    return fill(session, topic, numbered(first, count, payload_bytes), size)
+
+
+def consumer_of(control, session, topic, group="", mode=GROUP, **more):
+    hello = {name: more.pop(name) for name in ("frame_bytes_max", "heartbeat_ms") if name in more}
+    kind = "pull" if mode == GROUP else "sub"
+    return session(join(control, topic, kind), **hello).consumer(topic, group, mode, **more)
+
+
+def group_of(control, topic, name="default"):
+    """The group's stats; None: there is no such group."""
+    return next((group for group in control.stats(topic)["groups"] if group["group"] == name), None)
+
+
+def until_committed(control, topic, offset, name="default"):
+    until(lambda: group_of(control, topic, name)["committed_offset"] == offset,
+          lambda: f"commit of {offset}: {group_of(control, topic, name)}")
+
+
+def offsets(messages):
+    return [message.offset for message in messages]
+
+
+def numbers(messages):
+    return [number_of(message) for message in messages]
