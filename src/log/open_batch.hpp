@@ -68,6 +68,22 @@ class OpenBatch {
   Timestamp opened_;
 };
 
+/// How far ahead of a record the segment's memory is fetched, in bytes. A segment that is written again has
+/// left the caches, and a store that must wait for its line holds up all those behind it: from 2 to 8 KiB a
+/// message of 128 B takes a third less time than without (docs/benchmarks.md, suite `log`).
+inline constexpr std::size_t fetched_ahead_bytes = 4096;
+
+/// Asks for the lines of `bytes` from `at` on, which need not be memory.
+#if defined(__GNUC__)
+[[gnu::always_inline]]
+inline void fetch_lines(const std::byte* at, std::size_t bytes) {
+  constexpr std::size_t line_bytes = 64;
+  for (std::size_t done = 0; done < bytes; done += line_bytes) __builtin_prefetch(at + done, 0, 2);
+}
+#else
+inline void fetch_lines(const std::byte*, std::size_t) {}
+#endif
+
 // What is in here is most of what a single message costs.
 #if defined(__GNUC__)
 [[gnu::always_inline]]
@@ -77,6 +93,7 @@ inline void OpenBatch::add(ByteView payload) {
   assert(is_open() && fits(payload.size()));
   std::byte* const to = start_ + bytes_;
   const std::size_t bytes = record_bytes(payload.size());
+  fetch_lines(to + fetched_ahead_bytes, bytes);
   store_little_endian(to, static_cast<std::uint32_t>(payload.size()));
   sum_.add_copying(to + sizeof(std::uint32_t), payload);
   bytes_ += bytes;
