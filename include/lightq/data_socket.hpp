@@ -2,11 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <chrono>
-#include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,17 +12,10 @@
 #include <lightq/base/result.hpp>
 #include <lightq/deadline.hpp>
 #include <lightq/options.hpp>
+#include <lightq/socket_monitor.hpp>
+#include <lightq/zmq_error.hpp>
 
 namespace lightq::inline v1 {
-
-/// The error for something ZeroMQ refused.
-inline Error zmq_error(const std::string& what, int number) {
-  if (number == EMFILE || number == ENFILE) {
-    return {ErrorCode::limit_reached, what + ": no more sockets or descriptors in this process", number};
-  }
-  if (number == ETERM || number == ENOTSOCK) return {ErrorCode::closed, what + ": the ZeroMQ context ended"};
-  return {ErrorCode::io_error, what + ": " + zmq_strerror(number)};
-}
 
 /// A linger as libzmq takes it: finite, at most a day.
 inline int linger_ms(Timeout linger) {
@@ -57,7 +46,6 @@ class DataSocket {
 
   /// An unconnected socket with a finite linger. Errors: limit_reached, io_error.
   static Result<DataSocket> open(std::shared_ptr<zmq::context_t> context, zmq::socket_type type) {
-    static std::atomic<std::uint64_t> opened{0};
     try {
       DataSocket made;
       made.context_ = std::move(context);
@@ -65,16 +53,8 @@ class DataSocket {
       made.socket_.set(zmq::sockopt::linger, 0);
       made.socket_.set(zmq::sockopt::tcp_keepalive, 1);
       made.socket_.set(zmq::sockopt::tcp_keepalive_idle, 60);
-      const std::string name = "inproc://lightq-monitor-" + std::to_string(++opened);
-      constexpr int events =
-          ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_MONITOR_STOPPED;
-      if (zmq_socket_monitor(made.socket_.handle(), name.c_str(), events) != 0) {
-        return zmq_error("cannot watch a socket", zmq_errno());
-      }
-      made.monitor_ = zmq::socket_t(*made.context_, zmq::socket_type::pair);
-      made.monitor_.set(zmq::sockopt::linger, 0);
-      made.monitor_.set(zmq::sockopt::rcvhwm, 0);  // else unread events would block libzmq's own thread
-      made.monitor_.connect(name);
+      made.monitor_.open(*made.context_, made.socket_,
+                         ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_MONITOR_STOPPED);
       return made;
     } catch (const zmq::error_t& error) {
       return zmq_error("cannot open a socket", error.num());
@@ -101,7 +81,7 @@ class DataSocket {
 
   /// Whether the broker's end is there now, as far as libzmq has noticed.
   [[nodiscard]] bool connected() {
-    while (monitor_.handle() != nullptr && next_event() != 0) {
+    while (next_event() != 0) {
     }
     return connected_;
   }
@@ -110,7 +90,7 @@ class DataSocket {
   [[nodiscard]] bool wait_connected(Timeout timeout) {
     const auto deadline = deadline_after(timeout);
     while (!connected()) {
-      if (!wait(monitor_, ZMQ_POLLIN, deadline)) return connected();
+      if (!wait(monitor_.socket(), ZMQ_POLLIN, deadline)) return connected();
     }
     return true;
   }
@@ -140,7 +120,7 @@ class DataSocket {
     bool in_time = true;
     const auto patience = deadline + std::chrono::seconds(1);
     while (next_event() != ZMQ_EVENT_MONITOR_STOPPED) {
-      if (!wait(monitor_, ZMQ_POLLIN, patience)) break;
+      if (!wait(monitor_.socket(), ZMQ_POLLIN, patience)) break;
       in_time = std::chrono::steady_clock::now() < deadline;
     }
     monitor_.close();
@@ -153,30 +133,23 @@ class DataSocket {
  private:
   DataSocket() = default;
 
-  /// Closes the socket without a word. Its monitor is stopped first: libzmq's own thread waits for ever, and
-  /// with it every socket of the context, when it has an event to tell and the monitor's other end has gone.
+  /// Closes the socket without a word.
   void abandon() noexcept {
-    if (socket_.handle() != nullptr) zmq_socket_monitor(socket_.handle(), nullptr, 0);
+    monitor_.stop(socket_);
     socket_.close();
     monitor_.close();
   }
 
   /// Takes one event off the monitor; 0 when there is none.
   int next_event() {
-    zmq::message_t event;
-    zmq::message_t address;
-    if (zmq_msg_recv(event.handle(), monitor_.handle(), ZMQ_DONTWAIT) < 0) return 0;
-    zmq_msg_recv(address.handle(), monitor_.handle(), ZMQ_DONTWAIT);
-    std::uint16_t kind = 0;
-    if (event.size() < sizeof kind) return 0;
-    std::memcpy(&kind, event.data(), sizeof kind);
+    const int kind = monitor_.next();
     if (kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) connected_ = true;
     if (kind == ZMQ_EVENT_DISCONNECTED) connected_ = false;
     return kind;
   }
 
   std::shared_ptr<zmq::context_t> context_;  // outlives the sockets: first in, last out
-  zmq::socket_t monitor_;
+  SocketMonitor monitor_;
   zmq::socket_t socket_;
   std::string uri_;
   bool connected_ = false;

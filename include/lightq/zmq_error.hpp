@@ -1,0 +1,22 @@
+/// What libzmq's errors mean to who uses this library. Layer: client.
+#pragma once
+
+#include <cerrno>
+#include <string>
+
+#include <zmq.hpp>
+
+#include <lightq/base/result.hpp>
+
+namespace lightq::inline v1 {
+
+/// The error for something ZeroMQ refused.
+inline Error zmq_error(const std::string& what, int number) {
+  if (number == EMFILE || number == ENFILE) {
+    return {ErrorCode::limit_reached, what + ": no more sockets or descriptors in this process", number};
+  }
+  if (number == ETERM || number == ENOTSOCK) return {ErrorCode::closed, what + ": the ZeroMQ context ended"};
+  return {ErrorCode::io_error, what + ": " + zmq_strerror(number)};
+}
+
+}  // namespace lightq::inline v1
