@@ -210,15 +210,15 @@ class Client {
       if (!reply) return reply.error();
       return std::move(reply->bind_uri);
     }
-    Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type,
+    Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type, ConnectionType over,
                                         Transport transport) {
-      auto reply = ask_for<protocol::JoinReply>(protocol::Join{asker(), topic, type,
-                                                               protocol::ConnectionType::socket, transport,
+      auto reply = ask_for<protocol::JoinReply>(protocol::Join{asker(), topic, type, over, transport,
                                                                asks_as_admin(), protocol::Delivery::session});
       if (!reply) return reply.error();
       if (!reply->ticket)
         return Error{ErrorCode::internal, "the broker at " + connection.uri() + " gave no ticket"};
-      return SessionAddress{std::move(reply->bind_uri), reply->ticket->text()};
+      return SessionAddress{std::move(reply->bind_uri), reply->ticket->text(),
+                            over == ConnectionType::zmq ? context : nullptr};
     }
     Result<std::uint64_t> leave(const TopicName& topic, const std::string& bind_uri) {
       auto reply = ask_for<protocol::OkReply>(protocol::Leave{asker(), topic, bind_uri, asks_as_admin()});
@@ -314,12 +314,13 @@ class Client {
     if (!name) return name.error();
     if (const Result<void> valid = options.check(); !valid) return valid.error();
     // The first address is asked for here, so that what cannot be joined is not tried for long.
-    Result<SessionAddress> first = state_->join_session(*name, type, transport);
+    const ConnectionType over = options.connection;
+    Result<SessionAddress> first = state_->join_session(*name, type, over, transport);
     if (!first) return first.error();
-    auto join = [state = state_, name = *name, type, transport,
+    auto join = [state = state_, name = *name, type, over, transport,
                  known = std::make_shared<std::optional<SessionAddress>>(std::move(*first))] {
       if (*known) return Result<SessionAddress>(*std::exchange(*known, std::nullopt));
-      return state->join_session(name, type, transport);
+      return state->join_session(name, type, over, transport);
     };
     auto made = Handle::open(std::string(topic), std::move(join), std::move(options));
     if (!made) return made.error();

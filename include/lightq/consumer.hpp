@@ -39,7 +39,8 @@ namespace lightq::inline v1 {
 /// a millisecond, when there are many, or when they have waited a tenth of a second and any call is made;
 /// poll, flush and a receive that does not wait send them at once. Who works on a message for long calls poll
 /// now and then, at least once in the heartbeat. In an event loop: poll, and then receive(0) until nothing
-/// comes, when fd() is readable, or writable while wants_write(), and at next_timer().
+/// comes, when fd() is readable, or writable while wants_write(), and at next_timer(); all three asked anew
+/// before each wait, next_timer() last.
 ///
 /// At most `prefetch_messages` are handed out without being acknowledged: more come as these are.
 class Consumer {
@@ -227,7 +228,7 @@ class Consumer {
   [[nodiscard]] int fd() const { return parts_->link.fd(); }
   /// Whether poll has something to do when the descriptor is writable.
   [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
-  /// When poll has something to do though nothing comes; session_never: not at all.
+  /// When poll has something to do though the descriptor tells nothing; session_never: not at all.
   [[nodiscard]] SessionTime next_timer() const { return parts_->link.next_timer(now()); }
 
  private:

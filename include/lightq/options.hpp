@@ -16,6 +16,7 @@ namespace lightq::inline v1 {
 
 using protocol::BrokerStats;
 using protocol::BrokerType;
+using protocol::ConnectionType;
 using protocol::Credentials;
 using protocol::GroupStats;
 using protocol::Overflow;

@@ -45,7 +45,8 @@ struct ProducerStats {
 /// Input and output happen inside calls only: send looks for confirms every so many messages, poll and flush
 /// always. Who has sent and goes on to do something else calls poll (or flush) from time to time, at least
 /// once in the heartbeat; in an event loop: when fd() is readable, or writable while wants_write(), and at
-/// next_timer(). A message that waits for a confirm before it leaves waits for such a call.
+/// next_timer(), all three asked anew before each wait, next_timer() last. A message that waits for a confirm
+/// before it leaves waits for such a call.
 class Producer {
  public:
   /// A producer that connects in its first calls (see wait_open). `join`: called within them whenever an
@@ -186,7 +187,7 @@ class Producer {
   [[nodiscard]] int fd() const { return parts_->link.fd(); }
   /// Whether poll has something to do when the descriptor is writable.
   [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
-  /// When poll has something to do though nothing comes; session_never: not at all.
+  /// When poll has something to do though the descriptor tells nothing; session_never: not at all.
   [[nodiscard]] SessionTime next_timer() const {
     const SessionTime time = now();
     const SessionTime of_link = parts_->link.next_timer(time);

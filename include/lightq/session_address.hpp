@@ -14,12 +14,18 @@
 
 #include <lightq/base/result.hpp>
 
+namespace zmq {
+class context_t;
+}
+
 namespace lightq::inline v1 {
 
 /// What a join has answered. A value.
 struct SessionAddress {
   std::string uri;     ///< `tcp://HOST:PORT`, or `ipc://PATH` of a Unix socket
   std::string ticket;  ///< `ID.SECRET`; empty where the topic asks for none
+  /// The ZeroMQ socket's that connects there; null: a stream socket does.
+  std::shared_ptr<zmq::context_t> context = nullptr;
 };
 
 /// An address as the system's calls take it.

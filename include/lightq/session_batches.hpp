@@ -95,8 +95,9 @@ class SessionBatches final : public SessionOutgoing {
     rewind(0);
   }
 
-  std::size_t gather(std::span<iovec> parts) override {
+  std::size_t gather(std::span<iovec> parts, std::size_t bytes_target) override {
     std::size_t used = 0;
+    std::size_t named_bytes = 0;
     std::size_t begun = begun_bytes_;
     std::size_t on_the_way = in_flight_bytes_;
     for (std::size_t at = cursor_; at < kept_.size() && used + 2 <= parts.size(); ++at, begun = 0) {
@@ -104,13 +105,15 @@ class SessionBatches final : public SessionOutgoing {
       on_the_way += batch.builder.size_bytes();
       if (begun == 0) {
         if (batch.builder.size_bytes() > terms_.batch_bytes_max ||
-            (at > 0 && on_the_way > terms_.window_bytes))
+            (at > 0 && on_the_way > terms_.window_bytes) ||
+            (used > 0 && named_bytes + batch.header.size() + batch.builder.size_bytes() > bytes_target))
           break;
         prepare(batch);
       }
       if (begun < batch.header.size())
         parts[used++] = {batch.header.data() + begun, batch.header.size() - begun};
       const std::size_t of_body = begun - std::min(begun, batch.header.size());
+      named_bytes += batch.frame_bytes() - begun;
       parts[used++] = {batch.bytes.data() + of_body, batch.bytes.size() - of_body};
     }
     return used;

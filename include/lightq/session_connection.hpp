@@ -2,12 +2,14 @@
 /// "Beginning and end". Layer: client.
 #pragma once
 
+#include <poll.h>
 #include <sys/uio.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,14 +21,17 @@
 #include <lightq/session_clock.hpp>
 #include <lightq/session_inbox.hpp>
 #include <lightq/session_socket.hpp>
+#include <lightq/session_wire.hpp>
+#include <lightq/session_zmq_socket.hpp>
 
 namespace lightq::inline v1 {
 
 /// Frames that lie elsewhere and are sent from there, behind a connection's own.
 class SessionOutgoing {
  public:
-  /// Names the next bytes to send, in order; answers how many of `parts` it has filled.
-  virtual std::size_t gather(std::span<iovec> parts) = 0;
+  /// Names the next bytes to send, in order, up to the end of a frame; answers how many of `parts` it has
+  /// filled. `bytes_target`: of one frame, or of as many as are not more.
+  virtual std::size_t gather(std::span<iovec> parts, std::size_t bytes_target) = 0;
   /// Whether a frame is sent in part, so that no other may come before its rest.
   [[nodiscard]] virtual bool in_midst() const = 0;
   /// So many of the bytes that were named have been sent.
@@ -53,16 +58,16 @@ class SessionConnection {
   explicit SessionConnection(session::Hello hello, std::size_t read_bytes = SessionInbox::read_bytes_least)
       : hello_(std::move(hello)), inbox_(hello_.frame_bytes_max, read_bytes) {}
 
-  /// Begins to connect. Errors: those of SessionSocket::connect.
+  /// Begins to connect. Errors: those of SessionSocket::connect or SessionZmqSocket::connect.
   Result<void> begin(const SessionAddress& address, SessionTime now) {
     drop();
-    Result<SessionSocket> socket = SessionSocket::connect(address.uri);
-    if (!socket) return socket.error();
+    Result<std::unique_ptr<SessionWire>> wire = connect(address);
+    if (!wire) return wire.error();
     if (address.ticket.size() > session::ticket_bytes_max) {
       return Error{ErrorCode::invalid_argument, "a ticket of " + std::to_string(address.ticket.size()) +
                                                     " bytes is longer than the protocol allows"};
     }
-    socket_ = std::move(*socket);
+    wire_ = std::move(*wire);
     hello_.ticket = address.ticket;
     phase_ = Phase::connecting;
     heard_ = sent_ = now;
@@ -71,7 +76,7 @@ class SessionConnection {
 
   /// Ends the connection without a word.
   void drop() {
-    socket_.close();
+    wire_.reset();
     if (std::exchange(held_, false) && kept_.empty()) kept_ = inbox_.give_memory();
     inbox_.clear();
     out_.clear();
@@ -95,7 +100,7 @@ class SessionConnection {
     if (Result<void> taken = take_frames(take); !taken) return taken.error();
     for (int reads = 0; reads < reads_at_once && !held_; ++reads) {
       const std::span<std::byte> room = inbox_.room();
-      Result<std::size_t> got = socket_.read(room);
+      Result<std::size_t> got = wire_->read(room);
       if (!got) return got.error();
       if (*got == 0) return {};
       inbox_.add(*got);
@@ -132,7 +137,7 @@ class SessionConnection {
   }
   /// The heartbeat alone, for who has not read what may have come.
   void beat(SessionTime now) {
-    if (now >= heartbeat_due() && !wants_write()) put(session::Heartbeat{}, 0, 0);
+    if (now >= heartbeat_due() && !has_unsent()) put(session::Heartbeat{}, 0, 0);
   }
 
   /// Puts a frame behind those that wait to be sent.
@@ -152,12 +157,14 @@ class SessionConnection {
       const std::size_t own = batches != nullptr && batches->in_midst() ? 0 : out_.size() - out_begin_;
       std::size_t used = 0;
       if (own > 0) parts[used++] = {out_.data() + out_begin_, own};
-      if (batches != nullptr) used += batches->gather(std::span(parts).subspan(used));
+      if (batches != nullptr) {
+        used += batches->gather(std::span(parts).subspan(used), wire_->write_bytes_target());
+      }
       blocked_ = false;
       if (used == 0) return {};
       std::size_t wanted = 0;
       for (std::size_t part = 0; part < used; ++part) wanted += parts[part].iov_len;
-      Result<std::size_t> written = socket_.write(std::span(parts).first(used));
+      Result<std::size_t> written = wire_->write(std::span(parts).first(used));
       if (!written) return written.error();
       if (*written > 0) sent_ = now;
       const std::size_t of_own = std::min(own, *written);
@@ -179,22 +186,44 @@ class SessionConnection {
     return request_;
   }
   /// -1 while closed. Another one after each `begin`.
-  [[nodiscard]] int fd() const { return socket_.fd(); }
+  [[nodiscard]] int fd() const { return wire_ == nullptr ? -1 : wire_->fd(); }
   /// Whether there is something to do when the descriptor is writable.
   [[nodiscard]] bool wants_write() const {
-    return phase_ == Phase::connecting || blocked_ || (phase_ != Phase::closed && out_begin_ < out_.size());
+    return wire_ != nullptr && wire_->tells_room_by_writable() &&
+           (phase_ == Phase::connecting || has_unsent());
+  }
+  /// Whether `send` has something to do once there is room.
+  [[nodiscard]] bool has_unsent() const {
+    return blocked_ || (phase_ != Phase::closed && out_begin_ < out_.size());
+  }
+  /// Whether `receive` or `send` has something to do that the descriptor may not tell: to be asked before one
+  /// waits for it.
+  [[nodiscard]] bool pending() const {
+    if (phase_ == Phase::closed || phase_ == Phase::connecting) return false;
+    return wire_->pending(static_cast<short>((held_ ? 0 : POLLIN) | (has_unsent() ? POLLOUT : 0)));
   }
   /// When `tick` has something to do next.
   [[nodiscard]] SessionTime next_timer() const {
-    return wants_write() ? silence_ends() : std::min(heartbeat_due(), silence_ends());
+    return has_unsent() ? silence_ends() : std::min(heartbeat_due(), silence_ends());
   }
 
  private:
   static constexpr std::size_t parts_max = 64;
   static constexpr int reads_at_once = 16;
 
+  static Result<std::unique_ptr<SessionWire>> connect(const SessionAddress& address) {
+    if (address.context != nullptr) {
+      auto made = SessionZmqSocket::connect(address.uri, address.context);
+      if (!made) return made.error();
+      return std::unique_ptr<SessionWire>(std::move(*made));
+    }
+    Result<SessionSocket> made = SessionSocket::connect(address.uri);
+    if (!made) return made.error();
+    return std::unique_ptr<SessionWire>(std::make_unique<SessionSocket>(std::move(*made)));
+  }
+
   Result<void> greet(SessionTime now) {
-    Result<bool> connected = socket_.connected();
+    Result<bool> connected = wire_->connected();
     if (!connected) return connected.error();
     if (!*connected) return {};
     phase_ = Phase::greeting;
@@ -269,7 +298,7 @@ class SessionConnection {
 
   session::Hello hello_;
   session::Welcome welcome_;
-  SessionSocket socket_;
+  std::unique_ptr<SessionWire> wire_;  // null while closed
   SessionInbox inbox_;
   std::vector<std::byte> out_;  // frames of the connection's own
   std::size_t out_begin_ = 0;   // of them that has not been sent

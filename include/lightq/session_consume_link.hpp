@@ -147,15 +147,16 @@ class SessionConsumeLink {
     return (news_since_ == session_never ? now : news_since_) + news_pause;
   }
   /// Whether all that was said has left this process.
-  [[nodiscard]] bool is_all_said() const { return !has_news() && !connection().wants_write(); }
+  [[nodiscard]] bool is_all_said() const { return !has_news() && !connection().has_unsent(); }
 
   /// Whether nothing is read for now, since the application still has a batch.
   [[nodiscard]] bool is_held() const { return connection().is_held(); }
   [[nodiscard]] int fd() const { return connection().fd(); }
   [[nodiscard]] bool wants_write() const { return connection().wants_write(); }
-  /// When something is due though nothing comes.
+  /// When something is due though the descriptor tells nothing.
   [[nodiscard]] SessionTime next_timer(SessionTime now) const {
     if (!is_alive()) return session_never;
+    if (connection().pending()) return now;
     const SessionTime next = route_.next_timer(state_ == SessionState::open);
     if (state_ != SessionState::open || !has_news()) return next;
     return std::min(next, (news_since_ == session_never ? now : news_since_) + news_wait);

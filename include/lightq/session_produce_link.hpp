@@ -97,9 +97,10 @@ class SessionProduceLink {
 
   [[nodiscard]] int fd() const { return route_.connection().fd(); }
   [[nodiscard]] bool wants_write() const { return route_.connection().wants_write(); }
-  /// When something is due though nothing comes.
+  /// When something is due though the descriptor tells nothing.
   [[nodiscard]] SessionTime next_timer(SessionTime now) const {
     if (state_ != SessionState::connecting && state_ != SessionState::open) return session_never;
+    if (route_.connection().pending()) return now;
     const SessionTime next = route_.next_timer(state_ == SessionState::open);
     return state_ == SessionState::open && held_until_ > now ? std::min(next, held_until_) : next;
   }

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,12 +19,13 @@
 #include <lightq/base/loopback.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/session_address.hpp>
+#include <lightq/session_wire.hpp>
 
 namespace lightq::inline v1 {
 
 /// One end of a stream connection, made by connecting. No call waits, but for the name server in `connect`.
 /// Move-only. One thread.
-class SessionSocket {
+class SessionSocket final : public SessionWire {
  public:
   SessionSocket() = default;
   SessionSocket(SessionSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -34,7 +36,7 @@ class SessionSocket {
     }
     return *this;
   }
-  ~SessionSocket() { close(); }
+  ~SessionSocket() override { close(); }
 
   /// Begins to connect to `uri` (see resolve_session_uri); `connected` tells when that is done. TCP_NODELAY
   /// is set. Errors: invalid_argument, limit_reached (no descriptors), io_error (e.g. refused at once).
@@ -57,8 +59,7 @@ class SessionSocket {
     return made;
   }
 
-  /// Whether the connection is there; false: not yet. Errors: io_error.
-  Result<bool> connected() const {
+  Result<bool> connected() override {
     pollfd entry{fd_, POLLOUT, 0};
     if (::poll(&entry, 1, 0) <= 0) return false;
     int number = 0;
@@ -68,18 +69,15 @@ class SessionSocket {
     return true;
   }
 
-  /// Takes what has come, at most `to`; 0: nothing now. Errors: closed (the other side ended the connection),
-  /// io_error.
-  Result<std::size_t> read(std::span<std::byte> to) const {
+  Result<std::size_t> read(std::span<std::byte> to) override {
     const ssize_t got = ::recv(fd_, to.data(), to.size(), 0);
     if (got > 0) return static_cast<std::size_t>(got);
     if (got == 0) return Error{ErrorCode::closed, "the broker ended the connection"};
     return nothing_or(errno, "cannot receive");
   }
 
-  /// Sends as much of `parts` (at most IOV_MAX) as the system takes now; 0: nothing now. Errors: closed (the
-  /// other side is gone), io_error.
-  Result<std::size_t> write(std::span<iovec> parts) const {
+  /// `parts`: at most IOV_MAX.
+  Result<std::size_t> write(std::span<iovec> parts) override {
     msghdr message{};
     message.msg_iov = parts.data();
     message.msg_iovlen = parts.size();
@@ -87,14 +85,17 @@ class SessionSocket {
     if (sent >= 0) return static_cast<std::size_t>(sent);
     return nothing_or(errno, "cannot send");
   }
+  [[nodiscard]] std::size_t write_bytes_target() const override { return SIZE_MAX; }
 
   void close() {
     if (fd_ >= 0) ::close(fd_);
     fd_ = -1;
   }
   [[nodiscard]] bool is_open() const { return fd_ >= 0; }
-  /// -1: closed. Remains this object's.
-  [[nodiscard]] int fd() const { return fd_; }
+  /// -1: closed.
+  [[nodiscard]] int fd() const override { return fd_; }
+  [[nodiscard]] bool tells_room_by_writable() const override { return true; }
+  bool pending(short /*events*/) override { return false; }
 
  private:
   static Error failure(const std::string& what, int number) {

@@ -1,0 +1,43 @@
+/// What a session's frames travel over. Layer: client.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <span>
+
+#include <lightq/base/result.hpp>
+
+namespace lightq::inline v1 {
+
+/// One connection, which is closed with this object. No call waits. One thread.
+class SessionWire {
+ public:
+  virtual ~SessionWire() = default;
+
+  /// Whether the connection is there; false: not yet. Errors: io_error.
+  virtual Result<bool> connected() = 0;
+  /// Takes what has come, at most `to`; less than that: there is no more now. Errors: closed (the other side
+  /// ended the connection), io_error, invalid_request (what came cannot be frames).
+  virtual Result<std::size_t> read(std::span<std::byte> to) = 0;
+  /// Sends as much of `parts`, whole frames or the rest of what was sent before, as there is room for; 0:
+  /// there is none now. Errors: closed (the other side is gone), io_error.
+  virtual Result<std::size_t> write(std::span<iovec> parts) = 0;
+  /// A write should have no more than that behind its first frame.
+  [[nodiscard]] virtual std::size_t write_bytes_target() const = 0;
+
+  /// To be waited for. Remains this object's.
+  [[nodiscard]] virtual int fd() const = 0;
+  /// Whether the descriptor becomes writable when there is room; otherwise readable, for that too.
+  [[nodiscard]] virtual bool tells_room_by_writable() const = 0;
+  /// Whether something can be read (`events` has POLLIN) or written (POLLOUT) though the descriptor may not
+  /// say so: to be asked before one waits for it.
+  virtual bool pending(short events) = 0;
+
+ protected:
+  SessionWire() = default;
+  SessionWire(const SessionWire&) = default;
+  SessionWire& operator=(const SessionWire&) = default;
+};
+
+}  // namespace lightq::inline v1

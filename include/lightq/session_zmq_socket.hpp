@@ -1,0 +1,228 @@
+/// A ZeroMQ socket that carries one session. docs/session.md, "Transport". Layer: client.
+#pragma once
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <zmq.hpp>
+
+#include <lightq/base/limits.hpp>
+#include <lightq/base/result.hpp>
+#include <lightq/session_wire.hpp>
+#include <lightq/socket_monitor.hpp>
+#include <lightq/zmq_error.hpp>
+
+namespace lightq::inline v1 {
+
+/// A DEALER with one connection: when that ends this object has done its work, as a stream socket has. A
+/// write is one message of one part, all of it or nothing; messages that come are read as a stream of their
+/// bytes. What was written goes on leaving for a second after the end, without anybody waiting but the
+/// context's end. Not movable. One thread at a time.
+class SessionZmqSocket final : public SessionWire {
+ public:
+  SessionZmqSocket(const SessionZmqSocket&) = delete;
+  SessionZmqSocket& operator=(const SessionZmqSocket&) = delete;
+  ~SessionZmqSocket() override { close(); }
+
+  /// Begins to connect to `uri` (`tcp://HOST:PORT` or `ipc://PATH`); `connected` tells when that is done.
+  /// Errors: invalid_argument, limit_reached (no descriptors), closed (the context ended), io_error.
+  static Result<std::unique_ptr<SessionZmqSocket>> connect(const std::string& uri,
+                                                           std::shared_ptr<zmq::context_t> context) {
+    const std::string_view text = uri;
+    if (!text.starts_with("tcp://") && !text.starts_with("ipc://"))
+      return bad_uri(uri, "it begins neither with tcp:// nor with ipc://");
+    try {
+      std::unique_ptr<SessionZmqSocket> made(new SessionZmqSocket(uri, std::move(context)));
+      if (Result<void> waitable = made->make_waitable(); !waitable) return waitable.error();
+      made->socket_.connect(uri);
+      return made;
+    } catch (const zmq::error_t& error) {
+      if (error.num() == EINVAL || error.num() == ENAMETOOLONG) return bad_uri(uri, error.what());
+      return zmq_error("cannot connect to " + uri, error.num());
+    }
+  }
+
+  Result<bool> connected() override {
+    take_events();
+    (void)events();  // what the descriptor has told is dealt with
+    if (!connected_ && ended_) return Error{ErrorCode::io_error, "cannot connect to " + uri_};
+    return connected_;
+  }
+
+  Result<std::size_t> read(std::span<std::byte> to) override {
+    std::size_t got = 0;
+    while (got < to.size()) {
+      if (taken_ == message_.size()) {
+        Result<bool> next = next_message();
+        if (!next && got == 0) return next.error();
+        if (!next || !*next) break;
+      }
+      const std::size_t part = std::min(to.size() - got, message_.size() - taken_);
+      if (part > 0) std::memcpy(to.data() + got, message_.data<std::byte>() + taken_, part);
+      taken_ += part;
+      got += part;
+    }
+    return got;
+  }
+
+  Result<std::size_t> write(std::span<iovec> parts) override {
+    if (blocked_ && (events() & ZMQ_POLLOUT) == 0) return std::size_t{0};
+    std::size_t bytes = 0;
+    for (const iovec& part : parts) bytes += part.iov_len;
+    zmq_msg_t message;
+    if (zmq_msg_init_size(&message, bytes) != 0) return zmq_error("cannot send", zmq_errno());
+    auto* to = static_cast<std::byte*>(zmq_msg_data(&message));
+    for (const iovec& part : parts) {
+      std::memcpy(to, part.iov_base, part.iov_len);
+      to += part.iov_len;
+    }
+    drained_ = false;  // sending may take note of what has come, which the descriptor then tells no more
+    blocked_ = zmq_msg_send(&message, socket_.handle(), ZMQ_DONTWAIT) < 0;
+    if (!blocked_) return bytes;
+    const int number = zmq_errno();
+    zmq_msg_close(&message);
+    if (number == EAGAIN || number == EINTR) return std::size_t{0};
+    return zmq_error("cannot send", number);
+  }
+
+  [[nodiscard]] std::size_t write_bytes_target() const override { return message_bytes_target; }
+
+  void close() {
+    if (epoll_fd_ >= 0) ::close(std::exchange(epoll_fd_, -1));
+    if (!is_open()) return;
+    const int linger_ms = connected_ && !ended_ ? linger_ms_max : 0;
+    (void)zmq_setsockopt(socket_.handle(), ZMQ_LINGER, &linger_ms, sizeof linger_ms);
+    SocketMonitor::stop(socket_);
+    socket_.close();
+    monitor_.close();
+  }
+  [[nodiscard]] bool is_open() const { return socket_.handle() != nullptr; }
+
+  /// Readable when there is something to do, as poll(2) tells it, but for what `pending` says.
+  [[nodiscard]] int fd() const override { return epoll_fd_; }
+  [[nodiscard]] bool tells_room_by_writable() const override { return false; }
+  bool pending(short wanted) override {
+    const bool reads = (wanted & POLLIN) != 0;
+    const bool writes = (wanted & POLLOUT) != 0;
+    if (reads && (ended_ || taken_ < message_.size())) return true;
+    if (!writes && (!reads || drained_)) return false;
+    const int can = events();
+    return (reads && (can & ZMQ_POLLIN) != 0) || (writes && (can & ZMQ_POLLOUT) != 0);
+  }
+
+ private:
+  static constexpr int linger_ms_max = 1000;
+  // In libzmq, each way: the session's credit and window bound bytes, this the number of small messages.
+  static constexpr int waiting_messages_max = 16;
+  static constexpr std::size_t message_bytes_target = 1 * limits::MiB;
+  // libzmq's own "never" (-1) drops what has come and was not read when the connection ends.
+  static constexpr int reconnect_ms = std::chrono::milliseconds(std::chrono::hours(24)).count();
+
+  SessionZmqSocket(std::string uri, std::shared_ptr<zmq::context_t> context)
+      : context_(std::move(context)), uri_(std::move(uri)), socket_(*context_, zmq::socket_type::dealer) {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::sndhwm, waiting_messages_max);
+    socket_.set(zmq::sockopt::rcvhwm, waiting_messages_max);
+    socket_.set(zmq::sockopt::reconnect_ivl, reconnect_ms);
+    socket_.set(zmq::sockopt::tcp_keepalive, 1);
+    socket_.set(zmq::sockopt::ipv6, uri_.find('[') != std::string::npos);
+  }
+
+  static Error bad_uri(const std::string& uri, const char* why) {
+    return {ErrorCode::invalid_argument, "'" + uri + "' is no address of a session: " + why};
+  }
+
+  /// Watches the socket, and makes the descriptor.
+  Result<void> make_waitable() {
+    monitor_.open(*context_, socket_,
+                  ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED |
+                      ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                      ZMQ_EVENT_HANDSHAKE_FAILED_AUTH);
+    epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
+    for (zmq::socket_t* each : {&socket_, &monitor_.socket()}) {
+      epoll_event entry{};
+      entry.events = EPOLLIN;
+      if (epoll_fd_ < 0 || ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, each->get(zmq::sockopt::fd), &entry) != 0)
+        return zmq_error("cannot connect to " + uri_, errno);
+    }
+    return {};
+  }
+
+  /// Makes the next message the one that is read. False: there is none now.
+  Result<bool> next_message() {
+    if (Result<bool> taken = take_message(); !taken || *taken) return taken;
+    if (!ended_) take_events();
+    if (!ended_) return false;
+    // What came before the end may have come since this looked.
+    if (Result<bool> taken = take_message(); !taken || *taken) return taken;
+    return Error{ErrorCode::closed, "the broker ended the connection"};
+  }
+  Result<bool> take_message() {
+    if (is_bad_) return Error{ErrorCode::invalid_request, "the broker sent a message of several parts"};
+    taken_ = 0;
+    drained_ = false;
+    while (zmq_msg_recv(message_.handle(), socket_.handle(), ZMQ_DONTWAIT) >= 0) {
+      if (message_.more()) {
+        is_bad_ = true;
+        message_.rebuild();
+        return take_message();
+      }
+      if (message_.size() > 0) return true;
+    }
+    const int number = zmq_errno();
+    message_.rebuild();
+    if (number != EAGAIN && number != EINTR) return zmq_error("cannot receive", number);
+    drained_ = number == EAGAIN;
+    return false;
+  }
+
+  /// Takes note of what became of the connection. The monitor's messages are all taken, so that the
+  /// descriptor tells when there are more.
+  void take_events() {
+    while (const int kind = monitor_.next()) {
+      if (kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+        connected_ = true;
+      } else {
+        ended_ = true;
+      }
+    }
+  }
+
+  /// What the socket can do now, of ZMQ_POLLIN and ZMQ_POLLOUT.
+  int events() {
+    int can = 0;
+    std::size_t bytes = sizeof can;
+    // What is wrong is told by the call that follows.
+    if (zmq_getsockopt(socket_.handle(), ZMQ_EVENTS, &can, &bytes) != 0) can = ZMQ_POLLIN | ZMQ_POLLOUT;
+    drained_ = (can & ZMQ_POLLIN) == 0;
+    return can;
+  }
+
+  std::shared_ptr<zmq::context_t> context_;  // outlives the sockets: first in, last out
+  std::string uri_;
+  SocketMonitor monitor_;
+  zmq::socket_t socket_;
+  int epoll_fd_ = -1;
+  zmq::message_t message_;  // that is being read
+  std::size_t taken_ = 0;   // bytes of it
+  bool drained_ = false;    // nothing has come that the descriptor does not tell
+  bool blocked_ = false;    // libzmq had no room for the last write
+  bool connected_ = false;  // has been, at least
+  bool ended_ = false;      // or never came about
+  bool is_bad_ = false;     // what comes can be read no further
+};
+
+}  // namespace lightq::inline v1
