@@ -154,6 +154,19 @@ void add_topic(CLI::App* app, Parsed& parsed) {
                     "drop every message that is stored; of a group: go on behind the last one");
 }
 
+/// --plain and --zmq, which exclude each other.
+void add_connection_flags(CLI::App* verb, bool& plain, ConnectionType& connection,
+                          const std::string& plain_help, const std::string& zmq_help) {
+  flag(verb, "--plain", plain, plain_help);
+  verb->add_flag_callback(
+          "--zmq", [&connection] { connection = ConnectionType::zmq; }, zmq_help)
+      ->envname("LIGHTQ_ZMQ");
+}
+void check_connection_flags(bool plain, ConnectionType connection) {
+  if (plain && connection == ConnectionType::zmq)
+    throw CLI::ValidationError("--zmq", "is for sessions; --plain is over ZeroMQ anyway");
+}
+
 void add_produce(CLI::App* app, Parsed& parsed) {
   auto produce = std::make_shared<Produce>();
   CLI::App* verb =
@@ -181,13 +194,16 @@ void add_produce(CLI::App* app, Parsed& parsed) {
           "--no-wait", [produce] { produce->wait = false; },
           "do not wait until the broker says it has received everything")
       ->envname("LIGHTQ_NO_WAIT");
-  flag(verb, "--plain", produce->plain,
-       "send over a plain ZeroMQ socket: what is on its way when a broker dies is lost, or sent twice");
+  add_connection_flags(
+      verb, produce->plain, produce->connection,
+      "send over a plain ZeroMQ socket: what is on its way when a broker dies is lost, or sent twice",
+      "send with confirms as ever, but over a ZeroMQ socket");
   word_option<session::ConfirmLevel>(
       verb, "--confirm", produce->confirm,
       {{"received", session::ConfirmLevel::received}, {"flushed", session::ConfirmLevel::flushed}},
       "what is waited for: in the log, or on disk (of durable topics the default)");
   verb->callback([&parsed, produce, verb] {
+    check_connection_flags(produce->plain, produce->connection);
     const bool asked = verb->count("--count") + verb->count("--size") > 0;
     produce->generate = asked && produce->files.empty();
     if (produce->count == 0 && verb->count("--count") > 0)
@@ -214,8 +230,9 @@ void add_consume_source(CLI::App* verb, Consume& consume, bool pull) {
       "those "
       "from now on); TIME: 2026-11-22T04:00:00Z, or 15m: so long ago",
       "first|next|last|OFFSET|TIME");
-  flag(verb, "--plain", consume.plain,
-       "receive over a plain ZeroMQ socket: what was handed to a consumer that dies is lost");
+  add_connection_flags(verb, consume.plain, consume.connection,
+                       "receive over a plain ZeroMQ socket: what was handed to a consumer that dies is lost",
+                       "receive and acknowledge as ever, but over a ZeroMQ socket");
 }
 
 /// `consume`, and `sub`, which begins in the other mode.
@@ -243,6 +260,7 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
   unit_option(verb, "--timeout", consume->timeout, parse_duration, "end after so long without a message",
               "TIME");
   verb->callback([&parsed, consume, verb] {
+    check_connection_flags(consume->plain, consume->connection);
     for (const char* const of_session : {"--group", "--from"}) {
       if (consume->plain && verb->count(of_session) > 0)
         throw CLI::ValidationError(of_session, "not with --plain: plain sockets have no groups or places");

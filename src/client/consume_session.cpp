@@ -166,6 +166,7 @@ int consume_session(const Common& common, const Consume& consume, Client client)
   options.group = consume.group;
   options.from = consume.from.value_or(shared ? From::first() : From::next());
   options.prefetch_messages = prefetch_messages;
+  options.connection = consume.connection;
   if (consume.count > 0 && consume.count <= prefetch_messages) {
     options.prefetch_messages = static_cast<std::uint32_t>(consume.count);
     options.prefetch_bytes = 1024 * limits::GiB;  // see bound_credit; what waits here is bounded all the same

@@ -50,8 +50,9 @@ struct Produce {
   bool generate = false;
   std::uint64_t rate = 0;  ///< messages a second; 0: as fast as they go
   Timeout timeout{30'000};
-  bool wait = true;    ///< until the broker has received everything
-  bool plain = false;  ///< over a plain ZeroMQ socket, without confirms
+  bool wait = true;                                    ///< until the broker has received everything
+  bool plain = false;                                  ///< over a plain ZeroMQ socket, without confirms
+  ConnectionType connection = ConnectionType::socket;  ///< of the session
   session::ConfirmLevel confirm = session::ConfirmLevel::topics_default;
 };
 
@@ -65,7 +66,8 @@ struct Consume {
   Format format = Format::raw;
   Timeout timeout{0};  ///< without a message; 0: none
   bool plain = false;  ///< over a plain ZeroMQ socket, without acknowledgements
-  std::string group;   ///< or the name of a place of one's own; empty: the default one, or none
+  ConnectionType connection = ConnectionType::socket;  ///< of the session
+  std::string group;  ///< or the name of a place of one's own; empty: the default one, or none
   std::optional<session::Place>
       from;  ///< where that begins if it is not there yet; nothing: as the mode says
 };

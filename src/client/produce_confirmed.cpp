@@ -155,6 +155,7 @@ class ConfirmedRun {
 int produce_confirmed(const Common& common, const Produce& produce, Client client, MessageSource& source) {
   ProducerOptions options;
   options.level = produce.confirm;
+  options.connection = produce.connection;
   options.send_timeout = look_interval;
   options.retry_refused = false;
   options.name = "lightq produce";

@@ -144,6 +144,22 @@ TEST(CommandLine, TakesTheBrokersFileFromItsFlagElseFromItsVariable) {
 }
 
 /// Flags that take any text cannot be told from others by their answer to nonsense.
+TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
+  const FakeBroker broker;
+  for (const char* command : {"produce", "consume", "sub"}) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(run(broker, {command, "t", "--plain", "--zmq"}), 2) << command;
+    EXPECT_NE(::testing::internal::GetCapturedStderr().find(
+                  "--zmq: is for sessions; --plain is over ZeroMQ anyway"),
+              std::string::npos)
+        << command;
+    const Variable by_variable("LIGHTQ_ZMQ", "true");
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(run(broker, {command, "t", "--plain"}), 2) << command;
+    ::testing::internal::GetCapturedStderr();
+  }
+}
+
 TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
@@ -165,7 +181,7 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   EXPECT_EQ(switches, (std::set<std::string>{"LIGHTQ_BATCHES", "LIGHTQ_CURSORS", "LIGHTQ_FOLLOW",
                                              "LIGHTQ_FORCE", "LIGHTQ_JSON", "LIGHTQ_NO_WAIT", "LIGHTQ_OPEN",
                                              "LIGHTQ_PLAIN", "LIGHTQ_QUIET", "LIGHTQ_SEGMENTS",
-                                             "LIGHTQ_TRUST_BATCHES", "LIGHTQ_WATCH"}));
+                                             "LIGHTQ_TRUST_BATCHES", "LIGHTQ_WATCH", "LIGHTQ_ZMQ"}));
 }
 
 }  // namespace
