@@ -149,7 +149,9 @@ void ReactorPool::join_session(TopicId topic, const JoinWish& wish,
   SessionServer& sessions = *sessions_[index_of(topic)];
   ask<JoinedEndpoint>(topic, done, [&sessions, topic, wish](HostedTopic&) -> Result<JoinedEndpoint> {
     const EndpointRole role = role_of(wish.type);
-    auto joined = sessions.join({topic, role}, wish.transport);
+    const bool over_zmq = wish.connection_type == protocol::ConnectionType::zmq;
+    auto joined = sessions.join({topic, role}, wish.transport,
+                                over_zmq ? SessionCarrier::zmtp : SessionCarrier::stream);
     if (!joined) return joined.error();
     EndpointRecord record;
     record.topic = topic;

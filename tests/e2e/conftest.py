@@ -9,6 +9,17 @@ import session_client
 import support
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "stream: of sessions whose frames follow each other, with no messages around them")
+
+
+def pytest_collection_modifyitems(config, items):
+    if session_client.CARRIER == "zmq":
+        streams = [item for item in items if item.get_closest_marker("stream")]
+        config.hook.pytest_deselected(items=streams)
+        items[:] = [item for item in items if item not in streams]
+
+
 @pytest.fixture
 def make_broker():
     """Makes brokers (started) that are ended and checked at the end of the test."""

@@ -1,13 +1,15 @@
-"""A client of sessions that knows docs/session.md and nothing of LightQ's code: plain sockets, and the encoder and
-decoder of the test vectors. Whatever it waits for comes within a deadline, or the test fails."""
+"""A client of sessions that knows docs/session.md and nothing of LightQ's code: plain sockets, or ZeroMQ ones with
+LIGHTQ_SESSION_CARRIER=zmq in the environment, and the encoder and decoder of the test vectors. Whatever it waits for
+comes within a deadline, or the test fails."""
+import os
 import pathlib
-import socket
 import sys
 import time
 import typing
 
 import zmq
 
+from session_wire import StreamWire, ZmqWire
 from support import DEADLINE, PASSWORD, USER, receive, silent
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "vectors"))
@@ -24,6 +26,7 @@ CODES = ["ok", "invalid_frame", "unsupported_version", "unauthorized_access", "t
          "limit_reached", "too_large", "corrupt", "out_of_sequence", "fenced", "unknown_producer", "no_space",
          "io_error", "incarnation_changed", "shutting_down", "topic_deleted", "not_supported", "idle", "internal"]
 HEADER_BYTES = 20
+CARRIER = os.environ.get("LIGHTQ_SESSION_CARRIER", "socket")  # the connection_type of what `join` joins
 
 
 class Ended(AssertionError):
@@ -50,25 +53,15 @@ class Ticket(typing.NamedTuple):
     """What a join gave."""
     uri: str
     text: str
+    carrier: str = CARRIER
 
 
-def join(control, topic, kind="push", **more):
-    reply = control.ok("join", connection_type="socket", delivery="session", type=kind, topic=topic, user_id=USER,
+def join(control, topic, kind="push", carrier=CARRIER, **more):
+    reply = control.ok("join", connection_type=carrier, delivery="session", type=kind, topic=topic, user_id=USER,
                        password=PASSWORD, **more)
     ticket = reply["ticket"]
     assert ticket["expires_ms"] > 0, reply
-    return Ticket(reply["bind_uri"], f"{ticket['id']}.{ticket['secret']}")
-
-
-def connect(uri):
-    scheme, address = uri.split("://")
-    host, _, port = address.rpartition(":")
-    if scheme == "tcp":
-        return socket.create_connection((host, int(port)), DEADLINE)
-    plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    plain.settimeout(DEADLINE)
-    plain.connect(address)
-    return plain
+    return Ticket(reply["bind_uri"], f"{ticket['id']}.{ticket['secret']}", carrier)
 
 
 def hello_values(**changed):
@@ -88,8 +81,8 @@ class Session:
 
     def __init__(self, where, hello=True, **changed):
         """`where`: a Ticket, or a URI. Says hello with the ticket and is welcomed, unless told otherwise."""
-        uri, ticket = where if isinstance(where, Ticket) else (where, "")
-        self.socket = connect(uri)
+        uri, ticket, carrier = where if isinstance(where, Ticket) else (where, "", CARRIER)
+        self.wire = ZmqWire(uri) if carrier == "zmq" else StreamWire(uri)
         self.come, self.frames, self.producers, self.consumers = bytearray(), [], {}, {}
         self.takes = changed.get("frame_bytes_max", 1 << 20)
         self.heartbeats, self.last_request, self.has_ended = 0, 0, False
@@ -107,12 +100,15 @@ class Session:
     def __exit__(self, *_):
         self.close()
 
+    @property
+    def socket(self):
+        return self.wire.socket
+
     def close(self):
-        self.socket.close()
+        self.wire.close()
 
     def send_raw(self, data):
-        self.socket.settimeout(DEADLINE)
-        self.socket.sendall(data)
+        self.wire.send(data)
 
     def send(self, op, channel=0, request=0, flags=0, **values):
         self.send_raw(session_frames.encode(op, values, flags=flags, channel=channel, request=request))
@@ -155,13 +151,9 @@ class Session:
         if frame is None:
             if self.has_ended:
                 raise Ended(f"the stream has ended; what had come: {self.frames}")
-            self.socket.settimeout(max(seconds, 0.001))
-            try:
-                part = self.socket.recv(1 << 20)
-            except TimeoutError:
+            part = self.wire.receive(seconds)
+            if part is None:
                 return False
-            except ConnectionResetError:
-                part = b""
             self.has_ended = not part
             self.come += part
             frame = self._whole_frame()

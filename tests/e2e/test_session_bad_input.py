@@ -118,6 +118,7 @@ def test_a_frame_that_never_comes_whole_is_forgotten_with_its_connection(control
     lives_on(ticket, control, stored=0)
 
 
+@pytest.mark.stream
 def test_a_frame_may_come_byte_by_byte(control, session, ticket):
     one = session(ticket, hello=False)
     for byte in session_frames.encode("hello", hello_values(ticket=ticket.text), request=1):

@@ -167,6 +167,7 @@ def test_a_slow_one_of_four_delays_nobody(control, session):
     assert len(slow.messages) == credit
 
 
+@pytest.mark.stream  # a ZeroMQ library reads on for itself
 def test_a_stalled_consumer_costs_bounded_memory_and_delays_nobody(broker, control, session):
     control.create("t", "file")
     stalled = puller(control, session, "t")

@@ -130,7 +130,8 @@ def test_opening_and_closing_over_and_over_costs_no_memory(broker, control, sess
 # Ends while the topic is full.
 
 
-@pytest.mark.parametrize("end", ["deleted", "fenced", "disconnected", "reset", "stopped", "half closed"])
+@pytest.mark.parametrize("end", ["deleted", "fenced", "disconnected", "stopped",
+                                 *(pytest.param(end, marks=pytest.mark.stream) for end in ("reset", "half closed"))])
 def test_a_channel_that_waits_for_room_may_end(broker, control, session, end):
     control.create("full", ring_bytes=64 * KIB)
     control.create("free")
@@ -181,7 +182,7 @@ def test_everything_is_stored_once_where_many_channels_of_a_session_wait(broker,
     assert len(set(messages)) == 340
 
 
-@pytest.mark.parametrize("how", ["closed", "reset"])
+@pytest.mark.parametrize("how", ["closed", pytest.param("reset", marks=pytest.mark.stream)])
 def test_a_client_that_has_gone_while_it_was_held_is_noticed(make_broker, how):
     broker = make_broker("--session-heartbeat-ms", "200")
     control = broker.control()

@@ -10,7 +10,7 @@ import traceback
 
 import zmq
 
-from session_client import FLUSHED, OWN, Ended, Session, Ticket
+from session_client import CARRIER, FLUSHED, OWN, Ended, Session, Ticket
 from support import DEADLINE, PASSWORD, SANITIZED, USER, until
 
 KILLS = int(os.environ.get("LIGHTQ_KILLS", 3 if SANITIZED else 6))
@@ -55,7 +55,7 @@ class World:
         socket.linger = 0
         try:
             socket.connect(self.broker.control_uri)
-            socket.send_json(dict(cmd="join", connection_type="socket", delivery="session", type=kind, topic="t",
+            socket.send_json(dict(cmd="join", connection_type=CARRIER, delivery="session", type=kind, topic="t",
                                   user_id=USER, password=PASSWORD))
             for _ in range(DEADLINE * 20):
                 if socket.poll(50):

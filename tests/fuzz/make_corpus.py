@@ -2,8 +2,8 @@
 """Writes the seed inputs of the fuzz targets: tests/fuzz/make_corpus.py writes tests/fuzz/corpus/TARGET/*.
 
 The files are committed; run it again when a format changes. The formats are those of docs/protocol.md (control_json_fuzz),
-RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz), and docs/log_format.md behind one (recovery_fuzz) or four a file
-(log_tools_fuzz).
+RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz), docs/session.md likewise (session_connection_fuzz), and
+docs/log_format.md behind one (recovery_fuzz) or four a file (log_tools_fuzz).
 """
 import json
 import pathlib
@@ -264,6 +264,26 @@ def session_frames():
     return {re.sub(r"\W+", "_", vector["name"]): bytes.fromhex(vector["frame"]) for vector in both}
 
 
+def described(frame_bytes):
+    """What session_connection_fuzz makes this frame of, where channel and request are small."""
+    body = frame_bytes[20:]
+    return bytes([frame_bytes[0], frame_bytes[1], frame_bytes[4], frame_bytes[8]]) + struct.pack("<H", len(body)) + body
+
+
+def session_connections():
+    """The same, behind a hello: in messages as they are, and as descriptions."""
+    frames = {name: data for name, data in session_frames().items() if 20 <= len(data) < 60000}
+    hello = next(data for name, data in frames.items() if data[0] == 1)
+    made = {}
+    for name, data in frames.items():
+        made["zmtp_" + name] = bytes([1, 255]) + greeting() + ready(b"DEALER") + frame(hello) + frame(data)
+        made["made_" + name] = bytes([2, 255]) + described(hello) + described(data)
+    made["zmtp_many_in_one"] = bytes([1, 10]) + greeting() + ready(b"DEALER") + frame(hello + b"".join(frames.values()))
+    made["zmtp_pings"] = bytes([1, 10]) + greeting() + ready(b"DEALER") + command(b"PING", b"12ctx") + frame(hello)
+    made["zmtp_parts"] = bytes([1, 255]) + greeting() + ready(b"DEALER") + frame(b"", more=True) + frame(hello)
+    return made
+
+
 def main():
     seeds = {
         "cursor_table_fuzz": CURSOR_TABLE,
@@ -274,6 +294,7 @@ def main():
         "recovery_fuzz": RECOVERY,
         "log_tools_fuzz": LOG_TOOLS,
         "session_frame_fuzz": session_frames(),
+        "session_connection_fuzz": session_connections(),
     }
     for target, files in seeds.items():
         room = CORPUS / target

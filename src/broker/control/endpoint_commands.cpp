@@ -10,12 +10,7 @@ namespace {
 
 /// Why a topic with these settings cannot be joined so; nothing: it can.
 std::optional<Error> objection(const JoinWish& wish, const protocol::TopicSettings& settings) {
-  if (wish.delivery == protocol::Delivery::session) {
-    if (wish.connection_type == protocol::ConnectionType::zmq)
-      return Error{ErrorCode::not_supported,
-                   "delivery: session needs connection_type socket in this version"};
-    return std::nullopt;
-  }
+  if (wish.delivery == protocol::Delivery::session) return std::nullopt;
   if (wish.connection_type == protocol::ConnectionType::zmq) return std::nullopt;
   if (wish.type != protocol::JoinType::pull) {
     return Error{ErrorCode::invalid_request, "type: must be pull where connection_type is socket"};

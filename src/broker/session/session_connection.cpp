@@ -24,10 +24,12 @@ constexpr std::size_t straight_from = 8 * limits::KiB;
 }  // namespace
 
 SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner,
-                                     std::vector<std::byte>& scratch, Host& host, std::uint64_t id)
+                                     std::vector<std::byte>& scratch, Host& host, std::uint64_t id,
+                                     SessionCarrier carrier)
     : Connection(loop, std::move(descriptor), owner, scratch),
       host_(host),
       id_(id),
+      carrier_(carrier),
       channels_(loop),
       producing_(*this, channels_),
       consuming_(*this, channels_) {}
@@ -35,6 +37,11 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
 SessionConnection::~SessionConnection() {
   for (const auto timer : {hello_timer_, silence_timer_, heartbeat_timer_, end_timer_, large_timer_})
     loop().cancel(timer);
+}
+
+std::optional<ZmtpHandshake> SessionConnection::make_handshake() const {
+  if (carrier_ == SessionCarrier::stream) return std::nullopt;
+  return ZmtpHandshake("ROUTER", {"DEALER"});
 }
 
 void SessionConnection::on_open() {
@@ -60,17 +67,44 @@ void SessionConnection::on_ready() {
 std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   if (ending_) return bytes.size();  // nothing is listened to any more
   std::size_t at = 0;
+  command_bytes_ = 0;
   while (reading() && take_frame(bytes, at)) {
   }
-  hear(bytes.size() - std::min(bytes.size(), left_bytes_));
+  hear(bytes.size() - std::min(bytes.size(), left_bytes_ + command_bytes_));
   left_bytes_ = bytes.size() - at;
   after_input();
   return ending_ ? bytes.size() : at;
 }
 
+/// Goes on to where a message begins. False: it is not there yet.
+bool SessionConnection::begin_message(ByteView bytes, std::size_t& at) {
+  while (!failed() && !ending_) {
+    const auto next = messages_.next(bytes.subspan(at));
+    if (const auto* begun = std::get_if<ZmtpMessages::Begun>(&next)) {
+      at += begun->header_bytes;
+      return true;
+    }
+    if (const auto* command = std::get_if<ZmtpMessages::Command>(&next)) {
+      at += command->bytes;
+      command_bytes_ += command->bytes;
+      handle_command(command->body);
+      continue;
+    }
+    if (const auto* fault = std::get_if<ZmtpMessages::Broken>(&next)) broken(fault->why);
+    return false;
+  }
+  return false;
+}
+
 /// False: no whole frame is left.
 bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) {
+  const bool in_messages = carrier_ == SessionCarrier::zmtp;
+  if (in_messages && messages_.left() == 0 && !begin_message(bytes, at)) return false;
   const auto left = bytes.subspan(at);
+  if (in_messages && messages_.left() < session::frame_layout::header_bytes) {
+    broken("a message that ends within a frame");
+    return false;
+  }
   if (left.size() < session::frame_layout::header_bytes) return false;
   const auto decoded = session::decode_frame_header(left, body_bytes_max());
   if (decoded.fault) {
@@ -82,8 +116,13 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
     return false;
   }
   const std::size_t whole = session::frame_layout::header_bytes + decoded.header.body_bytes;
+  if (in_messages && messages_.left() < whole) {
+    broken("a message that ends within a frame");
+    return false;
+  }
   if (left.size() < whole) {
     if (whole <= large_frame_from) return false;
+    if (in_messages) messages_.take(whole);
     large_.begin(whole, left);
     large_used_ = true;
     if (large_timer_ == 0) arm_large_timer();
@@ -91,6 +130,7 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
     return false;
   }
   at += whole;
+  if (in_messages) messages_.take(whole);
   take_whole(decoded.header, left.first(whole));
   return true;
 }
@@ -265,8 +305,20 @@ bool SessionConnection::has_room() const {
   return is_open() && !failed() && !ending_ && output().buffered() < output_bytes_max;
 }
 
+void SessionConnection::append_message_header(std::size_t bytes) {
+  if (carrier_ == SessionCarrier::stream) return;
+  std::byte* const to = output().extend(zmtp::frame_header_bytes_max);
+  output().shrink(zmtp::frame_header_bytes_max - zmtp::encode_frame_header(to, bytes, false));
+}
+
+void SessionConnection::append(ByteView frame) {
+  append_message_header(frame.size());
+  output().append(frame);
+}
+
 void SessionConnection::deliver(ByteView head, ByteView rest) {
   if (!is_open() || failed() || ending_) return;
+  append_message_header(head.size() + rest.size());
   output().append(head);
   if (rest.size() >= straight_from) {
     flush_output_with(rest);

@@ -16,6 +16,7 @@
 #include "broker/session/produce_side.hpp"
 #include "broker/session/session_port.hpp"
 #include "broker/session/ticket_book.hpp"
+#include "broker/session/zmtp_messages.hpp"
 
 namespace lightq::broker {
 
@@ -23,6 +24,12 @@ namespace lightq::broker {
 struct SessionSettings {
   std::uint64_t broker = 0;             ///< of this start of the broker
   std::uint32_t heartbeat_ms = 10'000;  ///< how often a client has to be heard; 0: never
+};
+
+/// What carries a session's frames.
+enum class SessionCarrier {
+  stream,  ///< they follow each other
+  zmtp,    ///< in messages of a ZeroMQ socket, a DEALER
 };
 
 /// docs/session.md, on a TCP connection or a Unix socket. The reactor's thread. Bounded in bytes whatever the
@@ -43,7 +50,7 @@ class SessionConnection final : public Connection, private SessionPort {
   };
 
   SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
-                    Host& host, std::uint64_t id);
+                    Host& host, std::uint64_t id, SessionCarrier carrier);
   ~SessionConnection() override;
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
@@ -55,7 +62,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void end_session(session::Code code, const std::string& why) override;
 
  protected:
-  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override { return std::nullopt; }
+  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override;
   void on_open() override;
   std::size_t consume(std::span<std::byte> bytes) override;
   std::span<std::byte> large_frame_space() override { return large_.space(); }
@@ -68,7 +75,7 @@ class SessionConnection final : public Connection, private SessionPort {
   HostedTopic* permitted(const std::string& topic, EndpointRole role) override;
   HostedTopic* find_topic(TopicId topic) override { return host_.find_topic(topic); }
   [[nodiscard]] std::uint32_t body_bytes_max() const override;
-  void append(ByteView bytes) override { output().append(bytes); }
+  void append(ByteView frame) override;
   void deliver(ByteView head, ByteView rest) override;
   void flush() override { flush_output(); }
   [[nodiscard]] bool has_room() const override;
@@ -81,6 +88,7 @@ class SessionConnection final : public Connection, private SessionPort {
 
   [[nodiscard]] bool reading() const { return !failed() && !paused() && !ending_; }
   void arm_large_timer();
+  bool begin_message(ByteView bytes, std::size_t& at);
   bool take_frame(std::span<std::byte> bytes, std::size_t& at);
   void take_whole(const session::FrameHeader& header, std::span<std::byte> frame);
   bool check_address(const session::FrameHeader& header);
@@ -89,6 +97,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void on_present(const session::FrameHeader& header, ByteView body);
   void on_close(const session::FrameHeader& header);
   void on_goodbye();
+  void append_message_header(std::size_t bytes);
   void hear(std::size_t bytes);
   void after_input();
   void after_output();
@@ -101,6 +110,8 @@ class SessionConnection final : public Connection, private SessionPort {
 
   Host& host_;
   const std::uint64_t id_;
+  const SessionCarrier carrier_;
+  ZmtpMessages messages_;
   std::string name_;
   bool greeted_ = false;
   bool leaving_ = false;  // the client has said goodbye
@@ -120,6 +131,7 @@ class SessionConnection final : public Connection, private SessionPort {
   bool frame_taken_ = false;       // since the last look
   std::size_t unheard_bytes_ = 0;  // of a frame that is not whole, come since heard_
   std::size_t left_bytes_ = 0;     // of the input, not used when it was looked at last
+  std::size_t command_bytes_ = 0;  // of ZMTP in the input: the sign of life of a library, not of a client
   std::uint64_t sent_seen_ = 0;    // output's total at the silence timer's last look
   std::uint64_t said_ = 0;         // output's total at the last look
   EventLoop::TimerId hello_timer_ = 0;

@@ -49,8 +49,8 @@ class SessionPort {
   void answer_error(const session::FrameHeader& asked, session::Code code, const std::string& why) {
     send(session::ErrorAnswer{code, why}, asked.channel, asked.request);
   }
-  /// Bytes that leave at the end of the turn.
-  virtual void append(ByteView bytes) = 0;
+  /// A whole frame, which leaves at the end of the turn.
+  virtual void append(ByteView frame) = 0;
   /// A frame of messages, in two pieces: a large second one goes to the system straight from where it lies.
   virtual void deliver(ByteView head, ByteView rest) = 0;
   virtual void flush() = 0;

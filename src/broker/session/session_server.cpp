@@ -22,34 +22,36 @@ SessionServer::SessionServer(ReactorContext& context, FindTopic find_topic, cons
       tickets_(limits::session_tickets_max, ticket_lifetime_us) {}
 
 SessionServer::~SessionServer() {
-  for (const auto& [transport, door] : doors_) {
+  for (const auto& [way, door] : doors_) {
     if (door->listener.stop() && !door->path.empty()) unlink(door->path.c_str());
   }
 }
 
-Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::Transport transport) {
+Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::Transport transport,
+                                                  SessionCarrier carrier) {
   if (stopping_) return Error{ErrorCode::shutting_down, "the broker is stopping"};
-  auto opened = door(transport);
+  auto opened = door({transport, carrier});
   if (!opened) return opened.error();
   auto ticket = tickets_.issue(grant, context_.now());
   if (!ticket) return ticket.error();
   return Joined{(*opened)->bind_uri, std::move(*ticket)};
 }
 
-Result<SessionServer::Door*> SessionServer::door(protocol::Transport transport) {
-  if (const auto found = doors_.find(transport); found != doors_.end()) return found->second.get();
+Result<SessionServer::Door*> SessionServer::door(Way way) {
+  if (const auto found = doors_.find(way); found != doors_.end()) return found->second.get();
+  const auto [transport, carrier] = way;
   const bool is_unix = transport == protocol::Transport::ipc;
-  const std::string path =
-      is_unix ? (context_.settings.ipc_directory / (name_ + ".sock")).string() : std::string();
+  const std::string file = name_ + (carrier == SessionCarrier::zmtp ? "z.sock" : ".sock");
+  const std::string path = is_unix ? (context_.settings.ipc_directory / file).string() : std::string();
   auto socket = is_unix ? listen_unix(path) : context_.ports.listen();
   if (!socket) return socket.error();
   const std::string uri =
       is_unix ? "ipc://" + path
               : "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(socket->port);
-  auto made = std::make_unique<Door>(*this, std::move(*socket), uri, path);
+  auto made = std::make_unique<Door>(*this, std::move(*socket), carrier, uri, path);
   if (!made->listener.start()) return Error{ErrorCode::io_error, "cannot watch the new endpoint " + uri};
-  context_.sink.info("sessions: " + uri);
-  return (doors_[transport] = std::move(made)).get();
+  context_.sink.info((carrier == SessionCarrier::zmtp ? "sessions over ZeroMQ: " : "sessions: ") + uri);
+  return (doors_[way] = std::move(made)).get();
 }
 
 void SessionServer::Door::accept_failed() {
@@ -57,13 +59,13 @@ void SessionServer::Door::accept_failed() {
                              ": a connection was turned away, no file descriptor is free");
 }
 
-void SessionServer::accepted(UniqueFd descriptor) {
+void SessionServer::accepted(UniqueFd descriptor, SessionCarrier carrier) {
   // Beyond the limits strangers wait for nothing: the connection is closed at once.
   if (sessions_.size() - greeted_ >= limits::session_handshakes_max) return;
   if (sessions_.size() >= limits::session_connections_max) return;
   SessionConnection::Host& host = *this;
   auto session = std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this,
-                                                     context_.scratch, host, next_session_++);
+                                                     context_.scratch, host, next_session_++, carrier);
   SessionConnection* const made = session.get();
   sessions_.emplace(made, std::move(session));
   if (!made->start()) made->close("the connection could not be watched");
@@ -95,7 +97,7 @@ std::optional<Grant> SessionServer::grant_of(std::string_view ticket) {
 
 void SessionServer::begin_stop() {
   stopping_ = true;
-  for (const auto& [transport, door] : doors_) {
+  for (const auto& [way, door] : doors_) {
     if (door->listener.stop() && !door->path.empty()) unlink(door->path.c_str());
   }
   std::vector<SessionConnection*> sessions;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include <lightq/protocol/control.hpp>
 
@@ -18,8 +19,9 @@
 
 namespace lightq::broker {
 
-/// One address a transport, opened at the first join and then there as long as the broker. The reactor's
-/// thread, but for the constructor and the destructor, which run when that one does not.
+/// One address a transport and carrier of frames, opened at the first join and then there as long as the
+/// broker. The reactor's thread, but for the constructor and the destructor, which run when that one does
+/// not.
 class SessionServer final : public Connection::Owner, private SessionConnection::Host {
  public:
   /// A session's way in.
@@ -38,28 +40,32 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
 
   /// Where to connect to, and the ticket for it. Errors: limit_reached, io_error, address_in_use,
   /// invalid_argument (the path of the socket file is too long).
-  Result<Joined> join(const Grant& grant, protocol::Transport transport);
+  Result<Joined> join(const Grant& grant, protocol::Transport transport, SessionCarrier carrier);
   /// Says goodbye to everybody, and accepts nobody any more.
   void begin_stop();
 
  private:
+  using Way = std::pair<protocol::Transport, SessionCarrier>;
   /// A listening socket.
   struct Door final : public Listener::Owner {
-    Door(SessionServer& of, ListeningSocket socket, std::string uri, std::string socket_path)
+    Door(SessionServer& of, ListeningSocket socket, SessionCarrier of_frames, std::string uri,
+         std::string socket_path)
         : server(of),
+          carrier(of_frames),
           bind_uri(std::move(uri)),
           path(std::move(socket_path)),
           listener(of.context_.loop, std::move(socket), *this) {}
-    void accepted(UniqueFd descriptor) override { server.accepted(std::move(descriptor)); }
+    void accepted(UniqueFd descriptor) override { server.accepted(std::move(descriptor), carrier); }
     void accept_failed() override;
     SessionServer& server;
+    const SessionCarrier carrier;
     const std::string bind_uri;
     const std::string path;  // of a Unix socket's file
     Listener listener;
   };
 
-  Result<Door*> door(protocol::Transport transport);
-  void accepted(UniqueFd descriptor);
+  Result<Door*> door(Way way);
+  void accepted(UniqueFd descriptor, SessionCarrier carrier);
   void connection_opened(Connection& /*connection*/) override {}
   void connection_closed(Connection& connection, const std::string& why) override;
   std::optional<Grant> grant_of(std::string_view ticket) override;
@@ -75,7 +81,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   const SessionSettings settings_;
   const std::string name_;
   TicketBook tickets_;
-  std::map<protocol::Transport, std::unique_ptr<Door>> doors_;
+  std::map<Way, std::unique_ptr<Door>> doors_;
   std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
   std::size_t greeted_ = 0;  // of sessions_
   std::uint64_t next_session_ = 1;
