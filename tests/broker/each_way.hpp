@@ -1,4 +1,4 @@
-/// The kinds of topics that keep messages, each over both transports, as the parameters of a test.
+/// The kinds of topics that keep messages, and the ways that sessions go, as the parameters of a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,16 +10,23 @@
 
 namespace lightq::testing {
 
-using Way = std::tuple<BrokerType, Transport>;
+using Way = std::tuple<BrokerType, Transport, ConnectionType>;
+
+inline auto each_connection() {
+  return ::testing::Values(ConnectionType::socket, ConnectionType::zmq);
+}
+inline std::string connection_name(const ::testing::TestParamInfo<ConnectionType>& tested) {
+  return std::string(protocol::to_word(tested.param));
+}
 
 inline auto each_way() {
   return ::testing::Combine(::testing::Values(BrokerType::queue, BrokerType::file, BrokerType::queue_file),
-                            ::testing::Values(Transport::tcp, Transport::ipc));
+                            ::testing::Values(Transport::tcp, Transport::ipc), each_connection());
 }
-
 inline std::string way_name(const ::testing::TestParamInfo<Way>& tested) {
   return std::string(protocol::to_word(std::get<BrokerType>(tested.param))) + "_" +
-         std::string(protocol::to_word(std::get<Transport>(tested.param)));
+         std::string(protocol::to_word(std::get<Transport>(tested.param))) + "_" +
+         std::string(protocol::to_word(std::get<ConnectionType>(tested.param)));
 }
 
 }  // namespace lightq::testing

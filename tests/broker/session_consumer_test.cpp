@@ -24,11 +24,12 @@ class SessionConsumerTest : public ::testing::Test {
   static std::string numbered(std::uint64_t number) { return "message " + std::to_string(number); }
   /// Sends messages with the numbers [begin, end).
   void produce(std::uint64_t begin, std::uint64_t end) {
-    auto producer = broker.client().producer("orders").value_or_throw();
+    auto producer = broker.client().producer("orders", {.connection = connection}).value_or_throw();
     for (std::uint64_t i = begin; i < end; ++i) producer.send(numbered(i)).value_or_throw();
     producer.close(20s).value_or_throw();
   }
   Consumer consumer(ConsumerOptions options = {}) {
+    options.connection = connection;
     return broker.client().consumer("orders", std::move(options)).value_or_throw();
   }
   /// The next message, which must come.
@@ -47,17 +48,18 @@ class SessionConsumerTest : public ::testing::Test {
   }
 
   EmbeddedBroker broker;
+  ConnectionType connection = ConnectionType::socket;
 };
 
 class OnEachTopic : public SessionConsumerTest, public ::testing::WithParamInterface<Way> {};
 
 TEST_P(OnEachTopic, AGroupGetsEverythingInOrderAndGoesOnWhereItStood) {
   constexpr std::uint64_t messages = 20'000;
-  const auto [type, transport] = GetParam();
+  const auto [type, transport, over] = GetParam();
   auto client = broker.client();
   client.create_topic("orders", {.broker_type = type}).value_or_throw();
   produce(0, messages);
-  const ConsumerOptions options{.group = "billing"};
+  const ConsumerOptions options{.group = "billing", .connection = over};
   auto first = client.consumer("orders", options, transport).value_or_throw();
   EXPECT_EQ(Offset{0}, first.committed());
   expect_in_order(first, 0, messages / 2);
@@ -79,7 +81,14 @@ TEST_P(OnEachTopic, AGroupGetsEverythingInOrderAndGoesOnWhereItStood) {
 
 INSTANTIATE_TEST_SUITE_P(Topics, OnEachTopic, each_way(), way_name);
 
-TEST_F(SessionConsumerTest, ADirectTopicGivesWhatComesWhileSomebodyIsThere) {
+class ConsumerOverEach : public SessionConsumerTest, public ::testing::WithParamInterface<ConnectionType> {
+ protected:
+  ConsumerOverEach() { connection = GetParam(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Connections, ConsumerOverEach, each_connection(), connection_name);
+
+TEST_P(ConsumerOverEach, ADirectTopicGivesWhatComesWhileSomebodyIsThere) {
   broker.client().create_topic("orders", {.broker_type = BrokerType::direct}).value_or_throw();
   auto group = consumer({.group = "billing"});
   auto own = consumer({.mode = ConsumeMode::own, .acknowledgement = Acknowledgement::automatic});
@@ -88,7 +97,7 @@ TEST_F(SessionConsumerTest, ADirectTopicGivesWhatComesWhileSomebodyIsThere) {
   expect_in_order(own, 0, 1000);
 }
 
-TEST_F(SessionConsumerTest, SurvivesRestartsOfTheBroker) {
+TEST_P(ConsumerOverEach, SurvivesRestartsOfTheBroker) {
   broker.client().create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   produce(0, 3000);
   auto group = consumer({.group = "billing"});
@@ -117,7 +126,7 @@ TEST_F(SessionConsumerTest, SurvivesRestartsOfTheBroker) {
   EXPECT_EQ(0U, own.stats().violations + group.stats().violations);
 }
 
-TEST_F(SessionConsumerTest, AnOwnPlaceBeginsAnewWhenATopicInMemoryDoes) {
+TEST_P(ConsumerOverEach, AnOwnPlaceBeginsAnewWhenATopicInMemoryDoes) {
   broker.client().create_topic("orders").value_or_throw();
   produce(0, 10);
   auto own = consumer({.mode = ConsumeMode::own});
@@ -129,7 +138,7 @@ TEST_F(SessionConsumerTest, AnOwnPlaceBeginsAnewWhenATopicInMemoryDoes) {
   EXPECT_EQ(1U, own.stats().new_logs);
 }
 
-TEST_F(SessionConsumerTest, TwoMembersOfAGroupShareItAndOneTakesWhatTheOtherLeaves) {
+TEST_P(ConsumerOverEach, TwoMembersOfAGroupShareItAndOneTakesWhatTheOtherLeaves) {
   constexpr std::uint64_t messages = 2000;
   broker.client().create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   auto first = consumer({.group = "billing", .prefetch_messages = 50});
@@ -159,7 +168,7 @@ TEST_F(SessionConsumerTest, TwoMembersOfAGroupShareItAndOneTakesWhatTheOtherLeav
   second.close(10s).value_or_throw();
 }
 
-TEST_F(SessionConsumerTest, WhatIsRejectedOrTakesTooLongComesAgain) {
+TEST_P(ConsumerOverEach, WhatIsRejectedOrTakesTooLongComesAgain) {
   broker.client().create_topic("orders").value_or_throw();
   produce(0, 3);
   auto group = consumer({.group = "billing", .ack_timeout = 300ms});
@@ -180,7 +189,7 @@ TEST_F(SessionConsumerTest, WhatIsRejectedOrTakesTooLongComesAgain) {
   group.close(10s).value_or_throw();
 }
 
-TEST_F(SessionConsumerTest, WhatSeveralFramesBroughtIsRejectedAtOnce) {
+TEST_P(ConsumerOverEach, WhatSeveralFramesBroughtIsRejectedAtOnce) {
   broker.client().create_topic("orders").value_or_throw();
   for (std::uint64_t i = 0; i < 30; i += 10) produce(i, i + 10);  // a batch or more each
   auto consumer = this->consumer();
@@ -199,7 +208,7 @@ TEST_F(SessionConsumerTest, WhatSeveralFramesBroughtIsRejectedAtOnce) {
   EXPECT_EQ(1U, consumer.stats().opens) << consumer.last_error().text();
 }
 
-TEST_F(SessionConsumerTest, SeeksBackAndForth) {
+TEST_P(ConsumerOverEach, SeeksBackAndForth) {
   broker.client().create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   produce(0, 100);
   for (const ConsumeMode mode : {ConsumeMode::group, ConsumeMode::own}) {
@@ -218,7 +227,7 @@ TEST_F(SessionConsumerTest, SeeksBackAndForth) {
   }
 }
 
-TEST_F(SessionConsumerTest, StartsWhereItIsAskedTo) {
+TEST_P(ConsumerOverEach, StartsWhereItIsAskedTo) {
   broker.client().create_topic("orders").value_or_throw();
   produce(0, 10);
   const auto first_of = [&](const session::Place& from, const std::string& group) {
@@ -233,7 +242,7 @@ TEST_F(SessionConsumerTest, StartsWhereItIsAskedTo) {
   EXPECT_EQ(0U, first_of(From::time({1}), "e"));
 }
 
-TEST_F(SessionConsumerTest, ANamedPlaceIsTakenOverAndAGroupOfTheOtherKindRefused) {
+TEST_P(ConsumerOverEach, ANamedPlaceIsTakenOverAndAGroupOfTheOtherKindRefused) {
   broker.client().create_topic("orders").value_or_throw();
   produce(0, 10);
   auto first = consumer({.mode = ConsumeMode::own, .group = "mine"});
@@ -244,12 +253,12 @@ TEST_F(SessionConsumerTest, ANamedPlaceIsTakenOverAndAGroupOfTheOtherKindRefused
   while (first.receive(1s).ok()) continue;
   EXPECT_EQ(ErrorCode::in_use, first.last_error().code);
   EXPECT_EQ(SessionState::failed, first.state());
-  const auto refused = broker.client().consumer("orders", {.group = "mine"});
+  const auto refused = broker.client().consumer("orders", {.group = "mine", .connection = connection});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(ErrorCode::not_supported, refused.error().code) << refused.error().text();
 }
 
-TEST_F(SessionConsumerTest, PlainAndSessionProducersAndConsumersMix) {
+TEST_P(ConsumerOverEach, PlainAndSessionProducersAndConsumersMix) {
   broker.client().create_topic("orders").value_or_throw();
   auto client = broker.client();
   auto plain = client.plain_producer("orders").value_or_throw();
@@ -265,9 +274,9 @@ TEST_F(SessionConsumerTest, PlainAndSessionProducersAndConsumersMix) {
   EXPECT_EQ(numbered(100), message->text()) << "the default group is one";
 }
 
-TEST_F(SessionConsumerTest, LargeMessagesComeWhole) {
+TEST_P(ConsumerOverEach, LargeMessagesComeWhole) {
   broker.client().create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
-  auto producer = broker.client().producer("orders").value_or_throw();
+  auto producer = broker.client().producer("orders", {.connection = connection}).value_or_throw();
   for (const char c : {'a', 'b', 'c'}) producer.send(std::string(9'000'000, c)).value_or_throw();
   producer.close(20s).value_or_throw();
   auto in = consumer({.prefetch_bytes = 1'000'000});
@@ -278,10 +287,10 @@ TEST_F(SessionConsumerTest, LargeMessagesComeWhole) {
   }
 }
 
-TEST_F(SessionConsumerTest, SaysAtOnceWhatCannotBeJoined) {
+TEST_P(ConsumerOverEach, SaysAtOnceWhatCannotBeJoined) {
   auto client = broker.client();
   client.create_topic("orders").value_or_throw();
-  EXPECT_EQ(ErrorCode::topic_not_found, client.consumer("others").error().code);
+  EXPECT_EQ(ErrorCode::topic_not_found, client.consumer("others", {.connection = connection}).error().code);
   EXPECT_EQ(ErrorCode::invalid_argument, client.consumer("orders", {.prefetch_messages = 0}).error().code);
 }
 

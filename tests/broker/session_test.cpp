@@ -39,11 +39,11 @@ class SessionTest : public ::testing::Test {
 class EachWay : public SessionTest, public ::testing::WithParamInterface<Way> {};
 
 TEST_P(EachWay, ConfirmsEverythingAndAConsumerGetsItInOrder) {
-  const auto [type, transport] = GetParam();
+  const auto [type, transport, connection] = GetParam();
   constexpr int messages = 20'000;
   auto client = this->client();
   client.create_topic("orders", {.broker_type = type}).value_or_throw();
-  auto producer = client.producer("orders", {}, transport).value_or_throw();
+  auto producer = client.producer("orders", {.connection = connection}, transport).value_or_throw();
   for (int i = 0; i < messages; ++i) producer.send(numbered(i, 100)).value_or_throw();
   producer.flush(20s).value_or_throw();
   EXPECT_EQ(static_cast<std::uint64_t>(messages), producer.confirmed());
@@ -56,22 +56,29 @@ TEST_P(EachWay, ConfirmsEverythingAndAConsumerGetsItInOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Topics, EachWay, each_way(), way_name);
 
-TEST_F(SessionTest, SendsMessagesLargerThanAnyBuffer) {
+class SessionOverEach : public SessionTest, public ::testing::WithParamInterface<ConnectionType> {
+ protected:
+  static ProducerOptions options() { return {.connection = GetParam()}; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Connections, SessionOverEach, each_connection(), connection_name);
+
+TEST_P(SessionOverEach, SendsMessagesLargerThanAnyBuffer) {
   constexpr int messages = 12;
   constexpr std::size_t bytes = 3'000'000;
   auto client = this->client();
   client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.producer("orders", options()).value_or_throw();
   for (int i = 0; i < messages; ++i) producer.send(numbered(i, bytes)).value_or_throw();
   producer.close(20s).value_or_throw();
   auto consumer = client.plain_consumer("orders").value_or_throw();
   expect_numbered(consumer, messages, bytes);
 }
 
-TEST_F(SessionTest, GoesOnByItselfWhenTheBrokerComesBack) {
+TEST_P(SessionOverEach, GoesOnByItselfWhenTheBrokerComesBack) {
   auto client = this->client();
   client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.producer("orders", options()).value_or_throw();
   int sent = 0;
   const auto send_some = [&] {
     for (int i = 0; i < 500; ++i) producer.send(numbered(sent++, 50)).value_or_throw();
@@ -89,21 +96,22 @@ TEST_F(SessionTest, GoesOnByItselfWhenTheBrokerComesBack) {
   EXPECT_FALSE(consumer.receive(0ms).value_or_throw()) << "nothing came twice";
 }
 
-TEST_F(SessionTest, SaysAtOnceWhatCannotBeJoined) {
+TEST_P(SessionOverEach, SaysAtOnceWhatCannotBeJoined) {
   auto client = this->client();
   client.create_topic("orders").value_or_throw();
-  const auto missing = client.producer("others");
+  const auto missing = client.producer("others", options());
   ASSERT_FALSE(missing);
   EXPECT_EQ(ErrorCode::topic_not_found, missing.error().code) << missing.error().text();
-  const auto unflushable = client.producer("orders", {.level = ConfirmLevel::flushed});
+  const auto unflushable =
+      client.producer("orders", {.level = ConfirmLevel::flushed, .connection = GetParam()});
   ASSERT_FALSE(unflushable);
   EXPECT_EQ(ErrorCode::not_supported, unflushable.error().code) << unflushable.error().text();
 }
 
-TEST_F(SessionTest, TellsAProducerThatItsTopicIsDeleted) {
+TEST_P(SessionOverEach, TellsAProducerThatItsTopicIsDeleted) {
   auto client = this->client();
   client.create_topic("orders").value_or_throw();
-  auto producer = client.producer("orders").value_or_throw();
+  auto producer = client.producer("orders", options()).value_or_throw();
   producer.send("one").value_or_throw();
   producer.flush(5s).value_or_throw();
   client.delete_topic("orders").value_or_throw();
