@@ -87,8 +87,9 @@ class Member {
   std::uint64_t violations_ = 0;
 };
 
-class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithParamInterface<int> {
+class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithParamInterface<SeedAndWay> {
  protected:
+  SessionProxyGroupTest() { over = std::get<ConnectionType>(GetParam()); }
   Member member() {
     return Member(
         [this] {
@@ -115,16 +116,16 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
       ASSERT_EQ(identity, known->second) << "offset " << offset;
     }
   }
-  void step(Member& member, test::Random& random) {
+  void step(Member& member) {
     member.step(random);
     check_contents(member);
   }
   /// Until every one of `count` messages was handed out and the broker knows that all are done with.
-  void finish(std::vector<Member>& members, std::uint64_t count, test::Random& random) {
+  void finish(std::vector<Member>& members, std::uint64_t count) {
     const auto begun = std::chrono::steady_clock::now();
     for (std::uint64_t turn = 0;; ++turn) {
       for (Member& member : members) {
-        step(member, random);
+        step(member);
         if (HasFatalFailure()) return;
       }
       if (turn % 20 == 0 && record.seen.size() == count && group_stats().committed_offset == count) break;
@@ -149,18 +150,18 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
   }
 
   GroupRecord record;
+  test::Random random{std::get<int>(GetParam())};
 
  private:
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> contents_;  // by offset: producer, number
 };
 
 TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughCutsAnywhere) {
-  test::Random random(GetParam());
   fill(3'000);
   begin(random.seed(), {.cut = 1, .to_broker_max = 4096, .connections_max = 80});
   std::vector<Member> members;
   members.push_back(member());
-  finish(members, 3'000, random);
+  finish(members, 3'000);
   EXPECT_EQ(0U, members.front().violations());
   members.clear();
   EXPECT_GT(proxy->counts().cuts, 3U);
@@ -169,18 +170,17 @@ TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughCutsAnywhere) {
 }
 
 TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughAllThatNetworksDo) {
-  test::Random random(GetParam());
   fill(3'000);
-  begin(random.seed(), {.cut = 1,
-                        .stall = 16,
-                        .replay = 4,
-                        .flip = 4,
-                        .to_broker_max = 4096,
-                        .to_client_max = 128 * 1024,
-                        .connections_max = 40});
+  begin(random.seed(), bearable({.cut = 1,
+                                 .stall = 16,
+                                 .replay = 4,
+                                 .flip = 4,
+                                 .to_broker_max = 4096,
+                                 .to_client_max = 128 * 1024,
+                                 .connections_max = 40}));
   std::vector<Member> members;
   for (int i = 0; i < 2; ++i) members.push_back(member());
-  finish(members, 3'000, random);
+  finish(members, 3'000);
   members.clear();
   expect_settled(3'000);
   tell("proxy");
@@ -188,14 +188,13 @@ TEST_P(SessionProxyGroupTest, HandsOutEverythingThroughAllThatNetworksDo) {
 
 TEST_P(SessionProxyGroupTest, ProducersAndAGroupTogether) {
   constexpr std::uint64_t each = 1'000;
-  test::Random random(GetParam());
-  begin(random.seed(), {.cut = 2,
-                        .stall = 30,
-                        .replay = 8,
-                        .flip = 8,
-                        .to_broker_max = 8192,
-                        .to_client_max = 8192,
-                        .connections_max = 120});
+  begin(random.seed(), bearable({.cut = 2,
+                                 .stall = 30,
+                                 .replay = 8,
+                                 .flip = 8,
+                                 .to_broker_max = 8192,
+                                 .to_client_max = 8192,
+                                 .connections_max = 120}));
   std::vector<Producer> producers;
   for (int i = 0; i < 3; ++i) producers.push_back(producer({.batch_bytes = 8 * limits::KiB}));
   std::vector<Member> members;
@@ -212,7 +211,7 @@ TEST_P(SessionProxyGroupTest, ProducersAndAGroupTogether) {
       busy |= producers[i].confirmed() < each;
     }
     for (Member& member : members) {
-      step(member, random);
+      step(member);
       if (HasFatalFailure()) return;
     }
   }
@@ -221,13 +220,13 @@ TEST_P(SessionProxyGroupTest, ProducersAndAGroupTogether) {
     ASSERT_TRUE(one.close(deadline).ok());
   }
   expect_log({each, each, each});
-  finish(members, 3 * each, random);
+  finish(members, 3 * each);
   members.clear();
   expect_settled(3 * each);
   tell("proxy");
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, SessionProxyGroupTest, ::testing::Range(0, 3));
+INSTANTIATE_TEST_SUITE_P(Seeds, SessionProxyGroupTest, each_seed(), seed_name);
 
 }  // namespace
 }  // namespace lightq::testing

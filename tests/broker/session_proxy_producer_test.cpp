@@ -48,29 +48,31 @@ class SessionProxyProducerTest : public SessionProxyTest {
   }
 };
 
-class EachSeed : public SessionProxyProducerTest, public ::testing::WithParamInterface<int> {};
+class EachSeed : public SessionProxyProducerTest, public ::testing::WithParamInterface<SeedAndWay> {
+ protected:
+  EachSeed() { over = std::get<ConnectionType>(GetParam()); }
+  test::Random random{std::get<int>(GetParam())};
+};
 
 TEST_P(EachSeed, ConfirmsEverythingOnceThroughCutsAnywhere) {
-  test::Random random(GetParam());
   run(3'000, {.cut = 1, .to_client_max = 1024, .connections_max = 150},
       random.one_in(2) ? ConfirmLevel::received : ConfirmLevel::flushed, random);
   EXPECT_GT(proxy->counts().cuts, 0U);
 }
 
 TEST_P(EachSeed, ConfirmsEverythingOnceThroughAllThatNetworksDo) {
-  test::Random random(GetParam());
   run(3'000,
-      {.cut = 1,
-       .stall = 12,
-       .replay = 4,
-       .flip = 4,
-       .to_broker_max = 64 * 1024,
-       .to_client_max = 1024,
-       .connections_max = 50},
+      bearable({.cut = 1,
+                .stall = 12,
+                .replay = 4,
+                .flip = 4,
+                .to_broker_max = 64 * 1024,
+                .to_client_max = 1024,
+                .connections_max = 50}),
       random.one_in(2) ? ConfirmLevel::received : ConfirmLevel::flushed, random);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, EachSeed, ::testing::Range(0, 3));
+INSTANTIATE_TEST_SUITE_P(Seeds, EachSeed, each_seed(), seed_name);
 
 /// The plans of the first connections; later ones have no fault.
 auto first_of(std::vector<FaultPlan> plans) {
@@ -79,7 +81,11 @@ auto first_of(std::vector<FaultPlan> plans) {
   };
 }
 
-TEST_F(SessionProxyProducerTest, ACutAtEachByteOfTheHandshakeIsSurvived) {
+class EachHandshake : public SessionProxyProducerTest,
+                      public ::testing::WithParamInterface<ConnectionType> {};
+
+TEST_P(EachHandshake, ACutAtEachByteIsSurvived) {
+  over = GetParam();
   std::vector<FaultPlan> plans;
   for (std::uint64_t place = 0; place < 400; ++place) {
     FaultPlan plan;
@@ -102,6 +108,8 @@ TEST_F(SessionProxyProducerTest, ACutAtEachByteOfTheHandshakeIsSurvived) {
   expect_log({2'000 + more});
   tell("proxy");
 }
+
+INSTANTIATE_TEST_SUITE_P(Connections, EachHandshake, each_connection(), connection_name);
 
 /// Where the first frame begins that a producer sends behind its opening, and a consumer is sent.
 std::uint64_t place_of_produce(const std::string& ticket) {
@@ -176,8 +184,9 @@ TEST_F(SessionProxyProducerTest, AFrameWhoseLengthHasGrownOnTheWayIsNotWaitedFor
   }
 }
 
-class EachStall : public SessionProxyTest, public ::testing::WithParamInterface<int> {
+class EachStall : public SessionProxyTest, public ::testing::WithParamInterface<SeedAndWay> {
  protected:
+  EachStall() { over = std::get<ConnectionType>(GetParam()); }
   /// Plans of connections that stall in the given directions (bit 1: to the broker, bit 2: to the client),
   /// each somewhere else.
   static std::vector<FaultPlan> plans(int directions) {
@@ -197,7 +206,7 @@ class EachStall : public SessionProxyTest, public ::testing::WithParamInterface<
 
 TEST_P(EachStall, AHalfOpenConnectionIsFoundByBothSides) {
   constexpr std::uint64_t each = 300;
-  const auto plans = EachStall::plans(GetParam());
+  const auto plans = EachStall::plans(std::get<int>(GetParam()));
   begin(first_of(plans));
   std::vector<Producer> producers;
   for (std::size_t i = 0; i < plans.size(); ++i) {
@@ -226,7 +235,8 @@ TEST_P(EachStall, AHalfOpenConnectionIsFoundByBothSides) {
   tell("proxy");
 }
 
-INSTANTIATE_TEST_SUITE_P(Directions, EachStall, ::testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Directions, EachStall,
+                         ::testing::Combine(::testing::Values(1, 2, 3), each_connection()), seed_name);
 
 }  // namespace
 }  // namespace lightq::testing
