@@ -10,6 +10,7 @@
 #include "support/broker_route.hpp"
 #include "support/machine.hpp"
 #include "support/process_usage.hpp"
+#include "support/proxy_route.hpp"
 #include "support/session_stream.hpp"
 #include "support/tcp_stream.hpp"
 
@@ -20,6 +21,8 @@ constexpr std::size_t sizes[] = {100, 256, 512, 1024};
 constexpr int subscribers = 16;
 constexpr std::uint64_t file_retention_bytes = 256ull << 20;
 constexpr std::uint64_t file_segment_bytes = 64ull << 20;
+constexpr int proxy_high_water_messages = 1'000;  // libzmq's own
+constexpr std::size_t smallest = 100;             // where libzmq's cost of each message is most of all
 
 /// What is measured: its name, and values by round.
 using Samples = std::map<std::string, std::vector<double>>;
@@ -30,6 +33,10 @@ struct Step {
   std::function<Result<void>()> run;
   bool failed = false;
 };
+
+SessionEnds over_zmq() {
+  return {.connection = ConnectionType::zmq};
+}
 
 std::string at(const std::string& what, std::size_t size) {
   return what + "_" + std::to_string(size);
@@ -63,10 +70,12 @@ class SessionsRun {
                                       {"segment_bytes", file_segment_bytes}};
     auto queue = BrokerRoute::start(options_.broker_binary, {{"broker_type", "queue"}});
     auto file = BrokerRoute::start(options_.broker_binary, recycling);
-    if (!queue || !file) {
-      note_failure((queue ? file.error() : queue.error()).text());
+    auto proxy = ProxyRoute::start(proxy_high_water_messages);
+    if (!queue || !file || !proxy) {
+      note_failure((!queue ? queue.error() : !file ? file.error() : proxy.error()).text());
       return false;
     }
+    proxy_ = std::move(proxy).value();
     queue_ = std::move(queue).value();
     file_ = std::move(file).value();
     return true;
@@ -86,6 +95,8 @@ class SessionsRun {
             {"queue", [=, this] { return session(at("queue", size), *queue_, plan, {}); }},
             {"queue over a Unix socket",
              [=, this] { return session(at("unix", size), *queue_, plan, {.transport = Transport::ipc}); }},
+            {"queue over ZeroMQ",
+             [=, this] { return session(at("over_zmq", size), *queue_, plan, over_zmq()); }},
             {"file, received", [=, this] { return session(at("file", size), *file_, plan, {}); }},
             {"file, flushed", [=, this] {
                return session(at("flushed", size), *file_, plan, {.level = ConfirmLevel::flushed});
@@ -101,6 +112,9 @@ class SessionsRun {
       prepare("latency-" + std::to_string(static_cast<int>(rate)));
       rounds("latency at " + std::to_string(static_cast<int>(rate)) + " msg/s",
              {{"relay", [=, this] { return keep_latency("relay" + at_rate, run_tcp_relay(plan)); }},
+              {"zmq_proxy", [=, this] { return through_proxy("proxy" + at_rate, plan); }},
+              {"queue over ZeroMQ",
+               [=, this] { return session("over_zmq" + at_rate, *queue_, plan, over_zmq()); }},
               {"queue", [=, this] { return session("queue" + at_rate, *queue_, plan, {}); }},
               {"queue over a Unix socket", [=, this] {
                  return session("unix" + at_rate, *queue_, plan, {.transport = Transport::ipc});
@@ -187,6 +201,11 @@ class SessionsRun {
     return keep_rate(name, result->stream);
   }
 
+  Result<void> through_proxy(const std::string& name, const StreamPlan& plan) {
+    const Result<StreamEnds> ends = proxy_->open();
+    if (!ends) return ends.error();
+    return keep_latency(name, run_stream(*ends, plan));
+  }
   Result<void> keep_rate(const std::string& name, const Result<StreamResult>& result) {
     if (!result) return result.error();
     keep(name, result->messages_per_second / 1e6);
@@ -226,16 +245,22 @@ class SessionsRun {
       against("queue", "tcp", size, "transient, TCP, " + bytes, "TCP alone", 0.75, 0.5);
       against("unix", "tcp", size, "transient, Unix socket, " + bytes, "TCP alone", 0, 0);
       against("queue", "zmq", size, "transient, TCP, " + bytes, "PUSH→PULL alone", 0, 0);
+      const bool small = size == smallest;
+      against("over_zmq", "zmq", size, "transient, ZeroMQ, " + bytes, "PUSH→PULL alone", small ? 3.5 : 1.6,
+              small ? 2.5 : 1.1);
       against("file", "tcp", size, "durable, received, " + bytes, "TCP alone", 0.5, 0.35);
       against("flushed", "tcp", size, "durable, flushed, " + bytes, "TCP alone", 0.3, 0.2);
       bound(at("queue", size) + "_cpu_per_gb", "broker's CPU, transient, " + bytes, "s per GB", 0.4, 0.6);
     }
+    const std::string relay = "relay of bytes";
     for (const std::string rate : {"_at_1000", "_at_20000"}) {
       for (const std::string way : {"queue", "unix"}) {
         const bool judged = way == "queue";
-        beside_relay(way + rate + "_p50", "relay" + rate + "_p50", judged ? 1.1 : 0, judged ? 1.3 : 0);
-        beside_relay(way + rate + "_p99", "relay" + rate + "_p99", judged ? 1.5 : 0, judged ? 2 : 0);
+        beside(way + rate + "_p50", "relay" + rate + "_p50", relay, judged ? 1.1 : 0, judged ? 1.3 : 0);
+        beside(way + rate + "_p99", "relay" + rate + "_p99", relay, judged ? 1.5 : 0, judged ? 2 : 0);
       }
+      for (const std::string part : {"_p50", "_p99"})
+        beside("over_zmq" + rate + part, "proxy" + rate + part, "zmq_proxy", 1, 1);
     }
     bound("queue_flat_p50", "one-way latency flat out, p50", "µs", 200, 200);
     bound("queue_flat_p99", "one-way latency flat out, p99", "µs", 1000, 1000);
@@ -257,6 +282,7 @@ class SessionsRun {
                                                         {"zmq", "PUSH→PULL, no broker"},
                                                         {"queue", "`queue`, TCP"},
                                                         {"unix", "`queue`, Unix socket"},
+                                                        {"over_zmq", "`queue`, ZeroMQ"},
                                                         {"file", "`file`, TCP, received"},
                                                         {"flushed", "`file`, TCP, flushed"}};
     for (const auto& [key, title] : ways) {
@@ -286,13 +312,14 @@ class SessionsRun {
         goal, floor);
   }
 
-  /// Goal and floor say how many times the relay's latency is allowed.
-  void beside_relay(const std::string& ours, const std::string& reference, double goal, double floor) {
+  /// Goal and floor say how many times the reference's latency is allowed.
+  void beside(const std::string& ours, const std::string& reference, const std::string& reference_name,
+              double goal, double floor) {
     const auto mine = samples_.find(ours);
     const auto theirs = samples_.find(reference);
     if (mine == samples_.end() || theirs == samples_.end()) return;
     add(compare("session_" + ours, "one-way latency, " + ours, "µs", Better::less, mine->second,
-                "relay of bytes", theirs->second),
+                reference_name, theirs->second),
         goal > 0 ? 1 / goal : 0, floor > 0 ? 1 / floor : 0);
   }
 
@@ -322,6 +349,7 @@ class SessionsRun {
   Samples samples_;
   std::unique_ptr<BrokerRoute> queue_;
   std::unique_ptr<BrokerRoute> file_;
+  std::unique_ptr<ProxyRoute> proxy_;
   bool counts_ = false;
 };
 

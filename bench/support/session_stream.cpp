@@ -59,6 +59,7 @@ class ProducerRole {
     Client client = run_.connect();
     ProducerOptions options;
     options.level = run_.ends.level;
+    options.connection = run_.ends.connection;
     options.window_bytes = run_.ends.window_bytes;
     producer_.emplace(
         client.producer(run_.ends.topic, std::move(options), run_.ends.transport).value_or_throw());
@@ -143,6 +144,7 @@ class ConsumerRole {
   int work() {
     Client client = run_.connect();
     ConsumerOptions options;
+    options.connection = run_.ends.connection;
     if (run_.ends.subscribers > 0) {
       options.mode = ConsumeMode::own;
       options.from = From::next();

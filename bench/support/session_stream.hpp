@@ -16,6 +16,7 @@ struct SessionEnds {
   std::string control_uri = {};
   std::string topic = {};
   Transport transport = Transport::tcp;
+  ConnectionType connection = ConnectionType::socket;
   ConfirmLevel level = ConfirmLevel::received;
   std::size_t window_bytes = 0;  ///< of the producer; 0: its own choice
   int subscribers = 0;           ///< consumers that get every message; 0: one consumer in the topic's group
