@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -124,6 +126,8 @@ class SessionZmqSocket final : public SessionWire {
   }
 
  private:
+  static constexpr std::uint32_t of_socket = 0;  // what the descriptor tells of
+  static constexpr std::uint32_t of_monitor = 1;
   static constexpr int linger_ms_max = 1000;
   // In libzmq, each way: the session's credit and window bound bytes, this the number of small messages.
   static constexpr int waiting_messages_max = 16;
@@ -155,6 +159,7 @@ class SessionZmqSocket final : public SessionWire {
     for (zmq::socket_t* each : {&socket_, &monitor_.socket()}) {
       epoll_event entry{};
       entry.events = EPOLLIN;
+      entry.data.u32 = each == &socket_ ? of_socket : of_monitor;
       if (epoll_fd_ < 0 || ::epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, each->get(zmq::sockopt::fd), &entry) != 0)
         return zmq_error("cannot connect to " + uri_, errno);
     }
@@ -163,12 +168,25 @@ class SessionZmqSocket final : public SessionWire {
 
   /// Makes the next message the one that is read. False: there is none now.
   Result<bool> next_message() {
+    if (drained_ && !ended_) look();
+    if (drained_ && !ended_) return false;
+    // What came before the end may have come since this took the last one.
     if (Result<bool> taken = take_message(); !taken || *taken) return taken;
-    if (!ended_) take_events();
     if (!ended_) return false;
-    // What came before the end may have come since this looked.
-    if (Result<bool> taken = take_message(); !taken || *taken) return taken;
     return Error{ErrorCode::closed, "the broker ended the connection"};
+  }
+  /// Asks the descriptor what it tells: one call to the system, where each of libzmq's takes two to find that
+  /// there is nothing.
+  void look() {
+    std::array<epoll_event, 2> told{};
+    const int count = ::epoll_wait(epoll_fd_, told.data(), static_cast<int>(told.size()), 0);
+    for (int at = 0; at < count; ++at) {
+      if (told.at(static_cast<std::size_t>(at)).data.u32 == of_monitor) {
+        take_events();
+      } else {
+        drained_ = false;
+      }
+    }
   }
   Result<bool> take_message() {
     if (is_bad_) return Error{ErrorCode::invalid_request, "the broker sent a message of several parts"};
