@@ -1,6 +1,10 @@
 /// The client library's producer on sessions against a broker in this process.
 #include <lightq/client.hpp>
 
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -94,6 +98,47 @@ TEST_P(SessionOverEach, GoesOnByItselfWhenTheBrokerComesBack) {
   auto consumer = this->client().plain_consumer("orders").value_or_throw();
   expect_numbered(consumer, sent, 50);
   EXPECT_FALSE(consumer.receive(0ms).value_or_throw()) << "nothing came twice";
+}
+
+/// Waits as an event loop does. False: in vain.
+bool wait_for_either(const Producer& producer, const Consumer& consumer) {
+  const auto events = [](bool writes) { return static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN); };
+  std::array<pollfd, 2> entries{{{producer.fd(), events(producer.wants_write()), 0},
+                                 {consumer.fd(), events(consumer.wants_write()), 0}}};
+  const SessionTime until = std::min(producer.next_timer(), consumer.next_timer());
+  constexpr auto longest = 10s;
+  const auto now = std::chrono::steady_clock::now();
+  const auto wait =
+      until <= now ? 0ms : std::chrono::ceil<Timeout>(std::min<SessionTime::duration>(until - now, longest));
+  return ::poll(entries.data(), entries.size(), static_cast<int>(wait.count())) > 0 || wait == 0ms;
+}
+
+TEST_P(SessionOverEach, AnEventLoopNeedsNothingButWhatBothTell) {
+  constexpr int messages = 30'000;
+  EmbeddedBroker quiet("tcp://127.0.0.1:0", [](auto& config) { config.session_heartbeat = 0ms; });
+  auto client = quiet.client();
+  client.create_topic("orders").value_or_throw();
+  ProducerOptions sending{.batch_bytes = 4096, .window_bytes = 64 * limits::KiB, .send_timeout = 0ms};
+  sending.memory_bytes_max = 128 * limits::KiB;
+  sending.connection = GetParam();
+  sending.heartbeat = 0ms;
+  auto producer = client.producer("orders", sending).value_or_throw();
+  ConsumerOptions receiving{.prefetch_messages = 200, .heartbeat = 0ms};
+  receiving.connection = GetParam();
+  auto consumer = client.consumer("orders", receiving).value_or_throw();
+  int sent = 0;
+  int received = 0;
+  while (received < messages || producer.unconfirmed() > 0) {
+    while (sent < messages && producer.send(numbered(sent, 300)).ok()) ++sent;
+    producer.poll(0ms).value_or_throw();
+    while (const auto message = consumer.receive(0ms).value_or_throw()) {
+      ASSERT_EQ(numbered(received++, 300), message->text());
+      consumer.acknowledge(*message);
+    }
+    if (sent < messages && producer.unconfirmed() == 0) continue;
+    if (received == messages && producer.unconfirmed() == 0) break;
+    ASSERT_TRUE(wait_for_either(producer, consumer)) << sent << " sent, " << received << " received";
+  }
 }
 
 TEST_P(SessionOverEach, SaysAtOnceWhatCannotBeJoined) {
