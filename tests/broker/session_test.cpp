@@ -10,6 +10,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -115,6 +116,7 @@ bool wait_for_either(const Producer& producer, const Consumer& consumer) {
 
 TEST_P(SessionOverEach, AnEventLoopNeedsNothingButWhatBothTell) {
   constexpr int messages = 30'000;
+  constexpr int each_rejected = 1'000;
   EmbeddedBroker quiet("tcp://127.0.0.1:0", [](auto& config) { config.session_heartbeat = 0ms; });
   auto client = quiet.client();
   client.create_topic("orders").value_or_throw();
@@ -128,16 +130,29 @@ TEST_P(SessionOverEach, AnEventLoopNeedsNothingButWhatBothTell) {
   auto consumer = client.consumer("orders", receiving).value_or_throw();
   int sent = 0;
   int received = 0;
-  while (received < messages || producer.unconfirmed() > 0) {
+  int again = 0;
+  while (again < messages / each_rejected || producer.unconfirmed() > 0) {
     while (sent < messages && producer.send(numbered(sent, 300)).ok()) ++sent;
     producer.poll(0ms).value_or_throw();
+    std::vector<Offset> rejected;
     while (const auto message = consumer.receive(0ms).value_or_throw()) {
-      ASSERT_EQ(numbered(received++, 300), message->text());
-      consumer.acknowledge(*message);
+      if (message->is_again()) {
+        ++again;
+      } else {
+        ASSERT_EQ(numbered(received++, 300), message->text());
+      }
+      if (!message->is_again() && received % each_rejected == 0) {
+        rejected.push_back(message->offset);
+      } else {
+        consumer.acknowledge(*message);
+      }
     }
+    // Without another call that would send it.
+    for (const Offset offset : rejected) consumer.reject(offset);
     if (sent < messages && producer.unconfirmed() == 0) continue;
-    if (received == messages && producer.unconfirmed() == 0) break;
-    ASSERT_TRUE(wait_for_either(producer, consumer)) << sent << " sent, " << received << " received";
+    if (again == messages / each_rejected && producer.unconfirmed() == 0) break;
+    ASSERT_TRUE(wait_for_either(producer, consumer))
+        << sent << " sent, " << received << " received, " << again << " again";
   }
 }
 
