@@ -97,6 +97,25 @@ TEST_P(ConsumerOverEach, ADirectTopicGivesWhatComesWhileSomebodyIsThere) {
   expect_in_order(own, 0, 1000);
 }
 
+TEST_P(ConsumerOverEach, WhatItSaidLastArrivesThoughItIsOnlyDestroyed) {
+  constexpr std::uint64_t messages = 500;
+  auto client = broker.client();
+  client.create_topic("orders").value_or_throw();
+  produce(0, messages);
+  {
+    auto one = consumer({.group = "billing"});
+    expect_in_order(one, 0, messages);
+  }
+  const auto is_told = [&] {
+    const auto groups = client.stats("orders").value_or_throw().groups;
+    return std::any_of(groups.begin(), groups.end(), [](const GroupStats& group) {
+      return group.group == "billing" && group.committed_offset == messages && group.consumers == 0;
+    });
+  };
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  while (!is_told()) ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+}
+
 TEST_P(ConsumerOverEach, SurvivesRestartsOfTheBroker) {
   broker.client().create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   produce(0, 3000);
