@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -206,6 +207,8 @@ class Producer {
   };
   // How many messages at most go by before send looks for confirms.
   static constexpr std::uint32_t look_after_max = 64;
+  // Looks cost a third of a microsecond each; flat out, messages would bring one each.
+  static constexpr std::chrono::microseconds look_interval{10};
 
   Producer(std::string topic, SessionJoin join, ProducerOptions options)
       : parts_(std::make_unique<Parts>(std::move(topic), std::move(join), std::move(options))) {}
@@ -218,18 +221,26 @@ class Producer {
     batches().open().add(payload);
     room_ -= bytes;
     const std::uint64_t number = sent_++;
-    if (--look_after_ == 0) drive();
+    if (--look_after_ == 0) drive(Looks::sparing);
     return number;
   }
 
+  enum class Looks {
+    always,
+    sparing,  ///< not again within a few microseconds
+  };
+
   /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look:
   /// at once when a batch is begun, then ever later, since a look is a system call.
-  void drive() {
+  void drive(Looks looks = Looks::always) {
     look_after_ = look_after_max;
     if (inside_) return;
     inside_ = true;
     const SessionTime time = now();
-    parts_->link.receive(time, parts_->reports);
+    if (looks == Looks::always || state() != SessionState::open || time >= looked_ + look_interval) {
+      looked_ = time;
+      parts_->link.receive(time, parts_->reports);
+    }
     if (is_ripe(time)) roll();
     parts_->link.transmit(time, parts_->reports);
     if (state() == SessionState::failed && !batches().open().empty()) {
@@ -392,6 +403,7 @@ class Producer {
   std::size_t record_bytes_max_ = 0;
   std::uint64_t sent_ = 0;
   std::uint32_t look_after_ = 1;  // messages
+  SessionTime looked_{};
   bool flushing_ = false;
   bool inside_ = false;  // in drive: a callback is not to come here again
   SessionTime linger_ends_ = session_never;

@@ -19,6 +19,7 @@ RingLog::RingLog(const RingLogOptions& options)
     : capacity_((std::max<std::uint64_t>(options.capacity_bytes, 1) + page_bytes - 1) / page_bytes *
                 page_bytes),
       soft_limit_(options.soft_limit_bytes == 0 ? capacity_ : std::min(options.soft_limit_bytes, capacity_)),
+      space_(capacity_, options.reuse_from_bytes),
       first_(options.first_offset),
       next_(options.first_offset) {}
 
@@ -35,19 +36,13 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
     }
     memory_ = std::move(*mapped);
   }
-  const std::uint64_t position = position_for(batch.size());
-  if (empty()) {
-    tail_ = position;
-    index_.clear();
-  } else if (position != head_) {
-    gap_ = head_;
-  }
+  if (empty()) index_.clear();
+  const std::uint64_t position = space_.take(batch.size());
   stamp_batch(batch, next_, now, 0);
-  std::memcpy(memory_.data() + position % capacity_, batch.data(), batch.size());
+  std::memcpy(memory_.data() + space_.physical(position), batch.data(), batch.size());
   index_.note(next_, position);
   const Offset base = next_;
   next_ = next_ + BatchView::trusted(batch.data()).record_count();
-  head_ = position + batch.size();
   stored_bytes_ += batch.size();
   last_append_ = now;
   touched_ = true;
@@ -55,28 +50,12 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
 }
 
 bool RingLog::accepts(std::size_t bytes) const {
-  if (bytes > capacity_) return false;
-  if (empty()) return true;
-  return stored_bytes_ + bytes <= soft_limit_ && position_for(bytes) + bytes - tail_ <= capacity_;
-}
-
-// Where a batch of `bytes` would go.
-std::uint64_t RingLog::position_for(std::size_t bytes) const {
-  if (empty()) return head_ % capacity_ == 0 ? head_ : next_lap(head_);
-  return head_ % capacity_ + bytes > capacity_ ? next_lap(head_) : head_;
-}
-
-std::uint64_t RingLog::next_lap(std::uint64_t position) const {
-  return (position / capacity_ + 1) * capacity_;
-}
-
-std::uint64_t RingLog::position_after(std::uint64_t position, const BatchView& batch) const {
-  const std::uint64_t after = position + batch.total_bytes();
-  return after == gap_ ? next_lap(after) : after;
+  if (empty()) return bytes <= capacity_;
+  return stored_bytes_ + bytes <= soft_limit_ && space_.has_room(bytes);
 }
 
 BatchView RingLog::batch_at(std::uint64_t position) const {
-  return BatchView::trusted(memory_.data() + position % capacity_);
+  return BatchView::trusted(memory_.data() + space_.physical(position));
 }
 
 ReadResult RingLog::read(Place& place) {
@@ -88,9 +67,9 @@ ReadResult RingLog::read(Place& place) {
 
 // The position of the batch that holds place.offset, which is in [first_, next_).
 std::uint64_t RingLog::locate(const Place& place) const {
-  if (place.hint >= tail_ && place.hint < head_) {
+  if (place.hint >= space_.begin() && place.hint < space_.end()) {
     const BatchView batch = batch_at(place.hint);
-    if (place.offset == batch.end_offset()) return position_after(place.hint, batch);
+    if (place.offset == batch.end_offset()) return place.hint + batch.total_bytes();
     if (batch.base_offset() <= place.offset && place.offset < batch.end_offset()) return place.hint;
   }
   return search(place.offset);
@@ -98,30 +77,30 @@ std::uint64_t RingLog::locate(const Place& place) const {
 
 std::uint64_t RingLog::search(Offset offset) const {
   const SparseIndex::Entry* entry = index_.find(offset);
-  std::uint64_t position = entry == nullptr ? tail_ : entry->position;
+  std::uint64_t position = entry == nullptr ? space_.begin() : entry->position;
   for (;;) {
     const BatchView batch = batch_at(position);
     assert(batch.base_offset() <= offset);
     if (offset < batch.end_offset()) return position;
-    position = position_after(position, batch);
+    position += batch.total_bytes();
   }
 }
 
 void RingLog::drop_oldest() {
-  const BatchView batch = batch_at(tail_);
+  const BatchView batch = batch_at(space_.begin());
   first_ = batch.end_offset();
   stored_bytes_ -= batch.total_bytes();
-  tail_ = empty() ? head_ : position_after(tail_, batch);
-  index_.drop_before(tail_);
+  space_.free_before(space_.begin() + batch.total_bytes());
+  index_.drop_before(space_.begin());
 }
 
 void RingLog::trim(Offset before) {
-  while (!empty() && batch_at(tail_).end_offset() <= before) drop_oldest();
+  while (!empty() && batch_at(space_.begin()).end_offset() <= before) drop_oldest();
 }
 
 bool RingLog::make_room(std::size_t bytes, Offset limit) {
   while (!accepts(bytes)) {
-    if (empty() || limit < batch_at(tail_).end_offset()) return false;
+    if (empty() || limit < batch_at(space_.begin()).end_offset()) return false;
     drop_oldest();
   }
   return true;

@@ -6,6 +6,7 @@
 
 #include "log/log.hpp"
 #include "log/mapped_memory.hpp"
+#include "log/ring_space.hpp"
 #include "log/sparse_index.hpp"
 
 namespace lightq::log {
@@ -17,12 +18,14 @@ struct RingLogOptions {
   /// An append is accepted if the log is empty, or if all batches together stay within this. 0: the
   /// capacity. So a small ring can still take one huge batch.
   std::uint64_t soft_limit_bytes = 0;
+  /// The ring's beginning is used again, though there is room further on, once so much and twice what is
+  /// stored is free there: little memory in use stays in the processor's caches.
+  std::uint64_t reuse_from_bytes = 1 * limits::MiB;
   Offset first_offset = {};  ///< of the first message ever appended
 };
 
-/// Batches lie contiguously; one that does not fit before the ring's physical end begins at its start. A
-/// batch's logical position never repeats: physical = logical modulo capacity. When the log becomes empty,
-/// the next batch goes to the physical start again, so that a ring which is always drained stays in cache.
+/// Batches lie contiguously, where RingSpace puts them: one behind the other, and from the memory's beginning
+/// again when there is room, or no room further on.
 /// Never `damaged`, never `no_space`; durable_offset is always 0. One thread.
 class RingLog final : public Log {
  public:
@@ -52,9 +55,6 @@ class RingLog final : public Log {
  private:
   [[nodiscard]] bool empty() const { return first_ == next_; }
   [[nodiscard]] bool accepts(std::size_t bytes) const;
-  [[nodiscard]] std::uint64_t position_for(std::size_t bytes) const;
-  [[nodiscard]] std::uint64_t next_lap(std::uint64_t position) const;
-  [[nodiscard]] std::uint64_t position_after(std::uint64_t position, const BatchView& batch) const;
   [[nodiscard]] BatchView batch_at(std::uint64_t position) const;
   [[nodiscard]] std::uint64_t locate(const Place& place) const;
   [[nodiscard]] std::uint64_t search(Offset offset) const;
@@ -62,13 +62,11 @@ class RingLog final : public Log {
 
   std::uint64_t capacity_;
   std::uint64_t soft_limit_;
+  RingSpace space_;
   MappedMemory memory_;
   SparseIndex index_;
   Offset first_;
   Offset next_;
-  std::uint64_t tail_ = 0;     // logical position of the oldest batch
-  std::uint64_t head_ = 0;     // logical position after the newest batch
-  std::uint64_t gap_ = ~0ULL;  // where the newest lap ended early; at most one such gap is live
   std::uint64_t stored_bytes_ = 0;
   Timestamp last_append_;
   bool touched_ = false;  // pages may be resident

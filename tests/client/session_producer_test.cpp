@@ -77,6 +77,7 @@ TEST_F(SessionProducerTest, NoticesConfirmsInSendAlone) {
   confirm(2);
   std::optional<TakenFrame> frame;
   for (int more = 0; more < 3 && !frame; ++more) {
+    clock.advance(Timeout(1));  // it does not look again within microseconds
     ASSERT_TRUE(producer.send("more").ok());
     peer.read();
     frame = peer.next();

@@ -194,7 +194,9 @@ void append_some(RingLog& log, Model& model, test::Random& random) {
 
 TEST(RingLog, DoesWhatAListWouldDoUnderRandomOperations) {
   test::Random random;
-  RingLog log({.capacity_bytes = 65536, .soft_limit_bytes = random.one_in(2) ? 0U : 40'000U});
+  RingLog log({.capacity_bytes = 65536,
+               .soft_limit_bytes = random.one_in(2) ? 0U : 40'000U,
+               .reuse_from_bytes = random.one_in(2) ? limits::MiB : random.below(20'000)});
   Model model;
   std::vector<Place> places(4);
   for (int step = 0; step < 20'000; ++step) {
