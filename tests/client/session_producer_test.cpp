@@ -140,6 +140,9 @@ TEST_F(SessionProducerTest, QueuesBehindAFullWindowIfToldNotToWait) {
 TEST_F(SessionProducerTest, HasAWindowThatFitsWhatAConfirmMeans) {
   EXPECT_EQ(options.window_bytes_for(ConfirmLevel::received), 256 * limits::KiB);
   EXPECT_EQ(options.window_bytes_for(ConfirmLevel::flushed), 4 * limits::MiB);
+  options.connection = ConnectionType::zmq;
+  EXPECT_EQ(options.window_bytes_for(ConfirmLevel::received), 512 * limits::KiB);
+  EXPECT_EQ(options.window_bytes_for(ConfirmLevel::flushed), 4 * limits::MiB);
   options.window_bytes = 5;
   EXPECT_EQ(options.window_bytes_for(ConfirmLevel::flushed), 5U);
 }
