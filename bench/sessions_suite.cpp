@@ -260,7 +260,7 @@ class SessionsRun {
         beside(way + rate + "_p99", "relay" + rate + "_p99", relay, judged ? 1.5 : 0, judged ? 2 : 0);
       }
       for (const std::string part : {"_p50", "_p99"})
-        beside("over_zmq" + rate + part, "proxy" + rate + part, "zmq_proxy", 1, 1);
+        beside("over_zmq" + rate + part, "proxy" + rate + part, "zmq_proxy", 1, 1.3);
     }
     bound("queue_flat_p50", "one-way latency flat out, p50", "µs", 200, 200);
     bound("queue_flat_p99", "one-way latency flat out, p99", "µs", 1000, 1000);
