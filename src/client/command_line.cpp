@@ -162,9 +162,10 @@ void add_connection_flags(CLI::App* verb, bool& plain, ConnectionType& connectio
           "--zmq", [&connection] { connection = ConnectionType::zmq; }, zmq_help)
       ->envname("LIGHTQ_ZMQ");
 }
-void check_connection_flags(bool plain, ConnectionType connection) {
-  if (plain && connection == ConnectionType::zmq)
-    throw CLI::ValidationError("--zmq", "is for sessions; --plain is over ZeroMQ anyway");
+/// `sessionless`: the flag that does without a session; empty: none was given.
+void check_connection_flags(const std::string& sessionless, ConnectionType connection) {
+  if (!sessionless.empty() && connection == ConnectionType::zmq)
+    throw CLI::ValidationError("--zmq", "is for sessions; " + sessionless + " is over ZeroMQ anyway");
 }
 
 void add_produce(CLI::App* app, Parsed& parsed) {
@@ -203,7 +204,10 @@ void add_produce(CLI::App* app, Parsed& parsed) {
       {{"received", session::ConfirmLevel::received}, {"flushed", session::ConfirmLevel::flushed}},
       "what is waited for: in the log, or on disk (of durable topics the default)");
   verb->callback([&parsed, produce, verb] {
-    check_connection_flags(produce->plain, produce->connection);
+    check_connection_flags(produce->plain   ? "--plain"
+                           : !produce->wait ? "--no-wait"
+                                            : "",
+                           produce->connection);
     const bool asked = verb->count("--count") + verb->count("--size") > 0;
     produce->generate = asked && produce->files.empty();
     if (produce->count == 0 && verb->count("--count") > 0)
@@ -260,7 +264,7 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
   unit_option(verb, "--timeout", consume->timeout, parse_duration, "end after so long without a message",
               "TIME");
   verb->callback([&parsed, consume, verb] {
-    check_connection_flags(consume->plain, consume->connection);
+    check_connection_flags(consume->plain ? "--plain" : "", consume->connection);
     for (const char* const of_session : {"--group", "--from"}) {
       if (consume->plain && verb->count(of_session) > 0)
         throw CLI::ValidationError(of_session, "not with --plain: plain sockets have no groups or places");

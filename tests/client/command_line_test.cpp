@@ -146,6 +146,7 @@ TEST(CommandLine, TakesTheBrokersFileFromItsFlagElseFromItsVariable) {
 /// Flags that take any text cannot be told from others by their answer to nonsense.
 TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
   const FakeBroker broker;
+  EXPECT_EQ(run(broker, {"produce", "t", "--no-wait", "--zmq"}), 2);
   for (const char* command : {"produce", "consume", "sub"}) {
     ::testing::internal::CaptureStderr();
     EXPECT_EQ(run(broker, {command, "t", "--plain", "--zmq"}), 2) << command;

@@ -28,7 +28,7 @@ inline bool is_loopback(const sockaddr_storage& address) {
 
 /// Lets a TCP socket whose other end is at `peer` send without pacing, if that is on this machine: there is
 /// no network to be kept from congestion, and BBR, where a system prescribes it, takes the pauses of a window
-/// for a slow path (it cost a third of the throughput). Every system allows reno; if not, nothing changes.
+/// for a slow path (docs/benchmarks.md, suite `sessions`). Every system allows reno; if not, nothing changes.
 inline void send_unpaced_on_loopback(int descriptor, const sockaddr_storage& peer) {
   static constexpr char reno[] = "reno";
   if (is_loopback(peer)) (void)::setsockopt(descriptor, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof reno - 1);
