@@ -308,9 +308,7 @@ class Consumer {
   }
   /// What is not read meanwhile is not waited for.
   void wait_for_io(SessionTime until) const {
-    const int in = parts_->link.is_held() ? 0 : POLLIN;
-    const auto events = static_cast<short>(wants_write() ? in | POLLOUT : in);
-    parts_->clock.wait(fd(), events, std::min(until, next_timer()));
+    parts_->clock.wait(fd(), parts_->link.wait_events(), std::min(until, next_timer()));
   }
 
   [[nodiscard]] std::string of_topic(const std::string& what) const {

@@ -196,6 +196,12 @@ class SessionConnection {
   [[nodiscard]] bool has_unsent() const {
     return blocked_ || (phase_ != Phase::closed && out_begin_ < out_.size());
   }
+  /// What to wait for on the descriptor, as poll(2) takes it.
+  [[nodiscard]] short wait_events() const {
+    if (wants_write()) return static_cast<short>(held_ ? POLLOUT : POLLIN | POLLOUT);
+    const bool told_by_reading = has_unsent() && wire_ != nullptr && !wire_->tells_room_by_writable();
+    return static_cast<short>(held_ && !told_by_reading ? 0 : POLLIN);
+  }
   /// Whether `receive` or `send` has something to do that the descriptor may not tell: to be asked before one
   /// waits for it.
   [[nodiscard]] bool pending() const {

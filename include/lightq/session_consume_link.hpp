@@ -153,6 +153,7 @@ class SessionConsumeLink {
   [[nodiscard]] bool is_held() const { return connection().is_held(); }
   [[nodiscard]] int fd() const { return connection().fd(); }
   [[nodiscard]] bool wants_write() const { return connection().wants_write(); }
+  [[nodiscard]] short wait_events() const { return connection().wait_events(); }
   /// When something is due though the descriptor tells nothing.
   [[nodiscard]] SessionTime next_timer(SessionTime now) const {
     if (!is_alive()) return session_never;

@@ -81,7 +81,11 @@ class SessionZmqSocket final : public SessionWire {
   }
 
   Result<std::size_t> write(std::span<iovec> parts) override {
-    if (blocked_ && (events() & ZMQ_POLLOUT) == 0) return std::size_t{0};
+    if (blocked_) {
+      take_events();
+      if (ended_) return Error{ErrorCode::closed, "the broker ended the connection"};
+      if ((events() & ZMQ_POLLOUT) == 0) return std::size_t{0};
+    }
     std::size_t bytes = 0;
     for (const iovec& part : parts) bytes += part.iov_len;
     zmq_msg_t message;
@@ -93,6 +97,9 @@ class SessionZmqSocket final : public SessionWire {
     }
     drained_ = false;  // sending may take note of what has come, which the descriptor then tells no more
     blocked_ = zmq_msg_send(&message, socket_.handle(), ZMQ_DONTWAIT) < 0;
+    // libzmq may not have looked for a millisecond whether its thread has made room.
+    if (blocked_ && zmq_errno() == EAGAIN && (events() & ZMQ_POLLOUT) != 0)
+      blocked_ = zmq_msg_send(&message, socket_.handle(), ZMQ_DONTWAIT) < 0;
     if (!blocked_) return bytes;
     const int number = zmq_errno();
     zmq_msg_close(&message);
@@ -121,6 +128,8 @@ class SessionZmqSocket final : public SessionWire {
     const bool writes = (wanted & POLLOUT) != 0;
     if (reads && (ended_ || taken_ < message_.size())) return true;
     if (!writes && (!reads || drained_)) return false;
+    if (writes) take_events();  // nobody else does while nothing is read
+    if (writes && ended_) return true;
     const int can = events();
     return (reads && (can & ZMQ_POLLIN) != 0) || (writes && (can & ZMQ_POLLOUT) != 0);
   }

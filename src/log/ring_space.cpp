@@ -48,7 +48,7 @@ std::optional<std::uint64_t> RingSpace::place_for(std::uint64_t bytes) const {
   if (front >= reuse_from_ && front >= bytes + 2 * (end_ - begin_)) return 0;
   const std::uint64_t here = physical_end(extents_.size() - 1);
   if (fits_at(here, bytes)) return here;
-  return first_fit(bytes);
+  return extents_.size() < extents_max ? first_fit(bytes) : std::nullopt;
 }
 
 std::optional<std::uint64_t> RingSpace::first_fit(std::uint64_t bytes) const {

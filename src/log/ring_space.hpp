@@ -30,6 +30,9 @@ class RingSpace {
   [[nodiscard]] std::uint64_t physical(std::uint64_t position) const;
 
  private:
+  /// With more, only the place behind the newest is looked at, so that finding one stays quick.
+  static constexpr std::size_t extents_max = 8;
+
   /// Contiguous memory in use from a position on, up to the next extent's.
   struct Extent {
     std::uint64_t position = 0;
@@ -46,7 +49,7 @@ class RingSpace {
   std::uint64_t reuse_from_;
   std::uint64_t begin_ = 0;
   std::uint64_t end_ = 0;
-  std::vector<Extent> extents_;  // the oldest first, which begins at begin_; few
+  std::vector<Extent> extents_;  // the oldest first, which begins at begin_
 };
 
 }  // namespace lightq::log

@@ -17,8 +17,9 @@ using test::FaultMix;
 
 /// What all members of a group were given, and what of it cannot come again.
 struct GroupRecord {
-  std::set<std::uint64_t> seen;     // offsets
-  std::set<std::uint64_t> settled;  // acknowledged over a connection that was closed with the broker's word
+  std::set<std::uint64_t> seen;  // offsets
+  /// Acknowledged over a connection that was closed with the broker's word; the number of that delivery.
+  std::map<std::uint64_t, std::uint32_t> settled;
 };
 
 /// A member of a group that acknowledges, rejects, leaves and comes back as chance has it.
@@ -41,7 +42,7 @@ class Member {
       ASSERT_GE(range.begin, next_) << "out of order";
       next_ = range.end;
     }
-    for (const Delivered& message : **batch) take(message, random);
+    for (const Delivered& message : **batch) take(message, delivery, random);
   }
   /// Closes, and comes back later. With the broker's word, what was acknowledged is done with for good.
   void come_back() {
@@ -67,20 +68,24 @@ class Member {
     acknowledged_.clear();
     next_ = {};
   }
-  void take(const Delivered& message, test::Random& random) {
+  /// What an earlier delivery brought may still lie here, though its connection has ended and a later one has
+  /// gone to another member, who is done with it.
+  void take(const Delivered& message, std::uint32_t delivery, test::Random& random) {
     const std::uint64_t offset = message.offset.value;
-    ASSERT_EQ(0U, record_.settled.count(offset)) << "offset " << offset << " was done with";
+    const auto done = record_.settled.find(offset);
+    ASSERT_TRUE(done == record_.settled.end() || delivery < done->second)
+        << "offset " << offset << " was done with at delivery " << done->second << ", this is " << delivery;
     contents_.emplace_back(offset, std::string(message.text()));
     record_.seen.insert(offset);
     if (random.one_in(40)) return consumer_.reject(message.offset, Timeout(random.below(3)));
     consumer_.acknowledge(message);
-    acknowledged_.push_back(offset);
+    acknowledged_.emplace_back(offset, delivery);
   }
 
   std::function<Consumer()> make_;
   Consumer consumer_;
   GroupRecord& record_;
-  std::vector<std::uint64_t> acknowledged_;  // over the present connection
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> acknowledged_;  // over the present connection
   std::vector<std::pair<std::uint64_t, std::string>> contents_;
   std::uint64_t opens_ = 0;
   Offset next_;

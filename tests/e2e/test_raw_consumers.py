@@ -274,7 +274,7 @@ def test_only_pullers_are_raw(control):
     for kind in ("pub", "push", "sub"):
         reply = control.fails("invalid_request", "join", topic="t", type=kind, connection_type="socket")
         assert "pull" in reply["description"]
-    control.fails("not_supported", "join", topic="t", type="pull", connection_type="zmq", delivery="session")
+    control.ok("join", topic="t", type="pull", connection_type="zmq", delivery="session")
     control.fails("invalid_request", "join", topic="t", type="pull", connection_type="socket", delivery="pigeon")
     control.ok("join", topic="t", type="pull", connection_type="socket", delivery="plain")
     assert stats_of(control)["publishers_count"] == 0

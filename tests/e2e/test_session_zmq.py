@@ -162,12 +162,40 @@ def test_the_library_s_heartbeats_are_answered_and_are_no_sign_of_the_client_s(m
     wire.close()
     answered = Session(ticket, hello=False)
     answered.wire.close()
-    answered.wire = ZmqWire(ticket.uri, heartbeat_ivl=20, heartbeat_timeout=300)  # ends the connection without answers
+    answered.wire = ZmqWire(ticket.uri, heartbeat_ivl=20, heartbeat_timeout=2000)  # ends the connection without answers
     answered.send_raw(hello_of(ticket))
-    for _ in range(20):
+    answered.take(lambda come: come.op == "welcome", "welcome")
+    for _ in range(25):
         answered.send("heartbeat")
-        assert answered.read_some(0.1) or not answered.has_ended
+        assert answered.is_silent(0.1) and not answered.has_ended
     answered.close()
+
+
+def test_a_client_is_told_that_the_broker_is_there_though_its_library_asks_too(ticket):
+    wire = ZmqWire(ticket.uri, heartbeat_ivl=20, heartbeat_timeout=5000)
+    one = Session(ticket, hello=False)
+    one.wire.close()
+    one.wire = wire
+    one.send_raw(session_frames.encode("hello", hello_values(ticket=ticket.text, heartbeat_ms=200), request=1))
+    one.wait(lambda: one.heartbeats >= 5, "heartbeats")
+    one.close()
+
+
+def test_a_session_that_waits_for_room_answers_its_library(control, over_zmq):
+    control.create("full", ring_bytes=64 * KIB)
+    ticket = join(control, "full", carrier="zmq")
+    one = over_zmq(ticket, hello=False)
+    one.wire.close()
+    one.wire = ZmqWire(ticket.uri, heartbeat_ivl=100, heartbeat_timeout=1000)
+    one.send_raw(hello_of(ticket))
+    one.take(lambda come: come.op == "welcome", "welcome")
+    producer = one.producer("full")
+    for _ in range(4):
+        producer.produce([b"x" * 30 * KIB])
+    one.wait(lambda: producer.received >= 2, "the confirms of what has room")
+    assert one.is_silent(2.5) and not one.has_ended
+    control.ok("purge", topic="full", user_id=USER, password=PASSWORD)
+    producer.wait_confirmed()
 
 
 def test_plain_sockets_and_sessions_of_both_kinds_share_a_topic(broker, control, over_zmq):
@@ -189,7 +217,7 @@ def test_plain_sockets_and_sessions_of_both_kinds_share_a_topic(broker, control,
 def test_a_dealer_that_does_not_read_is_not_buffered_for(broker, control, over_zmq):
     control.create("t", "file")
     stalled_ticket = join(control, "t", "pull", carrier="zmq")
-    stalled = ZmqWire(stalled_ticket.uri, rcvhwm=1)
+    stalled = ZmqWire(stalled_ticket.uri, rcvhwm=1, rcvbuf=1 << 16)
     stalled.send(hello_of(stalled_ticket)
                  + frame("consume_open", request=2, **open_values("t", credit=(1 << 20, 1 << 40))))
     producer = over_zmq(join(control, "t", carrier="zmq")).producer("t")

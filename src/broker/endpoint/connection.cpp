@@ -8,6 +8,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace lightq::broker {
 
@@ -106,6 +107,7 @@ void Connection::received(std::span<std::byte> bytes) {
   if (state_ != State::open) used = handshake(bytes);
   was_paused_ = false;
   if (state_ == State::open && !failed()) used += consume(bytes.subspan(used));
+  answer_ping();
   if (failed()) return;
   const ByteView rest = ByteView(bytes).subspan(used);
   leftover_.assign(rest.begin(), rest.end());
@@ -146,11 +148,12 @@ void Connection::handle_command(ByteView body) {
   if (!command) return fail("a malformed command");
   if (command->name == "PING") {
     constexpr std::size_t time_to_live_bytes = 2;
-    constexpr std::size_t context_bytes_max = 16;
     if (command->data.size() < time_to_live_bytes) return fail("a malformed PING");
     const auto context = command->data.subspan(time_to_live_bytes);
-    peer_pings_ = true;
-    return send_pong(context.first(std::min(context.size(), context_bytes_max)));
+    peer_pings_ = ping_unanswered_ = true;
+    ping_context_bytes_ = std::min(context.size(), ping_context_.size());
+    std::copy_n(context.begin(), ping_context_bytes_, ping_context_.begin());
+    return;
   }
   on_command(*command);
 }
@@ -160,6 +163,11 @@ void Connection::send_pong(ByteView context) {
   if (output_broken_ || (output_.buffered() > zmtp::command_bytes_max && output_blocked_)) return;
   zmtp::append_command(output_.tail(), "PONG", context);
   flush_output();
+}
+
+void Connection::answer_ping() {
+  if (std::exchange(ping_unanswered_, false) && !failed())
+    send_pong(ByteView(ping_context_).first(ping_context_bytes_));
 }
 
 void Connection::keep_alive(bool all) {

@@ -2,6 +2,7 @@
 /// Layer: endpoint.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,7 +76,7 @@ class Connection : public EventLoop::Source {
   /// The connection ends as soon as the current callback is over. The first reason stands.
   void fail(const std::string& why);
   [[nodiscard]] bool failed() const { return !failure_.empty(); }
-  /// A command frame's body; answers PING itself.
+  /// A command frame's body; answers PING itself, of many that came together the last.
   void handle_command(ByteView body);
   /// Passes buffered output on and watches for room if not all went.
   void flush_output() { flush_output_with({}); }
@@ -96,6 +97,7 @@ class Connection : public EventLoop::Source {
   void read_once();
   void consume_leftover();
   void send_pong(ByteView context);
+  void answer_ping();
   void received(std::span<std::byte> bytes);
   std::size_t handshake(ByteView bytes);
   void opened();
@@ -114,11 +116,14 @@ class Connection : public EventLoop::Source {
   bool peer_gone_ = false;
   bool was_open_ = false;
   bool peer_pings_ = false;
+  bool ping_unanswered_ = false;
   bool output_broken_ = false;
   bool was_paused_ = false;       // since it last began to consume
   bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read
   EventLoop::Interest interest_ = EventLoop::Interest::readable;
   EventLoop::TimerId handshake_deadline_ = 0;
+  std::array<std::byte, zmtp::ping_context_bytes_max> ping_context_{};  // of the last one
+  std::size_t ping_context_bytes_ = 0;
   std::string failure_;
   std::vector<std::byte> leftover_;
   OutputBuffer output_;

@@ -20,6 +20,9 @@ inline constexpr std::size_t long_header_bytes = 9;
 /// Commands (READY, SUBSCRIBE, PING …) longer than this end the connection.
 inline constexpr std::size_t command_bytes_max = 4096;
 
+/// Of a PING's context, which the PONG repeats: RFC 37, "Heartbeating".
+inline constexpr std::size_t ping_context_bytes_max = 16;
+
 /// What this side sends first.
 std::array<std::byte, greeting_bytes> greeting();
 

@@ -35,7 +35,8 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
       consuming_(*this, channels_) {}
 
 SessionConnection::~SessionConnection() {
-  for (const auto timer : {hello_timer_, silence_timer_, heartbeat_timer_, end_timer_, large_timer_})
+  for (const auto timer :
+       {hello_timer_, silence_timer_, heartbeat_timer_, pong_timer_, end_timer_, large_timer_})
     loop().cancel(timer);
 }
 
@@ -314,11 +315,13 @@ void SessionConnection::append_message_header(std::size_t bytes) {
 void SessionConnection::append(ByteView frame) {
   append_message_header(frame.size());
   output().append(frame);
+  said_bytes_ += frame.size();
 }
 
 void SessionConnection::deliver(ByteView head, ByteView rest) {
   if (!is_open() || failed() || ending_) return;
   append_message_header(head.size() + rest.size());
+  said_bytes_ += head.size() + rest.size();
   output().append(head);
   if (rest.size() >= straight_from) {
     flush_output_with(rest);
@@ -376,6 +379,7 @@ void SessionConnection::look_at_pause() {
   if (ending_) return;
   const bool was_paused = paused();
   set_paused(leaving_ || channels_.any_held() || too_many_answers());
+  if (paused() && carrier_ == SessionCarrier::zmtp && pong_timer_ == 0) arm_pong_timer();
   if (!was_paused || paused()) return;
   heard_ = EventLoop::Clock::now();  // what was said meanwhile is not read yet
   loop().call_soon(*this);           // for what had come already
@@ -425,9 +429,21 @@ void SessionConnection::arm_heartbeat_timer() {
   const auto half = std::chrono::milliseconds(std::max(client_heartbeat_ms_ / 2, 1U));
   heartbeat_timer_ = loop().at(EventLoop::Clock::now() + half, [this] {
     if (ending_) return;
-    if (output().appended_total() == said_ && output().buffered() == 0) send_heartbeat();
-    said_ = output().appended_total();
+    if (said_bytes_ == said_seen_ && output().buffered() == 0) send_heartbeat();
+    said_seen_ = said_bytes_;
     arm_heartbeat_timer();
+  });
+}
+
+/// A library that checks on us with PING, which we do not get to see now, hears of us all the same.
+void SessionConnection::arm_pong_timer() {
+  constexpr auto interval = std::chrono::milliseconds(100);
+  constexpr unsigned intervals_per_second = 10;
+  pong_timer_ = loop().at(EventLoop::Clock::now() + interval, [this] {
+    pong_timer_ = 0;
+    if (!paused() || ending_) return;
+    keep_alive(++pongs_ % intervals_per_second == 0);
+    arm_pong_timer();
   });
 }
 

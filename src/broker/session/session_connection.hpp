@@ -107,6 +107,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void arm_silence_timer();
   void send_heartbeat();
   void arm_heartbeat_timer();
+  void arm_pong_timer();
 
   Host& host_;
   const std::uint64_t id_;
@@ -133,10 +134,13 @@ class SessionConnection final : public Connection, private SessionPort {
   std::size_t left_bytes_ = 0;     // of the input, not used when it was looked at last
   std::size_t command_bytes_ = 0;  // of ZMTP in the input: the sign of life of a library, not of a client
   std::uint64_t sent_seen_ = 0;    // output's total at the silence timer's last look
-  std::uint64_t said_ = 0;         // output's total at the last look
+  std::uint64_t said_bytes_ = 0;   // of frames
+  std::uint64_t said_seen_ = 0;    // said_bytes_ at the heartbeat timer's last look
   EventLoop::TimerId hello_timer_ = 0;
   EventLoop::TimerId silence_timer_ = 0;
   EventLoop::TimerId heartbeat_timer_ = 0;
+  EventLoop::TimerId pong_timer_ = 0;
+  unsigned pongs_ = 0;
   EventLoop::TimerId end_timer_ = 0;
   EventLoop::TimerId large_timer_ = 0;
 };
