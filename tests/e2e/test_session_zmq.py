@@ -6,7 +6,7 @@ import zmq
 import session_frames
 from session_client import Session, Ticket, hello_values, join, open_values
 from session_wire import ZmqWire
-from support import PASSWORD, USER, until
+from support import PASSWORD, SANITIZED, USER, until
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -226,5 +226,6 @@ def test_a_dealer_that_does_not_read_is_not_buffered_for(broker, control, over_z
         producer.produce([b"%d|" % number + b"x" * 900_000])
     producer.wait_confirmed()
     assert control.stats("t")["groups"][0]["next_offset"] < 32
-    assert broker.anonymous_bytes() - before < 16 * MIB
+    # Sanitizers keep notes of the mapped file's bytes in memory of their own.
+    assert SANITIZED or broker.anonymous_bytes() - before < 16 * MIB
     stalled.close()
