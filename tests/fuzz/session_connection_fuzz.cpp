@@ -98,7 +98,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> said;
   if (in_messages && described) introduce(said);
   const std::vector<std::byte> frames = frames_of(rest, in_messages);
-  said.insert(said.end(), described ? frames.begin() : rest.begin(), described ? frames.end() : rest.end());
+  const lightq::ByteView all = described ? lightq::ByteView(frames) : rest;
+  said.insert(said.end(), all.begin(), all.end());
   connection->start();
   const std::size_t step = data[1] + std::size_t{1};
   for (std::size_t at = 0; at < said.size() && !host.closed; at += step) {
