@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
+#include <lightq/base/attributes.hpp>
 #include <lightq/base/batch.hpp>
 #include <lightq/base/types.hpp>
 
@@ -15,22 +17,44 @@ namespace lightq::inline v1 {
 struct Delivered {
   Offset offset;
   ByteView payload;
-  std::uint32_t delivery = 1;  ///< how often it was handed out, this time included
-  Timestamp time;              ///< when the log took it
-  std::uint64_t lost = 0;      ///< messages right before it that were dropped or damaged, and do not come
+  std::uint32_t delivery = 1;          ///< how often it was handed out, this time included
+  AttributeKinds kinds;                ///< see `attributes`
+  std::uint16_t attributes_bytes = 0;  ///< right before the payload
+  Timestamp time;                      ///< when the log took it
+  std::uint64_t lost = 0;  ///< messages right before it that were dropped or damaged, and do not come
 
   [[nodiscard]] std::string_view text() const { return as_text(payload); }
   [[nodiscard]] bool is_again() const { return delivery > 1; }
+
+  /// What the producer has said of it; valid as the payload is.
+  [[nodiscard]] AttributesView attributes() const {
+    return AttributesView::trusted(kinds, payload.data() - attributes_bytes);
+  }
+  /// Empty: none.
+  [[nodiscard]] std::string_view key() const { return attributes().key(); }
+  /// In the producer's order; a range of Header.
+  [[nodiscard]] AttributesView::Headers headers() const { return attributes().headers(); }
+  /// The first header's value that has that name; nothing: there is none.
+  [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const {
+    return attributes().header(name);
+  }
+  /// The time that its producer gave it; 0: none.
+  [[nodiscard]] Timestamp producer_time() const { return attributes().time(); }
 };
 
 /// Messages that follow each other, of one batch; their checksum has been checked. A range of Delivered. Lies
 /// in the consumer's memory until the consumer's next receive.
 class DeliveredBatch {
  public:
-  /// All messages of a batch that was checked.
+  /// All messages of a batch that was checked, and is not compressed.
   DeliveredBatch(const BatchView& batch, std::uint32_t delivery, std::uint64_t lost)
       : records_(batch.records()),
-        next_{batch.base_offset(), {}, delivery, batch.append_time(), lost},
+        next_{.offset = batch.base_offset(),
+              .payload = {},
+              .delivery = delivery,
+              .kinds = batch.kinds(),
+              .time = batch.append_time(),
+              .lost = lost},
         end_(batch.end_offset()) {}
 
   [[nodiscard]] OffsetRange range() const { return {next_.offset, end_}; }
@@ -44,7 +68,11 @@ class DeliveredBatch {
   /// Takes the first message out, of which there must be one.
   Delivered take() {
     Delivered taken = next_;
-    taken.payload = records_.payload();
+    taken.payload = records_.message();
+    if (taken.kinds.any()) {
+      taken.attributes_bytes = static_cast<std::uint16_t>(records_.attributes().bytes());
+      taken.payload = taken.payload.subspan(taken.attributes_bytes);
+    }
     records_.next();
     next_.offset = next_.offset + 1;
     next_.lost = 0;

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <lightq/base/attributes.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/producer_options.hpp>
@@ -70,23 +72,29 @@ class Producer {
   /// (no memory), closed, and what ended the producer; the message was not taken then.
   Result<std::uint64_t> send(ByteView payload) {
     const std::size_t bytes = record_bytes(payload.size());
-    if (bytes > room_ || bytes > record_bytes_max_) [[unlikely]] {
-      if (const Result<void> made = make_room(payload.size()); !made) return made.error();
-    }
+    if (bytes > room_ || bytes > record_bytes_max_) [[unlikely]]
+      return send(payload, Attributes());
     return add(payload, bytes);
   }
   Result<std::uint64_t> send(std::string_view payload) { return send(as_byte_view(payload)); }
   /// The same, and calls `callback` when it is known what became of this message.
   Result<std::uint64_t> send(ByteView payload, MessageCallback callback) {
-    const std::size_t bytes = record_bytes(payload.size());
-    if (bytes > room_ || bytes > record_bytes_max_) {
-      if (const Result<void> made = make_room(payload.size()); !made) return made.error();
-    }
-    parts_->reports.watch(sent_, std::move(callback));
-    return add(payload, bytes);
+    return send(payload, Attributes(), std::move(callback));
   }
   Result<std::uint64_t> send(std::string_view payload, MessageCallback callback) {
     return send(as_byte_view(payload), std::move(callback));
+  }
+  /// With a key, headers or a time, which are copied too: `send(payload, {.key = "tea"})`. Errors besides:
+  /// invalid_argument, see Attributes::check.
+  Result<std::uint64_t> send(ByteView payload, const Attributes& attributes, MessageCallback callback = {}) {
+    if (const Result<void> valid = attributes.check(); !valid) return of_topic(valid.error());
+    if (const Result<void> made = make_room(payload.size(), attributes); !made) return made.error();
+    if (callback) parts_->reports.watch(sent_, std::move(callback));
+    return add(payload, attributes);
+  }
+  Result<std::uint64_t> send(std::string_view payload, const Attributes& attributes,
+                             MessageCallback callback = {}) {
+    return send(as_byte_view(payload), attributes, std::move(callback));
   }
 
   /// Sends everything out and waits until it is confirmed. Errors: timeout; what became of messages that were
@@ -220,6 +228,17 @@ class Producer {
   std::uint64_t add(ByteView payload, std::size_t bytes) {
     batches().open().add(payload);
     room_ -= bytes;
+    return added();
+  }
+  /// After make_room of the same.
+  std::uint64_t add(ByteView payload, const Attributes& attributes) {
+    BatchBuilder& open = batches().open();
+    const std::size_t before = open.size_bytes();
+    open.add(payload, attributes);
+    room_ = open.kinds().any() ? 0 : room_ - (open.size_bytes() - before);
+    return added();
+  }
+  std::uint64_t added() {
     const std::uint64_t number = sent_++;
     if (--look_after_ == 0) drive(Looks::sparing);
     return number;
@@ -265,7 +284,7 @@ class Producer {
   void roll() {
     const auto& opened = parts_->link.opened();
     const bool at_disk = opened && opened->level == ConfirmLevel::flushed;
-    batches().roll(sent_, flushing_ && at_disk);
+    batches().roll(sent_, flushing_ && at_disk, parts_->options.compression);
     linger_ends_ = session_never;
   }
 
@@ -288,34 +307,48 @@ class Producer {
     if (waits_for_window()) return false;
     return all.count() == 0 || all.held_bytes() + bytes <= parts_->options.memory_bytes_max;
   }
-  /// A record takes four bytes at least: so there are never more of them than a batch may have.
-  void refresh_room() {
+  /// Bytes of records that may still go into the open batch. A record takes four bytes at least: so there are
+  /// never more of them than a batch may have.
+  [[nodiscard]] std::size_t room_in_open() const {
     const BatchBuilder& open = batches().open();
     const std::size_t size = open.size_bytes();
     const bool any =
         takes_messages() && size < batch_bytes() && (!open.empty() || has_room_for(batch_bytes()));
     const std::size_t records = limits::batch_records_max - open.record_count();
-    room_ = any ? std::min(batch_bytes() - size, records * record_bytes(0)) : 0;
-    record_bytes_max_ = record_bytes(payload_bytes_max());
+    return any ? std::min(batch_bytes() - size, records * record_bytes(0)) : 0;
+  }
+  void refresh_room() {
+    // Where records have attributes, each message is looked at.
+    room_ = batches().open().kinds().any() ? 0 : room_in_open();
+    record_bytes_max_ = record_bytes(message_bytes_max());
   }
 
-  [[gnu::noinline]] Result<void> make_room(std::size_t payload_bytes) {
-    const std::size_t record = record_bytes(payload_bytes);
-    const std::size_t whole = std::max(batch_bytes(), batch_layout::header_bytes + record);
+  /// What the message takes in the open batch; nothing: it has attributes that the others there have not.
+  [[nodiscard]] std::optional<std::size_t> bytes_in_open(std::size_t payload_bytes,
+                                                         const Attributes& attributes) const {
+    const BatchBuilder& open = batches().open();
+    const AttributeKinds own(attributes);
+    if (!open.empty() && !open.kinds().has_all_of(own)) return std::nullopt;
+    return attributes_bytes(open.empty() ? own : open.kinds(), attributes) + payload_bytes;
+  }
+
+  [[gnu::noinline]] Result<void> make_room(std::size_t payload_bytes, const Attributes& attributes) {
     const Timeout patience = parts_->options.send_timeout;
+    const std::size_t own_bytes = attributes_bytes(AttributeKinds(attributes), attributes) + payload_bytes;
     SessionTime deadline = SessionTime::min();
     while (true) {
       if (const Result<void> able = usable(); !able) return able.error();
       refresh_room();
-      if (record > record_bytes_max_) return too_large(payload_bytes);
-      if (record <= room_) return {};
+      if (record_bytes(own_bytes) > record_bytes_max_) return too_large(own_bytes);
+      const std::optional<std::size_t> bytes = bytes_in_open(payload_bytes, attributes);
+      if (bytes && record_bytes(*bytes) <= std::min(room_in_open(), record_bytes_max_)) return {};
       if (!batches().open().empty()) {
         roll();
         drive();
         continue;
       }
-      if (has_room_for(whole)) {
-        room_ = record;
+      if (has_room_for(std::max(batch_bytes(), batch_layout::header_bytes + record_bytes(own_bytes)))) {
+        room_ = record_bytes(own_bytes);
         return {};
       }
       if (inside_ || patience.count() == 0) return no_room(ErrorCode::limit_reached);
@@ -326,8 +359,8 @@ class Producer {
     }
   }
 
-  /// The longest message that can ever be stored, as far as is known.
-  [[nodiscard]] std::size_t payload_bytes_max() const {
+  /// The longest message, attributes included, that can ever be stored, as far as is known.
+  [[nodiscard]] std::size_t message_bytes_max() const {
     const auto& opened = parts_->link.opened();
     const std::size_t around = batch_layout::header_bytes + record_bytes(0);
     const std::size_t most =
@@ -335,9 +368,9 @@ class Producer {
     if (!opened) return most;
     return std::min<std::size_t>({most, opened->message_bytes_max, parts_->link.batch_bytes_max() - around});
   }
-  [[nodiscard]] Error too_large(std::size_t payload_bytes) const {
-    return {ErrorCode::too_large, of_topic("a message of " + std::to_string(payload_bytes) +
-                                           " bytes is larger than " + std::to_string(payload_bytes_max()))};
+  [[nodiscard]] Error too_large(std::size_t message_bytes) const {
+    return {ErrorCode::too_large, of_topic("a message of " + std::to_string(message_bytes) +
+                                           " bytes is larger than " + std::to_string(message_bytes_max()))};
   }
 
   // --- Waiting.
@@ -375,6 +408,7 @@ class Producer {
 
   // --- Errors.
 
+  [[nodiscard]] Error of_topic(const Error& error) const { return {error.code, of_topic(error.message)}; }
   [[nodiscard]] std::string of_topic(const std::string& what) const {
     return "topic '" + topic() + "': " + what;
   }

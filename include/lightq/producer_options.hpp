@@ -6,6 +6,7 @@
 #include <string>
 
 #include <lightq/base/batch_layout.hpp>
+#include <lightq/base/codec.hpp>
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/options.hpp>
@@ -26,6 +27,10 @@ struct ProducerOptions {
   /// A batch is closed when the next message would make it larger, header and length fields included: 4 KiB
   /// to 256 MiB. A larger message has a batch of its own. What the broker takes is an upper bound.
   std::size_t batch_bytes = limits::batch_bytes_target;
+  /// How batches are compressed, of which what becomes no shorter is not. They are stored so, and delivered
+  /// so to whom can read it. Costs this side's time, saves the way's and the disk's: for long batches of
+  /// text.
+  Codec compression = Codec::none;
   /// A batch that is not full leaves at once while fewer than so many are unconfirmed, else when a confirm
   /// has brought that about: so the batches are small while there is little to do and large under load. 0:
   /// only full ones leave by themselves, others by `linger` and flush.

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include <lightq/base/attributes.hpp>
 #include <lightq/base/batch_builder.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
@@ -35,8 +36,21 @@ struct QueuedMessage {
   Offset offset;
   Timestamp time;  ///< of its batch's append
   ByteView payload;
+  AttributeKinds kinds = {};           ///< see `attributes`
+  std::uint16_t attributes_bytes = 0;  ///< right before the payload
 
   [[nodiscard]] std::string_view text() const { return as_text(payload); }
+  /// Key, headers and time, of a message that was packed with them (BatchBuilder) or sent to a topic so.
+  [[nodiscard]] AttributesView attributes() const {
+    return AttributesView::trusted(kinds, payload.data() - attributes_bytes);
+  }
+
+  /// Of a message's bytes in a batch.
+  static QueuedMessage of(Offset offset, Timestamp time, AttributeKinds kinds, ByteView message) {
+    if (!kinds.any()) return {offset, time, message};
+    const std::size_t bytes = AttributesView::trusted(kinds, message.data()).bytes();
+    return {offset, time, message.subspan(bytes), kinds, static_cast<std::uint16_t>(bytes)};
+  }
 };
 
 /// Messages of one batch, decoded as they are walked over: nothing is copied, no array made. A view, valid as
@@ -53,10 +67,11 @@ class QueuedMessages {
     using reference = QueuedMessage;
 
     Iterator() = default;
-    Iterator(const std::byte* record, Offset offset, Timestamp time)
-        : record_(record), offset_(offset), time_(time) {}
+    Iterator(const std::byte* record, Offset offset, Timestamp time, AttributeKinds kinds)
+        : record_(record), offset_(offset), time_(time), kinds_(kinds) {}
     QueuedMessage operator*() const {
-      return {offset_, time_, {record_ + sizeof(std::uint32_t), load_little_endian<std::uint32_t>(record_)}};
+      return QueuedMessage::of(offset_, time_, kinds_,
+                               {record_ + sizeof(std::uint32_t), load_little_endian<std::uint32_t>(record_)});
     }
     Iterator& operator++() {
       const std::size_t bytes = record_bytes(load_little_endian<std::uint32_t>(record_));
@@ -76,14 +91,16 @@ class QueuedMessages {
     const std::byte* record_ = nullptr;
     Offset offset_;
     Timestamp time_;
+    AttributeKinds kinds_;
   };
 
   QueuedMessages() = default;
   /// `count` whole records from `first` on; queues make these.
-  QueuedMessages(const std::byte* first, std::size_t count, Offset offset, Timestamp time)
-      : first_(first), count_(count), offset_(offset), time_(time) {}
-  [[nodiscard]] Iterator begin() const { return {first_, offset_, time_}; }
-  [[nodiscard]] Iterator end() const { return {nullptr, offset_ + count_, time_}; }
+  QueuedMessages(const std::byte* first, std::size_t count, Offset offset, Timestamp time,
+                 AttributeKinds kinds)
+      : first_(first), count_(count), offset_(offset), time_(time), kinds_(kinds) {}
+  [[nodiscard]] Iterator begin() const { return {first_, offset_, time_, kinds_}; }
+  [[nodiscard]] Iterator end() const { return {nullptr, offset_ + count_, time_, kinds_}; }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] bool empty() const { return count_ == 0; }
   /// Not of an empty one.
@@ -94,6 +111,7 @@ class QueuedMessages {
   std::size_t count_ = 0;
   Offset offset_;
   Timestamp time_;
+  AttributeKinds kinds_;
 };
 
 /// Keeps the memory of the messages that a reader has given last valid, whatever the reader or the queue does
@@ -214,7 +232,8 @@ class Queue {
   /// Appends all of them or none, as one batch; the first one's offset. At most 65,536, together below 4 GiB.
   Result<Offset> enqueue(std::span<const ByteView> payloads);
   Result<Offset> enqueue(std::span<const std::string_view> payloads);
-  /// Appends a packed batch (not empty) without packing it again; the quickest way. Then clear() it.
+  /// Appends a packed batch (not empty, not compressed) without packing it again; the quickest way, and the
+  /// one for messages with attributes. Then clear() it.
   Result<Offset> enqueue(BatchBuilder& batch);
 
   /// Of the cursor named "default", made at the first call where the oldest message is: the next message,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <lightq/base/batch_builder.hpp>
+#include <lightq/base/compression.hpp>
 #include <lightq/protocol/session_producing.hpp>
 #include <lightq/session_connection.hpp>
 
@@ -40,10 +41,11 @@ class SessionBatches final : public SessionOutgoing {
   [[nodiscard]] BatchBuilder& open() { return open_->builder; }
   [[nodiscard]] const BatchBuilder& open() const { return open_->builder; }
   /// Closes the open batch, which is not empty. `next_message`: the number behind its last message. `flush`:
-  /// it should become durable soon.
-  void roll(std::uint64_t next_message, bool flush) {
+  /// it should become durable soon. Compressed is what becomes shorter by it.
+  void roll(std::uint64_t next_message, bool flush, Codec codec = Codec::none) {
     open_->first_message = next_message - open_->builder.record_count();
     open_->flush = flush;
+    if (codec != Codec::none) compress_open(codec);
     held_bytes_ += open_->builder.capacity_bytes();
     kept_.push_back(std::move(open_));
     if (free_.empty()) {
@@ -214,6 +216,15 @@ class SessionBatches final : public SessionOutgoing {
     [[nodiscard]] std::size_t frame_bytes() const { return header.size() + bytes.size(); }
   };
 
+  void compress_open(Codec codec) {
+    BatchBuilder& builder = open_->builder;
+    const ByteView records = builder.records();
+    if (records.size() > limits::compressed_batch_bytes_max) return;
+    const std::optional<ByteView> packed = compressor_.compress(codec, records);
+    if (packed && packed->size() + sizeof(std::uint32_t) < records.size())
+      builder.replace_records(codec, *packed);
+  }
+
   void prepare(Batch& batch) {
     if (!batch.numbered) {
       batch.sequence = next_sequence_;
@@ -276,6 +287,7 @@ class SessionBatches final : public SessionOutgoing {
     return range;
   }
 
+  Compressor compressor_;
   std::unique_ptr<Batch> open_;
   std::deque<std::unique_ptr<Batch>> kept_;  // closed ones, oldest first; numbered ones before others
   std::vector<std::unique_ptr<Batch>> free_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include <lightq/base/batch_unpack.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/consumer_options.hpp>
 #include <lightq/delivered.hpp>
@@ -173,6 +174,7 @@ class SessionConsumeLink {
   static session::Hello hello(const ConsumerOptions& options) {
     session::Hello hello = session_hello(options);
     hello.frame_bytes_max = options.frame_bytes_max;
+    hello.codecs = CodecSet::known();
     return hello;
   }
   [[nodiscard]] SessionConnection& connection() { return route_.connection(); }
@@ -336,14 +338,16 @@ class SessionConsumeLink {
     // Of others' seeks a member of a group is not told.
     const bool goes_back = head->delivery == 1 && batch.base_offset() < newest_;
     if (goes_back && options_.mode == ConsumeMode::own) return violation("delivered offsets that go back");
-    const SessionAmount amount{messages,
-                               bytes.size() - batch_layout::header_bytes - messages * record_bytes(0)};
+    const SessionAmount amount{messages, batch.message_bytes()};
     if (!use_credit(amount)) return violation("delivered more than it had credit for");
     if (seeking_ != 0 || closing_ != 0) {  // sent before the broker knew
       back_ += amount;
       return {};
     }
-    hand_over(batch, *head, amount);
+    const std::optional<BatchView> plain = unpacker_.unpack(batch);
+    unpacker_.forget();
+    if (!plain) return violation("delivered a batch that cannot be unpacked");
+    hand_over(*plain, *head, amount);
     return {};
   }
 
@@ -410,7 +414,8 @@ class SessionConsumeLink {
   std::uint32_t open_request_ = 0;
   std::uint32_t channel_ = 0;
 
-  std::optional<DeliveredBatch> batch_;  // that the connection holds
+  BatchUnpacker unpacker_;
+  std::optional<DeliveredBatch> batch_;  // that the connection holds, or the unpacker
   SessionAmount of_batch_;               // credit that comes back with it
   SessionUnsettled unsettled_;
   OffsetRanges acknowledged_;               // and not told yet

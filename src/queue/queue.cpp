@@ -33,12 +33,12 @@ Result<std::optional<QueuedMessage>> next_of(queue::ReaderState& reader, Done&& 
     if (!*found) return std::optional<QueuedMessage>();
   }
   // Made where the caller wants it, of values in registers: a copy would wait for stores just made.
-  const auto [offset, time, payload] = reader.take_message();
+  const auto [offset, time, payload, kinds, attributes_bytes] = reader.take_message();
   const std::byte* const data = payload.data();
   const std::size_t bytes = payload.size();
   done(offset + 1);
   return Result<std::optional<QueuedMessage>>(std::in_place, std::in_place, offset, time,
-                                              ByteView(data, bytes));
+                                              ByteView(data, bytes), kinds, attributes_bytes);
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ Result<Offset> pack_and_append(queue::Engine& engine, std::span<const Payload> p
 std::size_t largest_message(BatchBuilder& builder) {
   std::size_t largest = 0;
   for (auto record = BatchView::trusted(builder.finish().data()).records(); !record.done(); record.next()) {
-    largest = std::max(largest, record.payload().size());
+    largest = std::max(largest, record.message().size());
   }
   return largest;
 }
@@ -204,8 +204,9 @@ Result<Offset> Queue::enqueue(std::span<const std::string_view> payloads) {
 
 Result<Offset> Queue::enqueue(BatchBuilder& batch) {
   if (batch.empty()) return Error{ErrorCode::invalid_argument, "an empty batch", 0};
+  if (batch.codec() != Codec::none) return Error{ErrorCode::invalid_argument, "a compressed batch", 0};
   const std::uint64_t bytes_max = parts_->engine->options().message_bytes_max;
-  if (batch.payload_bytes() > bytes_max && largest_message(batch) > bytes_max) {
+  if (batch.message_bytes() > bytes_max && largest_message(batch) > bytes_max) {
     return Error{ErrorCode::too_large,
                  "a message of " + std::to_string(largest_message(batch)) + " bytes in a batch", 0};
   }

@@ -45,7 +45,7 @@ Result<QueuedMessages> ReaderState::take(std::size_t max) {
   if (!found) return found.error();
   if (!*found) return QueuedMessages();
   const std::uint64_t count = std::min<std::uint64_t>(distance(offset_, run_end_), max);
-  const QueuedMessages taken(record_, count, offset_, time_);
+  const QueuedMessages taken(record_, count, offset_, time_, kinds_);
   const Offset end = offset_ + count;
   // A complete batch's end is known; else it is walked to.
   if (end < run_end_ || batch_end_ == 0) skip_records(offset_, end);
@@ -175,10 +175,12 @@ Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
   if (!ahead.empty()) view_->populate(ahead.begin, ahead.end);
   if (!trusted && batch.check_body()) return damage_at(end);
   if (!trusted) node_->note_checked(batch_, batch_ + batch.total_bytes());
+  if (batch.is_compressed()) return pass_compressed(batch);
   record_ = at + batch_layout::header_bytes;
   run_end_ = batch.end_offset();
   batch_end_ = batch_ + batch.total_bytes();
   time_ = batch.append_time();
+  kinds_ = batch.kinds();
   skip_records(batch.base_offset(), offset_);
   return Step::ready;
 }
@@ -189,9 +191,23 @@ ReaderState::Step ReaderState::enter_open_batch(Offset next) {
   record_ = at + batch_layout::header_bytes;
   run_end_ = next;
   batch_end_ = 0;
+  kinds_ = {};
   time_ = {load_little_endian<std::int64_t>(at + batch_layout::append_time_us)};
   skip_records(batch_base_, offset_);
   return Step::ready;
+}
+
+// A topic's log may have such; a queue's has not.
+Result<ReaderState::Step> ReaderState::pass_compressed(const BatchView& batch) {
+  const std::uint64_t position = batch_;
+  const Offset first = offset_;
+  batch_base_ = offset_ = batch.end_offset();
+  start_batch(batch_ + batch.total_bytes());
+  return Error{ErrorCode::not_supported,
+               node_->path() + ": the batch at position " + std::to_string(position) +
+                   " is compressed, which a queue does not read: offsets " + std::to_string(first.value) +
+                   " up to " + std::to_string(offset_.value),
+               0};
 }
 
 // `record_` is at the record of `from`, and then at that of `to`.

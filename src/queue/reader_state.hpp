@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include <lightq/base/batch.hpp>
 #include <lightq/queue.hpp>
 
 #include "queue/populate_window.hpp"
@@ -28,7 +29,8 @@ class ReaderState {
   /// Looks for the next message; false at the end of the log.
   Result<bool> find_message();
   [[nodiscard]] QueuedMessage message() const {
-    return {offset_, time_, {record_ + sizeof(std::uint32_t), load_little_endian<std::uint32_t>(record_)}};
+    return QueuedMessage::of(offset_, time_, kinds_,
+                             {record_ + sizeof(std::uint32_t), load_little_endian<std::uint32_t>(record_)});
   }
   /// Gives the message and goes on behind it.
   QueuedMessage take_message() {
@@ -57,6 +59,7 @@ class ReaderState {
   Result<Step> find_in_segment(Offset next);
   Result<Step> enter_batch(std::uint64_t end);
   Step enter_open_batch(Offset next);
+  Result<Step> pass_compressed(const BatchView& batch);
   Result<Step> leave_segment(std::uint64_t end);
   Result<Step> damage_at(std::uint64_t end);
   void start_batch(std::uint64_t position);
@@ -68,6 +71,7 @@ class ReaderState {
   Offset run_end_;                     // the messages from offset_ up to here are known to be there, in a row
   const std::byte* record_ = nullptr;  // the record of offset_; null: it stands before the batch
   Timestamp time_;                     // of the batch
+  AttributeKinds kinds_;               // likewise
   std::shared_ptr<log::SegmentNode> node_;  // null: to be looked for
   std::shared_ptr<const log::SegmentView> view_;
   std::uint64_t batch_ = 0;      // position of the batch it stands in or before

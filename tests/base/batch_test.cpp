@@ -150,10 +150,10 @@ std::vector<std::byte> produced(std::initializer_list<std::string_view> payloads
 TEST(ProducedBatch, IsTakenAndItsLongestPayloadIsKnown) {
   const auto found = BatchView::check_produced(produced({"one", "", "three", "four"}));
   EXPECT_EQ(found.fault, std::nullopt);
-  EXPECT_EQ(found.longest_payload_bytes, 5U);
+  EXPECT_EQ(found.longest_message_bytes, 5U);
   EXPECT_EQ(BatchView::check_produced(produced({""})).fault, std::nullopt);
-  EXPECT_EQ(BatchView::check_produced(produced({""})).longest_payload_bytes, 0U);
-  EXPECT_EQ(BatchView::check_produced(produced({std::string(100'000, 'x'), "y"})).longest_payload_bytes,
+  EXPECT_EQ(BatchView::check_produced(produced({""})).longest_message_bytes, 0U);
+  EXPECT_EQ(BatchView::check_produced(produced({std::string(100'000, 'x'), "y"})).longest_message_bytes,
             100'000U);
 }
 
@@ -250,7 +250,7 @@ TEST(ProducedBatch, LengthsThatLieAreCheckedWithoutReadingPastThem) {
       longest = std::max(longest, record.payload().size());
       size += record_bytes(record.payload().size());
     }
-    ASSERT_EQ(found.longest_payload_bytes, longest);
+    ASSERT_EQ(found.longest_message_bytes, longest);
     ASSERT_EQ(size, bytes.size());
   }
   EXPECT_GT(sound, 100);
@@ -273,7 +273,7 @@ TEST(BatchBuilder, KeepsItsMemoryOverClearButNotThatOfAHugeMessage) {
   EXPECT_GT(builder.capacity_bytes(), BatchBuilder::keep_bytes_max);
   builder.clear();
   EXPECT_EQ(builder.capacity_bytes(), 0U);
-  EXPECT_EQ(builder.payload_bytes(), 0U);
+  EXPECT_EQ(builder.message_bytes(), 0U);
 }
 
 TEST(BatchBuilder, CanBeFinishedAgainAfterMoreRecords) {

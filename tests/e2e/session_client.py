@@ -66,7 +66,7 @@ def join(control, topic, kind="push", carrier=CARRIER, **more):
 
 def hello_values(**changed):
     return {"magic": MAGIC, "oldest_version": 1, "newest_version": 1, "frame_bytes_max": 1 << 20, "heartbeat_ms": 0,
-            "name": "e2e", "ticket": "", **changed}
+            "codecs": 0, "name": "e2e", "ticket": "", **changed}
 
 
 class Message(typing.NamedTuple):

@@ -18,7 +18,7 @@ def fill_numbered(session, topic, first, count, payload_bytes=0, size=10):
 
 
 def consumer_of(control, session, topic, group="", mode=GROUP, **more):
-    hello = {name: more.pop(name) for name in ("frame_bytes_max", "heartbeat_ms") if name in more}
+    hello = {name: more.pop(name) for name in ("frame_bytes_max", "heartbeat_ms", "codecs") if name in more}
     kind = "pull" if mode == GROUP else "sub"
     return session(join(control, topic, kind), **hello).consumer(topic, group, mode, **more)
 

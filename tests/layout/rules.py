@@ -47,6 +47,7 @@ HOMES = [
     ("CLI11", r"CLI/|CLI11", r"src/client/|apps/", 1),
     ("toml++", r"toml", r"src/", 1),
     ("libsodium", r"sodium", r"src/broker/control/", 2),
+    ("lz4 and zstd", r"(lz4|zstd)\w*\.h", r"include/lightq/base/", 1),
 ]
 # Rooms where the homes do not count: they exercise or measure the libraries themselves.
 FREE_ROOMS = ("tests/", "bench/", "examples/")

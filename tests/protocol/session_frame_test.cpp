@@ -51,8 +51,13 @@ std::vector<OffsetRange> ranges_of(const json& body) {
 
 // A vector's fields as our types.
 void fill(const json& body, Hello& hello) {
-  hello = {body.at("oldest_version"), body.at("newest_version"), body.at("frame_bytes_max"),
-           body.at("heartbeat_ms"),   body.at("name"),           body.at("ticket")};
+  hello = {body.at("oldest_version"),
+           body.at("newest_version"),
+           body.at("frame_bytes_max"),
+           body.at("heartbeat_ms"),
+           CodecSet(body.at("codecs").get<std::uint32_t>()),
+           body.at("name"),
+           body.at("ticket")};
 }
 void fill(const json& body, Welcome& welcome) {
   welcome = {body.at("version"),      body.at("frame_bytes_max"), body.at("heartbeat_ms"),

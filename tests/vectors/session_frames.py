@@ -6,35 +6,17 @@ has changed); the tests check that, and that the C++ codec agrees with every fra
 import json
 import pathlib
 import struct
-import typing
+
+from batch_bytes import LZ4, ZSTD, Message, batch, crc32c, unbatch  # noqa: F401
 
 HEADER = struct.Struct("<BBHIIII")  # op, flags, zero, channel, request, body bytes, CRC
-
-
-def make_table():
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-TABLE = make_table()
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]
-    return crc ^ 0xFFFFFFFF
 
 
 # Each op: its number, and its body's fields in their order. A field is a name and a format of `struct` (always
 # little-endian), or "text"; a name of None is for bytes that are zero.
 OPS = {
     "hello": (1, [("magic", "I"), ("oldest_version", "H"), ("newest_version", "H"), ("frame_bytes_max", "I"),
-                  ("heartbeat_ms", "I"), (None, "I"), ("name", "text"), ("ticket", "text")]),
+                  ("heartbeat_ms", "I"), ("codecs", "I"), ("name", "text"), ("ticket", "text")]),
     "welcome": (2, [("version", "H"), (None, "H"), ("frame_bytes_max", "I"), ("heartbeat_ms", "I"),
                     ("channels_max", "I"), ("broker", "Q"), ("session", "Q")]),
     "produce_open": (3, [("producer_id", "Q"), ("producer_epoch", "H"), ("level", "B"), (None, "B"), ("topic", "text"),
@@ -132,56 +114,16 @@ def decode(frame):
     return op, flags, channel, request, decode_body(op, flags, body)
 
 
-def record(payload):
-    return struct.pack("<I", len(payload)) + payload
-
-
-def batch(payloads, producer_id=0, epoch=0, sequence=0, offset=None, time_us=0, segment_epoch=0):
-    """docs/log_format.md, "Batch"; without an offset as a producer makes it."""
-    records = b"".join(record(payload) for payload in payloads)
-    of_producer = struct.pack("<QQHH", producer_id, sequence, epoch, 0)
-    lengths = struct.pack("<BBHII", 1, 0, 0, 64 + len(records), len(payloads))
-    body_crc = crc32c(lengths + of_producer + records)
-    header = struct.pack("<I", 0x3142514C) + lengths + struct.pack("<Qq", offset or 0, time_us) + of_producer
-    header += struct.pack("<II", segment_epoch, body_crc)
-    return header + struct.pack("<I", crc32c(header) if offset is not None else 0) + records
-
-
-class Batch(typing.NamedTuple):
-    offset: int
-    time_us: int
-    producer_id: int
-    epoch: int
-    sequence: int
-    payloads: list
-
-
-def unbatch(data):
-    """A batch as a log has stamped it, both its checksums looked at."""
-    fields = struct.unpack_from("<IBBHIIQqQQHHIII", data)
-    magic, version, codec, flags, length, count, offset, time_us, producer_id, sequence, epoch, zero, _, body, head = fields
-    if (magic, version, codec, flags, zero) != (0x3142514C, 1, 0, 0, 0) or length != len(data):
-        raise ValueError("not a batch")
-    if head != crc32c(data[:60]) or body != crc32c(data[4:16] + data[32:52] + data[64:]):
-        raise ValueError("a batch's checksum is wrong")
-    payloads, at = [], 64
-    while at < len(data):
-        size, = struct.unpack_from("<I", data, at)
-        payloads.append(data[at + 4:at + 4 + size])
-        at += 4 + size
-    if at != len(data) or len(payloads) != count or count == 0:
-        raise ValueError("a batch's records do not add up")
-    return Batch(offset, time_us, producer_id, epoch, sequence, payloads)
-
-
 def sound_frames():
+    labelled = [Message(b"one", key=b"tea", headers=((b"kind", b"json"), (b"trace", b"")), time_us=1763750000000001),
+                Message(b"two")]
     produced = batch([b"one", b"", b"three"], producer_id=0x1122334455667788, epoch=3, sequence=40)
     delivered = batch([b"one", b"", b"three"], 0x1122334455667788, 3, 40, offset=1000, time_us=1763750000123456,
                       segment_epoch=7)
     yield "hello", "hello", dict(magic=0x5353514C, oldest_version=1, newest_version=1, frame_bytes_max=1 << 20,
-                                 heartbeat_ms=10000, name="billing-7", ticket=""), dict(request=1)
+                                 heartbeat_ms=10000, codecs=6, name="billing-7", ticket=""), dict(request=1)
     yield "hello with a ticket", "hello", dict(
-        magic=0x5353514C, oldest_version=1, newest_version=9, frame_bytes_max=65536, heartbeat_ms=0, name="",
+        magic=0x5353514C, oldest_version=1, newest_version=9, frame_bytes_max=65536, heartbeat_ms=0, codecs=0, name="",
         ticket="42." + "ab" * 32), dict(request=1)
     yield "welcome", "welcome", dict(version=1, frame_bytes_max=1 << 24, heartbeat_ms=30000, channels_max=10000,
                                      broker=0xFEDCBA9876543210, session=12), dict(request=1)
@@ -194,6 +136,10 @@ def sound_frames():
         expected=40, next_offset=1000, incarnation=0x0102030405060708), dict(channel=1, request=2)
     yield "produce", "produce", dict(batch=produced.hex()), dict(channel=1)
     yield "produce and flush", "produce", dict(batch=produced.hex()), dict(channel=1, flags=1)
+    yield "produce with key, headers and time", "produce", dict(
+        batch=batch(labelled, 0x1122334455667788, 3, 43).hex()), dict(channel=1)
+    yield "produce compressed by LZ4", "produce", dict(
+        batch=batch([b"one", b"two"], 0x1122334455667788, 3, 45, codec=LZ4).hex()), dict(channel=1)
     yield "confirm", "confirm", dict(received=43, flushed=40, next_offset=1003), dict(channel=1)
     yield "refuse", "refuse", dict(begin=43, end=50, expected=43, code=6, sentence="the topic is full"), dict(channel=1)
     yield "a member of the default group", "consume_open", dict(
@@ -209,6 +155,9 @@ def sound_frames():
     yield "deliver a part again", "deliver", dict(
         delivery=4, lost=17,
         batch=batch([b"three"], 0x1122334455667788, 3, 42, 1002, 1763750000123456, 7).hex()), dict(channel=2, flags=1)
+    yield "deliver with attributes, compressed by Zstandard", "deliver", dict(
+        delivery=1, lost=0,
+        batch=batch(labelled, 0x1122334455667788, 3, 43, 1003, 1763750000123456, 7, codec=ZSTD).hex()), dict(channel=2)
     yield "credit", "credit", dict(messages=64, bytes=65536), dict(channel=2)
     yield "acknowledge", "acknowledge", dict(ranges=[[1000, 1001], [1002, 1003]]), dict(channel=2)
     yield "acknowledge everything before", "acknowledge", dict(before=1003), dict(channel=2, flags=1)
@@ -241,8 +190,8 @@ def broken_frames():
     yield "a checksum that does not fit", confirm[:-1] + b"\1", "bad_crc"
     yield "a head in front of a batch that does not fit", (lambda frame: frame[:20] + b"\2" + frame[21:])(encode(
         "deliver", dict(delivery=1, lost=0, batch=batch([b"x"], offset=1).hex()))), "bad_crc"
-    good = dict(magic=0x5353514C, oldest_version=1, newest_version=1, frame_bytes_max=65536, heartbeat_ms=0, name="",
-                ticket="")
+    good = dict(magic=0x5353514C, oldest_version=1, newest_version=1, frame_bytes_max=65536, heartbeat_ms=0, codecs=0,
+                name="", ticket="")
     for name, change in [("another magic", dict(magic=0x5353514D)), ("versions backwards", dict(oldest_version=2)),
                          ("frames that are too small", dict(frame_bytes_max=65535)),
                          ("a heartbeat that is too quick", dict(heartbeat_ms=99)),

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 
+#include <lightq/base/attributes.hpp>
 #include <lightq/base/batch_builder.hpp>
 #include <lightq/base/batch_layout.hpp>
+#include <lightq/base/codec.hpp>
 
 namespace lightq::inline v1 {
 
@@ -19,7 +22,8 @@ enum class BatchFault {
   bad_version,  ///< version, codec, flags or reserved bytes this reader does not know
   bad_length,   ///< total_bytes out of its range, or more than there is
   bad_body_crc,
-  bad_records,  ///< record lengths do not add up to total_bytes and record_count, or too many
+  bad_records,  ///< record lengths do not add up to total_bytes and record_count, or too many; attributes
+                ///< that are not there, or beyond their limits
   bad_stamp,    ///< as a producer sends it: what the log stamps is there already
 };
 
@@ -42,7 +46,7 @@ class BatchView {
   /// What a broker finds in a batch as its producer sends it.
   struct Produced {
     std::optional<BatchFault> fault;
-    std::size_t longest_payload_bytes = 0;  ///< without a fault
+    std::size_t longest_message_bytes = 0;  ///< without a fault, and unless the records are compressed
   };
   /// A batch as a producer sends it, docs/session.md, "produce": exactly `bytes`, nothing stamped yet, and
   /// sound otherwise. What has been damaged on its way is `short_header` or `bad_body_crc`, unless it is the
@@ -70,15 +74,40 @@ class BatchView {
     return field<std::uint32_t>(batch_layout::segment_epoch);
   }
   [[nodiscard]] ByteView bytes() const { return {start_, total_bytes()}; }
+  [[nodiscard]] Codec codec() const { return static_cast<Codec>(field<std::uint8_t>(batch_layout::codec)); }
+  /// Its records can be read after BatchUnpacker::unpack only.
+  [[nodiscard]] bool is_compressed() const { return codec() != Codec::none; }
+  /// The attributes that each record has.
+  [[nodiscard]] AttributeKinds kinds() const {
+    return AttributeKinds(field<std::uint16_t>(batch_layout::flags));
+  }
+  /// Of the records, length fields included, when they are not compressed.
+  [[nodiscard]] std::size_t records_bytes() const {
+    if (is_compressed()) return field<std::uint32_t>(batch_layout::header_bytes);
+    return total_bytes() - batch_layout::header_bytes;
+  }
+  /// The sum of the messages' bytes: payloads and attributes, not compressed.
+  [[nodiscard]] std::uint64_t message_bytes() const {
+    return records_bytes() - record_bytes(0) * record_count();
+  }
+  /// The records compressed, of a batch that is.
+  [[nodiscard]] ByteView packed_records() const { return bytes().subspan(compressed_records_at); }
 
-  /// Walks a batch's records in order: `for (auto r = batch.records(); !r.done(); r.next())
-  /// use(r.payload());`
+  /// Walks the records of a batch, which is not compressed, in order: `for (auto r = batch.records();
+  /// !r.done(); r.next()) use(r.payload());`
   class Records {
    public:
     explicit Records(const BatchView& batch)
-        : at_(batch.start_ + batch_layout::header_bytes), left_(batch.record_count()) {}
+        : at_(batch.start_ + batch_layout::header_bytes), left_(batch.record_count()), kinds_(batch.kinds()) {
+      assert(!batch.is_compressed());
+    }
     [[nodiscard]] bool done() const { return left_ == 0; }
-    [[nodiscard]] ByteView payload() const { return {at_ + sizeof(std::uint32_t), length()}; }
+    [[nodiscard]] ByteView payload() const { return payload_of(kinds_, message()); }
+    [[nodiscard]] AttributesView attributes() const {
+      return AttributesView::trusted(kinds_, at_ + sizeof(std::uint32_t));
+    }
+    /// Attributes and payload.
+    [[nodiscard]] ByteView message() const { return {at_ + sizeof(std::uint32_t), length()}; }
     void next() {
       at_ += record_bytes(length());
       --left_;
@@ -88,14 +117,19 @@ class BatchView {
     [[nodiscard]] std::uint32_t length() const { return load_little_endian<std::uint32_t>(at_); }
     const std::byte* at_;
     std::uint32_t left_;
+    AttributeKinds kinds_;
   };
   [[nodiscard]] Records records() const { return Records(*this); }
+
+  /// Of a batch that is not compressed and whose length is right: the longest message's bytes, if the records
+  /// add up and their attributes keep to their limits; else nothing.
+  [[nodiscard]] std::optional<std::size_t> longest_message_bytes() const;
 
  private:
   explicit BatchView(const std::byte* start) : start_(start) {}
   [[nodiscard]] bool is_known() const;
   [[nodiscard]] bool is_stamped() const;
-  [[nodiscard]] std::optional<std::size_t> longest_payload_bytes() const;
+  [[nodiscard]] bool has_possible_records() const;
   template <typename T>
   [[nodiscard]] T field(std::size_t at) const {
     return load_little_endian<T>(start_ + at);
@@ -106,7 +140,7 @@ class BatchView {
 // Version, codec, flags and reserved bytes.
 inline bool BatchView::is_known() const {
   return field<std::uint8_t>(batch_layout::version) == batch_layout::version_value &&
-         field<std::uint8_t>(batch_layout::codec) == 0 && field<std::uint16_t>(batch_layout::flags) == 0 &&
+         CodecSet::known().has(codec()) && AttributeKinds(AttributeKinds::all).has_all_of(kinds()) &&
          field<std::uint16_t>(batch_layout::producer_epoch + 2) == 0;
 }
 
@@ -117,22 +151,31 @@ inline bool BatchView::is_stamped() const {
           field<std::uint32_t>(batch_layout::header_crc)) != 0;
 }
 
-// Nothing, if the records do not add up.
-inline std::optional<std::size_t> BatchView::longest_payload_bytes() const {
+inline std::optional<std::size_t> BatchView::longest_message_bytes() const {
   std::size_t left = total_bytes() - batch_layout::header_bytes;
   const std::byte* at = start_ + batch_layout::header_bytes;
+  const AttributeKinds attributes = kinds();
   std::size_t longest = 0;
   for (std::uint32_t record = record_count(); record != 0; --record) {
     if (left < record_bytes(0)) return std::nullopt;
-    const std::size_t payload_bytes = load_little_endian<std::uint32_t>(at);
-    const std::size_t bytes = record_bytes(payload_bytes);
+    const std::size_t message_bytes = load_little_endian<std::uint32_t>(at);
+    const std::size_t bytes = record_bytes(message_bytes);
     if (bytes > left) return std::nullopt;
-    longest = std::max(longest, payload_bytes);
+    if (attributes.any() && !AttributesView::measure(attributes, {at + sizeof(std::uint32_t), message_bytes}))
+      return std::nullopt;
+    longest = std::max(longest, message_bytes);
     at += bytes;
     left -= bytes;
   }
   if (left != 0) return std::nullopt;
   return longest;
+}
+
+// Of compressed ones, whether their length is one that they may have.
+inline bool BatchView::has_possible_records() const {
+  if (!is_compressed()) return longest_message_bytes().has_value();
+  return total_bytes() > compressed_records_at && records_bytes() <= limits::compressed_batch_bytes_max &&
+         records_bytes() >= record_bytes(0) * record_count();
 }
 
 inline std::optional<BatchFault> BatchView::check_header(ByteView available) {
@@ -157,7 +200,7 @@ inline std::optional<BatchFault> BatchView::check_body() const {
   if (field<std::uint32_t>(batch_layout::body_crc) != batch_body_crc(bytes())) {
     return BatchFault::bad_body_crc;
   }
-  if (!longest_payload_bytes()) return BatchFault::bad_records;
+  if (!has_possible_records()) return BatchFault::bad_records;
   return std::nullopt;
 }
 
@@ -179,7 +222,11 @@ inline BatchView::Produced BatchView::check_produced(ByteView bytes) {
   if (view.is_stamped()) return {BatchFault::bad_stamp};
   if (view.record_count() == 0 || view.record_count() > limits::batch_records_max)
     return {BatchFault::bad_records};
-  const auto longest = view.longest_payload_bytes();
+  if (view.is_compressed()) {
+    if (!view.has_possible_records()) return {BatchFault::bad_records};
+    return {};
+  }
+  const auto longest = view.longest_message_bytes();
   if (!longest) return {BatchFault::bad_records};
   return {std::nullopt, *longest};
 }

@@ -8,7 +8,9 @@
 #include <memory>
 #include <new>
 
+#include <lightq/base/attributes.hpp>
 #include <lightq/base/batch_layout.hpp>
+#include <lightq/base/codec.hpp>
 #include <lightq/base/limits.hpp>
 
 namespace lightq::inline v1 {
@@ -35,31 +37,44 @@ class BatchBuilder {
     }
     size_ = batch_layout::header_bytes;
     record_count_ = 0;
-    payload_bytes_ = 0;
+    message_bytes_ = 0;
     summed_ = batch_layout::header_bytes;
     records_crc_ = 0;
+    kinds_ = {};
+    codec_ = Codec::none;
   }
 
   /// Adds a record; the caller keeps size_bytes() within 4 GiB and record_count() within batch_records_max.
   void add(ByteView payload) {
+    assert(!kinds_.any());
     std::byte* to = add_uninitialized(payload.size());
     if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
   }
+  /// The same with attributes. The first record decides which kinds all have; the caller does not add one
+  /// with others.
+  void add(ByteView payload, const Attributes& attributes) {
+    if (empty()) kinds_ = AttributeKinds(attributes);
+    std::byte* to = add_uninitialized(attributes_bytes(kinds_, attributes) + payload.size());
+    to = write_attributes(to, kinds_, attributes);
+    if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
+  }
+  /// The attributes that each record has; those of an empty builder are still open.
+  [[nodiscard]] AttributeKinds kinds() const { return kinds_; }
 
-  /// Adds a record of `payload_bytes` whose bytes the caller writes at the returned place before anything
+  /// Adds a record of `message_bytes` whose bytes the caller writes at the returned place before anything
   /// else.
-  std::byte* add_uninitialized(std::size_t payload_bytes) {
-    assert(payload_bytes <= UINT32_MAX);
-    const std::size_t end = size_ + record_bytes(payload_bytes);
+  std::byte* add_uninitialized(std::size_t message_bytes) {
+    assert(message_bytes <= UINT32_MAX && codec_ == Codec::none);
+    const std::size_t end = size_ + record_bytes(message_bytes);
     assert(end <= UINT32_MAX && record_count_ < limits::batch_records_max);
     if (end > capacity_) grow(end);
     // While what came last is still in the cache. Of the record that is added now nothing is there yet.
     if (size_ - summed_ >= sum_bytes_min) sum_up_to(size_);
     std::byte* record = buffer_.get() + size_;
-    store_little_endian(record, static_cast<std::uint32_t>(payload_bytes));
+    store_little_endian(record, static_cast<std::uint32_t>(message_bytes));
     size_ = end;
     ++record_count_;
-    payload_bytes_ += payload_bytes;
+    message_bytes_ += message_bytes;
     return record + sizeof(std::uint32_t);
   }
 
@@ -67,8 +82,26 @@ class BatchBuilder {
   [[nodiscard]] std::uint32_t record_count() const { return record_count_; }
   /// Header and records so far.
   [[nodiscard]] std::size_t size_bytes() const { return size_; }
-  /// The sum of the payloads' bytes.
-  [[nodiscard]] std::uint64_t payload_bytes() const { return payload_bytes_; }
+  /// The sum of the messages' bytes: payloads and attributes, not compressed.
+  [[nodiscard]] std::uint64_t message_bytes() const { return message_bytes_; }
+  /// The records so far, length fields included. Valid until something is added.
+  [[nodiscard]] ByteView records() const {
+    return ByteView(buffer_.get(), size_).subspan(batch_layout::header_bytes);
+  }
+
+  [[nodiscard]] Codec codec() const { return codec_; }
+  /// Puts `packed`, which is records() compressed and shorter, in their place; nothing is added any more
+  /// before clear().
+  void replace_records(Codec codec, ByteView packed) {
+    assert(codec_ == Codec::none && packed.size() + sizeof(std::uint32_t) < records().size());
+    std::byte* const to = buffer_.get() + batch_layout::header_bytes;
+    store_little_endian(to, static_cast<std::uint32_t>(records().size()));
+    std::memcpy(to + sizeof(std::uint32_t), packed.data(), packed.size());
+    size_ = compressed_records_at + packed.size();
+    codec_ = codec;
+    summed_ = batch_layout::header_bytes;
+    records_crc_ = 0;
+  }
   /// Memory held now.
   [[nodiscard]] std::size_t capacity_bytes() const { return capacity_; }
 
@@ -81,6 +114,8 @@ class BatchBuilder {
     std::fill_n(batch, batch_layout::header_bytes, std::byte{0});
     store_little_endian(batch + batch_layout::magic, batch_layout::magic_value);
     store_little_endian(batch + batch_layout::version, batch_layout::version_value);
+    store_little_endian(batch + batch_layout::codec, static_cast<std::uint8_t>(codec_));
+    store_little_endian(batch + batch_layout::flags, kinds_.bits());
     store_little_endian(batch + batch_layout::total_bytes, static_cast<std::uint32_t>(size_));
     store_little_endian(batch + batch_layout::record_count, record_count_);
     store_little_endian(batch + batch_layout::producer_id, producer.producer_id);
@@ -122,9 +157,11 @@ class BatchBuilder {
   std::size_t capacity_ = 0;
   std::size_t size_ = batch_layout::header_bytes;
   std::uint32_t record_count_ = 0;
-  std::uint64_t payload_bytes_ = 0;
+  std::uint64_t message_bytes_ = 0;
   std::size_t summed_ = batch_layout::header_bytes;  // records before it are in records_crc_
   std::uint32_t records_crc_ = 0;
+  AttributeKinds kinds_;
+  Codec codec_ = Codec::none;
 };
 
 }  // namespace lightq::inline v1

@@ -15,13 +15,13 @@ namespace lightq::inline v1 {
 namespace batch_layout {
 inline constexpr std::uint32_t magic_value = 0x3142514C;  ///< "LQB1"
 inline constexpr std::uint8_t version_value = 1;
-inline constexpr std::size_t magic = 0;            ///< u32
-inline constexpr std::size_t version = 4;          ///< u8
-inline constexpr std::size_t codec = 5;            ///< u8: 0 = none; others reserved for compression
-inline constexpr std::size_t flags = 6;            ///< u16: see BatchFlag
-inline constexpr std::size_t total_bytes = 8;      ///< u32: header and records
-inline constexpr std::size_t record_count = 12;    ///< u32: at least 1
-inline constexpr std::size_t base_offset = 16;     ///< u64, stamped by the log
+inline constexpr std::size_t magic = 0;          ///< u32
+inline constexpr std::size_t version = 4;        ///< u8
+inline constexpr std::size_t codec = 5;          ///< u8: see Codec
+inline constexpr std::size_t flags = 6;          ///< u16: the AttributeKinds of all records; other bits are 0
+inline constexpr std::size_t total_bytes = 8;    ///< u32: header and records
+inline constexpr std::size_t record_count = 12;  ///< u32: at least 1
+inline constexpr std::size_t base_offset = 16;   ///< u64, stamped by the log
 inline constexpr std::size_t append_time_us = 24;  ///< i64, stamped by the log
 inline constexpr std::size_t producer_id = 32;     ///< u64: 0 = none
 inline constexpr std::size_t first_sequence = 40;  ///< u64
@@ -32,18 +32,13 @@ inline constexpr std::size_t header_crc = 60;      ///< u32: CRC-32C of bytes [0
 inline constexpr std::size_t header_bytes = 64;
 }  // namespace batch_layout
 
-/// Bits of the `flags` field. Unknown bits make a batch invalid.
-enum class BatchFlag : std::uint16_t {
-  keys = 1,        ///< reserved: every record carries a key
-  headers = 2,     ///< reserved: every record carries headers
-  timestamps = 4,  ///< reserved: every record carries its producer's time
-  control = 8,     ///< reserved: not for consumers
-};
-
-/// Bytes that a record of `payload_bytes` adds to a batch.
-constexpr std::size_t record_bytes(std::size_t payload_bytes) {
-  return sizeof(std::uint32_t) + payload_bytes;
+/// Bytes that a message of `message_bytes` (its attributes and its payload) adds to a batch.
+constexpr std::size_t record_bytes(std::size_t message_bytes) {
+  return sizeof(std::uint32_t) + message_bytes;
 }
+
+/// Where compressed records lie: behind a u32, how many bytes they are when they are not compressed.
+inline constexpr std::size_t compressed_records_at = batch_layout::header_bytes + sizeof(std::uint32_t);
 
 /// The CRC-32C of everything the producer sets: bytes [4,16), [32,52) and the records.
 /// `batch` is exactly the batch, header included.

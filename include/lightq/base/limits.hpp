@@ -50,6 +50,13 @@ inline constexpr std::uint64_t message_bytes_max_default = 16 * MiB;
 inline constexpr std::uint64_t message_bytes_max_max = 1 * GiB;
 inline constexpr std::size_t batch_bytes_target = 64 * KiB;  ///< plain messages are packed up to this
 inline constexpr std::size_t batch_records_max = 65536;
+inline constexpr std::size_t compressed_batch_bytes_max =
+    4 * MiB;                                           ///< its records, when they are not compressed
+inline constexpr std::size_t key_bytes_max = 1 * KiB;  ///< of a message's key
+inline constexpr std::size_t headers_max = 64;         ///< of a message
+inline constexpr std::size_t header_name_bytes_max = 128;
+inline constexpr std::size_t attributes_bytes_max =
+    32 * KiB;  ///< of a message: key, headers and time together
 
 // Plain ZeroMQ endpoints.
 inline constexpr std::size_t handshakes_per_endpoint_max =

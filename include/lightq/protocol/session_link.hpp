@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <lightq/base/codec.hpp>
 #include <lightq/protocol/session_fields.hpp>
 #include <lightq/protocol/session_frame.hpp>
 
@@ -89,6 +90,7 @@ struct Hello {
   std::uint16_t newest_version = version_newest;
   std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the client takes
   std::uint32_t heartbeat_ms = 0;  ///< how often it wants to hear from the broker; 0: never
+  CodecSet codecs;                 ///< what it can read, of those that are known here
   std::string name;
   std::string ticket;
 
@@ -101,14 +103,14 @@ struct Hello {
     hello.frame_bytes_max =
         fields.number<std::uint32_t>("frame_bytes_max", frame_bytes_least, frame_bytes_greatest);
     hello.heartbeat_ms = detail::read_heartbeat(fields);
-    fields.zero<std::uint32_t>();
+    hello.codecs = CodecSet(fields.number<std::uint32_t>() & CodecSet::known().bits());
     hello.name = fields.text("the name", client_name_bytes_max);
     hello.ticket = fields.text("the ticket", ticket_bytes_max);
     return fields.finish(std::move(hello));
   }
   void encode(FieldWriter fields) const {
     fields.number(hello_magic).number(oldest_version).number(newest_version).number(frame_bytes_max);
-    fields.number(heartbeat_ms).zero<std::uint32_t>().text(name).text(ticket);
+    fields.number(heartbeat_ms).number(codecs.bits()).text(name).text(ticket);
   }
   friend bool operator==(const Hello&, const Hello&) = default;
 };

@@ -127,14 +127,21 @@ bool Group::pump_returned_to_outlets(log::Log& log, Handed& handed) {
   for (std::uint64_t left = redelivered_per_pump; left > 0;) {
     const auto returned = returned_.next_slice(log, left, limits::message_bytes_max_max);
     if (!returned) return may_go_on();
-    const std::byte* at = returned->slice.records.data();
     const OffsetRange range = returned->slice.range();
+    const auto plain = unpacked(returned->slice);
+    if (!plain) {  // nobody can read them
+      returned_.taken(range);
+      continue;
+    }
+    const AttributeKinds kinds = plain->batch.kinds();
+    const std::byte* at = plain->records.data();
     Offset offset = range.begin;
     for (; offset < range.end; offset = offset + 1) {
       const auto length = load_little_endian<std::uint32_t>(at);
-      if (!hand_over(offset, ByteView(at + sizeof length, length))) break;
+      const ByteView payload = payload_of(kinds, ByteView(at + sizeof length, length));
+      if (!hand_over(offset, payload)) break;
       at += record_bytes(length);
-      handed.bytes += length;
+      handed.bytes += payload.size();
       ++(returned->deliveries == 0 ? handed.messages : handed.redelivered);
       --left;
     }
@@ -182,14 +189,14 @@ bool Group::hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Hande
     returned_.taken(returned->slice.range());
     const auto taken = deliver(member, {returned->slice, returned->deliveries + 1, take_untold_loss()}, now);
     (returned->deliveries == 0 ? handed.messages : handed.redelivered) += taken;
-    handed.bytes += returned->slice.payload_bytes();
+    handed.bytes += returned->slice.message_bytes();
     return true;
   }
   if (!may_go_on()) return false;
   const auto slice = walk_.next_slice(log, no_end, member.messages_left(), member.bytes_left());
   if (!slice) return false;
   handed.messages += deliver(member, {*slice, 1, take_untold_loss()}, now);
-  handed.bytes += slice->payload_bytes();
+  handed.bytes += slice->message_bytes();
   return true;
 }
 

@@ -32,7 +32,7 @@ std::uint32_t GroupMember::deliver(const HandedSlice& handed, SteadyTime now) {
   const BatchSlice& slice = handed.slice;
   assert(can_take() && slice.count <= messages_left_);
   messages_left_ -= slice.count;
-  bytes_left_ -= static_cast<std::int64_t>(slice.payload_bytes());
+  bytes_left_ -= static_cast<std::int64_t>(slice.message_bytes());
   unflushed_ = true;
   consumer_->deliver(handed);
   // It may have left meanwhile; what it has then comes back with all that it has.

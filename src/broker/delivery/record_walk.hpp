@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "broker/delivery/batch_slice.hpp"
+#include "broker/delivery/unpacked.hpp"
 #include "log/log.hpp"
 
 namespace lightq::broker {
@@ -46,23 +47,33 @@ class RecordWalk {
         pass_over(result.outcome, result.next);
         continue;
       }
-      if (!walk_batch(result.batch, bytes, bytes_max, take)) return false;
+      const auto plain = unpacked(result.batch);
+      if (!plain) {
+        pass_over(log::ReadOutcome::damaged, result.batch.end_offset());
+        continue;
+      }
+      if (!walk_batch(*plain, bytes, bytes_max, take)) return false;
     }
     return true;
   }
 
-  /// The next records of one batch: those before `end`, at most `records_max`, and none more once they have
-  /// `payload_bytes_max` bytes of payload. Costs nothing per record where all of a batch fits. Nothing: `end`
-  /// or the log's end is reached, or a limit is 0. What cannot be read is passed over, as `walk` does.
+  /// The next records of one batch: those before `end`, at most `records_max`, and none more once their
+  /// messages have `message_bytes_max` bytes. Costs nothing per record where all of a batch fits. Nothing:
+  /// `end` or the log's end is reached, or a limit is 0. What cannot be read is passed over, as `walk` does.
   std::optional<BatchSlice> next_slice(log::Log& log, Offset end, std::uint64_t records_max,
-                                       std::uint64_t payload_bytes_max) {
-    if (records_max == 0 || payload_bytes_max == 0) return std::nullopt;
+                                       std::uint64_t message_bytes_max) {
+    if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
     while (place_.offset < end) {
       const log::ReadResult result = log.read(place_);
       if (result.outcome == log::ReadOutcome::end) return std::nullopt;
-      if (result.outcome == log::ReadOutcome::batch)
-        return cut_slice(result.batch, end, records_max, payload_bytes_max);
-      pass_over(result.outcome, std::min(result.next, end));
+      if (result.outcome != log::ReadOutcome::batch) {
+        pass_over(result.outcome, std::min(result.next, end));
+        continue;
+      }
+      if (is_taken_whole(result.batch, end, records_max, message_bytes_max)) return whole_slice(result.batch);
+      const auto plain = unpacked(result.batch);
+      if (plain) return cut_slice(*plain, !result.batch.is_compressed(), end, records_max, message_bytes_max);
+      pass_over(log::ReadOutcome::damaged, std::min(result.batch.end_offset(), end));
     }
     return std::nullopt;
   }
@@ -84,12 +95,13 @@ class RecordWalk {
     const std::byte* const start = batch.bytes().data();
     const Offset end = batch.end_offset();
     find_in_batch(batch);
+    const AttributeKinds kinds = batch.kinds();
     Offset at = place_.offset;
     std::size_t position = in_batch_;
     bool taken = true;
     while (at < end && bytes < bytes_max) {
       const auto length = load_little_endian<std::uint32_t>(start + position);
-      taken = take(at, ByteView(start + position + sizeof length, length));
+      taken = take(at, payload_of(kinds, ByteView(start + position + sizeof length, length)));
       if (!taken) break;
       position += record_bytes(length);
       bytes += record_bytes(length);
@@ -100,8 +112,21 @@ class RecordWalk {
     return taken;
   }
 
-  BatchSlice cut_slice(const BatchView& batch, Offset end, std::uint64_t records_max,
-                       std::uint64_t payload_bytes_max) {
+  /// A compressed batch goes as it is where all of it is wanted.
+  [[nodiscard]] bool is_taken_whole(const BatchView& batch, Offset end, std::uint64_t records_max,
+                                    std::uint64_t message_bytes_max) const {
+    return batch.is_compressed() && place_.offset == batch.base_offset() && batch.end_offset() <= end &&
+           batch.record_count() <= records_max && batch.message_bytes() < message_bytes_max;
+  }
+
+  BatchSlice whole_slice(const BatchView& batch) {
+    place_.offset = batch.end_offset();
+    stand_at(0, true);
+    return {batch, 0, batch.record_count(), {}};
+  }
+
+  BatchSlice cut_slice(const BatchView& batch, bool as_stored, Offset end, std::uint64_t records_max,
+                       std::uint64_t message_bytes_max) {
     find_in_batch(batch);
     const std::byte* const start = batch.bytes().data();
     const std::size_t begin = in_batch_;
@@ -110,16 +135,16 @@ class RecordWalk {
     std::uint64_t count = left;
     std::size_t position = batch.total_bytes();
     // All that is left of the batch, without looking at its records; or one record after the other.
-    if (most < left || position - begin - record_bytes(0) * left >= payload_bytes_max) {
-      std::uint64_t payload_bytes = 0;
-      for (count = 0, position = begin; count < most && payload_bytes < payload_bytes_max; ++count) {
+    if (most < left || position - begin - record_bytes(0) * left >= message_bytes_max) {
+      std::uint64_t message_bytes = 0;
+      for (count = 0, position = begin; count < most && message_bytes < message_bytes_max; ++count) {
         const auto length = load_little_endian<std::uint32_t>(start + position);
-        payload_bytes += length;
+        message_bytes += length;
         position += record_bytes(length);
       }
     }
     BatchSlice slice{batch, static_cast<std::uint32_t>(distance(batch.base_offset(), place_.offset)),
-                     static_cast<std::uint32_t>(count), ByteView(start + begin, position - begin)};
+                     static_cast<std::uint32_t>(count), ByteView(start + begin, position - begin), as_stored};
     place_.offset = place_.offset + count;
     stand_at(position, count == left);
     return slice;

@@ -47,7 +47,7 @@ bool Topic::waits_for_disk(Timestamp now) const {
 PublishOutcome Topic::publish(BatchBuilder& batch, Timestamp now) {
   assert(!batch.empty());
   if (waits_for_disk(now)) return no_room_for(batch.record_count());
-  return publish(OfferedBatch{batch.finish(), batch.record_count(), batch.payload_bytes()}, now);
+  return publish(OfferedBatch{batch.finish(), batch.record_count(), batch.message_bytes()}, now);
 }
 
 PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {

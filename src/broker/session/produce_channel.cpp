@@ -6,6 +6,8 @@
 
 #include <lightq/base/batch.hpp>
 
+#include "broker/delivery/unpacked.hpp"
+
 namespace lightq::broker {
 
 using session::Code;
@@ -18,6 +20,13 @@ constexpr std::size_t unflushed_max = 4096;
 /// "Confirmed" has to mean what it says, so a topic that outlives a power cut confirms what does.
 ConfirmLevel default_level(const HostedTopic& topic) {
   return topic.is_durable() ? ConfirmLevel::flushed : ConfirmLevel::received;
+}
+
+/// What is stored compressed is looked at all the same: nobody is to be handed what cannot be read.
+BatchView::Produced check_packed(const BatchView& batch) {
+  const auto longest = longest_message_packed_in(batch);
+  if (!longest) return {BatchFault::bad_records};
+  return {std::nullopt, *longest};
 }
 
 }  // namespace
@@ -69,7 +78,8 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   const Sequences sequences{{view.producer_id(), view.producer_epoch()},
                             view.first_sequence(),
                             std::max<std::uint32_t>(view.record_count(), 1)};
-  const auto checked = BatchView::check_produced(body);
+  auto checked = BatchView::check_produced(body);
+  if (!checked.fault && view.is_compressed()) checked = check_packed(view);
   // Whose header may be damaged, too, cannot be passed over as one that is not expected: it may be.
   if (checked.fault) {
     const bool expected = sequences.begin == received_ && sequences.count <= UINT64_MAX - received_;
@@ -79,11 +89,9 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (refusing_ && sequences.begin != received_) return;
   if (sequences.count > UINT64_MAX - sequences.begin) return link_.broken("sequence numbers without an end");
   if (sequences.producer.id != identity_.id) return link_.broken("a batch of another producer id");
-  if (topic_->message_bytes_max() < checked.longest_payload_bytes)
+  if (topic_->message_bytes_max() < checked.longest_message_bytes)
     return refuse(sequences, Code::too_large, "a message is longer than the broker takes");
-  const std::uint64_t payload_bytes =
-      body.size() - batch_layout::header_bytes - record_bytes(0) * view.record_count();
-  take({{body, view.record_count(), payload_bytes}, sequences, flush});
+  take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
 }
 
 void ProduceChannel::take(const Arrived& arrived) {

@@ -14,7 +14,7 @@ constexpr std::uint64_t turn_bytes = 256 * limits::KiB;
 /// The first records, with so much payload at most, but so many in any case.
 BatchSlice front_of(const BatchSlice& slice, std::uint64_t payload_bytes_max, std::uint32_t records_min) {
   BatchSlice front = slice;
-  if (slice.payload_bytes() <= payload_bytes_max) return front;
+  if (slice.message_bytes() <= payload_bytes_max) return front;
   std::size_t bytes = 0;
   for (front.count = 0; front.count < slice.count; ++front.count) {
     const auto length = load_little_endian<std::uint32_t>(slice.records.data() + bytes);
@@ -62,8 +62,8 @@ bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
   if (too_large || wanted.count < slice->count) return answer(job, slice->range().begin + sent);
   job.begun = true;
   job.lost_told += lost;
-  job.bytes_left -= std::min(job.bytes_left, wanted.payload_bytes());
-  bytes += wanted.records.size();
+  job.bytes_left -= std::min(job.bytes_left, wanted.message_bytes());
+  bytes += wanted.stored_bytes();
   return false;
 }
 

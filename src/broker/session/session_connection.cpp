@@ -232,6 +232,7 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
   loop().cancel(hello_timer_);
   client_heartbeat_ms_ = hello->heartbeat_ms;
   client_takes_bytes_ = hello->frame_bytes_max;
+  client_codecs_ = hello->codecs;
   const auto& settings = host_.session_settings();
   send(session::Welcome{.version = std::min(hello->newest_version, session::version_newest),
                         .frame_bytes_max = body_bytes_max(),

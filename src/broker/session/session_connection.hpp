@@ -80,6 +80,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void flush() override { flush_output(); }
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return client_takes_bytes_; }
+  [[nodiscard]] bool client_reads(Codec codec) const override { return client_codecs_.has(codec); }
   void work_soon() override { loop().call_soon(*this); }
   void pause_reading() override { set_paused(true); }
   void end_channel(Channel& channel, session::Code code, const std::string& why) override;
@@ -125,6 +126,7 @@ class SessionConnection final : public Connection, private SessionPort {
   bool large_used_ = false;  // since the timer's last look
 
   std::uint32_t client_takes_bytes_ = 0;
+  CodecSet client_codecs_;
   std::size_t delivered_bytes_ = 0;  // buffered when messages were last delivered
 
   std::uint32_t client_heartbeat_ms_ = 0;

@@ -6,6 +6,8 @@
 
 #include <lightq/base/batch_cut.hpp>
 
+#include "broker/delivery/unpacked.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -52,12 +54,18 @@ void deliver_frame(SessionPort& port, const BatchSlice& slice, const SliceAddres
 }  // namespace
 
 std::uint32_t deliver_slice(SessionPort& port, const BatchSlice& slice, const SliceAddress& address) {
-  const std::size_t records_bytes_max =
-      port.client_takes_bytes() - deliver_head_bytes - batch_layout::header_bytes;
+  const std::size_t batch_bytes_max = port.client_takes_bytes() - deliver_head_bytes;
+  if (slice.batch.is_compressed() && port.client_reads(slice.batch.codec()) &&
+      slice.batch.total_bytes() <= batch_bytes_max) {
+    deliver_frame(port, slice, address);
+    return slice.count;
+  }
+  const auto plain = unpacked(slice);
+  if (!plain) return 0;
   SliceAddress to = address;
-  BatchSlice left = slice;
+  BatchSlice left = *plain;
   while (left.count > 0) {
-    const BatchSlice front = front_of(left, records_bytes_max);
+    const BatchSlice front = front_of(left, batch_bytes_max - batch_layout::header_bytes);
     if (front.count == 0) break;
     deliver_frame(port, front, to);
     to.lost = 0;

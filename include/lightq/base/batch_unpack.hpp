@@ -1,0 +1,56 @@
+/// Takes a compressed batch apart. docs/log_format.md, "Compressed records". Layer: base.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include <lightq/base/batch.hpp>
+#include <lightq/base/compression.hpp>
+
+namespace lightq::inline v1 {
+
+/// Keeps the last batch that it has unpacked, at most limits::compressed_batch_bytes_max of records. Movable.
+/// One thread.
+class BatchUnpacker {
+ public:
+  /// The same batch with its records as they were before they were compressed, and its header as it is, but
+  /// for codec and length: its checksums speak of the compressed one. Valid until the next call. One that is
+  /// not compressed is answered as it is. Nothing: what is compressed is not what the batch says, or its
+  /// records do not add up. `batch` has passed check_body.
+  std::optional<BatchView> unpack(const BatchView& batch) {
+    if (!batch.is_compressed()) return batch;
+    const ByteView header = batch.bytes().first(batch_layout::header_bytes);
+    // At the same place with the same header (checksums, offset and time of appending) is the same batch.
+    if (of_ == batch.bytes().data() && std::ranges::equal(header, of_header_))
+      return BatchView::trusted(plain_.data());
+    of_ = nullptr;
+    plain_.resize(batch_layout::header_bytes + batch.records_bytes());
+    std::byte* const to = plain_.data();
+    if (!decompressor_.decompress(batch.codec(), batch.packed_records(),
+                                  std::span(plain_).subspan(batch_layout::header_bytes)))
+      return std::nullopt;
+    std::ranges::copy(header, to);
+    store_little_endian(to + batch_layout::codec, static_cast<std::uint8_t>(Codec::none));
+    store_little_endian(to + batch_layout::total_bytes, static_cast<std::uint32_t>(plain_.size()));
+    const BatchView made = BatchView::trusted(to);
+    if (!made.longest_message_bytes()) return std::nullopt;
+    of_ = batch.bytes().data();
+    std::ranges::copy(header, of_header_.begin());
+    return made;
+  }
+
+  /// What was unpacked is forgotten: for memory that is written over with what may look alike.
+  void forget() { of_ = nullptr; }
+
+ private:
+  Decompressor decompressor_;
+  std::vector<std::byte> plain_;
+  const std::byte* of_ = nullptr;  // where the batch lies that `plain_` is made of
+  std::array<std::byte, batch_layout::header_bytes> of_header_{};
+};
+
+}  // namespace lightq::inline v1

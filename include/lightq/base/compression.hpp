@@ -1,0 +1,88 @@
+/// Compression of a batch's records: LZ4's block format, or a Zstandard frame (RFC 8878). docs/log_format.md,
+/// "Compressed records". Layer: base.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <lz4.h>
+#include <zstd.h>
+
+#include <lightq/base/codec.hpp>
+#include <lightq/base/types.hpp>
+
+namespace lightq::inline v1 {
+
+/// Compresses; keeps its memory from call to call. Movable. One thread.
+class Compressor {
+ public:
+  /// The bytes compressed, valid until the next call; nothing if that makes them no shorter.
+  std::optional<ByteView> compress(Codec codec, ByteView plain) {
+    std::size_t bytes = 0;
+    switch (codec) {
+      case Codec::none: return std::nullopt;
+      case Codec::lz4:
+        out_.resize(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size()))));
+        bytes = static_cast<std::size_t>(LZ4_compress_default(
+            reinterpret_cast<const char*>(plain.data()), reinterpret_cast<char*>(out_.data()),
+            static_cast<int>(plain.size()), static_cast<int>(out_.size())));
+        return shorter(bytes, plain);
+      case Codec::zstd:
+        if (zstd_ == nullptr) zstd_.reset(ZSTD_createCCtx());
+        if (zstd_ == nullptr) throw std::bad_alloc();
+        out_.resize(ZSTD_compressBound(plain.size()));
+        bytes =
+            ZSTD_compressCCtx(zstd_.get(), out_.data(), out_.size(), plain.data(), plain.size(), zstd_level);
+        return ZSTD_isError(bytes) != 0 ? std::nullopt : shorter(bytes, plain);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr int zstd_level = 1;  // of what it is given, little is gained by more, and time is lost
+
+  [[nodiscard]] std::optional<ByteView> shorter(std::size_t bytes, ByteView plain) const {
+    if (bytes == 0 || bytes >= plain.size()) return std::nullopt;
+    return ByteView(out_).first(bytes);
+  }
+
+  std::vector<std::byte> out_;
+  struct Free {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  };
+  std::unique_ptr<ZSTD_CCtx, Free> zstd_;
+};
+
+/// The other way round. Movable. One thread.
+class Decompressor {
+ public:
+  /// Fills `plain`. False: the bytes are not exactly that many compressed ones. Writes nowhere else, whatever
+  /// they are.
+  bool decompress(Codec codec, ByteView packed, std::span<std::byte> plain) {
+    switch (codec) {
+      case Codec::none: return false;
+      case Codec::lz4:
+        return LZ4_decompress_safe(reinterpret_cast<const char*>(packed.data()),
+                                   reinterpret_cast<char*>(plain.data()), static_cast<int>(packed.size()),
+                                   static_cast<int>(plain.size())) == static_cast<int>(plain.size());
+      case Codec::zstd:
+        if (zstd_ == nullptr) zstd_.reset(ZSTD_createDCtx());
+        if (zstd_ == nullptr) throw std::bad_alloc();
+        return ZSTD_decompressDCtx(zstd_.get(), plain.data(), plain.size(), packed.data(), packed.size()) ==
+               plain.size();
+    }
+    return false;
+  }
+
+ private:
+  struct Free {
+    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  };
+  std::unique_ptr<ZSTD_DCtx, Free> zstd_;
+};
+
+}  // namespace lightq::inline v1
