@@ -9,6 +9,7 @@
 
 #include "client/command_options.hpp"
 #include "client/log_options.hpp"
+#include "client/message_options.hpp"
 #include "client/place.hpp"
 #include "client/suggestion.hpp"
 #include "client/terminal.hpp"
@@ -203,11 +204,12 @@ void add_produce(CLI::App* app, Parsed& parsed) {
       verb, "--confirm", produce->confirm,
       {{"received", session::ConfirmLevel::received}, {"flushed", session::ConfirmLevel::flushed}},
       "what is waited for: in the log, or on disk (of durable topics the default)");
+  add_attribute_options(verb, *produce);
   verb->callback([&parsed, produce, verb] {
-    check_connection_flags(produce->plain   ? "--plain"
-                           : !produce->wait ? "--no-wait"
-                                            : "",
-                           produce->connection);
+    const std::string sessionless = produce->plain ? "--plain" : !produce->wait ? "--no-wait" : "";
+    check_connection_flags(sessionless, produce->connection);
+    if (!sessionless.empty() && produce->has_attributes())
+      throw CLI::ValidationError(sessionless, "not with keys, headers or compression: they are for sessions");
     const bool asked = verb->count("--count") + verb->count("--size") > 0;
     produce->generate = asked && produce->files.empty();
     if (produce->count == 0 && verb->count("--count") > 0)
@@ -258,9 +260,7 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
   verb->add_flag("--follow,!--no-follow", consume->follow,
                  "wait for more (default), or end when there is no more")
       ->envname("LIGHTQ_FOLLOW");
-  word_option<Format>(verb, "--format", consume->format,
-                      {{"raw", Format::raw}, {"json", Format::json}, {"hex", Format::hex}},
-                      "raw: the payload and a line end (default); json: an object a line; hex");
+  add_consume_format(verb, *consume);
   unit_option(verb, "--timeout", consume->timeout, parse_duration, "end after so long without a message",
               "TIME");
   verb->callback([&parsed, consume, verb] {
@@ -269,7 +269,12 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
       if (consume->plain && verb->count(of_session) > 0)
         throw CLI::ValidationError(of_session, "not with --plain: plain sockets have no groups or places");
     }
-    if (parsed.common.json) consume->format = Format::json;
+    if (consume->plain && !consume->pattern.empty())
+      throw CLI::ValidationError("--format", "a PATTERN is not for --plain: only the payload comes");
+    if (parsed.common.json) {
+      consume->format = Format::json;
+      consume->pattern.clear();
+    }
     if (consume->count == 0 && verb->count("--count") > 0) {
       parsed.command = [] { return exit_ok; };  // asked for none
       return;

@@ -15,12 +15,17 @@ ConsumePrinter::ConsumePrinter(const Common& common, const Consume& consume)
     : common_(common),
       consume_(consume),
       progress_(common.quiet || isatty(STDOUT_FILENO) == 1),  // messages on the terminal show it better
-      wanted_(consume.count) {}
+      wanted_(consume.count),
+      pattern_(consume.pattern.empty() ? std::nullopt : MessageTemplate::parse(consume.pattern)) {}
 
-void ConsumePrinter::print(std::string_view payload) {
+void ConsumePrinter::print(const LoggedMessage& message) {
   line_.clear();
-  append_message(line_, consume_.topic, payload, consume_.format);
-  bytes_ += payload.size();
+  if (pattern_) {
+    pattern_->append(line_, message);
+  } else {
+    append_message(line_, consume_.topic, message.payload, consume_.format, message.attributes);
+  }
+  bytes_ += message.payload.size();
   ++printed_;
   open_ = out_.write(line_) && open_;
   if ((printed_ & 0xff) == 0) show_progress();

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <lightq/options.hpp>
 
 #include "client/invocation.hpp"
+#include "client/message_template.hpp"
 #include "client/terminal.hpp"
 
 namespace lightq::cli {
@@ -20,7 +22,8 @@ class ConsumePrinter {
   ConsumePrinter(const Common& common, const Consume& consume);
 
   /// Takes a message for standard output; it may stay here until `flush`.
-  void print(std::string_view payload);
+  void print(std::string_view payload) { print(LoggedMessage{{}, {}, payload}); }
+  void print(const LoggedMessage& message);
   /// False once standard output is closed or has failed.
   bool flush();
   /// Whether standard output has all that was printed.
@@ -48,7 +51,8 @@ class ConsumePrinter {
   Progress progress_;
   std::string line_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  const std::uint64_t wanted_;  // 0: no end
+  const std::uint64_t wanted_;                    // 0: no end
+  const std::optional<MessageTemplate> pattern_;  // nothing: a format's word
   std::uint64_t printed_ = 0;
   std::uint64_t bytes_ = 0;
   bool open_ = true;

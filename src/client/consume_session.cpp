@@ -81,7 +81,7 @@ class SessionConsumeRun {
     end_.came(batch.range());
     while (!batch.empty() && !printer_.is_done() && !interrupted()) {
       const Delivered message = batch.take();
-      printer_.print(message.text());
+      printer_.print(LoggedMessage{message.offset, message.time, message.text(), message.attributes()});
       const bool follows = !printed_.empty() && printed_.back().end == message.offset;
       if (follows) {
         printed_.back().end = message.offset + 1;

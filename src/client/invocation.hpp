@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <lightq/base/codec.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 #include <lightq/protocol/session_producing.hpp>
@@ -54,6 +56,15 @@ struct Produce {
   bool plain = false;                                  ///< over a plain ZeroMQ socket, without confirms
   ConnectionType connection = ConnectionType::socket;  ///< of the session
   session::ConfirmLevel confirm = session::ConfirmLevel::topics_default;
+  std::string key;                                           ///< of every message; empty: none
+  std::vector<std::pair<std::string, std::string>> headers;  ///< likewise
+  std::string key_separator;  ///< what a line has in front of it is its key; empty: nothing
+  Codec compression = Codec::none;
+
+  /// Whether anything of this is for sessions only.
+  [[nodiscard]] bool has_attributes() const {
+    return !key.empty() || !headers.empty() || !key_separator.empty() || compression != Codec::none;
+  }
 };
 
 enum class Format { raw, json, hex };
@@ -64,8 +75,9 @@ struct Consume {
   std::uint64_t count = 0;  ///< 0: no end
   bool follow = true;
   Format format = Format::raw;
-  Timeout timeout{0};  ///< without a message; 0: none
-  bool plain = false;  ///< over a plain ZeroMQ socket, without acknowledgements
+  std::string pattern;  ///< see MessageTemplate; empty: `format`
+  Timeout timeout{0};   ///< without a message; 0: none
+  bool plain = false;   ///< over a plain ZeroMQ socket, without acknowledgements
   ConnectionType connection = ConnectionType::socket;  ///< of the session
   std::string group;  ///< or the name of a place of one's own; empty: the default one, or none
   std::optional<session::Place>

@@ -1,6 +1,8 @@
 /// `lightq log dump`: prints what lies in a log's directory. Layer: cli.
 #include <algorithm>
 
+#include <lightq/base/batch_unpack.hpp>
+
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
 #include "client/log_directory.hpp"
@@ -58,14 +60,24 @@ class Dump final : public log::LogVisitor {
   }
 
   void print_messages(const log::ScannedBatch& batch, const BatchView& view) {
+    const auto plain = unpacker_.unpack(view);
+    unpacker_.forget();
+    if (!plain) return cannot_unpack(batch);
     Offset offset = batch.base;
-    for (auto record = view.records(); !record.done() && goes_on(); record.next(), offset = offset + 1) {
+    for (auto record = plain->records(); !record.done() && goes_on(); record.next(), offset = offset + 1) {
       if (offset.value < dump_.from || dump_.to <= offset.value) continue;
       line_.clear();
-      format_.append(line_, {offset, batch.time, as_text(record.payload())});
+      format_.append(line_, {offset, batch.time, as_text(record.payload()), record.attributes()});
       ++printed_;
       open_ = out_.write(line_) && open_;
     }
+  }
+
+  /// Its checksum is right: somebody has written it like this.
+  void cannot_unpack(const log::ScannedBatch& batch) {
+    damaged_ = true;
+    open_ = out_.flush() && open_;
+    say(path_ + ": the batch at position " + std::to_string(batch.position) + " cannot be unpacked");
   }
 
   [[nodiscard]] std::string describe(const log::ScannedBatch& batch) const {
@@ -91,6 +103,7 @@ class Dump final : public log::LogVisitor {
   const LogDump& dump_;
   const MessageTemplate format_;
   Output out_;
+  BatchUnpacker unpacker_;
   std::string path_;
   std::string line_;
   std::uint64_t printed_ = 0;

@@ -1,21 +1,21 @@
 /// How `lightq consume` prints a message. Layer: cli.
 #include "client/message_format.hpp"
 
+#include "client/attributes_text.hpp"
 #include "client/json_text.hpp"
 
 namespace lightq::cli {
 
-void append_message(std::string& to, std::string_view topic, std::string_view payload, Format format) {
+void append_message(std::string& to, std::string_view topic, std::string_view payload, Format format,
+                    const AttributesView& attributes) {
   switch (format) {
     case Format::raw: to += payload; break;
     case Format::hex: append_hex(to, payload); break;
     case Format::json: {
-      to += "{\"topic\":\"";
-      append_escaped(to, topic);
-      const bool text = is_utf8(payload);
-      to += text ? "\",\"payload\":\"" : "\",\"payload_base64\":\"";
-      text ? append_escaped(to, payload) : append_base64(to, payload);
-      to += "\"}";
+      JsonObject object;
+      object.add("topic", topic).add_bytes("payload", payload);
+      add_attributes(object, attributes);
+      to += object.text();
       break;
     }
   }

@@ -1,16 +1,17 @@
-/// How `lightq log dump` prints a message. Layer: cli.
+/// How a message is printed. Layer: cli.
 #include "client/message_template.hpp"
 
 #include <array>
 #include <cstdio>
 #include <ctime>
 
+#include "client/attributes_text.hpp"
 #include "client/json_text.hpp"
 
 namespace lightq::cli {
 namespace {
 
-constexpr std::string_view fields = "otTspex";
+constexpr std::string_view fields = "otTspexkh";
 constexpr char json_field = 'j';  // not for patterns
 
 std::optional<std::string_view> pattern_of(std::string_view word) {
@@ -31,34 +32,15 @@ std::optional<char> unescaped(char c) {
   }
 }
 
-/// On one line of a terminal, whatever it holds.
-void append_shown(std::string& to, std::string_view payload) {
-  const bool text = is_utf8(payload);
-  for (const char c : payload) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\\') {
-      to += "\\\\";
-    } else if (c == '\n') {
-      to += "\\n";
-    } else if (c == '\t') {
-      to += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && !text)) {
-      to += "\\x";
-      append_hex(to, {&c, 1});
-    } else {
-      to += c;
-    }
-  }
-}
-
 void append_json(std::string& to, const LoggedMessage& message) {
-  to += JsonObject()
-            .add("offset", message.offset.value)
-            .add("time", format_time(message.time))
-            .add("time_us", message.time.us)
-            .add("size", message.payload.size())
-            .add_bytes("payload", message.payload)
-            .text();
+  JsonObject object;
+  object.add("offset", message.offset.value)
+      .add("time", format_time(message.time))
+      .add("time_us", message.time.us)
+      .add("size", message.payload.size())
+      .add_bytes("payload", message.payload);
+  add_attributes(object, message.attributes);
+  to += object.text();
 }
 
 }  // namespace
@@ -133,6 +115,8 @@ void MessageTemplate::append_field(std::string& to, char field, const LoggedMess
     case 'p': to += message.payload; break;
     case 'e': append_shown(to, message.payload); break;
     case 'x': append_hex(to, message.payload); break;
+    case 'k': append_shown(to, message.attributes.key()); break;
+    case 'h': append_headers(to, message.attributes); break;
     default: append_json(to, message); break;
   }
 }

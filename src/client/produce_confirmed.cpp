@@ -25,7 +25,9 @@ class ConfirmedRun {
       : produce_(produce),
         client_(std::move(client)),
         producer_(std::move(producer)),
-        report_(common, produce) {}
+        report_(common, produce) {
+    for (const auto& [name, value] : produce.headers) headers_.push_back({name, value});
+  }
 
   int go(MessageSource& source) {
     const Result<void> sent = send_all(source);
@@ -82,7 +84,7 @@ class ConfirmedRun {
   Result<void> send(std::string_view message) {
     const auto began = Clock::now();
     while (true) {
-      const Result<std::uint64_t> sent = producer_.send(message);
+      const Result<std::uint64_t> sent = send_once(message);
       if (sent) {
         report_.sent(message.size());
         return {};
@@ -95,6 +97,20 @@ class ConfirmedRun {
       if (interrupted()) return {};
       if (!is_patient(began)) return incomplete();
     }
+  }
+
+  /// With what was asked for beside it. What is counted is the payload.
+  Result<std::uint64_t> send_once(std::string_view message) {
+    if (headers_.empty() && produce_.key.empty() && produce_.key_separator.empty())
+      return producer_.send(message);
+    Attributes attributes{.key = produce_.key, .headers = headers_};
+    const std::size_t at =
+        produce_.key_separator.empty() ? std::string_view::npos : message.find(produce_.key_separator);
+    if (at != std::string_view::npos) {
+      attributes.key = message.substr(0, at);
+      message.remove_prefix(at + produce_.key_separator.size());
+    }
+    return producer_.send(message, attributes);
   }
 
   Result<void> await_confirms() {
@@ -146,6 +162,7 @@ class ConfirmedRun {
   Client client_;
   Producer producer_;
   ProduceReport report_;
+  std::vector<Header> headers_;
   std::uint64_t confirmed_ = 0;
   Clock::time_point moved_ = Clock::now();
 };
@@ -158,6 +175,7 @@ int produce_confirmed(const Common& common, const Produce& produce, Client clien
   options.connection = produce.connection;
   options.send_timeout = look_interval;
   options.retry_refused = false;
+  options.compression = produce.compression;
   options.name = "lightq produce";
   Result<Producer> producer = client.producer(produce.topic, std::move(options));
   if (!producer) return fail(producer.error(), produce.topic);

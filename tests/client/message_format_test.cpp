@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace lightq::cli {
 namespace {
 
@@ -33,6 +35,24 @@ TEST(MessageFormat, UsesBase64WhereTheBytesAreNoText) {
   EXPECT_EQ(formatted("\xff\xfe\xfd", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"//79\"}\n");
   EXPECT_EQ(formatted("\xed\xa0\x80", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"7aCA\"}\n");
   EXPECT_EQ(formatted("\xc0\x80", Format::json), "{\"topic\":\"t\",\"payload_base64\":\"wIA=\"}\n");
+}
+
+TEST(MessageFormat, TellsKeyHeadersAndTimeInJson) {
+  const Header headers[] = {{"kind", "a \"b\""}, {"kind", "\xff"}};
+  const Attributes attributes{.key = "tea", .headers = headers, .time = {17}};
+  const AttributeKinds kinds(attributes);
+  std::vector<std::byte> bytes(attributes_bytes(kinds, attributes));
+  write_attributes(bytes.data(), kinds, attributes);
+  const AttributesView view = AttributesView::trusted(kinds, bytes.data());
+  std::string text;
+  append_message(text, "t", "p", Format::json, view);
+  EXPECT_EQ(
+      text,
+      "{\"topic\":\"t\",\"payload\":\"p\",\"key\":\"tea\",\"headers\":[{\"name\":\"kind\",\"value\":\"a "
+      "\\\"b\\\"\"},{\"name\":\"kind\",\"value_base64\":\"/w==\"}],\"producer_time_us\":17}\n");
+  text.clear();
+  append_message(text, "t", "p", Format::raw, view);
+  EXPECT_EQ(text, "p\n");
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace lightq::cli {
 namespace {
 
@@ -34,6 +36,19 @@ TEST(MessageTemplate, ShowsWhatATerminalCannot) {
   EXPECT_EQ(formatted("%e", "a\n\t\\\x1b[2J"), "a\\n\\t\\\\\\x1b[2J");
   EXPECT_EQ(formatted("%e", "Grüße"), "Grüße");
   EXPECT_EQ(formatted("%e", "\xff\xc3"), "\\xff\\xc3");
+}
+
+TEST(MessageTemplate, ShowsKeyAndHeaders) {
+  const Header headers[] = {{"kind", "json"}, {"a,b", "c=d\n"}};
+  const Attributes attributes{.key = "te\ta", .headers = headers};
+  const AttributeKinds kinds(attributes);
+  std::vector<std::byte> bytes(attributes_bytes(kinds, attributes));
+  write_attributes(bytes.data(), kinds, attributes);
+  std::string text;
+  MessageTemplate::parse("%k|%h")->append(text,
+                                          {{1}, {2}, "p", AttributesView::trusted(kinds, bytes.data())});
+  EXPECT_EQ(text, "te\\ta|kind=json,a\\,b=c\\=d\\n");
+  EXPECT_EQ(formatted("%k|%h"), "|");
 }
 
 TEST(MessageTemplate, RefusesWhatItDoesNotKnow) {

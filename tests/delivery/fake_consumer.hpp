@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/delivery/session_consumer.hpp"
+#include "broker/delivery/unpacked.hpp"
 
 namespace lightq::test {
 
@@ -26,16 +27,20 @@ class FakeConsumer final : public broker::SessionConsumer {
   [[nodiscard]] bool writable() const override { return is_writable; }
   void deliver(const broker::HandedSlice& handed) override {
     Frame frame{handed.slice.range(), handed.delivery, handed.lost, handed.slice.is_whole(), {}};
-    const std::byte* at = handed.slice.records.data();
-    for (std::uint32_t left = handed.slice.count; left != 0; --left) {
+    message_bytes += handed.slice.message_bytes();
+    packed += handed.slice.batch.is_compressed() ? 1 : 0;
+    const broker::BatchSlice plain = broker::unpacked(handed.slice).value();
+    const std::byte* at = plain.records.data();
+    for (std::uint32_t left = plain.count; left != 0; --left) {
       const auto length = load_little_endian<std::uint32_t>(at);
-      frame.payloads.emplace_back(as_text(ByteView(at + sizeof length, length)));
+      const ByteView message(at + sizeof length, length);
+      frame.payloads.emplace_back(as_text(payload_of(plain.batch.kinds(), message)));
       at += record_bytes(length);
     }
     const std::size_t kept = frame.payloads.size() - std::min<std::size_t>(refuses, frame.payloads.size());
     frame.payloads.resize(kept);
     if (refuses > 0) is_writable = false;
-    ends_with_its_bytes &= at == handed.slice.records.data() + handed.slice.records.size();
+    ends_with_its_bytes &= at == plain.records.data() + plain.records.size();
     frames.push_back(std::move(frame));
   }
   [[nodiscard]] std::uint32_t refused() const override { return refuses; }
@@ -61,6 +66,8 @@ class FakeConsumer final : public broker::SessionConsumer {
   std::uint32_t refuses = 0;  ///< records of the next slice
   bool ends_with_its_bytes = true;
   int flushes = 0;
+  int packed = 0;  ///< slices that came compressed
+  std::uint64_t message_bytes = 0;
   std::vector<Frame> frames;
   std::optional<Opened> opened_at;
   std::optional<session::Code> ended;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <lightq/base/compression.hpp>
+
 #include "broker/delivery/topic.hpp"
 #include "delivery/fake_consumer.hpp"
 #include "delivery/fake_outlet.hpp"
@@ -31,6 +33,14 @@ struct Member {
   broker::GroupMember* member = nullptr;
 };
 
+/// Compresses what becomes shorter by it.
+inline void pack(BatchBuilder& batch, Codec codec) {
+  Compressor compressor;
+  const auto packed = compressor.compress(codec, batch.records());
+  if (packed && packed->size() + sizeof(std::uint32_t) < batch.records().size())
+    batch.replace_records(codec, *packed);
+}
+
 class GroupWorld {
  public:
   explicit GroupWorld(protocol::BrokerType type = protocol::BrokerType::queue,
@@ -44,7 +54,8 @@ class GroupWorld {
   /// One batch.
   broker::PublishOutcome publish(const std::vector<std::string>& payloads) {
     BatchBuilder batch;
-    for (const auto& payload : payloads) batch.add(as_byte_view(payload));
+    for (const auto& payload : payloads) batch.add(as_byte_view(payload), attributes);
+    pack(batch, codec);
     return topic.publish(batch, wall);
   }
   /// Messages `from` to `to` - 1, named by their number, in one batch.
@@ -84,6 +95,8 @@ class GroupWorld {
   }
 
   static constexpr std::uint64_t incarnation = 77;
+  Codec codec = Codec::none;  ///< of what is published
+  Attributes attributes;      ///< likewise
   Timestamp wall{1'000'000};
   broker::SteadyTime now{std::chrono::hours(1)};
   broker::Topic topic;

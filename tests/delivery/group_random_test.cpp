@@ -105,11 +105,16 @@ class GroupModel {
 
   void publish() {
     BatchBuilder batch;
+    const std::string_view key = "the key of this batch's messages";
+    const Attributes attributes{.key = random_.one_in(2) ? key : std::string_view()};
+    const auto codec = static_cast<Codec>(random_.below(3));
     const std::uint64_t count = random_.one_in(4) ? random_.between(1, 60) : random_.between(1, 3);
     for (std::uint64_t i = 0; i < count; ++i) {
       open_[published_] = {};
-      batch.add(as_byte_view(std::to_string(published_++)));
+      // With a key that all have, so that there is something to be compressed.
+      batch.add(as_byte_view(std::to_string(published_++)), attributes);
     }
+    test::pack(batch, codec);
     ASSERT_EQ(log_.append(batch.finish(), {1}).outcome, log::AppendOutcome::appended);
   }
 

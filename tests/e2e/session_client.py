@@ -13,6 +13,7 @@ from session_wire import StreamWire, ZmqWire
 from support import DEADLINE, PASSWORD, USER, receive, silent
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "vectors"))
+import batch_bytes  # noqa: E402
 import session_frames  # noqa: E402
 
 MAGIC = 0x5353514C
@@ -74,6 +75,8 @@ class Message(typing.NamedTuple):
     payload: bytes
     delivery: int
     time_us: int
+    size: int  # attributes and payload
+    said: batch_bytes.Message  # with its attributes
 
 
 class Session:
@@ -307,8 +310,8 @@ def open_values(topic, group="", mode=GROUP, automatic=False, start="first", val
 def messages_of(frame):
     """A deliver frame's, their batch's checksums looked at."""
     batch = session_frames.unbatch(bytes.fromhex(frame.values["batch"]))
-    return [Message(batch.offset + index, payload, frame.values["delivery"], batch.time_us)
-            for index, payload in enumerate(batch.payloads)]
+    return [Message(batch.offset + index, said.payload, frame.values["delivery"], batch.time_us, size, said)
+            for index, (said, size) in enumerate(zip(batch.messages, batch.sizes))]
 
 
 class Consumer:
@@ -334,7 +337,7 @@ class Consumer:
         for message in come:
             assert self.credit_messages > 0 and self.credit_bytes > 0, "more than there was credit for"
             self.credit_messages -= 1
-            self.credit_bytes -= len(message.payload)
+            self.credit_bytes -= message.size
         self.messages += come
         self.lost += frame.values["lost"]
         self.parts += frame.flags & PART

@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <lightq/base/compression.hpp>
+
 #include "session/fake_session_port.hpp"
 #include "support/batches.hpp"
 
@@ -121,6 +123,78 @@ TEST_F(SliceFramesTest, ARecordThatFitsNoFrameEndsItBeforeThat) {
   port.frames.clear();
   EXPECT_EQ(deliver(slice(2, 4)), 0U) << "nothing behind it either";
   EXPECT_TRUE(port.frames.empty());
+}
+
+class CompressedSliceFrames : public SliceFramesTest, public testing::WithParamInterface<Codec> {
+ protected:
+  static constexpr std::uint32_t count = 200;
+  CompressedSliceFrames() {
+    BatchBuilder builder;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      all.push_back("what all of them say, and the number " + std::to_string(i));
+      builder.add(as_byte_view(all.back()));
+    }
+    Compressor compressor;
+    builder.replace_records(GetParam(), compressor.compress(GetParam(), builder.records()).value());
+    const auto batch = builder.finish({7, sequence, 2});
+    stamp_batch(batch, Offset{base}, Timestamp{5}, 9);
+    packed.assign(batch.begin(), batch.end());
+  }
+  [[nodiscard]] BatchSlice as_stored() const { return {BatchView::trusted(packed.data()), 0, count, {}}; }
+  /// Plain parts, which together are all messages.
+  void expect_parts() {
+    std::uint32_t at = 0;
+    for (const auto& frame : port.frames) {
+      EXPECT_TRUE(frame.is_part());
+      EXPECT_LE(frame.header.body_bytes, port.takes_bytes);
+      const BatchView batch = frame.batch();
+      ASSERT_EQ(BatchView::check(batch.bytes()), std::nullopt);
+      EXPECT_EQ(batch.base_offset(), Offset{base + at});
+      EXPECT_EQ(batch.first_sequence(), sequence + at);
+      const auto payloads = test::payloads_of(batch);
+      ASSERT_LE(at + payloads.size(), count);
+      EXPECT_EQ(payloads, Payloads(all.begin() + at, all.begin() + at + static_cast<int>(payloads.size())));
+      at += static_cast<std::uint32_t>(payloads.size());
+    }
+    EXPECT_EQ(at, count);
+  }
+
+  std::vector<std::byte> packed;
+};
+INSTANTIATE_TEST_SUITE_P(, CompressedSliceFrames, testing::Values(Codec::lz4, Codec::zstd),
+                         [](const auto& test) { return std::string(to_word(test.param)); });
+
+TEST_P(CompressedSliceFrames, GoAsTheyLieToWhoCanReadThem) {
+  port.codecs = CodecSet::known();
+  EXPECT_EQ(deliver(as_stored()), count);
+  ASSERT_EQ(port.frames.size(), 1U);
+  EXPECT_FALSE(port.frames[0].is_part());
+  const auto& body = port.frames[0].body;
+  EXPECT_TRUE(
+      std::equal(packed.begin(), packed.end(), body.begin() + session::deliver_head_bytes, body.end()));
+}
+
+TEST_P(CompressedSliceFrames, GoUnpackedToWhoCannot) {
+  const Codec other = GetParam() == Codec::lz4 ? Codec::zstd : Codec::lz4;
+  for (const CodecSet codecs : {CodecSet(), CodecSet(1U << static_cast<unsigned>(other))}) {
+    port.frames.clear();
+    port.codecs = codecs;
+    EXPECT_EQ(deliver(as_stored()), count);
+    EXPECT_EQ(port.frames.size(), 1U);
+    expect_parts();
+  }
+}
+
+TEST_P(CompressedSliceFrames, GoInPlainPartsWhereTheClientsFramesAreShorter) {
+  port.codecs = CodecSet::known();
+  port.takes_bytes = static_cast<std::uint32_t>(session::deliver_head_bytes + packed.size());
+  EXPECT_EQ(deliver(as_stored()), count);
+  ASSERT_EQ(port.frames.size(), 1U) << "fits exactly";
+  port.frames.clear();
+  --port.takes_bytes;
+  EXPECT_EQ(deliver(as_stored()), count);
+  EXPECT_GT(port.frames.size(), 1U);
+  expect_parts();
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ class Batch(typing.NamedTuple):
     sequence: int
     payloads: list
     messages: list  # of Message
+    sizes: list  # of attributes and payload
     codec: int
 
 
@@ -195,12 +196,13 @@ def unbatch(data):
         records = UNPACK[codec](records[4:])
         if len(records) != plain_bytes:
             raise ValueError("a batch's records are not as long as it says")
-    messages, at = [], 0
+    messages, sizes, at = [], [], 0
     while at < len(records):
         size, = struct.unpack_from("<I", records, at)
         messages.append(message_of(flags, records[at + 4:at + 4 + size]))
+        sizes.append(size)
         at += 4 + size
     if at != len(records) or len(messages) != count or count == 0:
         raise ValueError("a batch's records do not add up")
     return Batch(offset, time_us, producer_id, epoch, sequence, [message.payload for message in messages], messages,
-                 codec)
+                 sizes, codec)

@@ -1,0 +1,65 @@
+/// Options of `produce` and `consume` that speak of what a message carries. Included by command_line.cpp
+/// alone. Layer: cli.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "client/command_options.hpp"
+#include "client/invocation.hpp"
+#include "client/message_template.hpp"
+
+namespace lightq::cli {
+
+/// What `produce` says of its messages beside their bytes.
+inline void add_attribute_options(CLI::App* verb, Produce& produce) {
+  const std::string group = "Keys, headers, compression";
+  text_option(verb, "--key", produce.key, "the key of every message", "KEY")->group(group);
+  text_option(verb, "--key-separator", produce.key_separator,
+              "a line up to the first such text is its message's key; a line without it has none", "TEXT")
+      ->group(group);
+  verb->add_option_function<std::vector<std::string>>(
+          "--header",
+          [&produce](const std::vector<std::string>& pairs) {
+            for (const std::string& pair : pairs) {
+              const std::size_t at = pair.find('=');
+              if (at == 0 || at == std::string::npos)
+                throw CLI::ValidationError("--header", "'" + pair + "' is no NAME=VALUE");
+              produce.headers.emplace_back(pair.substr(0, at), pair.substr(at + 1));
+            }
+          },
+          "a header of every message; may be given several times")
+      ->envname("LIGHTQ_HEADER")
+      ->type_name("NAME=VALUE")
+      ->group(group);
+  word_option<Codec>(verb, "--compression", produce.compression,
+                     {{"none", Codec::none}, {"lz4", Codec::lz4}, {"zstd", Codec::zstd}},
+                     "of batches, where that makes them shorter (none)");
+}
+
+/// How `consume` prints a message.
+inline void add_consume_format(CLI::App* verb, Consume& consume) {
+  verb->add_option_function<std::string>(
+          "--format",
+          [&consume](const std::string& text) {
+            const std::map<std::string, Format> words = {
+                {"raw", Format::raw}, {"json", Format::json}, {"hex", Format::hex}};
+            const auto found = words.find(text);
+            if (found != words.end()) {
+              consume.format = found->second;
+            } else if (text.find('%') != std::string::npos && MessageTemplate::parse(text)) {
+              consume.pattern = text;
+            } else {
+              throw CLI::ValidationError("--format",
+                                         "'" + text + "' is none of raw|json|hex, and no PATTERN");
+            }
+          },
+          "raw: the payload and a line end (default); json: an object a line; hex; or a PATTERN with %o "
+          "offset, "
+          "%t time, %s size, %k key, %h headers, %p payload (%e: on one line), \\n, \\t, as in '%o %k %p\\n'")
+      ->envname("LIGHTQ_FORMAT")
+      ->type_name("raw|json|hex|PATTERN");
+}
+
+}  // namespace lightq::cli

@@ -1,0 +1,189 @@
+/// Keys, headers and times in front of a payload.
+#include <lightq/base/attributes.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <lightq/base/batch.hpp>
+
+#include "support/random.hpp"
+
+namespace lightq {
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+std::vector<std::byte> written(AttributeKinds kinds, const Attributes& attributes, std::string_view payload) {
+  std::vector<std::byte> record(attributes_bytes(kinds, attributes) + payload.size());
+  std::byte* const end = write_attributes(record.data(), kinds, attributes);
+  std::ranges::copy(as_byte_view(payload), end);
+  return record;
+}
+
+Pairs pairs_of(const AttributesView& view) {
+  Pairs pairs;
+  for (const Header header : view.headers()) pairs.emplace_back(header.name, header.value);
+  return pairs;
+}
+
+class EachSetOfKinds : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Attributes, EachSetOfKinds, testing::Range(0, 8));
+
+TEST_P(EachSetOfKinds, AreReadAsTheyWereWritten) {
+  const AttributeKinds kinds(static_cast<std::uint16_t>(GetParam()));
+  const Header headers[] = {{"kind", "json"}, {"empty", ""}, {"kind", "again"}};
+  Attributes attributes;
+  if (kinds.has(AttributeKinds::keys)) attributes.key = "tea";
+  if (kinds.has(AttributeKinds::headers)) attributes.headers = headers;
+  if (kinds.has(AttributeKinds::times)) attributes.time = {-5};
+  ASSERT_EQ(kinds, AttributeKinds(attributes));
+  const auto record = written(kinds, attributes, "payload");
+  const auto bytes = AttributesView::measure(kinds, record);
+  ASSERT_TRUE(bytes.has_value());
+  const AttributesView view = AttributesView::trusted(kinds, record.data());
+  EXPECT_EQ(*bytes, view.bytes());
+  EXPECT_EQ(as_text(payload_of(kinds, record)), "payload");
+  EXPECT_EQ(view.key(), attributes.key);
+  EXPECT_EQ(view.time(), attributes.time);
+  EXPECT_EQ(view.headers().size(), attributes.headers.size());
+  EXPECT_EQ(pairs_of(view).size(), attributes.headers.size());
+  if (!attributes.headers.empty()) {
+    EXPECT_EQ(pairs_of(view), (Pairs{{"kind", "json"}, {"empty", ""}, {"kind", "again"}}));
+    EXPECT_EQ(view.header("kind"), "json") << "the first";
+    EXPECT_EQ(view.header("empty"), "");
+  }
+  EXPECT_EQ(view.header("none"), std::nullopt);
+}
+
+TEST_P(EachSetOfKinds, StandEmptyAmongOthersThatHaveThem) {
+  const AttributeKinds kinds(static_cast<std::uint16_t>(GetParam()));
+  const auto record = written(kinds, {}, "p");
+  ASSERT_TRUE(AttributesView::measure(kinds, record).has_value());
+  const AttributesView view = AttributesView::trusted(kinds, record.data());
+  EXPECT_TRUE(view.key().empty() && view.headers().empty() && view.time() == Timestamp{});
+  EXPECT_EQ(as_text(payload_of(kinds, record)), "p");
+}
+
+TEST_P(EachSetOfKinds, AreRefusedWhereverTheyEndTooEarly) {
+  const AttributeKinds kinds(static_cast<std::uint16_t>(GetParam()));
+  const Header headers[] = {{"kind", "json"}, {"n", "v"}};
+  Attributes attributes{.key = "key", .headers = headers, .time = {1}};
+  if (!kinds.has(AttributeKinds::keys)) attributes.key = {};
+  if (!kinds.has(AttributeKinds::headers)) attributes.headers = {};
+  if (!kinds.has(AttributeKinds::times)) attributes.time = {};
+  const auto record = written(kinds, attributes, "");
+  for (std::size_t bytes = 0; bytes < record.size(); ++bytes)
+    EXPECT_EQ(AttributesView::measure(kinds, ByteView(record).first(bytes)), std::nullopt) << bytes;
+  EXPECT_EQ(AttributesView::measure(kinds, record), record.size());
+}
+
+TEST(Attributes, AreRefusedBeyondTheirLimits) {
+  const AttributeKinds key(AttributeKinds::keys);
+  const AttributeKinds headers(AttributeKinds::headers);
+  const std::string longest(limits::key_bytes_max, 'k');
+  EXPECT_TRUE(AttributesView::measure(key, written(key, {.key = longest}, "")));
+  EXPECT_FALSE(AttributesView::measure(key, written(key, {.key = longest + "k"}, "")));
+
+  std::vector<Header> many(limits::headers_max, Header{"n", "v"});
+  EXPECT_TRUE(AttributesView::measure(headers, written(headers, {.headers = many}, "")));
+  many.push_back({"n", "v"});
+  EXPECT_FALSE(AttributesView::measure(headers, written(headers, {.headers = many}, "")));
+
+  const std::string name(limits::header_name_bytes_max, 'n');
+  const Header named[] = {{name, ""}};
+  EXPECT_TRUE(AttributesView::measure(headers, written(headers, {.headers = named}, "")));
+  const std::string longer = name + "n";
+  const Header too_long[] = {{longer, ""}};
+  EXPECT_FALSE(AttributesView::measure(headers, written(headers, {.headers = too_long}, "")));
+  const Header nameless[] = {{"", "v"}};
+  EXPECT_FALSE(AttributesView::measure(headers, written(headers, {.headers = nameless}, "")));
+
+  const std::size_t around = 2 + 2 + 1 + 2;  // how many, and the lengths and the name of one
+  const std::string value(limits::attributes_bytes_max - around, 'v');
+  const Header large[] = {{"n", value}};
+  EXPECT_TRUE(AttributesView::measure(headers, written(headers, {.headers = large}, "payload")));
+  const std::string value_too_long = value + "v";
+  const Header too_large[] = {{"n", value_too_long}};
+  EXPECT_FALSE(AttributesView::measure(headers, written(headers, {.headers = too_large}, "payload")));
+}
+
+TEST(Attributes, SayThemselvesWhatIsBeyondTheirLimits) {
+  const std::string key(limits::key_bytes_max + 1, 'k');
+  EXPECT_EQ((Attributes{.key = key}).check().error().code, ErrorCode::too_large);
+  EXPECT_TRUE((Attributes{.key = std::string_view(key).substr(1)}).check());
+  const std::vector<Header> many(limits::headers_max + 1, Header{"n", "v"});
+  EXPECT_EQ((Attributes{.headers = many}).check().error().code, ErrorCode::too_large);
+  EXPECT_TRUE((Attributes{.headers = std::span(many).subspan(1)}).check());
+  const Header nameless[] = {{"", "v"}};
+  EXPECT_EQ((Attributes{.headers = nameless}).check().error().code, ErrorCode::invalid_argument);
+  const std::string value(limits::attributes_bytes_max, 'v');
+  const Header large[] = {{"n", value}};
+  EXPECT_EQ((Attributes{.headers = large}).check().error().code, ErrorCode::too_large);
+  EXPECT_TRUE(Attributes{}.check());
+}
+
+TEST(Attributes, OfAnyBytesAreMeasuredWithinThem) {
+  test::Random random(1);
+  for (int round = 0; round < 200'000; ++round) {
+    std::vector<std::byte> record(random.below(40));
+    // Small lengths, so that some are right.
+    for (auto& byte : record) byte = static_cast<std::byte>(random.below(2) == 0 ? 0 : random.below(6));
+    const AttributeKinds kinds(static_cast<std::uint16_t>(random.below(8)));
+    const auto bytes = AttributesView::measure(kinds, record);
+    if (!bytes) continue;
+    ASSERT_LE(*bytes, record.size());
+    ASSERT_EQ(*bytes, AttributesView::trusted(kinds, record.data()).bytes());
+  }
+}
+
+TEST(BatchWithAttributes, GivesEachMessageBack) {
+  BatchBuilder builder;
+  const Header headers[] = {{"kind", "json"}};
+  builder.add(as_byte_view("one"), {.key = "tea", .headers = headers});
+  builder.add(as_byte_view("two"), Attributes{});
+  builder.add(as_byte_view(""), {.key = "coffee"});
+  EXPECT_EQ(builder.message_bytes(), builder.records().size() - 3 * record_bytes(0));
+  const auto batch = builder.finish({7, 1, 2});
+  ASSERT_EQ(BatchView::check_produced(batch).fault, std::nullopt);
+  stamp_batch(batch, Offset{5}, Timestamp{1}, 1);
+  ASSERT_EQ(BatchView::check(batch), std::nullopt);
+  const BatchView view = BatchView::trusted(batch.data());
+  EXPECT_EQ(view.kinds(), AttributeKinds(AttributeKinds::keys | AttributeKinds::headers));
+  EXPECT_EQ(view.message_bytes(), builder.message_bytes());
+  auto record = view.records();
+  EXPECT_EQ(as_text(record.payload()), "one");
+  EXPECT_EQ(record.attributes().key(), "tea");
+  EXPECT_EQ(record.attributes().header("kind"), "json");
+  record.next();
+  EXPECT_EQ(as_text(record.payload()), "two");
+  EXPECT_TRUE(record.attributes().key().empty() && record.attributes().headers().empty());
+  record.next();
+  EXPECT_EQ(record.payload().size(), 0U);
+  EXPECT_EQ(record.attributes().key(), "coffee");
+  record.next();
+  EXPECT_TRUE(record.done());
+  builder.clear();
+  EXPECT_FALSE(builder.kinds().any());
+}
+
+TEST(BatchWithAttributes, IsBadWhereOneMessageLacksThem) {
+  BatchBuilder builder;
+  builder.add(as_byte_view("a payload"));
+  const auto batch = builder.finish();
+  for (std::uint16_t flags = 0; flags < 16; ++flags) {
+    store_little_endian(batch.data() + batch_layout::flags, flags);
+    store_little_endian(batch.data() + batch_layout::body_crc, batch_body_crc(batch));
+    const auto fault = BatchView::check_produced(batch).fault;
+    const auto expected = flags == 0  ? std::nullopt
+                          : flags < 8 ? std::optional(BatchFault::bad_records)
+                                      : std::optional(BatchFault::bad_version);
+    // Eight bytes can be a time, whatever they are.
+    EXPECT_EQ(fault, flags == AttributeKinds::times ? std::nullopt : expected) << flags;
+  }
+}
+
+}  // namespace
+}  // namespace lightq

@@ -1,0 +1,152 @@
+/// Compressed batches and messages with attributes, on their way to consumers of every kind.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "delivery/group_harness.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using Strings = std::vector<std::string>;
+using test::asked;
+using test::FakeOutlet;
+using test::GroupWorld;
+using test::Member;
+
+struct Kind {
+  Codec codec;
+  bool with_key;
+};
+
+class PackedBatches : public testing::TestWithParam<Kind>, public GroupWorld {
+ protected:
+  static constexpr int messages = 100;
+  PackedBatches() {
+    codec = GetParam().codec;
+    if (GetParam().with_key) attributes.key = key;
+  }
+  static Strings numbers(int from, int to) {
+    Strings all;
+    for (int i = from; i < to; ++i) all.push_back("the message with the number " + std::to_string(i));
+    return all;
+  }
+  void publish_all() { ASSERT_EQ(publish(numbers(0, messages)), PublishOutcome::accepted); }
+  /// Of messages [from, to), as the broker counts.
+  [[nodiscard]] static std::uint64_t bytes_of(int from, int to) {
+    std::uint64_t bytes = 0;
+    for (const auto& payload : numbers(from, to))
+      bytes += payload.size() + (GetParam().with_key ? sizeof(std::uint16_t) + key.size() : 0);
+    return bytes;
+  }
+
+  static constexpr std::string_view key = "tea";
+};
+INSTANTIATE_TEST_SUITE_P(, PackedBatches,
+                         testing::Values(Kind{Codec::none, false}, Kind{Codec::none, true},
+                                         Kind{Codec::lz4, false}, Kind{Codec::lz4, true},
+                                         Kind{Codec::zstd, true}),
+                         [](const auto& test) {
+                           return std::string(to_word(test.param.codec)) +
+                                  (test.param.with_key ? "_with_keys" : "");
+                         });
+
+TEST_P(PackedBatches, ComeWholeWhereAllIsWanted) {
+  Member member;
+  join(member, asked());
+  publish_all();
+  pump();
+  ASSERT_EQ(member.consumer.frames.size(), 1U);
+  EXPECT_TRUE(member.consumer.frames[0].whole);
+  EXPECT_EQ(member.consumer.packed, GetParam().codec == Codec::none ? 0 : 1);
+  EXPECT_EQ(member.consumer.message_bytes, bytes_of(0, messages));
+  EXPECT_EQ(member.consumer.payloads(), numbers(0, messages));
+  EXPECT_EQ(topic.stats(wall).total_bytes_written, bytes_of(0, messages));
+}
+
+TEST_P(PackedBatches, ComeInPartsAsCreditOfMessagesGoes) {
+  Member member;
+  auto open = asked();
+  open.credit_messages = 7;
+  join(member, open);
+  publish_all();
+  for (int sent = 7; sent < messages; sent += 7) {
+    pump();
+    ASSERT_EQ(member.consumer.payloads(), numbers(0, sent));
+    ASSERT_TRUE(member.member->add_credit({7, 0}));
+  }
+  pump();
+  EXPECT_EQ(member.consumer.payloads(), numbers(0, messages));
+  EXPECT_EQ(member.consumer.packed, 0);
+  EXPECT_EQ(member.consumer.message_bytes, bytes_of(0, messages));
+  EXPECT_TRUE(member.consumer.ends_with_its_bytes);
+}
+
+TEST_P(PackedBatches, ComeInPartsAsCreditOfBytesGoes) {
+  for (const std::uint64_t credit :
+       {std::uint64_t{1}, bytes_of(0, 10), bytes_of(0, 10) + 1, bytes_of(0, 99)}) {
+    GroupWorld world;
+    world.codec = codec;
+    world.attributes = attributes;
+    Member member;
+    auto open = asked();
+    open.credit_bytes = credit;
+    world.join(member, open);
+    world.publish(numbers(0, messages));
+    world.pump();
+    int expected = 0;
+    while (bytes_of(0, expected) < credit) ++expected;
+    EXPECT_EQ(member.consumer.payloads(), numbers(0, expected)) << credit;
+  }
+}
+
+TEST_P(PackedBatches, ComeFromTheirMiddleOn) {
+  publish_all();
+  for (const int from : {0, 1, 50, 99}) {
+    Member member;
+    auto open = asked("from_" + std::to_string(from), session::Mode::own);
+    open.start = {session::From::offset, static_cast<std::uint64_t>(from)};
+    ASSERT_EQ(join(member, open), session::Code::ok);
+    pump();
+    EXPECT_EQ(member.consumer.payloads(), numbers(from, messages));
+    leave(member);
+  }
+}
+
+TEST_P(PackedBatches, GoToPlainConsumersAsPayloads) {
+  FakeOutlet puller(30), subscriber;
+  Subscriber& cursor = topic.add_subscriber(std::nullopt);
+  topic.open_group();
+  topic.attach_puller(puller);
+  topic.attach_subscriber(cursor, subscriber);
+  publish_all();
+  pump();
+  EXPECT_EQ(puller.taken, numbers(0, 30));
+  puller.give_room(1000);
+  pump();
+  EXPECT_EQ(puller.taken, numbers(0, messages));
+  EXPECT_EQ(subscriber.taken, numbers(0, messages)) << "from its join on";
+  topic.detach_puller(puller);
+  topic.detach_subscriber(cursor);
+}
+
+TEST_P(PackedBatches, ThatComeBackGoToAPlainConsumerToo) {
+  topic.open_group();
+  Member member;
+  join(member, asked());
+  publish_all();
+  pump();
+  acknowledge(member, {{Offset{3}, Offset{97}}});
+  leave(member);
+  FakeOutlet puller;
+  topic.attach_puller(puller);
+  pump();
+  Strings expected = numbers(0, 3);
+  for (const auto& last : numbers(97, messages)) expected.push_back(last);
+  EXPECT_EQ(puller.taken, expected);
+  topic.detach_puller(puller);
+}
+
+}  // namespace
+}  // namespace lightq::broker
