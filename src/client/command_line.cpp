@@ -208,8 +208,7 @@ void add_produce(CLI::App* app, Parsed& parsed) {
   verb->callback([&parsed, produce, verb] {
     const std::string sessionless = produce->plain ? "--plain" : !produce->wait ? "--no-wait" : "";
     check_connection_flags(sessionless, produce->connection);
-    if (!sessionless.empty() && produce->has_attributes())
-      throw CLI::ValidationError(sessionless, "not with keys, headers or compression: they are for sessions");
+    check_attribute_options(*produce, sessionless);
     const bool asked = verb->count("--count") + verb->count("--size") > 0;
     produce->generate = asked && produce->files.empty();
     if (produce->count == 0 && verb->count("--count") > 0)

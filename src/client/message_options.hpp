@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <lightq/base/attributes.hpp>
+
 #include "client/command_options.hpp"
 #include "client/invocation.hpp"
 #include "client/message_template.hpp"
@@ -36,6 +38,18 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
   word_option<Codec>(verb, "--compression", produce.compression,
                      {{"none", Codec::none}, {"lz4", Codec::lz4}, {"zstd", Codec::zstd}},
                      "of batches, where that makes them shorter (none)");
+}
+
+/// Whether they keep to their limits, and are for somebody who takes them. `sessionless`: the flag that does
+/// without a session; empty: none was given.
+inline void check_attribute_options(const Produce& produce, const std::string& sessionless) {
+  if (!sessionless.empty() && produce.has_attributes())
+    throw CLI::ValidationError(sessionless, "not with keys, headers or compression: they are for sessions");
+  std::vector<Header> headers;
+  for (const auto& [name, value] : produce.headers) headers.push_back({name, value});
+  const Result<void> valid = Attributes{.key = produce.key, .headers = headers}.check();
+  if (!valid)
+    throw CLI::ValidationError(produce.headers.empty() ? "--key" : "--header", valid.error().message);
 }
 
 /// How `consume` prints a message.

@@ -1,4 +1,5 @@
 """`lightq produce` over a session: what it confirms is stored, once and in order, whatever becomes of the broker."""
+import json
 import subprocess
 
 import pytest
@@ -72,3 +73,62 @@ def test_plain_sends_over_zeromq(lightq, kind):
     done = lightq.json("produce", "t", "-n", "500", "--plain")
     assert (done["sent"], done["received"]) == (500, 500)
     assert numbers(lightq("consume", "t", "-n", "500").stdout) == list(range(500))
+
+
+# --- keys, headers, compression ----------------------------------------------------------------------------------------
+def test_keys_and_headers_are_sent_and_printed(lightq):
+    lightq("topic", "create", "t", "--type", "file")
+    lightq("produce", "t", "--key-separator", ": ", "--header", "kind=json", "--header", "a,b=c=d",
+           stdin=b"tea: one\ncoffee: two: three\nnothing\n")
+    lightq("produce", "t", "--key", "tea", stdin=b"four\n")
+    shown = lightq("consume", "t", "-n", "4", "--mode", "sub", "--from", "first", "--format", r"%o %k|%h|%p\n").stdout
+    assert shown == (b"0 tea|kind=json,a\\,b=c\\=d|one\n1 coffee|kind=json,a\\,b=c\\=d|two: three\n"
+                     b"2 |kind=json,a\\,b=c\\=d|nothing\n3 tea||four\n")
+    first, *_, last = lightq("consume", "t", "-n", "4", "--json").stdout.splitlines()
+    assert json.loads(first) == {"topic": "t", "payload": "one", "key": "tea", "headers": [
+        {"name": "kind", "value": "json"}, {"name": "a,b", "value": "c=d"}]}
+    assert json.loads(last) == {"topic": "t", "payload": "four", "key": "tea"}
+    assert lightq("consume", "t", "--plain", "--mode", "pull", "--timeout", "100ms").stdout == b"", "the group has them"
+
+
+@pytest.mark.parametrize("codec", ["lz4", "zstd"])
+def test_compressed_messages_are_printed_as_they_were_sent(lightq, codec):
+    text = b"".join(b"the same words, but for the number %d\n" % number for number in range(20_000))
+    lightq("topic", "create", "plain", "--type", "file")
+    lightq("topic", "create", "packed", "--type", "file")
+    lightq("produce", "plain", stdin=text)
+    lightq("produce", "packed", "--compression", codec, stdin=text)
+    assert lightq("consume", "packed", "--no-follow").stdout == text
+    assert 2 * lightq.stats("packed")["log_bytes"] < lightq.stats("plain")["log_bytes"]
+    [directory] = [one.parent for one in lightq.broker.data_dir.glob("topics/*/*.seg") if is_packed(one)]
+    assert lightq("log", "dump", str(directory), "--format", r"%p\n").stdout == text
+    assert b"20,000 messages" in lightq("log", "verify", str(directory)).stdout
+
+
+def is_packed(segment):
+    """Whether the first batch that is in the segment is compressed, or the last one."""
+    return any(segment.read_bytes()[at + 5] for at in batch_places(segment))
+
+
+def batch_places(segment):
+    content, at = segment.read_bytes(), 4096
+    while content[at:at + 4] == b"LQB1":
+        yield at
+        at += int.from_bytes(content[at + 8:at + 12], "little")
+
+
+@pytest.mark.parametrize("wrong", [["--key", "k", "--plain"], ["--header", "a=b", "--no-wait"], ["--header", "a"],
+                                   ["--header", "=b"], ["--compression", "gzip"], ["--compression", "lz4", "--plain"]])
+def test_wrong_usage_of_keys_headers_and_compression(lightq, wrong):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", *wrong, stdin=b"x\n", code=2)
+    assert lightq.stats("t")["messages_received"] == 0
+
+
+def test_a_key_that_is_too_long_is_told(lightq):
+    lightq("topic", "create", "t")
+    failed = lightq("produce", "t", "--key", "k" * 1025, stdin=b"x\n", code=2)
+    assert b"a key of 1025 bytes is longer than 1024" in failed.stderr
+    lines = b"k" * 1024 + b":one\n" + b"k" * 1025 + b":two\nthree\n"
+    assert b"1 message was refused (too large)" in lightq("produce", "t", "--key-separator", ":", stdin=lines, code=1).stderr
+    assert lightq("consume", "t", "--no-follow").stdout == b"one\nthree\n"

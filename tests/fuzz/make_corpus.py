@@ -284,8 +284,16 @@ def session_connections():
     return made
 
 
+def batches():
+    """The batches of the vectors."""
+    places = {5: 20, 10: 36}  # of a produce frame, of a deliver frame
+    return {name: data[places[data[0]]:] for name, data in session_frames().items()
+            if data[0] in places and len(data) >= places[data[0]] + 64}
+
+
 def main():
     seeds = {
+        "batch_fuzz": batches(),
         "cursor_table_fuzz": CURSOR_TABLE,
         "segment_index_fuzz": SEGMENT_INDEX,
         "producer_file_fuzz": PRODUCERS,

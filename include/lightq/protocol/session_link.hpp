@@ -90,7 +90,7 @@ struct Hello {
   std::uint16_t newest_version = version_newest;
   std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the client takes
   std::uint32_t heartbeat_ms = 0;  ///< how often it wants to hear from the broker; 0: never
-  CodecSet codecs;                 ///< what it can read, of those that are known here
+  CodecSet codecs;                 ///< of batches that it can read; may have bits that nobody here knows
   std::string name;
   std::string ticket;
 
@@ -103,7 +103,7 @@ struct Hello {
     hello.frame_bytes_max =
         fields.number<std::uint32_t>("frame_bytes_max", frame_bytes_least, frame_bytes_greatest);
     hello.heartbeat_ms = detail::read_heartbeat(fields);
-    hello.codecs = CodecSet(fields.number<std::uint32_t>() & CodecSet::known().bits());
+    hello.codecs = CodecSet(fields.number<std::uint32_t>());
     hello.name = fields.text("the name", client_name_bytes_max);
     hello.ticket = fields.text("the ticket", ticket_bytes_max);
     return fields.finish(std::move(hello));

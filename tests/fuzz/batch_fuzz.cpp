@@ -1,0 +1,67 @@
+/// Fuzz target: whatever a producer sends as a batch, its length and checksum being right, ends in a fault or
+/// in messages whose attributes and payloads lie within it, and a part of which is a sound batch again.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include <lightq/base/batch_cut.hpp>
+#include <lightq/base/batch_unpack.hpp>
+
+namespace lightq {
+namespace {
+
+void touch(std::string_view text) {
+  volatile char seen = 0;
+  for (const char c : text) seen = c;
+  static_cast<void>(seen);
+}
+
+/// The last message alone, with a header of its own.
+void cut_last(const BatchView& plain, const std::byte* last) {
+  const ByteView record(last, static_cast<std::size_t>(plain.bytes().data() + plain.total_bytes() - last));
+  std::vector<std::byte> part(batch_layout::header_bytes);
+  write_cut_header(BatchHeaderSpace(part.data(), batch_layout::header_bytes), plain, plain.record_count() - 1,
+                   1, record);
+  part.insert(part.end(), record.begin(), record.end());
+  if (BatchView::check(part)) std::abort();
+}
+
+void take(std::vector<std::byte> batch) {
+  store_little_endian(batch.data() + batch_layout::magic, batch_layout::magic_value);
+  store_little_endian(batch.data() + batch_layout::version, batch_layout::version_value);
+  store_little_endian(batch.data() + batch_layout::total_bytes, static_cast<std::uint32_t>(batch.size()));
+  store_little_endian(batch.data() + batch_layout::body_crc, batch_body_crc(batch));
+  if (BatchView::check_produced(batch).fault) return;
+  const BatchView view = BatchView::trusted(batch.data());
+  BatchUnpacker unpacker;
+  const auto plain = unpacker.unpack(view);
+  if (!plain) return;
+  const std::byte* last = nullptr;
+  std::uint64_t bytes = 0;
+  for (auto record = plain->records(); !record.done(); record.next()) {
+    last = record.message().data() - sizeof(std::uint32_t);
+    bytes += record.message().size();
+    const AttributesView attributes = record.attributes();
+    touch(attributes.key());
+    for (const Header header : attributes.headers()) {
+      touch(header.name);
+      touch(header.value);
+    }
+    touch(as_text(record.payload()));
+  }
+  if (bytes != view.message_bytes()) std::abort();
+  cut_last(*plain, last);
+}
+
+}  // namespace
+}  // namespace lightq
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < lightq::batch_layout::header_bytes) return 0;
+  const auto bytes = std::as_bytes(std::span(data, size));
+  lightq::take({bytes.begin(), bytes.end()});
+  return 0;
+}
