@@ -1,6 +1,8 @@
 /// Batches whose records are compressed.
 #include <lightq/base/batch_unpack.hpp>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -135,9 +137,11 @@ TEST_P(EachCodec, WithoutABodyIsBad) {
 
 TEST(Batch, OfAnUnknownCodecIsOfAnUnknownVersion) {
   auto batch = packed(Codec::lz4, words(20));
-  store_little_endian(batch.data() + batch_layout::codec, std::uint8_t{3});
-  sum_anew(batch);
-  EXPECT_EQ(BatchView::check(batch), BatchFault::bad_version);
+  for (unsigned codec = 3; codec < 256; ++codec) {
+    store_little_endian(batch.data() + batch_layout::codec, static_cast<std::uint8_t>(codec));
+    sum_anew(batch);
+    EXPECT_EQ(BatchView::check(batch), BatchFault::bad_version) << codec;
+  }
 }
 
 TEST(BatchUnpacker, GivesAnotherBatchAtTheSamePlaceAsItIs) {
@@ -158,6 +162,33 @@ TEST(BatchUnpacker, LeavesWhatIsNotCompressed) {
   const auto plain = unpacker.unpack(BatchView::trusted(batch.data()));
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->bytes().data(), batch.data());
+}
+
+TEST(Batch, WithAttributesAndCompressedIsReadAsEver) {
+  std::ifstream file(std::string(LIGHTQ_GOLDEN_DIR) + "/batches.v1", std::ios::binary);
+  const std::string kept{std::istreambuf_iterator<char>(file), {}};
+  ByteView left = as_byte_view(kept);
+  std::vector<std::string> messages;
+  std::vector<Codec> codecs;
+  while (!left.empty()) {
+    ASSERT_EQ(BatchView::check(left), std::nullopt);
+    const BatchView batch = BatchView::trusted(left.data());
+    codecs.push_back(batch.codec());
+    BatchUnpacker unpacker;
+    const auto plain = unpacker.unpack(batch);
+    ASSERT_TRUE(plain);
+    for (auto record = plain->records(); !record.done(); record.next()) {
+      std::string text = std::string(record.attributes().key()) + "|";
+      for (const Header header : record.attributes().headers())
+        text += std::string(header.name) + "=" + std::string(header.value) + ",";
+      text += "|" + std::to_string(record.attributes().time().us) + "|";
+      messages.push_back(text + std::string(as_text(record.payload())));
+    }
+    left = left.subspan(batch.total_bytes());
+  }
+  EXPECT_EQ(codecs, (std::vector<Codec>{Codec::none, Codec::lz4, Codec::zstd}));
+  EXPECT_EQ(messages, (std::vector<std::string>{"tea|kind=json,empty=,|1763750000000001|one", "||0|",
+                                                "coffee||0|three", "||0|four", "||0|five", "tea||0|six"}));
 }
 
 TEST(Codec, HasAWordAndABit) {

@@ -20,8 +20,10 @@ class CodecSet {
     return CodecSet(1U << static_cast<unsigned>(Codec::lz4) | 1U << static_cast<unsigned>(Codec::zstd));
   }
   [[nodiscard]] constexpr std::uint32_t bits() const { return bits_; }
+  /// `codec` may be any value that was read somewhere.
   [[nodiscard]] constexpr bool has(Codec codec) const {
-    return codec == Codec::none || (bits_ >> static_cast<unsigned>(codec) & 1U) != 0;
+    const auto value = static_cast<unsigned>(codec);
+    return codec == Codec::none || (value < 32 && (bits_ >> value & 1U) != 0);
   }
   friend constexpr bool operator==(CodecSet, CodecSet) = default;
 

@@ -1,0 +1,89 @@
+/// Messages with a key and headers, sent in compressed batches. Brings a broker of its own.
+#include <lightq/lightq.hpp>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include "broker/broker.hpp"
+
+using namespace std::chrono_literals;
+using lightq::Delivered;
+
+namespace {
+
+/// The broker's log lines: here only what went wrong.
+class Errors final : public lightq::broker::LogSink {
+ public:
+  void write(lightq::broker::LogLevel level, std::string_view line) override {
+    if (level >= lightq::broker::LogLevel::warn) std::cerr << line << '\n';
+  }
+};
+
+/// A fresh directory, gone at the end.
+struct TempDirectory {
+  TempDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "lightq-XXXXXX").string();  // mkdtemp's form
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path = name;
+  }
+  ~TempDirectory() { std::filesystem::remove_all(path); }
+  std::filesystem::path path;
+};
+
+struct Order {
+  std::string text;
+  std::string customer;
+};
+
+void produce(lightq::Client& client) {
+  auto out = client.producer("orders", {.compression = lightq::Codec::zstd}).value_or_throw();
+  const lightq::Header headers[] = {{"content-type", "text/plain"}, {"trace", "4711"}};
+  for (int i = 0; i < 1000; ++i) {
+    const Order order{"order " + std::to_string(i), "customer " + std::to_string(i % 10)};
+    out.send(order.text, {.key = order.customer, .headers = headers}).value_or_throw();
+  }
+  out.close(5s).value_or_throw();
+}
+
+int run(lightq::Client& client) {
+  client.create_topic("orders").value_or_throw();
+  produce(client);
+  std::map<std::string, int> of_customer;
+  auto in = client.consumer("orders").value_or_throw();
+  const auto handled = in.for_each(
+      [&](const Delivered& order) {
+        if (order.header("content-type") != "text/plain")
+          throw std::runtime_error("an order without its type");
+        ++of_customer[std::string(order.key())];
+      },
+      500ms);
+  if (!handled) throw lightq::Exception(handled.error());
+  in.close(5s).value_or_throw();
+  for (const auto& [customer, orders] : of_customer) std::cout << customer << ": " << orders << " orders\n";
+  return *handled == 1000 && of_customer.size() == 10 ? 0 : 1;
+}
+
+}  // namespace
+
+int main() {
+  const TempDirectory data;
+  Errors errors;
+  lightq::broker::Config config;
+  config.data_dir = data.path / "data";
+  config.control_uri = "tcp://127.0.0.1:0";
+  config.min_free_bytes = 0;
+  config.admin_password = lightq::broker::Secret("only for this process");
+  auto broker = lightq::broker::Broker::start(std::move(config), errors).value_or_throw();
+
+  lightq::ClientOptions options;
+  options.admin = {"lightq_admin", "only for this process"};
+  options.discover_credentials = false;
+  auto client = lightq::Client::connect(broker->control_uri(), options).value_or_throw();
+  return run(client);
+}
