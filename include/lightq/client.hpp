@@ -22,6 +22,7 @@
 #include <lightq/plain_consumer.hpp>
 #include <lightq/plain_producer.hpp>
 #include <lightq/producer.hpp>
+#include <lightq/reader.hpp>
 
 namespace lightq::inline v1 {
 
@@ -153,6 +154,13 @@ class Client {
     const bool shared = options.mode == ConsumeMode::group;
     return open_session<Consumer>(topic, shared ? protocol::JoinType::pull : protocol::JoinType::sub,
                                   std::move(options), transport);
+  }
+
+  /// Joins the topic to read messages by their offsets, which changes nothing and moves nobody; connected
+  /// when it returns. Errors: as for consumer().
+  Result<Reader> reader(std::string_view topic, ReaderOptions options = {},
+                        Transport transport = Transport::tcp) {
+    return open_session<Reader>(topic, protocol::JoinType::sub, std::move(options), transport);
   }
 
   /// Joins the topic as a producer over a ZeroMQ socket, which hears of no confirms; connected when it

@@ -15,4 +15,5 @@
 #include <lightq/plain_consumer.hpp>
 #include <lightq/plain_producer.hpp>
 #include <lightq/producer.hpp>
+#include <lightq/reader.hpp>
 #include <lightq/version.hpp>

@@ -18,8 +18,8 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 11> verbs = {"broker", "topic", "produce", "consume", "stats", "ping",
-                                                    "bench",  "log",   "version", "pub",     "sub"};
+constexpr std::array<std::string_view, 12> verbs = {"broker", "topic", "produce", "consume", "peek", "stats",
+                                                    "ping",   "bench", "log",     "version", "pub",  "sub"};
 constexpr std::array<std::string_view, 8> topic_verbs = {"create",       "list",  "info",   "delete",
                                                          "delete-group", "pause", "resume", "purge"};
 
@@ -282,7 +282,19 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
   });
 }
 
+void add_peek(CLI::App* app, Parsed& parsed) {
+  auto peek = std::make_shared<Peek>();
+  CLI::App* verb = add_verb(app, parsed, "peek", "look at stored messages, and change nothing",
+                            "  lightq peek orders\n  lightq peek orders --from last -n 3\n"
+                            "  lightq peek orders --from 1000 --format '%o %k %p\\n'");
+  topic_argument(verb, peek->topic);
+  add_peek_options(verb, *peek);
+  verb->callback(
+      [&parsed, peek] { parsed.command = [&parsed, peek] { return run_peek(parsed.common, *peek); }; });
+}
+
 void add_others(CLI::App* app, Parsed& parsed) {
+  add_peek(app, parsed);
   auto stats = std::make_shared<StatsRequest>();
   CLI::App* verb = add_verb(app, parsed, "stats", "numbers of a topic, or of the whole broker",
                             "  lightq stats\n  lightq stats orders --watch\n  lightq stats orders --json");

@@ -84,6 +84,14 @@ struct Consume {
       from;  ///< where that begins if it is not there yet; nothing: as the mode says
 };
 
+struct Peek {
+  std::string topic;
+  std::optional<std::uint64_t> from;  ///< an offset; nothing: the oldest message
+  bool newest = false;                ///< instead: the last `count`
+  std::uint64_t count = 10;
+  std::string format = "text";  ///< see MessageTemplate
+};
+
 struct StatsRequest {
   std::string topic;  ///< empty: the whole broker
   bool watch = false;
@@ -126,6 +134,7 @@ int run_topic_delete_group(const Common& common, const std::string& topic, const
 int run_topic_control(const Common& common, const TopicControl& control);
 int run_produce(const Common& common, const Produce& produce);
 int run_consume(const Common& common, const Consume& consume);
+int run_peek(const Common& common, const Peek& peek);
 int run_stats(const Common& common, const StatsRequest& stats);
 int run_ping(const Common& common);
 int run_version(const Common& common);

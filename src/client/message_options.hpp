@@ -10,6 +10,7 @@
 
 #include "client/command_options.hpp"
 #include "client/invocation.hpp"
+#include "client/log_options.hpp"
 #include "client/message_template.hpp"
 
 namespace lightq::cli {
@@ -74,6 +75,34 @@ inline void add_consume_format(CLI::App* verb, Consume& consume) {
           "%t time, %s size, %k key, %h headers, %p payload (%e: on one line), \\n, \\t, as in '%o %k %p\\n'")
       ->envname("LIGHTQ_FORMAT")
       ->type_name("raw|json|hex|PATTERN");
+}
+
+/// `peek`.
+inline void add_peek_options(CLI::App* verb, Peek& peek) {
+  verb->add_option_function<std::string>(
+          "--from",
+          [&peek](const std::string& text) {
+            peek.newest = text == "last";
+            peek.from.reset();
+            if (peek.newest || text == "first") return;
+            peek.from = parse_offset(text);
+            if (!peek.from) throw CLI::ValidationError("--from", "'" + text + "' is no first|last|OFFSET");
+          },
+          "where to begin: first, the oldest message (default); last: the newest, as many as --count says")
+      ->envname("LIGHTQ_FROM")
+      ->type_name("first|last|OFFSET");
+  unit_option(verb, "-n,--count", peek.count, parse_count, "how many messages (10)", "COUNT");
+  verb->add_option_function<std::string>(
+          "--format",
+          [&peek](const std::string& text) {
+            if (!MessageTemplate::parse(text))
+              throw CLI::ValidationError("--format",
+                                         "'" + text + "' is none of text|raw|json|hex, and no PATTERN");
+            peek.format = text;
+          },
+          "text: offset, time, size and payload (default); raw, json, hex; or a PATTERN as of consume")
+      ->envname("LIGHTQ_FORMAT")
+      ->type_name("text|raw|json|hex|PATTERN");
 }
 
 }  // namespace lightq::cli

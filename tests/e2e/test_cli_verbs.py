@@ -379,3 +379,35 @@ def test_the_examples_in_help_work(lightq, tmp_path):
         lightq(*words[1:], variables=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
         ran += 1
     assert ran > 20
+
+
+# --- peek --------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["queue", "file"])
+def test_peek_shows_messages_and_changes_nothing(lightq, kind):
+    lightq("topic", "create", "t", "--type", kind)
+    lightq("produce", "t", "--key", "tea", "--compression", "lz4", stdin=b"".join(b"line %d\n" % i for i in range(500)))
+    before = lightq.stats("t")
+    pattern = ["--format", r"%o %k %p\n"]
+    shown = {("--from", "first"): (0, 10), ("--from", "last", "-n", "3"): (497, 500), ("--from", "77", "-n", "200"): (77, 277),
+             ("--from", "498", "-n", "9"): (498, 500), ("--from", "500"): (0, 0), ("--from", "9999"): (0, 0),
+             ("-n", "0"): (0, 0), (): (0, 10)}
+    for asked, (first, end) in shown.items():
+        expected = b"".join(b"%d tea line %d\n" % (i, i) for i in range(first, end))
+        assert lightq("peek", "t", *asked, *pattern).stdout == expected, asked
+    first = json.loads(lightq("peek", "t", "-n", "1", "--json").stdout)
+    assert (first["offset"], first["payload"], first["key"]) == (0, "line 0", "tea")
+    after = lightq.stats("t")
+    assert {name for name in before if before[name] != after[name]} <= {"durable_offset", "groups", "log_bytes"}
+    assert not after["groups"] and numbers_of(lightq("consume", "t", "--no-follow").stdout) == list(range(500))
+
+
+def numbers_of(output):
+    return [int(line.split()[1]) for line in output.splitlines()]
+
+
+def test_peek_says_what_is_wrong(lightq):
+    lightq("topic", "create", "t")
+    assert b"topic not found" in lightq("peek", "none", code=1).stderr
+    for wrong in (["--from", "next"], ["--from", "-1"], ["-n", "x"], ["--format", "%q"]):
+        lightq("peek", "t", *wrong, code=2)
+    assert lightq("peek", "t").stdout == b""
