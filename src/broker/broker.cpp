@@ -11,6 +11,7 @@
 #include "broker/control/admin_account.hpp"
 #include "broker/control/command_handler.hpp"
 #include "broker/control/control_server.hpp"
+#include "broker/control/ticket_key_file.hpp"
 #include "broker/data_directory.hpp"
 #include "broker/endpoint/socket.hpp"
 #include "broker/reactor_pool.hpp"
@@ -91,6 +92,7 @@ class Broker::Parts {
   EventLoop control_;
   std::unique_ptr<Catalogue> catalogue_;
   std::unique_ptr<Authenticator> authenticator_;
+  std::unique_ptr<TicketKey> tickets_;
   std::unique_ptr<ReactorPool> reactors_;
   std::unique_ptr<CommandHandler> handler_;
   std::unique_ptr<ControlServer> server_;
@@ -131,6 +133,9 @@ Result<void> Broker::Parts::open_parts() {
   auto admin = open_admin_account(directory_->admin_file(), std::move(config_.admin_password));
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
+  auto key = open_ticket_key(directory_->ticket_key_file());
+  if (!key) return key.error();
+  tickets_ = std::move(*key);
   if (auto opened = open_catalogue(); !opened) return opened;
   remove_orphans();
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password);
@@ -200,7 +205,7 @@ void Broker::Parts::remove_orphans() {
 }
 
 void Broker::Parts::make_reactors() {
-  reactors_ = std::make_unique<ReactorPool>(reactor_settings(), room_, control_, sink_);
+  reactors_ = std::make_unique<ReactorPool>(reactor_settings(), room_, *tickets_, control_, sink_);
   const std::int64_t now_ms = wall_clock_now().us / 1000;
   for (const auto& [port, released_ms] : catalogue_->state().released_ports()) {
     const auto rested = std::chrono::milliseconds(std::max<std::int64_t>(0, now_ms - released_ms));

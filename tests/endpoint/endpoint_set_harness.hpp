@@ -29,6 +29,7 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
                  disk_,
                  ports_,
                  sink_,
+                 tickets_,
                  settings_,
                  now_,
                  next_id_,
@@ -113,6 +114,7 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
   DiskThread disk_;
   PortBook ports_;
   QuietSink sink_;
+  const TicketKey tickets_{TicketKey::random_bytes()};
   EndpointSettings settings_;
   const WallClock now_ = [] { return Timestamp{1'000'000}; };
   std::atomic<std::uint64_t> next_id_ = 1;

@@ -67,7 +67,6 @@ inline constexpr std::size_t counted_message_bytes_min = 1 * KiB;  ///< smaller 
 inline constexpr std::size_t session_channels_max = 4096;       ///< open at once on one session
 inline constexpr std::size_t session_handshakes_max = 256;      ///< connections that have not said hello
 inline constexpr std::size_t session_connections_max = 10'000;  ///< of one endpoint
-inline constexpr std::size_t session_tickets_max = 100'000;     ///< valid at once
 inline constexpr std::size_t session_reads_max = 16;            ///< of one session, not answered in full
 inline constexpr std::uint64_t read_bytes_max = 64 * MiB;       ///< of payload, in answer to one read
 inline constexpr std::size_t producers_max = 10'000;            ///< that a topic remembers

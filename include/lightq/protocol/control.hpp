@@ -178,19 +178,20 @@ struct VersionReply {
   int protocol = 1;
 };
 
-/// What a session shows of a join, once, as `ID.SECRET`.
-struct SessionTicket {
+/// What a join gives to connect with. A plain ZeroMQ socket shows id and secret as user name and password
+/// (the mechanism PLAIN), a session `ID.SECRET` in its first frame.
+struct Ticket {
   std::string id;
   std::string secret;
-  std::uint64_t expires_ms = 0;  ///< since 1970: who has not connected by then joins again
+  std::uint64_t expires_ms = 0;  ///< since 1970: who connects later joins again first
   [[nodiscard]] std::string text() const { return id + "." + secret; }
-  friend bool operator==(const SessionTicket&, const SessionTicket&) = default;
+  friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
 struct JoinReply {
   std::string topic;
   std::string bind_uri;
-  std::optional<SessionTicket> ticket;  ///< with `delivery: session`
+  std::optional<Ticket> ticket;  ///< of all but raw consumers
 };
 
 struct TopicListing {

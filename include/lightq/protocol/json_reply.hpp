@@ -65,7 +65,7 @@ void visit_fields(S& settings, Visit&& visit) {
 }
 
 template <typename S, typename Visit>
-  requires std::is_same_v<std::remove_const_t<S>, SessionTicket>
+  requires std::is_same_v<std::remove_const_t<S>, Ticket>
 void visit_fields(S& ticket, Visit&& visit) {
   visit("id", ticket.id);
   visit("secret", ticket.secret);
@@ -140,7 +140,7 @@ struct FieldWriter {
   void operator()(const char* name, BrokerType value) const { to[name] = to_word(value); }
   void operator()(const char* name, Overflow value) const { to[name] = to_word(value); }
   void operator()(const char* name, const TopicSettings& settings) const { put(name, settings); }
-  void operator()(const char* name, const SessionTicket& ticket) const { put(name, ticket); }
+  void operator()(const char* name, const Ticket& ticket) const { put(name, ticket); }
   template <typename Item>
   void operator()(const char* name, const std::vector<Item>& items) const {
     OrderedJson list = OrderedJson::array();
@@ -181,7 +181,7 @@ struct FieldLoader {
     value = fields.word<Overflow>(name, "block, reject, drop_oldest", value);
   }
   void operator()(const char* name, TopicSettings& settings) const { load(name, settings); }
-  void operator()(const char* name, std::optional<SessionTicket>& ticket) const {
+  void operator()(const char* name, std::optional<Ticket>& ticket) const {
     if (object.contains(name)) load(name, ticket.emplace());
   }
   template <typename Item>
