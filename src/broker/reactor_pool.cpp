@@ -141,7 +141,7 @@ void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEn
   ask<JoinedEndpoint>(topic, std::move(done), [wish](HostedTopic& hosted) -> Result<JoinedEndpoint> {
     auto opened = hosted.endpoints().join(wish.type, wish.transport, wish.connection_type);
     if (!opened) return opened.error();
-    return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, {}};
+    return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, std::move(opened->ticket)};
   });
 }
 

@@ -55,6 +55,9 @@ inline constexpr std::size_t batch_records_max = 65536;
 inline constexpr std::size_t handshakes_per_endpoint_max =
     256;  ///< connections that have not said who they are
 inline constexpr std::size_t connections_per_endpoint_max = 10'000;
+inline constexpr std::uint64_t ticket_ms_min = 100;  ///< how long a plain join's ticket is good
+inline constexpr std::uint64_t ticket_ms_default = 86'400'000;
+inline constexpr std::uint64_t ticket_ms_max = 31'536'000'000;
 
 // Plain ZeroMQ sockets of the client library: what waits on this side of the connection.
 inline constexpr int high_water_messages_min = 1;

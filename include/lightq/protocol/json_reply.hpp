@@ -77,7 +77,8 @@ template <typename S, typename Visit>
 void visit_fields(S& listing, Visit&& visit) {
   visit("topic", listing.topic);
   visit("broker_type", listing.settings.broker_type);
-  visit("open", listing.settings.open);
+  visit("open", listing.open);
+  visit("open_by_broker", listing.open_by_broker);
   visit("settings", listing.settings);
 }
 
@@ -99,6 +100,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("refused", stats.refused);
   visit("unclaimed_dropped", stats.unclaimed_dropped);
   visit("corrupt", stats.corrupt);
+  visit("refused_connections", stats.refused_connections);
   visit("first_offset", stats.first_offset);
   visit("next_offset", stats.next_offset);
   visit("durable_offset", stats.durable_offset);
@@ -106,6 +108,8 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("blocked_by", stats.blocked_by);
   visit("paused", stats.paused);
   visit("since_ms", stats.since_ms);
+  visit("open", stats.open);
+  visit("open_by_broker", stats.open_by_broker);
   visit("settings", stats.settings);
   visit("groups", stats.groups);
   visit("subscribers", stats.subscribers);

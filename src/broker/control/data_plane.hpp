@@ -28,7 +28,7 @@ struct JoinedEndpoint {
   EndpointRecord record;
   std::string bind_uri;                    ///< as a client reaches it (--advertise)
   bool is_new = false;                     ///< opened by this join, and to be remembered
-  std::optional<protocol::Ticket> ticket;  ///< of a session, whose record says nothing but the topic
+  std::optional<protocol::Ticket> ticket;  ///< of all but raw consumers
 };
 
 /// Topics and endpoints, wherever they run. Every call is made on the control thread, returns at once, and

@@ -27,7 +27,8 @@ struct EndpointSettings {
   std::uint64_t message_bytes_max = limits::message_bytes_max_default;
   std::chrono::milliseconds idle_time_max{
       30'000};  ///< an endpoint that nobody is connected to closes after it
-  std::chrono::milliseconds ticket_lifetime{24LL * 60 * 60 * 1000};  ///< of plain joins
+  std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins
+  bool open_topics = false;  ///< no plain endpoint asks for a ticket
   std::size_t handshakes_max = limits::handshakes_per_endpoint_max;
   std::size_t connections_max = limits::connections_per_endpoint_max;  ///< unfinished handshakes included
 };

@@ -67,6 +67,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   void accepted(UniqueFd descriptor, SessionCarrier carrier);
   void connection_opened(Connection& /*connection*/) override {}
   void connection_closed(Connection& connection, const std::string& why) override;
+  [[nodiscard]] const Gate* gate() const override { return nullptr; }
   std::optional<Grant> grant_of(std::string_view ticket) override;
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
   void session_opened(SessionConnection& session) override;
