@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "broker/control/control_connection.hpp"
+#include "broker/endpoint/gate.hpp"
 #include "broker/endpoint/inlet.hpp"
 #include "broker/endpoint/zmtp_outlet.hpp"
 
