@@ -128,11 +128,15 @@ class PlainProducer {
   /// connection to the broker (which is not a confirm). Errors: timeout when some was not, and is dropped.
   /// A second call does nothing.
   Result<void> close(Timeout linger) {
-    if (socket_.is_open()) {
-      socket_.look();
-      (void)settle();  // as far as can be
+    if (!socket_.is_open()) return {};
+    const auto deadline = deadline_after(linger);
+    socket_.look();
+    while (settle() && !kept_.empty() &&  // libzmq would not say that it drops them where it is refused
+           socket_.wait_or_look(handed_again_ < kept_.size() ? ZMQ_POLLOUT : 0, deadline)) {
     }
-    if (!socket_.is_open() || socket_.close(linger) || linger.count() == 0) return {};
+    const bool left = socket_.close(time_left(deadline)) && kept_.empty();
+    if (left || linger.count() == 0) return {};
+    if (refusal_) return *refusal_;
     return Error{ErrorCode::timeout, "topic '" + topic() + "': not everything sent could leave within " +
                                          std::to_string(linger.count()) + " ms; the rest is dropped"};
   }
