@@ -154,6 +154,18 @@ TEST_F(GateTest, APeerThatSaysNullIsToldWhatIsAskedForAndTurnedAway) {
   EXPECT_EQ(side.text(), greeting_of(Mechanism::plain, true));
 }
 
+TEST_F(GateTest, AClientThatSaysWelcomeForHelloIsUnderstood) {
+  for (const auto& [shown, lets_in] :
+       {std::pair(ticket, true), std::pair(protocol::Ticket{"id", "no", 0}, false)}) {
+    std::string data;
+    for (const std::string& text : {shown.id, shown.secret}) data += static_cast<char>(text.size()) + text;
+    Side side(guarded);
+    side.take(plain + command("WELCOME", data) + initiate("PUSH"), 1);
+    EXPECT_EQ(side.handshake.complete(), lets_in);
+    EXPECT_EQ(side.handshake.unauthorized(), !lets_in);
+  }
+}
+
 TEST_F(GateTest, WhatIsNoHandshakeIsTurnedAway) {
   const std::string good = hello(ticket.id, ticket.secret);
   EXPECT_EQ(failure(guarded, plain + initiate("PUSH"), false), "a handshake without HELLO");

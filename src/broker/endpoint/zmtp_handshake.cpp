@@ -111,7 +111,9 @@ void ZmtpHandshake::judge(const zmtp::Command& command, std::vector<std::byte>& 
 }
 
 void ZmtpHandshake::judge_hello(const zmtp::Command& command, std::vector<std::byte>& output) {
-  const auto shown = command.name == "HELLO" ? zmtp::credentials_of_hello(command.data) : std::nullopt;
+  // libzmq 4.3.0 and 4.3.1 say WELCOME where they mean HELLO (their issue 3500).
+  const bool is_hello = command.name == "HELLO" || command.name == "WELCOME";
+  const auto shown = is_hello ? zmtp::credentials_of_hello(command.data) : std::nullopt;
   if (!shown) {
     failure_ = "a handshake without HELLO";
     return;
