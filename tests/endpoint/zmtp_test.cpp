@@ -29,7 +29,8 @@ TEST(ZmtpHello, IsTwoTextsAndNothingElse) {
   append_hello(frame, "user", "");
   EXPECT_EQ(as_text(frame), std::string("\x04\x0c\x05HELLO\x04user\x00", 14));
   const auto said = [](const std::string& data) { return credentials_of_hello(bytes_of(data)); };
-  const auto both = said(std::string("\x02id\x03key", 7));
+  const std::string good("\x02id\x03key", 7);
+  const auto both = said(good);
   ASSERT_TRUE(both.has_value());
   EXPECT_EQ(both->username, "id");
   EXPECT_EQ(both->password, "key");
