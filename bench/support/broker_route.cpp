@@ -119,14 +119,19 @@ Result<void> BrokerRoute::delete_topic() {
   return {};
 }
 
-Result<std::string> BrokerRoute::join(const std::string& type) {
+Result<BrokerRoute::Joined> BrokerRoute::join(const std::string& type) {
   nlohmann::json request = user_request("join");
   request.update({{"connection_type", "zmq"}, {"type", type}});
   const Result<nlohmann::json> joined = broker_->control().ask(request);
   if (!joined) return joined.error();
-  std::string uri = joined->value("bind_uri", "");
-  if (uri.empty()) return failure("join: the reply has no bind_uri");
-  return uri;
+  Joined answer;
+  answer.uri = joined->value("bind_uri", "");
+  if (answer.uri.empty()) return failure("join: the reply has no bind_uri");
+  if (joined->contains("ticket")) {
+    const nlohmann::json& ticket = joined->at("ticket");
+    answer.ticket = {ticket.value("id", ""), ticket.value("secret", "")};
+  }
+  return answer;
 }
 
 Result<void> BrokerRoute::leave(const std::string& uri) {
@@ -138,11 +143,11 @@ Result<void> BrokerRoute::leave(const std::string& uri) {
 }
 
 Result<StreamEnds> BrokerRoute::open() {
-  Result<std::string> consumer = join("pull");
+  Result<Joined> consumer = join("pull");
   if (!consumer) return consumer.error();
-  Result<std::string> producer = join("push");
+  Result<Joined> producer = join("push");
   if (!producer) return producer.error();
-  return StreamEnds{std::move(producer).value(), std::move(consumer).value()};
+  return StreamEnds{producer->uri, consumer->uri, producer->ticket, consumer->ticket};
 }
 
 Result<void> BrokerRoute::close(const StreamEnds& ends) {

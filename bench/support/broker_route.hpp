@@ -61,7 +61,11 @@ class BrokerRoute : public Route {
   BrokerRoute(std::unique_ptr<BrokerProcess> broker, nlohmann::json topic_settings)
       : broker_(std::move(broker)), topic_settings_(std::move(topic_settings)) {}
   Result<void> delete_topic();
-  Result<std::string> join(const std::string& type);
+  struct Joined {
+    std::string uri;
+    StreamTicket ticket;
+  };
+  Result<Joined> join(const std::string& type);
   Result<void> leave(const std::string& uri);
   [[nodiscard]] nlohmann::json admin_request(const std::string& command) const;
   [[nodiscard]] nlohmann::json user_request(const std::string& command) const;

@@ -39,6 +39,7 @@ class ConsumerRole {
       const std::string uri = socket_.get(zmq::sockopt::last_endpoint);
       std::strncpy(run_.seen().consumer_uri, uri.c_str(), sizeof run_.seen().consumer_uri - 1);
     } else {
+      show_ticket(socket_, run_.ends.consumer_ticket);
       socket_.connect(run_.ends.consumer_uri);
     }
     run_.listening.raise();

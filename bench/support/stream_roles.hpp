@@ -10,6 +10,13 @@
 
 namespace lightq::bench {
 
+/// Before the socket connects. Throws zmq::error_t.
+inline void show_ticket(zmq::socket_t& socket, const StreamTicket& ticket) {
+  if (ticket.id.empty()) return;
+  socket.set(zmq::sockopt::plain_username, ticket.id);
+  socket.set(zmq::sockopt::plain_password, ticket.secret);
+}
+
 /// What both ends write down for the parent, and for each other.
 struct StreamBoard {
   char consumer_uri[256];  ///< where the consumer bound, if there is nothing in between

@@ -13,11 +13,19 @@ namespace lightq::bench {
 /// High-water mark of the producer's and the consumer's socket, the same for everything measured.
 inline constexpr int client_high_water_messages = 10'000;
 
+/// What a socket shows where it connects; empty: nothing.
+struct StreamTicket {
+  std::string id;
+  std::string secret;
+};
+
 /// Where producer and consumer connect. With both empty there is nothing in between: the consumer binds, the
 /// producer connects to it.
 struct StreamEnds {
   std::string producer_uri;
   std::string consumer_uri;
+  StreamTicket producer_ticket = {};
+  StreamTicket consumer_ticket = {};
 };
 
 /// Mistakes that a producer makes on purpose, for the self-check: the consumer must notice each.

@@ -177,10 +177,11 @@ class Client {
     return open<PlainConsumer>(topic, pull ? protocol::JoinType::pull : protocol::JoinType::sub, options);
   }
 
-  /// Joins the topic and answers the endpoint's URI, for programs that bring their own ZeroMQ sockets: a PUSH
-  /// socket connects to a `pub` or `push` endpoint, a PULL socket to `pull`, a SUB socket to `sub`.
-  Result<std::string> join(std::string_view topic, protocol::JoinType type,
-                           Transport transport = Transport::tcp) {
+  /// Joins the topic and answers the endpoint's URI and a ticket, for programs that bring their own ZeroMQ
+  /// sockets: with the ticket as its PLAIN user name and password, a PUSH socket connects to a `pub` or
+  /// `push` endpoint, a PULL socket to `pull`, a SUB socket to `sub`.
+  Result<EndpointAddress> join(std::string_view topic, protocol::JoinType type,
+                               Transport transport = Transport::tcp) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
     return state_->join(*name, type, transport);
@@ -212,11 +213,11 @@ class Client {
       return options.user.user_id.empty() && !options.admin.user_id.empty();
     }
     [[nodiscard]] const Credentials& asker() const { return asks_as_admin() ? options.admin : options.user; }
-    Result<std::string> join(const TopicName& topic, protocol::JoinType type, Transport transport) {
+    Result<EndpointAddress> join(const TopicName& topic, protocol::JoinType type, Transport transport) {
       auto reply = ask_for<protocol::JoinReply>(
           protocol::Join{asker(), topic, type, protocol::ConnectionType::zmq, transport, asks_as_admin()});
       if (!reply) return reply.error();
-      return std::move(reply->bind_uri);
+      return EndpointAddress{std::move(reply->bind_uri), std::move(reply->ticket)};
     }
     Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type, ConnectionType over,
                                         Transport transport) {
@@ -253,7 +254,7 @@ class Client {
     Member(std::shared_ptr<State> state, TopicName topic, protocol::JoinType type, Transport transport)
         : state_(std::move(state)), topic_(std::move(topic)), type_(type), transport_(transport) {}
     [[nodiscard]] const std::string& topic() const override { return topic_.text(); }
-    Result<std::string> join() override { return state_->join(topic_, type_, transport_); }
+    Result<EndpointAddress> join() override { return state_->join(topic_, type_, transport_); }
     Result<std::uint64_t> leave(const std::string& bind_uri) override {
       return state_->leave(topic_, bind_uri);
     }
@@ -303,13 +304,16 @@ class Client {
     if (!name) return name.error();
     if (Result<void> valid = Handle::check(options); !valid) return valid.error();
     auto member = std::make_unique<Member>(state_, *name, type, options.transport);
-    Result<std::string> bind_uri = member->join();
-    if (!bind_uri) return bind_uri.error();
-    Result<Handle> handle = Handle::open(state_->context, std::move(member), *bind_uri, options);
+    Result<EndpointAddress> address = member->join();
+    if (!address) return address.error();
+    Result<Handle> handle = Handle::open(state_->context, std::move(member), *address, options);
     if (!handle) return handle;
     const Timeout timeout = state_->options.connect_timeout;
     if (handle->wait_connected(timeout)) return handle;
-    return Error{ErrorCode::timeout, "joined topic '" + name->text() + "', but its endpoint " + *bind_uri +
+    if (handle->refused())
+      return Error{ErrorCode::unauthorized_access, "joined topic '" + name->text() + "', but its endpoint " +
+                                                       address->uri + " refuses the ticket of the join"};
+    return Error{ErrorCode::timeout, "joined topic '" + name->text() + "', but its endpoint " + address->uri +
                                          " does not answer within " + std::to_string(timeout.count()) +
                                          " ms (can this host be reached from here? see --advertise)"};
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/deadline.hpp>
+#include <lightq/membership.hpp>
 #include <lightq/options.hpp>
 #include <lightq/socket_monitor.hpp>
 #include <lightq/zmq_error.hpp>
@@ -28,7 +30,8 @@ inline bool is_high_water_mark(int messages) {
 }
 
 /// A PUSH, PULL or SUB socket, connected to one endpoint. libzmq reconnects it by itself when the broker
-/// restarts at the same port. Move-only. One thread at a time.
+/// restarts at the same port, but not when it was refused there: then it has to be connected again.
+/// Move-only. One thread at a time.
 class DataSocket {
  public:
   DataSocket(DataSocket&&) noexcept = default;
@@ -40,6 +43,8 @@ class DataSocket {
     context_ = std::move(other.context_);
     uri_ = std::move(other.uri_);
     connected_ = other.connected_;
+    refused_ = other.refused_;
+    connections_ = other.connections_;
     return *this;
   }
   ~DataSocket() { abandon(); }
@@ -54,20 +59,24 @@ class DataSocket {
       made.socket_.set(zmq::sockopt::tcp_keepalive, 1);
       made.socket_.set(zmq::sockopt::tcp_keepalive_idle, 60);
       made.monitor_.open(*made.context_, made.socket_,
-                         ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_MONITOR_STOPPED);
+                         ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
+                             ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_DISCONNECTED |
+                             ZMQ_EVENT_MONITOR_STOPPED);
       return made;
     } catch (const zmq::error_t& error) {
       return zmq_error("cannot open a socket", error.num());
     }
   }
 
-  /// Connects to `uri`, and no longer to the one before: what waited for that one is dropped.
-  Result<void> connect(const std::string& uri) {
+  /// Connects to the address, and no longer to the one before: what waited for that one is dropped.
+  Result<void> connect(const EndpointAddress& address) {
+    const std::string& uri = address.uri;
     try {
       if (!uri_.empty()) zmq_disconnect(socket_.handle(), uri_.c_str());
-      (void)connected();  // the old peer's events
-      connected_ = false;
+      look();  // at the old peer's events
+      connected_ = refused_ = false;
       uri_ = uri;
+      show(address.ticket);
       socket_.set(zmq::sockopt::ipv6, uri.find('[') != std::string::npos);
       socket_.connect(uri);
       return {};
@@ -79,20 +88,46 @@ class DataSocket {
   [[nodiscard]] zmq::socket_t& socket() { return socket_; }
   [[nodiscard]] const std::string& uri() const { return uri_; }
 
-  /// Whether the broker's end is there now, as far as libzmq has noticed.
-  [[nodiscard]] bool connected() {
+  /// Takes note of what has become of the connection.
+  void look() {
     while (next_event() != 0) {
     }
+  }
+  /// Whether the broker's end was there at the last look.
+  [[nodiscard]] bool was_connected() const { return connected_; }
+  /// Whether the broker had refused the connection at the last look. libzmq does not try again, and drops
+  /// what it was given for it.
+  [[nodiscard]] bool was_refused() const { return refused_; }
+  /// How often the broker had let it in at the last look, ever.
+  [[nodiscard]] std::uint64_t connections() const { return connections_; }
+  /// Whether the broker's end is there now, as far as libzmq has noticed.
+  [[nodiscard]] bool connected() {
+    look();
     return connected_;
   }
 
-  /// Waits until the broker's end is there; false when it is not in time.
+  /// Waits until the broker's end is there; false when it is not in time, or refuses.
   [[nodiscard]] bool wait_connected(Timeout timeout) {
     const auto deadline = deadline_after(timeout);
     while (!connected()) {
-      if (!wait(monitor_.socket(), ZMQ_POLLIN, deadline)) return connected();
+      if (refused_ || !wait(monitor_.socket(), ZMQ_POLLIN, deadline)) return connected();
     }
     return true;
+  }
+
+  /// Waits until the socket is readable or writable, or something becomes of the connection, and looks; false
+  /// at the deadline.
+  bool wait_or_look(short events, std::chrono::steady_clock::time_point deadline) {
+    while (true) {
+      zmq_pollitem_t items[] = {{socket_.handle(), 0, events, 0},
+                                {monitor_.socket().handle(), 0, ZMQ_POLLIN, 0}};
+      const Timeout left = time_left(deadline);
+      const int ready = zmq_poll(items, 2, static_cast<long>(left.count()));
+      if (ready > 0 && items[1].revents != 0) look();
+      if (ready > 0) return true;
+      if (ready < 0 && zmq_errno() != EINTR) return true;  // the next send or receive says what is wrong
+      if (left.count() == 0) return false;
+    }
   }
 
   /// Waits until `socket` is readable or writable; false at the deadline.
@@ -140,11 +175,27 @@ class DataSocket {
     monitor_.close();
   }
 
+  /// For the next connect. Throws zmq::error_t.
+  void show(const std::optional<protocol::Ticket>& ticket) {
+    if (!ticket) {
+      if (zmq_setsockopt(socket_.handle(), ZMQ_PLAIN_USERNAME, nullptr, 0) != 0) throw zmq::error_t();
+      return;
+    }
+    socket_.set(zmq::sockopt::plain_username, ticket->id);
+    socket_.set(zmq::sockopt::plain_password, ticket->secret);
+  }
+
   /// Takes one event off the monitor; 0 when there is none.
   int next_event() {
     const int kind = monitor_.next();
-    if (kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) connected_ = true;
+    if (kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+      connected_ = true;
+      ++connections_;
+    }
     if (kind == ZMQ_EVENT_DISCONNECTED) connected_ = false;
+    // libzmq 4.3.4 does not know the broker's ERROR, and takes it for a breach of the protocol.
+    if (kind == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH || kind == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL)
+      refused_ = true;
     return kind;
   }
 
@@ -153,6 +204,8 @@ class DataSocket {
   zmq::socket_t socket_;
   std::string uri_;
   bool connected_ = false;
+  bool refused_ = false;
+  std::uint64_t connections_ = 0;
 };
 
 }  // namespace lightq::inline v1

@@ -2,11 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <lightq/base/result.hpp>
+#include <lightq/protocol/control.hpp>
 
 namespace lightq::inline v1 {
+
+/// What a join answers: where a plain ZeroMQ socket connects to, and what it shows there, its id as
+/// ZMQ_PLAIN_USERNAME and its secret as ZMQ_PLAIN_PASSWORD.
+struct EndpointAddress {
+  std::string uri;
+  std::optional<protocol::Ticket> ticket;  ///< nothing: the broker is older, and asks for none
+};
 
 /// One producer's or consumer's place in a topic. Keeps JSON out of producer.hpp and consumer.hpp. Calls go
 /// to the broker and may be made on any thread, but one at a time.
@@ -19,7 +28,7 @@ class Membership {
 
   [[nodiscard]] virtual const std::string& topic() const = 0;
   /// Joins the topic (again) and answers the endpoint to connect to.
-  virtual Result<std::string> join() = 0;
+  virtual Result<EndpointAddress> join() = 0;
   /// Tells the broker that nobody will use the endpoint any more; answers how many messages it was handed.
   virtual Result<std::uint64_t> leave(const std::string& bind_uri) = 0;
 };

@@ -30,6 +30,10 @@ namespace lightq::inline v1 {
 ///
 /// When the broker restarts, its endpoints keep their ports and libzmq reconnects by itself. If connected()
 /// stays false although the broker answers, the endpoint is gone: call rejoin().
+///
+/// When the broker refuses the connection (the ticket of the last join has expired, or the broker has another
+/// key) the next receive() joins again by itself and goes on at the same endpoint, at its place. Being
+/// refused again at once is an error of the call, unauthorized_access.
 class PlainConsumer {
  public:
   using Messages = MessageRange<PlainConsumer, Message>;
@@ -47,10 +51,10 @@ class PlainConsumer {
                                                   std::to_string(options.high_water_messages)};
   }
 
-  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::plain_consumer. Errors:
+  /// Connects to the endpoint at `address`, of `membership`'s topic. Used by Client::plain_consumer. Errors:
   /// invalid_argument (options out of their range), limit_reached, io_error.
   static Result<PlainConsumer> open(std::shared_ptr<zmq::context_t> context,
-                                    std::unique_ptr<Membership> membership, const std::string& bind_uri,
+                                    std::unique_ptr<Membership> membership, const EndpointAddress& address,
                                     const PlainConsumerOptions& options) {
     if (Result<void> valid = check(options); !valid) return valid.error();
     const bool pull = options.mode == Mode::pull;
@@ -60,12 +64,13 @@ class PlainConsumer {
     PlainConsumer made(std::move(membership), std::move(*socket), options);
     made.socket_.socket().set(zmq::sockopt::rcvhwm, options.high_water_messages);
     if (!pull) made.socket_.socket().set(zmq::sockopt::subscribe, made.topic());
-    if (Result<void> connected = made.socket_.connect(bind_uri); !connected) return connected.error();
+    if (Result<void> connected = made.socket_.connect(address); !connected) return connected.error();
     return made;
   }
 
   /// The next message; nothing when none came in time (0 does not wait), or when finished(). Errors: closed,
-  /// io_error; corrupt for frames that are not this protocol's (they are dropped).
+  /// io_error; corrupt for frames that are not this protocol's (they are dropped); where it has to join again
+  /// the broker's, and unauthorized_access.
   Result<std::optional<Message>> receive(Timeout timeout) {
     if (!socket_.is_open()) return closed_error();
     std::optional<std::chrono::steady_clock::time_point> deadline;
@@ -77,8 +82,9 @@ class PlainConsumer {
       if (zmq_errno() != EAGAIN && zmq_errno() != EINTR) {
         return zmq_error("topic '" + topic() + "': cannot receive", zmq_errno());
       }
+      if (Result<void> stays = stay(); !stays) return stays.error();
       if (!deadline) deadline = deadline_after(timeout);
-      if (!DataSocket::wait(socket_.socket(), ZMQ_POLLIN, *deadline)) break;
+      if (!socket_.wait_or_look(ZMQ_POLLIN, *deadline)) break;
     }
     return std::optional<Message>{};
   }
@@ -114,11 +120,13 @@ class PlainConsumer {
   /// left of a former endpoint's messages is dropped. Errors: the broker's, timeout, closed.
   Result<void> rejoin() {
     if (!socket_.is_open()) return closed_error();
-    Result<std::string> bind_uri = membership_->join();
-    if (!bind_uri) return bind_uri.error();
+    Result<EndpointAddress> address = membership_->join();
+    if (!address) return address.error();
     const std::string former = socket_.uri();
-    if (*bind_uri == former) return {};
-    if (Result<void> connected = socket_.connect(*bind_uri); !connected) return connected;
+    socket_.look();
+    if (address->uri == former && !socket_.was_refused()) return {};
+    if (Result<void> connected = socket_.connect(*address); !connected) return connected;
+    if (address->uri == former) return {};
     (void)membership_->leave(former);  // as a rule the broker knows it no longer: that is why we are here
     left_ = false;
     handed_ = received_here_ = 0;
@@ -127,12 +135,15 @@ class PlainConsumer {
 
   /// Whether the broker's end of the endpoint is there now, as far as libzmq has noticed.
   [[nodiscard]] bool connected() { return socket_.connected(); }
-  /// Waits until it is; false when it is not in time.
+  /// Waits until it is; false when it is not in time, or refuses.
   [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
+  /// Whether the broker has refused the connection, as far as was noticed; the next receive() joins again.
+  [[nodiscard]] bool refused() const { return socket_.was_refused(); }
 
   /// A descriptor for an event loop (ZMQ_FD). It turns readable, once, when the socket's state changes: call
   /// receive(0) until it yields nothing after every turn, and once before waiting the first time. Do not
-  /// read from it. -1 once the consumer is closed.
+  /// read from it. It does not tell that the broker has refused the connection: call receive(0) now and then.
+  /// -1 once the consumer is closed.
   [[nodiscard]] int descriptor() {
     if (!socket_.is_open()) return -1;
     try {
@@ -162,6 +173,25 @@ class PlainConsumer {
     return {ErrorCode::closed, "topic '" + topic() + "': the consumer is closed"};
   }
 
+  /// Joins again if the connection was refused. The new ticket is good at the old endpoint too, where this
+  /// consumer has its place; the endpoint that came with it is not needed.
+  Result<void> stay() {
+    socket_.look();
+    if (!socket_.was_refused()) return {};
+    if (std::exchange(fresh_, false) && socket_.connections() == connections_at_join_) {
+      return Error{ErrorCode::unauthorized_access,
+                   "topic '" + topic() + "': the broker refuses the ticket that it has just given"};
+    }
+    Result<EndpointAddress> address = membership_->join();
+    if (!address) return address.error();
+    fresh_ = true;
+    connections_at_join_ = socket_.connections();
+    const std::string spare = std::exchange(address->uri, socket_.uri());
+    if (Result<void> connected = socket_.connect(*address); !connected) return connected;
+    if (spare != address->uri) (void)membership_->leave(spare);
+    return {};
+  }
+
   /// Turns the frames that begin with `frame` into a message: (payload) for pull, (topic, payload) for sub.
   Result<std::optional<Message>> take(zmq::message_t frame) {
     const int expected = options_.mode == Mode::sub ? 2 : 1;
@@ -188,6 +218,8 @@ class PlainConsumer {
   std::uint64_t received_here_ = 0;  // on the present endpoint, bad ones included
   std::uint64_t handed_ = 0;
   bool left_ = false;
+  bool fresh_ = false;  // joined again, because it was refused
+  std::uint64_t connections_at_join_ = 0;
 };
 
 inline PlainConsumer::Messages PlainConsumer::messages(Timeout idle_timeout, std::stop_token stop) {

@@ -1,14 +1,20 @@
 /// Sends messages to a topic over a plain ZeroMQ PUSH socket. Layer: client.
 #pragma once
 
+#include <time.h>
+
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <new>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <zmq.hpp>
 
@@ -38,6 +44,13 @@ enum class SendOutcome {
 /// When the broker restarts, its endpoints keep their ports and libzmq reconnects by itself; messages that
 /// had not left wait here. If connected() stays false although the broker answers, the endpoint is gone:
 /// call rejoin().
+///
+/// When the broker refuses the connection (the ticket of the last join has expired, or the broker has another
+/// key) the next call joins again by itself, which may take as long as a request does, and goes on. ZeroMQ
+/// drops what it held for a refused connection; what was sent while the producer knew that it was not
+/// connected is sent again, in order. It looks every few milliseconds: of what was sent just before, and of
+/// what waited already when the connection broke, the dropped part is lost. Being refused again at once is an
+/// error of the call, unauthorized_access.
 class PlainProducer {
  public:
   PlainProducer(PlainProducer&&) noexcept = default;
@@ -56,10 +69,10 @@ class PlainProducer {
                      std::to_string(options.high_water_bytes)};
   }
 
-  /// Connects to the endpoint `bind_uri` of `membership`'s topic. Used by Client::plain_producer. Errors:
+  /// Connects to the endpoint at `address`, of `membership`'s topic. Used by Client::plain_producer. Errors:
   /// invalid_argument (options out of their range), limit_reached, io_error.
   static Result<PlainProducer> open(std::shared_ptr<zmq::context_t> context,
-                                    std::unique_ptr<Membership> membership, const std::string& bind_uri,
+                                    std::unique_ptr<Membership> membership, const EndpointAddress& address,
                                     const PlainProducerOptions& options) {
     if (Result<void> valid = check(options); !valid) return valid.error();
     Result<DataSocket> socket = DataSocket::open(std::move(context), zmq::socket_type::push);
@@ -67,12 +80,13 @@ class PlainProducer {
     PlainProducer made(std::move(membership), std::move(*socket), options);
     made.socket_.socket().set(zmq::sockopt::sndhwm, options.high_water_messages);
     made.socket_.socket().set(zmq::sockopt::linger, linger_ms(options.linger));
-    if (Result<void> connected = made.socket_.connect(bind_uri); !connected) return connected.error();
+    if (Result<void> connected = made.socket_.connect(address); !connected) return connected.error();
     return made;
   }
 
   /// Sends one message; waits as long as the options' send_timeout while the broker takes nothing. The bytes
-  /// are copied. Errors: timeout (the message was not sent), closed, io_error.
+  /// are copied. Errors: timeout (the message was not sent), closed, io_error; where it has to join again the
+  /// broker's, and unauthorized_access.
   Result<void> send(ByteView payload) { return send(payload, options_.send_timeout); }
   Result<void> send(std::string_view payload) { return send(as_byte_view(payload), options_.send_timeout); }
   /// The same with a timeout of its own; 0 does not wait.
@@ -93,18 +107,20 @@ class PlainProducer {
   }
 
   /// Offers one message without waiting. The bytes are copied if it is sent. `would_block` while the options'
-  /// high_water_messages or high_water_bytes wait in this process.
+  /// high_water_messages or high_water_bytes wait in this process. Waits for the broker's answer where it has
+  /// to join again.
   [[nodiscard]] SendOutcome try_send(ByteView payload) {
     if (!socket_.is_open()) return SendOutcome::closed;
-    if (unsent_->count() >= options_.high_water_bytes) return SendOutcome::would_block;
-    const bool taken =
-        payload.size() < limits::counted_message_bytes_min ? send_small(payload) : send_counted(payload);
-    if (taken) {
-      ++sent_;
-      return SendOutcome::sent;
+    if (look_is_due()) socket_.look();
+    if (socket_.was_refused() || !kept_.empty()) {
+      if (!settle()) return SendOutcome::closed;
+      if (handed_again_ < kept_.size()) return SendOutcome::would_block;
     }
-    const bool full = send_errno_ == EAGAIN || send_errno_ == EINTR;
-    return full ? SendOutcome::would_block : SendOutcome::closed;
+    if (unsent_->count() >= options_.high_water_bytes) return SendOutcome::would_block;
+    if (!hand_over(payload)) return is_full() ? SendOutcome::would_block : SendOutcome::closed;
+    ++sent_;
+    if (!socket_.was_connected()) keep(payload);
+    return SendOutcome::sent;
   }
   [[nodiscard]] SendOutcome try_send(std::string_view payload) { return try_send(as_byte_view(payload)); }
 
@@ -112,7 +128,15 @@ class PlainProducer {
   /// connection to the broker (which is not a confirm). Errors: timeout when some was not, and is dropped.
   /// A second call does nothing.
   Result<void> close(Timeout linger) {
-    if (!socket_.is_open() || socket_.close(linger) || linger.count() == 0) return {};
+    if (!socket_.is_open()) return {};
+    const auto deadline = deadline_after(linger);
+    socket_.look();
+    while (settle() && !kept_.empty() &&  // libzmq would not say that it drops them where it is refused
+           socket_.wait_or_look(handed_again_ < kept_.size() ? ZMQ_POLLOUT : 0, deadline)) {
+    }
+    const bool left = socket_.close(time_left(deadline)) && kept_.empty();
+    if (left || linger.count() == 0) return {};
+    if (refusal_) return *refusal_;
     return Error{ErrorCode::timeout, "topic '" + topic() + "': not everything sent could leave within " +
                                          std::to_string(linger.count()) + " ms; the rest is dropped"};
   }
@@ -123,17 +147,19 @@ class PlainProducer {
   /// broker's, timeout, closed.
   Result<void> rejoin() {
     if (!socket_.is_open()) return closed_error();
-    Result<std::string> bind_uri = membership_->join();
-    if (!bind_uri) return bind_uri.error();
-    if (*bind_uri == socket_.uri()) return {};
-    unsent_ = std::make_shared<UnsentBytes>();  // what waits for the former endpoint holds nobody back now
-    return socket_.connect(*bind_uri);
+    Result<EndpointAddress> address = membership_->join();
+    if (!address) return address.error();
+    socket_.look();
+    if (address->uri == socket_.uri() && !socket_.was_refused()) return {};
+    return connect_again(*address);
   }
 
   /// Whether the broker's end of the endpoint is there now, as far as libzmq has noticed.
   [[nodiscard]] bool connected() { return socket_.connected(); }
-  /// Waits until it is; false when it is not in time.
+  /// Waits until it is; false when it is not in time, or refuses.
   [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
+  /// Whether the broker has refused the connection, as far as was noticed; the next send joins again.
+  [[nodiscard]] bool refused() const { return socket_.was_refused(); }
 
   /// Bytes of messages of 1 KiB and more that wait in this process: at most high_water_bytes and one message.
   [[nodiscard]] std::size_t unsent_bytes() const { return unsent_ == nullptr ? 0 : unsent_->count(); }
@@ -154,6 +180,68 @@ class PlainProducer {
         socket_(std::move(socket)),
         options_(options),
         unsent_(std::make_shared<UnsentBytes>()) {}
+
+  /// A look costs more than a message; the clock next to nothing.
+  bool look_is_due() {
+    constexpr std::int64_t interval_ns = 5'000'000;
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    const std::int64_t now_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    if (now_ns - looked_ns_ < interval_ns) return false;
+    looked_ns_ = now_ns;
+    return true;
+  }
+
+  /// Joins again if the connection was refused, and hands over again what is kept of it as far as there is
+  /// room; forgets that once the broker is there. False: the broker does not let it in; send_error() says
+  /// why.
+  bool settle() {
+    refusal_.reset();
+    if (std::exchange(connections_, socket_.connections()) != socket_.connections()) forget_handed();
+    if (socket_.was_refused()) {
+      Result<void> joined = join_again();
+      if (!joined) {
+        refusal_ = joined.error();
+        return false;
+      }
+    }
+    while (handed_again_ < kept_.size() && hand_over(kept_[handed_again_])) ++handed_again_;
+    if (socket_.was_connected()) forget_handed();
+    return true;
+  }
+  void forget_handed() {
+    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(handed_again_));
+    handed_again_ = 0;
+  }
+
+  Result<void> join_again() {
+    if (std::exchange(fresh_, false) && socket_.connections() == connections_at_join_) {
+      return Error{ErrorCode::unauthorized_access,
+                   "topic '" + topic() + "': the broker refuses the ticket that it has just given"};
+    }
+    Result<EndpointAddress> address = membership_->join();
+    if (!address) return address.error();
+    fresh_ = true;
+    connections_at_join_ = socket_.connections();
+    return connect_again(*address);
+  }
+
+  Result<void> connect_again(const EndpointAddress& address) {
+    unsent_ = std::make_shared<UnsentBytes>();  // what waits for the former endpoint holds nobody back now
+    handed_again_ = 0;
+    return socket_.connect(address);
+  }
+
+  void keep(ByteView payload) {
+    if (kept_.empty()) connections_ = socket_.connections();
+    kept_.emplace_back(payload.begin(), payload.end());
+    ++handed_again_;  // to the present connection it has been handed
+  }
+
+  bool hand_over(ByteView payload) {
+    return payload.size() < limits::counted_message_bytes_min ? send_small(payload) : send_counted(payload);
+  }
+  [[nodiscard]] bool is_full() const { return send_errno_ == EAGAIN || send_errno_ == EINTR; }
 
   /// Small messages are bounded by their number alone: libzmq copies them, and counting costs more.
   bool send_small(ByteView payload) {
@@ -182,8 +270,16 @@ class PlainProducer {
 
   /// Waits until another message may fit; false at the deadline.
   bool wait_for_room(std::chrono::steady_clock::time_point deadline) {
-    return unsent_->wait_below(options_.high_water_bytes, deadline) &&
-           DataSocket::wait(socket_.socket(), ZMQ_POLLOUT, deadline);
+    constexpr auto slice = std::chrono::milliseconds(100);  // a refused connection never makes room
+    while (true) {
+      const auto now = std::chrono::steady_clock::now();
+      const auto until = std::min(deadline, now + slice);
+      if (unsent_->wait_below(options_.high_water_bytes, until) && socket_.wait_or_look(ZMQ_POLLOUT, until))
+        return true;
+      socket_.look();
+      if (socket_.was_refused()) return true;
+      if (until == deadline) return false;
+    }
   }
 
   [[nodiscard]] Error closed_error() const {
@@ -191,6 +287,7 @@ class PlainProducer {
   }
   [[nodiscard]] Error send_error() const {
     if (!socket_.is_open()) return closed_error();
+    if (refusal_) return *refusal_;
     return zmq_error("topic '" + topic() + "': cannot send", send_errno_);
   }
   [[nodiscard]] Error send_timeout(Timeout timeout) {
@@ -202,7 +299,14 @@ class PlainProducer {
   std::unique_ptr<Membership> membership_;
   DataSocket socket_;
   PlainProducerOptions options_;
-  std::shared_ptr<UnsentBytes> unsent_;  // of the present connection
+  std::shared_ptr<UnsentBytes> unsent_;      // of the present connection
+  std::deque<std::vector<std::byte>> kept_;  // sent since the connection was seen to be gone
+  std::size_t handed_again_ = 0;             // of these: handed to the present one
+  std::uint64_t connections_ = 0;            // when it was last kept or handed over
+  bool fresh_ = false;                       // joined again, because it was refused
+  std::uint64_t connections_at_join_ = 0;
+  std::optional<Error> refusal_;  // why the broker does not let it in
+  std::int64_t looked_ns_ = 0;
   std::uint64_t sent_ = 0;
   int send_errno_ = 0;
 };

@@ -1,17 +1,22 @@
 /// Layer: broker.
 #include "broker/broker.hpp"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <future>
 #include <thread>
 #include <utility>
 
+#include <lightq/base/loopback.hpp>
 #include <lightq/version.hpp>
 
 #include "broker/control/admin_account.hpp"
 #include "broker/control/command_handler.hpp"
 #include "broker/control/control_server.hpp"
+#include "broker/control/ticket_key_file.hpp"
 #include "broker/data_directory.hpp"
+#include "broker/endpoint/gate_proof.hpp"
 #include "broker/endpoint/socket.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/wall_clock.hpp"
@@ -51,6 +56,28 @@ Result<std::string> bind_address_of(const std::string& host) {
   return error;
 }
 
+/// A numeric address, as bind_address_of answers it.
+bool is_on_loopback(const std::string& address) {
+  sockaddr_storage storage{};
+  auto* const four = reinterpret_cast<sockaddr_in*>(&storage);
+  auto* const six = reinterpret_cast<sockaddr_in6*>(&storage);
+  const std::string host = address.substr(0, address.find('%'));  // %: an interface
+  if (inet_pton(AF_INET, host.c_str(), &four->sin_addr) == 1) {
+    storage.ss_family = AF_INET;
+  } else if (inet_pton(AF_INET6, host.c_str(), &six->sin6_addr) == 1) {
+    storage.ss_family = AF_INET6;
+  }
+  return is_loopback(storage);
+}
+
+/// Endpoints that anybody can enter are for this machine alone.
+Result<void> check_open_topics(const Config& config, const std::string& bind_address) {
+  if (!config.open_topics || is_on_loopback(bind_address)) return {};
+  return Error{ErrorCode::invalid_argument,
+               "open_topics: only where bind is a loopback address, and " + config.bind_host +
+                   " is none: whoever reaches it could read and write every topic"};
+}
+
 }  // namespace
 
 /// The broker's layers, wired together. Same thread rule as Broker.
@@ -77,6 +104,7 @@ class Broker::Parts {
  private:
   Result<void> open_catalogue();
   Result<void> open_control();
+  [[nodiscard]] Result<void> prove_gates() const;
   void remove_orphans();
   void make_reactors();
   [[nodiscard]] ReactorPool::Settings reactor_settings() const;
@@ -91,6 +119,7 @@ class Broker::Parts {
   EventLoop control_;
   std::unique_ptr<Catalogue> catalogue_;
   std::unique_ptr<Authenticator> authenticator_;
+  std::unique_ptr<TicketKey> tickets_;
   std::unique_ptr<ReactorPool> reactors_;
   std::unique_ptr<CommandHandler> handler_;
   std::unique_ptr<ControlServer> server_;
@@ -107,6 +136,7 @@ Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink) {
   if (auto checked = check_hosts(config); !checked) return checked.error();
   auto address = bind_address_of(config.bind_host);
   if (!address) return address.error();
+  if (auto checked = check_open_topics(config, *address); !checked) return checked.error();
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
   auto parts = std::make_unique<Parts>(std::move(config), std::move(*address), sink, std::move(*directory));
@@ -131,15 +161,39 @@ Result<void> Broker::Parts::open_parts() {
   auto admin = open_admin_account(directory_->admin_file(), std::move(config_.admin_password));
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
+  auto key = open_ticket_key(directory_->ticket_key_file());
+  if (!key) return key.error();
+  tickets_ = std::move(*key);
+  if (auto proven = prove_gates(); !proven) return proven;
   if (auto opened = open_catalogue(); !opened) return opened;
   remove_orphans();
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password);
   make_reactors();
   handler_ = std::make_unique<CommandHandler>(
       CommandHandler::Parts{control_, *catalogue_, *authenticator_, *reactors_, sink_},
-      CommandHandler::Settings{directory_->path().string(), wall_clock_now});
+      CommandHandler::Settings{.data_dir = directory_->path().string(),
+                               .now = wall_clock_now,
+                               .open_topics = config_.open_topics});
   reactors_->set_observer(*handler_);
   return open_control();
+}
+
+/// That an endpoint lets nobody in without a ticket is not left to be believed.
+Result<void> Broker::Parts::prove_gates() const {
+  if (config_.open_topics) {
+    sink_.warn(
+        "open_topics: plain clients of every topic need no ticket; whoever has an account on this "
+        "machine can read and write them");
+    return {};
+  }
+  const WallClock now = wall_clock_now;
+  const TopicDefinition topic{TopicId{1}, *TopicName::parse("proof"), {}};
+  const auto settings = reactor_settings().reactor.endpoints;
+  for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
+    const Gate gate = gate_of(*tickets_, now, settings, topic, role);
+    if (auto proven = prove_gate(gate, *tickets_, {topic.id, role}, now()); !proven) return proven;
+  }
+  return {};
 }
 
 Result<void> Broker::Parts::open_catalogue() {
@@ -175,6 +229,8 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   endpoints.ipc_directory = config_.ipc_dir.empty() ? directory_->ipc() : config_.ipc_dir;
   endpoints.message_bytes_max = config_.message_bytes_max;
   endpoints.idle_time_max = config_.endpoint_idle;
+  endpoints.ticket_lifetime = config_.ticket_lifetime;
+  endpoints.open_topics = config_.open_topics;
   auto& storage = settings.reactor.storage;
   storage.topics_directory = directory_->topics();
   storage.message_bytes_max = config_.message_bytes_max;
@@ -200,7 +256,7 @@ void Broker::Parts::remove_orphans() {
 }
 
 void Broker::Parts::make_reactors() {
-  reactors_ = std::make_unique<ReactorPool>(reactor_settings(), room_, control_, sink_);
+  reactors_ = std::make_unique<ReactorPool>(reactor_settings(), room_, *tickets_, control_, sink_);
   const std::int64_t now_ms = wall_clock_now().us / 1000;
   for (const auto& [port, released_ms] : catalogue_->state().released_ports()) {
     const auto rested = std::chrono::milliseconds(std::max<std::int64_t>(0, now_ms - released_ms));

@@ -22,7 +22,8 @@ class Broker {
  public:
   /// Takes the data directory, brings up every topic in it and begins to answer requests. `sink` must outlive
   /// the broker. Errors: in_use (another broker has the directory), address_in_use, invalid_argument,
-  /// io_error, no_space, corrupt, foreign_format.
+  /// io_error, no_space, corrupt, foreign_format; internal: its data endpoints would let in who has no
+  /// ticket.
   static Result<std::unique_ptr<Broker>> start(Config config, LogSink& sink);
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;

@@ -85,6 +85,17 @@ Result<void> set_session_heartbeat(Config& config, const std::string& text) {
   return {};
 }
 
+Result<void> set_ticket_ms(Config& config, const std::string& text) {
+  return assign(config.ticket_lifetime, number_in(text, limits::ticket_ms_min, limits::ticket_ms_max));
+}
+
+template <bool Config::* member>
+Result<void> set_boolean(Config& config, const std::string& text) {
+  if (text != "true" && text != "false") return must_be("true or false");
+  config.*member = text == "true";
+  return {};
+}
+
 template <std::filesystem::path Config::* member>
 Result<void> set_path(Config& config, const std::string& text) {
   if (text.empty() || text.find('\0') != std::string::npos) return must_be("a path");
@@ -208,6 +219,11 @@ constexpr Setting table[] = {
     {"session_heartbeat_ms", number, "MS",
      "a session's client that is not heard for twice this is taken for gone; 0: never (10000)",
      set_session_heartbeat},
+    {"ticket_ms", number, "MS",
+     "how long a plain join's ticket is good for connecting, 100 to a year (86400000, a day)", set_ticket_ms},
+    {"open_topics", boolean, "",
+     "plain clients of every topic need no ticket; on loopback only, for clients of 2015 (false)",
+     set_boolean<&Config::open_topics>},
     {"stop_deadline_ms", number, "MS", "a clean stop takes at most this (5000)",
      set_ms<&Config::stop_deadline>},
     {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",

@@ -41,6 +41,8 @@ struct Config {
   std::chrono::milliseconds endpoint_idle{30'000};
   std::chrono::milliseconds port_rest{600'000};
   std::chrono::milliseconds session_heartbeat{10'000};  ///< 0: a silent client is never taken for gone
+  std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins
+  bool open_topics = false;  ///< plain clients need no ticket, on loopback only
   std::chrono::milliseconds stop_deadline{5'000};
   std::uint64_t reactors = 0;     ///< 0: by the number of cores
   std::filesystem::path ipc_dir;  ///< empty: DATA_DIR/ipc
@@ -53,13 +55,14 @@ enum class SettingType {
   text,
   number,
   bytes,  ///< a number, or a text such as "16MiB"
+  boolean,
 };
 
 /// One setting.
 struct Setting {
   const char* name;  ///< key in the file; with dashes for underscores the command line's flag
   SettingType type;
-  const char* value;  ///< what help calls the value
+  const char* value;  ///< what help calls the value; empty: the flag alone says true
   const char* help;   ///< one line, with default and range
   /// Reads the value's text. Error: what it must be.
   Result<void> (*set)(Config& config, const std::string& text);

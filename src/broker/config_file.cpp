@@ -42,6 +42,10 @@ std::string place(const std::string& file, const toml::source_region& region) {
 
 /// The value as text, if it has the type that the setting wants.
 std::optional<std::string> text_of(const toml::node& node, SettingType type) {
+  if (type == SettingType::boolean) {
+    if (const auto* boolean = node.as_boolean()) return boolean->get() ? "true" : "false";
+    return std::nullopt;
+  }
   if (type != SettingType::number) {
     if (const auto* text = node.as_string()) return text->get();
   }
@@ -56,6 +60,7 @@ const char* type_word(SettingType type) {
     case SettingType::text: return "a text";
     case SettingType::number: return "a whole number";
     case SettingType::bytes: return "a whole number or a text such as \"16MiB\"";
+    case SettingType::boolean: return "true or false";
   }
   return "";
 }

@@ -29,6 +29,7 @@ class DataDirectory {
   [[nodiscard]] std::filesystem::path catalogue() const { return path_ / "catalogue"; }
   [[nodiscard]] std::filesystem::path ipc() const { return path_ / "ipc"; }
   [[nodiscard]] std::filesystem::path admin_file() const { return path_ / "admin.json"; }
+  [[nodiscard]] std::filesystem::path ticket_key_file() const { return path_ / "ticket.key"; }
 
   /// Writes broker.json, at once or not at all, for programs on this machine to find the broker.
   Result<void> publish(const std::string& control_uri);

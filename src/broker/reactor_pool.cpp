@@ -23,7 +23,8 @@ Error stopping() {
 
 }  // namespace
 
-ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, EventLoop& control, LogSink& sink)
+ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKey& tickets,
+                         EventLoop& control, LogSink& sink)
     : settings_(std::move(settings)),
       control_(control),
       now_(wall_clock_now),
@@ -31,8 +32,8 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, EventLoop& con
       next_endpoint_id_(static_cast<std::uint64_t>(wall_clock_now().us)),
       ports_(settings_.bind_host, settings_.ports, settings_.port_rest) {
   for (std::size_t i = 0; i < settings_.reactors; ++i) {
-    reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, storage, disk_, ports_, sink, now_,
-                                                  next_endpoint_id_, events()));
+    reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, storage, disk_, ports_, sink, tickets,
+                                                  now_, next_endpoint_id_, events()));
     Reactor& reactor = *reactors_.back();
     sessions_.push_back(std::make_unique<SessionServer>(
         reactor.context(), [&reactor](TopicId topic) { return reactor.find(topic); },
@@ -140,7 +141,7 @@ void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEn
   ask<JoinedEndpoint>(topic, std::move(done), [wish](HostedTopic& hosted) -> Result<JoinedEndpoint> {
     auto opened = hosted.endpoints().join(wish.type, wish.transport, wish.connection_type);
     if (!opened) return opened.error();
-    return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, {}};
+    return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, std::move(opened->ticket)};
   });
 }
 

@@ -25,8 +25,10 @@ class ReactorPool final : public DataPlane {
     std::chrono::milliseconds session_heartbeat{10'000};
   };
 
-  /// `control`: where answers and the observer's calls are posted. It must run until `stop` has returned.
-  ReactorPool(Settings settings, StorageRoom& storage, EventLoop& control, LogSink& sink);
+  /// `tickets` outlives it. `control`: where answers and the observer's calls are posted. It must run until
+  /// `stop` has returned.
+  ReactorPool(Settings settings, StorageRoom& storage, const TicketKey& tickets, EventLoop& control,
+              LogSink& sink);
   ~ReactorPool() override;
 
   /// Before `start`: who is told of endpoints that close or move.

@@ -346,9 +346,13 @@ void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
   for (const BrokerFlag& each : broker.flags) {
     std::string name = "--" + each.name;
     std::ranges::replace(name, '_', '-');
+    const std::string help = each.help + " " + Help::environment_note(each.environment);
+    if (each.value.empty()) {
+      verb->add_flag_callback(name, [overrides, key = each.name] { (*overrides)[key] = "true"; }, help);
+      continue;
+    }
     verb->add_option_function<std::string>(
-            name, [overrides, key = each.name](const std::string& text) { (*overrides)[key] = text; },
-            each.help + " " + Help::environment_note(each.environment))
+            name, [overrides, key = each.name](const std::string& text) { (*overrides)[key] = text; }, help)
         ->type_name(each.value);
   }
   verb->callback([&parsed, &broker, overrides, file] {

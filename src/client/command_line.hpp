@@ -13,7 +13,7 @@ namespace lightq::cli {
 struct BrokerFlag {
   std::string name;         ///< as in the configuration file; dashes on the command line
   std::string environment;  ///< the variable that sets it too; shown, and read by the broker itself
-  std::string value;        ///< what help calls its value
+  std::string value;        ///< what help calls its value; empty: it has none, and says true
   std::string help;
 };
 

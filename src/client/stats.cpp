@@ -38,7 +38,7 @@ std::string table(const TopicStats& stats) {
       row("durable_offset", stats.durable_offset) + row("log_bytes", format_size(stats.log_bytes));
   text += row_if("dropped", stats.dropped) + row_if("rejected", stats.rejected) +
           row_if("refused", stats.refused) + row_if("unclaimed_dropped", stats.unclaimed_dropped) +
-          row_if("corrupt", stats.corrupt);
+          row_if("corrupt", stats.corrupt) + row_if("refused_connections", stats.refused_connections);
   if (!stats.blocked_by.empty()) text += row("blocked_by", stats.blocked_by);
   if (stats.paused) text += row("paused", std::string("yes"));
   for (const GroupStats& group : stats.groups) {

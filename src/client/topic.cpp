@@ -47,7 +47,7 @@ int run_topic_list(const Common& common) {
   if (topics->empty() && !common.quiet) say("no topics yet; make one:  lightq topic create NAME");
   for (const TopicListing& topic : *topics) {
     out.write(topic.topic + "\t" + std::string(to_word(topic.settings.broker_type)) +
-              (topic.settings.open ? "\topen" : "") + "\n");
+              (topic.open ? "\topen" : "") + "\n");
   }
   return out.end() ? exit_ok : exit_failure;
 }

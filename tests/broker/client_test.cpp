@@ -3,6 +3,8 @@
 #include <lightq/client.hpp>
 
 #include <chrono>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -101,6 +103,147 @@ TEST(Handles, RejoinABrokerThatHasLostTheirEndpoints) {
   ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "after");
   consumer.leave().value_or_throw();
   EXPECT_TRUE(consumer.finished());
+}
+
+/// A broker that is started anew with another key refuses the tickets of before.
+class Refused : public ::testing::Test {
+ protected:
+  Refused() { client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw(); }
+  void restart_with_another_key(const std::function<void()>& meanwhile = {}) {
+    broker.stop();
+    std::filesystem::remove(broker.data_dir() / "ticket.key");
+    if (meanwhile) meanwhile();
+    broker.start();
+  }
+  [[nodiscard]] std::uint64_t refused() {
+    return client.stats("orders").value_or_throw().refused_connections;
+  }
+  /// Polls, with a deadline.
+  template <typename Condition>
+  static ::testing::AssertionResult comes(Condition&& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "not in time";
+      std::this_thread::yield();
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  EmbeddedBroker broker;
+  Client client = broker.client();
+};
+
+TEST_F(Refused, AProducerJoinsAgainAndSendsAgainWhatItSentWhileItKnewOfNoConnection) {
+  auto producer = client.plain_producer("orders").value_or_throw();
+  producer.send("before").value_or_throw();
+  ASSERT_TRUE(comes([&] { return client.stats("orders").value_or_throw().messages_received == 1; }));
+  const std::string large(10'000, 'x');
+  restart_with_another_key([&] {
+    ASSERT_TRUE(comes([&] { return !producer.connected(); }));
+    for (int i = 0; i < 100; ++i) producer.send("small " + std::to_string(i)).value_or_throw();
+    producer.send(large).value_or_throw();
+  });
+  ASSERT_TRUE(comes([&] { return !producer.connected() && producer.refused(); }));
+  producer.send("after").value_or_throw();
+  ASSERT_TRUE(producer.wait_connected(20s));
+  producer.send("and on").value_or_throw();
+  EXPECT_EQ(producer.sent(), 104U);
+
+  auto consumer = client.plain_consumer("orders").value_or_throw();
+  const auto next = [&] { return std::string(consumer.receive(20s).value_or_throw()->text()); };
+  EXPECT_EQ(next(), "before");
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(next(), "small " + std::to_string(i));
+  EXPECT_EQ(next(), large);
+  EXPECT_EQ(next(), "after");
+  EXPECT_EQ(next(), "and on");
+  EXPECT_EQ(refused(), 1U);
+}
+
+TEST_F(Refused, AProducerThatOnlyClosesBringsItAllTheSame) {
+  auto producer = client.plain_producer("orders").value_or_throw();
+  restart_with_another_key([&] {
+    ASSERT_TRUE(comes([&] { return !producer.connected(); }));
+    for (int i = 0; i < 10; ++i) producer.send(std::to_string(i)).value_or_throw();
+  });
+  producer.close(20s).value_or_throw();
+  EXPECT_TRUE(comes([&] { return client.stats("orders").value_or_throw().messages_received == 10; }));
+}
+
+TEST_F(Refused, AConsumerJoinsAgainAndGoesOnAtItsPlace) {
+  for (const Mode mode : {Mode::pull, Mode::sub}) {
+    auto producer = client.plain_producer("orders").value_or_throw();
+    auto consumer = client.plain_consumer("orders", {.mode = mode}).value_or_throw();
+    const std::string place = consumer.bind_uri();
+    ASSERT_TRUE(comes([&] { return client.stats("orders").value_or_throw().subscribers_count == 1; }));
+    producer.send("before").value_or_throw();
+    ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "before");
+    restart_with_another_key();
+    ASSERT_TRUE(comes([&] { return refused() >= 1; }));
+    auto another = client.plain_producer("orders").value_or_throw();
+    another.send("meanwhile").value_or_throw();
+    ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "meanwhile");
+    EXPECT_EQ(consumer.bind_uri(), place);
+    consumer.leave().value_or_throw();
+    consumer.close();
+    EXPECT_TRUE(comes([&] { return client.stats("orders").value_or_throw().subscribers.empty(); }))
+        << "the endpoint of the second join is left behind";
+  }
+}
+
+TEST(Tickets, BeingRefusedRightAfterAJoinIsAnErrorOfTheCallAndOfThatCallAlone) {
+  // The endpoint asks for another ticket than the one that the broker gives: a broker that is badly broken.
+  EmbeddedBroker broker;
+  EmbeddedBroker other;
+  auto client = broker.client();
+  auto other_client = other.client();
+  client.create_topic("orders").value_or_throw();
+  other_client.create_topic("orders").value_or_throw();
+  const auto wrong = other_client.join("orders", protocol::JoinType::push).value_or_throw();
+  const auto right = client.join("orders", protocol::JoinType::push).value_or_throw();
+
+  class Misled final : public Membership {
+   public:
+    explicit Misled(EndpointAddress address) : address_(std::move(address)) {}
+    [[nodiscard]] const std::string& topic() const override { return topic_; }
+    Result<EndpointAddress> join() override {
+      ++joins;
+      return address_;
+    }
+    Result<std::uint64_t> leave(const std::string&) override { return std::uint64_t{0}; }
+    int joins = 0;
+
+   private:
+    const EndpointAddress address_;
+    const std::string topic_ = "orders";
+  };
+  const EndpointAddress address{right.uri, wrong.ticket};
+  auto membership = std::make_unique<Misled>(address);
+  const Misled& misled = *membership;
+  auto producer =
+      PlainProducer::open(std::make_shared<zmq::context_t>(), std::move(membership), address, {.linger = 0ms})
+          .value_or_throw();
+  for (int round = 1; round <= 3; ++round) {
+    EXPECT_FALSE(producer.wait_connected(20s));
+    ASSERT_TRUE(producer.refused());
+    EXPECT_TRUE(producer.send("joins again").ok());
+    EXPECT_EQ(misled.joins, round);
+    EXPECT_FALSE(producer.wait_connected(20s));
+    ASSERT_TRUE(producer.refused());
+    const Result<void> sent = producer.send("x");
+    ASSERT_FALSE(sent.ok());
+    EXPECT_EQ(sent.error().code, ErrorCode::unauthorized_access);
+    EXPECT_EQ(misled.joins, round) << "an error, and no further attempt";
+  }
+  EXPECT_EQ(client.stats("orders").value_or_throw().messages_received, 0U);
+
+  auto consuming = std::make_unique<Misled>(address);
+  const Misled& misled_too = *consuming;
+  auto consumer = PlainConsumer::open(std::make_shared<zmq::context_t>(), std::move(consuming), address, {})
+                      .value_or_throw();
+  const auto got = consumer.receive(20s);
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().code, ErrorCode::unauthorized_access);
+  EXPECT_EQ(misled_too.joins, 1);
 }
 
 TEST(Topics, ArePausedResumedAndPurged) {

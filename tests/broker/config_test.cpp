@@ -109,6 +109,9 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
   all["session_heartbeat_ms"] = {[](const Config& c) { return shown(c.session_heartbeat); }, "10000", "300",
                                  "300"};
   all["port_quarantine_ms"] = {[](const Config& c) { return shown(c.port_rest); }, "600000", "13", "13"};
+  all["ticket_ms"] = {[](const Config& c) { return shown(c.ticket_lifetime); }, "86400000", "100", "100"};
+  all["open_topics"] = {[](const Config& c) { return std::string(c.open_topics ? "yes" : "no"); }, "no",
+                        "true", "yes"};
   all["stop_deadline_ms"] = {[](const Config& c) { return shown(c.stop_deadline); }, "5000", "14", "14"};
   all["reactors"] = {[](const Config& c) { return shown(c.reactors); }, "0", "5", "5"};
   all["ipc_dir"] = {[](const Config& c) { return c.ipc_dir.string(); }, "", "/i/d", "/i/d"};
@@ -139,7 +142,10 @@ TEST(Config, ReadsEverySettingFromEachSource) {
     const std::string& text = all.at(name).text;
     SCOPED_TRACE(name + " = " + text);
     const auto file = directory / (name + ".toml");
-    std::ofstream(file) << name << " = " << (setting.type == SettingType::number ? text : '"' + text + '"')
+    std::ofstream(file) << name << " = "
+                        << (setting.type == SettingType::number || setting.type == SettingType::boolean
+                                ? text
+                                : '"' + text + '"')
                         << '\n';
     expect_only(load({{"LIGHTQ_CONFIG", file}}, {}), name, all);
     expect_only(load({{environment_name(setting), text}}, {}), name, all);
@@ -214,6 +220,10 @@ TEST(Config, RefusesValuesOutOfRangeAndSaysWhatTheyMayBe) {
                                                                 {"control", "127.0.0.1"},
                                                                 {"bind", "a b"},
                                                                 {"data-dir", ""},
+                                                                {"ticket-ms", "99"},
+                                                                {"ticket-ms", "31536000001"},
+                                                                {"open-topics", "yes"},
+                                                                {"open-topics", "1"},
                                                                 {"reactors", "-1"},
                                                                 {"reactors", "1x"},
                                                                 {"flush-interval-ms", "1e3"}};

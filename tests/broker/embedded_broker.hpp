@@ -1,6 +1,7 @@
 /// A broker in the test's own process.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -41,6 +42,7 @@ class EmbeddedBroker {
   }
   void stop() { broker_.reset(); }
   [[nodiscard]] const std::string& uri() const { return uri_; }
+  [[nodiscard]] std::filesystem::path data_dir() const { return directory_ / "data"; }
   [[nodiscard]] Client client() const {
     return Client::connect(uri(), {.user = {"alice", "wonder"},
                                    .admin = {"lightq_admin", "the admin's"},

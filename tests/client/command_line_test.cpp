@@ -114,15 +114,24 @@ TEST(CommandLine, NamesAVariableForEveryFlagOfEveryCommand) {
 
 TEST(CommandLine, OffersEverySettingOfTheBrokerAsAFlagAndNothingElse) {
   std::set<std::string> settings;  // each is in the file and the environment too: config_test
-  for (const broker::Setting& setting : broker::settings()) settings.insert(setting.name);
+  std::set<std::string> switches;  // of these: those that the flag alone sets
+  for (const broker::Setting& setting : broker::settings()) {
+    settings.insert(setting.name);
+    if (setting.type == broker::SettingType::boolean) switches.insert(setting.name);
+  }
   std::set<std::string> offered;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) {
     if (flag.command != "broker" || flag.names.front() == "config") continue;
     const std::string& name = flag.names.front();
+    std::string setting = name;
+    std::replace(setting.begin(), setting.end(), '-', '_');
+    const bool is_switch = switches.contains(setting);
+    std::vector<std::string> arguments = {"broker", "--" + name};
+    if (!is_switch) arguments.emplace_back("value");
     FakeBroker broker;
-    ASSERT_EQ(run(broker, {"broker", "--" + name, "value"}), 0) << name;
+    ASSERT_EQ(run(broker, arguments), 0) << name;
     ASSERT_EQ(broker.overrides.size(), 1U) << "--" << name << " sets nothing that a file could set too";
-    EXPECT_EQ(broker.overrides.begin()->second, "value") << name;
+    EXPECT_EQ(broker.overrides.begin()->second, is_switch ? "true" : "value") << name;
     offered.insert(broker.overrides.begin()->first);
   }
   EXPECT_EQ(offered, settings);

@@ -41,6 +41,24 @@ def bytes_of(path):
         return b""
 
 
+class Address(str):
+    """Where to connect to, and the ticket that a join gave for it: what `present` shows."""
+    ticket = None
+
+    @classmethod
+    def of(cls, reply):
+        address = cls(reply["bind_uri"])
+        address.ticket = reply.get("ticket")
+        return address
+
+
+def present(socket, address):
+    """Has a ZeroMQ socket show the address's ticket where it connects from now on."""
+    ticket = getattr(address, "ticket", None)
+    if ticket is not None:
+        socket.plain_username, socket.plain_password = ticket["id"].encode(), ticket["secret"].encode()
+
+
 class Control:
     """A plain REQ client of the control socket. Replies within a deadline, or the test fails."""
 
@@ -92,8 +110,8 @@ class Control:
         return self.ok("list_topics", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)["topics"]
 
     def join(self, topic, kind, **more):
-        return self.ok("join", connection_type="zmq", type=kind, topic=topic, user_id=USER, password=PASSWORD,
-                       **more)["bind_uri"]
+        return Address.of(self.ok("join", connection_type="zmq", type=kind, topic=topic, user_id=USER,
+                                  password=PASSWORD, **more))
 
     def leave(self, topic, uri):
         return self.ok("leave", topic=topic, user_id=USER, password=PASSWORD, bind_uri=uri)
@@ -154,13 +172,15 @@ class Broker:
         return control
 
     def socket(self, kind, uri, **options):
-        """A data socket connected to `uri`; options by their pyzmq names, e.g. sndhwm=1000."""
+        """A data socket connected to `uri`, with its ticket if it is an Address; options by their pyzmq names, e.g.
+        sndhwm=1000."""
         socket = self.context.socket(kind)
         socket.linger = 0
         for name, value in options.items():
             setattr(socket, name, value)
         if kind == zmq.SUB:
             socket.subscribe(b"")
+        present(socket, uri)
         socket.connect(uri)
         self.clients.append(socket)
         return socket

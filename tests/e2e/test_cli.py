@@ -8,7 +8,7 @@ import pytest
 import zmq
 
 from cli_support import lightq
-from support import BINARY, DEADLINE, PASSWORD, USER, numbered, receive, until
+from support import Address, BINARY, DEADLINE, PASSWORD, USER, numbered, receive, until
 
 
 def test_what_is_produced_is_consumed_byte_for_byte(lightq):
@@ -132,12 +132,12 @@ def test_the_command_line_and_plain_zeromq_clients_meet_on_one_topic(lightq):
     control = lightq.broker.control()
     admin = json.loads((lightq.broker.data_dir / "admin.json").read_text())
     credentials = {name: admin[name] for name in ("admin_user_id", "admin_password")}
-    producer = lightq.broker.socket(zmq.PUSH, control.ok("join", topic="t", type="push", **credentials)["bind_uri"])
+    producer = lightq.broker.socket(zmq.PUSH, Address.of(control.ok("join", topic="t", type="push", **credentials)))
     for message in numbered(0, 100):
         producer.send(message)
     until(lambda: control.ok("stats", topic="t", **credentials)["messages_received"] == 100, "the messages")
     assert lightq("consume", "t", "-n", "100").stdout.splitlines() == numbered(0, 100)
     lightq("produce", "t", stdin=b"back\n")
-    consumer = lightq.broker.socket(zmq.PULL, control.ok("join", topic="t", type="pull", **credentials)["bind_uri"])
+    consumer = lightq.broker.socket(zmq.PULL, Address.of(control.ok("join", topic="t", type="pull", **credentials)))
     assert receive(consumer, 1) == [b"back"]
     assert os.path.exists(lightq.broker.data_dir / "broker.json")

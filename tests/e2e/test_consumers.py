@@ -5,7 +5,7 @@ import threading
 import pytest
 import zmq
 
-from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, number_of, numbered, receive, receive_topic,
+from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, number_of, numbered, present, receive, receive_topic,
                      silent, until)
 
 TYPES = ["queue", "file", "queue_file"]
@@ -209,7 +209,9 @@ def test_ten_producers_and_ten_consumers_with_joins_and_leaves_lose_nothing(brok
         while sent < per_producer:  # a new connection for every 250 messages
             socket = broker.context.socket(zmq.PUSH)
             socket.linger = DEADLINE * 1000
-            socket.connect(mine.join("t", "push"))
+            address = mine.join("t", "push")
+            present(socket, address)
+            socket.connect(address)
             for index in range(sent, sent + 250):
                 socket.send(b"%d|" % (name * per_producer + index))
             socket.close()
@@ -220,6 +222,7 @@ def test_ten_producers_and_ten_consumers_with_joins_and_leaves_lose_nothing(brok
             uri = mine.join("t", "pull")
             socket = broker.context.socket(zmq.PULL)
             socket.linger = 0
+            present(socket, uri)
             socket.connect(uri)
             count = 0
 

@@ -2,7 +2,7 @@
 import pytest
 import zmq
 
-from support import SANITIZED, number_of, numbered, receive, receive_topic, silent, until
+from support import SANITIZED, number_of, numbered, present, receive, receive_topic, silent, until
 
 TYPES = ["queue", "file", "direct", "queue_file"]
 COUNT = 3000
@@ -121,6 +121,7 @@ def test_subscribing_to_the_topics_name_receives_everything(broker, control):
     broker.clients.append(subscriber)
     subscriber.linger = 0
     subscriber.subscribe(b"prices")
+    present(subscriber, uri)
     subscriber.connect(uri)
     producer.send(b"1")
     assert receive_topic(subscriber, "prices", 1) == [b"1"]

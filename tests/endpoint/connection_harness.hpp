@@ -70,6 +70,8 @@ class FakeOwner final : public broker::Connection::Owner {
     closed = true;
     reason = why;
   }
+  [[nodiscard]] const broker::Gate* gate() const override { return guard; }
+  const broker::Gate* guard = nullptr;
   bool opened = false;
   bool closed = false;
   std::string reason;
@@ -115,7 +117,7 @@ class Wire {
   broker::UniqueFd peer;
 };
 
-/// What a peer of this socket type sends to open a connection.
+/// What a peer of this socket type sends to open a connection, without a ticket.
 inline std::string opening(std::string_view socket_type) {
   std::vector<std::byte> bytes;
   for (const std::byte byte : broker::zmtp::greeting()) bytes.push_back(byte);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,14 @@ class QuietSink final : public LogSink {
 /// A topic with endpoints on this thread's loop; pumps whenever something happens.
 class EndpointSetTest : public testing::Test, public InletHost, public EndpointSet::Listener {
  protected:
-  EndpointSetTest()
+  /// `open`: the topic asks for no ticket.
+  explicit EndpointSetTest(bool open = false)
       : ports_("127.0.0.1", std::nullopt, std::chrono::hours(1)),
         context_{loop_,
                  disk_,
                  ports_,
                  sink_,
+                 tickets_,
                  settings_,
                  now_,
                  next_id_,
@@ -36,7 +39,7 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
                   [this](const EndpointRecord& record) { changed_.push_back(record.port); }},
                  std::vector<std::byte>(256 * limits::KiB),
                  {}},
-        topic_({TopicId{1}, *TopicName::parse("t"), {}},
+        topic_({TopicId{1}, *TopicName::parse("t"), {.open = open}},
                std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), now_()) {
     settings_.advertise_host = "127.0.0.1";
     settings_.ipc_directory = directory_.path();
@@ -74,12 +77,17 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
                    protocol::ConnectionType connection_type = protocol::ConnectionType::zmq) {
     auto joined = set_->join(type, transport, connection_type);
     EXPECT_TRUE(joined.ok());
+    if (joined->ticket) tickets_by_uri_[joined->bind_uri] = *joined->ticket;
     return joined->bind_uri;
   }
   zmq::socket_t connect(zmq::socket_type type, const std::string& uri) {
     zmq::socket_t socket(zmq_, type);
     socket.set(zmq::sockopt::linger, 0);
     if (type == zmq::socket_type::sub) socket.set(zmq::sockopt::subscribe, "t");
+    if (const auto ticket = tickets_by_uri_.find(uri); ticket != tickets_by_uri_.end()) {
+      socket.set(zmq::sockopt::plain_username, ticket->second.id);
+      socket.set(zmq::sockopt::plain_password, ticket->second.secret);
+    }
     socket.connect(uri);
     return socket;
   }
@@ -113,9 +121,11 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
   DiskThread disk_;
   PortBook ports_;
   QuietSink sink_;
+  const TicketKey tickets_{TicketKey::random_bytes()};
   EndpointSettings settings_;
   const WallClock now_ = [] { return Timestamp{1'000'000}; };
   std::atomic<std::uint64_t> next_id_ = 1;
+  std::map<std::string, protocol::Ticket> tickets_by_uri_;
   std::vector<std::uint64_t> closed_;
   std::vector<std::uint16_t> changed_;
   ReactorContext context_;

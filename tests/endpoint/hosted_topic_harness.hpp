@@ -124,7 +124,8 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
   PortBook ports_{"127.0.0.1", std::nullopt, std::chrono::hours(1)};
   EndpointSettings settings_;
   std::atomic<std::uint64_t> next_id_ = 1;
-  ReactorContext context_{loop_, disk_, ports_, sink, settings_, now_, next_id_, {}, {}, {}};
+  const TicketKey tickets_{TicketKey::random_bytes()};
+  ReactorContext context_{loop_, disk_, ports_, sink, tickets_, settings_, now_, next_id_, {}, {}, {}};
 };
 
 }  // namespace lightq::broker

@@ -20,7 +20,7 @@ using testing::ElementsAre;
 /// up to several MiB of a TCP connection.
 class RawEndpointTest : public test::EndpointSetTest {
  protected:
-  RawEndpointTest() { settings_.idle_time_max = 10s; }
+  RawEndpointTest() : EndpointSetTest(true) { settings_.idle_time_max = 10s; }
 
   std::string join_raw(Transport transport = Transport::tcp) {
     return join(JoinType::pull, transport, ConnectionType::socket);

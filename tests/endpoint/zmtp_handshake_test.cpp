@@ -52,7 +52,7 @@ TEST(ZmtpHandshake, IsCompleteHoweverThePeersBytesAreCutAndLeavesWhatComesAfter)
 
 TEST(ZmtpHandshake, SaysTheGreetingFirstAndReadyOnceThePeerHasGreeted) {
   Side side;
-  ZmtpHandshake::greet(side.said);
+  side.handshake.begin(side.said);
   side.take(opening("XSUB"), 1);
   EXPECT_EQ(as_text(side.said), opening("XPUB"));
 }

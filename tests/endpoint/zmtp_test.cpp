@@ -13,6 +13,34 @@ ByteView bytes_of(const std::string& text) {
   return as_byte_view(text);
 }
 
+TEST(ZmtpGreeting, SaysItsMechanismAndWhoAsksForThePassword) {
+  EXPECT_EQ(mechanism_of(greeting()), Mechanism::null);
+  EXPECT_FALSE(is_server(greeting()));
+  const auto plain = greeting(Mechanism::plain, true);
+  EXPECT_EQ(mechanism_of(plain), Mechanism::plain);
+  EXPECT_TRUE(is_server(plain));
+  const auto null = greeting();
+  EXPECT_TRUE(std::equal(plain.begin(), plain.begin() + greeting_head_bytes, null.begin()));
+  EXPECT_EQ(plain[32], std::byte{1}) << "as-server: RFC 37, \"Greeting\"";
+}
+
+TEST(ZmtpHello, IsTwoTextsAndNothingElse) {
+  std::vector<std::byte> frame;
+  append_hello(frame, "user", "");
+  EXPECT_EQ(as_text(frame), std::string("\x04\x0c\x05HELLO\x04user\x00", 14));
+  const auto said = [](const std::string& data) { return credentials_of_hello(bytes_of(data)); };
+  const std::string good("\x02id\x03key", 7);
+  const auto both = said(good);
+  ASSERT_TRUE(both.has_value());
+  EXPECT_EQ(both->username, "id");
+  EXPECT_EQ(both->password, "key");
+  EXPECT_TRUE(said(std::string("\0\0", 2)).has_value());
+  for (const std::string& wrong :
+       {std::string(), std::string("\0", 1), std::string("\x02id"), std::string("\x02id\x03ke"),
+        std::string("\x02id\x03key?"), std::string("\xffid\x00", 4)})
+    EXPECT_FALSE(said(wrong).has_value()) << wrong.size();
+}
+
 TEST(ZmtpGreeting, OursIsValidAndIncompleteAtEveryShorterLength) {
   const auto ours = greeting();
   EXPECT_EQ(check_greeting(ours), GreetingOutcome::valid);
@@ -29,10 +57,11 @@ TEST(ZmtpGreeting, TellsStrangersOldVersionsAndOtherMechanismsApart) {
   EXPECT_EQ(check_greeting(ByteView(old).first(11)), GreetingOutcome::old_version);
   auto curve = greeting();
   curve[12] = std::byte{'C'};
-  EXPECT_EQ(check_greeting(curve), GreetingOutcome::other_mechanism);
+  EXPECT_EQ(check_greeting(curve), GreetingOutcome::valid);
+  EXPECT_FALSE(mechanism_of(curve).has_value());
   auto padded = greeting();
   padded[17] = std::byte{'x'};
-  EXPECT_EQ(check_greeting(padded), GreetingOutcome::other_mechanism);
+  EXPECT_FALSE(mechanism_of(padded).has_value());
 }
 
 TEST(ZmtpFrame, HeadersOfEveryKindOfLengthSurviveARoundTrip) {

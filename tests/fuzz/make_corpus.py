@@ -5,6 +5,7 @@ The files are committed; run it again when a format changes. The formats are tho
 RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz), docs/session.md likewise (session_connection_fuzz), and
 docs/log_format.md behind one (recovery_fuzz) or four a file (log_tools_fuzz).
 """
+import hashlib
 import json
 import pathlib
 import re
@@ -56,6 +57,7 @@ TEXTS = {
 
 # --- zmtp_fuzz: the kind of connection, the length of a piece less one, what the peer sends. ---------------------------
 INLET, PULL, SUB, CONTROL = 0, 1, 2, 3
+GUARDED, OPEN = 4, 8  # added to these: who may come in
 
 
 def greeting(major=3, minor=1, mechanism=b"NULL"):
@@ -82,7 +84,28 @@ def peer(kind, socket_type, *frames, piece=256, minor=1):
     return bytes([kind, piece - 1]) + greeting(minor=minor) + ready(socket_type) + b"".join(frames)
 
 
+def ticket(role=0, topic=1, expires_ms=1 << 50):
+    """With the key of zmtp_fuzz.cpp; the format of src/broker/endpoint/ticket.cpp."""
+    name = struct.pack("<BBQQQIQ", 1, role, topic, expires_ms, 0, 0, 4711).hex().encode()
+    return name, hashlib.blake2b(name, key=bytes(range(32)), digest_size=32).hexdigest().encode()
+
+
+def plain_peer(kind, socket_type, shown, *frames, piece=256):
+    metadata = b"\x0bSocket-Type" + struct.pack("!I", len(socket_type)) + socket_type
+    hello = b"".join(bytes([len(text)]) + text for text in shown)
+    return (bytes([kind, piece - 1]) + greeting(mechanism=b"PLAIN") + command(b"HELLO", hello)
+            + command(b"INITIATE", metadata) + b"".join(frames))
+
+
 ZMTP = {
+    "ticket": plain_peer(INLET + GUARDED, b"PUSH", ticket(), frame(b"one"), frame(b"two")),
+    "ticket_in_small_pieces": plain_peer(INLET + GUARDED, b"PUSH", ticket(), frame(b"one"), piece=5),
+    "ticket_of_another_role": plain_peer(INLET + GUARDED, b"PUSH", ticket(role=1), frame(b"one")),
+    "ticket_that_is_none": plain_peer(INLET + GUARDED, b"PUSH", (b"id", b"secret"), frame(b"one")),
+    "ticket_on_an_open_topic": plain_peer(SUB + OPEN, b"SUB", (b"any", b""), frame(b"\x01topic")),
+    "ticket_at_the_control_socket": plain_peer(CONTROL, b"REQ", ticket(), frame(b"one")),
+    "no_ticket": peer(INLET + GUARDED, b"PUSH", frame(b"one")),
+    "no_ticket_on_an_open_topic": peer(PULL + OPEN, b"PULL"),
     "producer": peer(INLET, b"PUSH", frame(b"one"), frame(b""), frame(b"x" * 300)),
     "producer_in_small_pieces": peer(INLET, b"PUSH", frame(b"one"), frame(b"two"), piece=7),
     "producer_of_parts": peer(INLET, b"PUSH", frame(b"a", more=True), frame(b"b"), frame(b"whole")),

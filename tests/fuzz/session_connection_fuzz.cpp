@@ -28,6 +28,7 @@ class Host final : public SessionConnection::Host, public Connection::Owner {
   [[nodiscard]] const SessionSettings& session_settings() const override { return settings_; }
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }
+  [[nodiscard]] const Gate* gate() const override { return nullptr; }
 
   bool closed = false;
 
@@ -43,7 +44,7 @@ void turn(EventLoop& loop) {
 
 /// What a ZeroMQ peer says before its first message.
 void introduce(std::vector<std::byte>& to) {
-  ZmtpHandshake::greet(to);
+  ZmtpHandshake("DEALER", {}).begin(to);
   zmtp::append_ready(to, "DEALER");
 }
 

@@ -1,6 +1,6 @@
 /// Fuzz target: whatever a peer of a plain endpoint or of the control socket sends, in whatever pieces, ends
-/// in an answer or a closed connection. The input's first byte chooses the kind of connection, the second how
-/// the rest is cut.
+/// in an answer or a closed connection. The input's first byte chooses the kind of connection and who may
+/// come in, the second how the rest is cut.
 #include <sys/socket.h>
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "broker/control/control_connection.hpp"
+#include "broker/endpoint/gate.hpp"
 #include "broker/endpoint/inlet.hpp"
 #include "broker/endpoint/zmtp_outlet.hpp"
 
@@ -37,12 +38,14 @@ class Host final : public InletHost,
   void consumer_writable() override {}
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }
+  [[nodiscard]] const Gate* gate() const override { return guard; }
 
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override {
     if (body.size() > lightq::limits::request_bytes_max + 1 || parts == 0) std::abort();
     control->answer(from.delimiter, body);
   }
 
+  const Gate* guard = nullptr;
   ControlConnection* control = nullptr;
   bool closed = false;
   int batches = 0;
@@ -50,6 +53,16 @@ class Host final : public InletHost,
  private:
   BatchBuilder batch_;
 };
+
+/// The key of make_corpus.py's tickets.
+const TicketKey& ticket_key() {
+  static const TicketKey key = [] {
+    TicketKey::Bytes bytes{};
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
+    return TicketKey(bytes);
+  }();
+  return key;
+}
 
 void turn(EventLoop& loop) {
   std::stop_source stop;
@@ -67,6 +80,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) std::abort();
   const UniqueFd peer(pair[1]);
   Host host;
+  const WallClock now = [] { return lightq::Timestamp{1'800'000'000'000'000}; };
+  const Gate guarded(ticket_key(), now, {lightq::TopicId{1}, EndpointRole::produce});
+  const Gate open;
+  constexpr int kinds = 4;
+  const int gate = data[0] / kinds % 3;
+  if (gate > 0) host.guard = gate == 1 ? &guarded : &open;
   EventLoop loop;
   std::vector<std::byte> scratch(256 * lightq::limits::KiB);
   std::unique_ptr<Connection> connection;

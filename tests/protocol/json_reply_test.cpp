@@ -100,7 +100,7 @@ TEST(JsonReply, ReadsWhatItWrites) {
       {CreateTopic{{}, topic, {}, {}}, OkReply{"create_topic", "topic created successfully", {}}},
       {Version{}, VersionReply{"0.1.0", 1}},
       {join, JoinReply{"test", "tcp://h:1", {}}},
-      {join, JoinReply{"test", "tcp://h:1", SessionTicket{"ab", "cd", 12}}},
+      {join, JoinReply{"test", "tcp://h:1", Ticket{"ab", "cd", 12}}},
       {ListTopics{}, ListReply{{{"a", direct}, {"b", file}}}},
       {topic_stats, full_topic_stats()},
       {broker_stats, broker},

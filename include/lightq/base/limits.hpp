@@ -62,6 +62,9 @@ inline constexpr std::size_t attributes_bytes_max =
 inline constexpr std::size_t handshakes_per_endpoint_max =
     256;  ///< connections that have not said who they are
 inline constexpr std::size_t connections_per_endpoint_max = 10'000;
+inline constexpr std::uint64_t ticket_ms_min = 100;  ///< how long a plain join's ticket is good
+inline constexpr std::uint64_t ticket_ms_default = 86'400'000;
+inline constexpr std::uint64_t ticket_ms_max = 31'536'000'000;
 
 // Plain ZeroMQ sockets of the client library: what waits on this side of the connection.
 inline constexpr int high_water_messages_min = 1;
@@ -74,7 +77,6 @@ inline constexpr std::size_t counted_message_bytes_min = 1 * KiB;  ///< smaller 
 inline constexpr std::size_t session_channels_max = 4096;       ///< open at once on one session
 inline constexpr std::size_t session_handshakes_max = 256;      ///< connections that have not said hello
 inline constexpr std::size_t session_connections_max = 10'000;  ///< of one endpoint
-inline constexpr std::size_t session_tickets_max = 100'000;     ///< valid at once
 inline constexpr std::size_t session_reads_max = 16;            ///< of one session, not answered in full
 inline constexpr std::uint64_t read_bytes_max = 64 * MiB;       ///< of payload, in answer to one read
 inline constexpr std::size_t producers_max = 10'000;            ///< that a topic remembers

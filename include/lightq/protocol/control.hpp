@@ -178,24 +178,27 @@ struct VersionReply {
   int protocol = 1;
 };
 
-/// What a session shows of a join, once, as `ID.SECRET`.
-struct SessionTicket {
+/// What a join gives to connect with. A plain ZeroMQ socket shows id and secret as user name and password
+/// (the mechanism PLAIN), a session `ID.SECRET` in its first frame.
+struct Ticket {
   std::string id;
   std::string secret;
-  std::uint64_t expires_ms = 0;  ///< since 1970: who has not connected by then joins again
+  std::uint64_t expires_ms = 0;  ///< since 1970: who connects later joins again first
   [[nodiscard]] std::string text() const { return id + "." + secret; }
-  friend bool operator==(const SessionTicket&, const SessionTicket&) = default;
+  friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
 struct JoinReply {
   std::string topic;
   std::string bind_uri;
-  std::optional<SessionTicket> ticket;  ///< with `delivery: session`
+  std::optional<Ticket> ticket;  ///< of all but raw consumers
 };
 
 struct TopicListing {
   std::string topic;
   TopicSettings settings;
+  bool open = false;            ///< as in TopicStats; settings.open is what it was created with
+  bool open_by_broker = false;  ///< likewise
 };
 
 struct ListReply {
@@ -239,19 +242,22 @@ struct TopicStats {
   std::uint64_t total_bytes_written = 0;
   std::uint64_t total_bytes_read = 0;
   // Beyond 2015.
-  std::uint64_t deliveries = 0;         ///< all copies to all consumers
-  std::uint64_t dropped = 0;            ///< by `drop_oldest`, or `direct` with nobody left to take it
-  std::uint64_t rejected = 0;           ///< by `reject`
-  std::uint64_t refused = 0;            ///< too large, or of several parts
-  std::uint64_t unclaimed_dropped = 0;  ///< turned over while no group existed
-  std::uint64_t corrupt = 0;            ///< lost to damage on the disk
+  std::uint64_t deliveries = 0;           ///< all copies to all consumers
+  std::uint64_t dropped = 0;              ///< by `drop_oldest`, or `direct` with nobody left to take it
+  std::uint64_t rejected = 0;             ///< by `reject`
+  std::uint64_t refused = 0;              ///< too large, or of several parts
+  std::uint64_t unclaimed_dropped = 0;    ///< turned over while no group existed
+  std::uint64_t corrupt = 0;              ///< lost to damage on the disk
+  std::uint64_t refused_connections = 0;  ///< plain clients without a ticket that lets them in
   std::uint64_t first_offset = 0;
   std::uint64_t next_offset = 0;
   std::uint64_t durable_offset = 0;
   std::uint64_t log_bytes = 0;  ///< held now, in memory or on disk
   std::string blocked_by;       ///< empty, `group:NAME`, `disk`, or `nobody connected` (direct)
   bool paused = false;
-  std::uint64_t since_ms = 0;  ///< milliseconds since 1970 when counting began
+  std::uint64_t since_ms = 0;   ///< milliseconds since 1970 when counting began
+  bool open = false;            ///< takes plain clients without a ticket, for whatever reason
+  bool open_by_broker = false;  ///< … because the broker has been told to, for every topic
   TopicSettings settings;
   std::vector<GroupStats> groups;
   std::vector<SubscriberStats> subscribers;

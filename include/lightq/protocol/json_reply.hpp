@@ -65,7 +65,7 @@ void visit_fields(S& settings, Visit&& visit) {
 }
 
 template <typename S, typename Visit>
-  requires std::is_same_v<std::remove_const_t<S>, SessionTicket>
+  requires std::is_same_v<std::remove_const_t<S>, Ticket>
 void visit_fields(S& ticket, Visit&& visit) {
   visit("id", ticket.id);
   visit("secret", ticket.secret);
@@ -77,7 +77,8 @@ template <typename S, typename Visit>
 void visit_fields(S& listing, Visit&& visit) {
   visit("topic", listing.topic);
   visit("broker_type", listing.settings.broker_type);
-  visit("open", listing.settings.open);
+  visit("open", listing.open);
+  visit("open_by_broker", listing.open_by_broker);
   visit("settings", listing.settings);
 }
 
@@ -99,6 +100,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("refused", stats.refused);
   visit("unclaimed_dropped", stats.unclaimed_dropped);
   visit("corrupt", stats.corrupt);
+  visit("refused_connections", stats.refused_connections);
   visit("first_offset", stats.first_offset);
   visit("next_offset", stats.next_offset);
   visit("durable_offset", stats.durable_offset);
@@ -106,6 +108,8 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("blocked_by", stats.blocked_by);
   visit("paused", stats.paused);
   visit("since_ms", stats.since_ms);
+  visit("open", stats.open);
+  visit("open_by_broker", stats.open_by_broker);
   visit("settings", stats.settings);
   visit("groups", stats.groups);
   visit("subscribers", stats.subscribers);
@@ -140,7 +144,7 @@ struct FieldWriter {
   void operator()(const char* name, BrokerType value) const { to[name] = to_word(value); }
   void operator()(const char* name, Overflow value) const { to[name] = to_word(value); }
   void operator()(const char* name, const TopicSettings& settings) const { put(name, settings); }
-  void operator()(const char* name, const SessionTicket& ticket) const { put(name, ticket); }
+  void operator()(const char* name, const Ticket& ticket) const { put(name, ticket); }
   template <typename Item>
   void operator()(const char* name, const std::vector<Item>& items) const {
     OrderedJson list = OrderedJson::array();
@@ -181,7 +185,7 @@ struct FieldLoader {
     value = fields.word<Overflow>(name, "block, reject, drop_oldest", value);
   }
   void operator()(const char* name, TopicSettings& settings) const { load(name, settings); }
-  void operator()(const char* name, std::optional<SessionTicket>& ticket) const {
+  void operator()(const char* name, std::optional<Ticket>& ticket) const {
     if (object.contains(name)) load(name, ticket.emplace());
   }
   template <typename Item>

@@ -40,6 +40,7 @@ class CommandHandler final : public DataPlaneObserver {
     std::string data_dir;  ///< as stats tell it
     std::function<Timestamp()> now;
     std::size_t topics_max = limits::topics_max;
+    bool open_topics = false;  ///< every topic takes plain clients without a ticket
   };
 
   CommandHandler(Parts parts, Settings settings);

@@ -52,6 +52,7 @@ class ControlServer final : public Listener::Owner,
   void accept_failed() override;
   void connection_opened(Connection& connection) override;
   void connection_closed(Connection& connection, const std::string& why) override;
+  [[nodiscard]] const Gate* gate() const override { return nullptr; }
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
   void dispatch(const ControlConnection::Envelope& from, protocol::Request request);
   void answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);

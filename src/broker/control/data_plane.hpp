@@ -26,9 +26,9 @@ struct JoinWish {
 /// What a join opened (or found already open: all producers of a topic and transport share one).
 struct JoinedEndpoint {
   EndpointRecord record;
-  std::string bind_uri;                           ///< as a client reaches it (--advertise)
-  bool is_new = false;                            ///< opened by this join, and to be remembered
-  std::optional<protocol::SessionTicket> ticket;  ///< of a session, whose record says nothing but the topic
+  std::string bind_uri;                    ///< as a client reaches it (--advertise)
+  bool is_new = false;                     ///< opened by this join, and to be remembered
+  std::optional<protocol::Ticket> ticket;  ///< of all but raw consumers
 };
 
 /// Topics and endpoints, wherever they run. Every call is made on the control thread, returns at once, and

@@ -9,14 +9,14 @@ namespace lightq::broker {
 namespace {
 
 /// Why a topic with these settings cannot be joined so; nothing: it can.
-std::optional<Error> objection(const JoinWish& wish, const protocol::TopicSettings& settings) {
+std::optional<Error> objection(const JoinWish& wish, bool open) {
   if (wish.delivery == protocol::Delivery::session) return std::nullopt;
   if (wish.connection_type == protocol::ConnectionType::zmq) return std::nullopt;
   if (wish.type != protocol::JoinType::pull) {
     return Error{ErrorCode::invalid_request, "type: must be pull where connection_type is socket"};
   }
-  // A raw consumer has no way to say who it is, so its topic has to be one that says it takes anybody.
-  if (!settings.open) {
+  // A raw consumer has no way to show a ticket, so its topic has to be one that asks for none.
+  if (!open) {
     return Error{ErrorCode::not_supported,
                  "connection_type: socket is for topics that were created with open, and this one was not"};
   }
@@ -30,11 +30,14 @@ void CommandHandler::execute(protocol::Join request, const Answer& answer) {
   const JoinWish wish{request.type, request.transport, request.connection_type, request.delivery};
   permit_topic("join", std::move(request.user), request.as_admin, topic, answer, [=, this](TopicId id) {
     const TopicEntry* const entry = catalogue_.state().find(id);
-    if (const auto refused = objection(wish, entry->definition.settings)) {
+    const bool open = entry->definition.settings.open || settings_.open_topics;
+    if (const auto refused = objection(wish, open)) {
       return answer(error_reply("join", *refused));
     }
     data_plane_.join(id, wish, [=, this](const Result<JoinedEndpoint>& joined) {
       if (!joined) return answer(error_reply("join", joined.error()));
+      if (wish.delivery == protocol::Delivery::session)  // its endpoint is nobody's, and not remembered
+        return answer(protocol::JoinReply{topic.text(), joined->bind_uri, joined->ticket});
       keep_joined(topic, joined.value(), answer);
     });
   });
@@ -42,7 +45,6 @@ void CommandHandler::execute(protocol::Join request, const Answer& answer) {
 
 /// A new endpoint's record is durable before anybody is told its address.
 void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& joined, const Answer& answer) {
-  if (joined.ticket) return answer(protocol::JoinReply{topic.text(), joined.bind_uri, joined.ticket});
   const auto& record = joined.record;
   const auto kept = joined.is_new ? catalogue_.put_endpoint(record) : Result<void>();
   const auto give_up = [=, this](const Error& error) {
@@ -53,7 +55,7 @@ void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& j
   if (!kept) return give_up(kept.error());
   commits_.commit([=](const Result<void>& committed) {
     if (!committed) return give_up(committed.error());
-    answer(protocol::JoinReply{topic.text(), joined.bind_uri, {}});
+    answer(protocol::JoinReply{topic.text(), joined.bind_uri, joined.ticket});
   });
 }
 

@@ -1,4 +1,4 @@
-/// Passwords and keys: what the control layer needs of libsodium, and its only home. Layer: control.
+/// Passwords and keys: what the control layer needs of libsodium, and its only home there. Layer: control.
 #pragma once
 
 #include <array>

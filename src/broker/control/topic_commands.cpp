@@ -122,7 +122,8 @@ void CommandHandler::execute(protocol::ListTopics request, const Answer& answer)
     protocol::ListReply reply;
     for (const auto& [name, entry] : catalogue_.state().topics()) {
       if (not_ready_.contains(entry.definition.id.value)) continue;
-      reply.topics.push_back({name, entry.definition.settings});
+      const auto& settings = entry.definition.settings;
+      reply.topics.push_back({name, settings, settings.open || settings_.open_topics, settings_.open_topics});
     }
     answer(std::move(reply));
   });

@@ -32,7 +32,8 @@ bool Connection::start() {
     opened();
     return true;
   }
-  ZmtpHandshake::greet(output_.tail());
+  handshake_->guard(owner_.gate());
+  handshake_->begin(output_.tail());
   handshake_deadline_ = loop_.at(EventLoop::Clock::now() + handshake_time_max, [this] {
     if (state_ != State::open) close("no handshake within a second");
   });

@@ -26,6 +26,8 @@ class Connection : public EventLoop::Source {
     /// The last call of a connection, which takes it out of the loop first: the owner destroys it later
     /// (EventLoop::destroy_later), never within the call.
     virtual void connection_closed(Connection& connection, const std::string& why) = 0;
+    /// Who may come in here, by ZeroMQ; null: no ticket is spoken of in the handshake.
+    [[nodiscard]] virtual const Gate* gate() const = 0;
   };
 
   /// `scratch`: where input is received, shared by all connections of a thread.
@@ -38,6 +40,8 @@ class Connection : public EventLoop::Source {
   [[nodiscard]] bool is_open() const { return state_ == State::open; }
   /// Has been open, even if it has ended since.
   [[nodiscard]] bool was_open() const { return was_open_; }
+  /// It was turned away for want of a good ticket.
+  [[nodiscard]] bool unauthorized() const { return handshake_ && handshake_->unauthorized(); }
   /// The peer has closed its side, though not everything it sent may have been read.
   [[nodiscard]] bool peer_gone() const { return peer_gone_; }
   /// Ends the connection: the owner hears of it within the call. Never from within this connection's own

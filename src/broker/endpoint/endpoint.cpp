@@ -10,13 +10,14 @@
 namespace lightq::broker {
 
 Endpoint::Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
-                   std::string bind_uri, std::string path, const EndpointSettings& settings)
+                   std::string bind_uri, std::string path, const Gate& gate, const EndpointSettings& settings)
     : loop_(loop),
       host_(host),
       record_(record),
       listener_(loop, std::move(socket), *this),
       bind_uri_(std::move(bind_uri)),
       path_(std::move(path)),
+      gate_(gate),
       settings_(settings) {}
 
 Endpoint::~Endpoint() {

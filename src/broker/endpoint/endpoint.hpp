@@ -10,6 +10,7 @@
 
 #include "broker/endpoint/connection.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
+#include "broker/endpoint/gate.hpp"
 #include "broker/endpoint/listener.hpp"
 #include "broker/endpoint/reactor_context.hpp"
 
@@ -37,7 +38,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   /// `host` and `settings` outlive it. `path`: of an ipc endpoint's socket file, removed at the end; empty
   /// for tcp.
   Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
-           std::string bind_uri, std::string path, const EndpointSettings& settings);
+           std::string bind_uri, std::string path, const Gate& gate, const EndpointSettings& settings);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
   ~Endpoint() override;
@@ -63,6 +64,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
  private:
   void connection_opened(Connection& connection) override;
   void connection_closed(Connection& connection, const std::string& why) override;
+  [[nodiscard]] const Gate* gate() const override { return &gate_; }
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override { host_.accept_failed(*this); }
   void arm_idle_timer();
@@ -73,6 +75,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   Listener listener_;
   const std::string bind_uri_;
   const std::string path_;
+  const Gate gate_;
   const EndpointSettings& settings_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::size_t open_ = 0;  // of connections_, handshake completed

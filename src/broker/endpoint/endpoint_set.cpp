@@ -64,11 +64,18 @@ Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again)
                                                std::to_string(entries_.size()) +
                                                " endpoints, the most it may have"};
   }
+  const Gate gate =
+      gate_of(context_.tickets, context_.now, context_.settings, topic_.definition(), record.role);
+  // A raw consumer has no way to show a ticket.
+  if (record.connection_type == ConnectionType::socket && !gate.is_open()) {
+    return Error{ErrorCode::not_supported, "connection_type: socket is for topics that are open, and " +
+                                               topic_.definition().name.text() + " is not"};
+  }
   auto socket = listen(record, again);
   if (!socket) return socket.error();
   auto endpoint = std::make_unique<Endpoint>(
       context_.loop, *this, record, std::move(*socket), bind_uri_of(record),
-      record.transport == Transport::ipc ? ipc_path_of(record) : std::string(), context_.settings);
+      record.transport == Transport::ipc ? ipc_path_of(record) : std::string(), gate, context_.settings);
   if (!endpoint->start())
     return Error{ErrorCode::io_error, "cannot watch the new endpoint " + endpoint->bind_uri()};
   Entry& entry = entries_[record.id];
@@ -84,7 +91,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
       const auto& record = entry.endpoint->record();
       if (record.role != role || record.transport != transport) continue;
       entry.endpoint->touch();
-      return OpenedEndpoint{record, entry.endpoint->bind_uri(), false};
+      return opened(*entry.endpoint, false);
     }
   }
   EndpointRecord record;
@@ -97,7 +104,17 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
   if (!entry) return entry.error();
   if (role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(std::nullopt);
   if (role == EndpointRole::pull) topic_.open_group();
-  return OpenedEndpoint{(*entry)->endpoint->record(), (*entry)->endpoint->bind_uri(), true};
+  return opened(*(*entry)->endpoint, true);
+}
+
+OpenedEndpoint EndpointSet::opened(const Endpoint& endpoint, bool is_new) const {
+  const auto& record = endpoint.record();
+  OpenedEndpoint opened{record, endpoint.bind_uri(), is_new, {}};
+  if (record.connection_type == ConnectionType::zmq) {
+    opened.ticket = context_.tickets.issue({record.topic, record.role}, context_.settings.ticket_lifetime,
+                                           context_.now());
+  }
+  return opened;
 }
 
 Result<void> EndpointSet::reopen(const EndpointRecord& record, std::optional<Offset> from) {
@@ -222,6 +239,7 @@ void EndpointSet::release_subscriber(Consumer& consumer) {
 }
 
 void EndpointSet::connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) {
+  if (connection.unauthorized()) ++refused_connections_;
   if (connection.was_open()) {
     context_.sink.debug(name_of(endpoint) + ": disconnected: " + why);
   } else {
@@ -285,6 +303,7 @@ void EndpointSet::release_idle_memory() {
 
 void EndpointSet::add_stats(protocol::TopicStats& stats) {
   stats.subscribers_count = 0;
+  stats.refused_connections = refused_connections_;
   for (const auto& [id, entry] : entries_) {
     const std::size_t connected = entry.endpoint->connected();
     auto& count = entry.endpoint->record().role == EndpointRole::produce ? stats.publishers_count

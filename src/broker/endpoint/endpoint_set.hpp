@@ -24,6 +24,7 @@ struct OpenedEndpoint {
   EndpointRecord record;
   std::string bind_uri;
   bool is_new = false;
+  std::optional<protocol::Ticket> ticket;  ///< to enter by; not of raw consumers
 };
 
 /// Producers of a topic and transport share one endpoint; each `pull` or `sub` join has its own
@@ -42,7 +43,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
       : context_(context), topic_(topic), inlet_host_(inlet_host), listener_(listener) {}
   ~EndpointSet() override;
 
-  /// `connection_type`: `socket`, which is for raw consumers, only with `pull`.
+  /// `connection_type`: `socket`, which is for raw consumers, only with `pull`, and where no ticket is asked
+  /// for (else not_supported).
   Result<OpenedEndpoint> join(protocol::JoinType type, protocol::Transport transport,
                               protocol::ConnectionType connection_type = protocol::ConnectionType::zmq);
   /// Opens a remembered endpoint again, at its old port if that is free. `from`: a subscriber's stored
@@ -91,6 +93,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   void consumer_unready(OutletConnection& outlet) override;
   void consumer_writable() override { listener_.consumers_writable(); }
 
+  [[nodiscard]] OpenedEndpoint opened(const Endpoint& endpoint, bool is_new) const;
   Result<ListeningSocket> listen(EndpointRecord& record, bool again);
   Result<Entry*> open(EndpointRecord record, bool again);
   [[nodiscard]] std::string bind_uri_of(const EndpointRecord& record) const;
@@ -107,6 +110,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   std::map<std::uint64_t, Entry> entries_;  // by endpoint id
   std::unordered_map<OutletConnection*, Consumer> consumers_;
   std::size_t resume_turn_ = 0;
+  std::uint64_t refused_connections_ = 0;
 };
 
 }  // namespace lightq::broker

@@ -62,6 +62,8 @@ Result<void> HostedTopic::reopen(const EndpointRecord& record) {
 protocol::TopicStats HostedTopic::stats() {
   auto stats = topic_.stats(context_.now());
   endpoints_.add_stats(stats);
+  stats.open_by_broker = context_.settings.open_topics;
+  stats.open = stats.settings.open || stats.open_by_broker;
   stats.publishers_count += producers_.connected();
   stats.subscribers_count += consumers_.connected();
   return stats;

@@ -12,10 +12,19 @@ constexpr auto stop_check_interval = std::chrono::milliseconds(10);
 }  // namespace
 
 Reactor::Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThread& disk, PortBook& ports,
-                 LogSink& sink, const WallClock& now, std::atomic<std::uint64_t>& next_endpoint_id,
-                 EndpointEvents events)
-    : context_{loop_, disk, ports, sink, settings.endpoints, now, next_endpoint_id, std::move(events),
-               {},    {}},
+                 LogSink& sink, const TicketKey& tickets, const WallClock& now,
+                 std::atomic<std::uint64_t>& next_endpoint_id, EndpointEvents events)
+    : context_{loop_,
+               disk,
+               ports,
+               sink,
+               tickets,
+               settings.endpoints,
+               now,
+               next_endpoint_id,
+               std::move(events),
+               {},
+               {}},
       settings_(settings),
       storage_(storage) {
   context_.scratch.resize(256 * limits::KiB);

@@ -24,8 +24,8 @@ struct ReactorSettings {
 class Reactor final : public HostedTopic::Ticker {
  public:
   Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThread& disk, PortBook& ports,
-          LogSink& sink, const WallClock& now, std::atomic<std::uint64_t>& next_endpoint_id,
-          EndpointEvents events);
+          LogSink& sink, const TicketKey& tickets, const WallClock& now,
+          std::atomic<std::uint64_t>& next_endpoint_id, EndpointEvents events);
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
   ~Reactor() override;

@@ -16,16 +16,19 @@
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/log_sink.hpp"
 #include "broker/endpoint/port_book.hpp"
+#include "broker/endpoint/ticket_key.hpp"
 
 namespace lightq::broker {
 
-/// How plain endpoints behave; the same for all topics.
+/// How endpoints behave; the same for all topics.
 struct EndpointSettings {
   std::string advertise_host;           ///< put into `bind_uri`
   std::filesystem::path ipc_directory;  ///< of ipc endpoints' socket files
   std::uint64_t message_bytes_max = limits::message_bytes_max_default;
   std::chrono::milliseconds idle_time_max{
       30'000};  ///< an endpoint that nobody is connected to closes after it
+  std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins
+  bool open_topics = false;  ///< no plain endpoint asks for a ticket
   std::size_t handshakes_max = limits::handshakes_per_endpoint_max;
   std::size_t connections_max = limits::connections_per_endpoint_max;  ///< unfinished handshakes included
 };
@@ -42,9 +45,10 @@ using WallClock = std::function<Timestamp()>;
 /// Lives on the reactor; its members on the reactor's thread, but for those that say "any thread".
 struct ReactorContext {
   EventLoop& loop;
-  DiskThread& disk;  ///< any thread
-  PortBook& ports;   ///< any thread
-  LogSink& sink;     ///< any thread
+  DiskThread& disk;          ///< any thread
+  PortBook& ports;           ///< any thread
+  LogSink& sink;             ///< any thread
+  const TicketKey& tickets;  ///< any thread
   const EndpointSettings& settings;
   const WallClock& now;
   std::atomic<std::uint64_t>& next_endpoint_id;  ///< any thread

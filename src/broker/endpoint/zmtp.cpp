@@ -11,11 +11,16 @@ constexpr std::size_t signature_bytes = 10;
 constexpr std::size_t version_at = 10;
 constexpr std::size_t mechanism_at = 12;
 constexpr std::size_t mechanism_bytes = 20;
+constexpr std::size_t as_server_at = 32;
 constexpr std::byte flag_more{0x01};
 constexpr std::byte flag_long{0x02};
 constexpr std::byte flag_command{0x04};
 constexpr std::byte flags_known = flag_more | flag_long | flag_command;
 constexpr std::uint64_t short_body_bytes_max = 255;
+
+std::string_view name_of(Mechanism mechanism) {
+  return mechanism == Mechanism::plain ? "PLAIN" : "NULL";
+}
 
 std::uint64_t load_big_endian(const std::byte* from, std::size_t bytes) {
   std::uint64_t value = 0;
@@ -39,16 +44,30 @@ std::optional<ByteView> take(ByteView& from, std::size_t count) {
   return front;
 }
 
+std::vector<std::byte> metadata_of(std::string_view socket_type) {
+  std::vector<std::byte> data;
+  constexpr std::string_view property = "Socket-Type";
+  data.reserve(1 + property.size() + 4 + socket_type.size());
+  data.push_back(static_cast<std::byte>(property.size()));
+  append(data, as_byte_view(property));
+  std::array<std::byte, 4> length{};
+  store_big_endian(length.data(), socket_type.size(), length.size());
+  append(data, length);
+  append(data, as_byte_view(socket_type));
+  return data;
+}
+
 }  // namespace
 
-std::array<std::byte, greeting_bytes> greeting() {
+std::array<std::byte, greeting_bytes> greeting(Mechanism mechanism, bool is_server) {
   std::array<std::byte, greeting_bytes> bytes{};
   bytes[0] = std::byte{0xFF};
   bytes[signature_bytes - 1] = std::byte{0x7F};
   bytes[version_at] = std::byte{3};
   bytes[version_at + 1] = std::byte{1};
-  const ByteView mechanism = as_byte_view("NULL");
-  std::copy(mechanism.begin(), mechanism.end(), bytes.begin() + mechanism_at);
+  const ByteView name = as_byte_view(name_of(mechanism));
+  std::copy(name.begin(), name.end(), bytes.begin() + mechanism_at);
+  bytes[as_server_at] = std::byte{is_server};
   return bytes;
 }
 
@@ -58,11 +77,21 @@ GreetingOutcome check_greeting(ByteView bytes) {
   if ((bytes[signature_bytes - 1] & std::byte{1}) == std::byte{0}) return GreetingOutcome::not_zmtp;
   if (bytes.size() <= version_at) return GreetingOutcome::incomplete;
   if (std::to_integer<int>(bytes[version_at]) < 3) return GreetingOutcome::old_version;
-  if (bytes.size() < greeting_bytes) return GreetingOutcome::incomplete;
-  const auto ours = greeting();
-  const bool same = std::equal(bytes.begin() + mechanism_at, bytes.begin() + mechanism_at + mechanism_bytes,
-                               ours.begin() + mechanism_at);
-  return same ? GreetingOutcome::valid : GreetingOutcome::other_mechanism;
+  return bytes.size() < greeting_bytes ? GreetingOutcome::incomplete : GreetingOutcome::valid;
+}
+
+std::optional<Mechanism> mechanism_of(ByteView greeting) {
+  std::string_view said = as_text(greeting.subspan(mechanism_at, mechanism_bytes));
+  const std::size_t end = said.find_last_not_of('\0');
+  said = said.substr(0, end == std::string_view::npos ? 0 : end + 1);
+  for (const Mechanism mechanism : {Mechanism::null, Mechanism::plain}) {
+    if (said == name_of(mechanism)) return mechanism;
+  }
+  return std::nullopt;
+}
+
+bool is_server(ByteView greeting) {
+  return greeting[as_server_at] != std::byte{0};
 }
 
 bool speaks_3_1(ByteView greeting) {
@@ -105,6 +134,18 @@ std::optional<Command> parse_command(ByteView body) {
   return Command{as_text(*name), body};
 }
 
+std::optional<PlainCredentials> credentials_of_hello(ByteView data) {
+  const auto text = [&data]() -> std::optional<std::string_view> {
+    const auto length = take(data, 1);
+    const auto bytes = length ? take(data, std::to_integer<std::size_t>((*length)[0])) : std::nullopt;
+    return bytes ? std::optional(as_text(*bytes)) : std::nullopt;
+  };
+  const auto username = text();
+  const auto password = username ? text() : std::nullopt;
+  if (!password || !data.empty()) return std::nullopt;
+  return PlainCredentials{*username, *password};
+}
+
 std::optional<std::string_view> socket_type_of_ready(ByteView data) {
   std::optional<std::string_view> type;
   while (!data.empty()) {
@@ -141,15 +182,22 @@ void append_command(std::vector<std::byte>& to, std::string_view name, ByteView 
 }
 
 void append_ready(std::vector<std::byte>& to, std::string_view socket_type) {
+  append_command(to, "READY", metadata_of(socket_type));
+}
+
+void append_initiate(std::vector<std::byte>& to, std::string_view socket_type) {
+  append_command(to, "INITIATE", metadata_of(socket_type));
+}
+
+void append_hello(std::vector<std::byte>& to, std::string_view username, std::string_view password) {
   std::vector<std::byte> data;
-  constexpr std::string_view property = "Socket-Type";
-  data.push_back(static_cast<std::byte>(property.size()));
-  append(data, as_byte_view(property));
-  std::array<std::byte, 4> length{};
-  store_big_endian(length.data(), socket_type.size(), length.size());
-  append(data, length);
-  append(data, as_byte_view(socket_type));
-  append_command(to, "READY", data);
+  data.reserve(2 * (1 + short_body_bytes_max));
+  for (std::string_view text : {username, password}) {
+    text = text.substr(0, short_body_bytes_max);
+    data.push_back(static_cast<std::byte>(text.size()));
+    append(data, as_byte_view(text));
+  }
+  append_command(to, "HELLO", data);
 }
 
 void append_error(std::vector<std::byte>& to, std::string_view reason) {

@@ -1,5 +1,6 @@
 /// The ZeroMQ message transport protocol as this broker speaks it: ZMTP 3.1 (RFC 37/ZMTP), which 3.0 peers
-/// (RFC 23/ZMTP) understand, with the NULL mechanism. Pure functions over bytes. Layer: endpoint.
+/// (RFC 23/ZMTP) understand, with the mechanisms NULL and PLAIN (RFC 24/ZMTP-PLAIN). Pure functions over
+/// bytes. Layer: endpoint.
 #pragma once
 
 #include <array>
@@ -14,6 +15,8 @@ namespace lightq::broker::zmtp {
 
 /// Signature, version, mechanism, as-server, filler: RFC 37, "Greeting".
 inline constexpr std::size_t greeting_bytes = 64;
+/// Of these: signature and version, which are the same whatever the mechanism.
+inline constexpr std::size_t greeting_head_bytes = 12;
 /// A short frame header; a long one.
 inline constexpr std::size_t short_header_bytes = 2;
 inline constexpr std::size_t long_header_bytes = 9;
@@ -23,19 +26,26 @@ inline constexpr std::size_t command_bytes_max = 4096;
 /// Of a PING's context, which the PONG repeats: RFC 37, "Heartbeating".
 inline constexpr std::size_t ping_context_bytes_max = 16;
 
-/// What this side sends first.
-std::array<std::byte, greeting_bytes> greeting();
+enum class Mechanism {
+  null,
+  plain,  ///< the client says a user name and a password
+};
+/// What a side sends first. `is_server`: of PLAIN, the side that asks for the password.
+std::array<std::byte, greeting_bytes> greeting(Mechanism mechanism = Mechanism::null, bool is_server = false);
 
 enum class GreetingOutcome {
   valid,
-  incomplete,       ///< a good beginning
-  not_zmtp,         ///< not a ZeroMQ peer
-  old_version,      ///< ZMTP 1 or 2 (libzmq before 4.0)
-  other_mechanism,  ///< not NULL
+  incomplete,   ///< a good beginning
+  not_zmtp,     ///< not a ZeroMQ peer
+  old_version,  ///< ZMTP 1 or 2 (libzmq before 4.0)
 };
 /// Judges the first bytes of a peer, as early as a byte is wrong.
 GreetingOutcome check_greeting(ByteView bytes);
 
+/// Of a valid greeting; nothing: one that is not spoken here.
+std::optional<Mechanism> mechanism_of(ByteView greeting);
+/// Whether the sender of a valid greeting takes itself for the server of its mechanism.
+bool is_server(ByteView greeting);
 /// Whether a valid greeting is of version 3.1 or later: its peer knows PING and PONG.
 bool speaks_3_1(ByteView greeting);
 
@@ -60,12 +70,23 @@ struct Command {
 };
 /// A command frame's body taken apart.
 std::optional<Command> parse_command(ByteView body);
-/// The `Socket-Type` property of READY's data; nothing if it is missing or the properties are malformed.
+/// What PLAIN's HELLO says.
+struct PlainCredentials {
+  std::string_view username;
+  std::string_view password;
+};
+/// Nothing if the data are not exactly these two.
+std::optional<PlainCredentials> credentials_of_hello(ByteView data);
+/// The `Socket-Type` property of READY's or INITIATE's data; nothing if it is missing or the properties are
+/// malformed.
 std::optional<std::string_view> socket_type_of_ready(ByteView data);
 
 /// Appends whole command frames.
 void append_command(std::vector<std::byte>& to, std::string_view name, ByteView data);
 void append_ready(std::vector<std::byte>& to, std::string_view socket_type);
+void append_initiate(std::vector<std::byte>& to, std::string_view socket_type);
+/// At most 255 bytes of each are said.
+void append_hello(std::vector<std::byte>& to, std::string_view username, std::string_view password);
 /// `reason` is cut at 255 bytes.
 void append_error(std::vector<std::byte>& to, std::string_view reason);
 

@@ -1,5 +1,5 @@
-/// How a ZeroMQ peer and this side introduce themselves: greeting, READY, and whether the two socket types go
-/// together. Layer: endpoint.
+/// How a ZeroMQ peer and this side introduce themselves: greeting, ticket where one is asked for, READY, and
+/// whether the two socket types go together. Layer: endpoint.
 #pragma once
 
 #include <initializer_list>
@@ -11,7 +11,12 @@
 
 namespace lightq::broker {
 
+class Gate;
+
 /// One connection's handshake over bytes; no I/O. One thread.
+///
+///     NULL:   greeting ──────────────────────────────► READY ─► complete
+///     PLAIN:  greeting ─► HELLO (the ticket) ─► INITIATE ─► complete
 class ZmtpHandshake {
  public:
   /// `our_type`: the ZeroMQ socket type this side announces. `peer_types`: those it gets on with. Text that
@@ -19,8 +24,12 @@ class ZmtpHandshake {
   ZmtpHandshake(std::string_view our_type, std::initializer_list<std::string_view> peer_types)
       : our_type_(our_type), peer_types_(peer_types) {}
 
+  /// Before `begin`: the gate that the peer comes to, which outlives the handshake. One that demands a ticket
+  /// asks for the mechanism PLAIN; an open one takes what the peer speaks, NULL or PLAIN. Null: there is
+  /// none, and the mechanism is NULL.
+  void guard(const Gate* gate) { gate_ = gate; }
   /// Appends what this side says first.
-  static void greet(std::vector<std::byte>& output);
+  void begin(std::vector<std::byte>& output) const;
   /// Takes what the handshake needs off the front of `bytes` and answers how many bytes they were; what is
   /// left comes again, with more behind it. Appends what is to be said to `output`.
   std::size_t take(ByteView bytes, std::vector<std::byte>& output);
@@ -28,19 +37,26 @@ class ZmtpHandshake {
   [[nodiscard]] bool complete() const { return state_ == State::complete; }
   /// Why the peer is turned away; empty: it is not.
   [[nodiscard]] const std::string& failure() const { return failure_; }
+  /// It is turned away for want of a good ticket.
+  [[nodiscard]] bool unauthorized() const { return unauthorized_; }
   /// The peer knows PING and PONG.
   [[nodiscard]] bool peer_speaks_3_1() const { return peer_speaks_3_1_; }
 
  private:
-  enum class State { greeting, ready, complete };
+  enum class State { greeting, hello, initiate, ready, complete };
   std::size_t take_greeting(ByteView bytes, std::vector<std::byte>& output);
-  std::size_t take_ready(ByteView bytes, std::vector<std::byte>& output);
-  bool judge_ready(ByteView body, std::vector<std::byte>& output);
+  void agree_on(zmtp::Mechanism theirs, bool peer_is_server, std::vector<std::byte>& output);
+  std::size_t take_command(ByteView bytes, std::vector<std::byte>& output);
+  void judge(const zmtp::Command& command, std::vector<std::byte>& output);
+  void judge_hello(const zmtp::Command& command, std::vector<std::byte>& output);
+  bool judge_socket_type(const zmtp::Command& command, std::vector<std::byte>& output);
 
   std::string_view our_type_;
   std::vector<std::string_view> peer_types_;
+  const Gate* gate_ = nullptr;
   State state_ = State::greeting;
   bool peer_speaks_3_1_ = false;
+  bool unauthorized_ = false;
   std::string failure_;
 };
 

@@ -11,11 +11,11 @@
 
 #include "broker/endpoint/connection.hpp"
 #include "broker/endpoint/large_frame.hpp"
+#include "broker/endpoint/ticket.hpp"
 #include "broker/session/channel_book.hpp"
 #include "broker/session/consume_side.hpp"
 #include "broker/session/produce_side.hpp"
 #include "broker/session/session_port.hpp"
-#include "broker/session/ticket_book.hpp"
 #include "broker/session/zmtp_messages.hpp"
 
 namespace lightq::broker {

@@ -10,16 +10,12 @@ namespace lightq::broker {
 
 namespace {
 // A ticket is for connecting; who comes back later joins again.
-constexpr std::int64_t ticket_lifetime_us = 10LL * 60 * 1'000'000;
+constexpr auto ticket_lifetime = std::chrono::minutes(10);
 }  // namespace
 
 SessionServer::SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
                              std::string name)
-    : context_(context),
-      find_topic_(std::move(find_topic)),
-      settings_(settings),
-      name_(std::move(name)),
-      tickets_(limits::session_tickets_max, ticket_lifetime_us) {}
+    : context_(context), find_topic_(std::move(find_topic)), settings_(settings), name_(std::move(name)) {}
 
 SessionServer::~SessionServer() {
   for (const auto& [way, door] : doors_) {
@@ -32,9 +28,7 @@ Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::
   if (stopping_) return Error{ErrorCode::shutting_down, "the broker is stopping"};
   auto opened = door({transport, carrier});
   if (!opened) return opened.error();
-  auto ticket = tickets_.issue(grant, context_.now());
-  if (!ticket) return ticket.error();
-  return Joined{(*opened)->bind_uri, std::move(*ticket)};
+  return Joined{(*opened)->bind_uri, context_.tickets.issue(grant, ticket_lifetime, context_.now())};
 }
 
 Result<SessionServer::Door*> SessionServer::door(Way way) {
@@ -92,7 +86,7 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
 }
 
 std::optional<Grant> SessionServer::grant_of(std::string_view ticket) {
-  return tickets_.find(ticket, context_.now());
+  return context_.tickets.check(ticket, context_.now()).grant;
 }
 
 void SessionServer::begin_stop() {

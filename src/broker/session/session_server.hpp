@@ -15,7 +15,6 @@
 #include "broker/endpoint/listener.hpp"
 #include "broker/endpoint/reactor_context.hpp"
 #include "broker/session/session_connection.hpp"
-#include "broker/session/ticket_book.hpp"
 
 namespace lightq::broker {
 
@@ -27,7 +26,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   /// A session's way in.
   struct Joined {
     std::string bind_uri;
-    protocol::SessionTicket ticket;
+    protocol::Ticket ticket;
   };
   using FindTopic = std::function<HostedTopic*(TopicId)>;
 
@@ -38,7 +37,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   SessionServer& operator=(const SessionServer&) = delete;
   ~SessionServer() override;
 
-  /// Where to connect to, and the ticket for it. Errors: limit_reached, io_error, address_in_use,
+  /// Where to connect to, and the ticket for it. Errors: io_error, address_in_use,
   /// invalid_argument (the path of the socket file is too long).
   Result<Joined> join(const Grant& grant, protocol::Transport transport, SessionCarrier carrier);
   /// Says goodbye to everybody, and accepts nobody any more.
@@ -68,6 +67,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   void accepted(UniqueFd descriptor, SessionCarrier carrier);
   void connection_opened(Connection& /*connection*/) override {}
   void connection_closed(Connection& connection, const std::string& why) override;
+  [[nodiscard]] const Gate* gate() const override { return nullptr; }
   std::optional<Grant> grant_of(std::string_view ticket) override;
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
   void session_opened(SessionConnection& session) override;
@@ -80,7 +80,6 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   const FindTopic find_topic_;
   const SessionSettings settings_;
   const std::string name_;
-  TicketBook tickets_;
   std::map<Way, std::unique_ptr<Door>> doors_;
   std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
   std::size_t greeted_ = 0;  // of sessions_

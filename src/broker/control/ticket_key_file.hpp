@@ -1,0 +1,18 @@
+/// Where the broker's ticket key lies between two starts. Layer: control.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include <lightq/base/result.hpp>
+
+#include "broker/endpoint/ticket_key.hpp"
+
+namespace lightq::broker {
+
+/// The key in `file` (DATA_DIR/ticket.key: 32 bytes, mode 0600), made at random where there is no file.
+/// Errors: io_error, no_space; invalid_argument if others than its owner may read or write the file; corrupt
+/// if it does not hold 32 bytes.
+Result<std::unique_ptr<TicketKey>> open_ticket_key(const std::filesystem::path& file);
+
+}  // namespace lightq::broker

@@ -1,0 +1,71 @@
+/// Layer: endpoint.
+#include "broker/endpoint/gate_proof.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/endpoint/zmtp_handshake.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+constexpr std::string_view our_type = "PULL";
+constexpr std::string_view peer_type = "PUSH";
+
+bool gets_in(const Gate& gate, const std::vector<std::byte>& says) {
+  ZmtpHandshake handshake(our_type, {peer_type});
+  handshake.guard(&gate);
+  std::vector<std::byte> said;
+  handshake.begin(said);
+  handshake.take(says, said);
+  return handshake.complete() && handshake.failure().empty();
+}
+
+bool gets_in_without_ticket(const Gate& gate) {
+  const auto greeting = zmtp::greeting(zmtp::Mechanism::null);
+  std::vector<std::byte> says(greeting.begin(), greeting.end());
+  zmtp::append_ready(says, peer_type);
+  return gets_in(gate, says);
+}
+
+bool gets_in_with(const Gate& gate, std::string_view id, std::string_view secret) {
+  const auto greeting = zmtp::greeting(zmtp::Mechanism::plain);
+  std::vector<std::byte> says(greeting.begin(), greeting.end());
+  zmtp::append_hello(says, id, secret);
+  zmtp::append_initiate(says, peer_type);
+  return gets_in(gate, says);
+}
+
+}  // namespace
+
+Result<void> prove_gate(const Gate& gate, const TicketKey& tickets, const Grant& grant, Timestamp now) {
+  using namespace std::chrono_literals;
+  const auto lets_in = [](const std::string& whom) {
+    return Error{ErrorCode::internal,
+                 "data endpoints let in a client " + whom +
+                     ": the broker does not start with endpoints that anybody can enter"};
+  };
+  const TicketKey other_key(TicketKey::random_bytes());
+  const auto good = tickets.issue(grant, 1h, now);
+  const auto of_other_key = other_key.issue(grant, 1h, now);
+  const auto of_other_topic = tickets.issue({TopicId{~grant.topic.value}, grant.role}, 1h, now);
+  const auto of_other_role = tickets.issue(
+      {grant.topic, grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub}, 1h, now);
+  const auto expired = tickets.issue(grant, -1h, now);
+  if (gets_in_without_ticket(gate)) return lets_in("without a ticket");
+  if (gets_in_with(gate, "", "")) return lets_in("with an empty ticket");
+  if (gets_in_with(gate, good.id, of_other_key.secret)) return lets_in("with a wrong secret");
+  if (gets_in_with(gate, of_other_key.id, of_other_key.secret))
+    return lets_in("with another broker's ticket");
+  if (gets_in_with(gate, of_other_topic.id, of_other_topic.secret)) return lets_in("of another topic");
+  if (gets_in_with(gate, of_other_role.id, of_other_role.secret)) return lets_in("of another role");
+  if (gets_in_with(gate, expired.id, expired.secret)) return lets_in("with a ticket that has expired");
+  if (!gets_in_with(gate, good.id, good.secret))
+    return Error{ErrorCode::internal, "data endpoints refuse a client with a good ticket"};
+  return {};
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,40 @@
+/// What a ticket says, and the text of its id. Layer: endpoint. docs/protocol.md, "Tickets".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <lightq/base/types.hpp>
+
+#include "broker/endpoint/endpoint_record.hpp"
+
+namespace lightq::broker {
+
+/// What a ticket permits: to produce to the topic, to pull from it, or to subscribe to it.
+struct Grant {
+  TopicId topic;
+  EndpointRole role = EndpointRole::produce;
+  friend bool operator==(const Grant&, const Grant&) = default;
+};
+
+/// A ticket's id taken apart.
+struct TicketClaims {
+  Grant grant;
+  std::uint64_t expires_ms = 0;  ///< since 1970
+  std::uint64_t user = 0;        ///< whose it is; 0: nobody is named
+  std::uint32_t generation = 0;  ///< of that user's credentials
+  std::uint64_t nonce = 0;       ///< so that no two tickets are the same
+  friend bool operator==(const TicketClaims&, const TicketClaims&) = default;
+};
+
+/// 76 hexadecimal digits, lower case.
+std::string encode_ticket_id(const TicketClaims& claims);
+/// Nothing for a text that encode_ticket_id does not write.
+std::optional<TicketClaims> decode_ticket_id(std::string_view id);
+
+/// Lower-case hexadecimal digits.
+std::string to_hex(ByteView bytes);
+
+}  // namespace lightq::broker

@@ -1,0 +1,72 @@
+/// Layer: endpoint.
+#include "broker/endpoint/ticket_key.hpp"
+
+#include <sodium.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace lightq::broker {
+
+namespace {
+
+/// Of what is certainly got whole.
+void fill_random(void* to, std::size_t bytes) {
+  if (getrandom(to, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();  // cannot be, of so few
+}
+
+}  // namespace
+
+TicketKey::TicketKey(std::span<const std::byte, bytes> key) {
+  std::copy(key.begin(), key.end(), key_.begin());
+}
+
+TicketKey::~TicketKey() {
+  sodium_memzero(key_.data(), key_.size());
+}
+
+TicketKey::Bytes TicketKey::random_bytes() {
+  Bytes made{};
+  fill_random(made.data(), made.size());
+  return made;
+}
+
+std::string TicketKey::secret_of(std::string_view id) const {
+  static_assert(crypto_generichash_KEYBYTES == bytes);
+  std::array<std::byte, crypto_generichash_BYTES> digest{};
+  crypto_generichash(reinterpret_cast<unsigned char*>(digest.data()), digest.size(),
+                     reinterpret_cast<const unsigned char*>(id.data()), id.size(),
+                     reinterpret_cast<const unsigned char*>(key_.data()), key_.size());
+  return to_hex(digest);
+}
+
+protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds lifetime,
+                                  Timestamp now) const {
+  TicketClaims claims;
+  claims.grant = grant;
+  claims.expires_ms = static_cast<std::uint64_t>(now.us / 1000 + lifetime.count());
+  fill_random(&claims.nonce, sizeof claims.nonce);
+  std::string id = encode_ticket_id(claims);
+  std::string secret = secret_of(id);
+  return {std::move(id), std::move(secret), claims.expires_ms};
+}
+
+TicketVerdict TicketKey::check(std::string_view id, std::string_view secret, Timestamp now) const {
+  const auto claims = decode_ticket_id(id);
+  if (!claims) return {{}, "what is no ticket"};
+  const std::string right = secret_of(id);
+  if (secret.size() != right.size() || sodium_memcmp(secret.data(), right.data(), right.size()) != 0)
+    return {{}, "a ticket that this broker did not make"};
+  if (now.us / 1000 >= 0 && static_cast<std::uint64_t>(now.us / 1000) >= claims->expires_ms)
+    return {{}, "a ticket that has expired"};
+  return {claims->grant, {}};
+}
+
+TicketVerdict TicketKey::check(std::string_view shown, Timestamp now) const {
+  const std::size_t dot = shown.find('.');
+  if (dot == std::string_view::npos) return {{}, "what is no ticket"};
+  return check(shown.substr(0, dot), shown.substr(dot + 1), now);
+}
+
+}  // namespace lightq::broker

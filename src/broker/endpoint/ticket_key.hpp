@@ -1,0 +1,54 @@
+/// The broker's ticket key: makes tickets, and tells those that it made from all others. Layer: endpoint.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <lightq/base/types.hpp>
+#include <lightq/protocol/control.hpp>
+
+#include "broker/endpoint/ticket.hpp"
+
+namespace lightq::broker {
+
+/// What a ticket is worth.
+struct TicketVerdict {
+  std::optional<Grant> grant;  ///< of a good one
+  std::string_view fault;      ///< else what is wrong with it, for the log; lives as long as the program
+};
+
+/// A ticket's secret is a keyed hash of its id, so nothing is kept of the tickets that are out, and they
+/// outlive the process as the key does. Immutable; any thread. Wiped at its end.
+class TicketKey {
+ public:
+  static constexpr std::size_t bytes = 32;
+  using Bytes = std::array<std::byte, bytes>;
+
+  explicit TicketKey(std::span<const std::byte, bytes> key);
+  TicketKey(const TicketKey&) = delete;
+  TicketKey& operator=(const TicketKey&) = delete;
+  ~TicketKey();
+
+  /// Bytes for a new key.
+  static Bytes random_bytes();
+
+  /// Good for `lifetime` from `now` on.
+  [[nodiscard]] protocol::Ticket issue(const Grant& grant, std::chrono::milliseconds lifetime,
+                                       Timestamp now) const;
+  /// Takes as long wherever a wrong secret differs from the right one.
+  [[nodiscard]] TicketVerdict check(std::string_view id, std::string_view secret, Timestamp now) const;
+  /// The same of `ID.SECRET`.
+  [[nodiscard]] TicketVerdict check(std::string_view shown, Timestamp now) const;
+
+ private:
+  [[nodiscard]] std::string secret_of(std::string_view id) const;
+
+  Bytes key_{};
+};
+
+}  // namespace lightq::broker

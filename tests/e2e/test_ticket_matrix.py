@@ -1,0 +1,216 @@
+"""Who gets in with which ticket: every kind of ticket on every way to a topic. Only the right one passes a byte, in
+either direction. The tickets that have expired come from an earlier life of the same broker, with the same key."""
+import itertools
+import os
+import pathlib
+import shutil
+import tempfile
+import time
+
+import pytest
+import zmq
+
+from session_client import GROUP, OWN, Session, Ticket, hello_values, open_values
+from support import PASSWORD, USER, Address, present, receive, receive_topic, running, silent, until
+
+TICKETS = ["none", "wrong_secret", "expired", "foreign_topic", "foreign_role", "foreign_mode", "other_broker", "valid"]
+WAYS = ["produce", "pull", "sub", "session_produce", "session_pull", "session_sub"]
+CARRIERS = {"zmq_tcp": ("zmq", "tcp"), "zmq_ipc": ("zmq", "ipc"), "socket_tcp": ("socket", "tcp"),
+            "unix_socket": ("socket", "ipc")}
+KINDS = {"produce": "push", "pull": "pull", "sub": "sub"}
+FOREIGN_ROLE = {"push": "pull", "pull": "push", "sub": "push"}
+FOREIGN_MODE = {"pull": "sub", "sub": "pull"}
+
+
+def exists(way, carrier, ticket):
+    """Plain clients without ZeroMQ show no ticket; a producer has no mode."""
+    plain = not way.startswith("session_")
+    return not (plain and CARRIERS[carrier][0] == "socket") and not (ticket == "foreign_mode" and way.endswith("produce"))
+
+
+ALL = list(itertools.product(WAYS, CARRIERS, TICKETS))
+CELLS = [cell for cell in ALL if exists(*cell)]
+VALID = [cell for cell in CELLS if cell[2] == "valid"]
+
+
+def test_every_cell_is_counted():
+    assert (len(ALL), len(CELLS), len(VALID)) == (192, 138, 18)
+    assert {ticket for _, _, ticket in CELLS} == set(TICKETS)
+
+
+def kind_of(way):
+    return KINDS[way.removeprefix("session_")]
+
+
+def topic_of(cell):
+    return "-".join(cell)
+
+
+def join(control, topic, kind, way, carrier):
+    connection_type, transport = CARRIERS[carrier]
+    return control.ok("join", topic=topic, type=kind, user_id=USER, password=PASSWORD, transport=transport,
+                      connection_type=connection_type, delivery="session" if way.startswith("session_") else "plain")
+
+
+def make_topics(control):
+    for cell in CELLS:
+        control.create(topic_of(cell))
+    control.create("foreign")
+
+
+class World:
+    """The broker, another one with topics of the same ids, and the tickets that have expired."""
+
+    def __init__(self, broker, other, expired):
+        self.broker, self.other, self.expired = broker, other, expired
+        self.control, self.other_control = broker.control(), other.control()
+
+    def ticket(self, cell):
+        """What the client shows; None: nothing. And the answer of a join of its own, which says where."""
+        way, carrier, which = cell
+        topic, kind = topic_of(cell), kind_of(way)
+        own = join(self.control, topic, kind, way, carrier)
+        if which == "none":
+            return own, None
+        if which == "wrong_secret":
+            another = join(self.control, "foreign", kind, way, carrier)
+            return own, {**own["ticket"], "secret": another["ticket"]["secret"]}
+        if which == "expired":
+            return own, self.expired[cell]
+        if which == "foreign_topic":
+            return own, join(self.control, "foreign", kind, way, carrier)["ticket"]
+        if which == "foreign_role":
+            return own, join(self.control, topic, FOREIGN_ROLE[kind], way, carrier)["ticket"]
+        if which == "foreign_mode":
+            return own, join(self.control, topic, FOREIGN_MODE[kind], way, carrier)["ticket"]
+        if which == "other_broker":
+            return own, join(self.other_control, topic, kind, way, carrier)["ticket"]
+        return own, own["ticket"]
+
+
+@pytest.fixture(scope="module")
+def world():
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
+    os.makedirs(directory / "a")
+    os.makedirs(directory / "b")
+    try:
+        with running(directory / "a", environment={"LIGHTQ_TICKET_MS": "100"}) as broker:
+            control = broker.control()
+            make_topics(control)
+            # A session's own tickets are good for longer; a plain join's is of the same make.
+            expired = {cell: control.ok("join", topic=topic_of(cell), type=kind_of(cell[0]), user_id=USER,
+                                        password=PASSWORD)["ticket"] for cell in CELLS if cell[2] == "expired"}
+            last = max(ticket["expires_ms"] for ticket in expired.values())
+            until(lambda: time.time() * 1000 > last, "the end of the tickets")
+            broker.stop()
+            broker.environment["LIGHTQ_TICKET_MS"] = ""
+            broker.start()
+            with running(directory / "b") as other:
+                make_topics(other.control())
+                yield World(broker, other, expired)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def fill(world, topic):
+    """A message from a producer that is let in."""
+    before = world.control.stats(topic)["messages_received"]
+    with world.broker.socket(zmq.PUSH, world.control.join(topic, "push")) as producer:
+        producer.send(b"kept")
+        until(lambda: world.control.stats(topic)["messages_received"] == before + 1, "the message")
+    until(lambda: world.control.stats(topic)["publishers_count"] == 0, "its producer's end")
+
+
+def connect(world, kind, uri, ticket):
+    address = Address(uri)
+    address.ticket = ticket
+    socket = world.broker.context.socket({"push": zmq.PUSH, "pull": zmq.PULL, "sub": zmq.SUB}[kind])
+    world.broker.clients.append(socket)
+    socket.linger = 0
+    if kind == "sub":
+        socket.subscribe(b"")
+    monitor = socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH |
+                                        zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+    present(socket, address)
+    socket.connect(address)
+    return socket, monitor
+
+
+def event_of(monitor):
+    until(lambda: monitor.poll(0), "what becomes of the connection")
+    return int.from_bytes(monitor.recv_multipart()[0][:2], "little")
+
+
+def plain(world, cell):
+    topic, kind = topic_of(cell), kind_of(cell[0])
+    own, ticket = world.ticket(cell)
+    if kind == "pull":
+        fill(world, topic)
+    before = world.control.stats(topic)
+    socket, monitor = connect(world, kind, own["bind_uri"], ticket)
+    if kind == "push":
+        socket.send(b"sent")
+    if cell[2] == "valid":
+        assert event_of(monitor) == zmq.EVENT_HANDSHAKE_SUCCEEDED
+        if kind == "push":
+            until(lambda: world.control.stats(topic)["messages_received"] == 1, "the message")
+        elif kind == "pull":
+            assert receive(socket, 1) == [b"kept"]
+        else:
+            until(lambda: world.control.stats(topic)["subscribers_count"] == 1, "the subscriber")
+            fill(world, topic)
+            assert receive_topic(socket, topic, 1) == [b"kept"]
+        assert world.control.stats(topic)["refused_connections"] == 0
+    else:
+        assert event_of(monitor) != zmq.EVENT_HANDSHAKE_SUCCEEDED
+        until(lambda: world.control.stats(topic)["refused_connections"] == 1, "its being refused")
+        if kind == "sub":
+            fill(world, topic)
+            before["messages_received"] += 1
+        stats = world.control.stats(topic)
+        assert stats["messages_received"] == before["messages_received"]
+        assert (stats["publishers_count"], stats["subscribers_count"], stats["deliveries"]) == (0, 0, 0)
+        assert kind == "push" or silent(socket, 0.05)
+        assert not monitor.poll(0), "libzmq does not try again"
+    socket.disable_monitor()
+    socket.close()
+
+
+def over_session(world, cell):
+    way, carrier, which = cell
+    topic, kind = topic_of(cell), kind_of(way)
+    own, ticket = world.ticket(cell)
+    if kind != "push":
+        fill(world, topic)
+    before = world.control.stats(topic)["messages_received"]
+    text = "" if ticket is None else f"{ticket['id']}.{ticket['secret']}"
+    where = Ticket(own["bind_uri"], text, CARRIERS[carrier][0])
+    with Session(where, hello=False) as session:
+        answer = session.request("hello", **hello_values(ticket=text))
+        if which == "valid":
+            assert answer.op == "welcome", answer
+            if kind == "push":
+                producer = session.producer(topic)
+                producer.produce([b"sent"])
+                producer.wait_confirmed()
+                assert world.control.stats(topic)["messages_received"] == 1
+            else:
+                consumer = session.consumer(topic, "g", GROUP if kind == "pull" else OWN)
+                assert [message.payload for message in consumer.receive(1)] == [b"kept"]
+            return
+        # A good ticket for something else opens a session, on which this topic cannot be opened.
+        if which.startswith("foreign_"):
+            assert answer.op == "welcome", answer
+            if kind == "push":
+                answer = session.request("produce_open", producer_id=0, producer_epoch=0, level=0, topic=topic)
+            else:
+                answer = session.request("consume_open", **open_values(topic, "g", GROUP if kind == "pull" else OWN))
+        assert (answer.op, answer.code) == ("error", "unauthorized_access"), answer
+    stats = world.control.stats(topic)
+    assert stats["messages_received"] == before
+    assert (stats["publishers_count"], stats["subscribers_count"], stats["deliveries"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=topic_of)
+def test_only_the_right_ticket_lets_in(world, cell):
+    (over_session if cell[0].startswith("session_") else plain)(world, cell)

@@ -1,0 +1,113 @@
+/// Tests of tickets: what the broker's key lets pass, and that nothing else does.
+#include "broker/endpoint/ticket_key.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+
+namespace lightq::broker {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+constexpr Timestamp now{1'800'000'000'000'000};
+constexpr Grant grant{TopicId{7}, EndpointRole::pull};
+
+TicketKey::Bytes key_bytes(int seed) {
+  TicketKey::Bytes bytes{};
+  std::fill(bytes.begin(), bytes.end(), static_cast<std::byte>(seed));
+  return bytes;
+}
+
+class TicketKeyTest : public testing::Test {
+ protected:
+  [[nodiscard]] bool good(const std::string& id, const std::string& secret) const {
+    return key.check(id, secret, now).grant.has_value();
+  }
+  const TicketKey key{key_bytes(1)};
+  const protocol::Ticket ticket = key.issue(grant, 60s, now);
+};
+
+TEST_F(TicketKeyTest, ATicketPermitsWhatItWasMadeForUntilItExpires) {
+  EXPECT_EQ(key.check(ticket.id, ticket.secret, now).grant, grant);
+  EXPECT_EQ(key.check(ticket.text(), now).grant, grant);
+  EXPECT_EQ(ticket.expires_ms, 1'800'000'060'000U);
+  EXPECT_TRUE(key.check(ticket.text(), Timestamp{now.us + 59'999'000}).grant.has_value());
+  const auto late = key.check(ticket.text(), Timestamp{now.us + 60'000'000});
+  EXPECT_FALSE(late.grant.has_value());
+  EXPECT_THAT(std::string(late.fault), HasSubstr("expired"));
+}
+
+TEST_F(TicketKeyTest, EachBitOfItCounts) {
+  for (std::size_t at = 0; at < ticket.id.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string id = ticket.id;
+      id[at] = static_cast<char>(id[at] ^ (1 << bit));
+      EXPECT_FALSE(good(id, ticket.secret)) << "bit " << bit << " of the id's byte " << at;
+    }
+  }
+  for (std::size_t at = 0; at < ticket.secret.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string secret = ticket.secret;
+      secret[at] = static_cast<char>(secret[at] ^ (1 << bit));
+      EXPECT_FALSE(good(ticket.id, secret)) << "bit " << bit << " of the secret's byte " << at;
+    }
+  }
+  EXPECT_TRUE(good(ticket.id, ticket.secret));
+}
+
+TEST_F(TicketKeyTest, SoDoesItsLength) {
+  EXPECT_FALSE(good("", ""));
+  EXPECT_FALSE(good(ticket.id, ""));
+  EXPECT_FALSE(good("", ticket.secret));
+  EXPECT_FALSE(good(ticket.id, ticket.secret.substr(1)));
+  EXPECT_FALSE(good(ticket.id, ticket.secret + "0"));
+  EXPECT_FALSE(good(ticket.id + "0", ticket.secret));
+  EXPECT_FALSE(good(ticket.id.substr(2), ticket.secret));
+  EXPECT_FALSE(key.check(ticket.id + ticket.secret, now).grant.has_value());
+  EXPECT_FALSE(key.check(ticket.text() + ".", now).grant.has_value());
+  EXPECT_FALSE(key.check("", now).grant.has_value());
+}
+
+TEST_F(TicketKeyTest, AnotherKeysTicketIsNone) {
+  const TicketKey other(key_bytes(2));
+  const auto foreign = other.issue(grant, 60s, now);
+  const auto verdict = key.check(foreign.text(), now);
+  EXPECT_FALSE(verdict.grant.has_value());
+  EXPECT_THAT(std::string(verdict.fault), HasSubstr("did not make"));
+  const TicketKey same(key_bytes(1));
+  EXPECT_EQ(same.check(ticket.text(), now).grant, grant) << "the key is all that is needed";
+}
+
+TEST_F(TicketKeyTest, NoTwoTicketsAreTheSameAndEachFitsWhereItGoes) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 100; ++i) seen.insert(key.issue(grant, 60s, now).text());
+  EXPECT_EQ(seen.size(), 100U);
+  EXPECT_EQ(ticket.id.size(), 76U);
+  EXPECT_EQ(ticket.secret.size(), 64U);
+  EXPECT_EQ(ticket.text().find_first_not_of("0123456789abcdef."), std::string::npos);
+}
+
+TEST(TicketClaims, ComeBackAsTheyWereWritten) {
+  for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
+    const TicketClaims claims{{TopicId{~std::uint64_t{0}}, role}, 123'456'789'012, 42, 7, 99};
+    EXPECT_EQ(decode_ticket_id(encode_ticket_id(claims)), claims);
+  }
+  std::string id = encode_ticket_id({});
+  EXPECT_TRUE(decode_ticket_id(id).has_value());
+  id[1] = '2';
+  EXPECT_FALSE(decode_ticket_id(id).has_value()) << "of a later version";
+  id = encode_ticket_id({});
+  id[3] = '3';
+  EXPECT_FALSE(decode_ticket_id(id).has_value()) << "of a role that there is not";
+  EXPECT_FALSE(decode_ticket_id(encode_ticket_id({}).substr(1)).has_value());
+  EXPECT_FALSE(decode_ticket_id("").has_value());
+}
+
+}  // namespace
+}  // namespace lightq::broker
