@@ -85,7 +85,7 @@ class Producer {
     return send(as_byte_view(payload), std::move(callback));
   }
   /// With a key, headers or a time, which are copied too: `send(payload, {.key = "tea"})`. Errors besides:
-  /// invalid_argument, see Attributes::check.
+  /// invalid_argument and too_large, see Attributes::check.
   Result<std::uint64_t> send(ByteView payload, const Attributes& attributes, MessageCallback callback = {}) {
     if (const Result<void> valid = attributes.check(); !valid) return of_topic(valid.error());
     if (const Result<void> made = make_room(payload.size(), attributes); !made) return made.error();
@@ -234,8 +234,9 @@ class Producer {
   std::uint64_t add(ByteView payload, const Attributes& attributes) {
     BatchBuilder& open = batches().open();
     const std::size_t before = open.size_bytes();
-    open.add(payload, attributes);
-    room_ = open.kinds().any() ? 0 : room_ - (open.size_bytes() - before);
+    open.add(payload, attributes, kinds_to_begin_with(payload.size(), attributes));
+    kinds_used_ = kinds_used_ | AttributeKinds(attributes);
+    room_ = open.kinds().any() ? 0 : room_ - std::min(room_, open.size_bytes() - before);
     return added();
   }
   std::uint64_t added() {
@@ -286,6 +287,7 @@ class Producer {
     const bool at_disk = opened && opened->level == ConfirmLevel::flushed;
     batches().roll(sent_, flushing_ && at_disk, parts_->options.compression);
     linger_ends_ = session_never;
+    kinds_of_last_ = std::exchange(kinds_used_, {});
   }
 
   // --- Room for messages.
@@ -319,17 +321,30 @@ class Producer {
   }
   void refresh_room() {
     // Where records have attributes, each message is looked at.
-    room_ = batches().open().kinds().any() ? 0 : room_in_open();
+    const BatchBuilder& open = batches().open();
+    const AttributeKinds kinds = open.empty() ? kinds_of_last_ : open.kinds();
+    room_ = kinds.any() ? 0 : room_in_open();
     record_bytes_max_ = record_bytes(message_bytes_max());
   }
 
+  /// The kinds of a batch whose first message this is: with those of the last batch, unless that makes the
+  /// message too large.
+  [[nodiscard]] AttributeKinds kinds_to_begin_with(std::size_t payload_bytes,
+                                                   const Attributes& attributes) const {
+    const AttributeKinds own(attributes);
+    const AttributeKinds both = own | kinds_of_last_;
+    const std::size_t bytes = attributes_bytes(both, attributes) + payload_bytes;
+    return record_bytes(bytes) <= record_bytes_max_ ? both : own;
+  }
   /// What the message takes in the open batch; nothing: it has attributes that the others there have not.
   [[nodiscard]] std::optional<std::size_t> bytes_in_open(std::size_t payload_bytes,
                                                          const Attributes& attributes) const {
     const BatchBuilder& open = batches().open();
     const AttributeKinds own(attributes);
-    if (!open.empty() && !open.kinds().has_all_of(own)) return std::nullopt;
-    return attributes_bytes(open.empty() ? own : open.kinds(), attributes) + payload_bytes;
+    if (open.empty())
+      return attributes_bytes(kinds_to_begin_with(payload_bytes, attributes), attributes) + payload_bytes;
+    if (!open.kinds().has_all_of(own)) return std::nullopt;
+    return attributes_bytes(open.kinds(), attributes) + payload_bytes;
   }
 
   [[gnu::noinline]] Result<void> make_room(std::size_t payload_bytes, const Attributes& attributes) {
@@ -343,6 +358,7 @@ class Producer {
       const std::optional<std::size_t> bytes = bytes_in_open(payload_bytes, attributes);
       if (bytes && record_bytes(*bytes) <= std::min(room_in_open(), record_bytes_max_)) return {};
       if (!batches().open().empty()) {
+        kinds_used_ = kinds_used_ | AttributeKinds(attributes);
         roll();
         drive();
         continue;
@@ -435,6 +451,10 @@ class Producer {
 
   std::size_t room_ = 0;  // bytes of records that may be added without another thought
   std::size_t record_bytes_max_ = 0;
+  // Messages of different kinds in turn are not to end each other's batch: each begins with what the last
+  // had.
+  AttributeKinds kinds_used_;     // of the messages since the last roll
+  AttributeKinds kinds_of_last_;  // of those before
   std::uint64_t sent_ = 0;
   std::uint32_t look_after_ = 1;  // messages
   SessionTime looked_{};

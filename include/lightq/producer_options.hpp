@@ -27,9 +27,9 @@ struct ProducerOptions {
   /// A batch is closed when the next message would make it larger, header and length fields included: 4 KiB
   /// to 256 MiB. A larger message has a batch of its own. What the broker takes is an upper bound.
   std::size_t batch_bytes = limits::batch_bytes_target;
-  /// How batches are compressed, of which what becomes no shorter is not. They are stored so, and delivered
-  /// so to whom can read it. Costs this side's time, saves the way's and the disk's: for long batches of
-  /// text.
+  /// How batches are compressed, but for those that become no shorter and those of more than 4 MiB. They are
+  /// stored so, and delivered so to who can read it and has credit for all of one. Costs this side's time,
+  /// saves the way's and the disk's: for long batches of text.
   Codec compression = Codec::none;
   /// A batch that is not full leaves at once while fewer than so many are unconfirmed, else when a confirm
   /// has brought that about: so the batches are small while there is little to do and large under load. 0:

@@ -221,7 +221,8 @@ class SessionBatches final : public SessionOutgoing {
     const ByteView records = builder.records();
     if (records.size() > limits::compressed_batch_bytes_max) return;
     const std::optional<ByteView> packed = compressor_.compress(codec, records);
-    if (packed && packed->size() + sizeof(std::uint32_t) < records.size())
+    if (packed && packed->size() + sizeof(std::uint32_t) < records.size() &&
+        may_be_packed_in(records.size(), packed->size()))
       builder.replace_records(codec, *packed);
   }
 

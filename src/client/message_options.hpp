@@ -33,6 +33,7 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
             }
           },
           "a header of every message; may be given several times")
+      ->allow_extra_args(false)  // each takes one: what follows may be the topic
       ->envname("LIGHTQ_HEADER")
       ->type_name("NAME=VALUE")
       ->group(group);

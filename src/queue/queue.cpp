@@ -203,6 +203,8 @@ Result<Offset> Queue::enqueue(std::span<const std::string_view> payloads) {
 }
 
 Result<Offset> Queue::enqueue(BatchBuilder& batch) {
+  if (!batch.is_sound())
+    return Error{ErrorCode::invalid_argument, "a batch that a message could not be added to", 0};
   if (batch.empty()) return Error{ErrorCode::invalid_argument, "an empty batch", 0};
   if (batch.codec() != Codec::none) return Error{ErrorCode::invalid_argument, "a compressed batch", 0};
   const std::uint64_t bytes_max = parts_->engine->options().message_bytes_max;

@@ -108,13 +108,15 @@ TEST_P(EachCodec, LengthsThatLieAreRefusedBeforeMemoryIsMade) {
   const auto good = packed(GetParam(), words(20));
   const std::uint64_t right = BatchView::trusted(good.data()).records_bytes();
   BatchUnpacker unpacker;
-  for (const std::uint64_t said : {std::uint64_t{0}, right - 1, right + 1, limits::compressed_batch_bytes_max,
-                                   limits::compressed_batch_bytes_max + 1, std::uint64_t{UINT32_MAX}}) {
+  for (const std::uint64_t said :
+       {std::uint64_t{0}, right - 1, right + 1, limits::unpacked_bytes_free + limits::unpacked_ratio_max * 60,
+        limits::compressed_batch_bytes_max, limits::compressed_batch_bytes_max + 1,
+        std::uint64_t{UINT32_MAX}}) {
     auto bad = good;
     store_little_endian(bad.data() + batch_layout::header_bytes, static_cast<std::uint32_t>(said));
     sum_anew(bad);
     const BatchView view = BatchView::trusted(bad.data());
-    const bool possible = said >= 80 && said <= limits::compressed_batch_bytes_max;
+    const bool possible = said >= 80 && may_be_packed_in(said, view.total_bytes() - compressed_records_at);
     EXPECT_EQ(view.check_body().has_value(), !possible) << said;
     if (possible) {
       EXPECT_EQ(unpacker.unpack(view), std::nullopt) << said;

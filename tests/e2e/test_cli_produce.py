@@ -80,14 +80,14 @@ def test_keys_and_headers_are_sent_and_printed(lightq):
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", "--key-separator", ": ", "--header", "kind=json", "--header", "a,b=c=d",
            stdin=b"tea: one\ncoffee: two: three\nnothing\n")
-    lightq("produce", "t", "--key", "tea", stdin=b"four\n")
+    lightq("produce", "--header", "c=d", "t", "--key", "tea", stdin=b"four\n")
     shown = lightq("consume", "t", "-n", "4", "--mode", "sub", "--from", "first", "--format", r"%o %k|%h|%p\n").stdout
     assert shown == (b"0 tea|kind=json,a\\,b=c\\=d|one\n1 coffee|kind=json,a\\,b=c\\=d|two: three\n"
-                     b"2 |kind=json,a\\,b=c\\=d|nothing\n3 tea||four\n")
+                     b"2 |kind=json,a\\,b=c\\=d|nothing\n3 tea|c=d|four\n")
     first, *_, last = lightq("consume", "t", "-n", "4", "--json").stdout.splitlines()
     assert json.loads(first) == {"topic": "t", "payload": "one", "key": "tea", "headers": [
         {"name": "kind", "value": "json"}, {"name": "a,b", "value": "c=d"}]}
-    assert json.loads(last) == {"topic": "t", "payload": "four", "key": "tea"}
+    assert json.loads(last) == {"topic": "t", "payload": "four", "key": "tea", "headers": [{"name": "c", "value": "d"}]}
     assert lightq("consume", "t", "--plain", "--mode", "pull", "--timeout", "100ms").stdout == b"", "the group has them"
 
 

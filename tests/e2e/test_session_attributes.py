@@ -147,6 +147,15 @@ PACKED = {
     "four gigabytes, it says": lying(0xFFFFFFFF, batch_bytes.lz4_literals(RECORDS), 3),
     "more than four mebibytes": lying((4 << 20) + 1, batch_bytes.lz4_literals(b"\xfd\xff\x3f\0" + bytes((4 << 20) - 3))),
     "nothing": lying(4, b""),
+    "too much for so few bytes": lying(16384 + 128 * 100 + 1, bytes(100)),
+}
+ZSTD_FRAME = batch_bytes.zstd_raw(RECORDS)
+NOT_ONE_FRAME = {
+    "two frames": batch_bytes.zstd_raw(RECORDS[:11]) + batch_bytes.zstd_raw(RECORDS[11:]),
+    "one to be skipped": b"\x50\x2a\x4d\x18\1\0\0\0x" + ZSTD_FRAME,
+    "one of a former version": b"\x27\xb5\x2f\xfd" + ZSTD_FRAME[4:],
+    "one that does not say its size": ZSTD_FRAME[:4] + b"\0\x58" + ZSTD_FRAME[9:],
+    "something behind it": ZSTD_FRAME + b"\0",
 }
 
 
@@ -159,6 +168,33 @@ def test_what_cannot_be_unpacked_is_refused_and_nothing_of_it_is_stored(control,
     assert producer.take_refuse().code == "corrupt"
     producer.produce([b"good"], 0)
     producer.wait_confirmed(1)
+    assert control.stats("t")["messages_received"] == 1
+
+
+@pytest.mark.parametrize("name", NOT_ONE_FRAME)
+def test_what_is_not_one_zstandard_frame_with_its_size_is_refused(control, session, name):
+    control.create("t")
+    producer = session("t").producer("t")
+    for packed, is_sound in ((NOT_ONE_FRAME[name], False), (ZSTD_FRAME, True)):
+        body = len(RECORDS).to_bytes(4, "little") + packed
+        producer.send_batch(batch_bytes.batch_of_body(body, 3, codec=ZSTD, producer_id=producer.id, epoch=producer.epoch))
+        if is_sound:
+            producer.wait_confirmed(3)
+        else:
+            assert producer.take_refuse().code == "corrupt"
+
+
+def test_a_batch_that_is_not_stored_is_not_unpacked_either(control, session):
+    """What has been stored is confirmed again; what is out of sequence is refused as such, whatever is in it."""
+    control.create("t")
+    producer = session("t").producer("t")
+    producer.produce([b"first"])
+    producer.wait_confirmed(1)
+    noise = len(RECORDS).to_bytes(4, "little") + b"\xff" * 40
+    for sequence in (0, 9):
+        producer.send_batch(batch_bytes.batch_of_body(noise, 1, codec=LZ4, producer_id=producer.id, epoch=producer.epoch,
+                                                      sequence=sequence))
+    assert producer.take_refuse().code == "out_of_sequence"
     assert control.stats("t")["messages_received"] == 1
 
 

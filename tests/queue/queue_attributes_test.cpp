@@ -67,6 +67,25 @@ TEST_F(QueueAttributesTest, CountAsBytesOfTheirMessage) {
   EXPECT_TRUE(queue.enqueue(batch));
 }
 
+TEST_F(QueueAttributesTest, ABatchThatAMessageCouldNotBeAddedToIsRefused) {
+  Queue queue = open();
+  const std::string key(limits::key_bytes_max + 1, 'k');
+  BatchBuilder batch;
+  batch.add(as_byte_view("one"), {.key = key});
+  EXPECT_EQ(ErrorCode::invalid_argument, queue.enqueue(batch).error().code) << "too long";
+  batch.clear();
+  batch.add(as_byte_view("one"));
+  batch.add(as_byte_view("two"), {.key = "tea"});
+  EXPECT_EQ(ErrorCode::invalid_argument, queue.enqueue(batch).error().code)
+      << "a kind that the first has not";
+  batch.clear();
+  batch.add(as_byte_view("one"), {.key = "tea"});
+  batch.add(as_byte_view("\xff\x03 bare"));
+  EXPECT_EQ(Offset{0}, queue.enqueue(batch).value_or_throw());
+  EXPECT_EQ("tea", queue.dequeue().value_or_throw()->attributes().key());
+  EXPECT_EQ("\xff\x03 bare", queue.dequeue().value_or_throw()->text());
+}
+
 std::vector<std::byte> compressed(int from, int to) {
   BatchBuilder batch;
   for (int i = from; i < to; ++i) batch.add(as_byte_view("the same words " + std::to_string(i)));

@@ -57,6 +57,9 @@ class AttributeKinds {
   [[nodiscard]] constexpr bool any() const { return bits_ != 0; }
   [[nodiscard]] constexpr bool has(std::uint16_t kind) const { return (bits_ & kind) != 0; }
   [[nodiscard]] constexpr bool has_all_of(AttributeKinds other) const { return (other.bits_ & ~bits_) == 0; }
+  friend constexpr AttributeKinds operator|(AttributeKinds one, AttributeKinds other) {
+    return AttributeKinds(static_cast<std::uint16_t>(one.bits_ | other.bits_));
+  }
   friend constexpr bool operator==(AttributeKinds, AttributeKinds) = default;
 
  private:

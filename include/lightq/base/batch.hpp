@@ -174,7 +174,8 @@ inline std::optional<std::size_t> BatchView::longest_message_bytes() const {
 // Of compressed ones, whether their length is one that they may have.
 inline bool BatchView::has_possible_records() const {
   if (!is_compressed()) return longest_message_bytes().has_value();
-  return total_bytes() > compressed_records_at && records_bytes() <= limits::compressed_batch_bytes_max &&
+  return total_bytes() > compressed_records_at &&
+         may_be_packed_in(records_bytes(), total_bytes() - compressed_records_at) &&
          records_bytes() >= record_bytes(0) * record_count();
 }
 

@@ -42,24 +42,32 @@ class BatchBuilder {
     records_crc_ = 0;
     kinds_ = {};
     codec_ = Codec::none;
+    is_sound_ = true;
   }
 
   /// Adds a record; the caller keeps size_bytes() within 4 GiB and record_count() within batch_records_max.
   void add(ByteView payload) {
-    assert(!kinds_.any());
+    if (kinds_.any()) [[unlikely]]
+      return add(payload, Attributes());
     std::byte* to = add_uninitialized(payload.size());
     if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
   }
-  /// The same with attributes. The first record decides which kinds all have; the caller does not add one
-  /// with others.
-  void add(ByteView payload, const Attributes& attributes) {
-    if (empty()) kinds_ = AttributeKinds(attributes);
+  /// The same with attributes, which keep to their limits (Attributes::check). The first record decides which
+  /// kinds all have, and `kinds` says more that are to come; the caller does not add one with others.
+  void add(ByteView payload, const Attributes& attributes, AttributeKinds kinds = {}) {
+    const AttributeKinds own(attributes);
+    if (empty()) kinds_ = own | kinds;
+    is_sound_ = is_sound_ && kinds_.has_all_of(own) && (!own.any() || attributes.check());
+    if (!is_sound_) return;
     std::byte* to = add_uninitialized(attributes_bytes(kinds_, attributes) + payload.size());
     to = write_attributes(to, kinds_, attributes);
     if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
   }
   /// The attributes that each record has; those of an empty builder are still open.
   [[nodiscard]] AttributeKinds kinds() const { return kinds_; }
+  /// False: since clear(), a message was left out whose attributes were beyond their limits, or of kinds that
+  /// the first message had not.
+  [[nodiscard]] bool is_sound() const { return is_sound_; }
 
   /// Adds a record of `message_bytes` whose bytes the caller writes at the returned place before anything
   /// else.
@@ -162,6 +170,7 @@ class BatchBuilder {
   std::uint32_t records_crc_ = 0;
   AttributeKinds kinds_;
   Codec codec_ = Codec::none;
+  bool is_sound_ = true;
 };
 
 }  // namespace lightq::inline v1

@@ -7,6 +7,7 @@
 
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
+#include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
 
 namespace lightq::inline v1 {
@@ -39,6 +40,13 @@ constexpr std::size_t record_bytes(std::size_t message_bytes) {
 
 /// Where compressed records lie: behind a u32, how many bytes they are when they are not compressed.
 inline constexpr std::size_t compressed_records_at = batch_layout::header_bytes + sizeof(std::uint32_t);
+
+/// Whether records of so many bytes may be so few when they are compressed. docs/log_format.md, "Compressed
+/// records".
+constexpr bool may_be_packed_in(std::size_t records_bytes, std::size_t packed_bytes) {
+  return records_bytes <= limits::compressed_batch_bytes_max &&
+         records_bytes <= limits::unpacked_bytes_free + limits::unpacked_ratio_max * packed_bytes;
+}
 
 /// The CRC-32C of everything the producer sets: bytes [4,16), [32,52) and the records.
 /// `batch` is exactly the batch, header included.

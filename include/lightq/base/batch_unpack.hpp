@@ -25,8 +25,7 @@ class BatchUnpacker {
     if (!batch.is_compressed()) return batch;
     const ByteView header = batch.bytes().first(batch_layout::header_bytes);
     // At the same place with the same header (checksums, offset and time of appending) is the same batch.
-    if (of_ == batch.bytes().data() && std::ranges::equal(header, of_header_))
-      return BatchView::trusted(plain_.data());
+    if (has(batch)) return BatchView::trusted(plain_.data());
     of_ = nullptr;
     plain_.resize(batch_layout::header_bytes + batch.records_bytes());
     std::byte* const to = plain_.data();
@@ -37,10 +36,20 @@ class BatchUnpacker {
     store_little_endian(to + batch_layout::codec, static_cast<std::uint8_t>(Codec::none));
     store_little_endian(to + batch_layout::total_bytes, static_cast<std::uint32_t>(plain_.size()));
     const BatchView made = BatchView::trusted(to);
-    if (!made.longest_message_bytes()) return std::nullopt;
+    const auto longest = made.longest_message_bytes();
+    if (!longest) return std::nullopt;
+    longest_message_bytes_ = *longest;
     of_ = batch.bytes().data();
     std::ranges::copy(header, of_header_.begin());
     return made;
+  }
+
+  /// Of the batch that was unpacked last.
+  [[nodiscard]] std::size_t longest_message_bytes() const { return longest_message_bytes_; }
+  /// Whether that is the batch unpacked last.
+  [[nodiscard]] bool has(const BatchView& batch) const {
+    return of_ == batch.bytes().data() &&
+           std::ranges::equal(batch.bytes().first(batch_layout::header_bytes), of_header_);
   }
 
   /// What was unpacked is forgotten: for memory that is written over with what may look alike.
@@ -51,6 +60,7 @@ class BatchUnpacker {
   std::vector<std::byte> plain_;
   const std::byte* of_ = nullptr;  // where the batch lies that `plain_` is made of
   std::array<std::byte, batch_layout::header_bytes> of_header_{};
+  std::size_t longest_message_bytes_ = 0;
 };
 
 }  // namespace lightq::inline v1

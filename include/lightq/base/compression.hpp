@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include <lightq/base/bytes.hpp>
 #include <lightq/base/codec.hpp>
 #include <lightq/base/types.hpp>
 
@@ -70,6 +72,7 @@ class Decompressor {
                                    reinterpret_cast<char*>(plain.data()), static_cast<int>(packed.size()),
                                    static_cast<int>(plain.size())) == static_cast<int>(plain.size());
       case Codec::zstd:
+        if (!is_one_frame(packed, plain.size())) return false;
         if (zstd_ == nullptr) zstd_.reset(ZSTD_createDCtx());
         if (zstd_ == nullptr) throw std::bad_alloc();
         return ZSTD_decompressDCtx(zstd_.get(), plain.data(), plain.size(), packed.data(), packed.size()) ==
@@ -79,6 +82,14 @@ class Decompressor {
   }
 
  private:
+  /// The library reads more than the format allows: frames of former versions, several of them, some to skip.
+  static bool is_one_frame(ByteView packed, std::size_t plain_bytes) {
+    constexpr std::uint32_t magic = 0xFD2FB528;
+    return packed.size() >= sizeof magic && load_little_endian<std::uint32_t>(packed.data()) == magic &&
+           ZSTD_getFrameContentSize(packed.data(), packed.size()) == plain_bytes &&
+           ZSTD_findFrameCompressedSize(packed.data(), packed.size()) == packed.size();
+  }
+
   struct Free {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };

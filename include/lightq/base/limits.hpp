@@ -51,7 +51,11 @@ inline constexpr std::uint64_t message_bytes_max_max = 1 * GiB;
 inline constexpr std::size_t batch_bytes_target = 64 * KiB;  ///< plain messages are packed up to this
 inline constexpr std::size_t batch_records_max = 65536;
 inline constexpr std::size_t compressed_batch_bytes_max =
-    4 * MiB;                                           ///< its records, when they are not compressed
+    4 * MiB;  ///< its records, when they are not compressed
+/// Compressed records may be longer than so much when they are not, by so many times what they are
+/// compressed: what is cheap to send must not be dear to read.
+inline constexpr std::size_t unpacked_bytes_free = 16 * KiB;
+inline constexpr std::size_t unpacked_ratio_max = 128;
 inline constexpr std::size_t key_bytes_max = 1 * KiB;  ///< of a message's key
 inline constexpr std::size_t headers_max = 64;         ///< of a message
 inline constexpr std::size_t header_name_bytes_max = 128;

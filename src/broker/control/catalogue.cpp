@@ -129,6 +129,7 @@ std::uint64_t Catalogue::replay() {
 }
 
 void Catalogue::replay(const BatchView& batch) {
+  if (batch.is_compressed()) return sink_.error("catalogue: a batch is compressed, which none of it ever is");
   for (auto record = batch.records(); !record.done(); record.next()) {
     const auto change = decode_change(as_text(record.payload()));
     if (change) {

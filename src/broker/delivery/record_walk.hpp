@@ -116,7 +116,7 @@ class RecordWalk {
   [[nodiscard]] bool is_taken_whole(const BatchView& batch, Offset end, std::uint64_t records_max,
                                     std::uint64_t message_bytes_max) const {
     return batch.is_compressed() && place_.offset == batch.base_offset() && batch.end_offset() <= end &&
-           batch.record_count() <= records_max && batch.message_bytes() < message_bytes_max;
+           batch.record_count() <= records_max && batch.message_bytes() <= message_bytes_max;
   }
 
   BatchSlice whole_slice(const BatchView& batch) {

@@ -34,7 +34,7 @@ class ReturnedMessages {
   };
   /// The lowest of what is ready, cut as RecordWalk::next_slice does. It stays here until `taken`. What
   /// cannot be read any more is given up, and counted in loss().
-  std::optional<Slice> next_slice(log::Log& log, std::uint64_t records_max, std::uint64_t payload_bytes_max);
+  std::optional<Slice> next_slice(log::Log& log, std::uint64_t records_max, std::uint64_t message_bytes_max);
   void taken(OffsetRange range) { ready_.cut(range); }
 
   /// The lowest message, ready or not.

@@ -1,22 +1,40 @@
 /// Layer: delivery.
 #include "broker/delivery/unpacked.hpp"
 
+#include <array>
+
 #include <lightq/base/batch_unpack.hpp>
 
 namespace lightq::broker {
 
 namespace {
 
-// One for all topics of a thread: few are read in parts at a time, and each would keep megabytes.
-BatchUnpacker& unpacker() {
-  thread_local BatchUnpacker of_this_thread;
-  return of_this_thread;
+/// Few batches are read in parts at a time, and each topic would keep megabytes: so some for all of a thread.
+/// Several, because consumers at different places take turns.
+class Unpackers {
+ public:
+  BatchUnpacker& of(const BatchView& batch) {
+    for (BatchUnpacker& kept : kept_) {
+      if (kept.has(batch)) return kept;
+    }
+    return kept_[turn_++ % kept_.size()];
+  }
+
+ private:
+  std::array<BatchUnpacker, 4> kept_;
+  std::size_t turn_ = 0;
+};
+
+Unpackers& of_this_thread() {
+  thread_local Unpackers unpackers;
+  return unpackers;
 }
 
 }  // namespace
 
 std::optional<BatchView> unpacked(const BatchView& batch) {
-  return unpacker().unpack(batch);
+  if (!batch.is_compressed()) return batch;
+  return of_this_thread().of(batch).unpack(batch);
 }
 
 std::optional<BatchSlice> unpacked(const BatchSlice& slice) {
@@ -28,10 +46,11 @@ std::optional<BatchSlice> unpacked(const BatchSlice& slice) {
 }
 
 std::optional<std::size_t> longest_message_packed_in(const BatchView& batch) {
-  const auto plain = unpacked(batch);
-  unpacker().forget();  // the next one may come to the same place
-  if (!plain) return std::nullopt;
-  return plain->longest_message_bytes();
+  BatchUnpacker& unpacker = of_this_thread().of(batch);
+  const bool is_sound = unpacker.unpack(batch).has_value();
+  unpacker.forget();  // the next one may come to the same place
+  if (!is_sound) return std::nullopt;
+  return unpacker.longest_message_bytes();
 }
 
 }  // namespace lightq::broker

@@ -10,9 +10,9 @@
 
 namespace lightq::broker {
 
-/// The batch with records that can be read, see BatchUnpacker. Each thread keeps the last one, at most
-/// limits::compressed_batch_bytes_max: valid until the next call of any of these on this thread, and as long
-/// as `batch` is. Nothing: it is damaged, though its checksum was right.
+/// The batch with records that can be read, see BatchUnpacker. Each thread keeps the last four, each of at
+/// most limits::compressed_batch_bytes_max: valid until the next call of any of these on this thread, and as
+/// long as `batch` is. Nothing: it is damaged, though its checksum was right.
 std::optional<BatchView> unpacked(const BatchView& batch);
 
 /// The same messages, in records that can be read.

@@ -22,13 +22,6 @@ ConfirmLevel default_level(const HostedTopic& topic) {
   return topic.is_durable() ? ConfirmLevel::flushed : ConfirmLevel::received;
 }
 
-/// What is stored compressed is looked at all the same: nobody is to be handed what cannot be read.
-BatchView::Produced check_packed(const BatchView& batch) {
-  const auto longest = longest_message_packed_in(batch);
-  if (!longest) return {BatchFault::bad_records};
-  return {std::nullopt, *longest};
-}
-
 }  // namespace
 
 ProduceChannel::ProduceChannel(HostedTopic& topic, Link& link, std::uint32_t number)
@@ -78,8 +71,7 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   const Sequences sequences{{view.producer_id(), view.producer_epoch()},
                             view.first_sequence(),
                             std::max<std::uint32_t>(view.record_count(), 1)};
-  auto checked = BatchView::check_produced(body);
-  if (!checked.fault && view.is_compressed()) checked = check_packed(view);
+  const auto checked = BatchView::check_produced(body);
   // Whose header may be damaged, too, cannot be passed over as one that is not expected: it may be.
   if (checked.fault) {
     const bool expected = sequences.begin == received_ && sequences.count <= UINT64_MAX - received_;
@@ -91,7 +83,23 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (sequences.producer.id != identity_.id) return link_.broken("a batch of another producer id");
   if (topic_->message_bytes_max() < checked.longest_message_bytes)
     return refuse(sequences, Code::too_large, "a message is longer than the broker takes");
+  if (view.is_compressed() && topic_->producers().admit(sequences) == Admission::store &&
+      !check_packed(view, sequences))
+    return;
   take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
+}
+
+/// What is stored compressed is looked at all the same: nobody is to be handed what cannot be read. What will
+/// not be stored is not, since that costs more than to send it. False: it is refused.
+bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
+  const auto longest = longest_message_packed_in(batch);
+  if (longest && *longest <= topic_->message_bytes_max()) return true;
+  if (longest) {
+    refuse(sequences, Code::too_large, "a message is longer than the broker takes");
+  } else {
+    refuse(sequences, Code::corrupt, "the batch cannot be unpacked");
+  }
+  return false;
 }
 
 void ProduceChannel::take(const Arrived& arrived) {

@@ -69,6 +69,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
     Sequences sequences;
     bool flush = false;
   };
+  bool check_packed(const BatchView& batch, const Sequences& sequences);
   void take(const Arrived& arrived);
   bool store(const Arrived& arrived);
   void hold(const Arrived& arrived);

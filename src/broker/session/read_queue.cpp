@@ -12,14 +12,14 @@ namespace {
 constexpr std::uint64_t turn_bytes = 256 * limits::KiB;
 
 /// The first records, with so much payload at most, but so many in any case.
-BatchSlice front_of(const BatchSlice& slice, std::uint64_t payload_bytes_max, std::uint32_t records_min) {
+BatchSlice front_of(const BatchSlice& slice, std::uint64_t message_bytes_max, std::uint32_t records_min) {
   BatchSlice front = slice;
-  if (slice.message_bytes() <= payload_bytes_max) return front;
+  if (slice.message_bytes() <= message_bytes_max) return front;
   std::size_t bytes = 0;
   for (front.count = 0; front.count < slice.count; ++front.count) {
     const auto length = load_little_endian<std::uint32_t>(slice.records.data() + bytes);
-    if (front.count >= records_min && length > payload_bytes_max) break;
-    payload_bytes_max -= std::min<std::uint64_t>(payload_bytes_max, length);
+    if (front.count >= records_min && length > message_bytes_max) break;
+    message_bytes_max -= std::min<std::uint64_t>(message_bytes_max, length);
     bytes += record_bytes(length);
   }
   front.records = slice.records.first(bytes);
