@@ -1,40 +1,17 @@
 /// Messages with a key and headers, sent in compressed batches. Brings a broker of its own.
 #include <lightq/lightq.hpp>
 
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <map>
 #include <stdexcept>
 #include <string>
 
-#include "broker/broker.hpp"
+#include "own_broker.hpp"
 
 using namespace std::chrono_literals;
 using lightq::Delivered;
 
 namespace {
-
-/// The broker's log lines: here only what went wrong.
-class Errors final : public lightq::broker::LogSink {
- public:
-  void write(lightq::broker::LogLevel level, std::string_view line) override {
-    if (level >= lightq::broker::LogLevel::warn) std::cerr << line << '\n';
-  }
-};
-
-/// A fresh directory, gone at the end.
-struct TempDirectory {
-  TempDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "lightq-XXXXXX").string();  // mkdtemp's form
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    path = name;
-  }
-  ~TempDirectory() { std::filesystem::remove_all(path); }
-  std::filesystem::path path;
-};
 
 struct Order {
   std::string text;
@@ -72,18 +49,7 @@ int run(lightq::Client& client) {
 }  // namespace
 
 int main() {
-  const TempDirectory data;
-  Errors errors;
-  lightq::broker::Config config;
-  config.data_dir = data.path / "data";
-  config.control_uri = "tcp://127.0.0.1:0";
-  config.min_free_bytes = 0;
-  config.admin_password = lightq::broker::Secret("only for this process");
-  auto broker = lightq::broker::Broker::start(std::move(config), errors).value_or_throw();
-
-  lightq::ClientOptions options;
-  options.admin = {"lightq_admin", "only for this process"};
-  options.discover_credentials = false;
-  auto client = lightq::Client::connect(broker->control_uri(), options).value_or_throw();
+  const OwnBroker broker;
+  auto client = broker.client();
   return run(client);
 }

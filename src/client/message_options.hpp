@@ -37,9 +37,8 @@ inline void add_attribute_options(CLI::App* verb, Produce& produce) {
       ->envname("LIGHTQ_HEADER")
       ->type_name("NAME=VALUE")
       ->group(group);
-  word_option<Codec>(verb, "--compression", produce.compression,
-                     {{"none", Codec::none}, {"lz4", Codec::lz4}, {"zstd", Codec::zstd}},
-                     "of batches, where that makes them shorter (none)");
+  unit_option(verb, "--compression", produce.compression, codec_of,
+              "of batches, where that makes them shorter (none)", "none|lz4|zstd");
 }
 
 /// Whether they keep to their limits, and are for somebody who takes them. `sessionless`: the flag that does

@@ -25,11 +25,13 @@ class FakeConsumer final : public broker::SessionConsumer {
 
   void admitted(const Opened& opened) override { opened_at = opened; }
   [[nodiscard]] bool writable() const override { return is_writable; }
+  [[nodiscard]] CodecSet codecs() const override { return reads; }
   void deliver(const broker::HandedSlice& handed) override {
     Frame frame{handed.slice.range(), handed.delivery, handed.lost, handed.slice.is_whole(), {}};
     message_bytes += handed.slice.message_bytes();
     packed += handed.slice.batch.is_compressed() ? 1 : 0;
-    const broker::BatchSlice plain = broker::unpacked(handed.slice).value();
+    const broker::BatchSlice plain = broker::unpacked(handed.slice).value_or(broker::BatchSlice{});
+    if (!plain.batch.valid()) return frames.push_back(std::move(frame));  // it is for the client to tell
     const std::byte* at = plain.records.data();
     for (std::uint32_t left = plain.count; left != 0; --left) {
       const auto length = load_little_endian<std::uint32_t>(at);
@@ -63,6 +65,7 @@ class FakeConsumer final : public broker::SessionConsumer {
   }
 
   bool is_writable = true;
+  CodecSet reads = CodecSet::known();
   std::uint32_t refuses = 0;  ///< records of the next slice
   bool ends_with_its_bytes = true;
   int flushes = 0;

@@ -148,5 +148,76 @@ TEST_P(PackedBatches, ThatComeBackGoToAPlainConsumerToo) {
   topic.detach_puller(puller);
 }
 
+TEST_P(PackedBatches, ComeUnpackedToWhoCannotReadThem) {
+  const Codec other = GetParam().codec == Codec::lz4 ? Codec::zstd : Codec::lz4;
+  for (const CodecSet reads : {CodecSet(), CodecSet(1U << static_cast<unsigned>(other))}) {
+    GroupWorld world;
+    world.codec = codec;
+    world.attributes = attributes;
+    Member member;
+    member.consumer.reads = reads;
+    world.join(member, asked());
+    world.publish(numbers(0, messages));
+    world.pump();
+    ASSERT_EQ(member.consumer.frames.size(), 1U);
+    EXPECT_EQ(member.consumer.frames[0].whole, codec == Codec::none);
+    EXPECT_EQ(member.consumer.packed, 0);
+    EXPECT_EQ(member.consumer.payloads(), numbers(0, messages));
+  }
+}
+
+/// A batch whose checksums are right, and which is no compressed one: only a file that was tampered with has
+/// it.
+class UnreadableBatch : public testing::Test, public GroupWorld {
+ protected:
+  void publish_unreadable() {
+    BatchBuilder batch;
+    for (int i = 0; i < 3; ++i) batch.add(as_byte_view(std::string(100, 'x')));
+    batch.replace_records(Codec::lz4, as_byte_view("no compressed records"));
+    ASSERT_EQ(topic.publish(batch, wall), PublishOutcome::accepted);
+  }
+};
+
+TEST_F(UnreadableBatch, IsTakenForDamageByEachConsumerThatCannotHaveItAsItIs) {
+  FakeOutlet puller, subscriber;
+  Subscriber& cursor = topic.add_subscriber(std::nullopt);
+  topic.open_group();
+  topic.attach_puller(puller);
+  topic.attach_subscriber(cursor, subscriber);
+  Member member;
+  member.consumer.reads = {};
+  join(member, asked("other"));
+  publish({"before"});
+  publish_unreadable();
+  publish({"behind"});
+  pump();
+  const Strings expected = {"before", "behind"};
+  EXPECT_EQ(puller.taken, expected);
+  EXPECT_EQ(subscriber.taken, expected);
+  EXPECT_EQ(member.consumer.payloads(), expected);
+  EXPECT_EQ(member.consumer.frames.back().lost, 3U);
+  EXPECT_EQ(cursor.lost(), 3U);
+  EXPECT_EQ(topic.stats(wall).corrupt, 3U) << "once, whoever comes to it";
+  topic.detach_puller(puller);
+  topic.detach_subscriber(cursor);
+}
+
+TEST_F(UnreadableBatch, ThatComesBackIsTakenForDamageToo) {
+  topic.open_group();
+  Member member;
+  join(member, asked());
+  publish_unreadable();
+  publish({"behind"});
+  pump();
+  EXPECT_EQ(member.consumer.frames.size(), 2U) << "who reads such batches is handed it as it is";
+  leave(member);
+  FakeOutlet puller;
+  topic.attach_puller(puller);
+  pump();
+  EXPECT_EQ(puller.taken, Strings{"behind"});
+  EXPECT_EQ(topic.stats(wall).corrupt, 3U);
+  topic.detach_puller(puller);
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -28,6 +28,7 @@ class Watcher final : public SessionConsumer {
     is_admitted = true;
   }
   [[nodiscard]] bool writable() const override { return true; }
+  [[nodiscard]] CodecSet codecs() const override { return {}; }
   void deliver(const HandedSlice& handed) override {
     messages += handed.slice.count;
     topic_.detach_consumer(*this);
@@ -252,7 +253,7 @@ TEST_F(TopicConsumersTest, RangesAreReadWithoutAGroup) {
   publish(5);
   RecordWalk walk(Offset{1});
   std::vector<std::uint64_t> counts;
-  while (const auto slice = topic->read_slice(walk, Offset{4}, 0))
+  while (const auto slice = topic->read_slice(walk, Offset{4}, 0, {}))
     counts.push_back(slice->range().begin.value);
   EXPECT_THAT(counts, ElementsAre(1, 2, 3));
   EXPECT_THAT(topic->stats().groups, IsEmpty());

@@ -56,7 +56,7 @@ class FakeSessionPort final : public broker::SessionPort {
   void flush() override {}
   [[nodiscard]] bool has_room() const override { return delivered < room; }
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return takes_bytes; }
-  [[nodiscard]] bool client_reads(Codec codec) const override { return codecs.has(codec); }
+  [[nodiscard]] CodecSet client_codecs() const override { return {}; }
   void work_soon() override { ++works_soon; }
   void pause_reading() override {}
   void end_channel(broker::Channel&, session::Code, const std::string&) override {}
@@ -66,7 +66,6 @@ class FakeSessionPort final : public broker::SessionPort {
 
   broker::HostedTopic* topic = nullptr;
   std::uint32_t takes_bytes = 64 * 1024;
-  CodecSet codecs;
   std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames before there is none
   std::size_t delivered = 0;
   int works_soon = 0;

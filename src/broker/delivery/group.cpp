@@ -125,16 +125,11 @@ bool Group::hand_over(Offset offset, ByteView payload) {
 /// False if there is still something that came back: nothing newer is handed out before it.
 bool Group::pump_returned_to_outlets(log::Log& log, Handed& handed) {
   for (std::uint64_t left = redelivered_per_pump; left > 0;) {
-    const auto returned = returned_.next_slice(log, left, limits::message_bytes_max_max);
+    const auto returned = returned_.next_slice(log, left, limits::message_bytes_max_max, {});
     if (!returned) return may_go_on();
     const OffsetRange range = returned->slice.range();
-    const auto plain = unpacked(returned->slice);
-    if (!plain) {  // nobody can read them
-      returned_.taken(range);
-      continue;
-    }
-    const AttributeKinds kinds = plain->batch.kinds();
-    const std::byte* at = plain->records.data();
+    const AttributeKinds kinds = returned->slice.batch.kinds();
+    const std::byte* at = returned->slice.records.data();
     Offset offset = range.begin;
     for (; offset < range.end; offset = offset + 1) {
       const auto length = load_little_endian<std::uint32_t>(at);
@@ -184,7 +179,8 @@ bool Group::turn_of_members(log::Log& log, std::size_t bytes_max, SteadyTime now
 
 /// False: there is nothing to be handed out.
 bool Group::hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Handed& handed) {
-  const auto returned = returned_.next_slice(log, member.messages_left(), member.bytes_left());
+  const auto returned =
+      returned_.next_slice(log, member.messages_left(), member.bytes_left(), member.codecs());
   if (returned) {
     returned_.taken(returned->slice.range());
     const auto taken = deliver(member, {returned->slice, returned->deliveries + 1, take_untold_loss()}, now);
@@ -193,7 +189,8 @@ bool Group::hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Hande
     return true;
   }
   if (!may_go_on()) return false;
-  const auto slice = walk_.next_slice(log, no_end, member.messages_left(), member.bytes_left());
+  const auto slice =
+      walk_.next_slice(log, no_end, member.messages_left(), member.bytes_left(), member.codecs());
   if (!slice) return false;
   handed.messages += deliver(member, {*slice, 1, take_untold_loss()}, now);
   handed.bytes += slice->message_bytes();

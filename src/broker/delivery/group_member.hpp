@@ -39,6 +39,8 @@ class GroupMember {
   [[nodiscard]] std::uint64_t bytes_left() const {
     return bytes_left_ > 0 ? static_cast<std::uint64_t>(bytes_left_) : 0;
   }
+  /// Of compressed batches, which it can read.
+  [[nodiscard]] CodecSet codecs() const { return consumer_ == nullptr ? CodecSet() : consumer_->codecs(); }
   /// False, and nothing is changed: more than the protocol allows.
   [[nodiscard]] bool add_credit(const session::Credit& credit);
 

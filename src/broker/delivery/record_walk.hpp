@@ -60,8 +60,9 @@ class RecordWalk {
   /// The next records of one batch: those before `end`, at most `records_max`, and none more once their
   /// messages have `message_bytes_max` bytes. Costs nothing per record where all of a batch fits. Nothing:
   /// `end` or the log's end is reached, or a limit is 0. What cannot be read is passed over, as `walk` does.
+  /// A batch compressed by one of `codecs` stays so where all of it is taken.
   std::optional<BatchSlice> next_slice(log::Log& log, Offset end, std::uint64_t records_max,
-                                       std::uint64_t message_bytes_max) {
+                                       std::uint64_t message_bytes_max, CodecSet codecs) {
     if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
     while (place_.offset < end) {
       const log::ReadResult result = log.read(place_);
@@ -70,7 +71,9 @@ class RecordWalk {
         pass_over(result.outcome, std::min(result.next, end));
         continue;
       }
-      if (is_taken_whole(result.batch, end, records_max, message_bytes_max)) return whole_slice(result.batch);
+      if (codecs.has(result.batch.codec()) &&
+          is_taken_whole(result.batch, end, records_max, message_bytes_max))
+        return whole_slice(result.batch);
       const auto plain = unpacked(result.batch);
       if (plain) return cut_slice(*plain, !result.batch.is_compressed(), end, records_max, message_bytes_max);
       pass_over(log::ReadOutcome::damaged, std::min(result.batch.end_offset(), end));
@@ -112,7 +115,7 @@ class RecordWalk {
     return taken;
   }
 
-  /// A compressed batch goes as it is where all of it is wanted.
+  /// Whether it is a compressed batch of which all is wanted.
   [[nodiscard]] bool is_taken_whole(const BatchView& batch, Offset end, std::uint64_t records_max,
                                     std::uint64_t message_bytes_max) const {
     return batch.is_compressed() && place_.offset == batch.base_offset() && batch.end_offset() <= end &&

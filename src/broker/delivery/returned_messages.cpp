@@ -12,12 +12,13 @@ SteadyTime ReturnedMessages::release(SteadyTime now) {
 }
 
 std::optional<ReturnedMessages::Slice> ReturnedMessages::next_slice(log::Log& log, std::uint64_t records_max,
-                                                                    std::uint64_t message_bytes_max) {
+                                                                    std::uint64_t message_bytes_max,
+                                                                    CodecSet codecs) {
   if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
   while (!ready_.empty()) {
     const auto front = ready_.front();
     walk_.move_to(front.range.begin);
-    const auto slice = walk_.next_slice(log, front.range.end, records_max, message_bytes_max);
+    const auto slice = walk_.next_slice(log, front.range.end, records_max, message_bytes_max, codecs);
     // What was passed over is not there any more.
     ready_.cut({front.range.begin, slice ? slice->range().begin : front.range.end});
     if (slice) return Slice{*slice, front.value};

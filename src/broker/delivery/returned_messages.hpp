@@ -34,7 +34,8 @@ class ReturnedMessages {
   };
   /// The lowest of what is ready, cut as RecordWalk::next_slice does. It stays here until `taken`. What
   /// cannot be read any more is given up, and counted in loss().
-  std::optional<Slice> next_slice(log::Log& log, std::uint64_t records_max, std::uint64_t message_bytes_max);
+  std::optional<Slice> next_slice(log::Log& log, std::uint64_t records_max, std::uint64_t message_bytes_max,
+                                  CodecSet codecs);
   void taken(OffsetRange range) { ready_.cut(range); }
 
   /// The lowest message, ready or not.

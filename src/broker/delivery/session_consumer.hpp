@@ -36,6 +36,8 @@ class SessionConsumer {
   virtual void admitted(const Opened& opened) = 0;
   /// Takes a slice now. Who says false asks for more later, with HostedTopic::want_pump.
   [[nodiscard]] virtual bool writable() const = 0;
+  /// Of compressed batches, which it can read: the others come unpacked.
+  [[nodiscard]] virtual CodecSet codecs() const = 0;
   /// Takes it, a copy or all the way to the operating system: its bytes are not valid any longer afterwards.
   virtual void deliver(const HandedSlice& handed) = 0;
   /// Records at the end of the slice that was delivered last that it can never take: they are for others. It

@@ -129,9 +129,9 @@ void HostedTopic::want_pump() {
 }
 
 std::optional<BatchSlice> HostedTopic::read_slice(RecordWalk& walk, Offset end,
-                                                  std::uint64_t message_bytes_max) {
+                                                  std::uint64_t message_bytes_max, CodecSet codecs) {
   return walk.next_slice(topic_.log(), end, limits::batch_records_max,
-                         std::max<std::uint64_t>(message_bytes_max, 1));
+                         std::max<std::uint64_t>(message_bytes_max, 1), codecs);
 }
 
 PublishOutcome HostedTopic::store(const OfferedBatch& batch, const Sequences& sequences) {

@@ -82,7 +82,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void want_pump();
   /// For `read`: records from `walk`'s place on, at most so many payload bytes (one record in any case),
   /// before `end`. Nothing: the end of the range or of the log. What had to be passed over is in walk.loss().
-  std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max);
+  std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max,
+                                       CodecSet codecs);
 
   /// Stores a batch that is the producer's next one.
   PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences);

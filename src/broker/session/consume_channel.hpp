@@ -51,6 +51,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
 
   void admitted(const Opened& opened) override;
   [[nodiscard]] bool writable() const override;
+  [[nodiscard]] CodecSet codecs() const override { return port_.client_codecs(); }
   void deliver(const HandedSlice& handed) override;
   [[nodiscard]] std::uint32_t refused() const override { return refused_; }
   void flush() override;

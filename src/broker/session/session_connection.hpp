@@ -80,7 +80,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void flush() override { flush_output(); }
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return client_takes_bytes_; }
-  [[nodiscard]] bool client_reads(Codec codec) const override { return client_codecs_.has(codec); }
+  [[nodiscard]] CodecSet client_codecs() const override { return client_codecs_; }
   void work_soon() override { loop().call_soon(*this); }
   void pause_reading() override { set_paused(true); }
   void end_channel(Channel& channel, session::Code code, const std::string& why) override;

@@ -58,8 +58,8 @@ class SessionPort {
   [[nodiscard]] virtual bool has_room() const = 0;
   /// The longest body that the client takes.
   [[nodiscard]] virtual std::uint32_t client_takes_bytes() const = 0;
-  /// The client can read batches that are compressed so.
-  [[nodiscard]] virtual bool client_reads(Codec codec) const = 0;
+  /// Of compressed batches, which the client can read.
+  [[nodiscard]] virtual CodecSet client_codecs() const = 0;
 
   // The session.
 

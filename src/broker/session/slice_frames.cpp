@@ -55,8 +55,7 @@ void deliver_frame(SessionPort& port, const BatchSlice& slice, const SliceAddres
 
 std::uint32_t deliver_slice(SessionPort& port, const BatchSlice& slice, const SliceAddress& address) {
   const std::size_t batch_bytes_max = port.client_takes_bytes() - deliver_head_bytes;
-  if (slice.batch.is_compressed() && port.client_reads(slice.batch.codec()) &&
-      slice.batch.total_bytes() <= batch_bytes_max) {
+  if (slice.batch.is_compressed() && slice.batch.total_bytes() <= batch_bytes_max) {
     deliver_frame(port, slice, address);
     return slice.count;
   }

@@ -1,0 +1,56 @@
+/// A broker for an example alone: in a fresh directory, on a free port. What there is to it,
+/// embedded_broker.cpp shows.
+#pragma once
+
+#include <lightq/lightq.hpp>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "broker/broker.hpp"
+
+/// The broker's log lines: here only what went wrong.
+class Errors final : public lightq::broker::LogSink {
+ public:
+  void write(lightq::broker::LogLevel level, std::string_view line) override {
+    if (level >= lightq::broker::LogLevel::warn) std::cerr << line << '\n';
+  }
+};
+
+/// A fresh directory, gone at the end.
+struct TempDirectory {
+  TempDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "lightq-XXXXXX").string();  // mkdtemp's form
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path = name;
+  }
+  ~TempDirectory() { std::filesystem::remove_all(path); }
+  std::filesystem::path path;
+};
+
+class OwnBroker {
+ public:
+  OwnBroker() {
+    lightq::broker::Config config;
+    config.data_dir = data_.path / "data";
+    config.control_uri = "tcp://127.0.0.1:0";
+    config.min_free_bytes = 0;
+    config.admin_password = lightq::broker::Secret("only for this process");
+    broker_ = lightq::broker::Broker::start(std::move(config), errors_).value_or_throw();
+  }
+  [[nodiscard]] lightq::Client client() const {
+    lightq::ClientOptions options;
+    options.admin = {"lightq_admin", "only for this process"};
+    options.discover_credentials = false;
+    return lightq::Client::connect(broker_->control_uri(), options).value_or_throw();
+  }
+
+ private:
+  const TempDirectory data_;
+  Errors errors_;
+  std::unique_ptr<lightq::broker::Broker> broker_;
+};
