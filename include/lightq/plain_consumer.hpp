@@ -18,6 +18,7 @@
 #include <lightq/message.hpp>
 #include <lightq/message_range.hpp>
 #include <lightq/options.hpp>
+#include <lightq/ticket_renewal.hpp>
 
 namespace lightq::inline v1 {
 
@@ -178,14 +179,8 @@ class PlainConsumer {
   Result<void> stay() {
     socket_.look();
     if (!socket_.was_refused()) return {};
-    if (std::exchange(fresh_, false) && socket_.connections() == connections_at_join_) {
-      return Error{ErrorCode::unauthorized_access,
-                   "topic '" + topic() + "': the broker refuses the ticket that it has just given"};
-    }
-    Result<EndpointAddress> address = membership_->join();
+    Result<EndpointAddress> address = renewal_.join(*membership_, socket_.connections());
     if (!address) return address.error();
-    fresh_ = true;
-    connections_at_join_ = socket_.connections();
     const std::string spare = std::exchange(address->uri, socket_.uri());
     if (Result<void> connected = socket_.connect(*address); !connected) return connected;
     if (spare != address->uri) (void)membership_->leave(spare);
@@ -218,8 +213,7 @@ class PlainConsumer {
   std::uint64_t received_here_ = 0;  // on the present endpoint, bad ones included
   std::uint64_t handed_ = 0;
   bool left_ = false;
-  bool fresh_ = false;  // joined again, because it was refused
-  std::uint64_t connections_at_join_ = 0;
+  TicketRenewal renewal_;
 };
 
 inline PlainConsumer::Messages PlainConsumer::messages(Timeout idle_timeout, std::stop_token stop) {

@@ -23,6 +23,7 @@
 #include <lightq/data_socket.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
+#include <lightq/ticket_renewal.hpp>
 #include <lightq/unsent_bytes.hpp>
 
 namespace lightq::inline v1 {
@@ -215,14 +216,8 @@ class PlainProducer {
   }
 
   Result<void> join_again() {
-    if (std::exchange(fresh_, false) && socket_.connections() == connections_at_join_) {
-      return Error{ErrorCode::unauthorized_access,
-                   "topic '" + topic() + "': the broker refuses the ticket that it has just given"};
-    }
-    Result<EndpointAddress> address = membership_->join();
+    Result<EndpointAddress> address = renewal_.join(*membership_, socket_.connections());
     if (!address) return address.error();
-    fresh_ = true;
-    connections_at_join_ = socket_.connections();
     return connect_again(*address);
   }
 
@@ -303,8 +298,7 @@ class PlainProducer {
   std::deque<std::vector<std::byte>> kept_;  // sent since the connection was seen to be gone
   std::size_t handed_again_ = 0;             // of these: handed to the present one
   std::uint64_t connections_ = 0;            // when it was last kept or handed over
-  bool fresh_ = false;                       // joined again, because it was refused
-  std::uint64_t connections_at_join_ = 0;
+  TicketRenewal renewal_;
   std::optional<Error> refusal_;  // why the broker does not let it in
   std::int64_t looked_ns_ = 0;
   std::uint64_t sent_ = 0;
