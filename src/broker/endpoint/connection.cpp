@@ -13,8 +13,17 @@
 namespace lightq::broker {
 
 namespace {
+
 constexpr auto handshake_time_max = std::chrono::seconds(1);
+constexpr std::size_t opened_bytes_kept_max = 1 * limits::MiB;
+
+/// Where a thread's connections put what they decrypted; empty between two inputs.
+std::vector<std::byte>& opened_bytes() {
+  static thread_local std::vector<std::byte> bytes;
+  return bytes;
 }
+
+}  // namespace
 
 Connection::Connection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch)
     : loop_(loop), descriptor_(std::move(descriptor)), owner_(owner), scratch_(scratch) {}
@@ -28,12 +37,15 @@ Connection::~Connection() {
 bool Connection::start() {
   if (!loop_.watch(descriptor_.get(), *this)) return false;
   handshake_ = make_handshake();
-  if (!handshake_) {
+  adopt(make_cipher());
+  if (!handshake_ && (cipher_ == nullptr || cipher_->ready())) {
     opened();
     return true;
   }
-  handshake_->guard(owner_.gate());
-  handshake_->begin(output_.tail());
+  if (handshake_) {
+    handshake_->guard(owner_.gate());
+    handshake_->begin(output_.tail());
+  }
   handshake_deadline_ = loop_.at(EventLoop::Clock::now() + handshake_time_max, [this] {
     if (state_ != State::open) close("no handshake within a second");
   });
@@ -83,6 +95,7 @@ void Connection::end(const std::string& why) {
 }
 
 void Connection::read_once() {
+  if (cipher_ != nullptr) return read_sealed();
   const auto large = large_frame_space();
   std::span<std::byte> space = large;
   if (large.empty()) {
@@ -103,9 +116,80 @@ void Connection::read_once() {
   received(std::span(scratch_).first(whole));
 }
 
+void Connection::adopt(std::unique_ptr<WireCipher> cipher) {
+  if (cipher == nullptr) return;
+  cipher_ = std::move(cipher);
+  output_.seal_with(*cipher_);
+}
+
+void Connection::read_sealed() {
+  const auto got = recv(descriptor_.get(), scratch_.data(), scratch_.size(), MSG_DONTWAIT);
+  if (got == 0) return fail("closed by the peer");
+  if (got < 0) {
+    if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail(std::strerror(errno));
+    return;
+  }
+  received_sealed(std::span(scratch_).first(static_cast<std::size_t>(got)));
+}
+
+/// `wire` is taken, or kept.
+void Connection::received_sealed(std::span<std::byte> wire) {
+  const bool behind_others = !sealed_leftover_.empty();
+  if (behind_others) {
+    sealed_leftover_.insert(sealed_leftover_.end(), wire.begin(), wire.end());
+    wire = sealed_leftover_;
+  }
+  std::vector<std::byte> plain = std::move(opened_bytes());
+  plain.assign(leftover_.begin(), leftover_.end());
+  leftover_.clear();
+  std::vector<std::byte> answer;
+  const std::size_t used = cipher_->open(wire, plain, answer);
+  if (behind_others) {
+    sealed_leftover_.erase(sealed_leftover_.begin(),
+                           sealed_leftover_.begin() + static_cast<std::ptrdiff_t>(used));
+    if (sealed_leftover_.empty()) sealed_leftover_ = std::vector<std::byte>();
+  } else {
+    sealed_leftover_.assign(wire.begin() + static_cast<std::ptrdiff_t>(used), wire.end());
+  }
+  if (!answer.empty()) {
+    output_.append_as_is(answer);
+    flush_output();
+  }
+  if (state_ == State::opening && cipher_->ready()) {
+    opened();
+    flush_output();  // what waited for this
+  }
+  // What came whole before the failure counts.
+  if (state_ == State::open && !plain.empty()) deliver(plain);
+  if (!cipher_->failure().empty()) fail(cipher_->failure());
+  if (plain.capacity() > opened_bytes_kept_max) plain = std::vector<std::byte>();
+  opened_bytes() = std::move(plain);
+}
+
+/// Plain bytes that have come: first what a large frame under way waits for.
+void Connection::deliver(std::span<std::byte> bytes) {
+  while (!bytes.empty() && !failed() && !paused_) {
+    const auto large = large_frame_space();
+    if (large.empty()) return received(bytes);
+    const std::size_t step = std::min(large.size(), bytes.size());
+    std::copy_n(bytes.begin(), step, large.begin());
+    bytes = bytes.subspan(step);
+    large_frame_received(step);
+  }
+  if (failed() || bytes.empty()) return;
+  leftover_.assign(bytes.begin(), bytes.end());
+  leftover_unseen_ = true;
+}
+
 void Connection::received(std::span<std::byte> bytes) {
   std::size_t used = 0;
-  if (state_ != State::open) used = handshake(bytes);
+  if (state_ != State::open) {
+    used = handshake(bytes);
+    if (cipher_ != nullptr) {  // the rest is sealed
+      leftover_.clear();
+      return received_sealed(bytes.subspan(used));
+    }
+  }
   was_paused_ = false;
   if (state_ == State::open && !failed()) used += consume(bytes.subspan(used));
   answer_ping();
@@ -124,7 +208,7 @@ void Connection::consume_leftover() {
   leftover_unseen_ = false;
   std::vector<std::byte> bytes = std::move(leftover_);
   leftover_ = std::vector<std::byte>();
-  received(bytes);
+  deliver(bytes);
 }
 
 std::size_t Connection::handshake(ByteView bytes) {
@@ -132,7 +216,10 @@ std::size_t Connection::handshake(ByteView bytes) {
   const std::size_t used = handshake_->take(bytes, output_.tail());
   if (output_.appended_total() != said) flush_output();
   if (!handshake_->failure().empty()) fail(handshake_->failure());
-  if (handshake_->complete() && !failed()) opened();
+  if (handshake_->complete() && !failed()) {
+    adopt(handshake_->take_cipher());
+    opened();
+  }
   return used;
 }
 

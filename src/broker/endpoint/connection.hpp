@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/output_buffer.hpp"
 #include "broker/endpoint/socket.hpp"
+#include "broker/endpoint/wire_cipher.hpp"
 #include "broker/endpoint/zmtp.hpp"
 #include "broker/endpoint/zmtp_handshake.hpp"
 
@@ -61,11 +63,14 @@ class Connection : public EventLoop::Source {
  protected:
   /// How the two sides introduce themselves; nothing: they do not, and the connection is open from its start.
   [[nodiscard]] virtual std::optional<ZmtpHandshake> make_handshake() const = 0;
+  /// What encrypts the connection from its first byte on; null: nothing does, unless the handshake brings a
+  /// cipher.
+  [[nodiscard]] virtual std::unique_ptr<WireCipher> make_cipher() const { return nullptr; }
   virtual void on_open() = 0;
   /// Takes whole frames off the front of `bytes` and answers how many bytes they were; what is left comes
   /// again, with more behind it. Calls fail() on nonsense. May write over what it takes.
   virtual std::size_t consume(std::span<std::byte> bytes) = 0;
-  /// Where a large frame under way wants its next bytes; empty: none is.
+  /// Where a large frame under way wants its next bytes; empty: none is. While one is, nothing is left over.
   virtual std::span<std::byte> large_frame_space() { return {}; }
   virtual void large_frame_received(std::size_t) {}
   virtual void on_writable() {}
@@ -99,6 +104,10 @@ class Connection : public EventLoop::Source {
   enum class State { opening, open, closed };
 
   void read_once();
+  void read_sealed();
+  void received_sealed(std::span<std::byte> wire);
+  void deliver(std::span<std::byte> bytes);
+  void adopt(std::unique_ptr<WireCipher> cipher);
   void consume_leftover();
   void send_pong(ByteView context);
   void answer_ping();
@@ -130,7 +139,9 @@ class Connection : public EventLoop::Source {
   std::size_t ping_context_bytes_ = 0;
   std::string failure_;
   std::vector<std::byte> leftover_;
-  OutputBuffer output_;
+  std::unique_ptr<WireCipher> cipher_;      // null: nothing is encrypted
+  std::vector<std::byte> sealed_leftover_;  // of the wire's bytes, no whole unit
+  OutputBuffer output_;                     // refers to cipher_
 };
 
 }  // namespace lightq::broker

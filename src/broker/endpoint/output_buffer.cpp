@@ -32,6 +32,10 @@ void OutputBuffer::append(ByteView bytes) {
 }
 
 FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
+  if (sealed_ != nullptr) {
+    append(behind);
+    return flush_sealed(descriptor);
+  }
   while (buffered() + behind.size() > 0) {
     // Neither is written to: the system's type has no const.
     std::array<iovec, 2> parts{
@@ -52,14 +56,45 @@ FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
     behind = behind.subspan(taken - of_buffered);
     sent_total_ += taken;
   }
-  bytes_.clear();
-  head_ = 0;
-  if (bytes_.capacity() > kept_bytes_max) release_memory();
+  emptied();
   return FlushOutcome::all_sent;
 }
 
+FlushOutcome OutputBuffer::flush_sealed(int descriptor) {
+  while (true) {
+    const ByteView plain = ByteView(bytes_).subspan(head_);
+    head_ += sealed_->seal(plain);
+    if (head_ == bytes_.size()) emptied();
+    const ByteView wire = sealed_->waiting();
+    if (wire.empty()) return FlushOutcome::all_sent;
+    const auto sent = send(descriptor, wire.data(), wire.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent >= 0) {
+      sent_total_ += sealed_->sent(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return FlushOutcome::blocked;
+    } else if (errno != EINTR) {
+      return FlushOutcome::broken;
+    }
+  }
+}
+
+/// All of `bytes_` has left, or is sealed.
+void OutputBuffer::emptied() {
+  bytes_.clear();
+  head_ = 0;
+  if (bytes_.capacity() > kept_bytes_max) bytes_ = std::vector<std::byte>();  // `= {}` would keep the memory
+}
+
+void OutputBuffer::seal_with(WireCipher& cipher) {
+  sealed_ = std::make_unique<SealedOutput>(cipher);
+  sealed_->append_unsealed(ByteView(bytes_).subspan(head_));
+  emptied();
+}
+
 void OutputBuffer::release_memory() {
-  if (buffered() == 0) bytes_ = std::vector<std::byte>();  // `= {}` would keep the memory
+  if (buffered() > 0) return;
+  bytes_ = std::vector<std::byte>();
+  if (sealed_ != nullptr) sealed_->release_memory();
 }
 
 }  // namespace lightq::broker

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <lightq/base/types.hpp>
+
+#include "broker/endpoint/sealed_output.hpp"
 
 namespace lightq::broker {
 
@@ -26,8 +29,10 @@ class OutputBuffer {
   /// For encoders that append to a vector.
   std::vector<std::byte>& tail() { return bytes_; }
 
-  [[nodiscard]] std::size_t buffered() const { return bytes_.size() - head_; }
-  /// Bytes ever appended; bytes ever passed on. Positions in the stream to the peer.
+  [[nodiscard]] std::size_t buffered() const {
+    return bytes_.size() - head_ + (sealed_ ? sealed_->plain_bytes() : 0);
+  }
+  /// Bytes ever appended; bytes ever passed on. Positions in the stream to the peer, before any encryption.
   [[nodiscard]] std::uint64_t appended_total() const { return sent_total_ + buffered(); }
   [[nodiscard]] std::uint64_t sent_total() const { return sent_total_; }
 
@@ -35,13 +40,22 @@ class OutputBuffer {
   /// Passes on what is buffered and `behind` it, in one go and straight from where it lies. What the system
   /// does not take of it is buffered; if the peer is gone, nothing is.
   FlushOutcome flush_with(int descriptor, ByteView behind);
+  /// From here on what leaves is sealed, in whole units; what is buffered already leaves as it is. `cipher`
+  /// outlives it.
+  void seal_with(WireCipher& cipher);
+  /// Bytes of the cipher's own, which leave as they are. Only after seal_with.
+  void append_as_is(ByteView wire) { sealed_->append_as_is(wire); }
   /// Gives memory back while nothing is buffered.
   void release_memory();
 
  private:
+  FlushOutcome flush_sealed(int descriptor);
+  void emptied();
+
   std::vector<std::byte> bytes_;
-  std::size_t head_ = 0;  // already sent
+  std::size_t head_ = 0;  // already sent, or sealed
   std::uint64_t sent_total_ = 0;
+  std::unique_ptr<SealedOutput> sealed_;  // null: nothing is encrypted
 };
 
 }  // namespace lightq::broker

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "broker/endpoint/wire_cipher.hpp"
 #include "broker/endpoint/zmtp.hpp"
 
 namespace lightq::broker {
@@ -35,6 +38,8 @@ class ZmtpHandshake {
   std::size_t take(ByteView bytes, std::vector<std::byte>& output);
 
   [[nodiscard]] bool complete() const { return state_ == State::complete; }
+  /// What encrypts all that comes behind a complete handshake; null: nothing does, or it has been taken.
+  [[nodiscard]] std::unique_ptr<WireCipher> take_cipher() { return std::move(cipher_); }
   /// Why the peer is turned away; empty: it is not.
   [[nodiscard]] const std::string& failure() const { return failure_; }
   /// It is turned away for want of a good ticket.
@@ -57,6 +62,7 @@ class ZmtpHandshake {
   State state_ = State::greeting;
   bool peer_speaks_3_1_ = false;
   bool unauthorized_ = false;
+  std::unique_ptr<WireCipher> cipher_;
   std::string failure_;
 };
 

@@ -1,0 +1,72 @@
+/// A cipher for tests that hides nothing: a unit is its length (one byte of mark, three of length) and the
+/// plain bytes, each turned over.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "broker/endpoint/wire_cipher.hpp"
+
+namespace lightq::test {
+
+/// Opens with a handshake of its own: the peer says "knock", this side "enter".
+class ToyCipher final : public broker::WireCipher {
+ public:
+  static constexpr std::size_t header_bytes = 4;
+  static constexpr std::byte mark{0x5A};
+
+  /// `unit_bytes_max`: of what seal() takes at once, and of what open() takes for a unit. `knocks`: there is
+  /// a handshake.
+  explicit ToyCipher(std::size_t unit_bytes_max, bool knocks = false)
+      : unit_bytes_max_(unit_bytes_max), ready_(!knocks) {}
+
+  static void seal_to(ByteView plain, std::vector<std::byte>& wire) {
+    wire.push_back(mark);
+    for (int shift = 0; shift < 24; shift += 8)
+      wire.push_back(static_cast<std::byte>((plain.size() >> static_cast<unsigned>(shift)) & 255U));
+    for (const std::byte byte : plain) wire.push_back(~byte);
+  }
+
+  std::size_t open(std::span<std::byte> wire, std::vector<std::byte>& plain,
+                   std::vector<std::byte>& answer) override {
+    std::size_t at = 0;
+    if (!ready_) {
+      constexpr std::string_view knock = "knock";
+      const auto come = as_text(wire).substr(0, knock.size());
+      if (come != knock.substr(0, come.size())) failure_ = "it does not knock";
+      if (!failure_.empty() || come.size() < knock.size()) return 0;
+      at = knock.size();
+      ready_ = true;
+      for (const char letter : std::string_view("enter")) answer.push_back(static_cast<std::byte>(letter));
+    }
+    while (failure_.empty() && wire.size() - at >= header_bytes) {
+      if (wire[at] != mark) {
+        failure_ = "no unit";
+        break;
+      }
+      const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(wire[at + i]); };
+      const std::size_t bytes = byte(1) | byte(2) << 8U | byte(3) << 16U;
+      if (bytes > unit_bytes_max_) failure_ = "a unit too long";
+      if (!failure_.empty() || wire.size() - at < header_bytes + bytes) break;
+      for (const std::byte one : wire.subspan(at + header_bytes, bytes)) plain.push_back(~one);
+      at += header_bytes + bytes;
+    }
+    return at;
+  }
+  [[nodiscard]] bool ready() const override { return ready_; }
+  std::size_t seal(ByteView plain, std::vector<std::byte>& wire) override {
+    const std::size_t bytes = std::min(plain.size(), unit_bytes_max_);
+    if (bytes > 0) seal_to(plain.first(bytes), wire);
+    return bytes;
+  }
+  [[nodiscard]] const std::string& failure() const override { return failure_; }
+
+ private:
+  const std::size_t unit_bytes_max_;
+  bool ready_;
+  std::string failure_;
+};
+
+}  // namespace lightq::test
