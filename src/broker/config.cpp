@@ -178,6 +178,10 @@ Result<void> set_min_free_bytes(Config& config, const std::string& text) {
 Result<void> set_log_file_bytes(Config& config, const std::string& text) {
   return assign(config.log_file_bytes, bytes_in(text, 64 * limits::KiB, limits::GiB));
 }
+Result<void> set_handshakes_max(Config& config, const std::string& text) {
+  return assign(config.handshakes_max,
+                number_in(text, limits::handshakes_max_min, limits::handshakes_max_max));
+}
 Result<void> set_reactors(Config& config, const std::string& text) {
   return assign(config.reactors, number_in(text, 0, 64));
 }
@@ -226,6 +230,10 @@ constexpr Setting table[] = {
      set_boolean<&Config::open_topics>},
     {"stop_deadline_ms", number, "MS", "a clean stop takes at most this (5000)",
      set_ms<&Config::stop_deadline>},
+    {"handshakes_max", number, "N",
+     "connections of each thread that have not said who they are, 16 to 65536; of more the oldest is closed "
+     "(512)",
+     set_handshakes_max},
     {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",
      set_reactors},
     {"ipc_dir", text, "DIR", "where ipc endpoints' sockets lie (DATA_DIR/ipc)", set_path<&Config::ipc_dir>},

@@ -219,6 +219,8 @@ void ReactorPool::broker_stats(Done<Result<protocol::BrokerStats>> done) {
         totals.total_bytes_written += part.total_bytes_written;
         totals.total_bytes_read += part.total_bytes_read;
         totals.log_bytes += part.log_bytes;
+        totals.refused_connections += part.refused_connections;
+        totals.displaced_connections += part.displaced_connections;
         if (--sum->missing == 0) done(totals);
       });
     });

@@ -70,7 +70,9 @@ std::string table(const BrokerStats& stats) {
          row("messages_sent", stats.messages_sent) + row("deliveries", stats.deliveries) +
          row("total_bytes_written", format_size(stats.total_bytes_written)) +
          row("total_bytes_read", format_size(stats.total_bytes_read)) +
-         row("log_bytes", format_size(stats.log_bytes)) + row_if("auth_failures", stats.auth_failures);
+         row("log_bytes", format_size(stats.log_bytes)) + row_if("auth_failures", stats.auth_failures) +
+         row_if("refused_connections", stats.refused_connections) +
+         row_if("displaced_connections", stats.displaced_connections);
 }
 
 /// Received and sent, for the rates between two looks.

@@ -25,8 +25,9 @@ class QuietSink final : public LogSink {
 class EndpointSetTest : public testing::Test, public InletHost, public EndpointSet::Listener {
  protected:
   /// `open`: the topic asks for no ticket.
-  explicit EndpointSetTest(bool open = false)
+  explicit EndpointSetTest(bool open = false, const EndpointSettings& settings = {})
       : ports_("127.0.0.1", std::nullopt, std::chrono::hours(1)),
+        settings_(settings),
         context_{loop_,
                  disk_,
                  ports_,

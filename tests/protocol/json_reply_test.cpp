@@ -83,6 +83,8 @@ TEST(JsonReply, ReadsWhatItWrites) {
   broker.version = "0.1.0";
   broker.pid = 7;
   broker.auth_failures = 9;
+  broker.refused_connections = 10;
+  broker.displaced_connections = 11;
   broker.data_dir = "/d";
   TopicSettings direct;
   direct.broker_type = BrokerType::direct;

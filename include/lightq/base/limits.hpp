@@ -63,8 +63,10 @@ inline constexpr std::size_t attributes_bytes_max =
     32 * KiB;  ///< of a message: key, headers and time together
 
 // Plain ZeroMQ endpoints.
-inline constexpr std::size_t handshakes_per_endpoint_max =
-    256;  ///< connections that have not said who they are
+/// Connections that have not said who they are, of one thread of the broker: the oldest makes room.
+inline constexpr std::size_t handshakes_max_min = 16;
+inline constexpr std::size_t handshakes_max_default = 512;
+inline constexpr std::size_t handshakes_max_max = 65'536;
 inline constexpr std::size_t connections_per_endpoint_max = 10'000;
 inline constexpr std::uint64_t ticket_ms_min = 100;  ///< how long a plain join's ticket is good
 inline constexpr std::uint64_t ticket_ms_default = 86'400'000;
@@ -79,7 +81,6 @@ inline constexpr std::size_t counted_message_bytes_min = 1 * KiB;  ///< smaller 
 
 // Sessions.
 inline constexpr std::size_t session_channels_max = 4096;       ///< open at once on one session
-inline constexpr std::size_t session_handshakes_max = 256;      ///< connections that have not said hello
 inline constexpr std::size_t session_connections_max = 10'000;  ///< of one endpoint
 inline constexpr std::size_t session_reads_max = 16;            ///< of one session, not answered in full
 inline constexpr std::uint64_t read_bytes_max = 64 * MiB;       ///< of payload, in answer to one read

@@ -277,6 +277,8 @@ struct BrokerStats {
   std::uint64_t total_bytes_read = 0;
   std::uint64_t log_bytes = 0;
   std::uint64_t auth_failures = 0;
+  std::uint64_t refused_connections = 0;    ///< to data endpoints, without a ticket that lets them in
+  std::uint64_t displaced_connections = 0;  ///< ended before they said who they were, to make room for others
   std::string data_dir;
 };
 

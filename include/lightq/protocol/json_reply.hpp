@@ -131,6 +131,8 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("total_bytes_read", stats.total_bytes_read);
   visit("log_bytes", stats.log_bytes);
   visit("auth_failures", stats.auth_failures);
+  visit("refused_connections", stats.refused_connections);
+  visit("displaced_connections", stats.displaced_connections);
   visit("data_dir", stats.data_dir);
 }
 

@@ -66,7 +66,8 @@ Result<BoundSocket> bind_uri(const std::string& uri) {
 }  // namespace
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogSink& sink,
-                                                           const std::string& uri, Handle handle) {
+                                                           const std::string& uri, Handle handle,
+                                                           std::size_t handshakes_max) {
   auto bound = bind_uri(uri);
   if (!bound) {
     Error error = bound.error();
@@ -74,17 +75,19 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogS
     return error;
   }
   return std::unique_ptr<ControlServer>(
-      new ControlServer(loop, sink, std::move(handle), std::move(bound->socket), std::move(bound->uri)));
+      new ControlServer(loop, sink, std::move(handle), std::move(bound->socket), std::move(bound->uri),
+                        handshakes_max));
 }
 
 ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket,
-                             std::string bound_uri)
+                             std::string bound_uri, std::size_t handshakes_max)
     : loop_(loop),
       sink_(sink),
       handle_(std::move(handle)),
       bound_uri_(std::move(bound_uri)),
       listener_(loop, std::move(socket), *this, limits::descriptors_reserved_for_files),
-      scratch_(scratch_bytes) {}
+      scratch_(scratch_bytes),
+      handshakes_(handshakes_max) {}
 
 ControlServer::~ControlServer() {
   if (bound_uri_.starts_with(ipc_prefix)) unlink(bound_uri_.c_str() + ipc_prefix.size());
@@ -102,11 +105,11 @@ bool ControlServer::all_sent() const {
 
 void ControlServer::accepted(UniqueFd descriptor) {
   // Beyond the limits a connection is closed at once, and libzmq tries again.
-  if (clients_.size() - open_ >= limits::handshakes_per_endpoint_max) return;
   if (clients_.size() >= limits::connections_per_endpoint_max) return;
   const std::uint64_t id = next_client_++;
   auto& client = clients_[id];
   client = std::make_unique<ControlConnection>(loop_, std::move(descriptor), *this, scratch_, id, *this);
+  handshakes_.enter(*client);
   if (!client->start()) client->close("the connection could not be watched");
 }
 
@@ -114,13 +117,13 @@ void ControlServer::accept_failed() {
   sink_.error("control socket: out of file descriptors; new clients wait (raise the limit with ulimit -n)");
 }
 
-void ControlServer::connection_opened(Connection& /*connection*/) {
-  ++open_;
+void ControlServer::connection_opened(Connection& connection) {
+  handshakes_.leave(connection);
 }
 
 void ControlServer::connection_closed(Connection& connection, const std::string& why) {
+  handshakes_.leave(connection);
   if (connection.was_open()) {
-    --open_;
     sink_.debug("control socket: a client has gone: " + why);
   } else {
     sink_.debug("control socket: a connection was refused: " + why);

@@ -14,6 +14,7 @@
 
 #include "broker/control/control_connection.hpp"
 #include "broker/endpoint/event_loop.hpp"
+#include "broker/endpoint/handshake_queue.hpp"
 #include "broker/endpoint/listener.hpp"
 #include "broker/endpoint/log_sink.hpp"
 
@@ -33,8 +34,10 @@ class ControlServer final : public Listener::Owner,
   /// socket exists from here on, its address is taken; `handle` is called for each request once `accept` was
   /// called. May wait for a name server. Errors: address_in_use, invalid_argument (no such address),
   /// io_error.
-  static Result<std::unique_ptr<ControlServer>> open(EventLoop& loop, LogSink& sink, const std::string& uri,
-                                                     Handle handle);
+  /// `handshakes_max`: clients that have not finished their handshake, at once.
+  static Result<std::unique_ptr<ControlServer>> open(
+      EventLoop& loop, LogSink& sink, const std::string& uri, Handle handle,
+      std::size_t handshakes_max = limits::handshakes_max_default);
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer() override;
@@ -47,7 +50,8 @@ class ControlServer final : public Listener::Owner,
   Result<void> accept();
 
  private:
-  ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket, std::string bound_uri);
+  ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket, std::string bound_uri,
+                std::size_t handshakes_max);
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override;
   void connection_opened(Connection& connection) override;
@@ -63,9 +67,9 @@ class ControlServer final : public Listener::Owner,
   const std::string bound_uri_;
   Listener listener_;
   std::vector<std::byte> scratch_;
+  HandshakeQueue handshakes_;
   std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
   std::uint64_t next_client_ = 1;
-  std::size_t open_ = 0;  // of clients_, handshake completed
   std::size_t under_way_ = 0;
 };
 

@@ -9,20 +9,19 @@
 
 namespace lightq::broker {
 
-Endpoint::Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
-                   std::string bind_uri, std::string path, const Gate& gate, const EndpointSettings& settings)
-    : loop_(loop),
+Endpoint::Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
+                   std::string bind_uri, std::string path, const Gate& gate)
+    : context_(context),
       host_(host),
       record_(record),
-      listener_(loop, std::move(socket), *this),
+      listener_(context.loop, std::move(socket), *this),
       bind_uri_(std::move(bind_uri)),
       path_(std::move(path)),
-      gate_(gate),
-      settings_(settings) {}
+      gate_(gate) {}
 
 Endpoint::~Endpoint() {
   stop_accepting();
-  loop_.cancel(idle_timer_);
+  context_.loop.cancel(idle_timer_);
 }
 
 bool Endpoint::start() {
@@ -36,32 +35,34 @@ void Endpoint::stop_accepting() {
 
 void Endpoint::shut() {
   stop_accepting();
-  loop_.cancel(idle_timer_);
+  context_.loop.cancel(idle_timer_);
   shut_ = true;
   for_each_connection([](Connection& connection) { connection.close("its endpoint closed"); });
 }
 
 void Endpoint::accepted(UniqueFd descriptor) {
-  // Beyond the limit strangers wait for nothing: the connection is closed at once, and libzmq tries again.
-  if (connections_.size() - open_ >= settings_.handshakes_max) return;
-  if (connections_.size() >= settings_.connections_max) return;
+  // Beyond the limit nobody waits for nothing: the connection is closed at once, and libzmq tries again.
+  if (connections_.size() >= context_.settings.connections_max) return;
   auto connection = host_.make_connection(*this, std::move(descriptor));
   Connection* const key = connection.get();
   connections_.emplace(key, std::move(connection));
+  context_.handshakes.enter(*key);
   if (!key->start()) key->close("the connection could not be watched");
 }
 
-void Endpoint::connection_opened(Connection&) {
+void Endpoint::connection_opened(Connection& connection) {
   ++open_;
-  loop_.cancel(idle_timer_);
+  context_.handshakes.leave(connection);
+  context_.loop.cancel(idle_timer_);
 }
 
 void Endpoint::connection_closed(Connection& connection, const std::string& why) {
   const auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
+  context_.handshakes.leave(connection);
   host_.connection_ending(*this, connection, why);
   if (connection.was_open()) --open_;
-  loop_.destroy_later(std::move(found->second));
+  context_.loop.destroy_later(std::move(found->second));
   connections_.erase(found);
   if (open_ > 0 || shut_) return;
   if (leaving_) return host_.endpoint_done(*this, "its consumer left");
@@ -85,8 +86,8 @@ void Endpoint::leave() {
 }
 
 void Endpoint::arm_idle_timer() {
-  loop_.cancel(idle_timer_);
-  idle_timer_ = loop_.at(EventLoop::Clock::now() + settings_.idle_time_max, [this] {
+  context_.loop.cancel(idle_timer_);
+  idle_timer_ = context_.loop.at(EventLoop::Clock::now() + context_.settings.idle_time_max, [this] {
     host_.endpoint_done(*this, leaving_ ? "its consumer left" : "nobody was connected");
   });
 }

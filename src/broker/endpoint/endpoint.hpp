@@ -35,10 +35,10 @@ class EndpointHost {
 /// The reactor's thread.
 class Endpoint final : public Connection::Owner, public Listener::Owner {
  public:
-  /// `host` and `settings` outlive it. `path`: of an ipc endpoint's socket file, removed at the end; empty
-  /// for tcp.
-  Endpoint(EventLoop& loop, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
-           std::string bind_uri, std::string path, const Gate& gate, const EndpointSettings& settings);
+  /// `context` and `host` outlive it. `path`: of an ipc endpoint's socket file, removed at the end; empty for
+  /// tcp.
+  Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
+           std::string bind_uri, std::string path, const Gate& gate);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
   ~Endpoint() override;
@@ -69,14 +69,13 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   void accept_failed() override { host_.accept_failed(*this); }
   void arm_idle_timer();
 
-  EventLoop& loop_;
+  ReactorContext& context_;
   EndpointHost& host_;
   const EndpointRecord record_;
   Listener listener_;
   const std::string bind_uri_;
   const std::string path_;
   const Gate gate_;
-  const EndpointSettings& settings_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::size_t open_ = 0;  // of connections_, handshake completed
   bool leaving_ = false;

@@ -74,8 +74,8 @@ Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again)
   auto socket = listen(record, again);
   if (!socket) return socket.error();
   auto endpoint = std::make_unique<Endpoint>(
-      context_.loop, *this, record, std::move(*socket), bind_uri_of(record),
-      record.transport == Transport::ipc ? ipc_path_of(record) : std::string(), gate, context_.settings);
+      context_, *this, record, std::move(*socket), bind_uri_of(record),
+      record.transport == Transport::ipc ? ipc_path_of(record) : std::string(), gate);
   if (!endpoint->start())
     return Error{ErrorCode::io_error, "cannot watch the new endpoint " + endpoint->bind_uri()};
   Entry& entry = entries_[record.id];
@@ -239,7 +239,10 @@ void EndpointSet::release_subscriber(Consumer& consumer) {
 }
 
 void EndpointSet::connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) {
-  if (connection.unauthorized()) ++refused_connections_;
+  if (connection.unauthorized()) {
+    ++refused_connections_;
+    ++context_.refused_connections;
+  }
   if (connection.was_open()) {
     context_.sink.debug(name_of(endpoint) + ": disconnected: " + why);
   } else {

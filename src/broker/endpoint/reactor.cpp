@@ -116,6 +116,8 @@ void Reactor::add_totals(protocol::BrokerStats& totals) {
     totals.total_bytes_read += stats.total_bytes_read;
     totals.log_bytes += stats.log_bytes;
   }
+  totals.refused_connections += context_.refused_connections;
+  totals.displaced_connections += context_.handshakes.displaced();
 }
 
 void Reactor::tick_wanted(HostedTopic& topic) {

@@ -222,6 +222,7 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
   }
   const auto grant = host_.grant_of(hello->ticket);
   if (!grant) {
+    refused_ = true;
     const std::string why = "the ticket is not valid (any more): join again";
     answer_error(header, Code::unauthorized_access, why);
     return end_session(Code::unauthorized_access, why);

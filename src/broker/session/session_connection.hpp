@@ -57,6 +57,8 @@ class SessionConnection final : public Connection, private SessionPort {
   /// What the client calls itself.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool greeted() const { return greeted_; }
+  /// It was turned away for want of a good ticket.
+  [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;
   /// Says goodbye, and ends the connection once that has left.
   void end_session(session::Code code, const std::string& why) override;
@@ -116,6 +118,7 @@ class SessionConnection final : public Connection, private SessionPort {
   ZmtpMessages messages_;
   std::string name_;
   bool greeted_ = false;
+  bool refused_ = false;
   bool leaving_ = false;  // the client has said goodbye
   bool ending_ = false;   // we have
   std::vector<Grant> grants_;

@@ -54,19 +54,19 @@ void SessionServer::Door::accept_failed() {
 }
 
 void SessionServer::accepted(UniqueFd descriptor, SessionCarrier carrier) {
-  // Beyond the limits strangers wait for nothing: the connection is closed at once.
-  if (sessions_.size() - greeted_ >= limits::session_handshakes_max) return;
+  // Beyond the limit nobody waits for nothing: the connection is closed at once.
   if (sessions_.size() >= limits::session_connections_max) return;
   SessionConnection::Host& host = *this;
   auto session = std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this,
                                                      context_.scratch, host, next_session_++, carrier);
   SessionConnection* const made = session.get();
   sessions_.emplace(made, std::move(session));
+  context_.handshakes.enter(*made);
   if (!made->start()) made->close("the connection could not be watched");
 }
 
 void SessionServer::session_opened(SessionConnection& session) {
-  ++greeted_;
+  context_.handshakes.leave(session);
   context_.sink.debug("session " + std::to_string(session.id()) + " of '" + session.name() + "' begins");
 }
 
@@ -74,11 +74,12 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
   const auto found = sessions_.find(&connection);
   if (found == sessions_.end()) return;
   const SessionConnection& session = *found->second;
+  context_.handshakes.leave(session);
   const std::string which = "session " + std::to_string(session.id());
   if (session.greeted()) {
-    --greeted_;
     context_.sink.debug(which + " of '" + session.name() + "' ended: " + why);
   } else {
+    if (session.refused()) ++context_.refused_connections;
     context_.sink.info(which + " was refused: " + why);
   }
   context_.loop.destroy_later(std::move(found->second));

@@ -82,7 +82,6 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   const std::string name_;
   std::map<Way, std::unique_ptr<Door>> doors_;
   std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
-  std::size_t greeted_ = 0;  // of sessions_
   std::uint64_t next_session_ = 1;
   bool stopping_ = false;
 };
