@@ -134,6 +134,16 @@ Result<BrokerRoute::Joined> BrokerRoute::join(const std::string& type) {
   return answer;
 }
 
+Result<std::string> BrokerRoute::address_of(const std::string& delivery) {
+  nlohmann::json request = user_request("join");
+  request.update({{"connection_type", delivery == "session" ? "socket" : "zmq"},
+                  {"delivery", delivery},
+                  {"type", "push"}});
+  const Result<nlohmann::json> joined = broker_->control().ask(request);
+  if (!joined) return joined.error();
+  return joined->value("bind_uri", "");
+}
+
 Result<void> BrokerRoute::leave(const std::string& uri) {
   nlohmann::json request = user_request("leave");
   request["bind_uri"] = uri;

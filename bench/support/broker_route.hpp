@@ -56,6 +56,8 @@ class BrokerRoute : public Route {
   [[nodiscard]] std::optional<pid_t> process() const override { return broker_->id(); }
   [[nodiscard]] const std::string& topic() const { return topic_; }
   [[nodiscard]] const std::string& control_uri() const { return broker_->control().uri(); }
+  /// Where the topic's producers connect, over TCP. `delivery`: session or plain.
+  Result<std::string> address_of(const std::string& delivery);
 
  private:
   BrokerRoute(std::unique_ptr<BrokerProcess> broker, nlohmann::json topic_settings)

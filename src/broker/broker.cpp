@@ -229,7 +229,7 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   endpoints.ipc_directory = config_.ipc_dir.empty() ? directory_->ipc() : config_.ipc_dir;
   endpoints.message_bytes_max = config_.message_bytes_max;
   endpoints.idle_time_max = config_.endpoint_idle;
-  endpoints.handshakes_max = config_.handshakes_max;
+  endpoints.strangers = config_.strangers;
   endpoints.ticket_lifetime = config_.ticket_lifetime;
   endpoints.open_topics = config_.open_topics;
   auto& storage = settings.reactor.storage;
@@ -271,11 +271,12 @@ void Broker::Parts::make_reactors() {
 }
 
 Result<void> Broker::Parts::open_control() {
-  auto server = ControlServer::open(control_, sink_, config_.control_uri,
-                                    [this](protocol::Request request, CommandHandler::Answer answer) {
-                                      handler_->handle(std::move(request), std::move(answer));
-                                    },
-                                    config_.handshakes_max);
+  auto server = ControlServer::open(
+      control_, sink_, config_.control_uri,
+      [this](protocol::Request request, CommandHandler::Answer answer) {
+        handler_->handle(std::move(request), std::move(answer));
+      },
+      config_.strangers);
   if (!server) return server.error();
   server_ = std::move(*server);
   return {};

@@ -179,8 +179,11 @@ Result<void> set_log_file_bytes(Config& config, const std::string& text) {
   return assign(config.log_file_bytes, bytes_in(text, 64 * limits::KiB, limits::GiB));
 }
 Result<void> set_handshakes_max(Config& config, const std::string& text) {
-  return assign(config.handshakes_max,
+  return assign(config.strangers.handshakes_max,
                 number_in(text, limits::handshakes_max_min, limits::handshakes_max_max));
+}
+Result<void> set_accepts_per_second(Config& config, const std::string& text) {
+  return assign(config.strangers.accepts_per_second, number_in(text, 1, limits::accepts_per_second_max));
 }
 Result<void> set_reactors(Config& config, const std::string& text) {
   return assign(config.reactors, number_in(text, 0, 64));
@@ -234,6 +237,10 @@ constexpr Setting table[] = {
      "connections of each thread that have not said who they are, 16 to 65536; of more the oldest is closed "
      "(512)",
      set_handshakes_max},
+    {"accepts_per_second", number, "N",
+     "new connections a second that each thread takes, once handshakes_max came at once, 1 to 1000000; "
+     "others wait (2000)",
+     set_accepts_per_second},
     {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",
      set_reactors},
     {"ipc_dir", text, "DIR", "where ipc endpoints' sockets lie (DATA_DIR/ipc)", set_path<&Config::ipc_dir>},

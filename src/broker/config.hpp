@@ -16,6 +16,7 @@
 
 #include "broker/control/secret.hpp"
 #include "broker/endpoint/log_sink.hpp"
+#include "broker/endpoint/stranger_limits.hpp"
 
 namespace lightq::broker {
 
@@ -44,7 +45,7 @@ struct Config {
   std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins
   bool open_topics = false;  ///< plain clients need no ticket, on loopback only
   std::chrono::milliseconds stop_deadline{5'000};
-  std::uint64_t handshakes_max = limits::handshakes_max_default;  ///< of each thread
+  StrangerLimits strangers;       ///< of each thread
   std::uint64_t reactors = 0;     ///< 0: by the number of cores
   std::filesystem::path ipc_dir;  ///< empty: DATA_DIR/ipc
   std::filesystem::path admin_password_file;

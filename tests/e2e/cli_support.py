@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from support import BINARY, DEADLINE
+from support import BINARY, DEADLINE, Secrets
 
 
 class CommandLine:
@@ -25,6 +25,8 @@ class CommandLine:
         done = subprocess.run([BINARY, *arguments], input=stdin, timeout=DEADLINE,
                               env={**self.environment, **(variables or {})}, **streams)
         assert done.returncode == code, (arguments, done)
+        for stream in (done.stdout, done.stderr):
+            Secrets.absent_from(stream or b"", f"the output of {arguments}")
         return done
 
     def begin(self, *arguments, **streams):
@@ -51,7 +53,9 @@ class CommandLine:
 
 @pytest.fixture
 def lightq(make_broker):
-    command_line = CommandLine(make_broker(admin=False))
+    broker = make_broker(admin=False)
+    Secrets.known.add(json.loads((broker.data_dir / "admin.json").read_text())["admin_password"])
+    command_line = CommandLine(broker)
     yield command_line
     command_line.close()
 

@@ -41,6 +41,33 @@ def bytes_of(path):
         return b""
 
 
+class Secrets:
+    """What must stand in no output and no file: the tests' passwords, and the tickets that were given out."""
+    known = {ADMIN_PASSWORD, PASSWORD}
+    bytes_read_max = 1 << 20  # of a file: a secret stands among settings and names, not behind messages
+
+    @classmethod
+    def heard(cls, reply):
+        """Keeps the ticket of a join's answer, if it has one."""
+        if isinstance(reply, dict) and reply.get("ticket"):
+            cls.known.add(reply["ticket"]["secret"])
+        return reply
+
+    @classmethod
+    def absent_from(cls, data, where):
+        data = data if isinstance(data, bytes) else data.encode()
+        if any(secret.encode() in data for secret in cls.known):
+            raise AssertionError(f"a secret stands in {where}")
+
+    @classmethod
+    def absent_below(cls, directory, except_for=()):
+        for path in files_below(directory):
+            if path.name in except_for or not path.is_file():
+                continue
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                cls.absent_from(file.read(cls.bytes_read_max), path)
+
+
 class Address(str):
     """Where to connect to, and the ticket that a join gave for it: what `present` shows."""
     ticket = None
@@ -83,7 +110,7 @@ class Control:
         if not self.socket.poll(DEADLINE * 1000):
             self.connect()
             raise AssertionError(f"no reply within {DEADLINE} s to {payload[:200]!r}")
-        return json.loads(self.socket.recv().decode("utf-8"))
+        return Secrets.heard(json.loads(self.socket.recv().decode("utf-8")))
 
     def __call__(self, cmd, **fields):
         return self.send_raw(json.dumps({"cmd": cmd, **fields}).encode())
@@ -125,6 +152,7 @@ class Control:
 
 class Broker:
     """The real binary as a process of its own. `stop()` (or the fixture) ends it and checks how it ended."""
+    files_with_secrets = ("admin.json",)
 
     def __init__(self, directory, *flags, control="tcp://127.0.0.1:0", environment=None, admin=True, prefix=()):
         self.directory = pathlib.Path(directory)
@@ -228,6 +256,7 @@ class Broker:
             if self.process is not None:
                 assert self.process.poll() is None, (
                     f"the broker crashed with {self.process.returncode}; its log:\n{self.log()[-6000:]}")
+                self.show_no_secrets()
                 self.close_clients()  # or a broker with a stalled one would use up its deadline
                 self.stop()
         finally:
@@ -239,10 +268,15 @@ class Broker:
                 control.close()
             self.context.destroy(linger=0)
         log = self.log()
-        for secret in (ADMIN_PASSWORD, PASSWORD):
-            assert secret not in log, "a password stands in the broker's log"
+        Secrets.absent_from(log, "the broker's log")
+        Secrets.absent_below(self.data_dir, except_for=self.files_with_secrets)
         for line in ("AddressSanitizer", "ThreadSanitizer", "runtime error:", "Assertion"):
             assert line not in log, log[-6000:]
+
+    def show_no_secrets(self):
+        """While it runs: neither its command line nor its environment says one to whoever looks."""
+        for name in ("cmdline", "environ"):
+            Secrets.absent_from(bytes_of(pathlib.Path(f"/proc/{self.process.pid}/{name}")), f"/proc/PID/{name}")
 
     # What the kernel says about the process.
     def descriptors(self):

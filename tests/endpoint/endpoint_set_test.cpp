@@ -202,7 +202,7 @@ class FewStrangersTest : public EndpointSetTest {
  private:
   static EndpointSettings few() {
     EndpointSettings settings;
-    settings.handshakes_max = 3;
+    settings.strangers.handshakes_max = 3;
     return settings;
   }
 };
@@ -211,7 +211,7 @@ TEST_F(FewStrangersTest, OfStrangersBeyondTheLimitTheOldestGoesAndAClientGetsInA
   settings_.idle_time_max = 1h;
   const auto uri = join(JoinType::push);
   std::vector<Stranger> strangers;
-  for (std::size_t i = 0; i < settings_.handshakes_max; ++i) strangers.emplace_back(uri);
+  for (std::size_t i = 0; i < settings_.strangers.handshakes_max; ++i) strangers.emplace_back(uri);
   ASSERT_TRUE(run_until([&] {
     return std::all_of(strangers.begin(), strangers.end(), [](auto& stranger) { return stranger.greeted(); });
   }));

@@ -67,27 +67,27 @@ Result<BoundSocket> bind_uri(const std::string& uri) {
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogSink& sink,
                                                            const std::string& uri, Handle handle,
-                                                           std::size_t handshakes_max) {
+                                                           const StrangerLimits& strangers) {
   auto bound = bind_uri(uri);
   if (!bound) {
     Error error = bound.error();
     error.message = "control socket: cannot bind " + uri + ": " + error.message;
     return error;
   }
-  return std::unique_ptr<ControlServer>(
-      new ControlServer(loop, sink, std::move(handle), std::move(bound->socket), std::move(bound->uri),
-                        handshakes_max));
+  return std::unique_ptr<ControlServer>(new ControlServer(
+      loop, sink, std::move(handle), std::move(bound->socket), std::move(bound->uri), strangers));
 }
 
 ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket,
-                             std::string bound_uri, std::size_t handshakes_max)
+                             std::string bound_uri, const StrangerLimits& strangers)
     : loop_(loop),
       sink_(sink),
       handle_(std::move(handle)),
       bound_uri_(std::move(bound_uri)),
-      listener_(loop, std::move(socket), *this, limits::descriptors_reserved_for_files),
+      accepts_(strangers.accepts_per_second, strangers.handshakes_max),
+      listener_(loop, std::move(socket), *this, accepts_, limits::descriptors_reserved_for_files),
       scratch_(scratch_bytes),
-      handshakes_(handshakes_max) {}
+      handshakes_(strangers.handshakes_max) {}
 
 ControlServer::~ControlServer() {
   if (bound_uri_.starts_with(ipc_prefix)) unlink(bound_uri_.c_str() + ipc_prefix.size());

@@ -17,6 +17,7 @@
 #include "broker/endpoint/handshake_queue.hpp"
 #include "broker/endpoint/listener.hpp"
 #include "broker/endpoint/log_sink.hpp"
+#include "broker/endpoint/stranger_limits.hpp"
 
 namespace lightq::broker {
 
@@ -34,10 +35,8 @@ class ControlServer final : public Listener::Owner,
   /// socket exists from here on, its address is taken; `handle` is called for each request once `accept` was
   /// called. May wait for a name server. Errors: address_in_use, invalid_argument (no such address),
   /// io_error.
-  /// `handshakes_max`: clients that have not finished their handshake, at once.
-  static Result<std::unique_ptr<ControlServer>> open(
-      EventLoop& loop, LogSink& sink, const std::string& uri, Handle handle,
-      std::size_t handshakes_max = limits::handshakes_max_default);
+  static Result<std::unique_ptr<ControlServer>> open(EventLoop& loop, LogSink& sink, const std::string& uri,
+                                                     Handle handle, const StrangerLimits& strangers = {});
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer() override;
@@ -51,7 +50,7 @@ class ControlServer final : public Listener::Owner,
 
  private:
   ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket, std::string bound_uri,
-                std::size_t handshakes_max);
+                const StrangerLimits& strangers);
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override;
   void connection_opened(Connection& connection) override;
@@ -65,6 +64,7 @@ class ControlServer final : public Listener::Owner,
   LogSink& sink_;
   const Handle handle_;
   const std::string bound_uri_;
+  AcceptBudget accepts_;
   Listener listener_;
   std::vector<std::byte> scratch_;
   HandshakeQueue handshakes_;

@@ -14,7 +14,7 @@ Endpoint::Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord r
     : context_(context),
       host_(host),
       record_(record),
-      listener_(context.loop, std::move(socket), *this),
+      listener_(context.loop, std::move(socket), *this, context.accepts),
       bind_uri_(std::move(bind_uri)),
       path_(std::move(path)),
       gate_(gate) {}

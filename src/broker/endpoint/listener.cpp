@@ -7,11 +7,14 @@ namespace lightq::broker {
 
 namespace {
 constexpr int accepts_per_turn = 64;
+constexpr int accepts_when_scarce = 4;
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
+constexpr auto pause_without_budget = std::chrono::milliseconds(10);
 }  // namespace
 
-Listener::Listener(EventLoop& loop, ListeningSocket socket, Owner& owner, std::size_t reserved)
-    : loop_(loop), socket_(std::move(socket)), owner_(owner), reserved_(reserved) {}
+Listener::Listener(EventLoop& loop, ListeningSocket socket, Owner& owner, AcceptBudget& budget,
+                   std::size_t reserved)
+    : loop_(loop), socket_(std::move(socket)), owner_(owner), budget_(budget), reserved_(reserved) {}
 
 Listener::~Listener() {
   stop();
@@ -33,19 +36,24 @@ bool Listener::stop() {
 }
 
 void Listener::on_ready() {
+  const auto now = EventLoop::Clock::now();
   for (int i = 0; i < accepts_per_turn && accepting_; ++i) {
+    const bool enough = i < accepts_when_scarce || !budget_.scarce();
+    if (!enough || !budget_.take(now)) return pause(pause_without_budget);
     auto peer = accept_connection(socket_.descriptor.get(), reserved_);
-    if (peer.outcome == AcceptOutcome::none) return;
-    if (peer.outcome == AcceptOutcome::out_of_descriptors) return pause();
+    if (peer.outcome == AcceptOutcome::none) return budget_.give_back();
+    if (peer.outcome == AcceptOutcome::out_of_descriptors) {
+      owner_.accept_failed();
+      return pause(pause_without_descriptors);
+    }
     owner_.accepted(std::move(peer.descriptor));
   }
 }
 
-void Listener::pause() {
-  owner_.accept_failed();
+void Listener::pause(EventLoop::Clock::duration time) {
   loop_.unwatch(socket_.descriptor.get(), *this);
   accepting_ = false;
-  pause_timer_ = loop_.at(EventLoop::Clock::now() + pause_without_descriptors, [this] {
+  pause_timer_ = loop_.at(EventLoop::Clock::now() + time, [this] {
     if (socket_.descriptor.valid()) start();
   });
 }

@@ -1,11 +1,12 @@
-/// Accepts a listening socket's connections, and stops for a while when there are no descriptors. Layer:
-/// endpoint.
+/// Accepts a listening socket's connections, and stops for a while when there are no descriptors, or when too
+/// many came. Layer: endpoint.
 #pragma once
 
 #include <cstddef>
 
 #include <lightq/base/limits.hpp>
 
+#include "broker/endpoint/accept_budget.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/socket.hpp"
 
@@ -23,8 +24,8 @@ class Listener final : public EventLoop::Source {
     virtual void accept_failed() = 0;
   };
 
-  /// `loop` and `owner` outlive it. `reserved`: descriptors that it leaves to others.
-  Listener(EventLoop& loop, ListeningSocket socket, Owner& owner,
+  /// `loop`, `owner` and `budget` outlive it. `reserved`: descriptors that it leaves to others.
+  Listener(EventLoop& loop, ListeningSocket socket, Owner& owner, AcceptBudget& budget,
            std::size_t reserved = limits::descriptors_reserved);
   ~Listener() override;
 
@@ -36,11 +37,12 @@ class Listener final : public EventLoop::Source {
   void on_ready() override;
 
  private:
-  void pause();
+  void pause(EventLoop::Clock::duration time);
 
   EventLoop& loop_;
   ListeningSocket socket_;
   Owner& owner_;
+  AcceptBudget& budget_;
   const std::size_t reserved_;
   bool accepting_ = false;
   EventLoop::TimerId pause_timer_ = 0;

@@ -11,12 +11,14 @@
 
 #include <lightq/base/batch.hpp>
 
+#include "broker/endpoint/accept_budget.hpp"
 #include "broker/endpoint/disk_thread.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/handshake_queue.hpp"
 #include "broker/endpoint/log_sink.hpp"
 #include "broker/endpoint/port_book.hpp"
+#include "broker/endpoint/stranger_limits.hpp"
 #include "broker/endpoint/ticket_key.hpp"
 
 namespace lightq::broker {
@@ -30,7 +32,7 @@ struct EndpointSettings {
       30'000};  ///< an endpoint that nobody is connected to closes after it
   std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins
   bool open_topics = false;  ///< no plain endpoint asks for a ticket
-  std::size_t handshakes_max = limits::handshakes_max_default;         ///< of a thread, at all its endpoints
+  StrangerLimits strangers;
   std::size_t connections_max = limits::connections_per_endpoint_max;  ///< unfinished handshakes included
 };
 
@@ -57,7 +59,8 @@ struct ReactorContext {
   std::vector<std::byte> scratch =
       std::vector<std::byte>(256 * limits::KiB);  ///< input of whichever connection reads
   BatchBuilder batch;                             ///< being packed by whichever inlet reads
-  HandshakeQueue handshakes{settings.handshakes_max};
+  HandshakeQueue handshakes{settings.strangers.handshakes_max};
+  AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.handshakes_max};
   std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever
 };
 

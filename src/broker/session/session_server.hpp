@@ -53,7 +53,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
           carrier(of_frames),
           bind_uri(std::move(uri)),
           path(std::move(socket_path)),
-          listener(of.context_.loop, std::move(socket), *this) {}
+          listener(of.context_.loop, std::move(socket), *this, of.context_.accepts) {}
     void accepted(UniqueFd descriptor) override { server.accepted(std::move(descriptor), carrier); }
     void accept_failed() override;
     SessionServer& server;

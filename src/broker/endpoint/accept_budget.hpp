@@ -1,0 +1,43 @@
+/// How fast a thread takes new connections. Layer: endpoint.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace lightq::broker {
+
+/// A token bucket, shared by all listeners of a thread: so many connections at once, and then so many a
+/// second, whoever comes. The others wait in the operating system, where they cost this process nothing, so
+/// that a flood of strangers takes a bounded share of the thread from those who are in. One thread.
+class AcceptBudget {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `per_second`: 1 to 1,000,000.
+  AcceptBudget(std::uint64_t per_second, std::uint64_t at_once)
+      : cost_(std::chrono::nanoseconds(std::chrono::seconds(1)) / per_second),
+        saved_max_(cost_ * at_once),
+        saved_(saved_max_) {}
+
+  /// Whether one more may be taken now; then it has been.
+  bool take(Clock::time_point now) {
+    if (now > seen_) saved_ = std::min<Clock::duration>(saved_max_, saved_ + (now - seen_));
+    seen_ = now;
+    if (saved_ < cost_) return false;
+    saved_ -= cost_;
+    return true;
+  }
+  /// Less than half of what may come at once is left: each listener should leave some to the others.
+  [[nodiscard]] bool scarce() const { return saved_ < saved_max_ / 2; }
+  /// There was none to take, after all.
+  void give_back() { saved_ = std::min(saved_max_, saved_ + cost_); }
+
+ private:
+  const Clock::duration cost_;
+  const Clock::duration saved_max_;
+  Clock::duration saved_;
+  Clock::time_point seen_{};
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,17 @@
+/// What those who have not said who they are may have of a thread. Layer: endpoint.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <lightq/base/limits.hpp>
+
+namespace lightq::broker {
+
+/// Of a thread, at all its addresses together.
+struct StrangerLimits {
+  std::size_t handshakes_max = limits::handshakes_max_default;            ///< at once: HandshakeQueue
+  std::uint64_t accepts_per_second = limits::accepts_per_second_default;  ///< new ones: AcceptBudget
+};
+
+}  // namespace lightq::broker

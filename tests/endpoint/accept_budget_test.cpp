@@ -1,0 +1,53 @@
+/// How fast new connections are taken.
+#include "broker/endpoint/accept_budget.hpp"
+
+#include <gtest/gtest.h>
+
+namespace lightq::broker {
+namespace {
+
+using namespace std::chrono_literals;
+
+class AcceptBudgetTest : public testing::Test {
+ protected:
+  /// How many can be taken at once.
+  int taken(AcceptBudget::Clock::time_point now) {
+    int count = 0;
+    while (budget_.take(now)) ++count;
+    return count;
+  }
+  AcceptBudget::Clock::time_point now_ = AcceptBudget::Clock::now();
+  AcceptBudget budget_{1000, 50};
+};
+
+TEST_F(AcceptBudgetTest, SoManyAtOnceAndThenSoManyASecond) {
+  EXPECT_EQ(taken(now_), 50);
+  EXPECT_EQ(taken(now_), 0);
+  EXPECT_EQ(taken(now_ + 10ms), 10);
+  EXPECT_EQ(taken(now_ + 10ms + 500us), 0);
+  EXPECT_EQ(taken(now_ + 11ms), 1);
+}
+
+TEST_F(AcceptBudgetTest, SavesNoMoreThanMayComeAtOnce) {
+  EXPECT_EQ(taken(now_), 50);
+  EXPECT_EQ(taken(now_ + 1h), 50);
+}
+
+TEST_F(AcceptBudgetTest, ATimeThatGoesBackGivesNothing) {
+  EXPECT_EQ(taken(now_), 50);
+  EXPECT_EQ(taken(now_ - 1s), 0);
+}
+
+TEST_F(AcceptBudgetTest, SaysWhenItRunsLow) {
+  for (int i = 0; i < 25; ++i) {
+    EXPECT_FALSE(budget_.scarce());
+    ASSERT_TRUE(budget_.take(now_));
+  }
+  ASSERT_TRUE(budget_.take(now_));
+  EXPECT_TRUE(budget_.scarce());
+  budget_.give_back();
+  EXPECT_FALSE(budget_.scarce());
+}
+
+}  // namespace
+}  // namespace lightq::broker
