@@ -145,7 +145,8 @@ class HostileRun {
         std::to_string(options_.crowd()) +
         " hostile connections, a quarter each silent, slow, talking garbage, coming and going, at the "
         "control "
-        "socket, a session's address and a plain endpoint; each comes again a second after it was closed.");
+        "socket, a session's address and a plain endpoint; each comes again two seconds after it was "
+        "closed.");
     if (samples_.contains("made"))
       report_.notes.push_back("Connections a second that they made, and that the broker closed: " +
                               format_summary(summarize(samples_["made"])) + ", " +

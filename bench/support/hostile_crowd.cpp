@@ -23,7 +23,7 @@ struct HostileCrowd::Shared {
 
 namespace {
 
-constexpr auto come_again_after = std::chrono::seconds(1);
+constexpr auto come_again_after = std::chrono::seconds(2);
 constexpr auto slow_byte_after = std::chrono::milliseconds(100);
 constexpr auto start_time_max = std::chrono::seconds(60);
 constexpr std::size_t starts_a_millisecond = 20;  // at first, so that they do not all come at one moment

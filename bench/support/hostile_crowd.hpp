@@ -22,7 +22,7 @@ struct HostilePlan {
 /// - slow: say a ZeroMQ greeting, a byte each 100 ms;
 /// - garbage: say 256 random bytes at once, and wait;
 /// - restless: connect, and go again at once.
-/// Whoever has gone, or was closed, comes again after a second. Killed and reaped by the destructor.
+/// Whoever has gone, or was closed, comes again after two seconds. Killed and reaped by the destructor.
 class HostileCrowd {
  public:
   /// Starts it, and waits until each of its connections has been made once. Fork rules as of ChildProcess.

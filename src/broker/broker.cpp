@@ -20,6 +20,7 @@
 #include "broker/endpoint/socket.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/wall_clock.hpp"
+#include "log/disk_quota.hpp"
 #include "log/posix_storage.hpp"
 #include "log/segment_pool.hpp"
 
@@ -78,6 +79,28 @@ Result<void> check_open_topics(const Config& config, const std::string& bind_add
                    " is none: whoever reaches it could read and write every topic"};
 }
 
+/// Of all files below the directories.
+std::uint64_t bytes_below(const std::vector<std::filesystem::path>& directories) {
+  std::uint64_t bytes = 0;
+  for (const auto& directory : directories) {
+    std::error_code failed;
+    std::filesystem::recursive_directory_iterator at(directory, failed);
+    for (; !failed && at != std::filesystem::recursive_directory_iterator(); at.increment(failed)) {
+      std::error_code gone;  // it may go meanwhile
+      const std::uint64_t size = at->is_regular_file(gone) ? at->file_size(gone) : 0;
+      if (!gone) bytes += size;
+    }
+  }
+  return bytes;
+}
+
+std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory) {
+  if (config.disk_bytes_max == 0) return std::nullopt;
+  return std::optional<log::DiskQuota>(
+      std::in_place, config.disk_bytes_max,
+      [directories = std::vector{directory.topics(), directory.pool()}] { return bytes_below(directories); });
+}
+
 }  // namespace
 
 /// The broker's layers, wired together. Same thread rule as Broker.
@@ -88,7 +111,8 @@ class Broker::Parts {
         bind_address_(std::move(bind_address)),
         sink_(sink),
         directory_(std::move(directory)),
-        pool_({.directory = directory_->pool().string()}, storage_),
+        quota_(quota_of(config_, *directory_)),
+        pool_({.directory = directory_->pool().string(), .quota = quota_ ? &*quota_ : nullptr}, storage_),
         room_(storage_, pool_) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -114,6 +138,7 @@ class Broker::Parts {
   LogSink& sink_;
   std::unique_ptr<DataDirectory> directory_;
   log::PosixStorage storage_;
+  std::optional<log::DiskQuota> quota_;  // nothing: the disk itself is the only bound
   log::SegmentPool pool_;
   StorageRoom room_;
   EventLoop control_;

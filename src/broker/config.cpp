@@ -172,6 +172,9 @@ Result<void> set_log_level(Config& config, const std::string& text) {
 Result<void> set_message_bytes_max(Config& config, const std::string& text) {
   return assign(config.message_bytes_max, bytes_in(text, 1, limits::message_bytes_max_max));
 }
+Result<void> set_disk_bytes_max(Config& config, const std::string& text) {
+  return assign(config.disk_bytes_max, bytes_in(text, 0, any_number));
+}
 Result<void> set_min_free_bytes(Config& config, const std::string& text) {
   return assign(config.min_free_bytes, bytes_in(text, 0, any_number));
 }
@@ -213,6 +216,9 @@ constexpr Setting table[] = {
      "appends wait while the disk has less room than this (the larger of "
      "1GiB and 2 % of the disk)",
      set_min_free_bytes},
+    {"disk_bytes_max", bytes, "BYTES",
+     "appends wait while all topics' files together would take more than this; 0: no bound (0)",
+     set_disk_bytes_max},
     {"flush_interval_ms", number, "MS",
      "durable topics reach the disk at least this often; 0: only at a clean "
      "stop (100)",
@@ -239,7 +245,7 @@ constexpr Setting table[] = {
      set_handshakes_max},
     {"accepts_per_second", number, "N",
      "new connections a second that each thread takes, once handshakes_max came at once, 1 to 1000000; "
-     "others wait (2000)",
+     "others wait (4000)",
      set_accepts_per_second},
     {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",
      set_reactors},

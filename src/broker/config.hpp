@@ -37,6 +37,7 @@ struct Config {
   std::filesystem::path log_file;  ///< empty: standard error only
   std::uint64_t log_file_bytes = 10 * limits::MiB;
   std::uint64_t message_bytes_max = limits::message_bytes_max_default;
+  std::uint64_t disk_bytes_max = 0;             ///< of all topics' files; 0: as much as there is
   std::optional<std::uint64_t> min_free_bytes;  ///< nothing: the larger of 1 GiB and 2 % of the disk
   std::chrono::milliseconds flush_interval{100};
   std::chrono::milliseconds endpoint_idle{30'000};

@@ -76,7 +76,7 @@ void retire_all(const SegmentWork& work, Storage& storage, SegmentPool& pool, Se
   }
   if (!pool.retire(free, done.retired)) return;
   for (std::size_t i = free.size(); i < work.retire.size(); ++i) {
-    if (!pool.remove(work.retire[i].path)) return;
+    if (!pool.remove(work.retire[i].path, work.retire[i].bytes)) return;
     ++done.retired;
   }
 }

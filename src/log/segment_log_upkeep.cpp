@@ -474,7 +474,7 @@ Result<void> SegmentLog::destroy() {
   for (const auto& segment : segments_) retired_.push_back(retired(*segment));
   segments_.clear();
   for (const RetiredSegment& segment : ready_to_retire(true)) {
-    auto retired = segment.is_read ? pool_.remove(segment.path)
+    auto retired = segment.is_read ? pool_.remove(segment.path, segment.bytes)
                                    : pool_.retire({segment.path, segment.bytes, nullptr, segment.header});
     if (!retired) return retired;
   }

@@ -130,14 +130,14 @@ Result<void> SegmentPool::retire(std::span<FreeFile> files, std::size_t& done) {
 
 // Under its new name, from which nobody takes it yet; or it is removed.
 Result<void> SegmentPool::move_in(FreeFile& file, std::vector<Moved>& moved) {
-  if (const auto smaller = take_smaller(file.bytes)) static_cast<void>(storage_.unlink(smaller->path));
+  if (const auto smaller = take_smaller(file.bytes)) static_cast<void>(remove(smaller->path, smaller->bytes));
   const auto place = reserve(file.bytes);
-  if (!place) return remove(file.path);
+  if (!place) return remove(file.path, file.bytes);
   Result<void> done = moved.empty() ? storage_.make_directory(options_.directory) : Result<void>{};
   if (done) done = storage_.rename(file.path, *place);
   if (!done) {
     give_up_reserved(file.bytes);
-    return is_missing(done.error()) ? Result<void>{} : remove(file.path);
+    return is_missing(done.error()) ? Result<void>{} : remove(file.path, file.bytes);
   }
   moved.push_back({parent_of(file.path), {*place, file.bytes, std::move(file.mapping), file.header}});
   return {};
@@ -169,15 +169,20 @@ Result<void> SegmentPool::admit(std::vector<Moved> moved) {
       continue;
     }
     give_up_reserved(entry.bytes);
-    if (auto removed = storage_.unlink(entry.path); !removed) result = removed;
+    if (auto removed = remove(entry.path, entry.bytes); !removed) result = removed;
   }
   return result;
 }
 
-Result<void> SegmentPool::remove(const std::string& path) {
+Result<void> SegmentPool::remove(const std::string& path, std::uint64_t bytes) {
   const Result<void> removed = storage_.unlink(path);
+  if (removed) give_back(bytes);
   if (!removed && !is_missing(removed.error())) return removed;
   return {};
+}
+
+void SegmentPool::give_back(std::uint64_t bytes) {
+  if (options_.quota != nullptr) options_.quota->give_back(bytes);
 }
 
 // Unmapped without the lock: it takes a while.
@@ -194,7 +199,7 @@ Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint6
   while (const auto entry = take(bytes)) {
     auto recycled = recycle(*entry, path, incarnation);
     if (recycled) return recycled;
-    static_cast<void>(storage_.unlink(entry->path));  // one bad file must not be tried for ever
+    static_cast<void>(remove(entry->path, entry->bytes));  // one bad file must not be tried for ever
   }
   return create(path, bytes, incarnation, free_bytes_floor, new_bytes);
 }
@@ -249,28 +254,58 @@ Result<void> SegmentPool::begin_file(File& file, const SegmentHeader& header, Ne
   return write_all(file, bytes, 0);
 }
 
-Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64_t bytes,
-                                            std::uint64_t incarnation, std::uint64_t free_bytes_floor,
-                                            NewBytes new_bytes) {
+std::optional<SegmentPool::Entry> SegmentPool::take_any() {
+  const std::lock_guard lock(mutex_);
+  return entries_.empty() ? std::nullopt : take_at(0);
+}
+
+// What waits here is less worth than what a log needs now.
+bool SegmentPool::take_of_quota(std::uint64_t bytes) {
+  if (options_.quota == nullptr) return true;
+  while (!options_.quota->take(bytes)) {
+    const auto given_up = take_any();
+    if (!given_up) return false;
+    static_cast<void>(remove(given_up->path, given_up->bytes));
+  }
+  return true;
+}
+
+// Of the disk, or of what the logs may take of it; that has been taken then.
+std::optional<Error> SegmentPool::no_room(const std::string& path, std::uint64_t bytes,
+                                          std::uint64_t free_bytes_floor) {
+  const std::string segment = "a new segment of " + std::to_string(bytes) + " bytes at " + path;
   if (free_bytes_floor != 0) {
     const auto free = storage_.free_bytes(path);
     if (!free) return free.error();
     if (*free < bytes || *free - bytes < free_bytes_floor) {
       return Error{ErrorCode::no_space,
-                   "a new segment of " + std::to_string(bytes) + " bytes at " + path +
-                       " would leave less than " + std::to_string(free_bytes_floor) +
+                   segment + " would leave less than " + std::to_string(free_bytes_floor) +
                        " bytes on the disk (free now: " + std::to_string(*free) + ")",
                    0};
     }
   }
+  if (take_of_quota(bytes)) return std::nullopt;
+  return Error{ErrorCode::no_space,
+               segment + " would make all segments larger than " +
+                   std::to_string(options_.quota->bytes_max()) + " bytes, the most they may take of the disk",
+               0};
+}
+
+Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64_t bytes,
+                                            std::uint64_t incarnation, std::uint64_t free_bytes_floor,
+                                            NewBytes new_bytes) {
+  if (auto full = no_room(path, bytes, free_bytes_floor)) return *full;
   auto file = storage_.open(path, OpenMode::create);
-  if (!file) return file.error();
+  if (!file) {
+    give_back(bytes);
+    return file.error();
+  }
   auto epoch = static_cast<std::uint32_t>(storage_.random());
   if (epoch == 0) epoch = 1;
   const SegmentHeader header{epoch, offset_not_yet_known, incarnation, bytes};
   const Result<void> done = begin_file(**file, header, new_bytes);
   if (done) return PreparedSegment{std::move(*file), path, header, nullptr};
-  static_cast<void>(storage_.unlink(path));
+  static_cast<void>(remove(path, bytes));
   return done.error();
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "log/disk_quota.hpp"
 #include "log/segment_format.hpp"
 #include "log/storage.hpp"
 
@@ -19,6 +20,7 @@ struct SegmentPoolOptions {
   std::string directory;  ///< on the same file system as the logs; made when first needed
   std::size_t files_max = 64;
   std::uint64_t bytes_max = 1 * limits::GiB;
+  DiskQuota* quota = nullptr;  ///< of all segment files, those in the pool too; outlives the pool; null: none
 };
 
 /// A file that is ready to become a log's next segment: allocated, and with a header that belongs to that log
@@ -74,12 +76,12 @@ class SegmentPool {
     std::size_t done = 0;
     return retire({&file, 1}, done);
   }
-  /// As retire, for a file that somebody still reads: never written again.
-  Result<void> remove(const std::string& path);
+  /// As retire, for a file of `bytes` that somebody still reads: never written again.
+  Result<void> remove(const std::string& path, std::uint64_t bytes);
 
   /// Makes a file of exactly `bytes` at `path` for the log `incarnation`: from the pool, or a new one unless
-  /// that left less than `free_bytes_floor` on the disk. Errors: no_space, io_error; nothing stays at `path`
-  /// then.
+  /// that left less than `free_bytes_floor` on the disk, or went beyond the quota. Errors: no_space,
+  /// io_error; nothing stays at `path` then.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
                                   std::uint64_t free_bytes_floor, NewBytes new_bytes = NewBytes::reserved);
 
@@ -92,7 +94,12 @@ class SegmentPool {
  private:
   using Entry = FreeFile;
   void load_once();
+  void give_back(std::uint64_t bytes);
+  [[nodiscard]] std::optional<Error> no_room(const std::string& path, std::uint64_t bytes,
+                                             std::uint64_t free_bytes_floor);
   std::optional<Entry> take_smaller(std::uint64_t bytes);
+  std::optional<Entry> take_any();
+  bool take_of_quota(std::uint64_t bytes);
   bool has_other_names(const std::string& path);
   /// One with a mapping, if there is any; else the one that came last, which is likeliest to be in memory.
   std::optional<Entry> take(std::uint64_t bytes);

@@ -68,7 +68,7 @@ inline constexpr std::size_t handshakes_max_min = 16;
 inline constexpr std::size_t handshakes_max_default = 512;
 inline constexpr std::size_t handshakes_max_max = 65'536;
 /// New connections a second that one thread of the broker takes; before, `handshakes_max` of them at once.
-inline constexpr std::uint64_t accepts_per_second_default = 2'000;
+inline constexpr std::uint64_t accepts_per_second_default = 4'000;
 inline constexpr std::uint64_t accepts_per_second_max = 1'000'000;
 inline constexpr std::size_t connections_per_endpoint_max = 10'000;
 inline constexpr std::uint64_t ticket_ms_min = 100;  ///< how long a plain join's ticket is good

@@ -7,7 +7,7 @@ namespace lightq::broker {
 
 namespace {
 constexpr int accepts_per_turn = 64;
-constexpr int accepts_when_scarce = 4;
+constexpr int accepts_when_scarce = 16;
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
 constexpr auto pause_without_budget = std::chrono::milliseconds(10);
 }  // namespace
