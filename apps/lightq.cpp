@@ -16,6 +16,7 @@ lightq::cli::BrokerCommand broker_command() {
         {setting.name, lightq::broker::environment_name(setting), setting.value, setting.help});
   }
   command.run = lightq::broker::run_broker;
+  command.print_key = lightq::broker::print_broker_key;
 #endif
   return command;
 }

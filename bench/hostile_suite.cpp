@@ -69,6 +69,7 @@ class HostileRun {
           {"session_" + bytes, "session over TCP, " + bytes + " B", [this, plan]() -> Result<double> {
              SessionEnds ends;
              ends.control_uri = route_->control_uri();
+             ends.server_key = route_->server_key();
              ends.topic = route_->topic();
              const auto result = run_session_stream(ends, plan, false);
              if (!result) return result.error();

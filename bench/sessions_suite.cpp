@@ -70,11 +70,18 @@ class SessionsRun {
                                       {"segment_bytes", file_segment_bytes}};
     auto queue = BrokerRoute::start(options_.broker_binary, {{"broker_type", "queue"}});
     auto file = BrokerRoute::start(options_.broker_binary, recycling);
+    auto tls = BrokerRoute::start(options_.broker_binary, {{"broker_type", "queue"}}, {"--encrypt"});
     auto proxy = ProxyRoute::start(proxy_high_water_messages);
-    if (!queue || !file || !proxy) {
-      note_failure((!queue ? queue.error() : !file ? file.error() : proxy.error()).text());
+    for (const auto* const route : {&queue, &file, &tls}) {
+      if (*route) continue;
+      note_failure(route->error().text());
       return false;
     }
+    if (!proxy) {
+      note_failure(proxy.error().text());
+      return false;
+    }
+    tls_ = std::move(tls).value();
     proxy_ = std::move(proxy).value();
     queue_ = std::move(queue).value();
     file_ = std::move(file).value();
@@ -95,6 +102,7 @@ class SessionsRun {
             {"queue", [=, this] { return session(at("queue", size), *queue_, plan, {}); }},
             {"queue over a Unix socket",
              [=, this] { return session(at("unix", size), *queue_, plan, {.transport = Transport::ipc}); }},
+            {"queue over TLS", [=, this] { return session(at("tls", size), *tls_, plan, {}); }},
             {"queue over ZeroMQ",
              [=, this] { return session(at("over_zmq", size), *queue_, plan, over_zmq()); }},
             {"file, received", [=, this] { return session(at("file", size), *file_, plan, {}); }},
@@ -158,7 +166,7 @@ class SessionsRun {
   }
 
   void prepare(const std::string& label) {
-    for (BrokerRoute* const route : {queue_.get(), file_.get()}) {
+    for (BrokerRoute* const route : {queue_.get(), file_.get(), tls_.get()}) {
       if (const Result<void> made = route->prepare(label); !made) note_failure(made.error().text());
     }
   }
@@ -183,6 +191,7 @@ class SessionsRun {
   Result<void> session(const std::string& name, BrokerRoute& route, const StreamPlan& plan, SessionEnds ends,
                        bool stamped = false) {
     ends.control_uri = route.control_uri();
+    ends.server_key = route.server_key();
     ends.topic = route.topic();
     ends.window_bytes = options_.window_bytes;
     const Result<double> cpu_before = cpu_seconds_of(*route.process());
@@ -244,6 +253,7 @@ class SessionsRun {
       const std::string bytes = std::to_string(size) + " B";
       against("queue", "tcp", size, "transient, TCP, " + bytes, "TCP alone", 0.75, 0.5);
       against("unix", "tcp", size, "transient, Unix socket, " + bytes, "TCP alone", 0, 0);
+      against("tls", "queue", size, "transient, TLS, " + bytes, "the same in clear", 0, 0);
       against("queue", "zmq", size, "transient, TCP, " + bytes, "PUSH→PULL alone", 0, 0);
       const bool small = size == smallest;
       against("over_zmq", "zmq", size, "transient, ZeroMQ, " + bytes, "PUSH→PULL alone", small ? 3.5 : 1.6,
@@ -282,6 +292,7 @@ class SessionsRun {
                                                         {"zmq", "PUSH→PULL, no broker"},
                                                         {"queue", "`queue`, TCP"},
                                                         {"unix", "`queue`, Unix socket"},
+                                                        {"tls", "`queue`, TLS over TCP"},
                                                         {"over_zmq", "`queue`, ZeroMQ"},
                                                         {"file", "`file`, TCP, received"},
                                                         {"flushed", "`file`, TCP, flushed"}};
@@ -349,6 +360,7 @@ class SessionsRun {
   Samples samples_;
   std::unique_ptr<BrokerRoute> queue_;
   std::unique_ptr<BrokerRoute> file_;
+  std::unique_ptr<BrokerRoute> tls_;  // of a broker that encrypts
   std::unique_ptr<ProxyRoute> proxy_;
   bool counts_ = false;
 };

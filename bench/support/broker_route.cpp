@@ -47,12 +47,15 @@ BrokerProcess::~BrokerProcess() {
   process_->kill();  // before the data directory goes
 }
 
-Result<std::unique_ptr<BrokerProcess>> BrokerProcess::start(const std::string& binary) {
+Result<std::unique_ptr<BrokerProcess>> BrokerProcess::start(const std::string& binary,
+                                                            const std::vector<std::string>& flags) {
   std::unique_ptr<BrokerProcess> broker(new BrokerProcess());
   const std::filesystem::path& directory = broker->directory_.path();
+  std::vector<std::string> command = {
+      binary, "broker", "--data-dir", (directory / "data").string(), "--control", "tcp://127.0.0.1:0"};
+  command.insert(command.end(), flags.begin(), flags.end());
   Result<ChildProcess> process = ChildProcess::execute(
-      {binary, "broker", "--data-dir", (directory / "data").string(), "--control", "tcp://127.0.0.1:0"},
-      {{"LIGHTQ_ADMIN_PASSWORD", broker->admin_password_}}, (directory / "broker.log").string());
+      command, {{"LIGHTQ_ADMIN_PASSWORD", broker->admin_password_}}, (directory / "broker.log").string());
   if (!process) return process.error();
   broker->process_ = std::move(process).value();
   const Result<void> ready = broker->wait_until_ready();
@@ -66,7 +69,7 @@ Result<void> BrokerProcess::wait_until_ready() {
   while (Clock::now() < give_up && !stop_requested()) {
     const nlohmann::json found = nlohmann::json::parse(contents_of(address), nullptr, false);
     if (found.is_object() && found.contains("control_uri")) {
-      control_.emplace(found["control_uri"].get<std::string>());
+      control_.emplace(found["control_uri"].get<std::string>(), found.value("server_key", ""));
       return {};
     }
     const auto end = process_->wait_until(Clock::now() + look_interval);
@@ -81,8 +84,9 @@ std::string BrokerProcess::log_end() const {
 }
 
 Result<std::unique_ptr<BrokerRoute>> BrokerRoute::start(const std::string& binary,
-                                                        nlohmann::json topic_settings) {
-  Result<std::unique_ptr<BrokerProcess>> broker = BrokerProcess::start(binary);
+                                                        nlohmann::json topic_settings,
+                                                        const std::vector<std::string>& flags) {
+  Result<std::unique_ptr<BrokerProcess>> broker = BrokerProcess::start(binary, flags);
   if (!broker) return broker.error();
   return std::unique_ptr<BrokerRoute>(new BrokerRoute(std::move(broker).value(), std::move(topic_settings)));
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "support/child_process.hpp"
 #include "support/control_client.hpp"
@@ -17,7 +18,8 @@ class BrokerProcess {
  public:
   /// Starts it and waits until DATA_DIR/broker.json names its control socket. Error: it did not come up; the
   /// end of its log is in the message.
-  static Result<std::unique_ptr<BrokerProcess>> start(const std::string& binary);
+  static Result<std::unique_ptr<BrokerProcess>> start(const std::string& binary,
+                                                      const std::vector<std::string>& flags = {});
   BrokerProcess(const BrokerProcess&) = delete;
   BrokerProcess& operator=(const BrokerProcess&) = delete;
   /// Stops it as an operator would, by force after 5 s.
@@ -48,7 +50,8 @@ inline constexpr const char* bench_password = "bench-only";
 class BrokerRoute : public Route {
  public:
   /// `topic_settings`: the create_topic fields beyond names and passwords, `broker_type` at least.
-  static Result<std::unique_ptr<BrokerRoute>> start(const std::string& binary, nlohmann::json topic_settings);
+  static Result<std::unique_ptr<BrokerRoute>> start(const std::string& binary, nlohmann::json topic_settings,
+                                                    const std::vector<std::string>& flags = {});
 
   Result<void> prepare(const std::string& label) override;
   Result<StreamEnds> open() override;
@@ -56,6 +59,8 @@ class BrokerRoute : public Route {
   [[nodiscard]] std::optional<pid_t> process() const override { return broker_->id(); }
   [[nodiscard]] const std::string& topic() const { return topic_; }
   [[nodiscard]] const std::string& control_uri() const { return broker_->control().uri(); }
+  /// Empty: the broker does not encrypt.
+  [[nodiscard]] const std::string& server_key() const { return broker_->control().server_key(); }
   /// Where the topic's producers connect, over TCP. `delivery`: session or plain.
   Result<std::string> address_of(const std::string& delivery);
 

@@ -11,13 +11,23 @@ namespace {
 
 constexpr int reply_time_max_ms = 10'000;
 
-Result<std::string> round_trip(const std::string& uri, const std::string& request) {
+/// `server_key`: of a broker that encrypts; empty: it does not.
+Result<std::string> round_trip(const std::string& uri, const std::string& server_key,
+                               const std::string& request) {
   try {
     zmq::context_t context(1);
     zmq::socket_t socket(context, zmq::socket_type::req);
     socket.set(zmq::sockopt::linger, 0);
     socket.set(zmq::sockopt::rcvtimeo, reply_time_max_ms);
     socket.set(zmq::sockopt::sndtimeo, reply_time_max_ms);
+    if (!server_key.empty()) {
+      char public_key[41];
+      char secret_key[41];
+      zmq_curve_keypair(public_key, secret_key);
+      socket.set(zmq::sockopt::curve_serverkey, server_key);
+      socket.set(zmq::sockopt::curve_publickey, public_key);
+      socket.set(zmq::sockopt::curve_secretkey, secret_key);
+    }
     socket.connect(uri);
     zmq::message_t reply;
     if (socket.send(zmq::buffer(request), zmq::send_flags::none) &&
@@ -34,7 +44,7 @@ Result<std::string> round_trip(const std::string& uri, const std::string& reques
 
 Result<nlohmann::json> ControlClient::ask(const nlohmann::json& request) const {
   const std::string command = request.value("cmd", "");
-  const Result<std::string> text = round_trip(control_uri_, request.dump());
+  const Result<std::string> text = round_trip(control_uri_, server_key_, request.dump());
   if (!text) return Error{text.error().code, command + ": " + text.error().message, 0};
   nlohmann::json reply = nlohmann::json::parse(*text, nullptr, false);
   if (!reply.is_object()) return failure(command + ": the reply is not a JSON object");

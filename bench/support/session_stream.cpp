@@ -37,6 +37,7 @@ struct SessionRun {
     ClientOptions options;
     options.user = {bench_user, bench_password};
     options.discover_credentials = false;
+    options.server_key = ends.server_key;
     return Client::connect(ends.control_uri, std::move(options)).value_or_throw();
   }
 

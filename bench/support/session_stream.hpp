@@ -14,6 +14,7 @@ namespace lightq::bench {
 /// A topic of a broker, and how it is reached.
 struct SessionEnds {
   std::string control_uri = {};
+  std::string server_key = {};  ///< of a broker that encrypts; empty: it does not
   std::string topic = {};
   Transport transport = Transport::tcp;
   ConnectionType connection = ConnectionType::socket;

@@ -16,6 +16,7 @@
 #include <lightq/base/types.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/control_connection.hpp>
+#include <lightq/curve_identity.hpp>
 #include <lightq/discovery.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
@@ -43,7 +44,16 @@ class Client {
   /// limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
     const std::string chosen = uri.empty() ? discover_control_uri(options.data_dir) : uri;
-    if (options.discover_credentials) discover_credentials(chosen, options);
+    if (options.discover_credentials) {
+      discover_credentials(chosen, options);
+      discover_server_key(chosen, options);
+    }
+    std::shared_ptr<const CurveIdentity> identity;
+    if (!options.server_key.empty()) {
+      auto keys = CurveIdentity::make(options.server_key);
+      if (!keys) return keys.error();
+      identity = std::move(*keys);
+    }
     std::shared_ptr<zmq::context_t> context;
     try {
       if (options.context != nullptr) {
@@ -54,7 +64,7 @@ class Client {
     } catch (const zmq::error_t& error) {
       return zmq_error("cannot make a ZeroMQ context", error.num());
     }
-    Client made(std::move(context), chosen, std::move(options));
+    Client made(std::move(context), chosen, std::move(options), std::move(identity));
     if (Result<void> answered = made.ping(); !answered) return answered.error();
     return made;
   }
@@ -69,19 +79,71 @@ class Client {
     return expect_ok(protocol::CreateTopic{options().admin, std::move(*name), settings, options().user});
   }
 
-  /// Deletes a topic with everything in it. Needs the admin's credentials. Errors: topic_not_found,
-  /// unauthorized_access.
+  /// Deletes a topic with everything in it. Needs the admin's credentials, or those of a user who may manage
+  /// the topic. Errors: topic_not_found, unauthorized_access.
   Result<void> delete_topic(std::string_view topic) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
-    return expect_ok(protocol::DeleteTopic{options().admin, std::move(*name)});
+    return expect_ok(protocol::DeleteTopic{state_->manager(), std::move(*name)});
   }
 
-  /// All topics, by name. Needs the admin's credentials.
+  /// The topics that the admin, or the user, has any right on, by name.
   Result<std::vector<TopicListing>> list_topics() {
-    auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{options().admin});
+    auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{state_->manager()});
     if (!reply) return reply.error();
     return std::move(reply->topics);
+  }
+
+  /// Makes a user; `uid`: whose processes on the broker's machine need no password on an `ipc` control
+  /// socket, and then `password` may be empty. Errors: user_already_exists, limit_reached,
+  /// unauthorized_access.
+  Result<void> create_user(std::string_view user_id, std::string_view password,
+                           std::vector<protocol::TopicRight> rights = {}, bool is_admin = false,
+                           std::optional<std::uint32_t> uid = {}) {
+    return expect_ok(protocol::CreateUser{
+        state_->manager(), {std::string(user_id), std::string(password)}, is_admin, std::move(rights), uid});
+  }
+
+  /// Deletes a user, and ends what it has open. Errors: user_not_found, unauthorized_access.
+  Result<void> delete_user(std::string_view user_id) {
+    return expect_ok(protocol::DeleteUser{state_->manager(), std::string(user_id)});
+  }
+
+  /// Gives a user rights on the topics that fit a pattern. Errors: user_not_found, limit_reached,
+  /// unauthorized_access.
+  Result<void> grant(std::string_view user_id, protocol::TopicRight right) {
+    return expect_ok(protocol::GrantRights{state_->manager(), std::string(user_id), std::move(right)});
+  }
+  /// Takes away what was given by the same pattern, and ends what is open by it. Errors: user_not_found,
+  /// invalid_request (nothing of that was given), unauthorized_access.
+  Result<void> revoke(std::string_view user_id, protocol::TopicRight right) {
+    return expect_ok(protocol::RevokeRights{state_->manager(), std::string(user_id), std::move(right)});
+  }
+
+  /// Gives a user another password, and ends what is open by the old one: the options' `user` to itself, else
+  /// it needs the administrator's credentials. This client goes on with those it has. Errors: user_not_found,
+  /// unauthorized_access.
+  Result<void> set_password(std::string_view user_id, std::string_view password) {
+    const bool own = options().user.user_id == user_id;
+    return expect_ok(protocol::SetPassword{own ? options().user : state_->manager(), !own,
+                                           std::string(user_id), std::nullopt, std::string(password)});
+  }
+  /// The same for the user of its own that a topic has, by whoever may manage the topic. Errors:
+  /// topic_not_found, invalid_request (it has none), unauthorized_access.
+  Result<void> set_topic_password(std::string_view topic, std::string_view password) {
+    Result<TopicName> name = topic_name(topic);
+    if (!name) return name.error();
+    const bool as_admin = state_->asks_as_admin();
+    const Credentials& asker = state_->asker();
+    return expect_ok(protocol::SetPassword{asker, as_admin, as_admin ? std::string() : asker.user_id,
+                                           std::move(*name), std::string(password)});
+  }
+
+  /// All users, by name. Needs the administrator's credentials.
+  Result<std::vector<protocol::UserListing>> list_users() {
+    auto reply = ask_for<protocol::UserListReply>(protocol::ListUsers{state_->manager()});
+    if (!reply) return reply.error();
+    return std::move(reply->users);
   }
 
   /// Deletes a pull group that no consumer is connected to, so that it no longer holds the topic's log.
@@ -178,8 +240,8 @@ class Client {
   }
 
   /// Joins the topic and answers the endpoint's URI and a ticket, for programs that bring their own ZeroMQ
-  /// sockets: with the ticket as its PLAIN user name and password, a PUSH socket connects to a `pub` or
-  /// `push` endpoint, a PULL socket to `pull`, a SUB socket to `sub`.
+  /// sockets: with the ticket as its PLAIN user name and password (or the keys of its identity), a PUSH
+  /// socket connects to a `pub` or `push` endpoint, a PULL socket to `pull`, a SUB socket to `sub`.
   Result<EndpointAddress> join(std::string_view topic, protocol::JoinType type,
                                Transport transport = Transport::tcp) {
     Result<TopicName> name = topic_name(topic);
@@ -204,20 +266,35 @@ class Client {
   /// What the client shares with its producers and consumers. Immutable but for the connection, which has a
   /// lock of its own.
   struct State {
-    State(std::shared_ptr<zmq::context_t> shared_context, std::string uri, ClientOptions chosen)
+    State(std::shared_ptr<zmq::context_t> shared_context, std::string uri, ClientOptions chosen,
+          std::shared_ptr<const CurveIdentity> keys)
         : context(shared_context),
-          connection(std::move(shared_context), std::move(uri)),
-          options(std::move(chosen)) {}
+          connection(std::move(shared_context), std::move(uri), keys),
+          options(std::move(chosen)),
+          identity(std::move(keys)) {}
 
     [[nodiscard]] bool asks_as_admin() const {
       return options.user.user_id.empty() && !options.admin.user_id.empty();
     }
+    /// Who asks for what is not done with one topic: the administrator, or a user who may do it.
+    [[nodiscard]] const Credentials& manager() const {
+      return options.admin.user_id.empty() ? options.user : options.admin;
+    }
     [[nodiscard]] const Credentials& asker() const { return asks_as_admin() ? options.admin : options.user; }
     Result<EndpointAddress> join(const TopicName& topic, protocol::JoinType type, Transport transport) {
-      auto reply = ask_for<protocol::JoinReply>(
-          protocol::Join{asker(), topic, type, protocol::ConnectionType::zmq, transport, asks_as_admin()});
+      protocol::Join request{asker(), topic, type, protocol::ConnectionType::zmq, transport, asks_as_admin()};
+      if (identity != nullptr) request.client_key = curve_key_of_z85(identity->public_key());
+      auto reply = ask_for<protocol::JoinReply>(request);
       if (!reply) return reply.error();
-      return EndpointAddress{std::move(reply->bind_uri), std::move(reply->ticket)};
+      if (Result<void> same = check_encrypted(*reply); !same) return same.error();
+      return EndpointAddress{std::move(reply->bind_uri), std::move(reply->ticket), identity};
+    }
+    /// What is encrypted stays so: the data endpoints are the broker's, and have its key.
+    [[nodiscard]] Result<void> check_encrypted(const protocol::JoinReply& reply) const {
+      if (identity == nullptr || reply.server_key == identity->server_key()) return {};
+      return Error{ErrorCode::internal, "the broker at " + connection.uri() +
+                                            " encrypts, but tells no key, or another one, for its endpoint " +
+                                            reply.bind_uri};
     }
     Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type, ConnectionType over,
                                         Transport transport) {
@@ -226,8 +303,22 @@ class Client {
       if (!reply) return reply.error();
       if (!reply->ticket)
         return Error{ErrorCode::internal, "the broker at " + connection.uri() + " gave no ticket"};
-      return SessionAddress{std::move(reply->bind_uri), reply->ticket->text(),
-                            over == ConnectionType::zmq ? context : nullptr};
+      SessionAddress address{std::move(reply->bind_uri), reply->ticket->text()};
+      if (over == ConnectionType::zmq) {
+        if (Result<void> same = check_encrypted(*reply); !same) return same.error();
+        address.context = context;
+        address.identity = identity;
+        return address;
+      }
+      if (transport == Transport::ipc) return address;
+      if (reply->tls) address.certificate_sha256 = std::move(reply->tls->certificate_sha256);
+      const bool demanded = reply->tls || identity != nullptr;
+      if (address.certificate_sha256.empty() && demanded) {
+        return Error{ErrorCode::not_supported, "the broker at " + connection.uri() +
+                                                   " names no certificate for sessions over TCP, and this "
+                                                   "client sends nothing there in clear"};
+      }
+      return address;
     }
     Result<std::uint64_t> leave(const TopicName& topic, const std::string& bind_uri) {
       auto reply = ask_for<protocol::OkReply>(protocol::Leave{asker(), topic, bind_uri, asks_as_admin()});
@@ -246,6 +337,7 @@ class Client {
     std::shared_ptr<zmq::context_t> context;
     ControlConnection connection;
     const ClientOptions options;
+    const std::shared_ptr<const CurveIdentity> identity;  // null: nothing is encrypted
   };
 
   /// A producer's or consumer's way back to the broker.
@@ -266,8 +358,10 @@ class Client {
     Transport transport_;
   };
 
-  Client(std::shared_ptr<zmq::context_t> context, std::string uri, ClientOptions options)
-      : state_(std::make_shared<State>(std::move(context), std::move(uri), std::move(options))) {}
+  Client(std::shared_ptr<zmq::context_t> context, std::string uri, ClientOptions options,
+         std::shared_ptr<const CurveIdentity> identity)
+      : state_(std::make_shared<State>(std::move(context), std::move(uri), std::move(options),
+                                       std::move(identity))) {}
 
   static Result<TopicName> topic_name(std::string_view text) {
     if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);

@@ -10,9 +10,11 @@
 
 #include <zmq.hpp>
 
+#include <lightq/curve_identity.hpp>
 #include <lightq/data_socket.hpp>
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json.hpp>
+#include <lightq/socket_monitor.hpp>
 
 namespace lightq::inline v1 {
 
@@ -21,12 +23,18 @@ namespace lightq::inline v1 {
 /// survived. Any thread; requests of several threads go one after the other.
 class ControlConnection {
  public:
-  ControlConnection(std::shared_ptr<zmq::context_t> context, std::string uri)
-      : context_(std::move(context)), uri_(std::move(uri)) {}
+  /// `identity`: what encrypts it; null: nothing does.
+  ControlConnection(std::shared_ptr<zmq::context_t> context, std::string uri,
+                    std::shared_ptr<const CurveIdentity> identity = nullptr)
+      : context_(std::move(context)), uri_(std::move(uri)), identity_(std::move(identity)) {}
+  ~ControlConnection() { close(); }
+  ControlConnection(const ControlConnection&) = delete;
+  ControlConnection& operator=(const ControlConnection&) = delete;
 
   /// Sends the request and waits for its reply. The timeout includes waiting for other threads' requests.
   /// Errors: the broker's (its `code` and `description`), timeout (whether the broker did what was asked is
-  /// unknown then), invalid_argument (the URI is none), limit_reached, io_error, closed.
+  /// unknown then), unauthorized_access (the broker encrypts and this client does not, or has another key),
+  /// invalid_argument (the URI is none), limit_reached, io_error, closed.
   Result<protocol::Reply> ask(const protocol::Request& request, Timeout timeout) {
     const auto deadline = deadline_after(timeout);
     const Turn turn(*this, deadline);
@@ -35,18 +43,18 @@ class ControlConnection {
       if (Result<void> ready = prepare(); !ready) return ready.error();
       const std::string text = protocol::to_json(request);
       socket_.send(zmq::const_buffer(text.data(), text.size()), zmq::send_flags::dontwait);
-      if (!DataSocket::wait(socket_, ZMQ_POLLIN, deadline)) {
-        socket_.close();
-        return timeout_error(request, timeout);
+      if (Result<bool> answered = wait(deadline); !answered || !*answered) {
+        close();
+        return answered ? timeout_error(request, timeout) : answered.error();
       }
       zmq::message_t answer;
       if (!socket_.recv(answer, zmq::recv_flags::dontwait)) {
-        socket_.close();
+        close();
         return timeout_error(request, timeout);
       }
       return read(request, answer);
     } catch (const zmq::error_t& error) {
-      socket_.close();
+      close();
       return zmq_error("cannot ask the broker at " + uri_, error.num());
     }
   }
@@ -80,14 +88,52 @@ class ControlConnection {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::tcp_keepalive, 1);
     socket_.set(zmq::sockopt::ipv6, uri_.find('[') != std::string::npos);
+    monitor_.open(*context_, socket_, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH);
+    if (identity_ != nullptr) identity_->show(socket_);
     try {
       socket_.connect(uri_);
     } catch (const zmq::error_t& error) {
-      socket_.close();
+      close();
       return Error{ErrorCode::invalid_argument, "cannot connect to '" + uri_ + "': " + error.what() +
                                                     " (a broker is given as tcp://HOST:PORT or ipc://PATH)"};
     }
     return {};
+  }
+
+  void close() noexcept {
+    SocketMonitor::stop(socket_);
+    socket_.close();
+    monitor_.close();
+  }
+
+  /// Whether an answer has come; false: not in time. Error: it never will.
+  Result<bool> wait(std::chrono::steady_clock::time_point deadline) {
+    while (true) {
+      zmq_pollitem_t items[] = {{socket_.handle(), 0, ZMQ_POLLIN, 0},
+                                {monitor_.socket().handle(), 0, ZMQ_POLLIN, 0}};
+      const Timeout left = time_left(deadline);
+      const int ready = zmq_poll(items, 2, static_cast<long>(left.count()));
+      if (ready < 0 && zmq_errno() != EINTR) return true;  // the receive says what is wrong
+      if (ready > 0 && items[0].revents != 0) return true;
+      if (ready > 0 && monitor_.next() != 0) return refusal();
+      if (left.count() == 0) return false;
+    }
+  }
+
+  /// Why the broker, or libzmq in its name, has ended the handshake. libzmq does not try again.
+  [[nodiscard]] Error refusal() const {
+    const bool other_mechanism = monitor_.value() == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH;
+    const std::string broker = "the broker at " + uri_;
+    if (identity_ == nullptr)
+      return {ErrorCode::unauthorized_access,
+              broker +
+                  " demands encryption: give its public key, which  lightq broker key  prints there "
+                  "(--server-key, LIGHTQ_SERVER_KEY)"};
+    if (other_mechanism)
+      return {ErrorCode::unauthorized_access,
+              broker + " does not encrypt, and a server key was given: nothing was said to it"};
+    return {ErrorCode::unauthorized_access,
+            broker + " has another key than the server key that was given, or does not allow this client's"};
   }
 
   Result<protocol::Reply> read(const protocol::Request& request, const zmq::message_t& answer) {
@@ -111,10 +157,13 @@ class ControlConnection {
 
   std::shared_ptr<zmq::context_t> context_;
   std::string uri_;
+  std::shared_ptr<const CurveIdentity> identity_;
   std::mutex mutex_;
   std::condition_variable free_;
-  bool busy_ = false;     // guarded by mutex_
-  zmq::socket_t socket_;  // belongs to whose turn it is; null until the first request and after a failed one
+  bool busy_ = false;  // guarded by mutex_
+  // Both belong to whose turn it is; null until the first request and after a failed one.
+  SocketMonitor monitor_;
+  zmq::socket_t socket_;
 };
 
 }  // namespace lightq::inline v1

@@ -11,6 +11,7 @@
 #include <zmq.hpp>
 
 #include <lightq/base/result.hpp>
+#include <lightq/curve_identity.hpp>
 #include <lightq/deadline.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
@@ -76,7 +77,7 @@ class DataSocket {
       look();  // at the old peer's events
       connected_ = refused_ = false;
       uri_ = uri;
-      show(address.ticket);
+      show(address);
       socket_.set(zmq::sockopt::ipv6, uri.find('[') != std::string::npos);
       socket_.connect(uri);
       return {};
@@ -176,7 +177,9 @@ class DataSocket {
   }
 
   /// For the next connect. Throws zmq::error_t.
-  void show(const std::optional<protocol::Ticket>& ticket) {
+  void show(const EndpointAddress& address) {
+    if (address.identity != nullptr) return address.identity->show(socket_);
+    const auto& ticket = address.ticket;
     if (!ticket) {
       if (zmq_setsockopt(socket_.handle(), ZMQ_PLAIN_USERNAME, nullptr, 0) != 0) throw zmq::error_t();
       return;

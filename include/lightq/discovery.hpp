@@ -124,4 +124,15 @@ inline void discover_credentials(std::string_view uri, ClientOptions& options) {
   }
 }
 
+/// Fills in the broker's key if `options` leave it empty, as ClientOptions::server_key describes. Of
+/// broker.json only that of the broker which it names.
+inline void discover_server_key(std::string_view uri, ClientOptions& options) {
+  if (options.server_key.empty()) options.server_key = environment_value("LIGHTQ_SERVER_KEY");
+  for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
+    if (!options.server_key.empty()) return;
+    const auto broker = detail::read_broker_file(directory);
+    if (broker && detail::is_local_broker(uri, broker->control_uri)) options.server_key = broker->server_key;
+  }
+}
+
 }  // namespace lightq::inline v1

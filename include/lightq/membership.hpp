@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -10,11 +11,15 @@
 
 namespace lightq::inline v1 {
 
-/// What a join answers: where a plain ZeroMQ socket connects to, and what it shows there, its id as
-/// ZMQ_PLAIN_USERNAME and its secret as ZMQ_PLAIN_PASSWORD.
+class CurveIdentity;
+
+/// What a join answers: where a plain ZeroMQ socket connects to, and what it shows there: the keys of
+/// `identity`, if there is one (see CurveIdentity), else the ticket, its id as ZMQ_PLAIN_USERNAME and its
+/// secret as ZMQ_PLAIN_PASSWORD.
 struct EndpointAddress {
   std::string uri;
   std::optional<protocol::Ticket> ticket;  ///< nothing: the broker is older, and asks for none
+  std::shared_ptr<const CurveIdentity> identity = nullptr;  ///< null: nothing is encrypted
 };
 
 /// One producer's or consumer's place in a topic. Keeps JSON out of producer.hpp and consumer.hpp. Calls go

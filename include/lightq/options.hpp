@@ -41,6 +41,11 @@ struct ClientOptions {
   /// Fill in credentials left empty above from LIGHTQ_USER and LIGHTQ_PASSWORD, from LIGHTQ_ADMIN_USER and
   /// LIGHTQ_ADMIN_PASSWORD, and, when the broker runs on this machine, from its data directory's admin.json.
   bool discover_credentials = true;
+  /// The broker's public key, Z85 (`lightq broker key` prints it): everything is encrypted then, by CURVE on
+  /// ZeroMQ and by TLS on other TCP connections, and nothing is said to whoever does not have the key's
+  /// secret half, or is not whom that one names. Empty: LIGHTQ_SERVER_KEY, else, when the broker runs on this
+  /// machine, what its broker.json says, both with `discover_credentials`; else nothing is encrypted.
+  std::string server_key = {};
   /// Where this machine's broker keeps its data; empty: LIGHTQ_DATA_DIR, else the places that a broker
   /// chooses by itself (see data_directories).
   std::string data_dir = {};

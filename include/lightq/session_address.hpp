@@ -20,12 +20,18 @@ class context_t;
 
 namespace lightq::inline v1 {
 
+class CurveIdentity;
+
 /// What a join has answered. A value.
 struct SessionAddress {
   std::string uri;     ///< `tcp://HOST:PORT`, or `ipc://PATH` of a Unix socket
   std::string ticket;  ///< `ID.SECRET`; empty where the topic asks for none
   /// The ZeroMQ socket's that connects there; null: a stream socket does.
   std::shared_ptr<zmq::context_t> context = nullptr;
+  std::shared_ptr<const CurveIdentity> identity = nullptr;  ///< what encrypts that socket; null: nothing does
+  /// SHA-256 of the certificate behind `uri`, 64 hexadecimal digits: the connection is encrypted by TLS.
+  /// Empty: it is not.
+  std::string certificate_sha256 = {};
 };
 
 /// An address as the system's calls take it.

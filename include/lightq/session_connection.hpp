@@ -21,6 +21,7 @@
 #include <lightq/session_clock.hpp>
 #include <lightq/session_inbox.hpp>
 #include <lightq/session_socket.hpp>
+#include <lightq/session_tls_socket.hpp>
 #include <lightq/session_wire.hpp>
 #include <lightq/session_zmq_socket.hpp>
 
@@ -58,7 +59,8 @@ class SessionConnection {
   explicit SessionConnection(session::Hello hello, std::size_t read_bytes = SessionInbox::read_bytes_least)
       : hello_(std::move(hello)), inbox_(hello_.frame_bytes_max, read_bytes) {}
 
-  /// Begins to connect. Errors: those of SessionSocket::connect or SessionZmqSocket::connect.
+  /// Begins to connect. Errors: those of SessionSocket::connect, SessionTlsSocket::connect or
+  /// SessionZmqSocket::connect.
   Result<void> begin(const SessionAddress& address, SessionTime now) {
     drop();
     Result<std::unique_ptr<SessionWire>> wire = connect(address);
@@ -161,7 +163,7 @@ class SessionConnection {
         used += batches->gather(std::span(parts).subspan(used), wire_->write_bytes_target());
       }
       blocked_ = false;
-      if (used == 0) return {};
+      if (used == 0) return flush();
       std::size_t wanted = 0;
       for (std::size_t part = 0; part < used; ++part) wanted += parts[part].iov_len;
       Result<std::size_t> written = wire_->write(std::span(parts).first(used));
@@ -190,7 +192,7 @@ class SessionConnection {
   /// Whether there is something to do when the descriptor is writable.
   [[nodiscard]] bool wants_write() const {
     return wire_ != nullptr && wire_->tells_room_by_writable() &&
-           (phase_ == Phase::connecting || has_unsent());
+           (phase_ == Phase::connecting ? wire_->connects_by_writable() : has_unsent());
   }
   /// Whether `send` has something to do once there is room.
   [[nodiscard]] bool has_unsent() const {
@@ -219,13 +221,25 @@ class SessionConnection {
 
   static Result<std::unique_ptr<SessionWire>> connect(const SessionAddress& address) {
     if (address.context != nullptr) {
-      auto made = SessionZmqSocket::connect(address.uri, address.context);
+      auto made = SessionZmqSocket::connect(address.uri, address.context, address.identity);
+      if (!made) return made.error();
+      return std::unique_ptr<SessionWire>(std::move(*made));
+    }
+    if (!address.certificate_sha256.empty()) {
+      auto made = SessionTlsSocket::connect(address.uri, address.certificate_sha256);
       if (!made) return made.error();
       return std::unique_ptr<SessionWire>(std::move(*made));
     }
     Result<SessionSocket> made = SessionSocket::connect(address.uri);
     if (!made) return made.error();
     return std::unique_ptr<SessionWire>(std::make_unique<SessionSocket>(std::move(*made)));
+  }
+
+  Result<void> flush() {
+    const Result<bool> flushed = wire_->flush();
+    if (!flushed) return flushed.error();
+    blocked_ = !*flushed;
+    return {};
   }
 
   Result<void> greet(SessionTime now) {

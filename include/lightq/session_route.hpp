@@ -57,7 +57,13 @@ class SessionRoute {
     }
     Result<void> done = connection_.receive(now, std::forward<Take>(take));
     if (done) done = connection_.tick(now);
-    if (!done) return done;
+    if (!done) {
+      // Whom a join has named just now is not there: to ask again would not help.
+      const bool of_connecting = connection_.phase() == SessionConnection::Phase::connecting;
+      if (of_connecting && joined_now_ && done.error().code == ErrorCode::unauthorized_access)
+        consequence_ = Consequence::fail;
+      return done;
+    }
     if (connection_.phase() == SessionConnection::Phase::open && !std::exchange(asked_, true)) ask();
     if (!open() && now >= attempt_ends_)
       return Error{ErrorCode::timeout, "the broker did not open the topic in time"};
@@ -121,7 +127,8 @@ class SessionRoute {
   }
 
   Result<void> attempt(SessionTime& now) {
-    if (!address_) {
+    joined_now_ = !address_;
+    if (joined_now_) {
       Result<SessionAddress> joined = join_();
       now = clock_.now();
       if (!joined) {
@@ -148,7 +155,8 @@ class SessionRoute {
   SessionTime next_attempt_ = SessionTime::min();
   SessionTime attempt_ends_;
   SessionTime opened_at_;
-  bool asked_ = false;  // for the channel, on this connection
+  bool asked_ = false;       // for the channel, on this connection
+  bool joined_now_ = false;  // for this connection
   std::uint64_t violations_ = 0;
 };
 

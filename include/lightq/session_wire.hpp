@@ -23,6 +23,9 @@ class SessionWire {
   /// Sends as much of `parts`, whole frames or the rest of what was sent before, as there is room for; 0:
   /// there is none now. Errors: closed (the other side is gone), io_error.
   virtual Result<std::size_t> write(std::span<iovec> parts) = 0;
+  /// Sends what a write has taken and the system has not; false: there is no room for it now. Errors: closed,
+  /// io_error.
+  virtual Result<bool> flush() { return true; }
   /// A write should have no more than that behind its first frame.
   [[nodiscard]] virtual std::size_t write_bytes_target() const = 0;
 
@@ -30,6 +33,9 @@ class SessionWire {
   [[nodiscard]] virtual int fd() const = 0;
   /// Whether the descriptor becomes writable when there is room; otherwise readable, for that too.
   [[nodiscard]] virtual bool tells_room_by_writable() const = 0;
+  /// While `connected` says not yet: whether that changes when the descriptor is writable; otherwise when it
+  /// is readable. Of a wire that tells room by writable.
+  [[nodiscard]] virtual bool connects_by_writable() const { return true; }
   /// Whether something can be read (`events` has POLLIN) or written (POLLOUT) though the descriptor may not
   /// say so: to be asked before one waits for it.
   virtual bool pending(short events) = 0;

@@ -23,6 +23,7 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/curve_identity.hpp>
 #include <lightq/session_wire.hpp>
 #include <lightq/socket_monitor.hpp>
 #include <lightq/zmq_error.hpp>
@@ -41,14 +42,17 @@ class SessionZmqSocket final : public SessionWire {
 
   /// Begins to connect to `uri` (`tcp://HOST:PORT` or `ipc://PATH`); `connected` tells when that is done.
   /// Errors: invalid_argument, limit_reached (no descriptors), closed (the context ended), io_error.
-  static Result<std::unique_ptr<SessionZmqSocket>> connect(const std::string& uri,
-                                                           std::shared_ptr<zmq::context_t> context) {
+  /// `identity`: what encrypts it; null: nothing does.
+  static Result<std::unique_ptr<SessionZmqSocket>> connect(
+      const std::string& uri, std::shared_ptr<zmq::context_t> context,
+      const std::shared_ptr<const CurveIdentity>& identity = nullptr) {
     const std::string_view text = uri;
     if (!text.starts_with("tcp://") && !text.starts_with("ipc://"))
       return bad_uri(uri, "it begins neither with tcp:// nor with ipc://");
     try {
       std::unique_ptr<SessionZmqSocket> made(new SessionZmqSocket(uri, std::move(context)));
       if (Result<void> waitable = made->make_waitable(); !waitable) return waitable.error();
+      if (identity != nullptr) identity->show(made->socket_);
       made->socket_.connect(uri);
       return made;
     } catch (const zmq::error_t& error) {

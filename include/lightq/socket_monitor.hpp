@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -34,8 +35,13 @@ class SocketMonitor {
     std::uint16_t kind = 0;
     if (event.size() < sizeof kind) return 0;
     std::memcpy(&kind, event.data(), sizeof kind);
+    value_ = 0;
+    if (event.size() >= sizeof kind + sizeof value_)
+      std::memcpy(&value_, static_cast<const std::byte*>(event.data()) + sizeof kind, sizeof value_);
     return kind;
   }
+  /// What libzmq says with the last event: of a failed handshake why.
+  [[nodiscard]] std::uint32_t value() const { return value_; }
 
   /// Ends what `open` began. To be called before either socket is closed, unless ZMQ_EVENT_MONITOR_STOPPED is
   /// waited for: libzmq's own thread waits for ever, and with it every socket of the context, when it has an
@@ -50,6 +56,7 @@ class SocketMonitor {
 
  private:
   zmq::socket_t socket_;
+  std::uint32_t value_ = 0;
 };
 
 }  // namespace lightq::inline v1

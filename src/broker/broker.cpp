@@ -1,23 +1,26 @@
 /// Layer: broker.
 #include "broker/broker.hpp"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <future>
+#include <set>
 #include <thread>
 #include <utility>
 
-#include <lightq/base/loopback.hpp>
 #include <lightq/version.hpp>
 
 #include "broker/control/admin_account.hpp"
 #include "broker/control/command_handler.hpp"
 #include "broker/control/control_server.hpp"
+#include "broker/control/curve_key_file.hpp"
 #include "broker/control/ticket_key_file.hpp"
+#include "broker/control/tls_files.hpp"
 #include "broker/data_directory.hpp"
+#include "broker/endpoint/connection_quota.hpp"
+#include "broker/endpoint/curve_proof.hpp"
 #include "broker/endpoint/gate_proof.hpp"
 #include "broker/endpoint/socket.hpp"
+#include "broker/exposure.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/wall_clock.hpp"
 #include "log/disk_quota.hpp"
@@ -57,20 +60,6 @@ Result<std::string> bind_address_of(const std::string& host) {
   return error;
 }
 
-/// A numeric address, as bind_address_of answers it.
-bool is_on_loopback(const std::string& address) {
-  sockaddr_storage storage{};
-  auto* const four = reinterpret_cast<sockaddr_in*>(&storage);
-  auto* const six = reinterpret_cast<sockaddr_in6*>(&storage);
-  const std::string host = address.substr(0, address.find('%'));  // %: an interface
-  if (inet_pton(AF_INET, host.c_str(), &four->sin_addr) == 1) {
-    storage.ss_family = AF_INET;
-  } else if (inet_pton(AF_INET6, host.c_str(), &six->sin6_addr) == 1) {
-    storage.ss_family = AF_INET6;
-  }
-  return is_loopback(storage);
-}
-
 /// Endpoints that anybody can enter are for this machine alone.
 Result<void> check_open_topics(const Config& config, const std::string& bind_address) {
   if (!config.open_topics || is_on_loopback(bind_address)) return {};
@@ -92,6 +81,12 @@ std::uint64_t bytes_below(const std::vector<std::filesystem::path>& directories)
     }
   }
   return bytes;
+}
+
+StrangerLimits stranger_limits_of(const Config& config) {
+  const auto usual =
+      config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
+  return {config.handshakes_max, config.accepts_per_second.value_or(usual)};
 }
 
 std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory) {
@@ -126,9 +121,13 @@ class Broker::Parts {
   [[nodiscard]] const std::filesystem::path& data_dir() const { return directory_->path(); }
 
  private:
+  Result<void> open_keys();
   Result<void> open_catalogue();
   Result<void> open_control();
+  [[nodiscard]] std::string server_key() const;
+  Result<void> open_tls();
   [[nodiscard]] Result<void> prove_gates() const;
+  [[nodiscard]] bool warn_if_insecure() const;
   void remove_orphans();
   void make_reactors();
   [[nodiscard]] ReactorPool::Settings reactor_settings() const;
@@ -138,6 +137,8 @@ class Broker::Parts {
   LogSink& sink_;
   std::unique_ptr<DataDirectory> directory_;
   log::PosixStorage storage_;
+  const std::unique_ptr<ConnectionQuota> user_connections_ =
+      std::make_unique<ConnectionQuota>(config_.connections_per_user);
   std::optional<log::DiskQuota> quota_;  // nothing: the disk itself is the only bound
   log::SegmentPool pool_;
   StorageRoom room_;
@@ -145,6 +146,10 @@ class Broker::Parts {
   std::unique_ptr<Catalogue> catalogue_;
   std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<TicketKey> tickets_;
+  std::unique_ptr<CurveKeyPair> curve_key_;  // null: nothing is encrypted
+  std::set<CurvePublicKey> allowed_keys_;
+  ClientKeys client_keys_;
+  std::unique_ptr<TlsContext> tls_;  // null: nothing is encrypted
   std::unique_ptr<ReactorPool> reactors_;
   std::unique_ptr<CommandHandler> handler_;
   std::unique_ptr<ControlServer> server_;
@@ -159,9 +164,11 @@ Broker::~Broker() = default;
 Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink) {
   raise_descriptor_limit();
   if (auto checked = check_hosts(config); !checked) return checked.error();
+  if (auto checked = check_tls(config); !checked) return checked.error();
   auto address = bind_address_of(config.bind_host);
   if (!address) return address.error();
   if (auto checked = check_open_topics(config, *address); !checked) return checked.error();
+  if (auto checked = check_exposure(config, *address); !checked) return checked.error();
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
   auto parts = std::make_unique<Parts>(std::move(config), std::move(*address), sink, std::move(*directory));
@@ -189,18 +196,57 @@ Result<void> Broker::Parts::open_parts() {
   auto key = open_ticket_key(directory_->ticket_key_file());
   if (!key) return key.error();
   tickets_ = std::move(*key);
+  if (auto opened = open_keys(); !opened) return opened;
+  if (auto opened = open_tls(); !opened) return opened;
   if (auto proven = prove_gates(); !proven) return proven;
   if (auto opened = open_catalogue(); !opened) return opened;
   remove_orphans();
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password);
   make_reactors();
+  const bool insecure = warn_if_insecure();
   handler_ = std::make_unique<CommandHandler>(
       CommandHandler::Parts{control_, *catalogue_, *authenticator_, *reactors_, sink_},
       CommandHandler::Settings{.data_dir = directory_->path().string(),
                                .now = wall_clock_now,
-                               .open_topics = config_.open_topics});
+                               .topics_max = config_.topics_max,
+                               .memory_bytes_max = config_.memory_bytes_max,
+                               .open_topics = config_.open_topics,
+                               .throttled = [this] { return server_->throttled(); },
+                               .server_key = server_key(),
+                               .client_keys = &client_keys_,
+                               .insecure = insecure});
   reactors_->set_observer(*handler_);
   return open_control();
+}
+
+/// With `encrypt`: the broker's own key, and those of the clients that may connect.
+Result<void> Broker::Parts::open_keys() {
+  if (!config_.encrypt) return {};
+  auto key = open_curve_key(directory_->curve_key_file());
+  if (!key) return key.error();
+  curve_key_ = std::move(*key);
+  if (config_.allowed_client_keys.empty()) return {};
+  auto allowed = read_allowed_keys(config_.allowed_client_keys);
+  if (!allowed) return allowed.error();
+  allowed_keys_ = std::move(*allowed);
+  return {};
+}
+
+/// As text; empty: nothing is encrypted.
+std::string Broker::Parts::server_key() const {
+  return curve_key_ == nullptr ? std::string() : to_z85(curve_key_->public_key());
+}
+
+Result<void> Broker::Parts::open_tls() {
+  if (!config_.encrypt) return {};
+  const bool given = !config_.tls_certificate.empty();
+  auto opened = given ? open_tls_context({config_.tls_certificate, config_.tls_key}, wall_clock_now())
+                      : open_own_tls_context({directory_->tls_certificate_file(), directory_->tls_key_file()},
+                                             wall_clock_now());
+  if (!opened) return opened.error();
+  tls_ = std::move(*opened);
+  sink_.info("sessions over TCP are encrypted; the certificate's SHA-256 is " + tls_->fingerprint());
+  return {};
 }
 
 /// That an endpoint lets nobody in without a ticket is not left to be believed.
@@ -212,13 +258,28 @@ Result<void> Broker::Parts::prove_gates() const {
     return {};
   }
   const WallClock now = wall_clock_now;
+  const AccessTable access;  // without anybody
   const TopicDefinition topic{TopicId{1}, *TopicName::parse("proof"), {}};
   const auto settings = reactor_settings().reactor.endpoints;
   for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
-    const Gate gate = gate_of(*tickets_, now, settings, topic, role);
-    if (auto proven = prove_gate(gate, *tickets_, {topic.id, role}, now()); !proven) return proven;
+    const Grant grant{topic.id, role};
+    const Gate gate = gate_of(*tickets_, now, settings, access, topic, role);
+    const auto proven = curve_key_ == nullptr ? prove_gate(gate, *tickets_, grant, now())
+                                              : prove_curve_gate(*curve_key_, *tickets_, now, grant);
+    if (!proven) return proven;
+    if (curve_key_ != nullptr && gate.curve() == nullptr)
+      return Error{ErrorCode::internal, "data endpoints do not encrypt"};
   }
   return {};
+}
+
+/// Whether other machines reach this broker, and nothing is encrypted on its way.
+bool Broker::Parts::warn_if_insecure() const {
+  const auto open = config_.encrypt ? std::nullopt : exposure_of(config_, bind_address_);
+  if (!open) return false;
+  sink_.warn("insecure: " + *open +
+             ", and nothing is encrypted: whoever is on the way reads passwords, tickets and messages");
+  return true;
 }
 
 Result<void> Broker::Parts::open_catalogue() {
@@ -249,14 +310,18 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   if (config_.ports) settings.ports = PortBook::Range{config_.ports->first, config_.ports->last};
   settings.port_rest = config_.port_rest;
   settings.session_heartbeat = config_.session_heartbeat;
+  settings.tls = tls_.get();
   auto& endpoints = settings.reactor.endpoints;
   endpoints.advertise_host = config_.advertise_host.empty() ? config_.bind_host : config_.advertise_host;
   endpoints.ipc_directory = config_.ipc_dir.empty() ? directory_->ipc() : config_.ipc_dir;
   endpoints.message_bytes_max = config_.message_bytes_max;
   endpoints.idle_time_max = config_.endpoint_idle;
-  endpoints.strangers = config_.strangers;
+  endpoints.strangers = stranger_limits_of(config_);
+  endpoints.user_connections = user_connections_.get();
   endpoints.ticket_lifetime = config_.ticket_lifetime;
   endpoints.open_topics = config_.open_topics;
+  endpoints.curve_key = curve_key_.get();
+  endpoints.client_keys = &client_keys_;
   auto& storage = settings.reactor.storage;
   storage.topics_directory = directory_->topics();
   storage.message_bytes_max = config_.message_bytes_max;
@@ -292,6 +357,8 @@ void Broker::Parts::make_reactors() {
   for (const auto& [name, topic] : catalogue_->state().topics()) {
     for (const auto& endpoint : catalogue_->state().endpoints_of(topic.definition.id))
       reactors_->expect(endpoint);
+    for (const auto& record : catalogue_->state().client_keys_of(topic.definition.id))
+      client_keys_.put(record);
   }
 }
 
@@ -301,9 +368,14 @@ Result<void> Broker::Parts::open_control() {
       [this](protocol::Request request, CommandHandler::Answer answer) {
         handler_->handle(std::move(request), std::move(answer));
       },
-      config_.strangers);
+      stranger_limits_of(config_));
   if (!server) return server.error();
   server_ = std::move(*server);
+  if (curve_key_ == nullptr) return {};
+  Gate gate;
+  gate.encrypt(*curve_key_, nullptr);
+  if (!config_.allowed_client_keys.empty()) gate.allow_only(allowed_keys_);
+  server_->guard(gate);
   return {};
 }
 
@@ -319,7 +391,7 @@ Result<void> Broker::Parts::bring_up() {
   if (auto accepted = accepting.get_future().get(); !accepted) return accepted;
   sink_.info("lightq " + std::string(version_text) + " is ready: control " + control_uri() + ", " +
              std::to_string(topics) + " topics, data in " + directory_->path().string());
-  return directory_->publish(control_uri());
+  return directory_->publish(control_uri(), server_key());
 }
 
 /// Ends the control thread once the last answers are on their way. Runs on it.

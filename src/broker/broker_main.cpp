@@ -4,7 +4,10 @@
 #include <csignal>
 #include <cstdio>
 
+#include <lightq/base/z85.hpp>
+
 #include "broker/broker.hpp"
+#include "broker/data_directory.hpp"
 #include "broker/logging.hpp"
 
 namespace lightq::broker {
@@ -48,6 +51,20 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   }
   (*logging)->info(signal == SIGTERM ? "stopping on SIGTERM" : "stopping on SIGINT");
   (*broker)->stop();
+  return 0;
+}
+
+int print_broker_key(const std::map<std::string, std::string>& flag_overrides,
+                     const std::optional<std::string>& config_file) {
+  constexpr int exit_failed = 1;
+  constexpr int exit_usage = 2;
+  const auto config = load_config(config_file, process_environment, flag_overrides);
+  if (!config)
+    return fail(config.error(),
+                config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
+  const auto key = DataDirectory::curve_key(config->data_dir);
+  if (!key) return fail(key.error(), exit_failed);
+  std::printf("%s\n", to_z85((*key)->public_key()).c_str());
   return 0;
 }
 

@@ -182,11 +182,20 @@ Result<void> set_log_file_bytes(Config& config, const std::string& text) {
   return assign(config.log_file_bytes, bytes_in(text, 64 * limits::KiB, limits::GiB));
 }
 Result<void> set_handshakes_max(Config& config, const std::string& text) {
-  return assign(config.strangers.handshakes_max,
+  return assign(config.handshakes_max,
                 number_in(text, limits::handshakes_max_min, limits::handshakes_max_max));
 }
 Result<void> set_accepts_per_second(Config& config, const std::string& text) {
-  return assign(config.strangers.accepts_per_second, number_in(text, 1, limits::accepts_per_second_max));
+  return assign(config.accepts_per_second, number_in(text, 1, limits::accepts_per_second_max));
+}
+Result<void> set_connections_per_user(Config& config, const std::string& text) {
+  return assign(config.connections_per_user, number_in(text, 1, limits::connections_per_user_max));
+}
+Result<void> set_topics_max(Config& config, const std::string& text) {
+  return assign(config.topics_max, number_in(text, 1, limits::topics_max));
+}
+Result<void> set_memory_bytes_max(Config& config, const std::string& text) {
+  return assign(config.memory_bytes_max, bytes_in(text, 0, any_number));
 }
 Result<void> set_reactors(Config& config, const std::string& text) {
   return assign(config.reactors, number_in(text, 0, 64));
@@ -237,6 +246,21 @@ constexpr Setting table[] = {
     {"open_topics", boolean, "",
      "plain clients of every topic need no ticket; on loopback only, for clients of 2015 (false)",
      set_boolean<&Config::open_topics>},
+    {"encrypt", boolean, "",
+     "encrypt the control socket and data endpoints, and let in nobody who does not (false)",
+     set_boolean<&Config::encrypt>},
+    {"allowed_client_keys", text, "FILE",
+     "with encrypt: let clients with the public keys in this file connect to the control socket, and nobody "
+     "else",
+     set_path<&Config::allowed_client_keys>},
+    {"insecure", boolean, "",
+     "let control, bind and advertise be no loopback addresses without encrypt (false)",
+     set_boolean<&Config::insecure>},
+    {"tls_certificate", text, "FILE",
+     "PEM certificate that sessions over TCP are shown, with encrypt (one that the broker makes itself)",
+     set_path<&Config::tls_certificate>},
+    {"tls_key", text, "FILE", "PEM private key of tls_certificate, readable by its owner alone",
+     set_path<&Config::tls_key>},
     {"stop_deadline_ms", number, "MS", "a clean stop takes at most this (5000)",
      set_ms<&Config::stop_deadline>},
     {"handshakes_max", number, "N",
@@ -245,8 +269,13 @@ constexpr Setting table[] = {
      set_handshakes_max},
     {"accepts_per_second", number, "N",
      "new connections a second that each thread takes, once handshakes_max came at once, 1 to 1000000; "
-     "others wait (4000)",
+     "others wait (4000; 1000 with encrypt)",
      set_accepts_per_second},
+    {"connections_per_user", number, "N",
+     "data connections that one user may have at once, 1 to 1000000 (10000)", set_connections_per_user},
+    {"topics_max", number, "N", "topics that there may be, 1 to 100000 (100000)", set_topics_max},
+    {"memory_bytes_max", bytes, "BYTES", "what the rings of all topics may take together; 0: no bound (0)",
+     set_memory_bytes_max},
     {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",
      set_reactors},
     {"ipc_dir", text, "DIR", "where ipc endpoints' sockets lie (DATA_DIR/ipc)", set_path<&Config::ipc_dir>},
@@ -258,6 +287,14 @@ constexpr Setting table[] = {
 
 std::span<const Setting> settings() {
   return table;
+}
+
+Result<void> check_tls(const Config& config) {
+  if (config.tls_certificate.empty() != config.tls_key.empty()) {
+    return Error{ErrorCode::invalid_argument, "tls_certificate and tls_key go together, and one is missing"};
+  }
+  if (config.tls_certificate.empty() || config.encrypt) return {};
+  return Error{ErrorCode::invalid_argument, "tls_certificate is for encrypt, which is not given"};
 }
 
 Result<void> check_hosts(const Config& config) {

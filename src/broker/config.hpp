@@ -16,7 +16,6 @@
 
 #include "broker/control/secret.hpp"
 #include "broker/endpoint/log_sink.hpp"
-#include "broker/endpoint/stranger_limits.hpp"
 
 namespace lightq::broker {
 
@@ -44,11 +43,20 @@ struct Config {
   std::chrono::milliseconds port_rest{600'000};
   std::chrono::milliseconds session_heartbeat{10'000};  ///< 0: a silent client is never taken for gone
   std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins
-  bool open_topics = false;  ///< plain clients need no ticket, on loopback only
+  bool open_topics = false;                   ///< plain clients need no ticket, on loopback only
+  std::filesystem::path allowed_client_keys;  ///< empty: the control socket takes every key
+  bool encrypt = false;                       ///< nothing passes in clear, but over Unix sockets of sessions
+  bool insecure = false;                      ///< may be reached from other machines without encryption
+  std::filesystem::path tls_certificate;      ///< empty: DATA_DIR/tls.crt, made by the broker
+  std::filesystem::path tls_key;              ///< empty: DATA_DIR/tls.key
   std::chrono::milliseconds stop_deadline{5'000};
-  StrangerLimits strangers;       ///< of each thread
-  std::uint64_t reactors = 0;     ///< 0: by the number of cores
-  std::filesystem::path ipc_dir;  ///< empty: DATA_DIR/ipc
+  std::uint64_t handshakes_max = limits::handshakes_max_default;  ///< of each thread
+  std::optional<std::uint64_t> accepts_per_second;  ///< likewise; nothing: by whether it encrypts
+  std::uint64_t connections_per_user = limits::connections_per_user_default;  ///< to data endpoints
+  std::uint64_t topics_max = limits::topics_max;
+  std::uint64_t memory_bytes_max = 0;  ///< of all topics' rings; 0: as much as there is
+  std::uint64_t reactors = 0;          ///< 0: by the number of cores
+  std::filesystem::path ipc_dir;       ///< empty: DATA_DIR/ipc
   std::filesystem::path admin_password_file;
   Secret admin_password;  ///< empty: the one in DATA_DIR/admin.json
 };
@@ -80,6 +88,9 @@ std::string environment_name(const Setting& setting);
 /// needs an advertise host, which is none of these. Error: invalid_argument.
 Result<void> check_hosts(const Config& config);
 
+/// Whether certificate and key are given together, and with `encrypt`. Error: invalid_argument.
+Result<void> check_tls(const Config& config);
+
 /// Looks up an environment variable.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 /// The process's own. LIGHTQ_ADMIN_PASSWORD is overwritten and removed once it was read, so that it does not
@@ -89,8 +100,8 @@ std::optional<std::string> process_environment(const std::string& name);
 /// Reads the settings: from `file` if given (else from the file that LIGHTQ_CONFIG names, if set), over that
 /// the environment, over that `overrides` (setting name → text, as from flags; dashes or underscores). An
 /// empty variable counts as not set. Errors: invalid_argument (an unknown setting, a value of the wrong type
-/// or out of range, hosts that check_hosts refuses, a file that is not TOML), with file, line and column, or
-/// the variable's or flag's name; io_error for a file that cannot be read.
+/// or out of range, hosts that check_hosts refuses, a file that is not TOML), with
+/// file, line and column, or the variable's or flag's name; io_error for a file that cannot be read.
 Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
                            const std::map<std::string, std::string>& overrides);
 

@@ -70,14 +70,29 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
   return directory;
 }
 
+Result<std::unique_ptr<CurveKeyPair>> DataDirectory::curve_key(const fs::path& given) {
+  std::error_code code;
+  const fs::path path = fs::absolute(given, code).lexically_normal();
+  if (code) return failed("find", given, code.value());
+  if (auto made = make_directories(path, own_mode); !made) return made.error();
+  const fs::path file = path / "curve.key";
+  if (fs::exists(file, code)) return open_curve_key(file);
+  auto lock = log::DirectoryLock::acquire(path.string());
+  if (lock) return open_curve_key(file);
+  Error error = lock.error();
+  error.message = "there is no key yet, and the broker that runs does not encrypt: " + error.message;
+  return error;
+}
+
 DataDirectory::~DataDirectory() {
   std::error_code ignored;
   if (published_) fs::remove(path_ / "broker.json", ignored);
 }
 
-Result<void> DataDirectory::publish(const std::string& control_uri) {
-  const protocol::detail::OrderedJson document{
+Result<void> DataDirectory::publish(const std::string& control_uri, const std::string& server_key) {
+  protocol::detail::OrderedJson document{
       {"pid", getpid()}, {"control_uri", control_uri}, {"version", version_text}};
+  if (!server_key.empty()) document["server_key"] = server_key;
   auto written = write_file_atomically(path_ / "broker.json", protocol::detail::dump(document) + "\n", 0644);
   published_ = written.ok();
   return written;

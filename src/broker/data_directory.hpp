@@ -7,6 +7,7 @@
 
 #include <lightq/base/result.hpp>
 
+#include "broker/control/curve_key_file.hpp"
 #include "log/directory_lock.hpp"
 
 namespace lightq::broker {
@@ -17,6 +18,9 @@ class DataDirectory {
   /// Makes the directory and its rooms where they are missing, and locks it. The lock ends with the process,
   /// however it ends. Errors: in_use (naming the process that has it), io_error, no_space.
   static Result<std::unique_ptr<DataDirectory>> open(const std::filesystem::path& path);
+  /// The CURVE key of a directory that somebody else may own; both are made if they are missing. Errors: as
+  /// of open_curve_key; in_use: there is no key, and the broker that has the directory needs none.
+  static Result<std::unique_ptr<CurveKeyPair>> curve_key(const std::filesystem::path& path);
   DataDirectory(const DataDirectory&) = delete;
   DataDirectory& operator=(const DataDirectory&) = delete;
   /// Removes broker.json and lets go of the lock.
@@ -30,9 +34,14 @@ class DataDirectory {
   [[nodiscard]] std::filesystem::path ipc() const { return path_ / "ipc"; }
   [[nodiscard]] std::filesystem::path admin_file() const { return path_ / "admin.json"; }
   [[nodiscard]] std::filesystem::path ticket_key_file() const { return path_ / "ticket.key"; }
+  [[nodiscard]] std::filesystem::path tls_certificate_file() const { return path_ / "tls.crt"; }
+  [[nodiscard]] std::filesystem::path tls_key_file() const { return path_ / "tls.key"; }
+
+  [[nodiscard]] std::filesystem::path curve_key_file() const { return path_ / "curve.key"; }
 
   /// Writes broker.json, at once or not at all, for programs on this machine to find the broker.
-  Result<void> publish(const std::string& control_uri);
+  /// `server_key`: as text; empty: there is none.
+  Result<void> publish(const std::string& control_uri, const std::string& server_key = {});
 
  private:
   DataDirectory(std::filesystem::path path, log::DirectoryLock lock)

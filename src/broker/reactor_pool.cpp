@@ -38,7 +38,8 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKe
     sessions_.push_back(std::make_unique<SessionServer>(
         reactor.context(), [&reactor](TopicId topic) { return reactor.find(topic); },
         SessionSettings{.broker = next_endpoint_id_,
-                        .heartbeat_ms = static_cast<std::uint32_t>(settings_.session_heartbeat.count())},
+                        .heartbeat_ms = static_cast<std::uint32_t>(settings_.session_heartbeat.count()),
+                        .tls = settings_.tls},
         "sessions" + std::to_string(i)));
   }
 }
@@ -139,7 +140,7 @@ void ReactorPool::remove_topic(TopicId topic, Done<Result<void>> done) {
 void ReactorPool::join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) {
   if (wish.delivery == protocol::Delivery::session) return join_session(topic, wish, done);
   ask<JoinedEndpoint>(topic, std::move(done), [wish](HostedTopic& hosted) -> Result<JoinedEndpoint> {
-    auto opened = hosted.endpoints().join(wish.type, wish.transport, wish.connection_type);
+    auto opened = hosted.endpoints().join(wish.type, wish.transport, wish.connection_type, wish.holder);
     if (!opened) return opened.error();
     return JoinedEndpoint{opened->record, opened->bind_uri, opened->is_new, std::move(opened->ticket)};
   });
@@ -152,14 +153,14 @@ void ReactorPool::join_session(TopicId topic, const JoinWish& wish,
     const EndpointRole role = role_of(wish.type);
     const bool over_zmq = wish.connection_type == protocol::ConnectionType::zmq;
     auto joined = sessions.join({topic, role}, wish.transport,
-                                over_zmq ? SessionCarrier::zmtp : SessionCarrier::stream);
+                                over_zmq ? SessionCarrier::zmtp : SessionCarrier::stream, wish.holder);
     if (!joined) return joined.error();
     EndpointRecord record;
     record.topic = topic;
     record.role = role;
     record.transport = wish.transport;
     record.connection_type = wish.connection_type;
-    return JoinedEndpoint{record, joined->bind_uri, false, joined->ticket};
+    return JoinedEndpoint{record, joined->bind_uri, false, joined->ticket, joined->tls};
   });
 }
 
@@ -188,6 +189,44 @@ void ReactorPool::set_paused(TopicId topic, const std::string& group, bool pause
 void ReactorPool::purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) {
   begin<std::uint64_t>(topic, std::move(done), [group](HostedTopic& hosted, const auto& reply) {
     group.empty() ? hosted.purge(reply) : hosted.purge_group(group, reply);
+  });
+}
+
+/// Makes the change on every reactor, ends what is not permitted by it any more, then answers. `change`: true
+/// if there may be such.
+void ReactorPool::change_users(std::function<bool(AccessTable&)> change, const Done<Result<void>>& done) {
+  if (stopped_) return answer<void>(done, stopping());
+  auto missing = std::make_shared<std::atomic<std::size_t>>(reactors_.size());
+  for (std::size_t i = 0; i < reactors_.size(); ++i) {
+    Reactor& reactor = *reactors_[i];
+    reactor.loop().post_answer([this, &reactor, &sessions = *sessions_[i], change, missing, done] {
+      if (change(reactor.context().access)) {
+        reactor.end_unpermitted();
+        sessions.look_at_rights();
+      }
+      if (--*missing == 0) answer<void>(done, {});
+    });
+  }
+}
+
+void ReactorPool::put_user(const UserAccess& user, Done<Result<void>> done) {
+  change_users([user](AccessTable& access) { return access.put_user(user); }, done);
+}
+
+void ReactorPool::remove_user(std::uint64_t id, Done<Result<void>> done) {
+  change_users([id](AccessTable& access) { return access.remove_user(id); }, done);
+}
+
+void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) {
+  if (stopped_) return answer<void>(done, stopping());
+  Reactor& reactor = reactor_of(topic);
+  reactor.loop().post_answer([this, &reactor, topic, holder, done = std::move(done)] {
+    reactor.context().access.set_owner(topic, holder);
+    if (HostedTopic* const hosted = reactor.find(topic)) {
+      hosted->endpoints().end_unpermitted();
+      sessions_[index_of(topic)]->look_at_rights();
+    }
+    answer<void>(done, {});
   });
 }
 

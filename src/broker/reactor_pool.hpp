@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ class ReactorPool final : public DataPlane {
     std::optional<PortBook::Range> ports;
     std::chrono::milliseconds port_rest{600'000};
     std::chrono::milliseconds session_heartbeat{10'000};
+    const TlsContext* tls = nullptr;  ///< of sessions over TCP; null: they go in clear. Outlives the pool
   };
 
   /// `tickets` outlives it. `control`: where answers and the observer's calls are posted. It must run until
@@ -50,6 +52,9 @@ class ReactorPool final : public DataPlane {
   void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) override;
   void set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) override;
   void purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) override;
+  void put_user(const UserAccess& user, Done<Result<void>> done) override;
+  void remove_user(std::uint64_t id, Done<Result<void>> done) override;
+  void set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) override;
   void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) override;
   void broker_stats(Done<Result<protocol::BrokerStats>> done) override;
 
@@ -57,6 +62,7 @@ class ReactorPool final : public DataPlane {
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
   Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
   void join_session(TopicId topic, const JoinWish& wish, const Done<Result<JoinedEndpoint>>& done);
+  void change_users(std::function<bool(AccessTable&)> change, const Done<Result<void>>& done);
   template <typename T>
   void answer(const Done<Result<T>>& done, Result<T> result);
   template <typename T, typename Ask>

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <memory>
 
+#include "client/broker_options.hpp"
 #include "client/command_options.hpp"
 #include "client/log_options.hpp"
 #include "client/message_options.hpp"
@@ -14,12 +15,14 @@
 #include "client/suggestion.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
+#include "client/user_options.hpp"
 
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 12> verbs = {"broker", "topic", "produce", "consume", "peek", "stats",
-                                                    "ping",   "bench", "log",     "version", "pub",  "sub"};
+constexpr std::array<std::string_view, 13> verbs = {"broker",  "topic", "user", "produce", "consume",
+                                                    "peek",    "stats", "ping", "bench",   "log",
+                                                    "version", "pub",   "sub"};
 constexpr std::array<std::string_view, 8> topic_verbs = {"create",       "list",  "info",   "delete",
                                                          "delete-group", "pause", "resume", "purge"};
 
@@ -37,6 +40,9 @@ void add_common(CLI::App* app, Common& common) {
   text_option(app, "--admin-password-file", common.admin_password_file,
               "file with its password; else LIGHTQ_ADMIN_PASSWORD, else admin.json in the data directory",
               "FILE")
+      ->group(group);
+  text_option(app, "--server-key", common.server_key,
+              "public key of a broker that encrypts; else broker.json's, of this machine's broker", "KEY")
       ->group(group);
   text_option(app, "--data-dir", common.data_dir,
               "where this machine's broker keeps broker.json and admin.json", "DIR")
@@ -153,6 +159,16 @@ void add_topic(CLI::App* app, Parsed& parsed) {
   add_topic_control(topic, parsed, What::resume, "resume", "hand out again what was paused");
   add_topic_control(topic, parsed, What::purge, "purge",
                     "drop every message that is stored; of a group: go on behind the last one");
+}
+
+void add_user(CLI::App* app, Parsed& parsed) {
+  CLI::App* user = app->add_subcommand("user", "add, remove and list users, their passwords and rights");
+  user->set_help_flag("-h,--help", "this text");
+  user->require_subcommand(1);
+  user->footer("Examples:\n  lightq user add ann --produce 'orders.*'\n  lightq user list");
+  add_user_verbs(parsed, [&](const char* name, const char* help, const char* examples) {
+    return add_verb(user, parsed, name, help, examples);
+  });
 }
 
 /// --plain and --zmq, which exclude each other.
@@ -332,37 +348,6 @@ void add_others(CLI::App* app, Parsed& parsed) {
       [&parsed, bench] { parsed.command = [&parsed, bench] { return run_bench(parsed.common, *bench); }; });
 }
 
-void add_broker(CLI::App* app, Parsed& parsed, const BrokerCommand& broker) {
-  CLI::App* verb = app->add_subcommand("broker", "run a broker");
-  verb->set_help_flag("-h,--help", "this text");
-  verb->footer(
-      "Without any flag it runs on loopback with a data directory of its own choice. Flags win over the "
-      "environment, the environment over the file.\n\nExamples:\n  lightq broker\n"
-      "  lightq broker --data-dir ./data --control tcp://127.0.0.1:5000 --log-level debug\n"
-      "\nExit codes: 0 stopped when told to, 1 failed, 2 wrong usage.");
-  auto file = std::make_shared<std::string>();
-  text_option(verb, "--config", *file, "configuration file (TOML)", "FILE");
-  auto overrides = std::make_shared<std::map<std::string, std::string>>();
-  for (const BrokerFlag& each : broker.flags) {
-    std::string name = "--" + each.name;
-    std::ranges::replace(name, '_', '-');
-    const std::string help = each.help + " " + Help::environment_note(each.environment);
-    if (each.value.empty()) {
-      verb->add_flag_callback(name, [overrides, key = each.name] { (*overrides)[key] = "true"; }, help);
-      continue;
-    }
-    verb->add_option_function<std::string>(
-            name, [overrides, key = each.name](const std::string& text) { (*overrides)[key] = text; }, help)
-        ->type_name(each.value);
-  }
-  verb->callback([&parsed, &broker, overrides, file] {
-    parsed.is_broker = true;
-    parsed.command = [&broker, overrides, file] {
-      return broker.run(*overrides, file->empty() ? std::nullopt : std::optional(*file));
-    };
-  });
-}
-
 /// Says what was probably meant by a first word that is no command; nothing if it is one.
 std::optional<std::string> misspelling(const std::vector<std::string>& arguments) {
   if (arguments.empty()) return std::nullopt;
@@ -384,6 +369,7 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
   if (log_verb) return "there is no command '" + arguments[0] + "'; did you mean 'log " + arguments[0] + "'?";
   if (auto fault = unknown(arguments[0], verbs, "")) return fault;
   if (arguments[0] == "log" && arguments.size() > 1) return unknown(arguments[1], log_verbs, "log ");
+  if (arguments[0] == "user" && arguments.size() > 1) return unknown(arguments[1], user_verbs, "user ");
   if (arguments[0] == "topic" && arguments.size() > 1) return unknown(arguments[1], topic_verbs, "topic ");
   return std::nullopt;
 }
@@ -391,8 +377,8 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
 /// The words that name the command, each with a space behind it.
 std::string command_words(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0].starts_with('-')) return "";
-  const bool two = (arguments[0] == "topic" || arguments[0] == "log") && arguments.size() > 1 &&
-                   !arguments[1].starts_with('-');
+  const bool two = (arguments[0] == "topic" || arguments[0] == "user" || arguments[0] == "log") &&
+                   arguments.size() > 1 && !arguments[1].starts_with('-');
   return arguments[0] + " " + (two ? arguments[1] + " " : "");
 }
 
@@ -410,6 +396,7 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   app.add_flag("--version", parsed.version, "this program's version, and the broker's");
   if (broker.run) add_broker(&app, parsed, broker);
   add_topic(&app, parsed);
+  add_user(&app, parsed);
   add_produce(&app, parsed);
   add_consume(&app, parsed, "consume", Mode::pull);
   add_consume(&app, parsed, "sub", Mode::sub);

@@ -24,6 +24,10 @@ struct BrokerCommand {
   std::function<int(const std::map<std::string, std::string>& overrides,
                     const std::optional<std::string>& config_file)>
       run;
+  /// Prints its public key, with the same settings.
+  std::function<int(const std::map<std::string, std::string>& overrides,
+                    const std::optional<std::string>& config_file)>
+      print_key;
 };
 
 /// A flag of a command, as the parser knows it.

@@ -25,6 +25,7 @@ struct Common {
   std::string password_file;        ///< its password; empty: LIGHTQ_PASSWORD
   std::string admin_user;           ///< empty: lightq_admin
   std::string admin_password_file;  ///< empty: LIGHTQ_ADMIN_PASSWORD, or this machine's admin.json
+  std::string server_key;           ///< the broker's public key; empty: discovered, or nothing is encrypted
   std::string data_dir;             ///< empty: the usual places
   Timeout request_timeout{5000};
   bool json = false;
@@ -42,6 +43,18 @@ struct TopicControl {
   What what = What::pause;
   std::string topic;
   std::string group;  ///< empty: the topic
+};
+
+/// What is done to a user.
+struct UserCommand {
+  std::string name;
+  std::vector<std::string> produce;  ///< patterns of topics
+  std::vector<std::string> consume;
+  std::vector<std::string> manage;
+  bool admin = false;
+  std::optional<std::uint32_t> uid;
+  std::string topic;              ///< password: of the user of its own that this topic has
+  std::string new_password_file;  ///< empty: LIGHTQ_NEW_PASSWORD, or typed
 };
 
 struct Produce {
@@ -132,6 +145,12 @@ int run_topic_info(const Common& common, const std::string& topic);
 int run_topic_delete(const Common& common, const std::string& topic);
 int run_topic_delete_group(const Common& common, const std::string& topic, const std::string& group);
 int run_topic_control(const Common& common, const TopicControl& control);
+int run_user_add(const Common& common, const UserCommand& user);
+int run_user_remove(const Common& common, const UserCommand& user);
+int run_user_password(const Common& common, const UserCommand& user);
+int run_user_grant(const Common& common, const UserCommand& user);
+int run_user_revoke(const Common& common, const UserCommand& user);
+int run_user_list(const Common& common);
 int run_produce(const Common& common, const Produce& produce);
 int run_consume(const Common& common, const Consume& consume);
 int run_peek(const Common& common, const Peek& peek);

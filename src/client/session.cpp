@@ -1,26 +1,11 @@
 /// A command's client: found, logged in, its errors explained. Layer: cli.
 #include "client/session.hpp"
 
-#include <fstream>
-#include <iterator>
-
+#include "client/password_prompt.hpp"
 #include "client/terminal.hpp"
 
 namespace lightq::cli {
 namespace {
-
-/// The first line of a file, without its end.
-Result<std::string> read_password(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!file || !std::getline(file, line)) {
-    return Error{ErrorCode::invalid_argument, "cannot read a password from '" + path + "'"};
-  }
-  if (line.ends_with('\r')) line.pop_back();
-  if (line.empty())
-    return Error{ErrorCode::invalid_argument, "'" + path + "' holds no password in its first line"};
-  return line;
-}
 
 /// A user's name and where the password comes from; empty credentials when no name is given.
 Result<Credentials> credentials(const std::string& name, const std::string& file, const char* variable) {
@@ -45,6 +30,7 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
 Result<Client> open_client(const Common& common) {
   ClientOptions options;
   options.data_dir = common.data_dir;
+  options.server_key = common.server_key;
   options.request_timeout = common.request_timeout;
   Result<Credentials> user = credentials(common.user, common.password_file, "LIGHTQ_PASSWORD");
   if (!user) return user.error();
@@ -76,6 +62,7 @@ int fail(const Error& error, const std::string& topic) {
       sentence += topic.empty() ? "" : "\n  create it:  lightq topic create " + topic;
       break;
     case ErrorCode::unauthorized_access:
+      if (mentions("certificate")) break;
       sentence +=
           "\n  give --user and --password-file (or LIGHTQ_USER, LIGHTQ_PASSWORD). On the broker's own "
           "machine "

@@ -71,8 +71,12 @@ std::string table(const BrokerStats& stats) {
          row("total_bytes_written", format_size(stats.total_bytes_written)) +
          row("total_bytes_read", format_size(stats.total_bytes_read)) +
          row("log_bytes", format_size(stats.log_bytes)) + row_if("auth_failures", stats.auth_failures) +
+         row_if("throttled_requests", stats.throttled_requests) +
          row_if("refused_connections", stats.refused_connections) +
-         row_if("displaced_connections", stats.displaced_connections);
+         row_if("displaced_connections", stats.displaced_connections) +
+         row("encrypted", stats.encrypted  ? "yes"
+                          : stats.insecure ? "no, and other machines reach it"
+                                           : "no");
 }
 
 /// Received and sent, for the rates between two looks.

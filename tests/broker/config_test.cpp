@@ -112,6 +112,15 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
   all["ticket_ms"] = {[](const Config& c) { return shown(c.ticket_lifetime); }, "86400000", "100", "100"};
   all["open_topics"] = {[](const Config& c) { return std::string(c.open_topics ? "yes" : "no"); }, "no",
                         "true", "yes"};
+  all["encrypt"] = {[](const Config& c) { return std::string(c.encrypt ? "yes" : "no"); }, "no", "true",
+                    "yes"};
+  all["allowed_client_keys"] = {[](const Config& c) { return c.allowed_client_keys.string(); }, "", "/k/f",
+                                "/k/f"};
+  all["insecure"] = {[](const Config& c) { return std::string(c.insecure ? "yes" : "no"); }, "no", "true",
+                     "yes"};
+  all["tls_certificate"] = {[](const Config& c) { return c.tls_certificate.string(); }, "", "/c.crt",
+                            "/c.crt"};
+  all["tls_key"] = {[](const Config& c) { return c.tls_key.string(); }, "", "/k.key", "/k.key"};
   all["stop_deadline_ms"] = {[](const Config& c) { return shown(c.stop_deadline); }, "5000", "14", "14"};
   all["reactors"] = {[](const Config& c) { return shown(c.reactors); }, "0", "5", "5"};
   all["ipc_dir"] = {[](const Config& c) { return c.ipc_dir.string(); }, "", "/i/d", "/i/d"};
@@ -128,6 +137,21 @@ void expect_only(const Config& config, const std::string& name,
       continue;  // by default where the user's data lies: another test
     EXPECT_EQ(expected.get(config), other == name ? expected.set : expected.by_default) << other;
   }
+}
+
+TEST(Config, WantsACertificateWithItsKeyAndEncryption) {
+  const auto refusal = [](bool encrypt, const char* certificate, const char* key) {
+    Config config;
+    config.encrypt = encrypt;
+    config.tls_certificate = certificate;
+    config.tls_key = key;
+    const auto checked = check_tls(config);
+    return checked.ok() ? std::string() : checked.error().message;
+  };
+  EXPECT_EQ(refusal(false, "", "") + refusal(true, "", "") + refusal(true, "c", "k"), "");
+  EXPECT_THAT(refusal(true, "c", ""), HasSubstr("go together"));
+  EXPECT_THAT(refusal(true, "", "k"), HasSubstr("go together"));
+  EXPECT_THAT(refusal(false, "c", "k"), HasSubstr("is for encrypt"));
 }
 
 TEST(Config, ReadsEverySettingFromEachSource) {

@@ -46,8 +46,14 @@ class EmbeddedBroker {
   [[nodiscard]] Client client() const {
     return Client::connect(uri(), {.user = {"alice", "wonder"},
                                    .admin = {"lightq_admin", "the admin's"},
-                                   .discover_credentials = false})
+                                   .discover_credentials = false,
+                                   .server_key = server_key()})
         .value_or_throw();
+  }
+  /// Its public key; empty: it does not encrypt.
+  [[nodiscard]] std::string server_key() const {
+    const auto file = detail::read_broker_file(data_dir());
+    return file ? file->server_key : std::string();
   }
 
  private:

@@ -94,7 +94,7 @@ class Member {
 
 class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithParamInterface<SeedAndWay> {
  protected:
-  SessionProxyGroupTest() { over = std::get<ConnectionType>(GetParam()); }
+  SessionProxyGroupTest() : SessionProxyTest(std::get<Spoken>(GetParam())) {}
   Member member() {
     return Member(
         [this] {

@@ -23,14 +23,22 @@ namespace lightq::testing {
 
 using namespace std::chrono_literals;
 
-/// A seed, and what connects there.
-using SeedAndWay = std::tuple<int, ConnectionType>;
+/// What producers and consumers speak through the proxy.
+enum class Spoken { frames, zmq, tls };
+inline auto each_spoken() {
+  return ::testing::Values(Spoken::frames, Spoken::zmq, Spoken::tls);
+}
+inline std::string name_of(Spoken spoken) {
+  return spoken == Spoken::frames ? "socket" : spoken == Spoken::zmq ? "zmq" : "tls";
+}
+
+/// A seed, and what is spoken.
+using SeedAndWay = std::tuple<int, Spoken>;
 inline auto each_seed() {
-  return ::testing::Combine(::testing::Range(0, 3), each_connection());
+  return ::testing::Combine(::testing::Range(0, 3), each_spoken());
 }
 inline std::string seed_name(const ::testing::TestParamInfo<SeedAndWay>& tested) {
-  return std::to_string(std::get<int>(tested.param)) + "_" +
-         std::string(protocol::to_word(std::get<ConnectionType>(tested.param)));
+  return std::to_string(std::get<int>(tested.param)) + "_" + name_of(std::get<Spoken>(tested.param));
 }
 
 /// Neither side waits long for the other one, so that a test meets many connections.
@@ -39,7 +47,8 @@ class SessionProxyTest : public ::testing::Test {
   static constexpr Timeout shortest{100};      // of heartbeats
   static constexpr Timeout deadline{120'000};  // of what must come about
 
-  explicit SessionProxyTest(Timeout heartbeat = shortest) : heartbeat_(heartbeat) {
+  explicit SessionProxyTest(Spoken spoken = Spoken::frames, Timeout heartbeat = shortest)
+      : heartbeat_(heartbeat), spoken_(spoken) {
     client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
   }
 
@@ -53,20 +62,25 @@ class SessionProxyTest : public ::testing::Test {
   /// Joins as a client does, and answers the proxy's address.
   SessionJoin join(protocol::JoinType type) {
     return [this, type]() -> Result<SessionAddress> {
-      const protocol::Join asked{
-          {"alice", "wonder"},        *TopicName::parse("orders"), type, over, Transport::tcp, false,
-          protocol::Delivery::session};
+      const protocol::Join asked{{"alice", "wonder"},
+                                 *TopicName::parse("orders"),
+                                 type,
+                                 spoken_ == Spoken::zmq ? ConnectionType::zmq : ConnectionType::socket,
+                                 Transport::tcp,
+                                 false,
+                                 protocol::Delivery::session};
       const auto reply = control.ask(asked, 30s);
       if (!reply) return reply.error();
       const auto* const joined = std::get_if<protocol::JoinReply>(&*reply);
       if (joined == nullptr) return Error{ErrorCode::internal, "no answer to join"};
       return SessionAddress{proxy->in_front_of(joined->bind_uri), joined->ticket.value().text(),
-                            over == ConnectionType::zmq ? context : nullptr};
+                            spoken_ == Spoken::zmq ? context : nullptr,
+                            spoken_ == Spoken::tls ? joined->tls.value().certificate_sha256 : ""};
     };
   }
   /// Bytes that are damaged or come twice may look like ZeroMQ's own, and a frame is gone without a trace.
   [[nodiscard]] test::FaultMix bearable(test::FaultMix mix) const {
-    if (over == ConnectionType::zmq) mix.replay = mix.flip = 0;
+    if (spoken_ == Spoken::zmq) mix.replay = mix.flip = 0;
     return mix;
   }
   Producer producer(ProducerOptions options = {}) {
@@ -140,20 +154,25 @@ class SessionProxyTest : public ::testing::Test {
 
  private:
   const Timeout heartbeat_;
+  const Spoken spoken_;
 
  protected:
   EmbeddedBroker broker{"tcp://127.0.0.1:0", [this](broker::Config& config) {
                           config.session_heartbeat = heartbeat_;
                           config.flush_interval = 5ms;
                           config.reactors = 1;
+                          config.encrypt = spoken_ == Spoken::tls;
                         }};
   Client client = broker.client();
   std::shared_ptr<zmq::context_t> context = std::make_shared<zmq::context_t>();
-  ControlConnection control{context, broker.uri()};
-  ConnectionType over = ConnectionType::socket;  // what the producers and consumers connect
+  ControlConnection control{context, broker.uri(), identity()};
   std::unique_ptr<test::FaultProxy> proxy;
 
  private:
+  [[nodiscard]] std::shared_ptr<const CurveIdentity> identity() const {
+    const std::string key = broker.server_key();
+    return key.empty() ? nullptr : CurveIdentity::make(key).value_or_throw();
+  }
   template <typename Options>
   void be_impatient(Options& options) const {
     options.heartbeat = heartbeat_;

@@ -16,6 +16,8 @@ using test::FaultWay;
 
 class SessionProxyProducerTest : public SessionProxyTest {
  protected:
+  using SessionProxyTest::SessionProxyTest;
+
   /// Sends messages in bursts of any size until there are `count`, and waits until all are confirmed.
   void send_all(Producer& producer, std::uint64_t count, test::Random& random) {
     std::uint64_t sent = 0;
@@ -50,7 +52,7 @@ class SessionProxyProducerTest : public SessionProxyTest {
 
 class EachSeed : public SessionProxyProducerTest, public ::testing::WithParamInterface<SeedAndWay> {
  protected:
-  EachSeed() { over = std::get<ConnectionType>(GetParam()); }
+  EachSeed() : SessionProxyProducerTest(std::get<Spoken>(GetParam())) {}
   test::Random random{std::get<int>(GetParam())};
 };
 
@@ -81,11 +83,12 @@ auto first_of(std::vector<FaultPlan> plans) {
   };
 }
 
-class EachHandshake : public SessionProxyProducerTest,
-                      public ::testing::WithParamInterface<ConnectionType> {};
+class EachHandshake : public SessionProxyProducerTest, public ::testing::WithParamInterface<Spoken> {
+ protected:
+  EachHandshake() : SessionProxyProducerTest(GetParam()) {}
+};
 
 TEST_P(EachHandshake, ACutAtEachByteIsSurvived) {
-  over = GetParam();
   std::vector<FaultPlan> plans;
   for (std::uint64_t place = 0; place < 400; ++place) {
     FaultPlan plan;
@@ -109,7 +112,8 @@ TEST_P(EachHandshake, ACutAtEachByteIsSurvived) {
   tell("proxy");
 }
 
-INSTANTIATE_TEST_SUITE_P(Connections, EachHandshake, each_connection(), connection_name);
+INSTANTIATE_TEST_SUITE_P(Connections, EachHandshake, each_spoken(),
+                         [](const auto& tested) { return name_of(tested.param); });
 
 /// Where the first frame begins that a producer sends behind its opening, and a consumer is sent.
 std::uint64_t place_of_produce(const std::string& ticket) {
@@ -127,7 +131,7 @@ std::uint64_t place_of_deliver() {
 /// Where no connection is to end because the machine is slow.
 class SessionProxyPatientTest : public SessionProxyTest {
  protected:
-  SessionProxyPatientTest() : SessionProxyTest(10s) {}
+  SessionProxyPatientTest() : SessionProxyTest(Spoken::frames, 10s) {}
 };
 
 TEST_F(SessionProxyPatientTest, ADuplicatedPieceIsNoFrameAndTheBrokerSaysSo) {
@@ -184,9 +188,33 @@ TEST_F(SessionProxyProducerTest, AFrameWhoseLengthHasGrownOnTheWayIsNotWaitedFor
   }
 }
 
+class SessionProxyTlsTest : public SessionProxyTest {
+ protected:
+  SessionProxyTlsTest() : SessionProxyTest(Spoken::tls) {}
+};
+
+TEST_F(SessionProxyTlsTest, AnotherCertificateIsAnErrorAtOnce) {
+  begin(first_of({}));
+  int joins = 0;
+  const auto lying = [&joins, right = join(protocol::JoinType::push)]() -> Result<SessionAddress> {
+    ++joins;
+    Result<SessionAddress> address = right();
+    if (address) address->certificate_sha256 = std::string(64, '0');
+    return address;
+  };
+  auto one = Producer::open("orders", lying, {.backoff = 1ms}).value_or_throw();
+  const auto opened = one.wait_open(deadline);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::unauthorized_access);
+  EXPECT_NE(opened.error().message.find("is not the broker: it shows the certificate"), std::string::npos);
+  EXPECT_EQ(joins, 1);
+  EXPECT_TRUE(proxy->wait_until_idle(deadline));
+  EXPECT_EQ(0U, client.stats("orders").value_or_throw().publishers_count);
+}
+
 class EachStall : public SessionProxyTest, public ::testing::WithParamInterface<SeedAndWay> {
  protected:
-  EachStall() { over = std::get<ConnectionType>(GetParam()); }
+  EachStall() : SessionProxyTest(std::get<Spoken>(GetParam())) {}
   /// Plans of connections that stall in the given directions (bit 1: to the broker, bit 2: to the client),
   /// each somewhere else.
   static std::vector<FaultPlan> plans(int directions) {
@@ -235,8 +263,8 @@ TEST_P(EachStall, AHalfOpenConnectionIsFoundByBothSides) {
   tell("proxy");
 }
 
-INSTANTIATE_TEST_SUITE_P(Directions, EachStall,
-                         ::testing::Combine(::testing::Values(1, 2, 3), each_connection()), seed_name);
+INSTANTIATE_TEST_SUITE_P(Directions, EachStall, ::testing::Combine(::testing::Values(1, 2, 3), each_spoken()),
+                         seed_name);
 
 }  // namespace
 }  // namespace lightq::testing

@@ -18,7 +18,7 @@ class Discovery : public ::testing::Test {
  protected:
   void SetUp() override {
     for (const char* name : {"LIGHTQ_BROKER", "LIGHTQ_USER", "LIGHTQ_PASSWORD", "LIGHTQ_ADMIN_USER",
-                             "LIGHTQ_ADMIN_PASSWORD", "LIGHTQ_DATA_DIR"}) {
+                             "LIGHTQ_ADMIN_PASSWORD", "LIGHTQ_DATA_DIR", "LIGHTQ_SERVER_KEY"}) {
       unsetenv(name);
     }
     write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0"})");
@@ -76,6 +76,27 @@ TEST_F(Discovery, LeavesGivenCredentialsAlone) {
   EXPECT_EQ(options.admin.password, "secret");
   unsetenv("LIGHTQ_USER");
   unsetenv("LIGHTQ_PASSWORD");
+}
+
+TEST_F(Discovery, FindsTheKeyOfTheBrokerThatBrokerJsonNamesAndOfNoOther) {
+  const auto key_at = [&](const std::string& uri, const std::string& given = {}) {
+    ClientOptions options{.server_key = given, .data_dir = directory_.path()};
+    discover_server_key(uri, options);
+    return options.server_key;
+  };
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5017"), "") << "it does not encrypt";
+  write("broker.json",
+        R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0","server_key":"its key"})");
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5017"), "its key");
+  EXPECT_EQ(key_at("tcp://localhost:5017"), "its key");
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5018"), "");
+  EXPECT_EQ(key_at("tcp://example.com:5017"), "");
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5017", "given"), "given");
+  setenv("LIGHTQ_SERVER_KEY", "of the environment", 1);
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5017"), "of the environment");
+  EXPECT_EQ(key_at("tcp://example.com:5017"), "of the environment");
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5017", "given"), "given");
+  unsetenv("LIGHTQ_SERVER_KEY");
 }
 
 TEST_F(Discovery, IgnoresFilesThatAreNotWhatTheyShouldBe) {

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "control/loop_thread.hpp"
 
@@ -156,6 +161,86 @@ TEST(Authenticator, HashesTheSameCredentialsOnceForManyTopics) {
   EXPECT_EQ(hashed, 1);
   EXPECT_EQ(known, 50);
   EXPECT_EQ(room.authenticator.computations(), 1U);
+}
+
+/// An authenticator whose clock stands still, and that keeps what it would do later.
+struct StoppedRoom {
+  std::vector<std::pair<std::chrono::milliseconds, std::function<void()>>> later;
+  EventLoop loop;
+  Authenticator authenticator{
+      loop,
+      "lightq_admin",
+      Secret("adminpw"),
+      1024,
+      {.now = [] { return LoginThrottle::Time(std::chrono::hours(1)); },
+       .later = [this](std::chrono::milliseconds delay,
+                       std::function<void()> task) { later.emplace_back(delay, std::move(task)); }}};
+  CredentialRecord user{3, "user", hash_password("right").value_or_throw()};
+  std::vector<AuthOutcome> outcomes;
+
+  void try_password(const std::string& password, const std::string& source) {
+    authenticator.verify(
+        &user, {"user", password}, [this](AuthOutcome got) { outcomes.push_back(got); }, source);
+  }
+  /// Whether that many have been answered, or wait for later.
+  void wait_for(std::size_t answered, std::size_t held_back) {
+    run_until(loop, [&] { return outcomes.size() == answered && later.size() == held_back; });
+  }
+};
+
+TEST(Authenticator, HoldsBackTheAnswersToASourceThatFailsAgainAndAgain) {
+  StoppedRoom room;
+  for (int i = 0; i < 5; ++i) room.try_password("guess " + std::to_string(i), "attacker");
+  room.wait_for(5, 0);
+  room.try_password("guess 5", "attacker");
+  room.try_password("guess 6", "attacker");
+  room.wait_for(5, 2);
+  EXPECT_EQ(room.later[0].first, std::chrono::milliseconds(16));
+  EXPECT_EQ(room.later[1].first, std::chrono::milliseconds(32));
+  room.try_password("right", "attacker");
+  room.wait_for(6, 2);
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::right) << "right ones are not held back";
+  for (const auto& [delay, task] : room.later) task();
+  EXPECT_EQ(room.outcomes.size(), 8U);
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::wrong);
+}
+
+TEST(Authenticator, AnswersThatAreHeldBackAreUnderWay) {
+  StoppedRoom room;
+  const std::size_t most = limits::logins_waiting_per_source_max;
+  for (std::size_t i = 0; i < 5; ++i) room.try_password("first " + std::to_string(i), "attacker");
+  room.wait_for(5, 0);
+  for (std::size_t i = 0; i < most; ++i) room.try_password("guess " + std::to_string(i), "attacker");
+  room.wait_for(5, most);
+  const auto before = room.authenticator.computations();
+  room.try_password("one more", "attacker");
+  ASSERT_EQ(room.outcomes.size(), 6U) << "at once";
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::busy);
+  EXPECT_EQ(room.authenticator.throttled(), 1U);
+  EXPECT_EQ(room.authenticator.computations(), before);
+  room.try_password("right", "elsewhere");
+  room.wait_for(7, most);
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::right) << "others are not concerned";
+  room.try_password("right", "attacker");
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::right) << "nor is who is remembered, wherever";
+  room.later.front().second();
+  room.try_password("one more", "attacker");
+  room.wait_for(9, most + 1);
+}
+
+TEST(Authenticator, SourcesTakeTurnsAtTheWorker) {
+  StoppedRoom room;
+  std::vector<std::string> order;
+  const auto ask = [&](const std::string& source, int number) {
+    room.authenticator.verify(
+        &room.user, {"user", source + std::to_string(number)},
+        [&, source](AuthOutcome) { order.push_back(source); }, source);
+  };
+  for (int i = 0; i < 12; ++i) ask("many", i);
+  ask("one", 0);
+  run_until(room.loop, [&] { return std::ranges::count(order, "one") == 1; });
+  EXPECT_LE(order.size(), 4U) << "behind what the worker had, and one of the others";
+  run_until(room.loop, [&] { return order.size() + room.later.size() == 13; });
 }
 
 TEST(Secret, LeavesNothingBehindWhenItMoves) {

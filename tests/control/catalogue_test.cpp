@@ -56,6 +56,94 @@ TEST(Catalogue, RemembersEverythingOverARestart) {
   EXPECT_TRUE(room.sink.lines.empty());
 }
 
+TEST(Catalogue, RemembersUsersAndNeverUsesTheirNumbersAgain) {
+  CatalogueRoom room;
+  UserRecord ann;
+  ann.credential = {0, "ann", "$argon2id$a"};
+  ann.rights = {{"orders*", {.produce = true, .manage = true}}};
+  ann.uid = 1000;
+  UserRecord bob;
+  bob.credential = {0, "bob", ""};
+  bob.is_admin = true;
+  std::uint64_t last = 0;
+  {
+    const auto catalogue = room.open();
+    const auto added = catalogue->add_user(ann).value();
+    EXPECT_EQ(catalogue->add_user(bob)->id, added.id + 1);
+    const auto changed = catalogue->set_user_password(added, "$argon2id$b").value();
+    EXPECT_EQ(changed.generation, 2U);
+    EXPECT_EQ(changed.id, added.id);
+    EXPECT_EQ(changed.credential.id, added.id + 2) << "remembered passwords are not right for it any more";
+    last = catalogue->add_user({{}, {0, "eve", "$argon2id$e"}, 1001})->id;
+    ASSERT_TRUE(catalogue->remove_user(last).ok());
+    ASSERT_TRUE(catalogue->flush().ok());
+  }
+  const auto catalogue = room.open();
+  const UserRecord* const user = catalogue->state().user("ann");
+  ASSERT_NE(user, nullptr);
+  EXPECT_EQ(user->generation, 2U);
+  EXPECT_EQ(user->credential.argon2, "$argon2id$b");
+  EXPECT_EQ(user->rights, ann.rights);
+  EXPECT_FALSE(user->is_admin);
+  EXPECT_EQ(catalogue->state().user_of_uid(1000), user);
+  EXPECT_EQ(catalogue->state().user_of_uid(1001), nullptr);
+  ASSERT_NE(catalogue->state().user("bob"), nullptr);
+  EXPECT_TRUE(catalogue->state().user("bob")->is_admin);
+  EXPECT_EQ(catalogue->state().user("bob")->credential.argon2, "");
+  EXPECT_EQ(catalogue->state().user("eve"), nullptr);
+  EXPECT_EQ(catalogue->add_user({{}, {0, "eve", "$argon2id$e"}, {}})->id, last + 1);
+  EXPECT_GT(catalogue->add_credential("u", "$argon2id$u").value(), last + 1) << "one sequence for both";
+  EXPECT_TRUE(room.sink.lines.empty());
+}
+
+TEST(Catalogue, AUserComesBackFromItsRecordWithAllItMayHave) {
+  UserRecord user;
+  user.id = 9;
+  user.generation = 4'000'000'000;
+  user.credential = {12, std::string(limits::user_id_bytes_max, 'u'), std::string(200, 'h')};
+  for (std::size_t i = 0; i < limits::rights_per_user_max; ++i) {
+    const std::string number = std::to_string(i);
+    const std::string pattern = number + std::string(limits::topic_pattern_bytes_max - number.size(), 'x');
+    user.rights.push_back({pattern, {.produce = true, .consume = true, .manage = true}});
+  }
+  const auto decoded = decode_change(encode(UserPut{user}));
+  ASSERT_TRUE(decoded.ok()) << decoded.error().text();
+  const UserRecord& back = std::get<UserPut>(*decoded).user;
+  EXPECT_EQ(back.generation, user.generation);
+  EXPECT_EQ(back.rights, user.rights);
+  EXPECT_EQ(back.credential.id, 12U);
+  EXPECT_FALSE(decode_change(R"({"op":"user","id":0,"credential":1,"user_id":"u"})").ok());
+  EXPECT_FALSE(decode_change(R"({"op":"user","id":1,"credential":1,"user_id":"u","rights":[{}]})").ok());
+}
+
+TEST(Catalogue, ATopicsOwnUserMayBecomeAnother) {
+  CatalogueRoom room;
+  TopicId first;
+  TopicId second;
+  {
+    const auto catalogue = room.open();
+    const auto old = catalogue->add_credential("user", "$argon2id$x").value();
+    first = catalogue->add_topic(name("first"), {}, old)->id;
+    second = catalogue->add_topic(name("second"), {}, old)->id;
+    const auto fresh = catalogue->add_credential("user", "$argon2id$y").value();
+    ASSERT_TRUE(catalogue->set_topic_credential(first, fresh).ok());
+    EXPECT_TRUE(catalogue->state().in_use(old)) << "by the other topic";
+    ASSERT_TRUE(catalogue->set_topic_credential(second, fresh).ok());
+    EXPECT_FALSE(catalogue->state().in_use(old));
+    EXPECT_EQ(catalogue->state().credential_of("user")->id, fresh);
+    ASSERT_TRUE(catalogue->set_topic_credential(second, 4711).ok());
+    EXPECT_EQ(catalogue->state().find(second)->credential_id, fresh) << "there is no such credential";
+    ASSERT_TRUE(catalogue->flush().ok());
+  }
+  const auto catalogue = room.open();
+  for (const TopicId topic : {first, second}) {
+    const auto* const credential =
+        catalogue->state().credential(catalogue->state().find(topic)->credential_id);
+    ASSERT_NE(credential, nullptr);
+    EXPECT_EQ(credential->argon2, "$argon2id$y");
+  }
+}
+
 TEST(Catalogue, RemembersThatATopicIsPaused) {
   CatalogueRoom room;
   TopicId paused, resumed;

@@ -8,6 +8,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,9 +61,43 @@ class Server {
   std::jthread thread_;
 };
 
+/// As Server, where each source may ask five times a second and each connection twice, by a clock that stands
+/// still.
+class StingyServer {
+ public:
+  StingyServer() {
+    const auto handle = [](const protocol::Request&, const ControlServer::Answer& answer) {
+      EXPECT_EQ(answer.source().key.size(), 5U);
+      answer(protocol::OkReply{"ping", {}, {}});
+    };
+    server_ = ControlServer::open(
+                  loop_, sink_, "tcp://127.0.0.1:0", handle, {},
+                  {.requests_per_second = 5, .requests_free = 2, .now = [this] { return now_.load(); }})
+                  .value_or_throw();
+    server_->accept().value_or_throw();
+    thread_ = std::jthread([this](const std::stop_token& stop) { loop_.run(stop); });
+  }
+  ~StingyServer() { thread_ = {}; }
+  [[nodiscard]] const std::string& uri() const { return server_->bound_uri(); }
+  void pass(std::chrono::milliseconds time) { now_ = now_.load() + time; }
+  [[nodiscard]] std::uint64_t throttled() {
+    std::promise<std::uint64_t> told;
+    loop_.post_answer([&] { told.set_value(server_->throttled()); });
+    return told.get_future().get();
+  }
+
+ private:
+  EventLoop loop_;
+  test::RecordingSink sink_;
+  std::atomic<RequestRate::Time> now_ = RequestRate::Time(std::chrono::hours(1));
+  std::unique_ptr<ControlServer> server_;
+  std::jthread thread_;
+};
+
 class Client {
  public:
-  Client(const Server& server, zmq::socket_type type) : socket_(context_, type) {
+  template <typename AnyServer>
+  Client(const AnyServer& server, zmq::socket_type type) : socket_(context_, type) {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::rcvtimeo, 10'000);
     socket_.connect(server.uri());
@@ -219,6 +257,30 @@ TEST(ControlServer, SaysWhyAnAddressCannotBeBound) {
   EXPECT_THAT(taken.text(), HasSubstr("in use"));
   EXPECT_EQ(open("nonsense").code, ErrorCode::invalid_argument);
   EXPECT_EQ(open("tcp://127.0.0.1:99999").code, ErrorCode::invalid_argument);
+}
+
+TEST(ControlServer, RefusesWhatASourceAsksBeyondItsRate) {
+  StingyServer server;
+  Client greedy(server, zmq::socket_type::req);
+  const auto word = [&](Client& client) {
+    client.send({ping});
+    const auto answer = client.receive();
+    EXPECT_FALSE(answer.empty());
+    const bool busy =
+        answer.back().find(R"("cmd":"ping","status":"error","code":"busy")") != std::string::npos;
+    return busy ? "busy" : answer.back().find(R"("status":"ok")") != std::string::npos ? "ok" : "?";
+  };
+  for (int i = 0; i < 5; ++i) EXPECT_STREQ(word(greedy), "ok");
+  EXPECT_STREQ(word(greedy), "busy");
+  EXPECT_STREQ(word(greedy), "busy");
+  Client modest(server, zmq::socket_type::req);
+  EXPECT_STREQ(word(modest), "ok") << "the first of each connection always go";
+  EXPECT_STREQ(word(modest), "ok");
+  EXPECT_STREQ(word(modest), "busy");
+  EXPECT_EQ(server.throttled(), 3U);
+  server.pass(std::chrono::milliseconds(1000));
+  for (int i = 0; i < 5; ++i) EXPECT_STREQ(word(greedy), "ok");
+  EXPECT_STREQ(word(greedy), "busy");
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ class FakeDataPlane final : public DataPlane {
                      wish.transport,
                      static_cast<std::uint16_t>(6000 + next_id),
                      wish.connection_type};
+    holders.push_back(wish.holder);
     joined.bind_uri = "tcp://127.0.0.1:" + std::to_string(joined.record.port);
     answer<JoinedEndpoint>(done, joined);
   }
@@ -70,6 +71,18 @@ class FakeDataPlane final : public DataPlane {
       return answer<std::uint64_t>(done, Error{ErrorCode::group_not_found, "group not found"});
     answer<std::uint64_t>(done, std::uint64_t{group.empty() ? 7U : 5U});
   }
+  void put_user(const UserAccess& user, Done<Result<void>> done) override {
+    users.insert_or_assign(user.id, user);
+    answer<void>(done, {});
+  }
+  void remove_user(std::uint64_t id, Done<Result<void>> done) override {
+    users.erase(id);
+    answer<void>(done, {});
+  }
+  void set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) override {
+    owners[topic.value] = holder;
+    answer<void>(done, {});
+  }
   void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) override {
     protocol::TopicStats stats;
     stats.topic = topics.at(topic.value);
@@ -84,7 +97,10 @@ class FakeDataPlane final : public DataPlane {
   std::map<std::uint64_t, std::string> topics;
   std::map<std::uint64_t, std::vector<EndpointRecord>> endpoints_;
   std::set<std::string> left;
-  std::set<std::string> paused;  // TOPIC_ID/GROUP
+  std::map<std::uint64_t, UserAccess> users;
+  std::map<std::uint64_t, std::uint64_t> owners;  // topic → its own user
+  std::vector<TicketHolder> holders;              // of joins
+  std::set<std::string> paused;                   // TOPIC_ID/GROUP
   std::optional<Error> refuse_add;
   std::string refuse_name;
   std::optional<Error> refuse_join;

@@ -11,13 +11,14 @@ import support
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "stream: of sessions whose frames follow each other, with no messages around them")
+    config.addinivalue_line("markers", "clear: of sessions that are not encrypted, or brokers that are not")
 
 
 def pytest_collection_modifyitems(config, items):
-    if session_client.CARRIER == "zmq":
-        streams = [item for item in items if item.get_closest_marker("stream")]
-        config.hook.pytest_deselected(items=streams)
-        items[:] = [item for item in items if item not in streams]
+    out = {"zmq": ["stream"], "tls": ["clear"]}.get(session_client.WANTED, [])
+    unfit = [item for item in items if any(item.get_closest_marker(name) for name in out)]
+    config.hook.pytest_deselected(items=unfit)
+    items[:] = [item for item in items if item not in unfit]
 
 
 @pytest.fixture
@@ -27,6 +28,8 @@ def make_broker():
 
     def make(*flags, start=True, **options):
         directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
+        if session_client.WANTED == "tls" and "--encrypt" not in flags:
+            flags += ("--encrypt",)
         broker = support.Broker(directory, *flags, **options)
         made.append(broker)
         return broker.start() if start else broker

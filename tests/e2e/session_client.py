@@ -1,5 +1,6 @@
 """A client of sessions that knows docs/session.md and nothing of LightQ's code: plain sockets, or ZeroMQ ones with
-LIGHTQ_SESSION_CARRIER=zmq in the environment, and the encoder and decoder of the test vectors. Whatever it waits for
+LIGHTQ_SESSION_CARRIER=zmq in the environment, with TLS where the join names a certificate (LIGHTQ_SESSION_CARRIER=tls:
+all brokers encrypt), and the encoder and decoder of the test vectors. Whatever it waits for
 comes within a deadline, or the test fails."""
 import os
 import pathlib
@@ -27,7 +28,8 @@ CODES = ["ok", "invalid_frame", "unsupported_version", "unauthorized_access", "t
          "limit_reached", "too_large", "corrupt", "out_of_sequence", "fenced", "unknown_producer", "no_space",
          "io_error", "incarnation_changed", "shutting_down", "topic_deleted", "not_supported", "idle", "internal"]
 HEADER_BYTES = 20
-CARRIER = os.environ.get("LIGHTQ_SESSION_CARRIER", "socket")  # the connection_type of what `join` joins
+WANTED = os.environ.get("LIGHTQ_SESSION_CARRIER", "socket")
+CARRIER = "zmq" if WANTED == "zmq" else "socket"  # the connection_type of what `join` joins
 
 
 class Ended(AssertionError):
@@ -55,14 +57,21 @@ class Ticket(typing.NamedTuple):
     uri: str
     text: str
     carrier: str = CARRIER
+    options: dict = {}  # of a ZeroMQ socket
+    certificate: str = None  # SHA-256; nothing: no TLS
 
 
 def join(control, topic, kind="push", carrier=CARRIER, **more):
-    reply = control.ok("join", connection_type=carrier, delivery="session", type=kind, topic=topic, user_id=USER,
-                       password=PASSWORD, **more)
+    asked = {"user_id": USER, "password": PASSWORD, **more}
+    reply = control.ok("join", connection_type=carrier, delivery="session", type=kind, topic=topic, **asked)
     ticket = reply["ticket"]
     assert ticket["expires_ms"] > 0, reply
-    return Ticket(reply["bind_uri"], f"{ticket['id']}.{ticket['secret']}", carrier)
+    return Ticket(reply["bind_uri"], f"{ticket['id']}.{ticket['secret']}", carrier, certificate=certificate_of(reply))
+
+
+def certificate_of(reply):
+    """That a join's answer names."""
+    return reply["tls"]["certificate_sha256"] if "tls" in reply else None
 
 
 def hello_values(**changed):
@@ -84,8 +93,8 @@ class Session:
 
     def __init__(self, where, hello=True, **changed):
         """`where`: a Ticket, or a URI. Says hello with the ticket and is welcomed, unless told otherwise."""
-        uri, ticket, carrier = where if isinstance(where, Ticket) else (where, "", CARRIER)
-        self.wire = ZmqWire(uri) if carrier == "zmq" else StreamWire(uri)
+        uri, ticket, carrier, options, certificate = where if isinstance(where, Ticket) else Ticket(where, "")
+        self.wire = ZmqWire(uri, **options) if carrier == "zmq" else StreamWire(uri, certificate)
         self.come, self.frames, self.producers, self.consumers = bytearray(), [], {}, {}
         self.takes = changed.get("frame_bytes_max", 1 << 20)
         self.heartbeats, self.last_request, self.has_ended = 0, 0, False

@@ -1,5 +1,7 @@
-"""What carries the frames of a session of the tests: a plain connection, or a ZeroMQ socket."""
+"""What carries the frames of a session of the tests: a plain connection, one with TLS, or a ZeroMQ socket."""
+import hashlib
 import socket
+import ssl
 
 import zmq
 
@@ -10,18 +12,45 @@ def connect(uri):
     scheme, address = uri.split("://")
     host, _, port = address.rpartition(":")
     if scheme == "tcp":
-        return socket.create_connection((host, int(port)), DEADLINE)
+        made = socket.create_connection((host, int(port)), DEADLINE)
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return made
     plain = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     plain.settimeout(DEADLINE)
     plain.connect(address)
     return plain
 
 
-class StreamWire:
-    """Frames one behind the other on a TCP connection or a Unix socket."""
+class WrongCertificate(AssertionError):
+    """Another one than the join has named."""
 
-    def __init__(self, uri):
+
+def tls_context(newest=ssl.TLSVersion.TLSv1_3):
+    """Checks nothing: whoever uses it looks at the certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1_2, newest
+    return context
+
+
+def wrap(plain, certificate):
+    """TLS 1.3 on a connection, with the one broker that has the certificate of this SHA-256."""
+    wrapped = tls_context().wrap_socket(plain)
+    found = hashlib.sha256(wrapped.getpeercert(binary_form=True)).hexdigest()
+    if found != certificate:
+        wrapped.close()
+        raise WrongCertificate(f"{found}, not {certificate}")
+    assert wrapped.version() == "TLSv1.3", wrapped.version()
+    return wrapped
+
+
+class StreamWire:
+    """Frames one behind the other on a TCP connection or a Unix socket; with TLS where a certificate is named."""
+
+    def __init__(self, uri, certificate=None):
         self.socket = connect(uri)
+        if certificate is not None:
+            self.socket = wrap(self.socket, certificate)
 
     def send(self, data):
         self.socket.settimeout(DEADLINE)

@@ -68,29 +68,43 @@ class Secrets:
                 cls.absent_from(file.read(cls.bytes_read_max), path)
 
 
+def keys_for(server_key, pair=None):
+    """The options of a socket that connects to the broker with this key; with a key pair of its own."""
+    public, secret = pair or zmq.curve_keypair()
+    return {"curve_serverkey": server_key.encode(), "curve_publickey": public, "curve_secretkey": secret}
+
+
 class Address(str):
-    """Where to connect to, and the ticket that a join gave for it: what `present` shows."""
-    ticket = None
+    """Where to connect to, and the ticket that a join gave for it, or the keys that it registered: what `present`
+    shows."""
+    ticket = keys = None
 
     @classmethod
-    def of(cls, reply):
+    def of(cls, reply, pair=None):
         address = cls(reply["bind_uri"])
         address.ticket = reply.get("ticket")
+        if "server_key" in reply:
+            address.keys = keys_for(reply["server_key"], pair)
         return address
 
 
 def present(socket, address):
-    """Has a ZeroMQ socket show the address's ticket where it connects from now on."""
-    ticket = getattr(address, "ticket", None)
-    if ticket is not None:
+    """Has a ZeroMQ socket show the address's ticket or key where it connects from now on."""
+    ticket, keys = getattr(address, "ticket", None), getattr(address, "keys", None)
+    if keys is not None:
+        for name, value in keys.items():
+            setattr(socket, name, value)
+    elif ticket is not None:
         socket.plain_username, socket.plain_password = ticket["id"].encode(), ticket["secret"].encode()
 
 
 class Control:
     """A plain REQ client of the control socket. Replies within a deadline, or the test fails."""
 
-    def __init__(self, context, uri):
+    def __init__(self, context, uri, server_key=None, pair=None):
+        """`server_key`: of a broker that encrypts."""
         self.context, self.uri, self.socket = context, uri, None
+        self.options = keys_for(server_key, pair) if server_key else {}
         self.connect()
 
     def connect(self, uri=None):
@@ -98,6 +112,8 @@ class Control:
         self.uri = uri or self.uri
         self.socket = self.context.socket(zmq.REQ)
         self.socket.linger = 0
+        for name, value in self.options.items():
+            setattr(self.socket, name, value)
         self.socket.connect(self.uri)
 
     def close(self):
@@ -137,8 +153,11 @@ class Control:
         return self.ok("list_topics", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)["topics"]
 
     def join(self, topic, kind, **more):
-        return Address.of(self.ok("join", connection_type="zmq", type=kind, topic=topic, user_id=USER,
-                                  password=PASSWORD, **more))
+        pair = zmq.curve_keypair() if self.options else None
+        if pair:
+            more["client_key"] = pair[0].decode()
+        asked = {"user_id": USER, "password": PASSWORD, **more}
+        return Address.of(self.ok("join", connection_type="zmq", type=kind, topic=topic, **asked), pair)
 
     def leave(self, topic, uri):
         return self.ok("leave", topic=topic, user_id=USER, password=PASSWORD, bind_uri=uri)
@@ -152,7 +171,7 @@ class Control:
 
 class Broker:
     """The real binary as a process of its own. `stop()` (or the fixture) ends it and checks how it ended."""
-    files_with_secrets = ("admin.json",)
+    files_with_secrets = ("admin.json", "tls.key")
 
     def __init__(self, directory, *flags, control="tcp://127.0.0.1:0", environment=None, admin=True, prefix=()):
         self.directory = pathlib.Path(directory)
@@ -194,8 +213,13 @@ class Broker:
         for control in self.controls:
             control.connect(self.control_uri)
 
+    @property
+    def server_key(self):
+        """Nothing: it does not encrypt."""
+        return json.loads((self.data_dir / "broker.json").read_text()).get("server_key")
+
     def control(self):
-        control = Control(self.context, self.control_uri)
+        control = Control(self.context, self.control_uri, self.server_key)
         self.controls.append(control)
         return control
 

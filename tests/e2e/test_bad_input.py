@@ -109,7 +109,7 @@ def test_a_client_that_never_reads_its_answers_takes_little_memory(broker, flowi
         assert SANITIZED or broker.resident_bytes() - before < 16 << 20
         # Once they are read, it goes on.
         stranger.settimeout(DEADLINE)
-        status, answered, unfinished = b'"status":"ok"', 0, b""
+        status, answered, unfinished = b'"status":', 0, b""  # ok, or busy: it asks too much
         while answered < sent // len(ping):
             received = unfinished + stranger.recv(1 << 20)
             answered += received.count(status)

@@ -111,7 +111,7 @@ def test_binding_every_address_demands_one_to_tell_clients(make_broker):
         refused = run_broker(broker, "--bind", host)
         assert refused.returncode == 2 and "--advertise" in refused.stderr, refused.stderr
     assert not broker.data_dir.exists()
-    broker.flags = ["--bind", "0.0.0.0", "--advertise", "127.0.0.1"]
+    broker.flags = ["--bind", "0.0.0.0", "--advertise", "127.0.0.1", "--insecure"]
     broker.start()
     control = broker.control()
     control.create("t", "queue")

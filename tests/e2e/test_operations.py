@@ -20,6 +20,7 @@ ON_A_TOPIC = {
     "pause": {},
     "resume": {},
     "purge": {},
+    "set_password": {"new_password": "another"},
 }
 
 
@@ -166,6 +167,13 @@ def test_every_code_is_answered_to_the_commands_that_the_document_names(make_bro
         ask(cmd, topic="none", **ADMINS, **fields)
     ask("delete_topic", topic="none", **ADMINS)
     ask("create_topic", topic="t", broker_type="queue", **ADMINS)
+    control.ok("create_user", user_id="ann", password="pw", **ADMINS)
+    ask("create_user", user_id="ann", password="pw", **ADMINS)
+    ask("create_topic", topic="u", broker_type="queue", user_id="ann", password="pw", **ADMINS)
+    for cmd, fields in {"delete_user": {}, "set_password": {"new_password": "pw"},
+                        "grant": {"topic": "*", "rights": ["produce"]},
+                        "revoke": {"topic": "*", "rights": ["produce"]}}.items():
+        ask(cmd, user_id="nobody", **ADMINS, **fields)
     ask("leave", topic="t", bind_uri="tcp://127.0.0.1:1", **USERS)
     control.create("d", "direct")
     for cmd in ("pause", "resume", "purge"):

@@ -1,7 +1,9 @@
 """Bounds on what all topics together may take."""
 import zmq
 
-from support import until
+import session_client
+from session_client import Session, hello_values
+from support import ADMIN, ADMIN_PASSWORD, PASSWORD, until
 
 MIB = 1 << 20
 
@@ -60,3 +62,64 @@ def test_the_quota_counts_what_an_earlier_life_left(make_broker):
     until(lambda: control.stats("t")["next_offset"] >= before, "the topic to be there")
     fill(broker, control, "t")
     assert bytes_of_topics(broker) <= 5 * MIB
+
+
+def test_rings_and_topics_are_bounded_in_all(make_broker):
+    broker = make_broker("--memory-bytes-max", str(3 * MIB), "--topics-max", "4")
+    control = broker.control()
+    credentials = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+    control.create("one", ring_bytes=MIB)
+    control.create("two", "queue_file", ring_bytes=2 * MIB)
+    refused = control.fails("limit_reached", "create_topic", **credentials, topic="three", broker_type="queue",
+                            ring_bytes=65536)
+    assert str(3 * MIB) in refused["description"]
+    control.create("three", "file")  # no ring
+    control.delete("one")
+    control.create("four", ring_bytes=MIB)
+    control.create("five", "file")
+    refused = control.fails("limit_reached", "create_topic", **credentials, topic="six", broker_type="file")
+    assert "4 topics" in refused["description"]
+    control.delete("five")
+    broker.restart()
+    control.fails("limit_reached", "create_topic", **credentials, topic="seven", broker_type="queue")
+    control.create("six", "file")
+
+
+def test_one_users_connections_are_bounded_and_nobody_elses(make_broker):
+    broker = make_broker("--connections-per-user", "3")
+    control = broker.control()
+    control.create("t")
+    administrator = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+    for name in ("ann", "bob"):
+        control.ok("create_user", **administrator, user_id=name, password=PASSWORD,
+                   rights=[{"topic": "*", "rights": ["produce", "consume"]}])
+
+    def push(user):
+        return broker.socket(zmq.PUSH, control.join("t", "push", user_id=user))
+
+    def ticket(user):
+        return session_client.join(control, "t", user_id=user)
+
+    def connected():
+        return control.stats("t")["publishers_count"]
+
+    first, _ = push("ann"), push("ann")
+    until(lambda: connected() == 2, "two plain connections")
+    with Session(ticket("ann")):
+        late = ticket("ann")
+        with Session(late, hello=False) as refused:
+            answer = refused.request("hello", **hello_values(ticket=late.text))
+            assert answer.op == "error" and answer.code == "limit_reached"
+            assert refused.goodbye() == "limit_reached"
+        before = control.stats("t")["refused_connections"]
+        push("ann")
+        until(lambda: control.stats("t")["refused_connections"] > before, "the plain one to be refused")
+        assert "more connections than its user may have" in broker.log()
+        push("bob")
+        until(lambda: connected() == 3, "another user's")
+    # What ends makes room, and what was refused comes in by itself where its library tries again.
+    with Session(ticket("ann")):
+        first.close()
+        until(lambda: connected() == 2, "the end of one")
+        push("ann")
+        until(lambda: connected() == 3, "one in its place")

@@ -10,8 +10,8 @@ import traceback
 
 import zmq
 
-from session_client import CARRIER, FLUSHED, OWN, Ended, Session, Ticket
-from support import DEADLINE, PASSWORD, SANITIZED, USER, until
+from session_client import CARRIER, FLUSHED, OWN, Ended, Session, Ticket, certificate_of
+from support import DEADLINE, PASSWORD, SANITIZED, USER, keys_for, until
 
 KILLS = int(os.environ.get("LIGHTQ_KILLS", 3 if SANITIZED else 6))
 SEED = int(os.environ.get("LIGHTQ_SEED", 1))
@@ -23,6 +23,7 @@ class World:
 
     def __init__(self, broker):
         self.broker, self.context = broker, zmq.Context()
+        self.control_options = keys_for(broker.server_key) if broker.server_key else {}
         self.changed = threading.Condition()
         self.is_up, self.stopping, self.failure = True, False, None
         self.produced = [None] * PRODUCERS  # how many messages each has sent in all, once it is done
@@ -54,6 +55,8 @@ class World:
         socket = self.context.socket(zmq.REQ)
         socket.linger = 0
         try:
+            for name, value in self.control_options.items():
+                setattr(socket, name, value)
             socket.connect(self.broker.control_uri)
             socket.send_json(dict(cmd="join", connection_type=CARRIER, delivery="session", type=kind, topic="t",
                                   user_id=USER, password=PASSWORD))
@@ -61,7 +64,8 @@ class World:
                 if socket.poll(50):
                     reply = json.loads(socket.recv())
                     assert reply["status"] == "ok", reply
-                    return Ticket(reply["bind_uri"], f"{reply['ticket']['id']}.{reply['ticket']['secret']}")
+                    return Ticket(reply["bind_uri"], f"{reply['ticket']['id']}.{reply['ticket']['secret']}",
+                                  certificate=certificate_of(reply))
                 if not self.is_up:
                     raise ConnectionError("the broker was killed")
             raise AssertionError("no answer to a join")

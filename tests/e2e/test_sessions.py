@@ -161,7 +161,7 @@ def test_a_ticket_permits_its_topic_and_its_role(control, session):
 def test_a_wrong_ticket_permits_nothing(control, session, spoil):
     control.create("t")
     ticket = join(control, "t")
-    stranger = session(Ticket(ticket.uri, ""), hello=False)
+    stranger = session(ticket._replace(text=""), hello=False)
     answer = stranger.request("hello", **hello_values(ticket=spoil(ticket.text)))
     if answer.op == "welcome":  # it is looked at no later than here
         answer = stranger.request("produce_open", producer_id=0, producer_epoch=0, level=0, topic="t")

@@ -1,5 +1,6 @@
 """Who gets in with which ticket: every kind of ticket on every way to a topic. Only the right one passes a byte, in
 either direction. The tickets that have expired come from an earlier life of the same broker, with the same key."""
+import contextlib
 import itertools
 import os
 import pathlib
@@ -10,10 +11,12 @@ import time
 import pytest
 import zmq
 
-from session_client import GROUP, OWN, Session, Ticket, hello_values, open_values
-from support import PASSWORD, USER, Address, present, receive, receive_topic, running, silent, until
+import session_client
+from session_client import GROUP, OWN, Session, Ticket, certificate_of, hello_values, open_values
+from support import ADMIN, ADMIN_PASSWORD, PASSWORD, USER, Address, present, receive, receive_topic, running, silent, until
 
-TICKETS = ["none", "wrong_secret", "expired", "foreign_topic", "foreign_role", "foreign_mode", "other_broker", "valid"]
+TICKETS = ["none", "wrong_secret", "expired", "foreign_topic", "foreign_role", "foreign_mode", "other_broker", "revoked",
+           "valid"]
 WAYS = ["produce", "pull", "sub", "session_produce", "session_pull", "session_sub"]
 CARRIERS = {"zmq_tcp": ("zmq", "tcp"), "zmq_ipc": ("zmq", "ipc"), "socket_tcp": ("socket", "tcp"),
             "unix_socket": ("socket", "ipc")}
@@ -34,7 +37,7 @@ VALID = [cell for cell in CELLS if cell[2] == "valid"]
 
 
 def test_every_cell_is_counted():
-    assert (len(ALL), len(CELLS), len(VALID)) == (192, 138, 18)
+    assert (len(ALL), len(CELLS), len(VALID)) == (216, 156, 18)
     assert {ticket for _, _, ticket in CELLS} == set(TICKETS)
 
 
@@ -46,14 +49,24 @@ def topic_of(cell):
     return "-".join(cell)
 
 
-def join(control, topic, kind, way, carrier):
+def join(control, topic, kind, way, carrier, user=USER):
     connection_type, transport = CARRIERS[carrier]
-    return control.ok("join", topic=topic, type=kind, user_id=USER, password=PASSWORD, transport=transport,
+    return control.ok("join", topic=topic, type=kind, user_id=user, password=PASSWORD, transport=transport,
                       connection_type=connection_type, delivery="session" if way.startswith("session_") else "plain")
 
 
-def make_topics(control):
-    for cell in CELLS:
+def revoked(control, topic, kind, way, carrier):
+    """A ticket that a user got by a right which it has no more."""
+    administrator = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+    right = {"topic": topic, "rights": ["produce" if kind == "push" else "consume"]}
+    control.ok("create_user", **administrator, user_id=topic, password=PASSWORD, rights=[right])
+    ticket = join(control, topic, kind, way, carrier, user=topic)["ticket"]
+    control.ok("revoke", **administrator, user_id=topic, **right)
+    return ticket
+
+
+def make_topics(control, cells):
+    for cell in cells:
         control.create(topic_of(cell))
     control.create("foreign")
 
@@ -85,39 +98,49 @@ class World:
             return own, join(self.control, topic, FOREIGN_MODE[kind], way, carrier)["ticket"]
         if which == "other_broker":
             return own, join(self.other_control, topic, kind, way, carrier)["ticket"]
+        if which == "revoked":
+            return own, revoked(self.control, topic, kind, way, carrier)
         return own, own["ticket"]
 
 
-@pytest.fixture(scope="module")
-def world():
+@contextlib.contextmanager
+def world_of(cells, *flags):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
     os.makedirs(directory / "a")
     os.makedirs(directory / "b")
     try:
-        with running(directory / "a", environment={"LIGHTQ_TICKET_MS": "100"}) as broker:
+        with running(directory / "a", *flags, environment={"LIGHTQ_TICKET_MS": "100"}) as broker:
             control = broker.control()
-            make_topics(control)
+            make_topics(control, cells)
             # A session's own tickets are good for longer; a plain join's is of the same make.
-            expired = {cell: control.ok("join", topic=topic_of(cell), type=kind_of(cell[0]), user_id=USER,
-                                        password=PASSWORD)["ticket"] for cell in CELLS if cell[2] == "expired"}
+            expired = {cell: control.join(topic_of(cell), kind_of(cell[0])).ticket for cell in cells
+                       if cell[2] == "expired"}
             last = max(ticket["expires_ms"] for ticket in expired.values())
             until(lambda: time.time() * 1000 > last, "the end of the tickets")
             broker.stop()
             broker.environment["LIGHTQ_TICKET_MS"] = ""
             broker.start()
-            with running(directory / "b") as other:
-                make_topics(other.control())
+            with running(directory / "b", *flags) as other:
+                make_topics(other.control(), cells)
                 yield World(broker, other, expired)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
+@pytest.fixture(scope="module")
+def world():
+    with world_of(CELLS) as made:
+        yield made
+
+
 def fill(world, topic):
     """A message from a producer that is let in."""
     before = world.control.stats(topic)["messages_received"]
-    with world.broker.socket(zmq.PUSH, world.control.join(topic, "push")) as producer:
-        producer.send(b"kept")
-        until(lambda: world.control.stats(topic)["messages_received"] == before + 1, "the message")
+    with Session(session_client.join(world.control, topic)) as session:
+        producer = session.producer(topic)
+        producer.produce([b"kept"])
+        producer.wait_confirmed()
+    assert world.control.stats(topic)["messages_received"] == before + 1
     until(lambda: world.control.stats(topic)["publishers_count"] == 0, "its producer's end")
 
 
@@ -149,7 +172,8 @@ def plain(world, cell):
     before = world.control.stats(topic)
     socket, monitor = connect(world, kind, own["bind_uri"], ticket)
     if kind == "push":
-        socket.send(b"sent")
+        with contextlib.suppress(zmq.Again):  # it may have been refused by now, and nothing takes the message
+            socket.send(b"sent", 0 if cell[2] == "valid" else zmq.NOBLOCK)
     if cell[2] == "valid":
         assert event_of(monitor) == zmq.EVENT_HANDSHAKE_SUCCEEDED
         if kind == "push":
@@ -177,6 +201,7 @@ def plain(world, cell):
 
 
 def over_session(world, cell):
+    """The certificate that was asked for; None: there was no TLS."""
     way, carrier, which = cell
     topic, kind = topic_of(cell), kind_of(way)
     own, ticket = world.ticket(cell)
@@ -184,7 +209,7 @@ def over_session(world, cell):
         fill(world, topic)
     before = world.control.stats(topic)["messages_received"]
     text = "" if ticket is None else f"{ticket['id']}.{ticket['secret']}"
-    where = Ticket(own["bind_uri"], text, CARRIERS[carrier][0])
+    where = Ticket(own["bind_uri"], text, CARRIERS[carrier][0], certificate=certificate_of(own))
     with Session(where, hello=False) as session:
         answer = session.request("hello", **hello_values(ticket=text))
         if which == "valid":
@@ -197,7 +222,7 @@ def over_session(world, cell):
             else:
                 consumer = session.consumer(topic, "g", GROUP if kind == "pull" else OWN)
                 assert [message.payload for message in consumer.receive(1)] == [b"kept"]
-            return
+            return where.certificate
         # A good ticket for something else opens a session, on which this topic cannot be opened.
         if which.startswith("foreign_"):
             assert answer.op == "welcome", answer
@@ -209,6 +234,7 @@ def over_session(world, cell):
     stats = world.control.stats(topic)
     assert stats["messages_received"] == before
     assert (stats["publishers_count"], stats["subscribers_count"], stats["deliveries"]) == (0, 0, 0)
+    return where.certificate
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=topic_of)

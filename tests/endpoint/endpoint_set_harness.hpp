@@ -75,8 +75,9 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
   }
 
   std::string join(protocol::JoinType type, protocol::Transport transport = protocol::Transport::tcp,
-                   protocol::ConnectionType connection_type = protocol::ConnectionType::zmq) {
-    auto joined = set_->join(type, transport, connection_type);
+                   protocol::ConnectionType connection_type = protocol::ConnectionType::zmq,
+                   const TicketHolder& holder = {}) {
+    auto joined = set_->join(type, transport, connection_type, holder);
     EXPECT_TRUE(joined.ok());
     if (joined->ticket) tickets_by_uri_[joined->bind_uri] = *joined->ticket;
     return joined->bind_uri;

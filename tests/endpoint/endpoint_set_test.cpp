@@ -118,6 +118,50 @@ TEST_F(EndpointSetTest, ALeavingPullerIsToldHowManyItWasHandedAndGetsThemAll) {
   EXPECT_THAT(receive(next, 1), ElementsAre("too late"));
 }
 
+TEST_F(EndpointSetTest, WhoMayNotBeHereAnyMoreIsClosedAndNobodyElse) {
+  const auto of_ann = [this](JoinType type) {
+    return join(type, Transport::tcp, protocol::ConnectionType::zmq, {.user = 7, .generation = 1});
+  };
+  context_.access.put_user({7, 1, false, {{"t", {.produce = true, .consume = true}}}});
+  const std::string others = join(JoinType::push);
+  auto other = connect(zmq::socket_type::push, others);
+  auto producer = connect(zmq::socket_type::push, of_ann(JoinType::push));
+  auto puller = connect(zmq::socket_type::pull, of_ann(JoinType::pull));
+  ASSERT_TRUE(run_until([&] { return stats().publishers_count == 2 && topic_.pullers() == 1; }));
+  set_->end_unpermitted();
+  EXPECT_EQ(stats().publishers_count, 2U) << "nothing has changed";
+
+  context_.access.put_user({7, 1, false, {{"t", {.consume = true}}}});
+  set_->end_unpermitted();
+  EXPECT_EQ(stats().publishers_count, 1U);
+  EXPECT_EQ(topic_.pullers(), 1U);
+  ASSERT_TRUE(run_until([&] { return stats().refused_connections == 1; })) << "its ticket is refused now";
+  other.send(zmq::str_buffer("of the other"), zmq::send_flags::none);
+  EXPECT_THAT(receive(puller, 1), ElementsAre("of the other"));
+
+  context_.access.put_user({7, 2, false, {{"t", {.consume = true}}}});
+  set_->end_unpermitted();
+  EXPECT_EQ(topic_.pullers(), 0U) << "its password is another one";
+  EXPECT_EQ(stats().publishers_count, 1U);
+}
+
+TEST_F(EndpointSetTest, AnEndpointThatIsBeingLeftGoesWithItsLastConnectionAlsoWhereThatMayNotBeHere) {
+  context_.access.put_user({7, 1, false, {{"t", {.consume = true}}}});
+  std::vector<zmq::socket_t> pullers;
+  std::vector<std::string> uris;
+  for (int i = 0; i < 3; ++i) {
+    uris.push_back(join(JoinType::pull, Transport::tcp, protocol::ConnectionType::zmq, {7, 1}));
+    pullers.push_back(connect(zmq::socket_type::pull, uris.back()));
+  }
+  ASSERT_TRUE(run_until([&] { return topic_.pullers() == 3; }));
+  for (const std::string& uri : uris) ASSERT_TRUE(set_->leave(uri).ok());
+  EXPECT_TRUE(closed_.empty()) << "their consumers are still there";
+  context_.access.remove_user(7);
+  set_->end_unpermitted();
+  EXPECT_EQ(closed_.size(), 3U);
+  EXPECT_EQ(topic_.pullers(), 0U);
+}
+
 TEST_F(EndpointSetTest, LeavingAnEndpointThatNobodyConnectedToClosesItAtOnce) {
   const std::string uri = join(JoinType::pull);
   ASSERT_TRUE(set_->leave(uri).ok());

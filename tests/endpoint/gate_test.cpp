@@ -79,6 +79,7 @@ class GateTest : public testing::Test {
   const WallClock now = [this] { return time; };
   const TicketKey tickets{TicketKey::random_bytes()};
   const Gate guarded{tickets, now, grant};
+  AccessTable access;
   const Gate open;
   const protocol::Ticket ticket = tickets.issue(grant, 1h, time);
   const std::string plain = greeting_of(Mechanism::plain);
@@ -217,10 +218,33 @@ TEST_F(GateTest, IsOpenWhereTheTopicIsOrAllAre) {
   TopicDefinition of_all = closed;
   of_all.settings.open = true;
   EndpointSettings settings;
-  EXPECT_FALSE(gate_of(tickets, now, settings, closed, EndpointRole::pull).is_open());
-  EXPECT_TRUE(gate_of(tickets, now, settings, of_all, EndpointRole::pull).is_open());
+  EXPECT_FALSE(gate_of(tickets, now, settings, access, closed, EndpointRole::pull).is_open());
+  EXPECT_TRUE(gate_of(tickets, now, settings, access, of_all, EndpointRole::pull).is_open());
   settings.open_topics = true;
-  EXPECT_TRUE(gate_of(tickets, now, settings, closed, EndpointRole::pull).is_open());
+  EXPECT_TRUE(gate_of(tickets, now, settings, access, closed, EndpointRole::pull).is_open());
+}
+
+TEST_F(GateTest, ATicketIsGoodAsLongAsItsHolderMayDoThat) {
+  const Gate gate(tickets, now, grant, access, *TopicName::parse("orders"));
+  const auto mine = tickets.issue(grant, 1h, time, {.user = 7, .generation = 2});
+  const auto lets_in = [&] {
+    Side side(gate);
+    side.take(with_ticket(mine), 100);
+    EXPECT_EQ(side.handshake.holder(), side.handshake.complete() ? (TicketHolder{7, 2}) : TicketHolder{});
+    return side.handshake.complete();
+  };
+  EXPECT_FALSE(lets_in()) << "nobody knows the user";
+  access.put_user({7, 2, false, {{"ord*", {.produce = true}}}});
+  EXPECT_TRUE(lets_in());
+  access.put_user({7, 3, false, {{"ord*", {.produce = true}}}});
+  EXPECT_FALSE(lets_in()) << "the password is another one";
+  Side refused(gate);
+  refused.take(with_ticket(mine), 100);
+  EXPECT_TRUE(refused.handshake.unauthorized());
+  EXPECT_THAT(refused.handshake.failure(), HasSubstr("may not"));
+  Side by_nobody(gate);
+  by_nobody.take(with_ticket(ticket), 100);
+  EXPECT_TRUE(by_nobody.handshake.complete()) << "a ticket that names nobody asks nobody";
 }
 
 TEST_F(GateTest, TheProofPassesOnlyAGateThatKeepsStrangersOut) {
@@ -234,6 +258,10 @@ TEST_F(GateTest, TheProofPassesOnlyAGateThatKeepsStrangersOut) {
   const WallClock stopped = [] { return Timestamp{0}; };
   EXPECT_THAT(prove_gate(Gate(tickets, stopped, grant), tickets, grant, time).error().text(),
               HasSubstr("has expired"));
+  AccessTable of_anybody;
+  of_anybody.put_user({~std::uint64_t{0}, 1, true, {}});
+  const Gate of_all_users(tickets, now, grant, of_anybody, *TopicName::parse("t"));
+  EXPECT_THAT(prove_gate(of_all_users, tickets, grant, time).error().text(), HasSubstr("may not any more"));
   EXPECT_THAT(prove_gate(Gate(tickets, now, {TopicId{9}, grant.role}), tickets, grant, time).error().text(),
               HasSubstr("refuse a client with a good ticket"));
 }

@@ -95,7 +95,7 @@ TEST_F(TicketKeyTest, NoTwoTicketsAreTheSameAndEachFitsWhereItGoes) {
 
 TEST(TicketClaims, ComeBackAsTheyWereWritten) {
   for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
-    const TicketClaims claims{{TopicId{~std::uint64_t{0}}, role}, 123'456'789'012, 42, 7, 99};
+    const TicketClaims claims{{TopicId{~std::uint64_t{0}}, role}, 123'456'789'012, {42, 7}, 99};
     EXPECT_EQ(decode_ticket_id(encode_ticket_id(claims)), claims);
   }
   std::string id = encode_ticket_id({});

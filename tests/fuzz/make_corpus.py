@@ -2,7 +2,7 @@
 """Writes the seed inputs of the fuzz targets: tests/fuzz/make_corpus.py writes tests/fuzz/corpus/TARGET/*.
 
 The files are committed; run it again when a format changes. The formats are those of docs/protocol.md (control_json_fuzz),
-RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz), docs/session.md likewise (session_connection_fuzz), and
+RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz, curve_fuzz), docs/session.md likewise (session_connection_fuzz), and
 docs/log_format.md behind one (recovery_fuzz) or four a file (log_tools_fuzz).
 """
 import hashlib
@@ -27,12 +27,26 @@ DOCUMENTS = {
     "delete_topic": {"cmd": "delete_topic", **ADMIN, "topic": "t"},
     "list_topics": {"cmd": "list_topics", **ADMIN},
     "join": {"cmd": "join", "connection_type": "zmq", "type": "pull", "topic": "t", **USER, "transport": "ipc"},
+    "join_encrypted": {"cmd": "join", "type": "sub", "topic": "t", **USER,
+                       "client_key": "HelloWorldHelloWorldHelloWorldHelloWorld"},
     "leave": {"cmd": "leave", "topic": "t", "bind_uri": "tcp://127.0.0.1:5002", **USER},
     "stats": {"cmd": "stats", "topic": "t", **USER},
     "delete_group": {"cmd": "delete_group", "topic": "t", "group": "default", **USER},
     "pause": {"cmd": "pause", "topic": "t", "group": "billing", **USER},
     "resume": {"cmd": "resume", "topic": "t", **ADMIN},
     "purge": {"cmd": "purge", "topic": "t", **USER},
+    "create_user": {"cmd": "create_user", **ADMIN, **USER, "admin": True, "uid": 1000,
+                    "rights": [{"topic": "t*", "rights": ["produce", "manage"]}, {"topic": "*.eu", "rights": ["consume"]}]},
+    "create_user_of_uid": {"cmd": "create_user", **ADMIN, "user_id": "u", "uid": 0},
+    "delete_user": {"cmd": "delete_user", **ADMIN, "user_id": "u"},
+    "set_password": {"cmd": "set_password", **USER, "new_password": "n"},
+    "set_password_of_another": {"cmd": "set_password", **ADMIN, "user_id": "u", "new_password": "n"},
+    "set_password_of_topic": {"cmd": "set_password", **ADMIN, "topic": "t", "new_password": "n"},
+    "grant": {"cmd": "grant", **ADMIN, "user_id": "u", "topic": "a*b", "rights": ["consume"]},
+    "revoke": {"cmd": "revoke", **ADMIN, "user_id": "u", "topic": "a*b", "rights": ["produce", "consume", "manage"]},
+    "list_users": {"cmd": "list_users", **ADMIN},
+    "reply_users": {"cmd": "list_users", "status": "ok", "users": [
+        {"user_id": "u", "admin": False, "uid": 1000, "rights": [{"topic": "t*", "rights": ["produce"]}]}]},
     "reply_purge": {"cmd": "purge", "status": "ok", "messages": 12},
     "reply_join": {"cmd": "join", "status": "ok", "topic": "t", "bind_uri": "tcp://127.0.0.1:5002"},
     "reply_error": {"cmd": "join", "status": "error", "code": "topic_not_found", "description": "topic not found"},
@@ -44,7 +58,15 @@ DOCUMENTS = {
     "change_topic_paused": {"op": "topic_paused", "id": 1, "paused": True},
     "change_topic": {"op": "topic", "id": 1, "topic": "t", "broker_type": "queue_file", "ring_bytes": 65536, "credential": 1},
     "change_credential": {"op": "credential", "id": 1, "user_id": "u", "argon2": "$argon2id$v=19$m=65536,t=2,p=1$c2FsdA$aGFzaA"},
+    "change_topic_credential": {"op": "topic_credential", "id": 1, "credential": 3},
+    "change_user": {"op": "user", "id": 4, "user_id": "u", "generation": 2, "credential": 5, "argon2": "$argon2id$v=19$x",
+                    "admin": True, "uid": 7, "rights": [{"topic": "t*", "rights": ["produce", "consume"]}]},
+    "change_user_removed": {"op": "user_removed", "id": 4},
     "change_endpoint": {"op": "endpoint", "id": 7, "topic_id": 1, "role": "sub", "transport": "tcp", "port": 5002},
+    "change_client_key": {"op": "client_key", "key": "HelloWorldHelloWorldHelloWorldHelloWorld", "topic_id": 1, "role": "pull",
+                          "expires_ms": 1 << 41, "user": 3, "generation": 4},
+    "change_client_key_removed": {"op": "client_key_removed", "key": "HelloWorldHelloWorldHelloWorldHelloWorld", "topic_id": 1,
+                                  "role": "sub"},
     "change_next_ids": {"op": "next_ids", "topic": 2, "credential": 2, "endpoint": 8},
 }
 TEXTS = {
@@ -123,6 +145,48 @@ ZMTP = {
     "other_type": peer(INLET, b"DEALER"),
     "other_mechanism": bytes([INLET, 255]) + greeting(mechanism=b"CURVE"),
     "stranger": bytes([INLET, 255]) + b"GET / HTTP/1.1\r\n\r\n",
+}
+
+
+# --- tls_cipher_fuzz: what the rest is, the length of a piece less one, the rest. -------------------------------------------
+BEGINNING, BEHIND, CHANGES, SOUND = 0, 1, 2, 3
+
+
+def extension(kind, data):
+    return struct.pack("!HH", kind, len(data)) + data
+
+
+def tls_record(kind, data):
+    return struct.pack("!BHH", kind, 0x0303, len(data)) + data
+
+
+def client_hello(version=0x0304, ciphers=(0x1301, 0x1302, 0x1303), group=29, key=bytes(range(1, 33))):
+    """RFC 8446, section 4.1.2."""
+    extensions = (extension(43, struct.pack("!BH", 2, version)) + extension(10, struct.pack("!HH", 2, group))
+                  + extension(13, struct.pack("!HH", 2, 0x0403))
+                  + extension(51, struct.pack("!HHH", len(key) + 4, group, len(key)) + key))
+    suites = b"".join(struct.pack("!H", each) for each in ciphers)
+    body = (struct.pack("!H", 0x0303) + bytes(range(32)) + b"\0" + struct.pack("!H", len(suites)) + suites + b"\x01\0"
+            + struct.pack("!H", len(extensions)) + extensions)
+    return b"\x01" + struct.pack("!I", len(body))[1:] + body
+
+
+HELLO = client_hello()
+TLS = {
+    "hello": bytes([BEGINNING, 255]) + tls_record(22, HELLO),
+    "hello_in_small_pieces": bytes([BEGINNING, 3]) + tls_record(22, HELLO),
+    "hello_in_many_records": bytes([BEGINNING, 255]) + b"".join(tls_record(22, HELLO[at:at + 5]) for at in range(0, len(HELLO), 5)),
+    "hello_of_an_older_version": bytes([BEGINNING, 255]) + tls_record(22, client_hello(version=0x0303)),
+    "hello_without_a_cipher_of_ours": bytes([BEGINNING, 255]) + tls_record(22, client_hello(ciphers=(0x1304,))),
+    "hello_that_is_asked_again": bytes([BEGINNING, 255]) + tls_record(22, client_hello(key=b"")) * 2,
+    "hello_and_garbage": bytes([BEGINNING, 255]) + tls_record(22, HELLO) + tls_record(20, b"\x01") + tls_record(23, bytes(60)),
+    "no_tls": bytes([BEGINNING, 255]) + b"GET / HTTP/1.1\r\n\r\n",
+    "alert": bytes([BEGINNING, 255]) + tls_record(21, b"\x02\x28"),
+    "record_too_long": bytes([BEHIND, 255]) + b"\x17\x03\x03\x48\x00" + bytes(100),
+    "garbage_behind": bytes([BEHIND, 255]) + tls_record(23, bytes(60)) + tls_record(22, HELLO),
+    "changes": bytes([CHANGES, 255, 5, 0, 1, 60, 0, 255]),
+    "conversation": bytes([SOUND, 255, 1, 100, 255, 239, 254, 250, 3]),
+    "conversation_in_small_pieces": bytes([SOUND + 4, 6, 1, 100, 255, 239, 254, 250, 3]),
 }
 
 
@@ -307,6 +371,23 @@ def session_connections():
     return made
 
 
+def curves():
+    """What is done, the length of a piece less one; then what is sent, or what is changed."""
+    as_it_is, handshake, frames = 0, 1, 2
+    hello = command(b"HELLO", b"\1\0" + bytes(72) + bytes(range(32)) + bytes(8) + bytes(80))
+    return {
+        "greeting": bytes([as_it_is, 7]) + greeting(mechanism=b"CURVE"),
+        "null": bytes([as_it_is, 255]) + greeting() + ready(b"PUSH"),
+        "hello": bytes([as_it_is, 255]) + greeting(mechanism=b"CURVE") + hello,
+        "hello_and_initiate": bytes([as_it_is, 255]) + greeting(mechanism=b"CURVE") + hello + command(b"INITIATE", bytes(280)),
+        "good_handshake": bytes([handshake, 3]),
+        "changed_hello": bytes([handshake, 255]) + b"\0\x60\1" + b"\0\0\0",
+        "changed_initiate": bytes([handshake, 255]) + b"\0\0\0" + b"\0\x80\4",
+        "good_frames": bytes([frames, 0]) + b"\0\5\0" + b"\1\0\1" + b"\x90\0\2" + bytes(9),
+        "changed_frames": bytes([frames, 200]) + b"\0\5\0" + b"\1\0\1" + b"\0\x30\1" + b"\0\0\0",
+    }
+
+
 def batches():
     """The batches of the vectors."""
     places = {5: 20, 10: 36}  # of a produce frame, of a deliver frame
@@ -317,6 +398,7 @@ def batches():
 def main():
     seeds = {
         "batch_fuzz": batches(),
+        "curve_fuzz": curves(),
         "cursor_table_fuzz": CURSOR_TABLE,
         "segment_index_fuzz": SEGMENT_INDEX,
         "producer_file_fuzz": PRODUCERS,
@@ -326,6 +408,7 @@ def main():
         "log_tools_fuzz": LOG_TOOLS,
         "session_frame_fuzz": session_frames(),
         "session_connection_fuzz": session_connections(),
+        "tls_cipher_fuzz": TLS,
     }
     for target, files in seeds.items():
         room = CORPUS / target

@@ -18,10 +18,12 @@ namespace {
 
 class Host final : public SessionConnection::Host, public Connection::Owner {
  public:
-  std::optional<Grant> grant_of(std::string_view ticket) override {
+  std::optional<Permit> permit_of(std::string_view ticket) override {
     if (ticket.size() > session::ticket_bytes_max) std::abort();
-    return ticket.starts_with("x") ? std::nullopt : std::optional(Grant{TopicId{1}, EndpointRole::produce});
+    if (ticket.starts_with("x")) return std::nullopt;
+    return Permit{{TopicId{1}, EndpointRole::produce}, {}};
   }
+  [[nodiscard]] bool is_good(const Permit&, const HostedTopic&) const override { return true; }
   HostedTopic* find_topic(TopicId) override { return nullptr; }
   void session_opened(SessionConnection&) override {}
   [[nodiscard]] std::uint64_t message_bytes_max() const override { return 100'000; }

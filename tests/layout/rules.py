@@ -46,7 +46,9 @@ HOMES = [
     ("sys/mman.h", r"sys/mman\.h$", r"src/log/mapp[a-z_]*\.[ch]pp$", None),
     ("CLI11", r"CLI/|CLI11", r"src/client/|apps/", 1),
     ("toml++", r"toml", r"src/", 1),
-    ("libsodium", r"sodium", r"src/broker/control/password_hash\.cpp$|src/broker/endpoint/ticket_key\.cpp$", 2),
+    ("libsodium", r"sodium",
+     r"src/broker/control/password_hash\.cpp$|src/broker/endpoint/(ticket_key|curve_box)\.cpp$", 3),
+    ("OpenSSL", r"openssl/", r"include/lightq/session_tls_socket\.hpp$|src/broker/endpoint/tls_(cipher|context)\.cpp$", 3),
     ("lz4 and zstd", r"(lz4|zstd)\w*\.h", r"include/lightq/base/", 1),
 ]
 # Rooms where the homes do not count: they exercise or measure the libraries themselves.

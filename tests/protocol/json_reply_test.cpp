@@ -83,9 +83,12 @@ TEST(JsonReply, ReadsWhatItWrites) {
   broker.version = "0.1.0";
   broker.pid = 7;
   broker.auth_failures = 9;
+  broker.throttled_requests = 12;
   broker.refused_connections = 10;
   broker.displaced_connections = 11;
   broker.data_dir = "/d";
+  broker.encrypted = true;
+  broker.insecure = true;
   TopicSettings direct;
   direct.broker_type = BrokerType::direct;
   direct.open = true;
@@ -103,6 +106,8 @@ TEST(JsonReply, ReadsWhatItWrites) {
       {Version{}, VersionReply{"0.1.0", 1}},
       {join, JoinReply{"test", "tcp://h:1", {}}},
       {join, JoinReply{"test", "tcp://h:1", Ticket{"ab", "cd", 12}}},
+      {join, JoinReply{"test", "tcp://h:1", Ticket{"ab", "cd", 12}, "a key"}},
+      {join, JoinReply{"test", "tcp://h:1", Ticket{"ab", "cd", 12}, {}, Tls{"0123abcd"}}},
       {ListTopics{}, ListReply{{{"a", direct}, {"b", file}}}},
       {topic_stats, full_topic_stats()},
       {broker_stats, broker},

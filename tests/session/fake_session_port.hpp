@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,7 +46,9 @@ class FakeSessionPort final : public broker::SessionPort {
   };
 
   broker::Channel* addressee(const session::FrameHeader&, broker::Channel::Kind) override { return nullptr; }
-  broker::HostedTopic* permitted(const std::string&, broker::EndpointRole) override { return topic; }
+  broker::HostedTopic* permitted(const std::string&, broker::EndpointRole role) override {
+    return role == no_longer_permitted || all_forbidden ? nullptr : topic;
+  }
   broker::HostedTopic* find_topic(TopicId) override { return topic; }
   [[nodiscard]] std::uint32_t body_bytes_max() const override { return 1 << 20; }
   void append(ByteView bytes) override { keep(bytes, {}); }
@@ -65,6 +68,8 @@ class FakeSessionPort final : public broker::SessionPort {
   [[nodiscard]] bool leaving() const override { return false; }
 
   broker::HostedTopic* topic = nullptr;
+  std::optional<broker::EndpointRole> no_longer_permitted;
+  bool all_forbidden = false;
   std::uint32_t takes_bytes = 64 * 1024;
   std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames before there is none
   std::size_t delivered = 0;

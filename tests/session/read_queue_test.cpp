@@ -317,5 +317,20 @@ TEST_F(ReadQueueOfADroppingTopic, TellsWhatIsLostWhileTheClientTakesNothing) {
   EXPECT_EQ(rest.payloads.size(), 56 - first() - 2);
 }
 
+TEST_F(ReadQueueTest, ReadsThatNoTicketPermitsAnyMoreAreAnsweredSo) {
+  store({"one", "two"});
+  ask(0, all, all, 5);
+  port.no_longer_permitted = EndpointRole::pull;
+  reads.end_unpermitted();
+  EXPECT_FALSE(reads.is_empty()) << "the other role permits it, too";
+  port.all_forbidden = true;
+  reads.end_unpermitted();
+  EXPECT_TRUE(reads.is_empty());
+  const Answer answer = take(5);
+  EXPECT_EQ(answer.op, Op::error);
+  EXPECT_EQ(answer.code, Code::unauthorized_access);
+  EXPECT_TRUE(answer.payloads.empty());
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -24,6 +24,8 @@ enum class ErrorCode {
   endpoint_not_found,    ///< leave of a `bind_uri` that is not open
   group_not_found,       ///< delete_group, pause … of a group that does not exist
   group_in_use,          ///< delete_group of a group with connected consumers
+  user_not_found,        ///< no such user (told to administrators only)
+  user_already_exists,   ///< create_user, or a topic's own user, of a name that is taken
   not_supported,         ///< documented, but not in this version
   limit_reached,         ///< a limit of docs/protocol.md, "Limits": topics, endpoints, descriptors …
   busy,                  ///< too much is waiting already; try again
@@ -43,7 +45,7 @@ enum class ErrorCode {
 
 /// The wire word of a code, e.g. `topic_not_found`.
 constexpr std::string_view to_word(ErrorCode code) {
-  constexpr std::array<std::string_view, 25> words = {"invalid_json",
+  constexpr std::array<std::string_view, 27> words = {"invalid_json",
                                                       "invalid_cmd",
                                                       "invalid_request",
                                                       "request_too_large",
@@ -53,6 +55,8 @@ constexpr std::string_view to_word(ErrorCode code) {
                                                       "endpoint_not_found",
                                                       "group_not_found",
                                                       "group_in_use",
+                                                      "user_not_found",
+                                                      "user_already_exists",
                                                       "not_supported",
                                                       "limit_reached",
                                                       "busy",

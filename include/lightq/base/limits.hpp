@@ -25,6 +25,19 @@ inline constexpr std::size_t requests_waiting_max = 1024;  ///< above: answered 
 inline constexpr std::size_t credentials_remembered_max =
     65536;  ///< keyed hashes of passwords seen to be right
 
+// Users.
+inline constexpr std::size_t users_max = 10'000;
+inline constexpr std::size_t rights_per_user_max = 256;  ///< patterns
+inline constexpr std::size_t topic_pattern_bytes_max = 128;
+
+// Strangers at the control socket.
+inline constexpr std::size_t requests_per_second_max = 10'000;    ///< of one source: answered `busy`
+inline constexpr std::size_t requests_per_second_free = 100;      ///< of one connection: they always go
+inline constexpr std::size_t logins_waiting_per_source_max = 16;  ///< not answered yet: answered `busy`
+inline constexpr std::size_t login_sources_max = 4096;            ///< of which failures are remembered
+inline constexpr std::size_t login_users_max = 4096;              ///< likewise
+inline constexpr std::size_t login_sources_per_user_max = 16;     ///< that were right for the user
+
 // Topics.
 inline constexpr std::size_t topics_max = 100'000;
 inline constexpr std::size_t endpoints_per_topic_max = 4096;
@@ -68,12 +81,18 @@ inline constexpr std::size_t handshakes_max_min = 16;
 inline constexpr std::size_t handshakes_max_default = 512;
 inline constexpr std::size_t handshakes_max_max = 65'536;
 /// New connections a second that one thread of the broker takes; before, `handshakes_max` of them at once.
+/// A handshake that is encrypted costs a few tenths of a millisecond.
 inline constexpr std::uint64_t accepts_per_second_default = 4'000;
+inline constexpr std::uint64_t accepts_per_second_encrypted = 1'000;
 inline constexpr std::uint64_t accepts_per_second_max = 1'000'000;
 inline constexpr std::size_t connections_per_endpoint_max = 10'000;
+inline constexpr std::size_t connections_per_user_default = 10'000;  ///< of one user, at all data endpoints
+inline constexpr std::size_t connections_per_user_max = 1'000'000;
 inline constexpr std::uint64_t ticket_ms_min = 100;  ///< how long a plain join's ticket is good
 inline constexpr std::uint64_t ticket_ms_default = 86'400'000;
 inline constexpr std::uint64_t ticket_ms_max = 31'536'000'000;
+inline constexpr std::size_t client_keys_per_topic_max = 16'384;  ///< registered, of an encrypting broker
+inline constexpr std::size_t allowed_client_keys_max = 65'536;    ///< in a broker's file of them
 
 // Plain ZeroMQ sockets of the client library: what waits on this side of the connection.
 inline constexpr int high_water_messages_min = 1;
@@ -93,6 +112,13 @@ inline constexpr std::size_t groups_per_topic_max = 1024;      ///< of all kinds
 inline constexpr std::size_t outstanding_ranges_max = 16'384;  ///< not acknowledged by one consumer
 inline constexpr std::size_t returned_ranges_max = 65'536;     ///< that wait for another consumer of a group
 inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
+
+// Sessions over TLS.
+inline constexpr std::uint64_t tls_records_per_key_max =
+    4'194'304;  ///< sealed with one key; RFC 8446 permits 2^24.5
+inline constexpr std::size_t tls_answer_bytes_max =
+    4 * KiB;  ///< of answers to a peer's key updates; one byte more for each KiB that it says
+inline constexpr std::size_t tls_file_bytes_max = 256 * KiB;  ///< of a certificate or a key
 
 // Groups of consumers.
 inline constexpr std::size_t acknowledged_ranges_max = 4096;  ///< of a cursor, kept over a restart

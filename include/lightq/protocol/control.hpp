@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include <lightq/base/error.hpp>
 #include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/base/z85.hpp>
 
 namespace lightq::inline v1::protocol {
 
@@ -72,6 +74,29 @@ constexpr bool has_log(BrokerType type) {
   return type != BrokerType::direct;
 }
 
+/// What a user may do with a topic. Wire words: produce, consume, manage.
+enum class Right { produce, consume, manage };
+
+/// Some of them.
+struct Rights {
+  bool produce = false;
+  bool consume = false;
+  bool manage = false;  ///< create, delete, pause, resume and purge, and delete groups
+  [[nodiscard]] bool any() const { return produce || consume || manage; }
+  [[nodiscard]] bool has(Right right) const {
+    return right == Right::produce ? produce : right == Right::consume ? consume : manage;
+  }
+  friend bool operator==(const Rights&, const Rights&) = default;
+};
+
+/// What a user may do with every topic, there or to come, whose name fits a pattern.
+struct TopicRight {
+  std::string topic;  ///< a name in which each `*` stands for any characters, or none (topic_pattern.hpp)
+  Rights rights;
+  friend bool operator==(const TopicRight&, const TopicRight&) = default;
+};
+
+/// `admin` is who asks: the administrator, or a user that may do it.
 struct CreateTopic {
   Credentials admin;
   TopicName topic;
@@ -98,6 +123,7 @@ struct Join {
   Transport transport = Transport::tcp;
   bool as_admin = false;
   Delivery delivery = Delivery::plain;
+  std::optional<CurvePublicKey> client_key = {};  ///< of the plain ZeroMQ socket that will connect
 };
 /// Says that nobody will use an endpoint any more.
 struct Leave {
@@ -140,17 +166,54 @@ struct Purge {
   std::string group;
   bool as_admin = false;
 };
+/// What is asked of users takes the credentials of the administrator, or of a user who is one.
+struct CreateUser {
+  Credentials admin;
+  Credentials user;       ///< whom to create; without a password where `uid` is given
+  bool is_admin = false;  ///< may do what the administrator may
+  std::vector<TopicRight> rights;
+  std::optional<std::uint32_t> uid;  ///< of the operating system: who needs no password on an ipc socket
+};
+struct DeleteUser {
+  Credentials admin;
+  std::string user_id;
+};
+/// Of a user; or, with `topic`, of the topic's own user. An administrator may, and whoever knows the old one.
+struct SetPassword {
+  Credentials asker;  ///< `as_admin`: an administrator; else the user, with the old password
+  bool as_admin = false;
+  std::string user_id;  ///< empty only with `topic`
+  std::optional<TopicName> topic;
+  std::string new_password;
+};
+struct GrantRights {
+  Credentials admin;
+  std::string user_id;
+  TopicRight right;
+};
+/// Takes away what was granted with the same pattern.
+struct RevokeRights {
+  Credentials admin;
+  std::string user_id;
+  TopicRight right;
+};
+struct ListUsers {
+  Credentials admin;
+};
 struct Ping {};
 struct Version {};
 
-using Request = std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause,
-                             Resume, Purge, Ping, Version>;
+using Request =
+    std::variant<CreateTopic, DeleteTopic, ListTopics, Join, Leave, Stats, DeleteGroup, Pause, Resume, Purge,
+                 CreateUser, DeleteUser, SetPassword, GrantRights, RevokeRights, ListUsers, Ping, Version>;
 
 /// The wire word of a request's command, e.g. `create_topic`.
 constexpr std::string_view command_of(const Request& request) {
-  constexpr std::string_view words[] = {"create_topic", "delete_topic", "list_topics",  "join",
-                                        "leave",        "stats",        "delete_group", "pause",
-                                        "resume",       "purge",        "ping",         "version"};
+  constexpr std::string_view words[] = {"create_topic", "delete_topic", "list_topics",  "join",   "leave",
+                                        "stats",        "delete_group", "pause",        "resume", "purge",
+                                        "create_user",  "delete_user",  "set_password", "grant",  "revoke",
+                                        "list_users",   "ping",         "version"};
+  static_assert(std::size(words) == std::variant_size_v<Request>);
   return words[request.index()];
 }
 
@@ -162,7 +225,8 @@ struct ErrorReply {
   std::string description;
 };
 
-/// create_topic, delete_topic, leave, delete_group, pause, resume, purge, ping: nothing but success.
+/// create_topic, delete_topic, leave, delete_group, pause, resume, purge, ping, and what changes users:
+/// nothing but success.
 struct OkReply {
   std::string cmd;
   std::string description;  ///< left out when empty
@@ -188,10 +252,19 @@ struct Ticket {
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };
 
+/// Whom a session's client has to find behind a TCP address.
+struct Tls {
+  std::string certificate_sha256;  ///< of the certificate as DER; 64 hexadecimal digits
+  friend bool operator==(const Tls&, const Tls&) = default;
+};
+
 struct JoinReply {
   std::string topic;
   std::string bind_uri;
   std::optional<Ticket> ticket;  ///< of all but raw consumers
+  std::string server_key =
+      {};  ///< of what is encrypted by CURVE: the key to connect to, Z85; empty: nothing is
+  std::optional<Tls> tls = {};  ///< of sessions that are encrypted by TLS
 };
 
 struct TopicListing {
@@ -203,6 +276,18 @@ struct TopicListing {
 
 struct ListReply {
   std::vector<TopicListing> topics;  ///< by name
+};
+
+/// A user, without anything secret.
+struct UserListing {
+  std::string user_id;
+  bool admin = false;
+  std::optional<std::uint32_t> uid;
+  std::vector<TopicRight> rights;
+};
+
+struct UserListReply {
+  std::vector<UserListing> users;  ///< by name
 };
 
 /// One group of a topic.
@@ -277,12 +362,16 @@ struct BrokerStats {
   std::uint64_t total_bytes_read = 0;
   std::uint64_t log_bytes = 0;
   std::uint64_t auth_failures = 0;
+  std::uint64_t throttled_requests = 0;     ///< refused because their source asked too much
   std::uint64_t refused_connections = 0;    ///< to data endpoints, without a ticket that lets them in
   std::uint64_t displaced_connections = 0;  ///< ended before they said who they were, to make room for others
   std::string data_dir;
+  bool encrypted = false;  ///< it speaks to nobody in clear
+  bool insecure = false;   ///< other machines reach it, and it speaks in clear
 };
 
-using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, TopicStats, BrokerStats>;
+using Reply = std::variant<ErrorReply, OkReply, VersionReply, JoinReply, ListReply, UserListReply, TopicStats,
+                           BrokerStats>;
 
 // Wire words.
 

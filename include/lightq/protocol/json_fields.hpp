@@ -113,6 +113,36 @@ class FieldReader {
     return found.value_or(Enum{});
   }
 
+  /// A list of at most `count_max` texts, each of which `take` is called with; false: it is none of those
+  /// that may stand there. Missing: an error.
+  template <typename Take>
+  void texts(const char* name, std::size_t count_max, Take&& take) {
+    const Json* value = find(name, false, "a list");
+    if (value == nullptr) return;
+    if (!value->is_array() || value->size() > count_max)
+      return fail(name, "must be a list of at most " + std::to_string(count_max));
+    for (const Json& entry : *value) {
+      const auto* text = entry.get_ptr<const std::string*>();
+      if (text == nullptr || !take(*text)) return fail(name, "must be a list of its words");
+    }
+  }
+
+  /// A list of at most `count_max` objects; `read` is called with a reader of each. Missing: none.
+  template <typename Read>
+  void objects(const char* name, std::size_t count_max, Read&& read) {
+    const Json* value = find(name, true, "");
+    if (value == nullptr) return;
+    if (!value->is_array() || value->size() > count_max)
+      return fail(name, "must be a list of at most " + std::to_string(count_max));
+    for (const Json& entry : *value) {
+      if (!entry.is_object()) return fail(name, "must be a list of objects");
+      FieldReader nested(entry, prefix_ + name + ".");
+      read(nested);
+      if (nested.error() && !error_) error_ = nested.error();
+      if (error_) return;
+    }
+  }
+
   /// A topic's (or group's) name; nothing after an error.
   std::optional<TopicName> name(const char* field) {
     const Json* value = find(field, false, name_rule);

@@ -47,6 +47,7 @@ struct BrokerFile {
   std::uint64_t pid = 0;
   std::string control_uri;
   std::string version;
+  std::string server_key;  ///< its public key, Z85; empty: it does not encrypt
 };
 
 /// The content of a broker.json; nothing if it is not one. Any thread.

@@ -26,6 +26,7 @@ LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text) {
   BrokerFile file;
   file.control_uri = detail::text_member(document, "control_uri");
   file.version = detail::text_member(document, "version");
+  file.server_key = detail::text_member(document, "server_key");
   const auto pid = document.find("pid");
   if (pid != document.end() && pid->is_number_unsigned()) file.pid = pid->get<std::uint64_t>();
   if (file.control_uri.empty()) return std::nullopt;

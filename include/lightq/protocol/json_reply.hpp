@@ -9,6 +9,7 @@
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
+#include <lightq/protocol/json_rights.hpp>
 
 namespace lightq::inline v1::protocol {
 
@@ -73,6 +74,12 @@ void visit_fields(S& ticket, Visit&& visit) {
 }
 
 template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, Tls>
+void visit_fields(S& tls, Visit&& visit) {
+  visit("certificate_sha256", tls.certificate_sha256);
+}
+
+template <typename S, typename Visit>
   requires std::is_same_v<std::remove_const_t<S>, TopicListing>
 void visit_fields(S& listing, Visit&& visit) {
   visit("topic", listing.topic);
@@ -80,6 +87,22 @@ void visit_fields(S& listing, Visit&& visit) {
   visit("open", listing.open);
   visit("open_by_broker", listing.open_by_broker);
   visit("settings", listing.settings);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, TopicRight>
+void visit_fields(S& right, Visit&& visit) {
+  visit("topic", right.topic);
+  visit("rights", right.rights);
+}
+
+template <typename S, typename Visit>
+  requires std::is_same_v<std::remove_const_t<S>, UserListing>
+void visit_fields(S& listing, Visit&& visit) {
+  visit("user_id", listing.user_id);
+  visit("admin", listing.admin);
+  visit("uid", listing.uid);
+  visit("rights", listing.rights);
 }
 
 template <typename S, typename Visit>
@@ -131,9 +154,12 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("total_bytes_read", stats.total_bytes_read);
   visit("log_bytes", stats.log_bytes);
   visit("auth_failures", stats.auth_failures);
+  visit("throttled_requests", stats.throttled_requests);
   visit("refused_connections", stats.refused_connections);
   visit("displaced_connections", stats.displaced_connections);
   visit("data_dir", stats.data_dir);
+  visit("encrypted", stats.encrypted);
+  visit("insecure", stats.insecure);
 }
 
 /// Writes one field after the other into `to`.
@@ -143,10 +169,15 @@ struct FieldWriter {
   void operator()(const char* name, const std::string& value) const { to[name] = value; }
   void operator()(const char* name, std::uint64_t value) const { to[name] = value; }
   void operator()(const char* name, bool value) const { to[name] = value; }
+  void operator()(const char* name, const std::optional<std::uint32_t>& value) const {
+    if (value) to[name] = *value;
+  }
+  void operator()(const char* name, const Rights& rights) const { to[name] = right_words_of(rights); }
   void operator()(const char* name, BrokerType value) const { to[name] = to_word(value); }
   void operator()(const char* name, Overflow value) const { to[name] = to_word(value); }
   void operator()(const char* name, const TopicSettings& settings) const { put(name, settings); }
   void operator()(const char* name, const Ticket& ticket) const { put(name, ticket); }
+  void operator()(const char* name, const Tls& tls) const { put(name, tls); }
   template <typename Item>
   void operator()(const char* name, const std::vector<Item>& items) const {
     OrderedJson list = OrderedJson::array();
@@ -180,6 +211,11 @@ struct FieldLoader {
     value = fields.number(name, 0, ~std::uint64_t{0}, value);
   }
   void operator()(const char* name, bool& value) const { value = fields.boolean(name, value); }
+  void operator()(const char* name, std::optional<std::uint32_t>& value) const {
+    constexpr std::uint64_t most = 0xFFFFFFFF;
+    if (fields.has(name)) value = static_cast<std::uint32_t>(fields.number(name, 0, most, 0));
+  }
+  void operator()(const char* name, Rights& rights) const { rights = read_right_words(fields, name); }
   void operator()(const char* name, BrokerType& value) const {
     value = fields.word<BrokerType>(name, "queue, file, direct, queue_file", value);
   }
@@ -189,6 +225,9 @@ struct FieldLoader {
   void operator()(const char* name, TopicSettings& settings) const { load(name, settings); }
   void operator()(const char* name, std::optional<Ticket>& ticket) const {
     if (object.contains(name)) load(name, ticket.emplace());
+  }
+  void operator()(const char* name, std::optional<Tls>& tls) const {
+    if (object.contains(name)) load(name, tls.emplace());
   }
   template <typename Item>
   void operator()(const char* name, std::vector<Item>& items) const {
@@ -247,11 +286,18 @@ struct ReplyWriter {
     to["topic"] = reply.topic;
     to["bind_uri"] = reply.bind_uri;
     if (reply.ticket) FieldWriter{to}("ticket", *reply.ticket);
+    if (!reply.server_key.empty()) to["server_key"] = reply.server_key;
+    if (reply.tls) FieldWriter{to}("tls", *reply.tls);
     return to;
   }
   OrderedJson operator()(const ListReply& reply) const {
     OrderedJson to = reply_head("list_topics", "ok");
     FieldWriter{to}("topics", reply.topics);
+    return to;
+  }
+  OrderedJson operator()(const UserListReply& reply) const {
+    OrderedJson to = reply_head("list_users", "ok");
+    FieldWriter{to}("users", reply.users);
     return to;
   }
   template <typename AnyStats>
@@ -296,11 +342,18 @@ struct ReplyReader {
     reply.topic = fields.text("topic", 1, reply_text_bytes_max);
     reply.bind_uri = fields.text("bind_uri", 1, reply_text_bytes_max);
     FieldLoader{object, fields}("ticket", reply.ticket);
+    reply.server_key = fields.text("server_key", 0, reply_text_bytes_max, true);
+    FieldLoader{object, fields}("tls", reply.tls);
     return reply;
   }
   Reply operator()(const ListTopics&) const {
     ListReply reply;
     FieldLoader{object, fields}("topics", reply.topics);
+    return reply;
+  }
+  Reply operator()(const ListUsers&) const {
+    UserListReply reply;
+    FieldLoader{object, fields}("users", reply.users);
     return reply;
   }
   Reply operator()(const Stats& asked) const {

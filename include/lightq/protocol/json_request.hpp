@@ -8,6 +8,7 @@
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
+#include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_settings.hpp>
 
 namespace lightq::inline v1::protocol {
@@ -57,6 +58,14 @@ inline Result<Request> read_list_topics(FieldReader& fields) {
   return Request(ListTopics{std::move(admin)});
 }
 
+inline std::optional<CurvePublicKey> read_client_key(FieldReader& fields) {
+  if (!fields.has("client_key")) return std::nullopt;
+  const std::string text = fields.text("client_key", curve_key_characters, curve_key_characters);
+  auto key = curve_key_of_z85(text);
+  if (!key && !fields.error()) fields.fail("client_key", "must be a public key in Z85");
+  return key;
+}
+
 inline Result<Request> read_join(FieldReader& fields) {
   bool as_admin = false;
   auto user = read_either(fields, as_admin);
@@ -66,9 +75,10 @@ inline Result<Request> read_join(FieldReader& fields) {
       fields.word<ConnectionType>("connection_type", "zmq, socket", ConnectionType::zmq);
   const auto transport = fields.word<Transport>("transport", "tcp, ipc", Transport::tcp);
   const auto delivery = fields.word<Delivery>("delivery", "plain, session", Delivery::plain);
+  const auto client_key = read_client_key(fields);
   if (fields.error()) return *fields.error();
-  return Request(
-      Join{std::move(user), *std::move(topic), type, connection_type, transport, as_admin, delivery});
+  return Request(Join{std::move(user), *std::move(topic), type, connection_type, transport, as_admin,
+                      delivery, client_key});
 }
 
 inline Result<Request> read_leave(FieldReader& fields) {
@@ -112,6 +122,66 @@ Result<Request> read_of_group(FieldReader& fields) {
   return Request(Asked{std::move(user), *std::move(topic), group ? group->text() : std::string(), as_admin});
 }
 
+inline Result<Request> read_create_user(FieldReader& fields) {
+  CreateUser asked;
+  asked.admin = read_admin(fields);
+  asked.user.user_id = fields.text("user_id", 1, limits::user_id_bytes_max);
+  asked.uid = read_uid(fields);
+  const bool needs_password = !asked.uid || fields.has("password");
+  if (needs_password) asked.user.password = fields.text("password", 1, limits::password_bytes_max);
+  asked.is_admin = fields.boolean("admin", false);
+  asked.rights = read_rights(fields, "rights");
+  if (fields.error()) return *fields.error();
+  return Request(std::move(asked));
+}
+
+inline Result<Request> read_delete_user(FieldReader& fields) {
+  DeleteUser asked;
+  asked.admin = read_admin(fields);
+  asked.user_id = fields.text("user_id", 1, limits::user_id_bytes_max);
+  if (fields.error()) return *fields.error();
+  return Request(std::move(asked));
+}
+
+inline Result<Request> read_set_password(FieldReader& fields) {
+  SetPassword asked;
+  asked.asker = read_either(fields, asked.as_admin);
+  if (fields.has("topic")) asked.topic = fields.name("topic");
+  const bool named_elsewhere = asked.as_admin && asked.topic.has_value();
+  asked.user_id = fields.text("user_id", 1, limits::user_id_bytes_max, named_elsewhere);
+  asked.new_password = fields.text("new_password", 1, limits::password_bytes_max);
+  if (fields.error()) return *fields.error();
+  return Request(std::move(asked));
+}
+
+/// `grant` or `revoke`.
+template <typename Asked>
+Result<Request> read_change_of_rights(FieldReader& fields) {
+  Asked asked;
+  asked.admin = read_admin(fields);
+  asked.user_id = fields.text("user_id", 1, limits::user_id_bytes_max);
+  asked.right = read_right(fields);
+  if (fields.error()) return *fields.error();
+  return Request(std::move(asked));
+}
+
+inline Result<Request> read_list_users(FieldReader& fields) {
+  auto admin = read_admin(fields);
+  if (fields.error()) return *fields.error();
+  return Request(ListUsers{std::move(admin)});
+}
+
+/// Of the commands on users; nothing: it is none of them.
+inline std::optional<Result<Request>> read_user_request(std::string_view cmd, FieldReader& fields) {
+  if (cmd == "create_user") return read_create_user(fields);
+  if (cmd == "delete_user") return read_delete_user(fields);
+  if (cmd == "set_password") return read_set_password(fields);
+  if (cmd == "grant") return read_change_of_rights<GrantRights>(fields);
+  if (cmd == "revoke") return read_change_of_rights<RevokeRights>(fields);
+  if (cmd == "list_users") return read_list_users(fields);
+  return std::nullopt;
+}
+
 inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   FieldReader fields(object);
   if (cmd == "create_topic") return read_create_topic(fields);
@@ -126,6 +196,7 @@ inline Result<Request> read_request(std::string_view cmd, const Json& object) {
   if (cmd == "purge") return read_of_group<Purge>(fields);
   if (cmd == "ping") return Request(Ping{});
   if (cmd == "version") return Request(Version{});
+  if (auto of_users = read_user_request(cmd, fields)) return *std::move(of_users);
   return Error{ErrorCode::invalid_cmd, "invalid_cmd"};
 }
 
@@ -156,6 +227,7 @@ struct RequestWriter {
     if (request.transport != Transport::tcp) to["transport"] = to_word(request.transport);
     if (request.delivery != Delivery::plain) to["delivery"] = to_word(request.delivery);
     to["topic"] = request.topic.text();
+    if (request.client_key) to["client_key"] = to_z85(*request.client_key);
     write_credentials(to, request.user, request.as_admin);
   }
   void operator()(const Leave& request) const {
@@ -175,10 +247,37 @@ struct RequestWriter {
   void operator()(const Pause& request) const { write_of_group(request); }
   void operator()(const Resume& request) const { write_of_group(request); }
   void operator()(const Purge& request) const { write_of_group(request); }
+  void operator()(const CreateUser& request) const {
+    write_credentials(to, request.admin, true);
+    to["user_id"] = request.user.user_id;
+    if (!request.user.password.empty()) to["password"] = request.user.password;
+    if (request.is_admin) to["admin"] = true;
+    if (request.uid) to["uid"] = *request.uid;
+    if (!request.rights.empty()) to["rights"] = list_of_rights(request.rights);
+  }
+  void operator()(const DeleteUser& request) const {
+    write_credentials(to, request.admin, true);
+    to["user_id"] = request.user_id;
+  }
+  void operator()(const SetPassword& request) const {
+    write_credentials(to, request.asker, request.as_admin);
+    if (!request.user_id.empty()) to["user_id"] = request.user_id;
+    if (request.topic) to["topic"] = request.topic->text();
+    to["new_password"] = request.new_password;
+  }
+  void operator()(const GrantRights& request) const { write_change_of_rights(request); }
+  void operator()(const RevokeRights& request) const { write_change_of_rights(request); }
+  void operator()(const ListUsers& request) const { write_credentials(to, request.admin, true); }
   void operator()(const Ping&) const {}
   void operator()(const Version&) const {}
 
  private:
+  template <typename Asked>
+  void write_change_of_rights(const Asked& request) const {
+    write_credentials(to, request.admin, true);
+    to["user_id"] = request.user_id;
+    write_right(to, request.right);
+  }
   template <typename Asked>
   void write_of_group(const Asked& request) const {
     to["topic"] = request.topic.text();

@@ -13,16 +13,29 @@ namespace {
 constexpr std::uint64_t any_id = 0;
 /// Digests of computations that verify nobody's credential; apart from all ids in use.
 constexpr std::uint64_t nobody_id = ~std::uint64_t{0} - 1;
+/// Digests of hashes, each of which is made for one alone.
+constexpr std::uint64_t hash_id = ~std::uint64_t{0} - 2;
+
+Error too_many_hashes() {
+  return {ErrorCode::busy, "too many passwords are waiting to be hashed; try again"};
+}
 
 }  // namespace
 
 Authenticator::Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
-                             std::size_t jobs_max)
-    : loop_(loop), jobs_max_(jobs_max) {
+                             std::size_t jobs_max, Clockwork clockwork)
+    : loop_(loop), jobs_max_(jobs_max), clockwork_(std::move(clockwork)) {
   admin_.id = admin_id;
   admin_.user_id = admin_user_id;
   admin_.argon2 = hash_password(admin_password.expose()).value_or_throw();
   worker_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+}
+
+Authenticator::Clockwork Authenticator::clockwork_of(EventLoop& loop) {
+  return {.now = EventLoop::Clock::now,
+          .later = [&loop](std::chrono::milliseconds delay, std::function<void()> task) {
+            loop.at(EventLoop::Clock::now() + delay, std::move(task));
+          }};
 }
 
 Authenticator::~Authenticator() {
@@ -34,17 +47,19 @@ Authenticator::~Authenticator() {
   }
 }
 
-void Authenticator::verify_admin(protocol::Credentials given, VerifyDone done) {
+void Authenticator::verify_admin(protocol::Credentials given, VerifyDone done, const std::string& source) {
   const CredentialRecord* credential = is_admin(given.user_id) ? &admin_ : nullptr;
-  verify(credential, std::move(given), std::move(done));
+  verify(credential, std::move(given), std::move(done), source);
 }
 
-void Authenticator::verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done) {
+void Authenticator::verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done,
+                           const std::string& source) {
   if (credential != nullptr && credential->user_id != given.user_id) credential = nullptr;
   const std::uint64_t id = credential == nullptr ? nobody_id : credential->id;
   const Digest key = hash_.digest(id, given.user_id, given.password);
   if (recall(key) != 0) {
     wipe(given.password);
+    throttle_.right(source, given.user_id);
     return done(AuthOutcome::right);
   }
   auto& waiting = waiting_[key];
@@ -53,9 +68,15 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
   // Nobody's password is verified against the admin's hash, and the outcome thrown away: equal work.
   const auto& argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
   waiting.id = credential == nullptr ? 0 : id;
-  if (submit({key, Secret(given.password), argon2})) {
-    waiting.given = std::move(given);
-    return;
+  waiting.source = source;
+  if (throttle_.begin(source)) {
+    if (submit({key, Secret(given.password), argon2}, source)) {
+      waiting.given = std::move(given);
+      return;
+    }
+    throttle_.end(source);
+  } else {
+    ++throttled_;
   }
   const auto refused = std::move(waiting.verify.front());
   waiting_.erase(key);
@@ -67,7 +88,15 @@ std::uint64_t Authenticator::remembered(const protocol::Credentials& given) {
   return recall(hash_.digest(any_id, given.user_id, given.password));
 }
 
-void Authenticator::enrol(protocol::Credentials given, EnrolDone done) {
+void Authenticator::hash(Secret password, HashDone done, const std::string& source) {
+  const Digest key = hash_.digest(hash_id, std::to_string(++hashes_), {});
+  waiting_[key].hash = std::move(done);
+  if (submit({key, std::move(password), {}}, source)) return;
+  const auto refused = waiting_.extract(key);
+  refused.mapped().hash(too_many_hashes());
+}
+
+void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std::string& source) {
   const Digest key = hash_.digest(any_id, given.user_id, given.password);
   if (const auto known = recall(key); known != 0) {
     wipe(given.password);
@@ -77,11 +106,11 @@ void Authenticator::enrol(protocol::Credentials given, EnrolDone done) {
   const bool first = waiting.enrol.empty();
   Secret password(given.password);
   waiting.enrol.emplace_back(std::move(given), std::move(done));
-  if (!first || submit({key, std::move(password), {}})) return;
+  if (!first || submit({key, std::move(password), {}}, source)) return;
   auto refused = std::move(waiting.enrol.front());
   waiting_.erase(key);
   wipe(refused.first.password);
-  refused.second(Error{ErrorCode::busy, "too many passwords are waiting to be hashed; try again"});
+  refused.second(too_many_hashes());
 }
 
 void Authenticator::remember(std::uint64_t id, const protocol::Credentials& given) {
@@ -108,23 +137,40 @@ void Authenticator::keep(const Digest& digest, std::uint64_t id) {
   recent_.pop_back();
 }
 
-bool Authenticator::submit(Job job) {
+bool Authenticator::submit(Job job, const std::string& source) {
   {
     const std::lock_guard lock(mutex_);
-    if (jobs_.size() >= jobs_max_) return false;
-    jobs_.push_back(std::move(job));
+    if (jobs_waiting_ >= jobs_max_) return false;
+    auto& of_source = jobs_[source];
+    if (of_source.empty()) turns_.push_back(source);
+    of_source.push_back(std::move(job));
+    ++jobs_waiting_;
   }
   ++computations_;
   changed_.notify_one();
   return true;
 }
 
+/// Under the lock, and where there is one: of the source whose turn it is.
+Authenticator::Job Authenticator::next_job() {
+  const auto of_source = jobs_.find(turns_.front());
+  Job job = std::move(of_source->second.front());
+  of_source->second.pop_front();
+  --jobs_waiting_;
+  if (of_source->second.empty()) {
+    jobs_.erase(of_source);
+  } else {
+    turns_.push_back(turns_.front());
+  }
+  turns_.pop_front();
+  return job;
+}
+
 void Authenticator::work(const std::stop_token& stop) {
   while (true) {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait(lock, stop, [this] { return !jobs_.empty(); })) return;
-    const Job job = std::move(jobs_.front());
-    jobs_.pop_front();
+    if (!changed_.wait(lock, stop, [this] { return !turns_.empty(); })) return;
+    const Job job = next_job();
     lock.unlock();
     if (job.argon2.empty()) {
       loop_.post_answer(
@@ -142,9 +188,20 @@ void Authenticator::verified(const Digest& key, bool right) {
   Waiting waiting = std::move(found->second);
   waiting_.erase(found);
   right = right && waiting.id != 0;
-  if (right) remember(waiting.id, waiting.given);
+  const std::string& user = waiting.given.user_id;
+  if (right) {
+    remember(waiting.id, waiting.given);
+    throttle_.right(waiting.source, user);
+  }
   wipe(waiting.given.password);
-  for (const auto& done : waiting.verify) done(right ? AuthOutcome::right : AuthOutcome::wrong);
+  const auto delay =
+      right ? std::chrono::milliseconds(0) : throttle_.wrong(waiting.source, user, clockwork_.now());
+  const auto answer = [this, right, source = waiting.source, verify = std::move(waiting.verify)] {
+    throttle_.end(source);
+    for (const auto& done : verify) done(right ? AuthOutcome::right : AuthOutcome::wrong);
+  };
+  if (delay.count() == 0) return answer();
+  clockwork_.later(delay, answer);
 }
 
 void Authenticator::enrolled(const Digest& key, const Result<std::string>& argon2) {
@@ -152,6 +209,7 @@ void Authenticator::enrolled(const Digest& key, const Result<std::string>& argon
   if (found == waiting_.end()) return;
   Waiting waiting = std::move(found->second);
   waiting_.erase(found);
+  if (waiting.hash) waiting.hash(argon2);
   for (auto& [given, done] : waiting.enrol) {
     // The first to be told keeps the hash and says so with remember(); the others then refer to it.
     if (const auto known = recall(key); known != 0) {

@@ -2,6 +2,7 @@
 /// seen to be right. Layer: control.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/control.hpp>
 
+#include "broker/control/login_throttle.hpp"
 #include "broker/control/password_hash.hpp"
 #include "broker/control/secret.hpp"
 #include "broker/endpoint/event_loop.hpp"
@@ -35,7 +37,7 @@ struct CredentialRecord {
 enum class AuthOutcome {
   right,
   wrong,
-  busy,  ///< too many passwords are waiting to be checked
+  busy,  ///< too many passwords are waiting to be checked, in all or of this source
 };
 
 /// What became of a password that is to be kept.
@@ -47,33 +49,53 @@ struct Enrolment {
 /// Every call is made on the loop's thread; `done` is called there exactly once, at once when the answer is
 /// remembered, else later (never, if the loop ends first). The object must outlive the loop's run.
 /// A wrong password, an unknown user and an unknown topic take the same work. Passwords are wiped once used.
+///
+/// `source`: whom the password came from (RequestSource::key). The worker takes turns between sources, and
+/// the answers to wrong passwords are held back as LoginThrottle says; one that is remembered, or right,
+/// never is.
 class Authenticator {
  public:
   using VerifyDone = std::function<void(AuthOutcome)>;
   using EnrolDone = std::function<void(Result<Enrolment>)>;
 
+  /// The time, and how something is done later; tests have their own.
+  struct Clockwork {
+    std::function<LoginThrottle::Time()> now;
+    std::function<void(std::chrono::milliseconds, std::function<void()>)> later;
+  };
+  static Clockwork clockwork_of(EventLoop& loop);
+
   /// `jobs_max`: argon2 computations that may wait at once.
   Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
-                std::size_t jobs_max = 256);
+                std::size_t jobs_max = 1024)
+      : Authenticator(loop, admin_user_id, admin_password, jobs_max, clockwork_of(loop)) {}
+  Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
+                std::size_t jobs_max, Clockwork clockwork);
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
   ~Authenticator();
 
   [[nodiscard]] bool is_admin(const std::string& user_id) const { return user_id == admin_.user_id; }
-  void verify_admin(protocol::Credentials given, VerifyDone done);
+  void verify_admin(protocol::Credentials given, VerifyDone done, const std::string& source = {});
   /// Null: nobody's credential; the answer is `wrong` after the same work.
-  void verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done);
+  void verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done,
+              const std::string& source = {});
   /// The id of the credential that was last seen to be exactly this user and password; 0 if none.
   [[nodiscard]] std::uint64_t remembered(const protocol::Credentials& given);
 
+  using HashDone = std::function<void(Result<std::string>)>;
+  /// Hashes a password to keep, whatever is known. Errors: busy, internal.
+  void hash(Secret password, HashDone done, const std::string& source = {});
   /// Hashes a password to keep, or finds that it is kept already. Errors: busy, internal.
-  void enrol(protocol::Credentials given, EnrolDone done);
+  void enrol(protocol::Credentials given, EnrolDone done, const std::string& source = {});
   /// These credentials are right for `id`.
   void remember(std::uint64_t id, const protocol::Credentials& given);
 
   /// Refused credentials since the start.
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
   void count_failure() { ++failures_; }
+  /// Passwords that were not looked at since the start, because too many of their source were under way.
+  [[nodiscard]] std::uint64_t throttled() const { return throttled_; }
   /// argon2 computations asked for since the start.
   [[nodiscard]] std::uint64_t computations() const { return computations_; }
 
@@ -99,15 +121,18 @@ class Authenticator {
   struct Waiting {
     std::vector<VerifyDone> verify;
     std::vector<std::pair<protocol::Credentials, EnrolDone>> enrol;
+    HashDone hash;                ///< of a computation that is not shared
     protocol::Credentials given;  ///< of a verification, to be remembered if right
     std::uint64_t id = 0;
+    std::string source;  ///< of the first who asked
   };
 
   static constexpr std::uint64_t admin_id = ~std::uint64_t{0};
 
   std::uint64_t recall(const Digest& digest);
   void keep(const Digest& digest, std::uint64_t id);
-  bool submit(Job job);
+  bool submit(Job job, const std::string& source);
+  Job next_job();
   void work(const std::stop_token& stop);
   void verified(const Digest& key, bool right);
   void enrolled(const Digest& key, const Result<std::string>& argon2);
@@ -118,6 +143,10 @@ class Authenticator {
   CredentialRecord admin_;
   std::uint64_t failures_ = 0;
   std::uint64_t computations_ = 0;
+  std::uint64_t hashes_ = 0;
+  std::uint64_t throttled_ = 0;
+  const Clockwork clockwork_;
+  LoginThrottle throttle_;
 
   std::list<Remembered> recent_;  // newest first, at most credentials_remembered_max
   std::unordered_map<Digest, std::list<Remembered>::iterator, DigestHash> by_digest_;
@@ -125,8 +154,12 @@ class Authenticator {
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::deque<Job> jobs_;  // guarded by mutex_
-  std::jthread worker_;   // last: stops before the rest goes
+  // Guarded by mutex_.
+  std::unordered_map<std::string, std::deque<Job>> jobs_;  // by source
+  std::deque<std::string> turns_;                          // sources with jobs
+  std::size_t jobs_waiting_ = 0;
+
+  std::jthread worker_;  // last: stops before the rest goes
 };
 
 }  // namespace lightq::broker

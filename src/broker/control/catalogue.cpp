@@ -77,6 +77,7 @@ Result<void> Catalogue::load() {
   if (auto opened = open_newest(); !opened) return opened;
   const auto records = replay();
   state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
+  state_.forget_client_keys_expired_before(now_ms());
   if (records < compact_records_min || records < 2 * state_.snapshot().size()) return {};
   auto compacted = compact();
   // The history still serves: a full disk must not keep the broker from starting.
@@ -201,6 +202,35 @@ Result<std::uint64_t> Catalogue::add_credential(const std::string& user_id, cons
   const auto id = state_.next_ids().credential;
   if (auto changed = change(CredentialAdded{{id, user_id, argon2}}); !changed) return changed.error();
   return id;
+}
+
+Result<void> Catalogue::set_topic_credential(TopicId topic, std::uint64_t credential_id) {
+  return change(TopicCredential{topic, credential_id});
+}
+
+Result<UserRecord> Catalogue::add_user(UserRecord user) {
+  user.id = state_.next_ids().credential;
+  user.generation = 1;
+  user.credential.id = user.id;
+  if (auto changed = change(UserPut{user}); !changed) return changed.error();
+  return user;
+}
+
+Result<UserRecord> Catalogue::set_user_password(const UserRecord& user, const std::string& argon2) {
+  UserRecord changed_user = user;
+  ++changed_user.generation;
+  changed_user.credential.id = state_.next_ids().credential;
+  changed_user.credential.argon2 = argon2;
+  if (auto changed = change(UserPut{changed_user}); !changed) return changed.error();
+  return changed_user;
+}
+
+Result<void> Catalogue::put_user(const UserRecord& user) {
+  return change(UserPut{user});
+}
+
+Result<void> Catalogue::remove_user(std::uint64_t id) {
+  return change(UserRemoved{id});
 }
 
 Result<void> Catalogue::put_endpoint(const EndpointRecord& endpoint) {

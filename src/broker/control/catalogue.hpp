@@ -1,5 +1,5 @@
-/// Topics, credentials, endpoints and resting ports, kept in a log of their own so that they survive the end
-/// of the process and of the machine. Layer: control.
+/// Topics, users, credentials, endpoints and resting ports, kept in a log of their own so that they survive
+/// the end of the process and of the machine. Layer: control.
 #pragma once
 
 #include <chrono>
@@ -30,6 +30,7 @@ class Catalogue {
     std::function<Result<std::unique_ptr<log::Log>>(const std::filesystem::path&)> open_log;
     std::function<Timestamp()> now;
     std::chrono::milliseconds port_rest{600'000};
+    std::size_t client_keys_per_topic_max = limits::client_keys_per_topic_max;
   };
 
   /// Errors: io_error, and whatever open_log says. Damaged records are reported to `sink` and left out.
@@ -50,9 +51,20 @@ class Catalogue {
   Result<void> set_paused(TopicId topic, bool paused);
   /// Answers the new credential's id.
   Result<std::uint64_t> add_credential(const std::string& user_id, const std::string& argon2);
+  /// The topic's own user is another credential, which is there.
+  Result<void> set_topic_credential(TopicId topic, std::uint64_t credential_id);
+  /// A new user: `user` with ids of its own, which are answered with it.
+  Result<UserRecord> add_user(UserRecord user);
+  /// The user has another password, and another generation. Answers what it is now.
+  Result<UserRecord> set_user_password(const UserRecord& user, const std::string& argon2);
+  Result<void> put_user(const UserRecord& user);
+  Result<void> remove_user(std::uint64_t id);
   Result<void> put_endpoint(const EndpointRecord& endpoint);
   /// Remembers its port as released now. No error if it is not known.
   Result<void> remove_endpoint(std::uint64_t id);
+  /// Registers a client's key, or renews it. Where a topic has as many as it may have, those that have
+  /// expired go. Errors also: limit_reached (catalogue_client_keys.cpp).
+  Result<void> put_client_key(const ClientKeyRecord& record);
 
   /// Whether a change waits for a flush.
   [[nodiscard]] bool unflushed() const { return unflushed_; }

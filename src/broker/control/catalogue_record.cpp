@@ -1,6 +1,10 @@
 /// Layer: control.
 #include "broker/control/catalogue_record.hpp"
 
+#include <algorithm>
+
+#include <lightq/base/z85.hpp>
+#include <lightq/protocol/json_rights.hpp>
 #include <lightq/protocol/json_settings.hpp>
 
 namespace lightq::broker {
@@ -38,6 +42,25 @@ struct Encoder {
             {"user_id", credential.user_id},
             {"argon2", credential.argon2}};
   }
+  OrderedJson operator()(const TopicCredential& change) const {
+    return {{"op", "topic_credential"}, {"id", change.topic.value}, {"credential", change.credential_id}};
+  }
+  OrderedJson operator()(const UserPut& change) const {
+    const UserRecord& user = change.user;
+    OrderedJson to{{"op", "user"},
+                   {"id", user.id},
+                   {"user_id", user.name()},
+                   {"generation", user.generation},
+                   {"credential", user.credential.id}};
+    if (!user.credential.argon2.empty()) to["argon2"] = user.credential.argon2;
+    if (user.is_admin) to["admin"] = true;
+    if (user.uid) to["uid"] = *user.uid;
+    if (!user.rights.empty()) to["rights"] = protocol::detail::list_of_rights(user.rights);
+    return to;
+  }
+  OrderedJson operator()(const UserRemoved& change) const {
+    return {{"op", "user_removed"}, {"id", change.id}};
+  }
   OrderedJson operator()(const EndpointPut& change) const {
     const auto& endpoint = change.endpoint;
     OrderedJson to{{"op", "endpoint"},
@@ -63,6 +86,25 @@ struct Encoder {
             {"credential", change.credential},
             {"endpoint", change.endpoint}};
   }
+  OrderedJson operator()(const ClientKeyPut& change) const {
+    const auto& record = change.record;
+    OrderedJson to = of_key("client_key", record.key, record.grant);
+    to["expires_ms"] = record.expires_ms;
+    if (record.holder.user != 0) to["user"] = record.holder.user;
+    if (record.holder.generation != 0) to["generation"] = record.holder.generation;
+    return to;
+  }
+  OrderedJson operator()(const ClientKeyRemoved& change) const {
+    return of_key("client_key_removed", change.key, change.grant);
+  }
+
+ private:
+  static OrderedJson of_key(std::string_view op, const CurvePublicKey& key, const Grant& grant) {
+    return {{"op", op},
+            {"key", to_z85(key)},
+            {"topic_id", grant.topic.value},
+            {"role", role_words[static_cast<int>(grant.role)]}};
+  }
 };
 
 /// Reads the fields of a change; an id is never 0.
@@ -84,10 +126,15 @@ class Decoder {
     if (op == "topic_removed") return TopicRemoved{{id("id")}, at_ms()};
     if (op == "topic_paused") return TopicPaused{{id("id")}, fields_.boolean("paused", false)};
     if (op == "credential") return credential_added();
+    if (op == "topic_credential") return TopicCredential{{id("id")}, id("credential")};
+    if (op == "user") return user_put();
+    if (op == "user_removed") return UserRemoved{id("id")};
     if (op == "endpoint") return endpoint_put();
     if (op == "endpoint_removed") return EndpointRemoved{id("id"), at_ms()};
     if (op == "port_released") return PortReleased{port(), at_ms()};
     if (op == "next_ids") return NextIds{id("topic"), id("credential"), id("endpoint")};
+    if (op == "client_key") return client_key_put();
+    if (op == "client_key_removed") return ClientKeyRemoved{key(), {{id("topic_id")}, role()}};
     return std::nullopt;
   }
 
@@ -103,16 +150,24 @@ class Decoder {
     return CredentialAdded{{id("id"), fields_.text("user_id", 1, limits::user_id_bytes_max),
                             fields_.text("argon2", 1, argon2_bytes_max)}};
   }
+  CatalogueChange user_put() {
+    constexpr std::uint64_t generation_max = 0xFFFFFFFF;
+    UserRecord user;
+    user.id = id("id");
+    user.generation = static_cast<std::uint32_t>(fields_.number("generation", 1, generation_max, 1));
+    user.credential = {id("credential"), fields_.text("user_id", 1, limits::user_id_bytes_max),
+                       fields_.text("argon2", 1, argon2_bytes_max, true)};
+    user.is_admin = fields_.boolean("admin", false);
+    user.uid = protocol::detail::read_uid(fields_);
+    user.rights = protocol::detail::read_rights(fields_, "rights");
+    return UserPut{std::move(user)};
+  }
   std::optional<CatalogueChange> endpoint_put() {
     EndpointRecord endpoint;
     endpoint.id = id("id");
     endpoint.topic = {id("topic_id")};
-    const auto role = fields_.text("role", 1, 64);
-    int found = -1;
-    for (int i = 0; i < 3; ++i) found = role == role_words[i] ? i : found;
-    if (found < 0) fields_.fail("role", "unknown");
+    endpoint.role = role();
     if (fields_.error()) return std::nullopt;
-    endpoint.role = static_cast<EndpointRole>(found);
     endpoint.transport = fields_.word<protocol::Transport>("transport", "tcp, ipc", protocol::Transport::tcp);
     endpoint.port = port();
     endpoint.connection_type =
@@ -123,6 +178,26 @@ class Decoder {
     return EndpointPut{endpoint};
   }
 
+  CatalogueChange client_key_put() {
+    ClientKeyRecord record{key(), {{id("topic_id")}, role()}, 0, 0, 0};
+    record.expires_ms = fields_.number("expires_ms", 0, number_max, 0);
+    record.holder.user = fields_.number("user", 0, number_max, 0);
+    record.holder.generation = static_cast<std::uint32_t>(fields_.number("generation", 0, UINT32_MAX, 0));
+    return ClientKeyPut{record};
+  }
+
+  EndpointRole role() {
+    const auto word = fields_.text("role", 1, 64);
+    int found = -1;
+    for (int i = 0; i < 3; ++i) found = word == role_words[i] ? i : found;
+    if (found < 0) fields_.fail("role", "unknown");
+    return static_cast<EndpointRole>(std::max(found, 0));
+  }
+  CurvePublicKey key() {
+    const auto found = curve_key_of_z85(fields_.text("key", 1, curve_key_characters));
+    if (!found) fields_.fail("key", "no public key");
+    return found.value_or(CurvePublicKey{});
+  }
   std::uint64_t id(const char* name) {
     if (!fields_.has(name)) fields_.fail(name, "missing");
     return fields_.number(name, 1, number_max, 1);

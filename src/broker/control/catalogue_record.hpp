@@ -9,7 +9,9 @@
 #include <lightq/base/result.hpp>
 
 #include "broker/control/authenticator.hpp"
+#include "broker/control/user_record.hpp"
 #include "broker/delivery/topic_definition.hpp"
+#include "broker/endpoint/client_keys.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
 
 namespace lightq::broker {
@@ -36,6 +38,18 @@ struct TopicPaused {
 struct CredentialAdded {
   CredentialRecord credential;
 };
+/// The topic's own user has another password: a credential of its own, which comes before.
+struct TopicCredential {
+  TopicId topic;
+  std::uint64_t credential_id = 0;
+};
+/// A user is new, or has changed.
+struct UserPut {
+  UserRecord user;
+};
+struct UserRemoved {
+  std::uint64_t id = 0;
+};
 /// An endpoint is new, or has another port.
 struct EndpointPut {
   EndpointRecord endpoint;
@@ -49,16 +63,25 @@ struct PortReleased {
   std::uint16_t port = 0;
   std::int64_t at_ms = 0;
 };
+/// A client's key is registered, or renewed.
+struct ClientKeyPut {
+  ClientKeyRecord record;
+};
+struct ClientKeyRemoved {
+  CurvePublicKey key{};
+  Grant grant;
+};
 /// The smallest ids never used yet; so that ids of what was deleted are not used again.
 struct NextIds {
   std::uint64_t topic = 1;
-  std::uint64_t credential = 1;
+  std::uint64_t credential = 1;  ///< of users, too
   std::uint64_t endpoint = 1;
 };
 
 /// Applying one twice changes nothing more: a snapshot may repeat what a log already says.
-using CatalogueChange = std::variant<TopicAdded, TopicRemoved, TopicPaused, CredentialAdded, EndpointPut,
-                                     EndpointRemoved, PortReleased, NextIds>;
+using CatalogueChange = std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicCredential, CredentialAdded,
+                                     UserPut, UserRemoved, EndpointPut, EndpointRemoved, PortReleased,
+                                     NextIds, ClientKeyPut, ClientKeyRemoved>;
 
 /// One line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);

@@ -2,6 +2,7 @@
 #include "broker/control/catalogue_state.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace lightq::broker {
 
@@ -15,10 +16,7 @@ void CatalogueState::apply(const TopicAdded& change) {
   topics_.emplace(definition.name.text(), change.entry);
   topic_names_.emplace(definition.id.value, definition.name.text());
   next_ids_.topic = std::max(next_ids_.topic, definition.id.value + 1);
-  if (const auto* used = credential(change.entry.credential_id)) {
-    ++uses_[used->id];
-    by_user_[used->user_id].insert(used->id);
-  }
+  add_use(change.entry.credential_id);
 }
 
 void CatalogueState::apply(const TopicRemoved& change) {
@@ -26,6 +24,7 @@ void CatalogueState::apply(const TopicRemoved& change) {
   if (name == topic_names_.end()) return;
   for (const auto& endpoint : endpoints_of(change.topic)) apply(EndpointRemoved{endpoint.id, change.at_ms});
   endpoints_.erase(change.topic.value);
+  client_keys_.erase(change.topic.value);
   const auto topic = topics_.find(name->second);
   drop_use(topic->second.credential_id);
   topics_.erase(topic);
@@ -40,6 +39,34 @@ void CatalogueState::apply(const TopicPaused& change) {
 void CatalogueState::apply(const CredentialAdded& change) {
   credentials_.insert_or_assign(change.credential.id, change.credential);
   next_ids_.credential = std::max(next_ids_.credential, change.credential.id + 1);
+}
+
+void CatalogueState::apply(const TopicCredential& change) {
+  const auto name = topic_names_.find(change.topic.value);
+  if (name == topic_names_.end() || !credentials_.contains(change.credential_id)) return;
+  auto& credential_id = topics_.find(name->second)->second.credential_id;
+  add_use(change.credential_id);
+  drop_use(std::exchange(credential_id, change.credential_id));
+}
+
+void CatalogueState::apply(const UserPut& change) {
+  const UserRecord& user = change.user;
+  next_ids_.credential = std::max({next_ids_.credential, user.id + 1, user.credential.id + 1});
+  const auto known = users_.find(user.name());
+  if (known != users_.end() && known->second.id != user.id) return;
+  apply(UserRemoved{user.id});
+  users_.emplace(user.name(), user);
+  user_names_.emplace(user.id, user.name());
+  if (user.uid) users_by_uid_.insert_or_assign(*user.uid, user.name());
+}
+
+void CatalogueState::apply(const UserRemoved& change) {
+  const auto name = user_names_.find(change.id);
+  if (name == user_names_.end()) return;
+  const auto user = users_.find(name->second);
+  if (user->second.uid) users_by_uid_.erase(*user->second.uid);
+  users_.erase(user);
+  user_names_.erase(name);
 }
 
 void CatalogueState::apply(const EndpointPut& change) {
@@ -73,6 +100,13 @@ void CatalogueState::release_port(const EndpointRecord& endpoint, std::int64_t a
   if (endpoint.transport == protocol::Transport::tcp && endpoint.port != 0) released_[endpoint.port] = at_ms;
 }
 
+void CatalogueState::add_use(std::uint64_t credential_id) {
+  const auto* const used = credential(credential_id);
+  if (used == nullptr) return;
+  ++uses_[used->id];
+  by_user_[used->user_id].insert(used->id);
+}
+
 void CatalogueState::drop_use(std::uint64_t credential_id) {
   const auto use = uses_.find(credential_id);
   if (use == uses_.end() || --use->second > 0) return;
@@ -102,6 +136,16 @@ const CredentialRecord* CatalogueState::credential_of(const std::string& user_id
   return user == by_user_.end() ? nullptr : credential(*user->second.rbegin());
 }
 
+const UserRecord* CatalogueState::user(std::string_view name) const {
+  const auto found = users_.find(name);
+  return found == users_.end() ? nullptr : &found->second;
+}
+
+const UserRecord* CatalogueState::user_of_uid(std::uint32_t uid) const {
+  const auto found = users_by_uid_.find(uid);
+  return found == users_by_uid_.end() ? nullptr : user(found->second);
+}
+
 std::vector<EndpointRecord> CatalogueState::endpoints_of(TopicId topic) const {
   std::vector<EndpointRecord> found;
   const auto endpoints = endpoints_.find(topic.value);
@@ -124,9 +168,13 @@ std::vector<CatalogueChange> CatalogueState::snapshot() const {
   for (const auto& [id, record] : credentials_) {
     if (in_use(id)) changes.emplace_back(CredentialAdded{record});
   }
+  for (const auto& [name, user] : users_) changes.emplace_back(UserPut{user});
   for (const auto& [name, entry] : topics_) changes.emplace_back(TopicAdded{entry});
   for (const auto& [topic, endpoints] : endpoints_) {
     for (const auto& [id, endpoint] : endpoints) changes.emplace_back(EndpointPut{endpoint});
+  }
+  for (const auto& [topic, keys] : client_keys_) {
+    for (const auto& [id, record] : keys) changes.emplace_back(ClientKeyPut{record});
   }
   for (const auto& [port, at_ms] : released_) changes.emplace_back(PortReleased{port, at_ms});
   return changes;

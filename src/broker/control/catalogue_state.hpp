@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "broker/control/catalogue_record.hpp"
@@ -31,12 +32,23 @@ class CatalogueState {
   [[nodiscard]] const CredentialRecord* credential_of(const std::string& user_id) const;
   /// Whether some topic refers to the credential.
   [[nodiscard]] bool in_use(std::uint64_t credential_id) const { return uses_.contains(credential_id); }
+  using Users = std::map<std::string, UserRecord, std::less<>>;
+  /// Null if there is none.
+  [[nodiscard]] const UserRecord* user(std::string_view name) const;
+  [[nodiscard]] const UserRecord* user_of_uid(std::uint32_t uid) const;
+  /// By name.
+  [[nodiscard]] const Users& users() const { return users_; }
   [[nodiscard]] std::vector<EndpointRecord> endpoints_of(TopicId topic) const;
   [[nodiscard]] const EndpointRecord* endpoint(std::uint64_t id) const;
   [[nodiscard]] const NextIds& next_ids() const { return next_ids_; }
   /// Port and when it was released, in milliseconds since 1970.
   [[nodiscard]] const std::map<std::uint16_t, std::int64_t>& released_ports() const { return released_; }
   void forget_ports_released_before(std::int64_t ms);
+  /// Those that clients of a topic have registered (catalogue_client_keys.cpp).
+  [[nodiscard]] std::vector<ClientKeyRecord> client_keys_of(TopicId topic) const;
+  [[nodiscard]] std::size_t client_key_count(TopicId topic) const;
+  [[nodiscard]] const ClientKeyRecord* client_key(const CurvePublicKey& key, const Grant& grant) const;
+  void forget_client_keys_expired_before(std::int64_t ms);
 
   /// Changes that make an empty state equal to this one; credentials that no topic refers to are left out.
   [[nodiscard]] std::vector<CatalogueChange> snapshot() const;
@@ -45,22 +57,33 @@ class CatalogueState {
   void apply(const TopicAdded& change);
   void apply(const TopicRemoved& change);
   void apply(const TopicPaused& change);
+  void apply(const TopicCredential& change);
   void apply(const CredentialAdded& change);
+  void apply(const UserPut& change);
+  void apply(const UserRemoved& change);
   void apply(const EndpointPut& change);
   void apply(const EndpointRemoved& change);
   void apply(const PortReleased& change);
   void apply(const NextIds& change);
+  void apply(const ClientKeyPut& change);
+  void apply(const ClientKeyRemoved& change);
   void release_port(const EndpointRecord& endpoint, std::int64_t at_ms);
+  void add_use(std::uint64_t credential_id);
   void drop_use(std::uint64_t credential_id);
 
   Topics topics_;
-  std::unordered_map<std::uint64_t, std::string> topic_names_;                  // by id
-  std::map<std::uint64_t, CredentialRecord> credentials_;                       // by id
-  std::unordered_map<std::uint64_t, std::size_t> uses_;                         // credential id → topics
-  std::unordered_map<std::string, std::set<std::uint64_t>> by_user_;            // user → credentials in use
+  std::unordered_map<std::uint64_t, std::string> topic_names_;        // by id
+  std::map<std::uint64_t, CredentialRecord> credentials_;             // by id
+  std::unordered_map<std::uint64_t, std::size_t> uses_;               // credential id → topics
+  std::unordered_map<std::string, std::set<std::uint64_t>> by_user_;  // user → credentials in use
+  Users users_;
+  std::unordered_map<std::uint64_t, std::string> user_names_;  // by id
+  std::unordered_map<std::uint32_t, std::string> users_by_uid_;
   std::map<std::uint64_t, std::map<std::uint64_t, EndpointRecord>> endpoints_;  // by topic, id
   std::unordered_map<std::uint64_t, std::uint64_t> endpoint_topics_;            // id → topic
   std::map<std::uint16_t, std::int64_t> released_;
+  using ClientKeyId = std::pair<CurvePublicKey, EndpointRole>;
+  std::map<std::uint64_t, std::map<ClientKeyId, ClientKeyRecord>> client_keys_;  // by topic
   NextIds next_ids_;
 };
 

@@ -39,35 +39,95 @@ void CommandHandler::refuse(std::string_view cmd, AuthOutcome outcome, const Ans
   answer(error_reply(cmd, {ErrorCode::unauthorized_access, "unauthorized_access"}));
 }
 
+void CommandHandler::verify_user(std::string_view cmd, const UserRecord& user, protocol::Credentials given,
+                                 const Answer& answer, WithUser then) {
+  // A user without a password is verified like nobody.
+  const CredentialRecord* const credential = user.credential.argon2.empty() ? nullptr : &user.credential;
+  authenticator_.verify(
+      credential, std::move(given),
+      [=, this, name = user.name(), id = user.id, generation = user.generation,
+       then = std::move(then)](AuthOutcome outcome) {
+        if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
+        // It may have been changed, or deleted, meanwhile.
+        const UserRecord* const now = catalogue_.state().user(name);
+        const bool same = now != nullptr && now->id == id && now->generation == generation;
+        if (!same) return refuse(cmd, AuthOutcome::wrong, answer);
+        then(now);
+      },
+      answer.source().key);
+}
+
+void CommandHandler::permit_someone(std::string_view cmd, protocol::Credentials given, const Answer& answer,
+                                    WithUser then) {
+  const UserRecord* const user = catalogue_.state().user(given.user_id);
+  if (user != nullptr && !authenticator_.is_admin(given.user_id))
+    return verify_user(cmd, *user, std::move(given), answer, std::move(then));
+  authenticator_.verify_admin(
+      std::move(given),
+      [=, this, then = std::move(then)](AuthOutcome outcome) {
+        if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
+        then(nullptr);
+      },
+      answer.source().key);
+}
+
 void CommandHandler::permit_admin(std::string_view cmd, protocol::Credentials given, const Answer& answer,
                                   Permitted permitted) {
-  authenticator_.verify_admin(std::move(given), [=, this](AuthOutcome outcome) {
-    if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
-    permitted();
-  });
+  permit_someone(cmd, std::move(given), answer,
+                 [=, this, permitted = std::move(permitted)](const UserRecord* user) {
+                   if (user != nullptr && !user->is_admin) return refuse(cmd, AuthOutcome::wrong, answer);
+                   permitted();
+                 });
 }
 
-void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials given, bool as_admin,
+void CommandHandler::permit_manager(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
+                                    const Answer& answer, Permitted permitted) {
+  permit_someone(cmd, std::move(given), answer,
+                 [=, this, permitted = std::move(permitted)](const UserRecord* user) {
+                   const bool may = user == nullptr || user->may(protocol::Right::manage, topic.text());
+                   if (!may) return refuse(cmd, AuthOutcome::wrong, answer);
+                   permitted();
+                 });
+}
+
+/// Who is known by the process at the other end of its Unix socket; null: nobody.
+const UserRecord* CommandHandler::user_of_peer(const protocol::Credentials& given,
+                                               const Answer& answer) const {
+  const auto& uid = answer.source().uid;
+  if (!given.user_id.empty() || !uid) return nullptr;
+  return catalogue_.state().user_of_uid(*uid);
+}
+
+void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials given, bool as_admin, Need need,
                                   const TopicName& topic, const Answer& answer, WithTopic then) {
+  const auto& state = catalogue_.state();
+  const TopicEntry* const entry = state.find(topic.text());
+  const bool anybody = entry != nullptr && entry->credential_id == 0 && entry->definition.settings.open;
+  WithUser decide = [=, this](const UserRecord* user) {
+    if (user == nullptr) return with_topic(cmd, topic, {}, answer, then);
+    const bool may = need ? user->may(*need, topic.text()) : user->knows(topic.text());
+    if (!may) return refuse(cmd, AuthOutcome::wrong, answer);
+    with_topic(cmd, topic, {user->id, user->generation}, answer, then);
+  };
   if (!as_admin && !authenticator_.is_admin(given.user_id)) {
-    return permit_user(cmd, std::move(given), topic, answer, std::move(then));
+    if (anybody) {
+      wipe(given.password);
+      return decide(nullptr);
+    }
+    if (const UserRecord* const user = user_of_peer(given, answer)) return decide(user);
+    if (state.user(given.user_id) == nullptr)
+      return permit_topics_own(cmd, std::move(given), topic, answer, std::move(then));
   }
-  permit_admin(cmd, std::move(given), answer,
-               [=, this, then = std::move(then)] { with_topic(cmd, topic, answer, then); });
+  permit_someone(cmd, std::move(given), answer, std::move(decide));
 }
 
-void CommandHandler::permit_user(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
-                                 const Answer& answer, WithTopic then) {
-  const auto& state = catalogue_.state();
-  const TopicEntry* entry = state.find(topic.text());
-  const bool anybody = entry != nullptr && entry->credential_id == 0 && entry->definition.settings.open;
-  if (anybody) {
-    wipe(given.password);
-    return with_topic(cmd, topic, answer, then);
-  }
+void CommandHandler::permit_topics_own(std::string_view cmd, protocol::Credentials given,
+                                       const TopicName& topic, const Answer& answer, WithTopic then) {
   if (given.user_id.empty()) return refuse(cmd, AuthOutcome::wrong, answer);
 
   // Of a topic that does not exist, or belongs to nobody, only somebody's right credentials learn more.
+  const auto& state = catalogue_.state();
+  const TopicEntry* const entry = state.find(topic.text());
   const CredentialRecord* credential = nullptr;
   const bool owned = entry != nullptr && entry->credential_id != 0;
   if (owned) {
@@ -77,16 +137,20 @@ void CommandHandler::permit_user(std::string_view cmd, protocol::Credentials giv
   } else {
     credential = state.credential_of(given.user_id);
   }
-  authenticator_.verify(credential, std::move(given),
-                        [=, this, exists = entry != nullptr, then = std::move(then)](AuthOutcome outcome) {
-                          const bool may = outcome == AuthOutcome::right && (owned || !exists);
-                          if (may) return with_topic(cmd, topic, answer, then);
-                          refuse(cmd, outcome == AuthOutcome::busy ? outcome : AuthOutcome::wrong, answer);
-                        });
+  const std::uint64_t verified = credential == nullptr ? 0 : credential->id;
+  authenticator_.verify(
+      credential, std::move(given),
+      [=, this, then = std::move(then)](AuthOutcome outcome) {
+        if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
+        const TopicEntry* const now = catalogue_.state().find(topic.text());
+        if (now != nullptr && now->credential_id != verified) return refuse(cmd, AuthOutcome::wrong, answer);
+        with_topic(cmd, topic, {.user = verified, .generation = 0}, answer, then);
+      },
+      answer.source().key);
 }
 
-void CommandHandler::with_topic(std::string_view cmd, const TopicName& topic, const Answer& answer,
-                                const WithTopic& then) {
+void CommandHandler::with_topic(std::string_view cmd, const TopicName& topic, const TicketHolder& holder,
+                                const Answer& answer, const WithTopic& then) {
   const TopicEntry* entry = catalogue_.state().find(topic.text());
   if (entry == nullptr || not_ready_.contains(entry->definition.id.value)) {
     return answer(error_reply(cmd, {ErrorCode::topic_not_found, "topic not found"}));
@@ -95,7 +159,7 @@ void CommandHandler::with_topic(std::string_view cmd, const TopicName& topic, co
   if (const auto failed = failed_.find(id.value); failed != failed_.end()) {
     return answer(error_reply(cmd, failed->second));
   }
-  then(id);
+  then(id, holder);
 }
 
 }  // namespace lightq::broker

@@ -1,6 +1,6 @@
 /// Executes control requests: who may ask, what changes in the catalogue, what the data plane is to do.
 /// Layer: control. The commands are implemented by noun: topic_commands.cpp, endpoint_commands.cpp,
-/// group_commands.cpp, stats_commands.cpp.
+/// client_key_commands.cpp, group_commands.cpp, user_commands.cpp, stats_commands.cpp.
 #pragma once
 
 #include <chrono>
@@ -14,6 +14,7 @@
 
 #include <lightq/protocol/control.hpp>
 
+#include "broker/control/answer.hpp"
 #include "broker/control/authenticator.hpp"
 #include "broker/control/catalogue.hpp"
 #include "broker/control/commit_queue.hpp"
@@ -26,7 +27,7 @@ namespace lightq::broker {
 /// for anything hears `unauthorized_access`, whether or not there is such a topic.
 class CommandHandler final : public DataPlaneObserver {
  public:
-  using Answer = std::function<void(protocol::Reply)>;
+  using Answer = broker::Answer;
 
   /// What the handler works with; all outlive it.
   struct Parts {
@@ -40,7 +41,13 @@ class CommandHandler final : public DataPlaneObserver {
     std::string data_dir;  ///< as stats tell it
     std::function<Timestamp()> now;
     std::size_t topics_max = limits::topics_max;
-    bool open_topics = false;  ///< every topic takes plain clients without a ticket
+    std::uint64_t memory_bytes_max = 0;  ///< of all rings; 0: no bound
+    bool open_topics = false;            ///< every topic takes plain clients without a ticket
+    /// Requests that the control socket has refused because their source asked too much.
+    std::function<std::uint64_t()> throttled = [] { return std::uint64_t{0}; };
+    std::string server_key = {};        ///< Z85, told to who joins; empty: nothing is encrypted
+    ClientKeys* client_keys = nullptr;  ///< of who joins, with server_key; outlives the handler
+    bool insecure = false;              ///< as stats tell it
   };
 
   CommandHandler(Parts parts, Settings settings);
@@ -60,8 +67,12 @@ class CommandHandler final : public DataPlaneObserver {
 
  private:
   using Permitted = std::function<void()>;
-  /// Called with a topic that was found and is alive.
-  using WithTopic = std::function<void(TopicId)>;
+  /// Called with the user that asks; null: the administrator.
+  using WithUser = std::function<void(const UserRecord*)>;
+  /// Called with a topic that was found and is alive, and whose tickets for it are to be.
+  using WithTopic = std::function<void(TopicId, const TicketHolder&)>;
+  /// What is needed of a topic; nothing: any right on it.
+  using Need = std::optional<protocol::Right>;
 
   void execute(protocol::CreateTopic request, const Answer& answer);
   void execute(protocol::DeleteTopic request, const Answer& answer);
@@ -73,31 +84,74 @@ class CommandHandler final : public DataPlaneObserver {
   void execute(protocol::Pause request, const Answer& answer);
   void execute(protocol::Resume request, const Answer& answer);
   void execute(protocol::Purge request, const Answer& answer);
+  void execute(protocol::CreateUser request, const Answer& answer);
+  void execute(protocol::DeleteUser request, const Answer& answer);
+  void execute(protocol::SetPassword request, const Answer& answer);
+  void execute(protocol::GrantRights request, const Answer& answer);
+  void execute(protocol::RevokeRights request, const Answer& answer);
+  void execute(protocol::ListUsers request, const Answer& answer);
   void execute(protocol::Ping request, const Answer& answer);
   void execute(protocol::Version request, const Answer& answer);
 
   // Who may ask (command_handler.cpp). Otherwise they answer the error themselves.
+  /// The administrator, or any user.
+  void permit_someone(std::string_view cmd, protocol::Credentials given, const Answer& answer, WithUser then);
+  /// The administrator, or a user who is one.
   void permit_admin(std::string_view cmd, protocol::Credentials given, const Answer& answer,
                     Permitted permitted);
-  void permit_topic(std::string_view cmd, protocol::Credentials given, bool as_admin, const TopicName& topic,
-                    const Answer& answer, WithTopic then);
-  void permit_user(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
-                   const Answer& answer, WithTopic then);
+  /// They, or who may manage a topic of this name, whether or not it is there.
+  void permit_manager(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
+                      const Answer& answer, Permitted permitted);
+  /// They, the topic's own user, or who has the right that is needed.
+  void permit_topic(std::string_view cmd, protocol::Credentials given, bool as_admin, Need need,
+                    const TopicName& topic, const Answer& answer, WithTopic then);
+  [[nodiscard]] const UserRecord* user_of_peer(const protocol::Credentials& given,
+                                               const Answer& answer) const;
+  void permit_topics_own(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
+                         const Answer& answer, WithTopic then);
+  void verify_user(std::string_view cmd, const UserRecord& user, protocol::Credentials given,
+                   const Answer& answer, WithUser then);
   /// The asker's credentials are right for something: now existence may be told.
-  void with_topic(std::string_view cmd, const TopicName& topic, const Answer& answer, const WithTopic& then);
+  void with_topic(std::string_view cmd, const TopicName& topic, const TicketHolder& holder,
+                  const Answer& answer, const WithTopic& then);
   void refuse(std::string_view cmd, AuthOutcome outcome, const Answer& answer);
 
   // Topics (topic_commands.cpp).
   void create_named(const protocol::CreateTopic& request, const Answer& answer);
+  [[nodiscard]] std::optional<Error> no_memory_for(const protocol::TopicSettings& settings) const;
   void create_enrolled(const protocol::CreateTopic& request, const Enrolment& enrolment,
                        const Answer& answer);
+  [[nodiscard]] std::optional<Error> objection_to_user(const std::string& user_id) const;
   void create_with(const protocol::CreateTopic& request, std::uint64_t credential_id, const Answer& answer);
   void add_to_data_plane(const TopicDefinition& definition, const Answer& answer);
   void undo_create(TopicId topic, const Error& error, const Answer& answer);
   void bring_up_next();
 
   // Endpoints (endpoint_commands.cpp).
-  void keep_joined(const TopicName& topic, const JoinedEndpoint& joined, const Answer& answer);
+  void keep_joined(const TopicName& topic, const JoinedEndpoint& joined,
+                   const std::optional<ClientKeyRecord>& key, const Answer& answer);
+
+  // Encryption (client_key_commands.cpp).
+  [[nodiscard]] bool wants_client_key(const JoinWish& wish, bool open) const;
+  [[nodiscard]] std::optional<Error> objection_to(const std::optional<CurvePublicKey>& key,
+                                                  const Grant& grant, const TicketHolder& holder) const;
+  [[nodiscard]] static ClientKeyRecord record_of(const CurvePublicKey& key, const JoinedEndpoint& joined,
+                                                 const TicketHolder& holder);
+  [[nodiscard]] protocol::JoinReply join_reply(const TopicName& topic, const JoinedEndpoint& joined) const;
+
+  [[nodiscard]] Need need_of_leave(const protocol::Leave& request) const;
+
+  // Users (user_commands.cpp).
+  [[nodiscard]] std::optional<Error> objection_to(const protocol::CreateUser& request) const;
+  void create_user(const protocol::CreateUser& request, const std::string& argon2, const Answer& answer);
+  void set_user_password(const protocol::SetPassword& request, const Answer& answer);
+  void set_topic_password(TopicId topic, const protocol::SetPassword& request, const Answer& answer);
+  void replace_credential(TopicId topic, const protocol::Credentials& user, const Enrolment& enrolment,
+                          const Answer& answer);
+  void put_user(std::string_view cmd, const Result<UserRecord>& changed, const Answer& answer);
+  /// What the change of users needs of the data plane, once it is durable; then the answer.
+  void bring_into_force(std::string_view cmd, const std::function<void(DataPlane::Done<Result<void>>)>& apply,
+                        const Answer& answer);
 
   // Groups, and topics likewise (group_commands.cpp).
   template <typename Asked>

@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "broker/control/request_rate.hpp"
+#include "broker/control/request_source.hpp"
 #include "broker/endpoint/connection.hpp"
 
 namespace lightq::broker {
@@ -29,10 +32,16 @@ class ControlConnection final : public Connection {
   };
 
   ControlConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
-                    std::uint64_t id, Requests& requests)
-      : Connection(loop, std::move(descriptor), owner, scratch), id_(id), requests_(requests) {}
+                    std::uint64_t id, Requests& requests, RequestSource source = {})
+      : Connection(loop, std::move(descriptor), owner, scratch),
+        id_(id),
+        requests_(requests),
+        source_(std::move(source)) {}
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
+  [[nodiscard]] const RequestSource& source() const { return source_; }
+  /// Of requests that go whatever else comes from its source.
+  [[nodiscard]] Allowance& allowance() { return allowance_; }
   /// Sends an answer, after the delimiter if its request had one. Nothing happens once the client has gone.
   void answer(bool delimiter, std::string_view text);
   /// The operating system has every answer given so far.
@@ -40,7 +49,9 @@ class ControlConnection final : public Connection {
 
  protected:
   [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override {
-    return ZmtpHandshake("ROUTER", {"REQ", "DEALER", "ROUTER"});
+    ZmtpHandshake handshake("ROUTER", {"REQ", "DEALER", "ROUTER"});
+    handshake.take_bodies_up_to(limits::request_bytes_hard_max);
+    return handshake;
   }
   void on_open() override {}
   std::size_t consume(std::span<std::byte> bytes) override;
@@ -59,6 +70,8 @@ class ControlConnection final : public Connection {
 
   const std::uint64_t id_;
   Requests& requests_;
+  const RequestSource source_;
+  Allowance allowance_;
   Body frame_ = Body::none;
   std::uint64_t frame_left_ = 0;  // bytes of its body still to come
   bool frame_more_ = false;

@@ -67,22 +67,25 @@ Result<BoundSocket> bind_uri(const std::string& uri) {
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogSink& sink,
                                                            const std::string& uri, Handle handle,
-                                                           const StrangerLimits& strangers) {
+                                                           const StrangerLimits& strangers, Pace pace) {
   auto bound = bind_uri(uri);
   if (!bound) {
     Error error = bound.error();
     error.message = "control socket: cannot bind " + uri + ": " + error.message;
     return error;
   }
-  return std::unique_ptr<ControlServer>(new ControlServer(
-      loop, sink, std::move(handle), std::move(bound->socket), std::move(bound->uri), strangers));
+  return std::unique_ptr<ControlServer>(new ControlServer(loop, sink, std::move(handle),
+                                                          std::move(bound->socket), std::move(bound->uri),
+                                                          strangers, std::move(pace)));
 }
 
 ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket,
-                             std::string bound_uri, const StrangerLimits& strangers)
+                             std::string bound_uri, const StrangerLimits& strangers, Pace pace)
     : loop_(loop),
       sink_(sink),
       handle_(std::move(handle)),
+      pace_(std::move(pace)),
+      rate_(pace_.requests_per_second),
       bound_uri_(std::move(bound_uri)),
       accepts_(strangers.accepts_per_second, strangers.handshakes_max),
       listener_(loop, std::move(socket), *this, accepts_, limits::descriptors_reserved_for_files),
@@ -108,7 +111,9 @@ void ControlServer::accepted(UniqueFd descriptor) {
   if (clients_.size() >= limits::connections_per_endpoint_max) return;
   const std::uint64_t id = next_client_++;
   auto& client = clients_[id];
-  client = std::make_unique<ControlConnection>(loop_, std::move(descriptor), *this, scratch_, id, *this);
+  RequestSource source = source_of(descriptor.get());
+  client = std::make_unique<ControlConnection>(loop_, std::move(descriptor), *this, scratch_, id, *this,
+                                               std::move(source));
   handshakes_.enter(*client);
   if (!client->start()) client->close("the connection could not be watched");
 }
@@ -141,7 +146,17 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
                                              ErrorCode::invalid_json,
                                              "a request is one message part, not " + std::to_string(parts)});
   }
+  ControlConnection& client = *clients_.at(from.client);
+  const RequestSource& source = client.source();
   auto parsed = protocol::parse_request(body);
+  const auto now = pace_.now();
+  // Both are counted: what is free uses up the source's, too.
+  const bool within = rate_.take(source.key, now);
+  if (!client.allowance().take(pace_.requests_free, now) && !within) {
+    ++throttled_;
+    return answer(from, protocol::ErrorReply{parsed.cmd, ErrorCode::busy,
+                                             "too many requests from this address; try again"});
+  }
   if (!parsed.request) {
     const Error& error = parsed.request.error();
     return answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
@@ -151,15 +166,17 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
                             parsed.cmd, ErrorCode::busy,
                             std::to_string(under_way_) + " requests are under way already; try again"});
   }
-  dispatch(from, std::move(parsed.request).value());
+  dispatch(from, source, std::move(parsed.request).value());
 }
 
-void ControlServer::dispatch(const ControlConnection::Envelope& from, protocol::Request request) {
+void ControlServer::dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
+                             protocol::Request request) {
   ++under_way_;
-  handle_(std::move(request), [this, from](const protocol::Reply& reply) {
+  const auto send = [this, from](const protocol::Reply& reply) {
     --under_way_;
     answer(from, reply);
-  });
+  };
+  handle_(std::move(request), Answer(send, source));
 }
 
 void ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {

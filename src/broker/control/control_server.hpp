@@ -12,8 +12,11 @@
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/control.hpp>
 
+#include "broker/control/answer.hpp"
 #include "broker/control/control_connection.hpp"
+#include "broker/control/request_rate.hpp"
 #include "broker/endpoint/event_loop.hpp"
+#include "broker/endpoint/gate.hpp"
 #include "broker/endpoint/handshake_queue.hpp"
 #include "broker/endpoint/listener.hpp"
 #include "broker/endpoint/log_sink.hpp"
@@ -28,42 +31,59 @@ class ControlServer final : public Listener::Owner,
                             public Connection::Owner,
                             public ControlConnection::Requests {
  public:
-  using Answer = std::function<void(protocol::Reply)>;
+  using Answer = broker::Answer;
   using Handle = std::function<void(protocol::Request, Answer)>;
+
+  /// What each source may ask, and by which clock; tests have their own.
+  struct Pace {
+    std::size_t requests_per_second = limits::requests_per_second_max;
+    std::size_t requests_free = limits::requests_per_second_free;  ///< of each connection
+    std::function<RequestRate::Time()> now = EventLoop::Clock::now;
+  };
 
   /// `uri`: tcp://HOST:PORT (HOST a name, an address, or * for all; port 0: any free one) or ipc://PATH. The
   /// socket exists from here on, its address is taken; `handle` is called for each request once `accept` was
   /// called. May wait for a name server. Errors: address_in_use, invalid_argument (no such address),
   /// io_error.
   static Result<std::unique_ptr<ControlServer>> open(EventLoop& loop, LogSink& sink, const std::string& uri,
-                                                     Handle handle, const StrangerLimits& strangers = {});
+                                                     Handle handle, const StrangerLimits& strangers = {},
+                                                     Pace pace = default_pace());
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer() override;
 
   /// The address as bound, numeric, with the real port.
   [[nodiscard]] const std::string& bound_uri() const { return bound_uri_; }
+  /// Requests refused since the start because their source asked too much.
+  [[nodiscard]] std::uint64_t throttled() const { return throttled_; }
   /// The operating system has every answer given so far.
   [[nodiscard]] bool all_sent() const;
+  /// Before `accept`: who may connect at all, and whether it is encrypted.
+  void guard(const Gate& gate) { gate_ = gate; }
   /// Begins to read requests.
   Result<void> accept();
 
  private:
+  static Pace default_pace() { return {}; }
   ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket, std::string bound_uri,
-                const StrangerLimits& strangers);
+                const StrangerLimits& strangers, Pace pace);
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override;
   void connection_opened(Connection& connection) override;
   void connection_closed(Connection& connection, const std::string& why) override;
-  [[nodiscard]] const Gate* gate() const override { return nullptr; }
+  [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
-  void dispatch(const ControlConnection::Envelope& from, protocol::Request request);
+  void dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
+                protocol::Request request);
   void answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);
 
   EventLoop& loop_;
   LogSink& sink_;
   const Handle handle_;
+  const Pace pace_;
+  RequestRate rate_;
   const std::string bound_uri_;
+  Gate gate_;
   AcceptBudget accepts_;
   Listener listener_;
   std::vector<std::byte> scratch_;
@@ -71,6 +91,7 @@ class ControlServer final : public Listener::Owner,
   std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
   std::uint64_t next_client_ = 1;
   std::size_t under_way_ = 0;
+  std::uint64_t throttled_ = 0;
 };
 
 }  // namespace lightq::broker

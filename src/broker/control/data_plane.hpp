@@ -12,15 +12,18 @@
 
 #include "broker/delivery/topic_definition.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
+#include "broker/endpoint/ticket.hpp"
+#include "broker/endpoint/user_access.hpp"
 
 namespace lightq::broker {
 
-/// What is asked of a join, without the credentials.
+/// What is asked of a join; of the credentials only whose they are.
 struct JoinWish {
   protocol::JoinType type = protocol::JoinType::push;
   protocol::Transport transport = protocol::Transport::tcp;
   protocol::ConnectionType connection_type = protocol::ConnectionType::zmq;
   protocol::Delivery delivery = protocol::Delivery::plain;
+  TicketHolder holder = {};
 };
 
 /// What a join opened (or found already open: all producers of a topic and transport share one).
@@ -29,6 +32,7 @@ struct JoinedEndpoint {
   std::string bind_uri;                    ///< as a client reaches it (--advertise)
   bool is_new = false;                     ///< opened by this join, and to be remembered
   std::optional<protocol::Ticket> ticket;  ///< of all but raw consumers
+  std::optional<protocol::Tls> tls = {};   ///< of sessions that are encrypted by TLS
 };
 
 /// Topics and endpoints, wherever they run. Every call is made on the control thread, returns at once, and
@@ -59,6 +63,13 @@ class DataPlane {
   virtual void set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) = 0;
   /// Passes over, or with `group` empty drops, all that is stored. Answers how many messages that were.
   virtual void purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) = 0;
+  /// Who may do what, from now on: answered when it is so everywhere, and what was open by rights that are
+  /// gone is closed. In the order of the calls, also with those of add_topic and join.
+  virtual void put_user(const UserAccess& user, Done<Result<void>> done) = 0;
+  virtual void remove_user(std::uint64_t id, Done<Result<void>> done) = 0;
+  /// Tickets of this holder permit everything with the topic, and no other topic's own user's do; 0: it has
+  /// none.
+  virtual void set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) = 0;
   virtual void topic_stats(TopicId topic, Done<Result<protocol::TopicStats>> done) = 0;
   /// Sums over all topics; fields that the data plane does not know (version, pid, auth_failures …) stay
   /// empty.

@@ -27,41 +27,71 @@ std::optional<Error> objection(const JoinWish& wish, bool open) {
 
 void CommandHandler::execute(protocol::Join request, const Answer& answer) {
   const auto topic = request.topic;
-  const JoinWish wish{request.type, request.transport, request.connection_type, request.delivery};
-  permit_topic("join", std::move(request.user), request.as_admin, topic, answer, [=, this](TopicId id) {
-    const TopicEntry* const entry = catalogue_.state().find(id);
-    const bool open = entry->definition.settings.open || settings_.open_topics;
-    if (const auto refused = objection(wish, open)) {
-      return answer(error_reply("join", *refused));
-    }
-    data_plane_.join(id, wish, [=, this](const Result<JoinedEndpoint>& joined) {
-      if (!joined) return answer(error_reply("join", joined.error()));
-      if (wish.delivery == protocol::Delivery::session)  // its endpoint is nobody's, and not remembered
-        return answer(protocol::JoinReply{topic.text(), joined->bind_uri, joined->ticket});
-      keep_joined(topic, joined.value(), answer);
-    });
-  });
+  const JoinWish asked{request.type, request.transport, request.connection_type, request.delivery};
+  const auto need =
+      role_of(request.type) == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
+  permit_topic(
+      "join", std::move(request.user), request.as_admin, need, topic, answer,
+      [=, this, client_key = request.client_key](TopicId id, const TicketHolder& holder) {
+        JoinWish wish = asked;
+        wish.holder = holder;
+        const TopicEntry* const entry = catalogue_.state().find(id);
+        const bool open = entry->definition.settings.open || settings_.open_topics;
+        if (const auto refused = objection(wish, open)) {
+          return answer(error_reply("join", *refused));
+        }
+        const bool by_key = wants_client_key(wish, open);
+        if (by_key) {
+          const auto bad_key = objection_to(client_key, {id, role_of(wish.type)}, holder);
+          if (bad_key) return answer(error_reply("join", *bad_key));
+        }
+        data_plane_.join(id, wish, [=, this](const Result<JoinedEndpoint>& joined) {
+          if (!joined) return answer(error_reply("join", joined.error()));
+          if (wish.delivery == protocol::Delivery::session)  // its endpoint is nobody's, and not remembered
+            return answer(join_reply(topic, joined.value()));
+          const auto key =
+              by_key ? std::optional(record_of(*client_key, joined.value(), holder)) : std::nullopt;
+          keep_joined(topic, joined.value(), key, answer);
+        });
+      });
 }
 
 /// A new endpoint's record is durable before anybody is told its address.
-void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& joined, const Answer& answer) {
+void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& joined,
+                                 const std::optional<ClientKeyRecord>& key, const Answer& answer) {
   const auto& record = joined.record;
-  const auto kept = joined.is_new ? catalogue_.put_endpoint(record) : Result<void>();
+  auto kept = key ? catalogue_.put_client_key(*key) : Result<void>();
+  if (kept && joined.is_new) kept = catalogue_.put_endpoint(record);
   const auto give_up = [=, this](const Error& error) {
     if (!joined.is_new) return answer(error_reply("join", error));
     data_plane_.leave(record.topic, joined.bind_uri,
                       [answer, error](const Result<std::uint64_t>&) { answer(error_reply("join", error)); });
   };
   if (!kept) return give_up(kept.error());
-  commits_.commit([=](const Result<void>& committed) {
+  commits_.commit([=, this](const Result<void>& committed) {
     if (!committed) return give_up(committed.error());
-    answer(protocol::JoinReply{topic.text(), joined.bind_uri, joined.ticket});
+    if (key) settings_.client_keys->put(*key);
+    answer(join_reply(topic, joined));
   });
 }
 
+/// The right that the endpoint's role needs; of one that is not there, any.
+CommandHandler::Need CommandHandler::need_of_leave(const protocol::Leave& request) const {
+  const TopicEntry* const entry = catalogue_.state().find(request.topic.text());
+  if (entry == nullptr) return {};
+  for (const EndpointRecord& each : catalogue_.state().endpoints_of(entry->definition.id)) {
+    const bool is_ipc = each.transport == protocol::Transport::ipc;
+    const std::string end =
+        is_ipc ? "/e" + std::to_string(each.id) + ".sock" : ":" + std::to_string(each.port);
+    if (!request.bind_uri.ends_with(end)) continue;
+    return each.role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
+  }
+  return {};
+}
+
 void CommandHandler::execute(protocol::Leave request, const Answer& answer) {
-  permit_topic("leave", std::move(request.user), request.as_admin, request.topic, answer,
-               [=, this, bind_uri = request.bind_uri](TopicId id) {
+  permit_topic("leave", std::move(request.user), request.as_admin, need_of_leave(request), request.topic,
+               answer, [=, this, bind_uri = request.bind_uri](TopicId id, const TicketHolder&) {
                  data_plane_.leave(id, bind_uri, [answer](const Result<std::uint64_t>& handed) {
                    if (!handed) return answer(error_reply("leave", handed.error()));
                    answer(protocol::OkReply{"leave", {}, handed.value()});

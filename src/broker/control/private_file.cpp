@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
 
 namespace lightq::broker {
 
@@ -48,6 +51,50 @@ Result<void> write_file_atomically(const std::filesystem::path& path, std::strin
   close(directory);
   if (number != 0) return failed(path, number);
   return {};
+}
+
+namespace {
+
+constexpr mode_t open_to_others = 077;
+
+/// What is wrong with an open file that was read; nothing: it holds a key.
+std::optional<Error> fault_of(const KeyFile& file, const struct stat& facts, ssize_t got, std::size_t bytes) {
+  const std::string path = file.path.string();
+  if ((facts.st_mode & open_to_others) != 0) {
+    return Error{ErrorCode::invalid_argument,
+                 path + " holds " + std::string(file.holds) + " and is open to other users; chmod 600 it"};
+  }
+  if (facts.st_size == static_cast<off_t>(bytes) && got == static_cast<ssize_t>(bytes)) return std::nullopt;
+  return Error{ErrorCode::corrupt, path + " is not " + std::string(file.name) + ": it has " +
+                                       std::to_string(facts.st_size) + " bytes, not " +
+                                       std::to_string(bytes) + "; without it a new one is made, and " +
+                                       std::string(file.loss)};
+}
+
+}  // namespace
+
+Result<bool> read_key_file(const KeyFile& file, std::span<std::byte> to) {
+  const int descriptor = open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0 && errno == ENOENT) return false;
+  if (descriptor < 0) return Error{ErrorCode::io_error, "cannot read " + file.path.string(), errno};
+  struct stat facts{};
+  const bool known = fstat(descriptor, &facts) == 0;
+  const auto got = read(descriptor, to.data(), to.size());
+  const int number = errno;
+  close(descriptor);
+  std::optional<Error> fault;
+  if (!known || got < 0) {
+    fault = Error{ErrorCode::io_error, "cannot read " + file.path.string(), number};
+  } else {
+    fault = fault_of(file, facts, got, to.size());
+  }
+  if (!fault) return true;
+  explicit_bzero(to.data(), to.size());
+  return *fault;
+}
+
+Result<void> write_key_file(const KeyFile& file, ByteView key) {
+  return write_file_atomically(file.path, as_text(key), 0600);
 }
 
 }  // namespace lightq::broker

@@ -14,12 +14,13 @@ void CommandHandler::execute(protocol::Stats request, const Answer& answer) {
     return permit_admin("stats", std::move(request.user), answer, [this, answer] { broker_stats(answer); });
   }
   const auto topic = *request.topic;
-  permit_topic("stats", std::move(request.user), request.as_admin, topic, answer, [=, this](TopicId id) {
-    data_plane_.topic_stats(id, [answer](Result<protocol::TopicStats> stats) {
-      if (!stats) return answer(error_reply("stats", stats.error()));
-      answer(std::move(stats).value());
-    });
-  });
+  permit_topic("stats", std::move(request.user), request.as_admin, {}, topic, answer,
+               [=, this](TopicId id, const TicketHolder&) {
+                 data_plane_.topic_stats(id, [answer](Result<protocol::TopicStats> stats) {
+                   if (!stats) return answer(error_reply("stats", stats.error()));
+                   answer(std::move(stats).value());
+                 });
+               });
 }
 
 void CommandHandler::broker_stats(const Answer& answer) {
@@ -33,7 +34,10 @@ void CommandHandler::broker_stats(const Answer& answer) {
     stats.uptime_ms = now_ms > since_ms_ ? static_cast<std::uint64_t>(now_ms - since_ms_) : 0;
     stats.topics = catalogue_.state().topics().size();
     stats.auth_failures = authenticator_.failures();
+    stats.throttled_requests = authenticator_.throttled() + settings_.throttled();
     stats.data_dir = settings_.data_dir;
+    stats.encrypted = !settings_.server_key.empty();
+    stats.insecure = settings_.insecure;
     answer(std::move(stats));
   });
 }

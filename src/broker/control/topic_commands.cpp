@@ -21,7 +21,7 @@ Error already_exists() {
 void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer) {
   protocol::Credentials admin = std::move(request.admin);
   const auto kept = std::make_shared<protocol::CreateTopic>(std::move(request));
-  permit_admin("create_topic", std::move(admin), answer, [this, kept, answer] {
+  permit_manager("create_topic", std::move(admin), kept->topic, answer, [this, kept, answer] {
     create_named(*kept, answer);
     wipe(kept->user.password);
   });
@@ -38,22 +38,48 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const An
                               {ErrorCode::limit_reached, "there are " + std::to_string(settings_.topics_max) +
                                                              " topics, the most there may be"}));
   }
-  if (authenticator_.is_admin(request.user.user_id)) {
-    return answer(error_reply("create_topic",
-                              {ErrorCode::invalid_request, "user_id: this name is the administrator's"}));
-  }
+  if (const auto refused = objection_to_user(request.user.user_id))
+    return answer(error_reply("create_topic", *refused));
   if (request.user.user_id.empty()) return create_with(request, 0, answer);
   coming_.insert(name);
   const auto kept = std::make_shared<protocol::CreateTopic>(request);
-  authenticator_.enrol(request.user, [this, kept, answer](const Result<Enrolment>& enrolment) {
-    coming_.erase(kept->topic.text());
-    if (enrolment) {
-      create_enrolled(*kept, enrolment.value(), answer);
-    } else {
-      answer(error_reply("create_topic", enrolment.error()));
-    }
-    wipe(kept->user.password);
-  });
+  authenticator_.enrol(
+      request.user,
+      [this, kept, answer](const Result<Enrolment>& enrolment) {
+        coming_.erase(kept->topic.text());
+        if (enrolment) {
+          create_enrolled(*kept, enrolment.value(), answer);
+        } else {
+          answer(error_reply("create_topic", enrolment.error()));
+        }
+        wipe(kept->user.password);
+      },
+      answer.source().key);
+}
+
+/// Rings are mapped whole when a topic begins, and filled later: so what counts is what they may grow to.
+std::optional<Error> CommandHandler::no_memory_for(const protocol::TopicSettings& settings) const {
+  if (settings_.memory_bytes_max == 0 || !has_ring(settings.broker_type)) return std::nullopt;
+  std::uint64_t bytes = settings.ring_bytes;
+  for (const auto& [name, entry] : catalogue_.state().topics()) {
+    const auto& each = entry.definition.settings;
+    if (has_ring(each.broker_type)) bytes += each.ring_bytes;
+  }
+  if (bytes <= settings_.memory_bytes_max) return std::nullopt;
+  return Error{ErrorCode::limit_reached, "the rings of all topics would be " + std::to_string(bytes) +
+                                             " bytes, more than the " +
+                                             std::to_string(settings_.memory_bytes_max) + " they may be"};
+}
+
+/// Why a topic cannot have a user of its own of this name; nothing: it can.
+std::optional<Error> CommandHandler::objection_to_user(const std::string& user_id) const {
+  if (authenticator_.is_admin(user_id))
+    return Error{ErrorCode::invalid_request, "user_id: this name is the administrator's"};
+  if (catalogue_.state().user(user_id) != nullptr) {
+    return Error{ErrorCode::user_already_exists,
+                 "user_id: there is a user of this name; leave it out, and grant rights on the topic"};
+  }
+  return std::nullopt;
 }
 
 void CommandHandler::create_enrolled(const protocol::CreateTopic& request, const Enrolment& enrolment,
@@ -67,6 +93,9 @@ void CommandHandler::create_enrolled(const protocol::CreateTopic& request, const
 
 void CommandHandler::create_with(const protocol::CreateTopic& request, std::uint64_t credential_id,
                                  const Answer& answer) {
+  if (const auto refused = objection_to_user(request.user.user_id))
+    return answer(error_reply("create_topic", *refused));
+  if (const auto full = no_memory_for(request.settings)) return answer(error_reply("create_topic", *full));
   const auto added = catalogue_.add_topic(request.topic, request.settings, credential_id);
   if (!added) return answer(error_reply("create_topic", added.error()));
   not_ready_.insert(added.value().id.value);
@@ -77,6 +106,9 @@ void CommandHandler::create_with(const protocol::CreateTopic& request, std::uint
 }
 
 void CommandHandler::add_to_data_plane(const TopicDefinition& definition, const Answer& answer) {
+  const TopicEntry* const entry = catalogue_.state().find(definition.id);
+  if (entry != nullptr && entry->credential_id != 0)
+    data_plane_.set_owner(definition.id, entry->credential_id, [](const Result<void>&) {});
   data_plane_.add_topic(definition, {}, [this, id = definition.id, answer](const Result<void>& added) {
     if (!added) {
       data_plane_.remove_topic(id, [](const Result<void>&) {});  // what it had written before it failed
@@ -97,31 +129,34 @@ void CommandHandler::undo_create(TopicId topic, const Error& error, const Answer
 }
 
 void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer) {
-  permit_admin("delete_topic", std::move(request.admin), answer, [this, topic = request.topic, answer] {
-    const TopicEntry* entry = catalogue_.state().find(topic.text());
-    if (entry == nullptr || not_ready_.contains(entry->definition.id.value)) {
-      return answer(error_reply("delete_topic", {ErrorCode::topic_not_found, "topic not found"}));
-    }
-    const TopicId id = entry->definition.id;
-    if (const auto removed = catalogue_.remove_topic(id); !removed) {
-      return answer(error_reply("delete_topic", removed.error()));
-    }
-    failed_.erase(id.value);
-    commits_.commit([this, id, answer](const Result<void>& committed) {
-      data_plane_.remove_topic(id, [answer, committed](const Result<void>& removed) {
-        if (!committed) return answer(error_reply("delete_topic", committed.error()));
-        if (!removed) return answer(error_reply("delete_topic", removed.error()));
-        answer(protocol::OkReply{"delete_topic", "topic deleted successfully", {}});
+  permit_manager(
+      "delete_topic", std::move(request.admin), request.topic, answer, [this, topic = request.topic, answer] {
+        const TopicEntry* entry = catalogue_.state().find(topic.text());
+        if (entry == nullptr || not_ready_.contains(entry->definition.id.value)) {
+          return answer(error_reply("delete_topic", {ErrorCode::topic_not_found, "topic not found"}));
+        }
+        const TopicId id = entry->definition.id;
+        if (const auto removed = catalogue_.remove_topic(id); !removed) {
+          return answer(error_reply("delete_topic", removed.error()));
+        }
+        failed_.erase(id.value);
+        if (settings_.client_keys != nullptr) settings_.client_keys->remove_topic(id);
+        commits_.commit([this, id, answer](const Result<void>& committed) {
+          data_plane_.remove_topic(id, [answer, committed](const Result<void>& removed) {
+            if (!committed) return answer(error_reply("delete_topic", committed.error()));
+            if (!removed) return answer(error_reply("delete_topic", removed.error()));
+            answer(protocol::OkReply{"delete_topic", "topic deleted successfully", {}});
+          });
+        });
       });
-    });
-  });
 }
 
 void CommandHandler::execute(protocol::ListTopics request, const Answer& answer) {
-  permit_admin("list_topics", std::move(request.admin), answer, [this, answer] {
+  permit_someone("list_topics", std::move(request.admin), answer, [this, answer](const UserRecord* user) {
     protocol::ListReply reply;
     for (const auto& [name, entry] : catalogue_.state().topics()) {
       if (not_ready_.contains(entry.definition.id.value)) continue;
+      if (user != nullptr && !user->knows(name)) continue;
       const auto& settings = entry.definition.settings;
       reply.topics.push_back({name, settings, settings.open || settings_.open_topics, settings_.open_topics});
     }
@@ -131,6 +166,9 @@ void CommandHandler::execute(protocol::ListTopics request, const Answer& answer)
 
 void CommandHandler::bring_up(std::function<void()> done) {
   brought_up_ = std::move(done);
+  // Before the first endpoint is there.
+  for (const auto& [name, user] : catalogue_.state().users())
+    data_plane_.put_user(user, [](const Result<void>&) {});
   for (const auto& [name, entry] : catalogue_.state().topics()) {
     to_bring_up_.push_back(entry.definition.id);
     not_ready_.insert(entry.definition.id.value);
@@ -143,7 +181,9 @@ void CommandHandler::bring_up_next() {
     const TopicId id = to_bring_up_.back();
     to_bring_up_.pop_back();
     ++being_brought_up_;
-    const auto& definition = catalogue_.state().find(id)->definition;
+    const TopicEntry& entry = *catalogue_.state().find(id);
+    const auto& definition = entry.definition;
+    if (entry.credential_id != 0) data_plane_.set_owner(id, entry.credential_id, [](const Result<void>&) {});
     data_plane_.add_topic(definition, catalogue_.state().endpoints_of(id),
                           [this, id, name = definition.name.text()](const Result<void>& added) {
                             --being_brought_up_;

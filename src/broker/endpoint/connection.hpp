@@ -44,6 +44,8 @@ class Connection : public EventLoop::Source {
   [[nodiscard]] bool was_open() const { return was_open_; }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool unauthorized() const { return handshake_ && handshake_->unauthorized(); }
+  /// Whose ticket it has shown; nobody's: none, or one that names nobody.
+  [[nodiscard]] TicketHolder holder() const { return handshake_ ? handshake_->holder() : TicketHolder{}; }
   /// The peer has closed its side, though not everything it sent may have been read.
   [[nodiscard]] bool peer_gone() const { return peer_gone_; }
   /// Ends the connection: the owner hears of it within the call. Never from within this connection's own

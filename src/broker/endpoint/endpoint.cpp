@@ -60,6 +60,8 @@ void Endpoint::connection_closed(Connection& connection, const std::string& why)
   const auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
   context_.handshakes.leave(connection);
+  if (auto* const quota = context_.settings.user_connections; quota != nullptr)
+    quota->give_back(connection.holder().user);
   host_.connection_ending(*this, connection, why);
   if (connection.was_open()) --open_;
   context_.loop.destroy_later(std::move(found->second));
@@ -89,6 +91,12 @@ void Endpoint::arm_idle_timer() {
   context_.loop.cancel(idle_timer_);
   idle_timer_ = context_.loop.at(EventLoop::Clock::now() + context_.settings.idle_time_max, [this] {
     host_.endpoint_done(*this, leaving_ ? "its consumer left" : "nobody was connected");
+  });
+}
+
+void Endpoint::end_unpermitted() {
+  for_each_connection([this](Connection& connection) {
+    if (!gate_.permits(connection.holder())) connection.close("its user may not be here any more");
   });
 }
 

@@ -59,6 +59,8 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   void stop_accepting();
   /// Ends every connection, and accepts nobody any more.
   void shut();
+  /// Ends the connections of those who may not be here any more.
+  void end_unpermitted();
   void for_each_connection(const std::function<void(Connection&)>& call);
 
  private:

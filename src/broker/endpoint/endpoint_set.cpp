@@ -64,12 +64,18 @@ Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again)
                                                std::to_string(entries_.size()) +
                                                " endpoints, the most it may have"};
   }
-  const Gate gate =
-      gate_of(context_.tickets, context_.now, context_.settings, topic_.definition(), record.role);
+  const Gate gate = gate_of(context_.tickets, context_.now, context_.settings, context_.access,
+                            topic_.definition(), record.role);
   // A raw consumer has no way to show a ticket.
   if (record.connection_type == ConnectionType::socket && !gate.is_open()) {
     return Error{ErrorCode::not_supported, "connection_type: socket is for topics that are open, and " +
                                                topic_.definition().name.text() + " is not"};
+  }
+  const bool is_raw_tcp =
+      record.connection_type == ConnectionType::socket && record.transport == Transport::tcp;
+  if (is_raw_tcp && gate.curve() != nullptr) {
+    return Error{ErrorCode::not_supported,
+                 "connection_type: socket is in clear, and this broker encrypts: use transport ipc, or zmq"};
   }
   auto socket = listen(record, again);
   if (!socket) return socket.error();
@@ -83,7 +89,8 @@ Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again)
   return &entry;
 }
 
-Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, ConnectionType connection_type) {
+Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, ConnectionType connection_type,
+                                         const TicketHolder& holder) {
   assert(connection_type == ConnectionType::zmq || type == JoinType::pull);
   const EndpointRole role = role_of(type);
   if (role == EndpointRole::produce) {
@@ -91,7 +98,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
       const auto& record = entry.endpoint->record();
       if (record.role != role || record.transport != transport) continue;
       entry.endpoint->touch();
-      return opened(*entry.endpoint, false);
+      return opened(*entry.endpoint, false, holder);
     }
   }
   EndpointRecord record;
@@ -104,15 +111,15 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
   if (!entry) return entry.error();
   if (role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(std::nullopt);
   if (role == EndpointRole::pull) topic_.open_group();
-  return opened(*(*entry)->endpoint, true);
+  return opened(*(*entry)->endpoint, true, holder);
 }
 
-OpenedEndpoint EndpointSet::opened(const Endpoint& endpoint, bool is_new) const {
+OpenedEndpoint EndpointSet::opened(const Endpoint& endpoint, bool is_new, const TicketHolder& holder) const {
   const auto& record = endpoint.record();
   OpenedEndpoint opened{record, endpoint.bind_uri(), is_new, {}};
   if (record.connection_type == ConnectionType::zmq) {
     opened.ticket = context_.tickets.issue({record.topic, record.role}, context_.settings.ticket_lifetime,
-                                           context_.now());
+                                           context_.now(), holder);
   }
   return opened;
 }
@@ -283,6 +290,13 @@ void EndpointSet::tend_held(bool all) {
       connection.keep_alive(all);
     });
   }
+}
+
+void EndpointSet::end_unpermitted() {
+  std::vector<Endpoint*>
+      endpoints;  // one that is being left goes with its last connection, at the turn's end
+  for (auto& [id, entry] : entries_) endpoints.push_back(entry.endpoint.get());
+  for (Endpoint* const endpoint : endpoints) endpoint->end_unpermitted();
 }
 
 void EndpointSet::close_all(bool tell) {

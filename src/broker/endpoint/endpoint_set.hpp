@@ -43,10 +43,11 @@ class EndpointSet final : public EndpointHost, public OutletHost {
       : context_(context), topic_(topic), inlet_host_(inlet_host), listener_(listener) {}
   ~EndpointSet() override;
 
-  /// `connection_type`: `socket`, which is for raw consumers, only with `pull`, and where no ticket is asked
-  /// for (else not_supported).
+  /// `holder`: whose the ticket is to be. `connection_type`: `socket`, which is for raw consumers, only with
+  /// `pull`, and where no ticket is asked for (else not_supported).
   Result<OpenedEndpoint> join(protocol::JoinType type, protocol::Transport transport,
-                              protocol::ConnectionType connection_type = protocol::ConnectionType::zmq);
+                              protocol::ConnectionType connection_type = protocol::ConnectionType::zmq,
+                              const TicketHolder& holder = {});
   /// Opens a remembered endpoint again, at its old port if that is free. `from`: a subscriber's stored
   /// position.
   Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from);
@@ -58,6 +59,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   /// Tells held producers that ask (ZeroMQ heartbeats) that the broker is alive; `all`: also those that have
   /// not been seen to ask. Ends those that have gone and left nothing.
   void tend_held(bool all);
+  /// Ends the connections of those who may not be here any more.
+  void end_unpermitted();
   /// Closes everything; the ports rest. `tell`: report each as closed.
   void close_all(bool tell);
   void stop_accepting();
@@ -93,7 +96,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   void consumer_unready(OutletConnection& outlet) override;
   void consumer_writable() override { listener_.consumers_writable(); }
 
-  [[nodiscard]] OpenedEndpoint opened(const Endpoint& endpoint, bool is_new) const;
+  [[nodiscard]] OpenedEndpoint opened(const Endpoint& endpoint, bool is_new,
+                                      const TicketHolder& holder) const;
   Result<ListeningSocket> listen(EndpointRecord& record, bool again);
   Result<Entry*> open(EndpointRecord record, bool again);
   [[nodiscard]] std::string bind_uri_of(const EndpointRecord& record) const;

@@ -1,14 +1,23 @@
-/// Who may come in at a topic's plain ZeroMQ endpoint. Layer: endpoint.
+/// Who may come in by ZeroMQ: at a topic's plain endpoint, at the control socket, and at the sessions' door.
+/// Layer: endpoint.
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string_view>
 
 #include "broker/delivery/topic_definition.hpp"
+#include "broker/endpoint/access_table.hpp"
+#include "broker/endpoint/client_keys.hpp"
+#include "broker/endpoint/connection_quota.hpp"
+#include "broker/endpoint/curve_box.hpp"
 #include "broker/endpoint/reactor_context.hpp"
 
 namespace lightq::broker {
 
-/// Everybody, or who shows a ticket for one topic and role. The reactor's thread.
+/// Everybody, or who shows a ticket for one topic and role; encrypted or not. An encrypted gate takes the
+/// mechanism CURVE alone, and where it asks for a ticket, the client's key is the ticket. The reactor's
+/// thread.
 class Gate {
  public:
   /// Everybody may.
@@ -16,19 +25,53 @@ class Gate {
   /// Who shows a ticket that is good for `grant` may. The others outlive it.
   Gate(const TicketKey& tickets, const WallClock& now, const Grant& grant)
       : tickets_(&tickets), now_(&now), grant_(grant) {}
+  /// … as long as its holder may, by `access`, do that with the topic of this name; the one before knows of
+  /// nobody.
+  Gate(const TicketKey& tickets, const WallClock& now, const Grant& grant, const AccessTable& access,
+       const TopicName& topic)
+      : tickets_(&tickets), now_(&now), grant_(grant), access_(&access), topic_(topic) {}
+
+  /// Nobody comes in any more but by CURVE, to the server with this key. `keys`: those that clients have
+  /// registered, for a gate that is not open; all outlive it.
+  void encrypt(const CurveKeyPair& server, const ClientKeys* keys) {
+    curve_ = &server;
+    keys_ = keys;
+  }
+  /// Of an encrypted gate that is open: who has one of these keys may. They outlive it.
+  void allow_only(const std::set<CurvePublicKey>& keys) { allowed_ = &keys; }
+
+  /// Who is let in takes one of the connections of its user; whoever ends the connection gives it back, where
+  /// the connection has a holder. It outlives the gate.
+  void count(ConnectionQuota& quota) { quota_ = &quota; }
 
   [[nodiscard]] bool is_open() const { return tickets_ == nullptr; }
-  /// Why the ticket does not let its bearer in, for the log; empty: it does. Lives as long as the program.
-  [[nodiscard]] std::string_view objection(std::string_view id, std::string_view secret) const;
+  /// Null: nothing is encrypted.
+  [[nodiscard]] const CurveKeyPair* curve() const { return curve_; }
+  /// Why the ticket does not let its bearer in, for the log; empty: it does, and it is `holder`'s. Lives as
+  /// long as the program.
+  [[nodiscard]] std::string_view objection(std::string_view id, std::string_view secret,
+                                           TicketHolder& holder) const;
+  /// The same of the key that a client has shown to have.
+  [[nodiscard]] std::string_view key_objection(const CurvePublicKey& key, TicketHolder& holder) const;
+  /// Whether who came in with a ticket of this holder may still be there.
+  [[nodiscard]] bool permits(const TicketHolder& holder) const;
 
  private:
+  [[nodiscard]] std::string_view admit(const TicketHolder& shown, TicketHolder& holder) const;
+
   const TicketKey* tickets_ = nullptr;
   const WallClock* now_ = nullptr;
   Grant grant_;
+  const AccessTable* access_ = nullptr;
+  std::optional<TopicName> topic_;
+  const CurveKeyPair* curve_ = nullptr;
+  const ClientKeys* keys_ = nullptr;
+  const std::set<CurvePublicKey>* allowed_ = nullptr;
+  ConnectionQuota* quota_ = nullptr;
 };
 
-/// The gate of a topic's endpoints for a role: open if the topic is, or all are.
+/// The gate of a topic's endpoints for a role: open if the topic is, or all are; encrypted if all are.
 Gate gate_of(const TicketKey& tickets, const WallClock& now, const EndpointSettings& settings,
-             const TopicDefinition& topic, EndpointRole role);
+             const AccessTable& access, const TopicDefinition& topic, EndpointRole role);
 
 }  // namespace lightq::broker

@@ -55,6 +55,7 @@ Result<void> prove_gate(const Gate& gate, const TicketKey& tickets, const Grant&
   const auto of_other_role = tickets.issue(
       {grant.topic, grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub}, 1h, now);
   const auto expired = tickets.issue(grant, -1h, now);
+  const auto of_nobody_known = tickets.issue(grant, 1h, now, {.user = ~std::uint64_t{0}, .generation = 1});
   if (gets_in_without_ticket(gate)) return lets_in("without a ticket");
   if (gets_in_with(gate, "", "")) return lets_in("with an empty ticket");
   if (gets_in_with(gate, good.id, of_other_key.secret)) return lets_in("with a wrong secret");
@@ -63,6 +64,7 @@ Result<void> prove_gate(const Gate& gate, const TicketKey& tickets, const Grant&
   if (gets_in_with(gate, of_other_topic.id, of_other_topic.secret)) return lets_in("of another topic");
   if (gets_in_with(gate, of_other_role.id, of_other_role.secret)) return lets_in("of another role");
   if (gets_in_with(gate, expired.id, expired.secret)) return lets_in("with a ticket that has expired");
+  if (gets_in_with(gate, of_nobody_known.id, of_nobody_known.secret)) return lets_in("who may not any more");
   if (!gets_in_with(gate, good.id, good.secret))
     return Error{ErrorCode::internal, "data endpoints refuse a client with a good ticket"};
   return {};

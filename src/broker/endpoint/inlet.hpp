@@ -1,6 +1,8 @@
 /// One producer's connection (its PUSH socket): frames become batches of the topic's log. Layer: endpoint.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -47,7 +49,9 @@ class Inlet final : public Connection {
 
  protected:
   [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override {
-    return ZmtpHandshake("PULL", {"PUSH"});
+    ZmtpHandshake handshake("PULL", {"PUSH"});
+    handshake.take_bodies_up_to(std::max<std::uint64_t>(host_.message_bytes_max(), zmtp::command_bytes_max));
+    return handshake;
   }
   void on_open() override {}
   [[nodiscard]] bool lives_by_output() const override { return false; }

@@ -65,7 +65,12 @@ HostedTopic* Reactor::find(TopicId id) {
   return found == topics_.end() ? nullptr : found->second.get();
 }
 
+void Reactor::end_unpermitted() {
+  for (auto& [id, topic] : topics_) topic->endpoints().end_unpermitted();
+}
+
 void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
+  context_.access.forget_topic(id);
   const auto found = topics_.find(id.value);
   if (found == topics_.end()) return remove_files_of(id, std::move(done));
   std::unique_ptr<HostedTopic> topic = std::move(found->second);

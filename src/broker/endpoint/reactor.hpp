@@ -45,6 +45,8 @@ class Reactor final : public HostedTopic::Ticker {
   void remove_topic(TopicId id, std::function<void(Result<void>)> done);
   HostedTopic* find(TopicId id);
   ReactorContext& context() { return context_; }
+  /// Ends the plain connections of those who may not be there any more.
+  void end_unpermitted();
   /// Adds this reactor's topics to the sums.
   void add_totals(protocol::BrokerStats& totals);
   /// A clean stop: what was handed out leaves (at most until `deadline`), logs and cursors are flushed,

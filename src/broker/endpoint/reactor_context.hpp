@@ -12,6 +12,7 @@
 #include <lightq/base/batch.hpp>
 
 #include "broker/endpoint/accept_budget.hpp"
+#include "broker/endpoint/access_table.hpp"
 #include "broker/endpoint/disk_thread.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
 #include "broker/endpoint/event_loop.hpp"
@@ -23,6 +24,10 @@
 
 namespace lightq::broker {
 
+class ClientKeys;
+class ConnectionQuota;
+class CurveKeyPair;
+
 /// How endpoints behave; the same for all topics.
 struct EndpointSettings {
   std::string advertise_host;           ///< put into `bind_uri`
@@ -31,7 +36,10 @@ struct EndpointSettings {
   std::chrono::milliseconds idle_time_max{
       30'000};  ///< an endpoint that nobody is connected to closes after it
   std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins
-  bool open_topics = false;  ///< no plain endpoint asks for a ticket
+  bool open_topics = false;                 ///< no plain endpoint asks for a ticket
+  const CurveKeyPair* curve_key = nullptr;  ///< the broker's; null: nothing is encrypted
+  const ClientKeys* client_keys = nullptr;  ///< that were registered; with curve_key, and outlive the topics
+  ConnectionQuota* user_connections = nullptr;  ///< of each user; null: not counted. Outlives the topics
   StrangerLimits strangers;
   std::size_t connections_max = limits::connections_per_endpoint_max;  ///< unfinished handshakes included
 };
@@ -62,6 +70,7 @@ struct ReactorContext {
   HandshakeQueue handshakes{settings.strangers.handshakes_max};
   AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.handshakes_max};
   std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever
+  AccessTable access = {};
 };
 
 }  // namespace lightq::broker

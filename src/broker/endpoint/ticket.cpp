@@ -40,8 +40,8 @@ std::string encode_ticket_id(const TicketClaims& claims) {
   bytes[role_at] = static_cast<std::byte>(claims.grant.role);
   store_little_endian(bytes.data() + topic_at, claims.grant.topic.value);
   store_little_endian(bytes.data() + expires_at, claims.expires_ms);
-  store_little_endian(bytes.data() + user_at, claims.user);
-  store_little_endian(bytes.data() + generation_at, claims.generation);
+  store_little_endian(bytes.data() + user_at, claims.holder.user);
+  store_little_endian(bytes.data() + generation_at, claims.holder.generation);
   store_little_endian(bytes.data() + nonce_at, claims.nonce);
   return to_hex(bytes);
 }
@@ -61,8 +61,8 @@ std::optional<TicketClaims> decode_ticket_id(std::string_view id) {
   claims.grant.role = static_cast<EndpointRole>(role);
   claims.grant.topic = {load_little_endian<std::uint64_t>(bytes.data() + topic_at)};
   claims.expires_ms = load_little_endian<std::uint64_t>(bytes.data() + expires_at);
-  claims.user = load_little_endian<std::uint64_t>(bytes.data() + user_at);
-  claims.generation = load_little_endian<std::uint32_t>(bytes.data() + generation_at);
+  claims.holder.user = load_little_endian<std::uint64_t>(bytes.data() + user_at);
+  claims.holder.generation = load_little_endian<std::uint32_t>(bytes.data() + generation_at);
   claims.nonce = load_little_endian<std::uint64_t>(bytes.data() + nonce_at);
   return claims;
 }

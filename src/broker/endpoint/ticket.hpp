@@ -19,13 +19,19 @@ struct Grant {
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 
+/// Whose a ticket is.
+struct TicketHolder {
+  std::uint64_t user = 0;        ///< 0: nobody is named
+  std::uint32_t generation = 0;  ///< of that user's password
+  friend bool operator==(const TicketHolder&, const TicketHolder&) = default;
+};
+
 /// A ticket's id taken apart.
 struct TicketClaims {
   Grant grant;
   std::uint64_t expires_ms = 0;  ///< since 1970
-  std::uint64_t user = 0;        ///< whose it is; 0: nobody is named
-  std::uint32_t generation = 0;  ///< of that user's credentials
-  std::uint64_t nonce = 0;       ///< so that no two tickets are the same
+  TicketHolder holder;
+  std::uint64_t nonce = 0;  ///< so that no two tickets are the same
   friend bool operator==(const TicketClaims&, const TicketClaims&) = default;
 };
 

@@ -41,10 +41,11 @@ std::string TicketKey::secret_of(std::string_view id) const {
   return to_hex(digest);
 }
 
-protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds lifetime,
-                                  Timestamp now) const {
+protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,
+                                  const TicketHolder& holder) const {
   TicketClaims claims;
   claims.grant = grant;
+  claims.holder = holder;
   claims.expires_ms = static_cast<std::uint64_t>(now.us / 1000 + lifetime.count());
   fill_random(&claims.nonce, sizeof claims.nonce);
   std::string id = encode_ticket_id(claims);
@@ -54,18 +55,18 @@ protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds 
 
 TicketVerdict TicketKey::check(std::string_view id, std::string_view secret, Timestamp now) const {
   const auto claims = decode_ticket_id(id);
-  if (!claims) return {{}, "what is no ticket"};
+  if (!claims) return {{}, {}, "what is no ticket"};
   const std::string right = secret_of(id);
   if (secret.size() != right.size() || sodium_memcmp(secret.data(), right.data(), right.size()) != 0)
-    return {{}, "a ticket that this broker did not make"};
+    return {{}, {}, "a ticket that this broker did not make"};
   if (now.us / 1000 >= 0 && static_cast<std::uint64_t>(now.us / 1000) >= claims->expires_ms)
-    return {{}, "a ticket that has expired"};
-  return {claims->grant, {}};
+    return {{}, {}, "a ticket that has expired"};
+  return {claims->grant, claims->holder, {}};
 }
 
 TicketVerdict TicketKey::check(std::string_view shown, Timestamp now) const {
   const std::size_t dot = shown.find('.');
-  if (dot == std::string_view::npos) return {{}, "what is no ticket"};
+  if (dot == std::string_view::npos) return {{}, {}, "what is no ticket"};
   return check(shown.substr(0, dot), shown.substr(dot + 1), now);
 }
 

@@ -19,6 +19,7 @@ namespace lightq::broker {
 /// What a ticket is worth.
 struct TicketVerdict {
   std::optional<Grant> grant;  ///< of a good one
+  TicketHolder holder;         ///< likewise
   std::string_view fault;      ///< else what is wrong with it, for the log; lives as long as the program
 };
 
@@ -37,9 +38,9 @@ class TicketKey {
   /// Bytes for a new key.
   static Bytes random_bytes();
 
-  /// Good for `lifetime` from `now` on.
-  [[nodiscard]] protocol::Ticket issue(const Grant& grant, std::chrono::milliseconds lifetime,
-                                       Timestamp now) const;
+  /// Good for `lifetime` from `now` on, and as long as its holder may.
+  [[nodiscard]] protocol::Ticket issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,
+                                       const TicketHolder& holder = {}) const;
   /// Takes as long wherever a wrong secret differs from the right one.
   [[nodiscard]] TicketVerdict check(std::string_view id, std::string_view secret, Timestamp now) const;
   /// The same of `ID.SECRET`.

@@ -16,10 +16,14 @@ constexpr std::byte flag_more{0x01};
 constexpr std::byte flag_long{0x02};
 constexpr std::byte flag_command{0x04};
 constexpr std::byte flags_known = flag_more | flag_long | flag_command;
-constexpr std::uint64_t short_body_bytes_max = 255;
 
 std::string_view name_of(Mechanism mechanism) {
-  return mechanism == Mechanism::plain ? "PLAIN" : "NULL";
+  switch (mechanism) {
+    case Mechanism::null: break;
+    case Mechanism::plain: return "PLAIN";
+    case Mechanism::curve: return "CURVE";
+  }
+  return "NULL";
 }
 
 std::uint64_t load_big_endian(const std::byte* from, std::size_t bytes) {
@@ -44,6 +48,8 @@ std::optional<ByteView> take(ByteView& from, std::size_t count) {
   return front;
 }
 
+}  // namespace
+
 std::vector<std::byte> metadata_of(std::string_view socket_type) {
   std::vector<std::byte> data;
   constexpr std::string_view property = "Socket-Type";
@@ -56,8 +62,6 @@ std::vector<std::byte> metadata_of(std::string_view socket_type) {
   append(data, as_byte_view(socket_type));
   return data;
 }
-
-}  // namespace
 
 std::array<std::byte, greeting_bytes> greeting(Mechanism mechanism, bool is_server) {
   std::array<std::byte, greeting_bytes> bytes{};
@@ -84,7 +88,7 @@ std::optional<Mechanism> mechanism_of(ByteView greeting) {
   std::string_view said = as_text(greeting.subspan(mechanism_at, mechanism_bytes));
   const std::size_t end = said.find_last_not_of('\0');
   said = said.substr(0, end == std::string_view::npos ? 0 : end + 1);
-  for (const Mechanism mechanism : {Mechanism::null, Mechanism::plain}) {
+  for (const Mechanism mechanism : {Mechanism::null, Mechanism::plain, Mechanism::curve}) {
     if (said == name_of(mechanism)) return mechanism;
   }
   return std::nullopt;
@@ -114,8 +118,8 @@ FrameOutcome parse_frame_header(ByteView bytes, FrameHeader& header) {
   return FrameOutcome::complete;
 }
 
-std::size_t encode_frame_header(std::byte* to, std::uint64_t body_bytes, bool more) {
-  const std::byte flags = more ? flag_more : std::byte{0};
+std::size_t encode_frame_header(std::byte* to, std::uint64_t body_bytes, bool more, bool command) {
+  const std::byte flags = (more ? flag_more : std::byte{0}) | (command ? flag_command : std::byte{0});
   if (body_bytes <= short_body_bytes_max) {
     to[0] = flags;
     to[1] = static_cast<std::byte>(body_bytes);

@@ -1,6 +1,6 @@
 /// The ZeroMQ message transport protocol as this broker speaks it: ZMTP 3.1 (RFC 37/ZMTP), which 3.0 peers
-/// (RFC 23/ZMTP) understand, with the mechanisms NULL and PLAIN (RFC 24/ZMTP-PLAIN). Pure functions over
-/// bytes. Layer: endpoint.
+/// (RFC 23/ZMTP) understand, with the mechanisms NULL, PLAIN (RFC 24/ZMTP-PLAIN) and CURVE (zmtp_curve.hpp).
+/// Pure functions over bytes. Layer: endpoint.
 #pragma once
 
 #include <array>
@@ -20,6 +20,7 @@ inline constexpr std::size_t greeting_head_bytes = 12;
 /// A short frame header; a long one.
 inline constexpr std::size_t short_header_bytes = 2;
 inline constexpr std::size_t long_header_bytes = 9;
+inline constexpr std::uint64_t short_body_bytes_max = 255;
 /// Commands (READY, SUBSCRIBE, PING …) longer than this end the connection.
 inline constexpr std::size_t command_bytes_max = 4096;
 
@@ -29,8 +30,9 @@ inline constexpr std::size_t ping_context_bytes_max = 16;
 enum class Mechanism {
   null,
   plain,  ///< the client says a user name and a password
+  curve,  ///< the client knows the server's public key, and shows its own; all that follows is encrypted
 };
-/// What a side sends first. `is_server`: of PLAIN, the side that asks for the password.
+/// What a side sends first. `is_server`: of PLAIN and CURVE, the side that is asked for entry.
 std::array<std::byte, greeting_bytes> greeting(Mechanism mechanism = Mechanism::null, bool is_server = false);
 
 enum class GreetingOutcome {
@@ -61,8 +63,12 @@ FrameOutcome parse_frame_header(ByteView bytes, FrameHeader& header);
 
 /// The largest header written by encode_frame_header.
 inline constexpr std::size_t frame_header_bytes_max = long_header_bytes;
-/// Writes a message frame's header to `to`; answers its length.
-std::size_t encode_frame_header(std::byte* to, std::uint64_t body_bytes, bool more);
+/// Writes a frame's header to `to`; answers its length.
+std::size_t encode_frame_header(std::byte* to, std::uint64_t body_bytes, bool more, bool command = false);
+/// The length of the header written for such a body.
+constexpr std::size_t frame_header_bytes(std::uint64_t body_bytes) {
+  return body_bytes <= short_body_bytes_max ? short_header_bytes : long_header_bytes;
+}
 
 struct Command {
   std::string_view name;
@@ -80,6 +86,9 @@ std::optional<PlainCredentials> credentials_of_hello(ByteView data);
 /// The `Socket-Type` property of READY's or INITIATE's data; nothing if it is missing or the properties are
 /// malformed.
 std::optional<std::string_view> socket_type_of_ready(ByteView data);
+
+/// The properties that this side tells: its `Socket-Type`.
+std::vector<std::byte> metadata_of(std::string_view socket_type);
 
 /// Appends whole command frames.
 void append_command(std::vector<std::byte>& to, std::string_view name, ByteView data);

@@ -52,14 +52,36 @@ std::size_t ZmtpHandshake::take_greeting(ByteView bytes, std::vector<std::byte>&
   }
   peer_speaks_3_1_ = zmtp::speaks_3_1(bytes);
   const auto theirs = zmtp::mechanism_of(bytes);
+  const bool is_encrypted = gate_ != nullptr && gate_->curve() != nullptr;
   const bool takes_plain = gate_ != nullptr;
-  if (!theirs || (*theirs == Mechanism::plain && !takes_plain)) {
+  const bool foreign = theirs == Mechanism::curve || (theirs == Mechanism::plain && !takes_plain);
+  if (!is_encrypted && (!theirs || foreign)) {
     failure_ = takes_plain ? "a security mechanism other than NULL and PLAIN"
                            : "a security mechanism other than NULL";
     return 0;
   }
-  agree_on(*theirs, zmtp::is_server(bytes), output);
+  if (is_encrypted) {
+    agree_on_curve(theirs, zmtp::is_server(bytes), output);
+  } else {
+    agree_on(*theirs, zmtp::is_server(bytes), output);
+  }
   return failure_.empty() ? zmtp::greeting_bytes : 0;
+}
+
+/// Who speaks another mechanism hears that this side does not, and libzmq tells its user so.
+void ZmtpHandshake::agree_on_curve(std::optional<Mechanism> theirs, bool peer_is_server,
+                                   std::vector<std::byte>& output) {
+  const auto greeting = zmtp::greeting(Mechanism::curve, true);
+  append(output, ByteView(greeting).subspan(zmtp::greeting_head_bytes));
+  if (theirs != Mechanism::curve) {
+    unauthorized_ = true;
+    failure_ = "not encrypted (a security mechanism other than CURVE)";
+  } else if (peer_is_server) {
+    failure_ = "a CURVE peer that takes itself for the server";
+  } else {
+    curve_ = std::make_unique<CurveServer>(*gate_->curve());
+    state_ = State::curve_hello;
+  }
 }
 
 void ZmtpHandshake::agree_on(Mechanism theirs, bool peer_is_server, std::vector<std::byte>& output) {
@@ -100,12 +122,14 @@ std::size_t ZmtpHandshake::take_command(ByteView bytes, std::vector<std::byte>& 
 
 void ZmtpHandshake::judge(const zmtp::Command& command, std::vector<std::byte>& output) {
   if (state_ == State::hello) return judge_hello(command, output);
+  if (state_ == State::curve_hello) return judge_curve_hello(command, output);
+  if (state_ == State::curve_initiate) return judge_curve_initiate(command, output);
   const std::string_view expected = state_ == State::initiate ? "INITIATE" : "READY";
   if (command.name != expected) {
     failure_ = "a handshake without " + std::string(expected);
     return;
   }
-  if (!judge_socket_type(command, output)) return;
+  if (!judge_socket_type(command.data, output)) return;
   if (state_ == State::initiate) zmtp::append_ready(output, our_type_);
   state_ = State::complete;
 }
@@ -118,19 +142,47 @@ void ZmtpHandshake::judge_hello(const zmtp::Command& command, std::vector<std::b
     failure_ = "a handshake without HELLO";
     return;
   }
-  const std::string_view objection = gate_->objection(shown->username, shown->password);
-  if (!objection.empty()) {
-    zmtp::append_error(output, refused);
-    unauthorized_ = true;
-    failure_ = objection;
-    return;
-  }
+  const std::string_view objection = gate_->objection(shown->username, shown->password, holder_);
+  if (!objection.empty()) return refuse(objection, output);
   zmtp::append_command(output, "WELCOME", {});
   state_ = State::initiate;
 }
 
-bool ZmtpHandshake::judge_socket_type(const zmtp::Command& command, std::vector<std::byte>& output) {
-  const auto type = zmtp::socket_type_of_ready(command.data);
+void ZmtpHandshake::refuse(std::string_view why, std::vector<std::byte>& output) {
+  zmtp::append_error(output, refused);
+  unauthorized_ = true;
+  failure_ = why;
+}
+
+void ZmtpHandshake::judge_curve_hello(const zmtp::Command& command, std::vector<std::byte>& output) {
+  const bool is_hello = command.name == "HELLO";
+  switch (is_hello ? curve_->take_hello(command.data, output) : CurveOutcome::malformed) {
+    case CurveOutcome::good: state_ = State::curve_initiate; return;
+    case CurveOutcome::other_key: return refuse("a client that has another server's key", output);
+    case CurveOutcome::malformed: break;
+  }
+  zmtp::append_error(output, "Invalid HELLO");
+  failure_ = "a CURVE handshake without HELLO";
+}
+
+void ZmtpHandshake::judge_curve_initiate(const zmtp::Command& command, std::vector<std::byte>& output) {
+  const bool is_initiate = command.name == "INITIATE";
+  if (!is_initiate || curve_->take_initiate(command.data) != CurveOutcome::good) {
+    zmtp::append_error(output, "Invalid INITIATE");
+    failure_ = "a CURVE handshake without INITIATE";
+    return;
+  }
+  const std::string_view objection = gate_->key_objection(curve_->client_key(), holder_);
+  if (!objection.empty()) return refuse(objection, output);
+  if (!judge_socket_type(curve_->metadata(), output)) return;
+  curve_->append_ready(output, zmtp::metadata_of(our_type_));
+  cipher_ = curve_->make_cipher(body_bytes_max_);
+  curve_.reset();
+  state_ = State::complete;
+}
+
+bool ZmtpHandshake::judge_socket_type(ByteView properties, std::vector<std::byte>& output) {
+  const auto type = zmtp::socket_type_of_ready(properties);
   if (type && std::find(peer_types_.begin(), peer_types_.end(), *type) != peer_types_.end()) return true;
   zmtp::append_error(output, "Invalid socket type");
   failure_ = "a socket of type " + std::string(type.value_or("?")).substr(0, type_bytes_logged_max) +

@@ -4,13 +4,16 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "broker/endpoint/ticket.hpp"
 #include "broker/endpoint/wire_cipher.hpp"
 #include "broker/endpoint/zmtp.hpp"
+#include "broker/endpoint/zmtp_curve.hpp"
 
 namespace lightq::broker {
 
@@ -20,6 +23,7 @@ class Gate;
 ///
 ///     NULL:   greeting ──────────────────────────────► READY ─► complete
 ///     PLAIN:  greeting ─► HELLO (the ticket) ─► INITIATE ─► complete
+///     CURVE:  greeting ─► HELLO ─► INITIATE (the client's key) ─► complete, and encrypted from here on
 class ZmtpHandshake {
  public:
   /// `our_type`: the ZeroMQ socket type this side announces. `peer_types`: those it gets on with. Text that
@@ -27,10 +31,12 @@ class ZmtpHandshake {
   ZmtpHandshake(std::string_view our_type, std::initializer_list<std::string_view> peer_types)
       : our_type_(our_type), peer_types_(peer_types) {}
 
-  /// Before `begin`: the gate that the peer comes to, which outlives the handshake. One that demands a ticket
-  /// asks for the mechanism PLAIN; an open one takes what the peer speaks, NULL or PLAIN. Null: there is
-  /// none, and the mechanism is NULL.
+  /// Before `begin`: the gate that the peer comes to, which outlives the handshake. One that is encrypted
+  /// asks for the mechanism CURVE, one that demands a ticket for PLAIN; an open one takes what the peer
+  /// speaks, NULL or PLAIN. Null: there is none, and the mechanism is NULL.
   void guard(const Gate* gate) { gate_ = gate; }
+  /// Encrypted frames with a longer body end the connection; by default those longer than a command.
+  void take_bodies_up_to(std::uint64_t bytes) { body_bytes_max_ = bytes; }
   /// Appends what this side says first.
   void begin(std::vector<std::byte>& output) const;
   /// Takes what the handshake needs off the front of `bytes` and answers how many bytes they were; what is
@@ -44,17 +50,24 @@ class ZmtpHandshake {
   [[nodiscard]] const std::string& failure() const { return failure_; }
   /// It is turned away for want of a good ticket.
   [[nodiscard]] bool unauthorized() const { return unauthorized_; }
+  /// Whose ticket the peer has shown, if it was a good one.
+  [[nodiscard]] const TicketHolder& holder() const { return holder_; }
   /// The peer knows PING and PONG.
   [[nodiscard]] bool peer_speaks_3_1() const { return peer_speaks_3_1_; }
 
  private:
-  enum class State { greeting, hello, initiate, ready, complete };
+  enum class State { greeting, hello, initiate, curve_hello, curve_initiate, ready, complete };
   std::size_t take_greeting(ByteView bytes, std::vector<std::byte>& output);
+  void agree_on_curve(std::optional<zmtp::Mechanism> theirs, bool peer_is_server,
+                      std::vector<std::byte>& output);
   void agree_on(zmtp::Mechanism theirs, bool peer_is_server, std::vector<std::byte>& output);
   std::size_t take_command(ByteView bytes, std::vector<std::byte>& output);
   void judge(const zmtp::Command& command, std::vector<std::byte>& output);
   void judge_hello(const zmtp::Command& command, std::vector<std::byte>& output);
-  bool judge_socket_type(const zmtp::Command& command, std::vector<std::byte>& output);
+  void judge_curve_hello(const zmtp::Command& command, std::vector<std::byte>& output);
+  void judge_curve_initiate(const zmtp::Command& command, std::vector<std::byte>& output);
+  void refuse(std::string_view why, std::vector<std::byte>& output);
+  bool judge_socket_type(ByteView properties, std::vector<std::byte>& output);
 
   std::string_view our_type_;
   std::vector<std::string_view> peer_types_;
@@ -62,6 +75,9 @@ class ZmtpHandshake {
   State state_ = State::greeting;
   bool peer_speaks_3_1_ = false;
   bool unauthorized_ = false;
+  std::uint64_t body_bytes_max_ = zmtp::command_bytes_max;
+  std::unique_ptr<CurveServer> curve_;  // while its handshake lasts
+  TicketHolder holder_;
   std::unique_ptr<WireCipher> cipher_;
   std::string failure_;
 };

@@ -30,8 +30,8 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   };
 
   /// All outlive it.
-  ConsumeChannel(HostedTopic& topic, SessionPort& port, Link& link, std::uint32_t number)
-      : Channel(Kind::consumes, number), topic_(&topic), port_(port), link_(link) {}
+  ConsumeChannel(HostedTopic& topic, EndpointRole role, SessionPort& port, Link& link, std::uint32_t number)
+      : Channel(Kind::consumes, number), topic_(&topic), role_(role), port_(port), link_(link) {}
   ~ConsumeChannel() override { ConsumeChannel::leave(); }
 
   /// Once, before anything else. Without a refusal the link is told later, of the channel's opening or of its
@@ -39,6 +39,8 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   session::Code open(const session::ConsumeOpen& asked);
   /// Null once it has left, or the topic has ended it.
   [[nodiscard]] HostedTopic* topic() const { return topic_; }
+  /// What a ticket has to permit.
+  [[nodiscard]] EndpointRole role() const { return role_; }
   [[nodiscard]] bool is_admitted() const { return admitted_; }
   /// Takes nothing more.
   void retire() { retired_ = true; }
@@ -59,6 +61,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
 
  private:
   HostedTopic* topic_;
+  const EndpointRole role_;
   SessionPort& port_;
   Link& link_;
   bool admitted_ = false;

@@ -39,7 +39,7 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   ConsumeChannel::Link& link = *this;
-  auto channel = std::make_unique<ConsumeChannel>(*topic, port_, link, channels_.take_number());
+  auto channel = std::make_unique<ConsumeChannel>(*topic, role, port_, link, channels_.take_number());
   const Code refusal = channel->open(*asked);
   if (refusal != Code::ok) return port_.answer_error(header, refusal, why_refused(refusal));
   channels_.add(std::move(channel), header.request);
@@ -125,6 +125,20 @@ void ConsumeSide::leave() {
     // One whose opening is not answered yet is told of it first.
     if (consumer.is_admitted()) consumer.leave();
   });
+}
+
+void ConsumeSide::end_unpermitted() {
+  std::vector<ConsumeChannel*> doomed;
+  channels_.for_each([&](Channel& each) {
+    if (each.kind() != Channel::Kind::consumes) return;
+    auto& channel = static_cast<ConsumeChannel&>(each);
+    const HostedTopic* const topic = channel.topic();
+    if (topic == nullptr || port_.permitted(topic->definition().name.text(), channel.role()) == topic) return;
+    doomed.push_back(&channel);
+  });
+  for (ConsumeChannel* const channel : doomed)
+    port_.end_channel(*channel, Code::unauthorized_access, "the right to consume was taken away");
+  reads_.end_unpermitted();
 }
 
 void ConsumeSide::channel_opened(ConsumeChannel& channel, const session::ConsumeOpened& answer) {

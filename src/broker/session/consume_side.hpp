@@ -28,6 +28,8 @@ class ConsumeSide final : private ConsumeChannel::Link {
   void retire(std::uint32_t number);
   /// The client goes: what it has not acknowledged is for others.
   void leave();
+  /// Ends the channels and reads of topics that the session may not consume any more.
+  void end_unpermitted();
   /// Everything that was to be read has been.
   [[nodiscard]] bool settled() const { return reads_.is_empty(); }
   void drop_reads() { reads_.drop_all(); }

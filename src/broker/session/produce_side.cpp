@@ -53,6 +53,20 @@ void ProduceSide::send_confirms() {
   }
 }
 
+void ProduceSide::end_unpermitted() {
+  std::vector<ProduceChannel*> doomed;
+  channels_.for_each([&](Channel& each) {
+    if (each.kind() != Channel::Kind::produces) return;
+    auto& channel = static_cast<ProduceChannel&>(each);
+    const HostedTopic* const topic = channel.topic();
+    if (topic == nullptr || port_.permitted(topic->definition().name.text(), EndpointRole::produce) == topic)
+      return;
+    doomed.push_back(&channel);
+  });
+  for (ProduceChannel* const channel : doomed)
+    port_.end_channel(*channel, Code::unauthorized_access, "the right to produce was taken away");
+}
+
 /// Only numbers of channels that produce come here.
 ProduceChannel* ProduceSide::find(std::uint32_t number) const {
   return static_cast<ProduceChannel*>(channels_.find(number));

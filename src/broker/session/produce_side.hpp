@@ -23,6 +23,8 @@ class ProduceSide final : private ProduceChannel::Link {
   /// An input has been taken: what was published is to be handed out.
   void after_input();
   void send_confirms();
+  /// Ends the channels to topics that the session may not produce to any more.
+  void end_unpermitted();
   /// Nothing is confirmed any more.
   void drop_confirms() { due_.clear(); }
 

@@ -41,6 +41,17 @@ void ReadQueue::go_on() {
   }
 }
 
+void ReadQueue::end_unpermitted() {
+  std::erase_if(jobs_, [this](const Job& job) {
+    HostedTopic* const topic = port_.find_topic(job.topic);
+    if (topic == nullptr) return false;
+    const std::string& name = topic->definition().name.text();
+    if (port_.permitted(name, EndpointRole::pull) == topic) return false;
+    if (port_.permitted(name, EndpointRole::sub) == topic) return false;
+    return fail(job, session::Code::unauthorized_access, "the right to consume was taken away");
+  });
+}
+
 /// True: it is answered.
 bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
   HostedTopic* const topic = port_.find_topic(job.topic);

@@ -24,6 +24,8 @@ class ReadQueue {
   void add(const HostedTopic& topic, const session::Read& asked, std::uint32_t request);
   /// Sends what there is room for, a bounded amount; call it again when there is room.
   void go_on();
+  /// Answers those of topics that the session may not consume any more.
+  void end_unpermitted();
   void drop_all() { jobs_.clear(); }
 
  private:

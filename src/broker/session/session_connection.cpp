@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/endpoint/tls_cipher.hpp"
+
 namespace lightq::broker {
 
 using session::Code;
@@ -25,11 +27,12 @@ constexpr std::size_t straight_from = 8 * limits::KiB;
 
 SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner,
                                      std::vector<std::byte>& scratch, Host& host, std::uint64_t id,
-                                     SessionCarrier carrier)
+                                     SessionCarrier carrier, const TlsContext* tls)
     : Connection(loop, std::move(descriptor), owner, scratch),
       host_(host),
       id_(id),
       carrier_(carrier),
+      tls_(tls),
       channels_(loop),
       producing_(*this, channels_),
       consuming_(*this, channels_) {}
@@ -42,12 +45,21 @@ SessionConnection::~SessionConnection() {
 
 std::optional<ZmtpHandshake> SessionConnection::make_handshake() const {
   if (carrier_ == SessionCarrier::stream) return std::nullopt;
-  return ZmtpHandshake("ROUTER", {"DEALER"});
+  ZmtpHandshake handshake("ROUTER", {"DEALER"});
+  // A message of several frames; docs/session.md, "Transport".
+  handshake.take_bodies_up_to(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
+  return handshake;
+}
+
+std::unique_ptr<WireCipher> SessionConnection::make_cipher() const {
+  return tls_ == nullptr ? nullptr : std::make_unique<TlsCipher>(*tls_);
 }
 
 void SessionConnection::on_open() {
   heard_ = EventLoop::Clock::now();
-  hello_timer_ = loop().at(heard_ + hello_time_max, [this] {
+  // TLS's handshake has taken its part of the time.
+  const auto from = carrier_ == SessionCarrier::stream ? began_ : heard_;
+  hello_timer_ = loop().at(from + hello_time_max, [this] {
     if (!greeted_) close("no hello within a second");
   });
 }
@@ -220,14 +232,20 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
     answer_error(header, Code::unsupported_version, why);
     return end_session(Code::unsupported_version, why);
   }
-  const auto grant = host_.grant_of(hello->ticket);
-  if (!grant) {
+  const auto permit = host_.permit_of(hello->ticket);
+  if (!permit) {
     refused_ = true;
     const std::string why = "the ticket is not valid (any more): join again";
     answer_error(header, Code::unauthorized_access, why);
     return end_session(Code::unauthorized_access, why);
   }
-  grants_.push_back(*grant);
+  if (!host_.admit(permit->holder.user)) {
+    const std::string why = "the user has as many connections as one may have";
+    answer_error(header, Code::limit_reached, why);
+    return end_session(Code::limit_reached, why);
+  }
+  user_ = permit->holder.user;
+  permits_.push_back(*permit);
   greeted_ = true;
   name_ = hello->name;
   loop().cancel(hello_timer_);
@@ -250,26 +268,40 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
 void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
   const auto shown = decode<session::Present>(header, body);
   if (!shown) return;
-  const auto grant = host_.grant_of(shown->ticket);
-  if (!grant) return answer_error(header, Code::unauthorized_access, "the ticket is not valid (any more)");
-  const bool known = std::any_of(grants_.begin(), grants_.end(), [&](const Grant& other) {
-    return other.topic == grant->topic && other.role == grant->role;
-  });
-  if (!known && grants_.size() == limits::session_channels_max)
-    std::erase_if(grants_, [&](const Grant& old) { return host_.find_topic(old.topic) == nullptr; });
-  if (!known && grants_.size() == limits::session_channels_max)
+  const auto permit = host_.permit_of(shown->ticket);
+  if (!permit) return answer_error(header, Code::unauthorized_access, "the ticket is not valid (any more)");
+  const bool known = std::ranges::find(permits_, *permit) != permits_.end();
+  if (!known && permits_.size() == limits::session_channels_max) {
+    std::erase_if(permits_, [&](const Host::Permit& old) {
+      const HostedTopic* const topic = host_.find_topic(old.grant.topic);
+      return topic == nullptr || !host_.is_good(old, *topic);
+    });
+  }
+  if (!known && permits_.size() == limits::session_channels_max)
     return answer_error(header, Code::limit_reached, "more tickets than channels");
-  if (!known) grants_.push_back(*grant);
+  if (!known) permits_.push_back(*permit);
   send(session::Done{}, 0, header.request);
 }
 
 HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role) {
-  for (const Grant& grant : grants_) {
-    if (grant.role != role) continue;
-    HostedTopic* const found = host_.find_topic(grant.topic);
-    if (found != nullptr && found->definition().name.text() == topic) return found;
+  for (const Host::Permit& permit : permits_) {
+    if (permit.grant.role != role) continue;
+    HostedTopic* const found = host_.find_topic(permit.grant.topic);
+    if (found == nullptr || found->definition().name.text() != topic) continue;
+    if (host_.is_good(permit, *found)) return found;
   }
   return nullptr;
+}
+
+void SessionConnection::look_at_rights() {
+  if (!greeted_ || ending_ || failed()) return;
+  std::erase_if(permits_, [&](const Host::Permit& permit) {
+    const HostedTopic* const topic = host_.find_topic(permit.grant.topic);
+    return topic != nullptr && !host_.is_good(permit, *topic);
+  });
+  producing_.end_unpermitted();
+  consuming_.end_unpermitted();
+  work_soon();
 }
 
 Channel* SessionConnection::addressee(const FrameHeader& header, Channel::Kind kind) {

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "broker/endpoint/connection.hpp"
 #include "broker/endpoint/large_frame.hpp"
 #include "broker/endpoint/ticket.hpp"
+#include "broker/endpoint/tls_context.hpp"
 #include "broker/session/channel_book.hpp"
 #include "broker/session/consume_side.hpp"
 #include "broker/session/produce_side.hpp"
@@ -24,6 +26,7 @@ namespace lightq::broker {
 struct SessionSettings {
   std::uint64_t broker = 0;             ///< of this start of the broker
   std::uint32_t heartbeat_ms = 10'000;  ///< how often a client has to be heard; 0: never
+  const TlsContext* tls = nullptr;  ///< of sessions' frames over TCP; null: they go in clear. Outlives them
 };
 
 /// What carries a session's frames.
@@ -40,31 +43,49 @@ class SessionConnection final : public Connection, private SessionPort {
   /// What a session needs of the server.
   class Host {
    public:
+    /// What a ticket permits, and whose it is.
+    struct Permit {
+      Grant grant;
+      TicketHolder holder;
+      friend bool operator==(const Permit&, const Permit&) = default;
+    };
     virtual ~Host() = default;
-    virtual std::optional<Grant> grant_of(std::string_view ticket) = 0;
+    /// Nothing: the ticket is no good (any more).
+    virtual std::optional<Permit> permit_of(std::string_view ticket) = 0;
+    /// Whether it is still good, for its topic, which is this one.
+    [[nodiscard]] virtual bool is_good(const Permit& permit, const HostedTopic& topic) const = 0;
     /// Null: it is not there (any more).
     virtual HostedTopic* find_topic(TopicId topic) = 0;
+    /// Whether the user may have one more connection; then it has, until the session's end.
+    virtual bool admit(std::uint64_t /*user*/) { return true; }
     virtual void session_opened(SessionConnection& session) = 0;
     [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
     [[nodiscard]] virtual const SessionSettings& session_settings() const = 0;
   };
 
+  /// `tls`: what encrypts it; null: nothing does.
   SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
-                    Host& host, std::uint64_t id, SessionCarrier carrier);
+                    Host& host, std::uint64_t id, SessionCarrier carrier, const TlsContext* tls = nullptr);
   ~SessionConnection() override;
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   /// What the client calls itself.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool greeted() const { return greeted_; }
+  /// Whose connection it is: of the first ticket that it showed. 0: nobody's.
+  [[nodiscard]] std::uint64_t user() const { return user_; }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;
+  /// Rights have changed: forgets the tickets that permit nothing any more, and ends the channels that were
+  /// opened by them. Not within the session's own calls.
+  void look_at_rights();
   /// Says goodbye, and ends the connection once that has left.
   void end_session(session::Code code, const std::string& why) override;
 
  protected:
   [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override;
+  [[nodiscard]] std::unique_ptr<WireCipher> make_cipher() const override;
   void on_open() override;
   std::size_t consume(std::span<std::byte> bytes) override;
   std::span<std::byte> large_frame_space() override { return large_.space(); }
@@ -115,13 +136,16 @@ class SessionConnection final : public Connection, private SessionPort {
   Host& host_;
   const std::uint64_t id_;
   const SessionCarrier carrier_;
+  const TlsContext* const tls_;
+  const EventLoop::Clock::time_point began_ = EventLoop::Clock::now();
   ZmtpMessages messages_;
   std::string name_;
   bool greeted_ = false;
   bool refused_ = false;
+  std::uint64_t user_ = 0;
   bool leaving_ = false;  // the client has said goodbye
   bool ending_ = false;   // we have
-  std::vector<Grant> grants_;
+  std::vector<Host::Permit> permits_;
   ChannelBook channels_;
   ProduceSide producing_;
   ConsumeSide consuming_;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "broker/endpoint/connection_quota.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -15,7 +17,9 @@ constexpr auto ticket_lifetime = std::chrono::minutes(10);
 
 SessionServer::SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
                              std::string name)
-    : context_(context), find_topic_(std::move(find_topic)), settings_(settings), name_(std::move(name)) {}
+    : context_(context), find_topic_(std::move(find_topic)), settings_(settings), name_(std::move(name)) {
+  if (context_.settings.curve_key != nullptr) gate_.encrypt(*context_.settings.curve_key, nullptr);
+}
 
 SessionServer::~SessionServer() {
   for (const auto& [way, door] : doors_) {
@@ -24,14 +28,18 @@ SessionServer::~SessionServer() {
 }
 
 Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::Transport transport,
-                                                  SessionCarrier carrier) {
+                                                  SessionCarrier carrier, const TicketHolder& holder) {
   if (stopping_) return Error{ErrorCode::shutting_down, "the broker is stopping"};
-  auto opened = door({transport, carrier});
+  auto opened = open_door({transport, carrier});
   if (!opened) return opened.error();
-  return Joined{(*opened)->bind_uri, context_.tickets.issue(grant, ticket_lifetime, context_.now())};
+  const Door& door = **opened;
+  std::optional<protocol::Tls> tls;
+  if (door.tls != nullptr) tls = protocol::Tls{door.tls->fingerprint()};
+  return Joined{door.bind_uri, context_.tickets.issue(grant, ticket_lifetime, context_.now(), holder),
+                std::move(tls)};
 }
 
-Result<SessionServer::Door*> SessionServer::door(Way way) {
+Result<SessionServer::Door*> SessionServer::open_door(Way way) {
   if (const auto found = doors_.find(way); found != doors_.end()) return found->second.get();
   const auto [transport, carrier] = way;
   const bool is_unix = transport == protocol::Transport::ipc;
@@ -42,9 +50,14 @@ Result<SessionServer::Door*> SessionServer::door(Way way) {
   const std::string uri =
       is_unix ? "ipc://" + path
               : "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(socket->port);
-  auto made = std::make_unique<Door>(*this, std::move(*socket), carrier, uri, path);
+  // ZeroMQ's frames have an encryption of their own; a Unix socket's have its permissions.
+  const TlsContext* const tls = is_unix || carrier == SessionCarrier::zmtp ? nullptr : settings_.tls;
+  auto made = std::make_unique<Door>(*this, std::move(*socket), carrier, tls, uri, path);
   if (!made->listener.start()) return Error{ErrorCode::io_error, "cannot watch the new endpoint " + uri};
-  context_.sink.info((carrier == SessionCarrier::zmtp ? "sessions over ZeroMQ: " : "sessions: ") + uri);
+  context_.sink.info((carrier == SessionCarrier::zmtp ? "sessions over ZeroMQ: "
+                      : tls != nullptr                ? "sessions over TLS: "
+                                                      : "sessions: ") +
+                     uri);
   return (doors_[way] = std::move(made)).get();
 }
 
@@ -53,16 +66,22 @@ void SessionServer::Door::accept_failed() {
                              ": a connection was turned away, no file descriptor is free");
 }
 
-void SessionServer::accepted(UniqueFd descriptor, SessionCarrier carrier) {
+void SessionServer::accepted(UniqueFd descriptor, const Door& door) {
   // Beyond the limit nobody waits for nothing: the connection is closed at once.
   if (sessions_.size() >= limits::session_connections_max) return;
   SessionConnection::Host& host = *this;
-  auto session = std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this,
-                                                     context_.scratch, host, next_session_++, carrier);
+  auto session =
+      std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this, context_.scratch, host,
+                                          next_session_++, door.carrier, door.tls);
   SessionConnection* const made = session.get();
   sessions_.emplace(made, std::move(session));
   context_.handshakes.enter(*made);
   if (!made->start()) made->close("the connection could not be watched");
+}
+
+bool SessionServer::admit(std::uint64_t user) {
+  auto* const quota = context_.settings.user_connections;
+  return quota == nullptr || quota->take(user);
 }
 
 void SessionServer::session_opened(SessionConnection& session) {
@@ -77,6 +96,8 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
   context_.handshakes.leave(session);
   const std::string which = "session " + std::to_string(session.id());
   if (session.greeted()) {
+    if (auto* const quota = context_.settings.user_connections; quota != nullptr)
+      quota->give_back(session.user());
     context_.sink.debug(which + " of '" + session.name() + "' ended: " + why);
   } else {
     if (session.refused()) ++context_.refused_connections;
@@ -86,8 +107,21 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
   sessions_.erase(found);
 }
 
-std::optional<Grant> SessionServer::grant_of(std::string_view ticket) {
-  return context_.tickets.check(ticket, context_.now()).grant;
+std::optional<SessionServer::Permit> SessionServer::permit_of(std::string_view ticket) {
+  const auto verdict = context_.tickets.check(ticket, context_.now());
+  if (!verdict.grant) return std::nullopt;
+  const Permit permit{*verdict.grant, verdict.holder};
+  const HostedTopic* const topic = find_topic_(permit.grant.topic);
+  if (topic != nullptr && !is_good(permit, *topic)) return std::nullopt;
+  return permit;
+}
+
+bool SessionServer::is_good(const Permit& permit, const HostedTopic& topic) const {
+  return context_.access.permits(permit.holder, permit.grant, topic.definition().name);
+}
+
+void SessionServer::look_at_rights() {
+  for (const auto& [key, session] : sessions_) session->look_at_rights();
 }
 
 void SessionServer::begin_stop() {

@@ -12,6 +12,7 @@
 
 #include <lightq/protocol/control.hpp>
 
+#include "broker/endpoint/gate.hpp"
 #include "broker/endpoint/listener.hpp"
 #include "broker/endpoint/reactor_context.hpp"
 #include "broker/session/session_connection.hpp"
@@ -27,6 +28,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   struct Joined {
     std::string bind_uri;
     protocol::Ticket ticket;
+    std::optional<protocol::Tls> tls;  ///< nothing: in clear
   };
   using FindTopic = std::function<HostedTopic*(TopicId)>;
 
@@ -37,9 +39,12 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   SessionServer& operator=(const SessionServer&) = delete;
   ~SessionServer() override;
 
-  /// Where to connect to, and the ticket for it. Errors: io_error, address_in_use,
+  /// Where to connect to, and `holder`'s ticket for it. Errors: io_error, address_in_use,
   /// invalid_argument (the path of the socket file is too long).
-  Result<Joined> join(const Grant& grant, protocol::Transport transport, SessionCarrier carrier);
+  Result<Joined> join(const Grant& grant, protocol::Transport transport, SessionCarrier carrier,
+                      const TicketHolder& holder);
+  /// Rights have changed: ends what is not permitted any more.
+  void look_at_rights();
   /// Says goodbye to everybody, and accepts nobody any more.
   void begin_stop();
 
@@ -47,29 +52,34 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   using Way = std::pair<protocol::Transport, SessionCarrier>;
   /// A listening socket.
   struct Door final : public Listener::Owner {
-    Door(SessionServer& of, ListeningSocket socket, SessionCarrier of_frames, std::string uri,
-         std::string socket_path)
+    Door(SessionServer& of, ListeningSocket socket, SessionCarrier of_frames, const TlsContext* encryption,
+         std::string uri, std::string socket_path)
         : server(of),
           carrier(of_frames),
+          tls(encryption),
           bind_uri(std::move(uri)),
           path(std::move(socket_path)),
           listener(of.context_.loop, std::move(socket), *this, of.context_.accepts) {}
-    void accepted(UniqueFd descriptor) override { server.accepted(std::move(descriptor), carrier); }
+    void accepted(UniqueFd descriptor) override { server.accepted(std::move(descriptor), *this); }
     void accept_failed() override;
     SessionServer& server;
     const SessionCarrier carrier;
+    const TlsContext* const tls;  // null: in clear
     const std::string bind_uri;
     const std::string path;  // of a Unix socket's file
     Listener listener;
   };
 
-  Result<Door*> door(Way way);
-  void accepted(UniqueFd descriptor, SessionCarrier carrier);
+  Result<Door*> open_door(Way way);
+  void accepted(UniqueFd descriptor, const Door& door);
   void connection_opened(Connection& /*connection*/) override {}
   void connection_closed(Connection& connection, const std::string& why) override;
-  [[nodiscard]] const Gate* gate() const override { return nullptr; }
-  std::optional<Grant> grant_of(std::string_view ticket) override;
+  /// Any key: the ticket is in the session's first frame.
+  [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
+  std::optional<Permit> permit_of(std::string_view ticket) override;
+  [[nodiscard]] bool is_good(const Permit& permit, const HostedTopic& topic) const override;
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
+  bool admit(std::uint64_t user) override;
   void session_opened(SessionConnection& session) override;
   [[nodiscard]] std::uint64_t message_bytes_max() const override {
     return context_.settings.message_bytes_max;
@@ -80,6 +90,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   const FindTopic find_topic_;
   const SessionSettings settings_;
   const std::string name_;
+  Gate gate_;  // of sessions over ZeroMQ
   std::map<Way, std::unique_ptr<Door>> doors_;
   std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
   std::uint64_t next_session_ = 1;

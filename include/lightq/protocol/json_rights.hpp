@@ -1,0 +1,83 @@
+/// Users' rights as JSON members, in requests, answers and the catalogue. docs/protocol.md, "Users". Layer:
+/// protocol.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <lightq/protocol/control.hpp>
+#include <lightq/protocol/json_fields.hpp>
+#include <lightq/protocol/topic_pattern.hpp>
+
+namespace lightq::inline v1::protocol::detail {
+
+inline constexpr std::array<std::pair<std::string_view, bool Rights::*>, 3> right_words = {{
+    {"produce", &Rights::produce},
+    {"consume", &Rights::consume},
+    {"manage", &Rights::manage},
+}};
+
+/// The list of words, at least one of them.
+inline Rights read_right_words(FieldReader& fields, const char* name) {
+  Rights rights;
+  fields.texts(name, right_words.size(), [&](const std::string& text) {
+    for (const auto& [word, member] : right_words) {
+      if (text != word) continue;
+      rights.*member = true;
+      return true;
+    }
+    return false;
+  });
+  if (!rights.any()) fields.fail(name, "must be a list of one or more of produce, consume, manage");
+  return rights;
+}
+
+inline OrderedJson right_words_of(const Rights& rights) {
+  OrderedJson words = OrderedJson::array();
+  for (const auto& [word, member] : right_words) {
+    if (rights.*member) words.push_back(word);
+  }
+  return words;
+}
+
+/// The members `topic`, a pattern, and `rights`.
+inline TopicRight read_right(FieldReader& fields) {
+  TopicRight right;
+  right.topic = fields.text("topic", 1, limits::topic_pattern_bytes_max);
+  if (!is_topic_pattern(right.topic))
+    fields.fail("topic", "must be a topic's name in which * may stand for any characters");
+  right.rights = read_right_words(fields, "rights");
+  return right;
+}
+
+inline void write_right(OrderedJson& to, const TopicRight& right) {
+  to["topic"] = right.topic;
+  to["rights"] = right_words_of(right.rights);
+}
+
+/// A list of them; missing: none.
+inline std::vector<TopicRight> read_rights(FieldReader& fields, const char* name) {
+  std::vector<TopicRight> rights;
+  fields.objects(name, limits::rights_per_user_max,
+                 [&](FieldReader& entry) { rights.push_back(read_right(entry)); });
+  return rights;
+}
+
+inline OrderedJson list_of_rights(const std::vector<TopicRight>& rights) {
+  OrderedJson list = OrderedJson::array();
+  for (const TopicRight& right : rights) write_right(list.emplace_back(OrderedJson::object()), right);
+  return list;
+}
+
+/// A number of the operating system's; missing: nothing.
+inline std::optional<std::uint32_t> read_uid(FieldReader& fields) {
+  constexpr std::uint64_t uid_max = 0xFFFFFFFE;  // the one above means "none" to the system
+  if (!fields.has("uid")) return std::nullopt;
+  return static_cast<std::uint32_t>(fields.number("uid", 0, uid_max, 0));
+}
+
+}  // namespace lightq::inline v1::protocol::detail

@@ -1,0 +1,29 @@
+/// Layer: endpoint.
+#include "broker/endpoint/access_table.hpp"
+
+#include <utility>
+
+namespace lightq::broker {
+
+bool AccessTable::put_user(UserAccess user) {
+  const std::uint64_t id = user.id;
+  return !users_.insert_or_assign(id, std::move(user)).second;
+}
+
+void AccessTable::set_owner(TopicId topic, std::uint64_t holder) {
+  if (holder == 0) return forget_topic(topic);
+  owners_.insert_or_assign(topic.value, holder);
+}
+
+bool AccessTable::permits(const TicketHolder& holder, const Grant& grant, const TopicName& topic) const {
+  if (holder.user == 0) return true;
+  if (const auto user = users_.find(holder.user); user != users_.end()) {
+    const auto right =
+        grant.role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
+    return user->second.generation == holder.generation && user->second.may(right, topic.text());
+  }
+  const auto owner = owners_.find(grant.topic.value);
+  return owner != owners_.end() && owner->second == holder.user;
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,33 @@
+/// Whose tickets are still good for what: one reactor's copy of users and their rights. Layer: endpoint.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+
+#include <lightq/base/types.hpp>
+
+#include "broker/endpoint/ticket.hpp"
+#include "broker/endpoint/user_access.hpp"
+
+namespace lightq::broker {
+
+/// The control thread posts every change to every reactor (docs/adr/0011). The reactor's thread.
+class AccessTable {
+ public:
+  /// In place of what was known of the user. True: something was, so tickets of it may be about.
+  bool put_user(UserAccess user);
+  bool remove_user(std::uint64_t id) { return users_.erase(id) > 0; }
+  /// Tickets of this holder permit everything with the topic; 0: it has no user of its own.
+  void set_owner(TopicId topic, std::uint64_t holder);
+  void forget_topic(TopicId topic) { owners_.erase(topic.value); }
+
+  /// Whether a ticket of this holder still permits that with the topic, which has this name. A ticket that
+  /// names nobody does.
+  [[nodiscard]] bool permits(const TicketHolder& holder, const Grant& grant, const TopicName& topic) const;
+
+ private:
+  std::unordered_map<std::uint64_t, UserAccess> users_;      // by id
+  std::unordered_map<std::uint64_t, std::uint64_t> owners_;  // topic → its own user
+};
+
+}  // namespace lightq::broker

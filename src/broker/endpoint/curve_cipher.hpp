@@ -1,0 +1,49 @@
+/// What encrypts a connection behind a CURVE handshake: each ZMTP frame in a MESSAGE command (RFC 25/
+/// ZMTP-CURVE, RFC 26/CURVEZMQ). Layer: endpoint.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "broker/endpoint/curve_box.hpp"
+#include "broker/endpoint/wire_cipher.hpp"
+
+namespace lightq::broker {
+
+/// Of one connection. A MESSAGE says its number, which only grows, and in its box the frame's flags and body:
+///
+///     7 "MESSAGE" | number (8, big-endian) | tag (16) | flags (1) | body
+class CurveCipher final : public WireCipher {
+ public:
+  enum class Side { server, client };
+  /// `box`: between the two sides' keys of this connection. `sent`, `received`: the numbers of the last
+  /// commands of the handshake. `body_bytes_max`: a longer frame ends the connection.
+  CurveCipher(const CurveBox& box, Side side, std::uint64_t sent, std::uint64_t received,
+              std::uint64_t body_bytes_max)
+      : box_(box), side_(side), sent_(sent), received_(received), body_bytes_max_(body_bytes_max) {}
+
+  std::size_t open(std::span<std::byte> wire, std::vector<std::byte>& plain,
+                   std::vector<std::byte>& answer) override;
+  [[nodiscard]] bool ready() const override { return true; }
+  std::size_t seal(ByteView plain, std::vector<std::byte>& wire) override;
+  [[nodiscard]] const std::string& failure() const override { return failure_; }
+
+ private:
+  std::size_t begin(ByteView wire);
+  void open_message(std::span<std::byte> body, std::vector<std::byte>& plain);
+  std::size_t gather(std::span<std::byte> wire, std::vector<std::byte>& plain);
+  std::size_t fail(std::string_view why);
+
+  const CurveBox box_;
+  const Side side_;
+  std::uint64_t sent_;
+  std::uint64_t received_;
+  const std::uint64_t body_bytes_max_;
+  std::size_t gathering_ = 0;        // how long the body is that is being gathered; 0: none is
+  std::vector<std::byte> gathered_;  // of it
+  std::string failure_;
+};
+
+}  // namespace lightq::broker

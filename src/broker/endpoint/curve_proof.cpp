@@ -1,0 +1,136 @@
+/// Layer: endpoint.
+#include "broker/endpoint/curve_proof.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "broker/endpoint/zmtp_handshake.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+constexpr std::string_view our_type = "PULL";
+constexpr std::string_view peer_type = "PUSH";
+
+/// The gate's side of one handshake.
+class Door {
+ public:
+  explicit Door(const Gate& gate) : handshake_(our_type, {peer_type}) {
+    handshake_.guard(&gate);
+    handshake_.begin(said_);
+  }
+  /// What is said in answer.
+  std::vector<std::byte> hear(const std::vector<std::byte>& says) {
+    come_.insert(come_.end(), says.begin(), says.end());
+    const std::size_t used = handshake_.take(come_, said_);
+    come_.erase(come_.begin(), come_.begin() + static_cast<std::ptrdiff_t>(used));
+    return std::exchange(said_, {});
+  }
+  /// Not only the handshake is over: what comes then has to be encrypted.
+  [[nodiscard]] bool lets_in() {
+    return handshake_.complete() && handshake_.failure().empty() && handshake_.take_cipher() != nullptr;
+  }
+
+ private:
+  ZmtpHandshake handshake_;
+  std::vector<std::byte> come_;
+  std::vector<std::byte> said_;
+};
+
+std::vector<std::byte> greeting_of(zmtp::Mechanism mechanism) {
+  const auto greeting = zmtp::greeting(mechanism);
+  return {greeting.begin(), greeting.end()};
+}
+
+/// Whoever gets in without encryption, cipher or not.
+bool gets_in(const Gate& gate, const std::vector<std::byte>& says) {
+  ZmtpHandshake handshake(our_type, {peer_type});
+  handshake.guard(&gate);
+  std::vector<std::byte> said;
+  handshake.begin(said);
+  handshake.take(says, said);
+  return handshake.complete();
+}
+
+bool gets_in_by_null(const Gate& gate) {
+  auto says = greeting_of(zmtp::Mechanism::null);
+  zmtp::append_ready(says, peer_type);
+  return gets_in(gate, says);
+}
+
+bool gets_in_by_plain(const Gate& gate, const protocol::Ticket& ticket) {
+  auto says = greeting_of(zmtp::Mechanism::plain);
+  zmtp::append_hello(says, ticket.id, ticket.secret);
+  zmtp::append_initiate(says, peer_type);
+  return gets_in(gate, says);
+}
+
+/// The data of the first command frame in `said`, if it has this name.
+ByteView data_of(ByteView said, std::string_view name) {
+  zmtp::FrameHeader header;
+  if (zmtp::parse_frame_header(said, header) != zmtp::FrameOutcome::complete || !header.command) return {};
+  const auto body = said.subspan(header.header_bytes);
+  if (body.size() < header.body_bytes) return {};
+  const auto command = zmtp::parse_command(body.first(static_cast<std::size_t>(header.body_bytes)));
+  return command && command->name == name ? command->data : ByteView{};
+}
+
+bool gets_in_by_curve(const Gate& gate, const CurveKeyPair& key, const CurvePublicKey& server_key,
+                      const std::optional<CurvePublicKey>& claimed = {}) {
+  Door door(gate);
+  CurveClient client(key, server_key);
+  door.hear(greeting_of(zmtp::Mechanism::curve));
+  std::vector<std::byte> says;
+  client.append_hello(says);
+  const auto welcome = door.hear(says);
+  if (!client.take_welcome(data_of(welcome, "WELCOME"))) return door.lets_in();
+  says.clear();
+  client.append_initiate(says, zmtp::metadata_of(peer_type), claimed);
+  const auto ready = door.hear(says);
+  return door.lets_in() && client.take_ready(data_of(ready, "READY")).has_value();
+}
+
+}  // namespace
+
+Result<void> prove_curve_gate(const CurveKeyPair& server, const TicketKey& tickets, const WallClock& now,
+                              const Grant& grant) {
+  using namespace std::chrono_literals;
+  const auto lets_in = [](const std::string& whom) {
+    return Error{ErrorCode::internal,
+                 "encrypted data endpoints let in a client " + whom +
+                     ": the broker does not start with endpoints that anybody can enter"};
+  };
+  const CurveKeyPair good, of_other_topic, of_other_role, expired, unknown, other_server;
+  const auto later_ms = static_cast<std::uint64_t>(now().us / 1000 + 3'600'000);
+  const EndpointRole other_role = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
+  ClientKeys keys;
+  keys.put({good.public_key(), grant, later_ms, 0, 0});
+  keys.put({of_other_topic.public_key(), {TopicId{~grant.topic.value}, grant.role}, later_ms, 0, 0});
+  keys.put({of_other_role.public_key(), {grant.topic, other_role}, later_ms, 0, 0});
+  keys.put({expired.public_key(), grant, 1, 0, 0});
+  Gate gate(tickets, now, grant);
+  gate.encrypt(server, &keys);
+  const auto enters = [&](const CurveKeyPair& key) {
+    return gets_in_by_curve(gate, key, server.public_key());
+  };
+
+  if (gets_in_by_null(gate)) return lets_in("that does not encrypt");
+  if (gets_in_by_plain(gate, tickets.issue(grant, 1h, now())))
+    return lets_in("that does not encrypt, with a good ticket");
+  if (gets_in_by_curve(gate, good, other_server.public_key()))
+    return lets_in("that has another server's key");
+  if (enters(unknown)) return lets_in("with a key that is not registered");
+  if (gets_in_by_curve(gate, unknown, server.public_key(), good.public_key()))
+    return lets_in("that says another's key is its own");
+  if (enters(of_other_topic)) return lets_in("with a key of another topic");
+  if (enters(of_other_role)) return lets_in("with a key of another role");
+  if (enters(expired)) return lets_in("with a key that has expired");
+  if (!enters(good)) return Error{ErrorCode::internal, "encrypted data endpoints refuse a registered key"};
+  return {};
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,18 @@
+/// Proves that an encrypted gate keeps strangers out. Layer: endpoint.
+#pragma once
+
+#include <lightq/base/result.hpp>
+
+#include "broker/endpoint/gate.hpp"
+
+namespace lightq::broker {
+
+/// Plays the strangers that must not get in where the broker encrypts: peers that do not encrypt, a good
+/// ticket of theirs or not, one that has another server's key, one whose key nobody has registered, or
+/// registered for something else, or that has expired, one that says another's key is its own; and one whose
+/// key is registered for `grant`, who must. In memory, by the code that connections run. Error: internal,
+/// naming who was let in or not.
+Result<void> prove_curve_gate(const CurveKeyPair& server, const TicketKey& tickets, const WallClock& now,
+                              const Grant& grant);
+
+}  // namespace lightq::broker

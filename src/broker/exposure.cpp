@@ -1,0 +1,70 @@
+/// Layer: broker.
+#include "broker/exposure.hpp"
+
+#include <arpa/inet.h>
+
+#include <string_view>
+
+#include <lightq/base/loopback.hpp>
+
+#include "broker/endpoint/socket.hpp"
+
+namespace lightq::broker {
+
+namespace {
+
+/// Of `tcp://HOST:PORT`; empty: it is no address of a network, or none at all, which its bind says better.
+std::string control_host(std::string_view uri) {
+  constexpr std::string_view scheme = "tcp://";
+  const std::size_t colon = uri.rfind(':');
+  if (!uri.starts_with(scheme) || colon <= scheme.size()) return {};
+  std::string_view host = uri.substr(scheme.size(), colon - scheme.size());
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return std::string(host == "*" ? "0.0.0.0" : host);
+}
+
+bool is_loopback_host(const std::string& host) {
+  const auto address = resolve_host(host);
+  return address && is_on_loopback(*address);
+}
+
+}  // namespace
+
+bool is_on_loopback(const std::string& address) {
+  sockaddr_storage storage{};
+  auto* const four = reinterpret_cast<sockaddr_in*>(&storage);
+  auto* const six = reinterpret_cast<sockaddr_in6*>(&storage);
+  const std::string host = address.substr(0, address.find('%'));  // %: an interface
+  if (inet_pton(AF_INET, host.c_str(), &four->sin_addr) == 1) {
+    storage.ss_family = AF_INET;
+  } else if (inet_pton(AF_INET6, host.c_str(), &six->sin6_addr) == 1) {
+    storage.ss_family = AF_INET6;
+  }
+  return is_loopback(storage);
+}
+
+std::optional<std::string> exposure_of(const Config& config, const std::string& bind_address) {
+  const std::string control = control_host(config.control_uri);
+  if (!control.empty() && !is_loopback_host(control))
+    return "control: " + config.control_uri + " is no loopback address";
+  if (!is_on_loopback(bind_address)) return "bind: " + config.bind_host + " is no loopback address";
+  if (!config.advertise_host.empty() && !is_loopback_host(config.advertise_host))
+    return "advertise: " + config.advertise_host + " is no loopback address";
+  return std::nullopt;
+}
+
+Result<void> check_exposure(const Config& config, const std::string& bind_address) {
+  if (!config.encrypt && !config.allowed_client_keys.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "allowed_client_keys: clients have keys where the broker encrypts alone: give --encrypt"};
+  }
+  if (config.encrypt || config.insecure) return {};
+  const auto open = exposure_of(config, bind_address);
+  if (!open) return {};
+  return Error{ErrorCode::invalid_argument,
+               *open +
+                   ", and nothing is encrypted on its way: give --encrypt, or --insecure where the network "
+                   "can be trusted with passwords, tickets and messages"};
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,136 @@
+/// `lightq user add|remove|password|grant|revoke|list`. Layer: cli.
+#include <algorithm>
+
+#include "client/invocation.hpp"
+#include "client/json_text.hpp"
+#include "client/password_prompt.hpp"
+#include "client/session.hpp"
+#include "client/terminal.hpp"
+
+namespace lightq::cli {
+namespace {
+
+using protocol::Rights;
+using protocol::TopicRight;
+
+/// One entry for each pattern, in the order they were named.
+std::vector<TopicRight> rights_of(const UserCommand& user) {
+  std::vector<TopicRight> rights;
+  const auto add = [&](const std::vector<std::string>& patterns, bool Rights::* word) {
+    for (const std::string& pattern : patterns) {
+      auto found = std::ranges::find(rights, pattern, &TopicRight::topic);
+      if (found == rights.end()) found = rights.insert(found, TopicRight{pattern, {}});
+      found->rights.*word = true;
+    }
+  };
+  add(user.produce, &Rights::produce);
+  add(user.consume, &Rights::consume);
+  add(user.manage, &Rights::manage);
+  return rights;
+}
+
+std::string words_of(const Rights& rights) {
+  std::string words;
+  const auto add = [&](bool has, const char* word) {
+    if (has) words += (words.empty() ? "" : ",") + std::string(word);
+  };
+  add(rights.produce, "produce");
+  add(rights.consume, "consume");
+  add(rights.manage, "manage");
+  return words;
+}
+
+/// The end of a command: a sentence for people, or a document like the broker's answer to `cmd` for scripts.
+int done(const Common& common, const Result<void>& result, const std::string& cmd, const std::string& name,
+         const std::string& what) {
+  if (!result) return fail(result.error());
+  if (!common.json) {
+    if (!common.quiet) say("user '" + name + "' " + what);
+    return exit_ok;
+  }
+  Output out;
+  out.write(JsonObject().add("cmd", cmd).add("status", "ok").add("user_id", name).text() + "\n");
+  return out.end() ? exit_ok : exit_failure;
+}
+
+/// One request for each pattern; the first that fails ends it.
+template <typename Change>
+int change_rights(const Common& common, const UserCommand& user, const std::string& cmd,
+                  const std::string& what, Change&& change) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  for (const TopicRight& right : rights_of(user)) {
+    if (const Result<void> changed = change(*client, right); !changed) {
+      Error error = changed.error();
+      error.message = "pattern '" + right.topic + "': " + error.message;
+      return fail(error);
+    }
+  }
+  return done(common, {}, cmd, user.name, what);
+}
+
+}  // namespace
+
+int run_user_add(const Common& common, const UserCommand& user) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  Result<std::string> password = user.uid && user.new_password_file.empty()
+                                     ? Result<std::string>(std::string())
+                                     : new_password(user.new_password_file);
+  if (!password) return fail(password.error());
+  const Result<void> made = client->create_user(user.name, *password, rights_of(user), user.admin, user.uid);
+  forget(*password);
+  return done(common, made, "create_user", user.name, user.admin ? "is there, an administrator" : "is there");
+}
+
+int run_user_remove(const Common& common, const UserCommand& user) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  return done(common, client->delete_user(user.name), "delete_user", user.name, "is removed");
+}
+
+int run_user_password(const Common& common, const UserCommand& user) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  Result<std::string> password = new_password(user.new_password_file);
+  if (!password) return fail(password.error());
+  const Result<void> set = user.topic.empty() ? client->set_password(user.name, *password)
+                                              : client->set_topic_password(user.topic, *password);
+  forget(*password);
+  return done(common, set, "set_password", user.name, "has another password");
+}
+
+int run_user_grant(const Common& common, const UserCommand& user) {
+  return change_rights(
+      common, user, "grant", "has these rights now",
+      [&](Client& client, const TopicRight& right) { return client.grant(user.name, right); });
+}
+
+int run_user_revoke(const Common& common, const UserCommand& user) {
+  return change_rights(
+      common, user, "revoke", "has these rights no more",
+      [&](Client& client, const TopicRight& right) { return client.revoke(user.name, right); });
+}
+
+int run_user_list(const Common& common) {
+  Result<Client> client = open_client(common);
+  if (!client) return fail(client.error());
+  Result<std::vector<protocol::UserListing>> users = client->list_users();
+  if (!users) return fail(users.error());
+  Output out;
+  if (common.json) {
+    out.write(protocol::to_json(protocol::Reply(protocol::UserListReply{std::move(*users)})) + "\n");
+    return out.end() ? exit_ok : exit_failure;
+  }
+  if (users->empty() && !common.quiet)
+    say("no users yet; make one:  lightq user add NAME --consume 'orders*'");
+  for (const protocol::UserListing& user : *users) {
+    std::string line = user.user_id + (user.admin ? "\tadmin" : "\t-");
+    if (user.uid) line += "\tuid " + std::to_string(*user.uid);
+    for (const TopicRight& right : user.rights) line += "\t" + right.topic + "=" + words_of(right.rights);
+    out.write(line + "\n");
+  }
+  return out.end() ? exit_ok : exit_failure;
+}
+
+}  // namespace lightq::cli

@@ -1,0 +1,74 @@
+/// The flags of `lightq user`; for command_line.cpp alone, as command_options.hpp. Layer: cli.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "client/command_options.hpp"
+
+namespace lightq::cli {
+
+inline constexpr std::array<std::string_view, 6> user_verbs = {"add",   "remove", "password",
+                                                               "grant", "revoke", "list"};
+
+inline void add_right_options(CLI::App* verb, UserCommand& user) {
+  const auto patterns = [verb](const char* name, std::vector<std::string>& to, const char* help) {
+    verb->add_option(name, to, help)->type_name("PATTERN")->take_all()->allow_extra_args(false);
+  };
+  patterns("--produce", user.produce, "may send to the topics whose names fit; again for more patterns");
+  patterns("--consume", user.consume, "may receive from them");
+  patterns("--manage", user.manage, "may create, delete, pause, resume and purge them");
+}
+
+inline void add_new_password_option(CLI::App* verb, UserCommand& user) {
+  text_option(verb, "--new-password-file", user.new_password_file,
+              "file with the new password; else LIGHTQ_NEW_PASSWORD, else it is asked for", "FILE");
+}
+
+/// `add(name, help, examples)` makes a verb with the flags that all have.
+template <typename Add>
+void add_user_verbs(Parsed& parsed, Add&& add) {
+  using Run = int (*)(const Common&, const UserCommand&);
+  const auto verb = [&](const char* name, Run run, const char* help, const char* examples) {
+    auto user = std::make_shared<UserCommand>();
+    CLI::App* const made = add(name, help, examples);
+    made->add_option("name", user->name, "the user's name")->required()->type_name("NAME");
+    made->callback([&parsed, user, run] {
+      const bool of_rights = run == run_user_grant || run == run_user_revoke;
+      if (of_rights && user->produce.empty() && user->consume.empty() && user->manage.empty())
+        throw CLI::ValidationError("rights", "say which: --produce, --consume or --manage PATTERN");
+      parsed.command = [&parsed, user, run] { return run(parsed.common, *user); };
+    });
+    return std::pair(made, user.get());
+  };
+  const auto [made, user] = verb("add", run_user_add, "make a user",
+                                 "  lightq user add ann --produce 'orders.*' --consume '*.eu'\n"
+                                 "  lightq user add chief --admin --new-password-file secret.txt");
+  add_right_options(made, *user);
+  flag(made, "--admin", user->admin, "may do all that the administrator may");
+  made->add_option("--uid", user->uid,
+                   "processes of this user of the machine need no password on an ipc socket")
+      ->type_name("UID");
+  add_new_password_option(made, *user);
+  verb("remove", run_user_remove, "delete a user, and end what it has open", "  lightq user remove ann");
+  const auto [set, whose] =
+      verb("password", run_user_password, "give a user another password; tickets of the old one end",
+           "  lightq user password ann\n  lightq user password billing --topic orders");
+  text_option(set, "--topic", whose->topic, "of the user of its own that this topic has", "TOPIC");
+  add_new_password_option(set, *whose);
+  const auto [grant, to] = verb("grant", run_user_grant, "give rights",
+                                "  lightq user grant ann --consume orders --manage 'orders.*'");
+  add_right_options(grant, *to);
+  const auto [revoke, from] =
+      verb("revoke", run_user_revoke, "take rights away, and end what is open by them",
+           "  lightq user revoke ann --consume orders");
+  add_right_options(revoke, *from);
+  CLI::App* const list = add("list", "all users and their rights", "  lightq user list");
+  list->callback([&parsed] { parsed.command = [&parsed] { return run_user_list(parsed.common); }; });
+}
+
+}  // namespace lightq::cli

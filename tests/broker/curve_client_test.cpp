@@ -1,0 +1,177 @@
+/// The client library at a broker that encrypts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include <lightq/client.hpp>
+
+#include "broker/embedded_broker.hpp"
+
+namespace lightq {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::EmbeddedBroker;
+using ::testing::HasSubstr;
+
+class Encrypted : public ::testing::Test {
+ protected:
+  [[nodiscard]] static std::string key_of(const EmbeddedBroker& broker) {
+    std::ostringstream text;
+    text << std::ifstream(broker.data_dir() / "broker.json").rdbuf();
+    const auto file = protocol::parse_broker_file(text.str());
+    return file ? file->server_key : std::string();
+  }
+  [[nodiscard]] static ClientOptions options(std::string server_key) {
+    return {.user = {"alice", "wonder"},
+            .admin = {"lightq_admin", "the admin's"},
+            .discover_credentials = false,
+            .server_key = std::move(server_key),
+            .request_timeout = 60s};
+  }
+  [[nodiscard]] Client client() const {
+    return Client::connect(broker.uri(), options(key_of(broker))).value_or_throw();
+  }
+  /// Polls, with a deadline.
+  template <typename Condition>
+  static ::testing::AssertionResult comes(Condition&& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return ::testing::AssertionFailure() << "not in time";
+      std::this_thread::yield();
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+  std::chrono::milliseconds ticket_lifetime{60'000};
+  EmbeddedBroker broker{"tcp://127.0.0.1:0", [this](broker::Config& config) {
+                          config.encrypt = true;
+                          config.ticket_lifetime = ticket_lifetime;
+                        }};
+};
+
+TEST_F(Encrypted, PlainProducersAndConsumersPassMessages) {
+  Client made = client();
+  made.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
+  for (const Transport transport : {Transport::tcp, Transport::ipc}) {
+    auto subscriber =
+        made.plain_consumer("orders", {.mode = Mode::sub, .transport = transport}).value_or_throw();
+    auto producer = made.plain_producer("orders", {.transport = transport}).value_or_throw();
+    ASSERT_TRUE(comes([&] { return made.stats("orders").value_or_throw().subscribers_count == 1; }));
+    const std::string large(1 << 20, 'x');
+    for (const std::string& text : {std::string("one"), large, std::string()})
+      producer.send(text).value_or_throw();
+    auto puller = made.plain_consumer("orders", {.transport = transport}).value_or_throw();
+    for (const std::string& text : {std::string("one"), large, std::string()}) {
+      EXPECT_EQ(subscriber.receive(20s).value_or_throw()->text(), text);
+      EXPECT_EQ(puller.receive(20s).value_or_throw()->text(), text);
+    }
+    puller.leave().value_or_throw();
+    subscriber.leave().value_or_throw();
+    subscriber.close();
+    ASSERT_TRUE(comes([&] { return made.stats("orders").value_or_throw().subscribers_count <= 1; }));
+  }
+  EXPECT_EQ(made.stats("orders").value_or_throw().refused_connections, 0U);
+  EXPECT_TRUE(made.stats().value_or_throw().encrypted);
+}
+
+TEST_F(Encrypted, SessionsOverZeromqPassMessages) {
+  Client made = client();
+  made.create_topic("orders").value_or_throw();
+  ProducerOptions producing;
+  producing.connection = ConnectionType::zmq;
+  ConsumerOptions consuming;
+  consuming.connection = ConnectionType::zmq;
+  auto producer = made.producer("orders", producing).value_or_throw();
+  for (const std::size_t bytes : {5U, 1U << 20U, 8U << 20U})
+    producer.send(std::string(bytes, 's')).value_or_throw();
+  producer.flush(20s).value_or_throw();
+  auto consumer = made.consumer("orders", consuming).value_or_throw();
+  for (const std::size_t bytes : {5U, 1U << 20U, 8U << 20U}) {
+    const auto message = consumer.receive(20s).value_or_throw();
+    ASSERT_TRUE(message.has_value());
+    EXPECT_EQ(message->payload.size(), bytes);
+    consumer.acknowledge(*message);
+  }
+}
+
+TEST_F(Encrypted, WhoHasNoKeyOrAWrongOneHearsSoAtOnce) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto none = Client::connect(broker.uri(), options(""));
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::unauthorized_access);
+  EXPECT_THAT(none.error().text(), HasSubstr("demands encryption"));
+
+  const auto other = CurveIdentity::make(key_of(broker)).value_or_throw()->public_key();
+  const auto wrong = Client::connect(broker.uri(), options(other));
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().code, ErrorCode::unauthorized_access);
+  EXPECT_THAT(wrong.error().text(), HasSubstr("has another key"));
+
+  const auto nonsense = Client::connect(broker.uri(), options("no key"));
+  ASSERT_FALSE(nonsense.ok());
+  EXPECT_EQ(nonsense.error().code, ErrorCode::invalid_argument);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 30s) << "no waiting for the timeout";
+}
+
+TEST_F(Encrypted, WhoHasAKeySaysNothingToABrokerThatDoesNotEncrypt) {
+  const EmbeddedBroker clear;
+  const auto refused = Client::connect(clear.uri(), options(key_of(broker)));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::unauthorized_access);
+  EXPECT_THAT(refused.error().text(), HasSubstr("does not encrypt"));
+}
+
+TEST_F(Encrypted, OnTheSameMachineTheKeyIsFound) {
+  ClientOptions found = options("");
+  found.discover_credentials = true;
+  found.data_dir = broker.data_dir();
+  EXPECT_TRUE(Client::connect(broker.uri(), found).ok());
+  EXPECT_EQ(Client::connect(broker.uri(), found).value_or_throw().options().server_key, key_of(broker));
+}
+
+TEST_F(Encrypted, AProducerRegistersItsKeyAgainWhenTheOldRegistrationHasExpired) {
+  ticket_lifetime = 100ms;
+  broker.stop();
+  broker.start();
+  Client made = client();
+  made.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
+  auto producer = made.plain_producer("orders").value_or_throw();
+  producer.send("before").value_or_throw();
+  ASSERT_TRUE(comes([&] { return made.stats("orders").value_or_throw().messages_received == 1; }));
+  const auto expired = std::chrono::steady_clock::now() + 150ms;
+  broker.stop();
+  ticket_lifetime = 60s;
+  ASSERT_TRUE(comes([&] { return std::chrono::steady_clock::now() > expired; }));
+  broker.start();
+  ASSERT_TRUE(comes([&] {
+    (void)producer.connected();
+    return producer.refused();
+  }));
+  producer.send("after").value_or_throw();
+  ASSERT_TRUE(comes([&] { return made.stats("orders").value_or_throw().messages_received == 1; }));
+  auto consumer = made.plain_consumer("orders").value_or_throw();
+  EXPECT_EQ(consumer.receive(20s).value_or_throw()->text(), "before");
+  EXPECT_EQ(consumer.receive(20s).value_or_throw()->text(), "after");
+}
+
+TEST_F(Encrypted, AnAddressForSocketsOfOnesOwnHasTheKeys) {
+  Client made = client();
+  made.create_topic("orders").value_or_throw();
+  const auto address = made.join("orders", protocol::JoinType::push).value_or_throw();
+  ASSERT_NE(address.identity, nullptr);
+  EXPECT_EQ(address.identity->server_key(), key_of(broker));
+  zmq::context_t context;
+  zmq::socket_t socket(context, zmq::socket_type::push);
+  address.identity->show(socket);
+  socket.connect(address.uri);
+  socket.send(zmq::str_buffer("mine"), zmq::send_flags::none);
+  EXPECT_TRUE(comes([&] { return made.stats("orders").value_or_throw().messages_received == 1; }));
+}
+
+}  // namespace
+}  // namespace lightq

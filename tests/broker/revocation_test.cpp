@@ -1,0 +1,98 @@
+/// Tests of users in the client library, and of what its producers and consumers hear when their rights go.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "broker/embedded_broker.hpp"
+
+namespace lightq::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Revocation : public ::testing::Test {
+ protected:
+  Revocation() {
+    client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
+    client.create_user("ann", "hers", {{"orders", {.produce = true, .consume = true}}}).value_or_throw();
+  }
+  [[nodiscard]] Client client_of(const std::string& user, const std::string& password) const {
+    return Client::connect(broker.uri(), {.user = {user, password}, .discover_credentials = false})
+        .value_or_throw();
+  }
+  /// The code that `call` fails with in the end; it is repeated, with a deadline.
+  template <typename Call>
+  static ErrorCode code_in_the_end(Call&& call) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (std::chrono::steady_clock::now() < deadline) {
+      const auto result = call();
+      if (!result && result.error().code != ErrorCode::timeout) return result.error().code;
+      std::this_thread::yield();
+    }
+    return ErrorCode::timeout;
+  }
+
+  EmbeddedBroker broker;
+  Client client = broker.client();
+  Client ann = client_of("ann", "hers");
+};
+
+TEST_F(Revocation, UsersAreMadeListedChangedAndDeleted) {
+  const auto users = client.list_users().value_or_throw();
+  ASSERT_EQ(users.size(), 1U);
+  EXPECT_EQ(users[0].user_id, "ann");
+  EXPECT_EQ(client.create_user("ann", "pw").error().code, ErrorCode::user_already_exists);
+  client.grant("ann", {"*.eu", {.manage = true}}).value_or_throw();
+  EXPECT_EQ(client.list_users().value_or_throw()[0].rights.size(), 2U);
+  client.revoke("ann", {"*.eu", {.manage = true}}).value_or_throw();
+  EXPECT_EQ(client.revoke("ann", {"*.eu", {.manage = true}}).error().code, ErrorCode::invalid_request);
+  EXPECT_EQ(ann.list_topics().value_or_throw().size(), 1U) << "with its own credentials";
+  EXPECT_EQ(ann.list_users().error().code, ErrorCode::unauthorized_access);
+  ann.set_password("ann", "another").value_or_throw();
+  EXPECT_EQ(ann.stats("orders").error().code, ErrorCode::unauthorized_access);
+  EXPECT_TRUE(client_of("ann", "another").stats("orders").ok());
+  client.set_topic_password("orders", "the topic's").value_or_throw();
+  EXPECT_TRUE(client_of("alice", "the topic's").stats("orders").ok());
+  client.delete_user("ann").value_or_throw();
+  EXPECT_EQ(client.delete_user("ann").error().code, ErrorCode::user_not_found);
+}
+
+TEST_F(Revocation, AProducerIsToldAndDoesNotTryForEver) {
+  auto producer = ann.producer("orders").value_or_throw();
+  producer.send("one").value_or_throw();
+  producer.flush(20s).value_or_throw();
+  client.revoke("ann", {"orders", {.produce = true}}).value_or_throw();
+  const auto code = code_in_the_end([&] {
+    const auto sent = producer.send("two");
+    return sent ? producer.flush(1s) : Result<void>(sent.error());
+  });
+  EXPECT_EQ(code, ErrorCode::unauthorized_access);
+  EXPECT_EQ(client.stats("orders").value_or_throw().messages_received, 1U);
+}
+
+TEST_F(Revocation, AConsumerIsToldAndWhatItHadIsAnothers) {
+  auto consumer = ann.consumer("orders").value_or_throw();
+  auto producer = client.producer("orders").value_or_throw();
+  producer.send("one").value_or_throw();
+  producer.flush(20s).value_or_throw();
+  ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "one");
+  client.revoke("ann", {"orders", {.consume = true}}).value_or_throw();
+  EXPECT_EQ(code_in_the_end([&] { return consumer.receive(100ms); }), ErrorCode::unauthorized_access);
+  auto other = client.consumer("orders").value_or_throw();
+  EXPECT_EQ(other.receive(20s).value_or_throw()->text(), "one");
+}
+
+TEST_F(Revocation, PlainProducersAndConsumersAreToldToo) {
+  auto producer = ann.plain_producer("orders").value_or_throw();
+  auto consumer = ann.plain_consumer("orders").value_or_throw();
+  producer.send("one").value_or_throw();
+  ASSERT_EQ(consumer.receive(20s).value_or_throw()->text(), "one");
+  client.delete_user("ann").value_or_throw();
+  EXPECT_EQ(code_in_the_end([&] { return producer.send("two"); }), ErrorCode::unauthorized_access);
+  EXPECT_EQ(code_in_the_end([&] { return consumer.receive(100ms); }), ErrorCode::unauthorized_access);
+}
+
+}  // namespace
+}  // namespace lightq::testing

@@ -1,0 +1,78 @@
+/// Tests of the files that keep keys.
+#include "broker/control/curve_key_file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/temp_dir.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using testing::HasSubstr;
+
+class CurveKeyFile : public testing::Test {
+ protected:
+  void write(const std::string& text, mode_t mode = 0600) const {
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << text;
+    ASSERT_EQ(chmod(file.c_str(), mode), 0);
+  }
+  lightq::test::TempDir directory;
+  const std::filesystem::path file = directory / "curve.key";
+};
+
+TEST_F(CurveKeyFile, IsMadeOnceForItsOwnerAlone) {
+  const auto first = open_curve_key(file).value_or_throw();
+  struct stat facts{};
+  ASSERT_EQ(stat(file.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 07777U, 0600U);
+  EXPECT_EQ(facts.st_size, 32);
+  const auto again = open_curve_key(file).value_or_throw();
+  EXPECT_EQ(again->public_key(), first->public_key());
+  EXPECT_EQ(again->secret(), first->secret());
+  std::filesystem::remove(file);
+  EXPECT_NE(open_curve_key(file).value_or_throw()->public_key(), first->public_key());
+}
+
+TEST_F(CurveKeyFile, IsRefusedIfItIsOpenToOthersOrHasAnotherLength) {
+  write(std::string(32, 'k'), 0640);
+  auto opened = open_curve_key(file);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(opened.error().text(), HasSubstr("chmod 600"));
+  for (const std::size_t bytes : {0U, 31U, 33U}) {
+    write(std::string(bytes, 'k'));
+    opened = open_curve_key(file);
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().code, ErrorCode::corrupt);
+    EXPECT_THAT(opened.error().text(), HasSubstr("is not a CURVE key: it has " + std::to_string(bytes)));
+  }
+}
+
+TEST_F(CurveKeyFile, AllowedKeysStandOnePerLine) {
+  const CurveKeyPair one, two;
+  const std::string a = to_z85(one.public_key());
+  const std::string b = to_z85(two.public_key());
+  write("# who may\n\n  " + a + "  # the cashier\n#" + b + "\n" + b + "\r\n" + a + "\n#\n");
+  EXPECT_EQ(read_allowed_keys(file).value_or_throw(),
+            (std::set<CurvePublicKey>{one.public_key(), two.public_key()}));
+  write("");
+  EXPECT_TRUE(read_allowed_keys(file).value_or_throw().empty());
+  for (const std::string& bad :
+       {a + " " + b, a.substr(1), "x" + a, a + "#no space", std::string("key"), "# fine\n" + a + ","}) {
+    write(bad + "\n");
+    const auto read = read_allowed_keys(file);
+    ASSERT_FALSE(read.ok()) << bad;
+    EXPECT_EQ(read.error().code, ErrorCode::invalid_argument);
+    EXPECT_THAT(read.error().text(), HasSubstr(file.string() + ":"));
+  }
+  EXPECT_EQ(read_allowed_keys(directory / "none").error().code, ErrorCode::io_error);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,351 @@
+/// Tests of users, their rights, and who may ask what: control/user_commands, control/command_handler.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <lightq/protocol/json.hpp>
+
+#include "broker/control/command_handler.hpp"
+#include "control/catalogue_room.hpp"
+#include "control/fake_data_plane.hpp"
+#include "control/loop_thread.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using protocol::Credentials;
+using protocol::JoinType;
+using protocol::Reply;
+using protocol::Request;
+using protocol::Rights;
+using protocol::TopicRight;
+using test::name;
+using test::run_until;
+using testing::ElementsAre;
+
+const Credentials admin{"lightq_admin", "adminpw"};
+const Credentials ann{"ann", "ann's password"};
+const Credentials owner{"owner", "owner's password"};
+
+class UserCommands : public testing::Test {
+ protected:
+  Reply ask(const Request& request) {
+    std::optional<Reply> reply;
+    handler->handle(request, [&](Reply got) { reply = std::move(got); });
+    run_until(loop, [&] { return reply.has_value(); });
+    return reply.value_or(protocol::ErrorReply{});
+  }
+  std::string code(const Request& request) {
+    const auto reply = ask(request);
+    const auto* error = std::get_if<protocol::ErrorReply>(&reply);
+    return error == nullptr ? "ok" : std::string(to_word(error->code));
+  }
+  std::string create_topic(const std::string& topic, const Credentials& by = admin,
+                           const Credentials& for_whom = owner) {
+    return code(protocol::CreateTopic{by, name(topic), {}, for_whom});
+  }
+  std::string create_user(const std::vector<TopicRight>& rights, const Credentials& user = ann,
+                          const Credentials& by = admin) {
+    return code(protocol::CreateUser{by, user, false, rights, {}});
+  }
+  std::string join(const std::string& topic, const Credentials& by, JoinType type = JoinType::push,
+                   bool as_admin = false) {
+    return code(protocol::Join{by, name(topic), type, protocol::ConnectionType::zmq, protocol::Transport::tcp,
+                               as_admin});
+  }
+  std::string grant(const TopicRight& right) {
+    return code(protocol::GrantRights{admin, ann.user_id, right});
+  }
+  std::string revoke(const TopicRight& right) {
+    return code(protocol::RevokeRights{admin, ann.user_id, right});
+  }
+  std::string set_password(const Credentials& by, bool as_admin, const std::string& user,
+                           const std::string& to) {
+    return code(protocol::SetPassword{by, as_admin, user, {}, to});
+  }
+  void restart() {
+    handler.reset();
+    catalogue.reset();
+    data_plane.users.clear();
+    data_plane.owners.clear();
+    catalogue = room.open();
+    handler = make();
+    bool up = false;
+    handler->bring_up([&] { up = true; });
+    run_until(loop, [&] { return up; });
+  }
+  std::unique_ptr<CommandHandler> make() {
+    return std::make_unique<CommandHandler>(
+        CommandHandler::Parts{loop, *catalogue, authenticator, data_plane, room.sink},
+        CommandHandler::Settings{"/data", [this] { return room.now(); }});
+  }
+  const UserRecord* user() { return catalogue->state().user(ann.user_id); }
+
+  EventLoop loop;
+  test::CatalogueRoom room;
+  std::unique_ptr<Catalogue> catalogue = room.open();
+  Authenticator authenticator{loop, admin.user_id, Secret(admin.password)};
+  test::FakeDataPlane data_plane{loop};
+  std::unique_ptr<CommandHandler> handler = make();
+};
+
+TEST_F(UserCommands, AUserIsDurableAndEverywhereWhenItIsAnswered) {
+  EXPECT_EQ(create_user({{"t*", {.produce = true}}}), "ok");
+  EXPECT_FALSE(catalogue->unflushed());
+  ASSERT_EQ(data_plane.users.size(), 1U);
+  EXPECT_EQ(data_plane.users.begin()->second.rights, user()->rights);
+  EXPECT_EQ(create_user({}), "user_already_exists");
+  restart();
+  ASSERT_EQ(data_plane.users.size(), 1U) << "before the topics are there";
+  create_topic("t");
+  EXPECT_EQ(join("t", ann), "ok");
+}
+
+TEST_F(UserCommands, ATicketIsItsUsers) {
+  create_topic("t");
+  create_user({{"t", {.produce = true}}});
+  EXPECT_EQ(join("t", ann), "ok");
+  EXPECT_EQ(join("t", owner), "ok");
+  EXPECT_EQ(join("t", admin), "ok");
+  const auto own = catalogue->state().find("t")->credential_id;
+  EXPECT_THAT(data_plane.holders,
+              ElementsAre(TicketHolder{user()->id, 1}, TicketHolder{own, 0}, TicketHolder{}));
+  EXPECT_EQ(data_plane.owners.at(catalogue->state().find("t")->definition.id.value), own);
+}
+
+TEST_F(UserCommands, EachCommandNeedsItsRight) {
+  create_topic("t");
+  create_user({});
+  const TopicName t = name("t");
+  const std::vector<std::pair<Request, Rights>> table = {
+      {protocol::Join{ann, t, JoinType::push}, {.produce = true}},
+      {protocol::Join{ann, t, JoinType::pub}, {.produce = true}},
+      {protocol::Join{ann, t, JoinType::pull}, {.consume = true}},
+      {protocol::Join{ann, t, JoinType::sub}, {.consume = true}},
+      {protocol::Stats{ann, t}, {.produce = true, .consume = true, .manage = true}},
+      {protocol::DeleteGroup{ann, t, "default"}, {.manage = true}},
+      {protocol::Pause{ann, t, {}}, {.manage = true}},
+      {protocol::Resume{ann, t, {}}, {.manage = true}},
+      {protocol::Purge{ann, t, {}}, {.manage = true}},
+      {protocol::SetPassword{ann, true, {}, t, "another"}, {.manage = true}},
+      {protocol::CreateTopic{ann, t, {}, {}}, {.manage = true}},  // last but one: it exists
+      {protocol::DeleteTopic{ann, name("none")}, {.manage = true}}};
+  for (const Rights has :
+       {Rights{}, Rights{.produce = true}, Rights{.consume = true}, Rights{.manage = true}}) {
+    const TopicRight right{"*", has};
+    if (has.any()) {
+      ASSERT_EQ(grant(right), "ok");
+    }
+    for (const auto& [request, needed] : table) {
+      const bool may =
+          (has.produce && needed.produce) || (has.consume && needed.consume) || (has.manage && needed.manage);
+      EXPECT_EQ(code(request) != "unauthorized_access", may) << protocol::to_json(request);
+    }
+    if (has.any()) {
+      ASSERT_EQ(revoke(right), "ok");
+    }
+  }
+}
+
+TEST_F(UserCommands, OnlyAnAdministratorAsksOfUsersAndOfTheBroker) {
+  create_user({{"*", {.produce = true, .consume = true, .manage = true}}});
+  const std::vector<Request> requests = {protocol::CreateUser{ann, {"eve", "pw"}, false, {}, {}},
+                                         protocol::DeleteUser{ann, "ann"},
+                                         protocol::SetPassword{ann, true, "bob", {}, "pw"},
+                                         protocol::GrantRights{ann, "ann", {"*", {.produce = true}}},
+                                         protocol::RevokeRights{ann, "ann", {"*", {.produce = true}}},
+                                         protocol::ListUsers{ann},
+                                         protocol::Stats{ann, std::nullopt, true}};
+  for (const Request& request : requests) EXPECT_EQ(code(request), "unauthorized_access");
+  const Credentials chief{"chief", "chief's password"};
+  EXPECT_EQ(code(protocol::CreateUser{admin, chief, true, {}, {}}), "ok");
+  EXPECT_EQ(code(protocol::ListUsers{chief}), "ok");
+  EXPECT_EQ(code(protocol::Stats{chief, std::nullopt, true}), "ok");
+  EXPECT_EQ(create_topic("t", chief), "ok");
+  EXPECT_EQ(join("t", chief, JoinType::pull), "ok");
+  EXPECT_EQ(join("t", chief, JoinType::pull, true), "ok") << "in the administrator's fields";
+  EXPECT_EQ(code(protocol::DeleteUser{chief, "ann"}), "ok");
+  EXPECT_EQ(code(protocol::DeleteUser{chief, "ann"}), "user_not_found");
+}
+
+TEST_F(UserCommands, NamesMeanOnePersonEach) {
+  create_topic("t");
+  EXPECT_EQ(create_user({}, admin), "user_already_exists");
+  EXPECT_EQ(create_user({}, owner), "user_already_exists") << "the topic's own user";
+  EXPECT_EQ(create_user({}), "ok");
+  EXPECT_EQ(create_topic("other", admin, ann), "user_already_exists");
+  EXPECT_EQ(catalogue->state().find("other"), nullptr);
+  EXPECT_EQ(code(protocol::DeleteTopic{admin, name("t")}), "ok");
+  EXPECT_EQ(create_user({}, owner), "ok");
+}
+
+TEST_F(UserCommands, AUserSeesTheTopicsItHasARightOn) {
+  create_topic("mine.a");
+  create_topic("theirs");
+  create_topic("mine.b");
+  create_user({{"mine.*", {.consume = true}}});
+  const auto reply = ask(protocol::ListTopics{ann});
+  std::vector<std::string> topics;
+  for (const auto& listing : std::get<protocol::ListReply>(reply).topics) topics.push_back(listing.topic);
+  EXPECT_THAT(topics, ElementsAre("mine.a", "mine.b"));
+}
+
+TEST_F(UserCommands, WhoManagesAPatternMakesTopicsOfIt) {
+  create_user({{"mine.*", {.manage = true}}});
+  EXPECT_EQ(create_topic("mine.a", ann, {}), "ok");
+  EXPECT_EQ(create_topic("mine", ann, {}), "unauthorized_access");
+  EXPECT_EQ(code(protocol::DeleteTopic{ann, name("mine.a")}), "ok");
+  EXPECT_EQ(code(protocol::DeleteTopic{ann, name("mine.a")}), "topic_not_found");
+}
+
+TEST_F(UserCommands, ForLeaveTheEndpointsRoleCounts) {
+  create_topic("t");
+  create_user({{"t", {.produce = true}}});
+  const auto uri = [&](JoinType type) {
+    const auto reply = ask(protocol::Join{owner, name("t"), type});
+    return std::get<protocol::JoinReply>(reply).bind_uri;
+  };
+  const std::string pulling = uri(JoinType::pull);
+  const std::string pushing = uri(JoinType::push);
+  EXPECT_EQ(code(protocol::Leave{ann, name("t"), pulling}), "unauthorized_access");
+  EXPECT_EQ(code(protocol::Leave{ann, name("t"), pushing}), "ok");
+  grant({"t", {.consume = true}});
+  EXPECT_EQ(code(protocol::Leave{ann, name("t"), pulling}), "ok");
+}
+
+TEST_F(UserCommands, RightsComeAndGoByTheirPattern) {
+  create_user({{"t", {.produce = true}}, {"t", {.consume = true}}});
+  EXPECT_THAT(user()->rights, ElementsAre(TopicRight{"t", {.produce = true, .consume = true}}));
+  EXPECT_EQ(grant({"u*", {.manage = true}}), "ok");
+  EXPECT_EQ(revoke({"u", {.manage = true}}), "invalid_request") << "another pattern";
+  EXPECT_EQ(revoke({"u*", {.produce = true}}), "invalid_request") << "it has not got that";
+  EXPECT_EQ(revoke({"t", {.produce = true, .manage = true}}), "ok");
+  EXPECT_EQ(revoke({"u*", {.manage = true}}), "ok");
+  EXPECT_THAT(user()->rights, ElementsAre(TopicRight{"t", {.consume = true}}));
+  EXPECT_EQ(data_plane.users.at(user()->id).rights, user()->rights);
+  EXPECT_EQ(code(protocol::GrantRights{admin, "nobody", {"t", {.produce = true}}}), "user_not_found");
+  EXPECT_EQ(code(protocol::RevokeRights{admin, "nobody", {"t", {.produce = true}}}), "user_not_found");
+}
+
+TEST_F(UserCommands, AUserHasSoManyPatternsAtMost) {
+  std::vector<TopicRight> rights;
+  for (std::size_t i = 0; i < limits::rights_per_user_max; ++i)
+    rights.push_back({"t" + std::to_string(i), {.produce = true}});
+  EXPECT_EQ(create_user(rights), "ok");
+  EXPECT_EQ(grant({"one-more", {.produce = true}}), "limit_reached");
+  EXPECT_EQ(grant({"t7", {.consume = true}}), "ok");
+}
+
+TEST_F(UserCommands, AnotherPasswordIsAnotherGeneration) {
+  create_topic("t");
+  create_user({{"t", {.produce = true}}});
+  EXPECT_EQ(join("t", ann), "ok");
+  EXPECT_EQ(set_password(ann, false, "ann", "the new one"), "ok");
+  EXPECT_EQ(user()->generation, 2U);
+  EXPECT_EQ(data_plane.users.at(user()->id).generation, 2U);
+  EXPECT_EQ(join("t", ann), "unauthorized_access") << "though it was remembered";
+  EXPECT_EQ(join("t", {"ann", "the new one"}), "ok");
+  EXPECT_EQ(set_password(ann, false, "ann", "a third"), "unauthorized_access");
+  EXPECT_EQ(set_password(admin, true, "ann", "a third"), "ok");
+  EXPECT_EQ(join("t", {"ann", "a third"}), "ok");
+  EXPECT_EQ(set_password(admin, true, "nobody", "pw"), "user_not_found");
+  restart();
+  EXPECT_EQ(user()->generation, 3U);
+  EXPECT_EQ(join("t", {"ann", "a third"}), "ok");
+  EXPECT_EQ(join("t", ann), "unauthorized_access");
+}
+
+TEST_F(UserCommands, ATopicsOwnUserHasItsPasswordChangedToo) {
+  create_topic("t");
+  create_topic("other");
+  const auto set = [&](const Credentials& by, bool as_admin, const std::string& user, const std::string& to) {
+    return code(protocol::SetPassword{by, as_admin, user, name("t"), to});
+  };
+  EXPECT_EQ(join("t", owner), "ok");
+  EXPECT_EQ(set({"owner", "wrong"}, false, "owner", "new"), "unauthorized_access");
+  EXPECT_EQ(set(owner, false, "owner", "new"), "ok");
+  EXPECT_EQ(join("t", owner), "unauthorized_access");
+  EXPECT_EQ(join("t", {"owner", "new"}), "ok");
+  EXPECT_EQ(join("other", owner), "ok") << "only of the one topic";
+  const auto topic = catalogue->state().find("t");
+  EXPECT_EQ(data_plane.owners.at(topic->definition.id.value), topic->credential_id);
+  EXPECT_EQ(set(admin, true, "somebody", "newer"), "invalid_request");
+  EXPECT_EQ(set(admin, true, "", "newer"), "ok");
+  EXPECT_EQ(join("t", {"owner", "newer"}), "ok");
+  create_topic("nobodys", admin, {});
+  EXPECT_EQ(code(protocol::SetPassword{admin, true, "", name("nobodys"), "pw"}), "invalid_request");
+}
+
+TEST_F(UserCommands, WhoMayNotLearnsNothingAndCostsOneComputationEach) {
+  create_topic("t");
+  create_user({{"mine", {.produce = true}}});
+  const auto cost = [&](const std::string& topic, const Credentials& by) {
+    const auto before = authenticator.computations();
+    EXPECT_EQ(join(topic, by), "unauthorized_access");
+    return authenticator.computations() - before;
+  };
+  EXPECT_EQ(cost("t", {"ann", "wrong"}), 1U) << "a wrong password";
+  EXPECT_EQ(cost("none", {"ann", "wrong"}), 1U) << "and no such topic";
+  EXPECT_EQ(cost("t", {"eve", "pw"}), 1U) << "nobody";
+  EXPECT_EQ(cost("none", {"eve", "pw"}), 1U);
+  EXPECT_EQ(cost("t", {"owner", "wrong"}), 1U) << "the topic's own user";
+  EXPECT_EQ(cost("none", {"owner", "wrong"}), 1U);
+  EXPECT_EQ(cost("t", ann), 1U) << "no right";
+  EXPECT_EQ(cost("none", ann), 0U) << "by now it is remembered; that there is no such topic is not told";
+  EXPECT_EQ(join("mine", ann), "topic_not_found") << "who has a right on the name may know";
+}
+
+TEST_F(UserCommands, AUserWhoIsChangedWhileItsPasswordIsCheckedIsNotLetIn) {
+  create_topic("t");
+  create_user({{"t", {.produce = true}}});
+  std::optional<Reply> joined;
+  handler->handle(protocol::Join{ann, name("t"), JoinType::push},
+                  [&](Reply got) { joined = std::move(got); });
+  ASSERT_FALSE(joined.has_value()) << "it was not remembered yet";
+  ASSERT_TRUE(catalogue->remove_user(user()->id).ok());
+  run_until(loop, [&] { return joined.has_value(); });
+  const auto* const error = std::get_if<protocol::ErrorReply>(&*joined);
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(error->code, ErrorCode::unauthorized_access);
+}
+
+TEST_F(UserCommands, AProcessOfAUsersUidNeedsNoPassword) {
+  create_topic("t");
+  const Credentials by_uid{"robot", ""};
+  EXPECT_EQ(code(protocol::CreateUser{admin, by_uid, false, {{"t", {.produce = true}}}, 1000}), "ok");
+  EXPECT_EQ(code(protocol::CreateUser{admin, {"other", "pw"}, false, {}, 1000}), "user_already_exists");
+  const auto asked_by = [&](std::optional<std::uint32_t> uid, const Credentials& given, JoinType type) {
+    std::optional<Reply> reply;
+    handler->handle(protocol::Join{given, name("t"), type},
+                    Answer([&](Reply got) { reply = std::move(got); }, {.key = "u", .uid = uid}));
+    run_until(loop, [&] { return reply.has_value(); });
+    const auto* error = std::get_if<protocol::ErrorReply>(&*reply);
+    return error == nullptr ? "ok" : std::string(to_word(error->code));
+  };
+  EXPECT_EQ(asked_by(1000, {}, JoinType::push), "ok");
+  EXPECT_EQ(data_plane.holders.back(), (TicketHolder{catalogue->state().user("robot")->id, 1}));
+  EXPECT_EQ(asked_by(1000, {}, JoinType::pull), "unauthorized_access") << "no right";
+  EXPECT_EQ(asked_by(1001, {}, JoinType::push), "unauthorized_access");
+  EXPECT_EQ(asked_by({}, {}, JoinType::push), "unauthorized_access") << "over TCP";
+  EXPECT_EQ(asked_by(1000, {"robot", "guess"}, JoinType::push), "unauthorized_access")
+      << "it has no password";
+  EXPECT_EQ(asked_by(1000, {"owner", "wrong"}, JoinType::push), "unauthorized_access") << "credentials count";
+  EXPECT_EQ(set_password(admin, true, "robot", "now it has"), "ok");
+  EXPECT_EQ(join("t", {"robot", "now it has"}), "ok");
+  restart();
+  EXPECT_EQ(asked_by(1000, {}, JoinType::push), "ok");
+  EXPECT_EQ(code(protocol::DeleteUser{admin, "robot"}), "ok");
+  EXPECT_EQ(asked_by(1000, {}, JoinType::push), "unauthorized_access");
+}
+
+TEST_F(UserCommands, TheListTellsRightsAndNoHashes) {
+  create_user({{"t", {.produce = true}}});
+  const Reply reply = ask(protocol::ListUsers{admin});
+  const auto& users = std::get<protocol::UserListReply>(reply).users;
+  ASSERT_EQ(users.size(), 1U);
+  EXPECT_EQ(users[0].user_id, "ann");
+  EXPECT_EQ(users[0].rights, user()->rights);
+  EXPECT_EQ(protocol::to_json(reply).find("argon2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,117 @@
+"""The command line with a broker that encrypts."""
+import subprocess
+import threading
+
+import pytest
+import zmq
+
+from cli_support import CommandLine, numbers
+from support import BINARY, DEADLINE, PASSWORD, USER, until
+
+
+@pytest.fixture
+def lightq(make_broker):
+    command_line = CommandLine(make_broker("--encrypt", admin=False))
+    yield command_line
+    command_line.close()
+
+
+def test_every_command_that_moves_messages_works_by_itself(lightq):
+    lightq("topic", "create", "t", "--type", "file")
+    lightq("produce", "t", stdin=b"one\ntwo\n")
+    assert lightq("peek", "t", "--format", "%p\n").stdout == b"one\ntwo\n"
+    assert lightq("sub", "t", "--from", "first", "--no-follow").stdout == b"one\ntwo\n"
+    assert lightq("consume", "t", "-n", "2").stdout == b"one\ntwo\n"
+    assert lightq("bench", "-n", "20000").returncode == 0
+    assert "sessions over TLS: tcp://127.0.0.1:" in lightq.broker.log()
+    assert "sessions: tcp://" not in lightq.broker.log()
+
+
+def test_a_great_many_messages_pass_once_and_in_order(lightq):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", "-n", "300000", "--size", "150")
+    assert numbers(lightq("consume", "t", "-n", "300000").stdout) == list(range(300_000))
+
+
+def test_a_producer_and_a_consumer_go_on_after_kills(lightq):
+    count = 60_000
+    lightq("topic", "create", "t", "--type", "file")
+    producer = lightq.begin("produce", "t", "-n", str(count), "--rate", "20000", "--size", "120")
+    for part in range(1, 3):
+        until(lambda: lightq.stats("t")["next_offset"] > part * count // 4, "some messages")
+        lightq.broker.kill()
+        lightq.broker.start()
+    _, told = producer.communicate(timeout=3 * DEADLINE)
+    assert producer.returncode == 0, told
+    assert lightq.stats("t")["next_offset"] == count
+    assert numbers(lightq("consume", "t", "-n", str(count)).stdout) == list(range(count))
+
+
+class LyingControl:
+    """Hands requests on to the broker, and changes what a join names."""
+
+    def __init__(self, broker, change):
+        self.control, self.change, self.joins = broker.control(), change, 0
+        self.socket = broker.context.socket(zmq.REP)
+        self.socket.linger = 0
+        public, self.socket.curve_secretkey = zmq.curve_keypair()
+        self.key, self.socket.curve_server = public.decode(), True
+        self.uri = f"tcp://127.0.0.1:{self.socket.bind_to_random_port('tcp://127.0.0.1')}"
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._serve, daemon=True)
+        self.thread.start()
+
+    def _serve(self):
+        while not self.stop.is_set():
+            if not self.socket.poll(20):
+                continue
+            request = self.socket.recv_json()
+            reply = self.control(**request)
+            if request["cmd"] == "join":
+                self.joins += 1
+                self.change(reply)
+                if "server_key" in reply:
+                    reply["server_key"] = self.key
+            self.socket.send_json(reply)
+
+    def close(self):
+        self.stop.set()
+        self.thread.join(DEADLINE)
+        self.socket.close()
+
+
+def test_what_is_encrypted_never_goes_on_in_clear(lightq):
+    """A join that names no certificate, from where the key is the right one."""
+    lightq("topic", "create", "t", "--type", "file", variables={"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD})
+    lying = LyingControl(lightq.broker, lambda reply: reply.pop("tls"))
+    try:
+        done = run_beside(lightq, lying, "produce")
+    finally:
+        lying.close()
+    assert done.returncode == 1 and b"names no certificate for sessions over TCP" in done.stderr, done
+    assert lightq.stats("t")["next_offset"] == 0
+
+
+def run_beside(lightq, lying, *command):
+    environment = {"HOME": str(lightq.broker.directory), "LIGHTQ_BROKER": lying.uri, "LIGHTQ_SERVER_KEY": lying.key,
+                   "LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD,
+                   "LIGHTQ_DATA_DIR": str(lightq.broker.directory / "nothing")}
+    return subprocess.run([BINARY, command[0], "t", *command[1:]], input=b"two\n", env=environment,
+                          capture_output=True, timeout=DEADLINE)
+
+
+@pytest.mark.parametrize("command", [["produce"], ["consume", "-n", "1"], ["peek"]], ids=lambda command: command[0])
+def test_another_certificate_is_an_error_and_no_loop(lightq, make_broker, command):
+    """Somebody else is where the join says, or the join says so wrongly: nothing is said to him."""
+    lightq("topic", "create", "t", "--type", "file", variables={"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD})
+    lightq("produce", "t", stdin=b"one\n")
+    lying = LyingControl(lightq.broker, lambda reply: reply["tls"].update(certificate_sha256="ab" * 32))
+    try:
+        done = run_beside(lightq, lying, *command)
+    finally:
+        lying.close()
+    assert done.returncode == 1 and done.stdout == b"", done
+    assert b"is not the broker: it shows the certificate " in done.stderr and b"ab" * 32 in done.stderr, done
+    assert b"--password-file" not in done.stderr
+    assert lying.joins <= 2
+    assert lightq.stats("t")["next_offset"] == 1

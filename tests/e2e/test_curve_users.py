@@ -1,0 +1,65 @@
+"""Users of a broker that encrypts: whose a registered key is."""
+import pytest
+import zmq
+
+from curve_support import CurveBroker, keys_for, try_out
+from support import ADMIN, ADMIN_PASSWORD, PASSWORD, until
+from test_curve import LET_IN, REFUSED, make  # noqa: F401
+
+ADMINISTRATOR = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+
+
+@pytest.fixture
+def broker(make):  # noqa: F811
+    return make(kind=CurveBroker)
+
+
+@pytest.fixture
+def control(broker):
+    control = broker.control()
+    for user in ("ann", "bob"):
+        control.ok("create_user", **ADMINISTRATOR, user_id=user, password=PASSWORD,
+                   rights=[{"topic": "*", "rights": ["produce", "consume"]}])
+    control.create("t")
+    return control
+
+
+def joined(broker, control, kind, user):
+    uri, keys = control.joined("t", {zmq.PUSH: "push", zmq.PULL: "pull", zmq.SUB: "sub"}[kind], user_id=user)
+    return broker.socket(kind, uri, **keys)
+
+
+@pytest.mark.parametrize("kind", [zmq.PUSH, zmq.PULL, zmq.SUB], ids=["push", "pull", "sub"])
+@pytest.mark.parametrize("how", ["revoke", "delete_user", "set_password"])
+def test_what_is_taken_away_ends_open_connections(broker, control, kind, how):
+    count = "publishers_count" if kind == zmq.PUSH else "subscribers_count"
+    joined(broker, control, kind, "ann")
+    joined(broker, control, kind, "bob")
+    until(lambda: control.stats("t")[count] == 2, "both")
+    more = {"revoke": {"topic": "*", "rights": ["produce" if kind == zmq.PUSH else "consume"]},
+            "set_password": {"new_password": PASSWORD + "-new"}, "delete_user": {}}[how]
+    control.ok(how, **ADMINISTRATOR, user_id="ann", **more)
+    assert control.stats("t")[count] == 1, "in force when it is answered"
+    until(lambda: control.stats("t")["refused_connections"] >= 1, "the one that comes again to be refused")
+    assert control.stats("t")[count] == 1
+
+
+def test_revocation_outlives_a_killed_broker(broker, control):
+    pair = zmq.curve_keypair()
+    uri, _ = control.joined("t", "push", pair, user_id="ann")
+    control.ok("revoke", **ADMINISTRATOR, user_id="ann", topic="*", rights=["produce"])
+    broker.kill()
+    broker.start()
+    assert try_out(broker, zmq.PUSH, uri, **keys_for(broker.server_key, pair))[0] == REFUSED
+
+
+def test_nobody_registers_anothers_key(broker, control):
+    pair = zmq.curve_keypair()
+    uri, keys = control.joined("t", "push", pair, user_id="ann")
+    credentials = {"topic": "t", "type": "push", "password": PASSWORD, "client_key": pair[0].decode()}
+    refused = control.fails("invalid_request", "join", **credentials, user_id="bob")
+    assert "somebody else" in refused["description"]
+    control.ok("join", **credentials, user_id="ann")  # one's own is renewed
+    control.ok("join", **{**credentials, "type": "pull"}, user_id="bob")  # another role is another matter
+    control.ok("delete_user", **ADMINISTRATOR, user_id="bob")
+    assert try_out(broker, zmq.PUSH, uri, **keys)[0] == LET_IN

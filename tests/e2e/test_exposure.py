@@ -1,0 +1,43 @@
+"""What other machines can reach is encrypted, or said to be insecure."""
+import subprocess
+
+import pytest
+from support import BINARY, DEADLINE
+
+OPEN = {
+    "control": [],
+    "bind": ["--bind", "0.0.0.0", "--advertise", "127.0.0.1"],
+    "advertise": ["--advertise", "192.0.2.1"],
+    "a name": ["--advertise", "no-such-host.invalid"],
+}
+
+
+def control_of(what):
+    return "tcp://0.0.0.0:0" if what == "control" else "tcp://127.0.0.1:0"
+
+
+@pytest.mark.parametrize("what", OPEN)
+def test_what_other_machines_reach_is_refused_in_clear(make_broker, what):
+    broker = make_broker(start=False)
+    command = [BINARY, "broker", "--data-dir", str(broker.data_dir), "--control", control_of(what), *OPEN[what]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, env=broker.environment)
+    assert done.returncode == 1 and "--encrypt, or --insecure" in done.stderr, done.stderr
+    assert done.stderr.startswith(f"lightq broker: {'advertise' if what == 'a name' else what}: "), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not broker.data_dir.exists(), "refused before anything is made"
+
+
+@pytest.mark.parametrize("what", OPEN)
+def test_insecure_lets_it_be_reached_and_says_so(make_broker, what):
+    broker = make_broker(*OPEN[what], "--insecure", control=control_of(what))
+    assert 'level=warning msg="insecure: ' in broker.log()
+    stats = broker.control().broker_stats()
+    assert (stats["insecure"], stats["encrypted"]) == (True, False)
+
+
+@pytest.mark.parametrize("flags", [[], ["--insecure"], ["--bind", "localhost", "--insecure"]], ids=" ".join)
+def test_loopback_alone_is_neither_warned_of_nor_insecure(make_broker, flags):
+    broker = make_broker(*flags)
+    assert "level=warning" not in broker.log()
+    stats = broker.control().broker_stats()
+    assert (stats["insecure"], stats["encrypted"]) == (False, False)

@@ -1,0 +1,407 @@
+"""Users and their rights, from docs/protocol.md alone: every right and every command; and what is taken away is taken
+from connections that are open."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+import pytest
+import zmq
+
+from session_client import GROUP, OWN, Session, Ticket, open_values
+from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, Address, present, receive, receive_topic, running, until)
+
+ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+OWNER = {"user_id": USER, "password": PASSWORD}
+ANN_PASSWORD = "planted-user-secret-2525"
+ANN = {"user_id": "ann", "password": ANN_PASSWORD}
+ANN_AS_ADMIN = {"admin_user_id": "ann", "admin_password": ANN_PASSWORD}
+RIGHTS = ["produce", "consume", "manage"]
+CARRIERS = {"zmq_tcp": ("zmq", "tcp"), "zmq_ipc": ("zmq", "ipc"), "socket_tcp": ("socket", "tcp"),
+            "unix_socket": ("socket", "ipc")}
+
+
+def right(topic, *words):
+    return {"topic": topic, "rights": list(words)}
+
+
+def add_ann(control, *rights, **more):
+    control.ok("create_user", **ROOT, **ANN, rights=list(rights), **more)
+
+
+@pytest.fixture(autouse=True)
+def no_secret_in_the_log(make_broker, request):
+    yield
+    broker = request.node.funcargs.get("broker")
+    if broker is not None:
+        assert ANN_PASSWORD not in broker.log()
+
+
+# What each command needs; of stats any right will do.
+def commands(control):
+    pulling = control.ok("join", topic="t", type="pull", **OWNER)["bind_uri"]
+    control.ok("join", topic="t", type="push", **OWNER)
+    return [
+        ("produce", "join", dict(topic="t", type="push", **ANN)),
+        ("produce", "join", dict(topic="t", type="pub", transport="ipc", **ANN)),
+        ("produce", "join", dict(topic="t", type="push", delivery="session", connection_type="socket", **ANN)),
+        ("consume", "join", dict(topic="t", type="pull", **ANN)),
+        ("consume", "join", dict(topic="t", type="sub", **ANN)),
+        ("consume", "join", dict(topic="t", type="sub", delivery="session", **ANN)),
+        ("consume", "leave", dict(topic="t", bind_uri=pulling, **ANN)),
+        ("any", "stats", dict(topic="t", **ANN)),
+        ("any", "stats", dict(topic="t", **ANN_AS_ADMIN)),
+        ("manage", "pause", dict(topic="t", **ANN)),
+        ("manage", "resume", dict(topic="t", **ANN)),
+        ("manage", "purge", dict(topic="t", **ANN)),
+        ("manage", "delete_group", dict(topic="t", **ANN)),
+        ("manage", "set_password", dict(topic="t", new_password=PASSWORD, **ANN_AS_ADMIN)),
+        ("manage", "create_topic", dict(topic="new", broker_type="queue", **ANN_AS_ADMIN)),
+        ("manage", "delete_topic", dict(topic="new", **ANN_AS_ADMIN)),
+        ("admin", "stats", ANN_AS_ADMIN),
+        ("admin", "list_users", ANN_AS_ADMIN),
+        ("admin", "create_user", dict(user_id="new", password="pw", **ANN_AS_ADMIN)),
+        ("admin", "grant", dict(user_id="new", topic="*", rights=["produce"], **ANN_AS_ADMIN)),
+        ("admin", "revoke", dict(user_id="new", topic="*", rights=["produce"], **ANN_AS_ADMIN)),
+        ("admin", "set_password", dict(user_id="new", new_password="other", **ANN_AS_ADMIN)),
+        ("admin", "delete_user", dict(user_id="new", **ANN_AS_ADMIN)),
+    ]
+
+
+@pytest.mark.parametrize("has", ["nothing", *RIGHTS, "admin"])
+def test_every_right_permits_its_commands_and_no_others(control, has):
+    control.create("t")
+    add_ann(control, *([right("*", has)] if has in RIGHTS else []), admin=has == "admin")
+    done = refused = 0
+    for needed, cmd, fields in commands(control):
+        may = has == "admin" or needed == has or (needed == "any" and has in RIGHTS)
+        reply = control(cmd, **fields)
+        if may:
+            assert reply["status"] == "ok" or reply["code"] == "group_in_use", (cmd, reply)
+            done += 1
+        else:
+            assert reply.get("code") == "unauthorized_access", (cmd, fields, reply)
+            refused += 1
+    assert (done, refused) == {"nothing": (0, 23), "produce": (5, 18), "consume": (6, 17), "manage": (9, 14),
+                               "admin": (23, 0)}[has]
+
+
+def test_a_pattern_is_for_the_topics_whose_names_fit(control):
+    for topic in ("orders.eu", "orders.us", "orders", "payments.eu"):
+        control.create(topic)
+    add_ann(control, right("orders.*", "produce"), right("*.eu", "consume"))
+    joins = {(topic, kind): control("join", topic=topic, type=kind, **ANN)["status"] == "ok"
+             for topic in ("orders.eu", "orders.us", "orders", "payments.eu", "none") for kind in ("push", "pull")}
+    assert [what for what, may in joins.items() if may] == [
+        ("orders.eu", "push"), ("orders.eu", "pull"), ("orders.us", "push"), ("payments.eu", "pull")]
+    assert [each["topic"] for each in control.ok("list_topics", **ANN_AS_ADMIN)["topics"]] == [
+        "orders.eu", "orders.us", "payments.eu"]
+    control.create("orders.later")
+    control.ok("join", topic="orders.later", type="push", **ANN)
+    # Who may not hears the same, whether or not there is such a topic; who may know does.
+    hidden = control.fails("unauthorized_access", "join", topic="orders", type="push", **ANN)
+    assert control.fails("unauthorized_access", "join", topic="none", type="push", **ANN) == hidden
+    control.fails("topic_not_found", "join", topic="orders.none", type="push", **ANN)
+
+
+def test_users_are_told_apart_and_listed_without_secrets(control):
+    control.create("t")
+    add_ann(control, right("t", "produce"))
+    control.fails("user_already_exists", "create_user", **ROOT, **ANN)
+    control.fails("user_already_exists", "create_user", **ROOT, user_id=ADMIN, password="pw")
+    control.fails("user_already_exists", "create_user", **ROOT, **OWNER)
+    control.fails("user_already_exists", "create_topic", **ROOT, topic="u", broker_type="queue", **ANN)
+    control.ok("create_user", **ROOT, user_id="chief", password="pw", admin=True)
+    assert control.ok("list_users", **ROOT)["users"] == [
+        {"user_id": "ann", "admin": False, "rights": [{"topic": "t", "rights": ["produce"]}]},
+        {"user_id": "chief", "admin": True, "rights": []}]
+    control.ok("delete_user", **ROOT, user_id="ann")
+    control.fails("user_not_found", "delete_user", **ROOT, user_id="ann")
+    control.fails("user_not_found", "grant", **ROOT, user_id="ann", topic="*", rights=["produce"])
+    control.fails("invalid_request", "grant", **ROOT, user_id="chief", topic=".a", rights=["produce"])
+    control.fails("invalid_request", "grant", **ROOT, user_id="chief", topic="*", rights=["fly"])
+    control.fails("invalid_request", "revoke", **ROOT, user_id="chief", topic="*", rights=["produce"])
+
+
+@pytest.mark.parametrize("end", ["restart", "kill"])
+def test_users_outlive_the_broker(broker, control, end):
+    control.create("t", "file")
+    add_ann(control, right("t", "produce", "consume"), right("u", "manage"))
+    control.ok("create_user", **ROOT, user_id="gone", password="pw", rights=[right("*", "produce")])
+    ticket = control.ok("join", topic="t", type="push", user_id="gone", password="pw")
+    control.ok("revoke", **ROOT, user_id="ann", topic="t", rights=["consume"])
+    control.ok("set_password", user_id="ann", password=ANN_PASSWORD, new_password="another")
+    control.ok("delete_user", **ROOT, user_id="gone")
+    before = control.ok("list_users", **ROOT)["users"]
+    if end == "kill":
+        broker.kill()
+        broker.start()
+    else:
+        broker.restart()
+    assert control.ok("list_users", **ROOT)["users"] == before
+    control.fails("unauthorized_access", "join", topic="t", type="push", **ANN)
+    control.fails("unauthorized_access", "join", topic="t", type="pull", user_id="ann", password="another")
+    mine = control.ok("join", topic="t", type="push", user_id="ann", password="another")
+    producer = broker.socket(zmq.PUSH, Address.of(mine))
+    producer.send(b"mine")
+    until(lambda: control.stats("t")["messages_received"] == 1, "the message")
+    # A ticket of a user who is gone stays without worth, also where one of the name comes back.
+    control.ok("create_user", **ROOT, user_id="gone", password="pw", rights=[right("*", "produce")])
+    with Way(broker, control, "produce", "zmq_tcp", ticket) as way:
+        way.is_refused()
+
+
+def test_a_changed_password_is_in_force_at_once(broker, control):
+    control.create("t")
+    add_ann(control, right("t", "produce"))
+    with Way(broker, control, "produce", "zmq_tcp") as old:
+        old.works()
+        control.ok("set_password", **ANN, new_password="another")
+        old.is_ended()
+    control.fails("unauthorized_access", "join", topic="t", type="push", **ANN)
+    control.fails("unauthorized_access", "set_password", **ANN, new_password="a third")
+    control.ok("set_password", **ROOT, user_id="ann", new_password=ANN_PASSWORD)
+    with Way(broker, control, "produce", "zmq_tcp") as new:
+        new.works()
+
+
+def test_a_topics_own_user_gets_another_password(broker, control):
+    control.create("t")
+    control.create("other")
+    with Way(broker, control, "pull", "zmq_tcp", user=OWNER) as way:
+        way.works()
+        control.ok("set_password", topic="t", **OWNER, new_password="another")
+        way.is_ended()
+    control.fails("unauthorized_access", "stats", topic="t", **OWNER)
+    control.ok("stats", topic="other", **OWNER)
+    control.ok("set_password", topic="t", **ROOT, new_password=PASSWORD)
+    assert control.stats("t")["topic"] == "t"
+
+
+class Way:
+    """A client on one of the ways to the topic `t`, with a ticket of its own unless one is given."""
+
+    def __init__(self, broker, control, kind, carrier, joined=None, user=None):
+        self.broker, self.control, self.kind = broker, control, kind
+        self.connection_type, transport = CARRIERS[carrier]
+        self.session_kind = kind.removeprefix("session_")
+        self.over_session = kind.startswith("session_")
+        self.type = {"produce": "push", "pull": "pull", "sub": "sub", "read": "sub"}[self.session_kind]
+        self.joined = joined or control.ok(
+            "join", topic="t", type=self.type, transport=transport, connection_type=self.connection_type,
+            delivery="session" if self.over_session else "plain", **(ANN if user is None else user))
+        self.stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        uri = self.joined["bind_uri"]
+        if self.over_session:
+            ticket = self.joined["ticket"]
+            where = Ticket(uri, f"{ticket['id']}.{ticket['secret']}", self.connection_type)
+            self.session = self.stack.enter_context(Session(where))
+            return self
+        self.socket = self.broker.context.socket({"push": zmq.PUSH, "pull": zmq.PULL, "sub": zmq.SUB}[self.type])
+        self.socket.linger = 0
+        if self.type == "sub":
+            self.socket.subscribe(b"")
+        self.monitor = self.socket.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+        self.broker.clients.append(self.socket)
+        present(self.socket, Address.of(self.joined))
+        self.socket.connect(uri)
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+        if not self.over_session:
+            self.socket.disable_monitor()
+            self.socket.close()
+
+    def event(self):
+        until(lambda: self.monitor.poll(0), "what becomes of the connection")
+        return int.from_bytes(self.monitor.recv_multipart()[0][:2], "little")
+
+    def sends(self):
+        before = self.control.stats("t")["messages_received"]
+        with self.broker.socket(zmq.PUSH, self.control.join("t", "push")) as producer:
+            producer.send(b"kept")
+            until(lambda: self.control.stats("t")["messages_received"] == before + 1, "the message")
+        until(lambda: self.control.stats("t")["publishers_count"] == 0, "its producer's end")
+
+    def works(self):
+        """A message goes the whole way."""
+        if not self.over_session:
+            assert self.event() == zmq.EVENT_HANDSHAKE_SUCCEEDED
+        before = self.control.ok("stats", topic="t", **ROOT)["messages_received"]
+        if self.kind == "produce":
+            self.socket.send(b"sent")
+            until(lambda: self.control.ok("stats", topic="t", **ROOT)["messages_received"] == before + 1, "the message")
+        elif self.kind == "session_produce":
+            self.producer = self.session.producer("t")
+            self.producer.produce([b"sent"])
+            self.producer.wait_confirmed()
+        elif self.kind == "session_read":
+            self.sends()
+            assert [message.payload for message in self.session.read("t")[0]][-1] == b"kept"
+        elif self.over_session:
+            self.consumer = self.session.consumer("t", self.type, GROUP if self.type == "pull" else OWN)
+            self.sends()
+            self.held = self.consumer.receive(1)
+            assert [message.payload for message in self.held] == [b"kept"]
+        elif self.type == "sub":
+            until(lambda: self.control.stats("t")["subscribers_count"] == 1, "the subscriber")
+            self.sends()
+            assert receive_topic(self.socket, "t", 1) == [b"kept"]
+        else:
+            self.sends()
+            assert receive(self.socket, 1) == [b"kept"]
+
+    def counts(self):
+        stats = self.control.ok("stats", topic="t", **ROOT)
+        return stats["publishers_count"], stats["subscribers_count"]
+
+    def is_ended(self):
+        """What was open is not any more by the time that the command is answered, and does not come back."""
+        assert self.counts() == (0, 0)
+        before = self.control.ok("stats", topic="t", **ROOT)
+        if not self.over_session:
+            assert self.event() != zmq.EVENT_HANDSHAKE_SUCCEEDED
+            until(lambda: self.control.ok("stats", topic="t", **ROOT)["refused_connections"] == 1, "its being refused")
+            if self.type == "push":
+                with contextlib.suppress(zmq.Again):
+                    self.socket.send(b"too late", zmq.NOBLOCK)
+            assert not self.monitor.poll(50), "libzmq does not try again"
+        elif self.kind == "session_produce":
+            assert self.session.take(lambda frame: frame.op == "error", "the end").code == "unauthorized_access"
+            answer = self.session.request("produce_open", producer_id=0, producer_epoch=0, level=0, topic="t")
+            assert (answer.op, answer.code) == ("error", "unauthorized_access"), answer
+        else:
+            if self.kind != "session_read":
+                assert self.session.take(lambda frame: frame.op == "error", "the end").code == "unauthorized_access"
+                answer = self.session.request("consume_open",
+                                              **open_values("t", self.type, GROUP if self.type == "pull" else OWN))
+                assert (answer.op, answer.code) == ("error", "unauthorized_access"), answer
+            assert self.session.error_of("read", topic="t", begin=0, end=1 << 60, bytes=1 << 20) == "unauthorized_access"
+        after = self.control.ok("stats", topic="t", **ROOT)
+        assert (after["messages_received"], after["deliveries"]) == (before["messages_received"], before["deliveries"])
+
+    def is_refused(self):
+        assert self.event() != zmq.EVENT_HANDSHAKE_SUCCEEDED
+
+
+KINDS = {"produce": "produce", "pull": "consume", "sub": "consume", "session_produce": "produce",
+         "session_pull": "consume", "session_sub": "consume", "session_read": "consume"}
+WAYS = [(kind, carrier) for kind in KINDS for carrier in CARRIERS
+        if kind.startswith("session_") or CARRIERS[carrier][0] == "zmq"]
+
+
+@pytest.mark.parametrize("how", ["revoke", "delete", "password"])
+@pytest.mark.parametrize("kind,carrier", WAYS)
+def test_what_is_taken_away_is_taken_from_open_connections(shared, kind, carrier, how):
+    broker, control = shared
+    control.create("t")
+    add_ann(control, right("t*", "produce", "consume"), right("t", "manage"))
+    try:
+        with Way(broker, control, kind, carrier) as way, Way(broker, control, "session_sub", "socket_tcp",
+                                                             user=OWNER) as owners:
+            way.works()
+            if how == "revoke":
+                control.ok("revoke", **ROOT, user_id="ann", topic="t*", rights=[KINDS[kind]])
+            elif how == "delete":
+                control.ok("delete_user", **ROOT, user_id="ann")
+            else:
+                control.ok("set_password", **ROOT, user_id="ann", new_password="another")
+            way.is_ended()
+            if not kind.endswith("produce"):
+                owners.works()  # others are not concerned
+    finally:
+        control.delete("t")
+        control("delete_user", **ROOT, user_id="ann")
+
+
+@pytest.fixture(scope="module")
+def shared():
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
+    try:
+        with running(directory) as broker:
+            yield broker, broker.control()
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_what_a_revoked_consumer_had_goes_to_another(broker, control):
+    control.create("t")
+    add_ann(control, right("t", "consume"))
+    with Way(broker, control, "session_pull", "socket_tcp") as way:
+        way.works()
+        with Way(broker, control, "session_pull", "socket_tcp", user=OWNER) as other:
+            consumer = other.session.consumer("t", "pull", GROUP)
+            assert consumer.is_silent(0.1), "another has it"
+            control.ok("revoke", **ROOT, user_id="ann", topic="t", rights=["consume"])
+            assert [message.payload for message in consumer.receive(1)] == [b"kept"]
+            assert way.session.take(lambda frame: frame.op == "error", "the end").code == "unauthorized_access"
+
+
+def test_only_what_the_right_was_for_ends(broker, control):
+    control.create("t")
+    add_ann(control, right("t", "produce", "consume"), right("*", "produce"))
+    with Way(broker, control, "session_produce", "socket_tcp") as producing:
+        producing.works()
+        control.ok("revoke", **ROOT, user_id="ann", topic="t", rights=["consume"])
+        producing.producer.produce([b"more"])
+        producing.producer.wait_confirmed()
+        control.ok("revoke", **ROOT, user_id="ann", topic="t", rights=["produce"])
+        producing.producer.produce([b"by the other pattern"])
+        producing.producer.wait_confirmed()
+        control.ok("revoke", **ROOT, user_id="ann", topic="*", rights=["produce"])
+        producing.is_ended()
+    control.ok("grant", **ROOT, user_id="ann", topic="t", rights=["produce"])
+    with Way(broker, control, "session_produce", "socket_tcp") as again:
+        again.works()
+
+
+def test_who_tries_many_passwords_at_once_is_busy_and_others_are_not(broker, control):
+    control.create("t")
+    add_ann(control, right("t", "produce"))
+    control.ok("stats", topic="t", **ANN)  # from here on it is remembered
+    guesses = 60
+    attacker = broker.socket(zmq.DEALER, broker.control_uri)
+    for number in range(guesses):
+        attacker.send_multipart([b"", json.dumps({"cmd": "stats", "topic": "t", "user_id": "ann",
+                                                  "password": f"guess {number}"}).encode()])
+    control.ok("stats", topic="t", **ANN)
+    codes = []
+    while len(codes) < guesses:
+        assert attacker.poll(DEADLINE * 1000), codes
+        codes.append(json.loads(attacker.recv_multipart()[-1])["code"])
+    assert set(codes) == {"busy", "unauthorized_access"}
+    assert codes.count("unauthorized_access") >= 16
+    stats = control.broker_stats()
+    assert stats["throttled_requests"] == codes.count("busy")
+    assert stats["auth_failures"] == codes.count("unauthorized_access")
+
+
+def test_processes_of_a_users_uid_need_no_password_on_a_unix_socket(make_broker):
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
+    try:
+        broker = make_broker(control=f"ipc://{directory}/control")
+        control = broker.control()
+        control.create("t")
+        control.ok("create_user", **ROOT, user_id="robot", uid=os.getuid(), rights=[right("t", "produce", "consume")])
+        control.ok("create_user", **ROOT, user_id="other", uid=os.getuid() + 1, rights=[right("*", "manage")])
+        control.fails("user_already_exists", "create_user", **ROOT, user_id="third", uid=os.getuid())
+        control.fails("invalid_request", "create_user", **ROOT, user_id="neither")
+        for kind, carrier in (("session_pull", "zmq_tcp"), ("produce", "zmq_ipc"), ("produce", "zmq_tcp")):
+            with Way(broker, control, kind, carrier, user={}) as way:
+                way.works()
+        control.fails("unauthorized_access", "pause", topic="t")
+        control.fails("unauthorized_access", "join", topic="none", type="push")
+        control.fails("unauthorized_access", "join", topic="t", type="push", user_id="robot", password="guess")
+        with Way(broker, control, "session_produce", "unix_socket", user={}) as way:
+            way.works()
+            control.ok("delete_user", **ROOT, user_id="robot")
+            way.is_ended()
+        control.fails("unauthorized_access", "join", topic="t", type="push")
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

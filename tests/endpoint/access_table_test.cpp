@@ -1,0 +1,68 @@
+/// Tests of whose tickets are good for what: endpoint/access_table.
+#include "broker/endpoint/access_table.hpp"
+
+#include <gtest/gtest.h>
+
+namespace lightq::broker {
+namespace {
+
+class AccessTableTest : public testing::Test {
+ protected:
+  [[nodiscard]] bool permits(const TicketHolder& holder, EndpointRole role = EndpointRole::produce) const {
+    return table.permits(holder, {topic, role}, name);
+  }
+  const TopicId topic{3};
+  const TopicName name = *TopicName::parse("orders.eu");
+  AccessTable table;
+};
+
+TEST_F(AccessTableTest, AsksForTheRightThatTheRoleNeeds) {
+  table.put_user({7, 1, false, {{"orders.*", {.produce = true}}}});
+  EXPECT_TRUE(permits({7, 1}));
+  EXPECT_FALSE(permits({7, 1}, EndpointRole::pull));
+  EXPECT_FALSE(permits({7, 1}, EndpointRole::sub));
+  table.put_user({7, 1, false, {{"orders.*", {.consume = true}}}});
+  EXPECT_FALSE(permits({7, 1}));
+  EXPECT_TRUE(permits({7, 1}, EndpointRole::pull));
+  EXPECT_TRUE(permits({7, 1}, EndpointRole::sub));
+  table.put_user({7, 1, false, {{"orders.*", {.manage = true}}}});
+  EXPECT_FALSE(permits({7, 1}));
+  EXPECT_FALSE(permits({7, 1}, EndpointRole::sub));
+  table.put_user(
+      {7, 1, false, {{"other*", {.produce = true, .consume = true}}, {"orders.us", {.produce = true}}}});
+  EXPECT_FALSE(permits({7, 1}));
+  table.put_user({7, 1, true, {}});
+  EXPECT_TRUE(permits({7, 1})) << "an administrator";
+}
+
+TEST_F(AccessTableTest, AnotherGenerationOrAnotherUserIsNotMeant) {
+  EXPECT_FALSE(table.put_user({7, 2, false, {{"*", {.produce = true}}}})) << "it is new";
+  EXPECT_TRUE(permits({7, 2}));
+  EXPECT_FALSE(permits({7, 1}));
+  EXPECT_FALSE(permits({7, 3}));
+  EXPECT_FALSE(permits({8, 2}));
+  EXPECT_TRUE(table.put_user({7, 3, false, {{"*", {.produce = true}}}}));
+  EXPECT_FALSE(permits({7, 2}));
+  EXPECT_TRUE(table.remove_user(7));
+  EXPECT_FALSE(permits({7, 3}));
+  EXPECT_FALSE(table.remove_user(7));
+}
+
+TEST_F(AccessTableTest, ATopicsOwnUserMayEverythingThereAndNothingElsewhere) {
+  EXPECT_FALSE(permits({5, 0}));
+  table.set_owner(topic, 5);
+  EXPECT_TRUE(permits({5, 0}));
+  EXPECT_TRUE(permits({5, 0}, EndpointRole::sub));
+  EXPECT_FALSE(table.permits({5, 0}, {TopicId{4}, EndpointRole::produce}, name));
+  table.set_owner(topic, 6);
+  EXPECT_FALSE(permits({5, 0})) << "its password is another one";
+  table.forget_topic(topic);
+  EXPECT_FALSE(permits({6, 0}));
+}
+
+TEST_F(AccessTableTest, ATicketThatNamesNobodyAsksNobody) {
+  EXPECT_TRUE(permits({}));
+}
+
+}  // namespace
+}  // namespace lightq::broker
