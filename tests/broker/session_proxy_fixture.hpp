@@ -73,9 +73,10 @@ class SessionProxyTest : public ::testing::Test {
       if (!reply) return reply.error();
       const auto* const joined = std::get_if<protocol::JoinReply>(&*reply);
       if (joined == nullptr) return Error{ErrorCode::internal, "no answer to join"};
-      return SessionAddress{proxy->in_front_of(joined->bind_uri), joined->ticket.value().text(),
-                            spoken_ == Spoken::zmq ? context : nullptr,
-                            spoken_ == Spoken::tls ? joined->tls.value().certificate_sha256 : ""};
+      SessionAddress address{proxy->in_front_of(joined->bind_uri), joined->ticket.value().text()};
+      if (spoken_ == Spoken::zmq) address.context = context;
+      if (spoken_ == Spoken::tls) address.certificate_sha256 = joined->tls.value().certificate_sha256;
+      return address;
     };
   }
   /// Bytes that are damaged or come twice may look like ZeroMQ's own, and a frame is gone without a trace.

@@ -384,7 +384,9 @@ TEST_F(SessionTlsSocketTest, AConnectionWaitsForWhatComesNext) {
   hello.frame_bytes_max = 1 << 20;
   SessionConnection connection(hello);
   const SessionTime now = SessionClock().now();
-  ASSERT_TRUE(connection.begin({listening.uri(), "id.secret", nullptr, identity.fingerprint()}, now).ok());
+  SessionAddress address{listening.uri(), "id.secret"};
+  address.certificate_sha256 = identity.fingerprint();
+  ASSERT_TRUE(connection.begin(address, now).ok());
   EXPECT_EQ(connection.wait_events(), POLLIN | POLLOUT);
   const auto ignore = [](const SessionFrame&) { return Result<void>(); };
   int accepted = -1;
