@@ -108,6 +108,7 @@ class Broker::Parts {
         directory_(std::move(directory)),
         quota_(quota_of(config_, *directory_)),
         pool_({.directory = directory_->pool().string(), .quota = quota_ ? &*quota_ : nullptr}, storage_),
+        catalogue_pool_({.directory = directory_->pool().string(), .files_max = 0}, storage_),
         room_(storage_, pool_) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
@@ -141,6 +142,9 @@ class Broker::Parts {
       std::make_unique<ConnectionQuota>(config_.connections_per_user);
   std::optional<log::DiskQuota> quota_;  // nothing: the disk itself is the only bound
   log::SegmentPool pool_;
+  // Keeps no files. Apart from the topics' quota: what is taken away can be, also when they fill the disk's
+  // part.
+  log::SegmentPool catalogue_pool_;
   StorageRoom room_;
   EventLoop control_;
   std::unique_ptr<Catalogue> catalogue_;
@@ -291,7 +295,7 @@ Result<void> Broker::Parts::open_catalogue() {
     segments.directory = path.string();
     segments.segment_bytes = limits::segment_bytes_first;
     segments.flush_interval_ms = 0;  // the catalogue flushes before it answers
-    auto opened = log::SegmentLog::open(std::move(segments), storage_, pool_, wall_clock_now());
+    auto opened = log::SegmentLog::open(std::move(segments), storage_, catalogue_pool_, wall_clock_now());
     if (!opened) return opened.error();
     const auto& report = (*opened)->recovery();
     if (!report.clean()) sink_.error("catalogue: " + report.text());

@@ -17,7 +17,11 @@ inline constexpr std::array<std::string_view, 6> user_verbs = {"add",   "remove"
 
 inline void add_right_options(CLI::App* verb, UserCommand& user) {
   const auto patterns = [verb](const char* name, std::vector<std::string>& to, const char* help) {
-    verb->add_option(name, to, help)->type_name("PATTERN")->take_all()->allow_extra_args(false);
+    verb->add_option(name, to, help)
+        ->envname(variable_of(long_name(name)))
+        ->type_name("PATTERN")
+        ->take_all()
+        ->allow_extra_args(false);
   };
   patterns("--produce", user.produce, "may send to the topics whose names fit; again for more patterns");
   patterns("--consume", user.consume, "may receive from them");
@@ -52,6 +56,7 @@ void add_user_verbs(Parsed& parsed, Add&& add) {
   flag(made, "--admin", user->admin, "may do all that the administrator may");
   made->add_option("--uid", user->uid,
                    "processes of this user of the machine need no password on an ipc socket")
+      ->envname(variable_of("uid"))
       ->type_name("UID");
   add_new_password_option(made, *user);
   verb("remove", run_user_remove, "delete a user, and end what it has open", "  lightq user remove ann");

@@ -122,6 +122,16 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
                             "/c.crt"};
   all["tls_key"] = {[](const Config& c) { return c.tls_key.string(); }, "", "/k.key", "/k.key"};
   all["stop_deadline_ms"] = {[](const Config& c) { return shown(c.stop_deadline); }, "5000", "14", "14"};
+  all["disk_bytes_max"] = {[](const Config& c) { return shown(c.disk_bytes_max); }, "0", "1GiB",
+                           "1073741824"};
+  all["handshakes_max"] = {[](const Config& c) { return shown(c.handshakes_max); }, "512", "16", "16"};
+  all["accepts_per_second"] = {[](const Config& c) { return shown(c.accepts_per_second.value_or(0)); }, "0",
+                               "17", "17"};
+  all["connections_per_user"] = {[](const Config& c) { return shown(c.connections_per_user); }, "10000", "18",
+                                 "18"};
+  all["topics_max"] = {[](const Config& c) { return shown(c.topics_max); }, "100000", "19", "19"};
+  all["memory_bytes_max"] = {[](const Config& c) { return shown(c.memory_bytes_max); }, "0", "2GiB",
+                             "2147483648"};
   all["reactors"] = {[](const Config& c) { return shown(c.reactors); }, "0", "5", "5"};
   all["ipc_dir"] = {[](const Config& c) { return c.ipc_dir.string(); }, "", "/i/d", "/i/d"};
   all["admin_password_file"] = {[](const Config& c) { return c.admin_password_file.string(); }, "",

@@ -63,6 +63,12 @@ TEST_F(SessionTlsTest, GoesOnWithANewCertificate) {
     EXPECT_EQ(message->text(), text);
     consumer.acknowledge(*message);
     consumer.flush(30s).value_or_throw();
+    const auto all_done = [&] {
+      const auto stats = client.stats("orders").value_or_throw();
+      return !stats.groups.empty() && stats.groups[0].unacknowledged == 0;
+    };
+    while (!all_done()) {
+    }
     broker.stop();
     ASSERT_TRUE(std::filesystem::remove(broker.data_dir() / (life == 0 ? "tls.crt" : "tls.key")));
     broker.start();

@@ -72,7 +72,8 @@ class Variable {
 
 /// The command's words, with a topic where it wants one, or a log's directory: an empty one is an empty log.
 std::vector<std::string> invocation(const std::string& command) {
-  constexpr std::array<std::string_view, 5> without = {"topic list", "stats", "ping", "version", "bench"};
+  constexpr std::array<std::string_view, 6> without = {"topic list", "stats", "ping",
+                                                       "version",    "bench", "user list"};
   std::vector<std::string> words;
   const std::size_t space = command.find(' ');
   words.push_back(command.substr(0, space));
@@ -88,6 +89,7 @@ std::vector<std::string> invocation(const std::string& command) {
   } else if (std::ranges::find(without, command) == without.end()) {
     words.emplace_back("t");
   }
+  if (command == "user grant" || command == "user revoke") words.insert(words.end(), {"--produce", "t"});
   return words;
 }
 
@@ -95,11 +97,12 @@ TEST(CommandLine, HasAllCommands) {
   std::set<std::string> commands;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) commands.insert(flag.command);
   EXPECT_EQ(commands, (std::set<std::string>{
-                          "bench",        "broker",     "consume",      "log dump",     "log repair",
-                          "log snapshot", "log verify", "peek",         "ping",         "produce",
-                          "stats",        "sub",        "topic create", "topic delete", "topic delete-group",
-                          "topic info",   "topic list", "topic pause",  "topic purge",  "topic resume",
-                          "version"}));
+                          "bench",        "broker",     "consume",      "log dump",      "log repair",
+                          "log snapshot", "log verify", "peek",         "ping",          "produce",
+                          "stats",        "sub",        "topic create", "topic delete",  "topic delete-group",
+                          "topic info",   "topic list", "topic pause",  "topic purge",   "topic resume",
+                          "user add",     "user grant", "user list",    "user password", "user remove",
+                          "user revoke",  "version"}));
 }
 
 TEST(CommandLine, NamesAVariableForEveryFlagOfEveryCommand) {
@@ -169,7 +172,7 @@ TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
 TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
-  const std::set<std::string> any_text = {"URI", "NAME", "FILE", "DIR", "TOPIC", "KEY", "TEXT"};
+  const std::set<std::string> any_text = {"URI", "NAME", "FILE", "DIR", "TOPIC", "KEY", "TEXT", "PATTERN"};
   std::set<std::string> switches;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) {
     if (flag.command == "broker" || any_text.contains(flag.value)) continue;
@@ -184,9 +187,9 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     const Variable nonsense(variable, "maybe");
     EXPECT_EQ(run(broker, invocation(flag.command)), 2);
   }
-  EXPECT_EQ(switches, (std::set<std::string>{"LIGHTQ_BATCHES", "LIGHTQ_CURSORS", "LIGHTQ_FOLLOW",
-                                             "LIGHTQ_FORCE", "LIGHTQ_JSON", "LIGHTQ_NO_WAIT", "LIGHTQ_OPEN",
-                                             "LIGHTQ_PLAIN", "LIGHTQ_QUIET", "LIGHTQ_SEGMENTS",
+  EXPECT_EQ(switches, (std::set<std::string>{"LIGHTQ_ADMIN", "LIGHTQ_BATCHES", "LIGHTQ_CURSORS",
+                                             "LIGHTQ_FOLLOW", "LIGHTQ_FORCE", "LIGHTQ_JSON", "LIGHTQ_NO_WAIT",
+                                             "LIGHTQ_OPEN", "LIGHTQ_PLAIN", "LIGHTQ_QUIET", "LIGHTQ_SEGMENTS",
                                              "LIGHTQ_TRUST_BATCHES", "LIGHTQ_WATCH", "LIGHTQ_ZMQ"}));
 }
 

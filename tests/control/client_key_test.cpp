@@ -176,11 +176,29 @@ TEST_F(Encrypting, WhatTheDataPlaneOpenedIsClosedAgainWhereTheKeyFindsNoRoom) {
     key[2] = std::byte{1};
     ASSERT_TRUE(catalogue_->put_client_key({key, {topic_, EndpointRole::pull}, now_ms + 1000, 0, 0}).ok());
   }
+  // Of nobody in particular, so that none has more than its share.
   const auto reply = ask(join(key_of(1)));
   ASSERT_TRUE(std::holds_alternative<protocol::ErrorReply>(reply));
   EXPECT_EQ(std::get<protocol::ErrorReply>(reply).code, ErrorCode::limit_reached);
   EXPECT_EQ(data_plane_.left.size(), 1U);
   EXPECT_EQ(keys_.size(), 0U);
+}
+
+TEST_F(Encrypting, OneUserTakesNoMoreThanHalfOfATopicsKeys) {
+  create(false);
+  constexpr std::uint64_t greedy = 4711;
+  const auto put = [&](std::size_t i, std::uint64_t user) {
+    CurvePublicKey key{};
+    key[0] = static_cast<std::byte>(i & 0xFFU);
+    key[1] = static_cast<std::byte>(i >> 8U);
+    key[2] = static_cast<std::byte>(user & 0xFFU);
+    return catalogue_->put_client_key({key, {topic_, EndpointRole::pull}, now_ms + 1000 + i, {user, 1}});
+  };
+  const std::size_t half = limits::client_keys_per_topic_max / 2;
+  for (std::size_t i = 0; i < half + 50; ++i) ASSERT_TRUE(put(i, greedy).ok());
+  EXPECT_EQ(catalogue_->state().client_key_count(topic_), half) << "its own that ended first made room";
+  EXPECT_TRUE(put(0, 2).ok());
+  EXPECT_TRUE(std::holds_alternative<protocol::JoinReply>(ask(join(key_of(1)))));
 }
 
 }  // namespace

@@ -64,7 +64,16 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
   }
   auto& waiting = waiting_[key];
   waiting.verify.push_back(std::move(done));
-  if (waiting.verify.size() > 1) return wipe(given.password);
+  if (waiting.verify.size() > 1) {
+    wipe(given.password);
+    // Many programs may begin with one right password; who has had many wrong ones does not.
+    if (waiting.verify.size() <= limits::logins_waiting_per_source_max || !throttle_.is_slowed(source))
+      return;
+    const auto refused = std::move(waiting.verify.back());
+    waiting.verify.pop_back();
+    ++throttled_;
+    return refused(AuthOutcome::busy);
+  }
   // Nobody's password is verified against the admin's hash, and the outcome thrown away: equal work.
   const auto& argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
   waiting.id = credential == nullptr ? 0 : id;

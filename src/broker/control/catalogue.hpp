@@ -72,6 +72,7 @@ class Catalogue {
   Result<void> flush();
 
  private:
+  Result<void> make_room_for_key_of(std::uint64_t user, TopicId topic);
   Catalogue(std::filesystem::path directory, Options options, LogSink& sink);
 
   Result<void> load();

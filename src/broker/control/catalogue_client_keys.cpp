@@ -50,12 +50,38 @@ void CatalogueState::forget_client_keys_expired_before(std::int64_t ms) {
   std::erase_if(client_keys_, [](const auto& entry) { return entry.second.empty(); });
 }
 
+bool CatalogueState::is_current(const TicketHolder& holder) const {
+  if (holder.user == 0 || in_use(holder.user)) return true;
+  const auto name = user_names_.find(holder.user);
+  const UserRecord* const found = name == user_names_.end() ? nullptr : user(name->second);
+  return found != nullptr && found->generation == holder.generation;
+}
+
+/// One user may have half of them: of more, its own that ends first makes room.
+Result<void> Catalogue::make_room_for_key_of(std::uint64_t user, TopicId topic) {
+  std::size_t count = 0;
+  const auto keys = state_.client_keys_of(topic);
+  const ClientKeyRecord* first = nullptr;
+  for (const auto& each : keys) {
+    if (each.holder.user != user) continue;
+    ++count;
+    if (first == nullptr || each.expires_ms < first->expires_ms) first = &each;
+  }
+  if (first == nullptr || 2 * (count + 1) <= options_.client_keys_per_topic_max + 1) return {};
+  return change(ClientKeyRemoved{first->key, first->grant});
+}
+
 Result<void> Catalogue::put_client_key(const ClientKeyRecord& record) {
   const TopicId topic = record.grant.topic;
   const auto is_full = [&] { return state_.client_key_count(topic) >= options_.client_keys_per_topic_max; };
-  if (is_full() && state_.client_key(record.key, record.grant) == nullptr) {
+  const bool is_new = state_.client_key(record.key, record.grant) == nullptr;
+  if (is_new && record.holder.user != 0 &&
+      2 * (state_.client_key_count(topic) + 1) > options_.client_keys_per_topic_max + 1) {
+    if (auto made = make_room_for_key_of(record.holder.user, topic); !made) return made;
+  }
+  if (is_full() && is_new) {
     for (const auto& old : state_.client_keys_of(topic)) {
-      if (!expired(old, now_ms())) continue;
+      if (!expired(old, now_ms()) && state_.is_current(old.holder)) continue;
       if (auto removed = change(ClientKeyRemoved{old.key, old.grant}); !removed) return removed;
     }
     if (is_full())

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/protocol/json.hpp>
@@ -61,6 +62,13 @@ Result<BoundSocket> bind_uri(const std::string& uri) {
   if (uri.starts_with(tcp_prefix)) return bind_tcp(std::string_view(uri).substr(tcp_prefix.size()));
   if (uri.starts_with(ipc_prefix)) return bind_ipc(uri.substr(ipc_prefix.size()));
   return not_an_address("it must be tcp://HOST:PORT or ipc://PATH");
+}
+
+/// Whether only one who is known, or a client of an open topic, is answered so.
+bool shows_credentials(const protocol::Reply& reply) {
+  if (const auto* const done = std::get_if<protocol::OkReply>(&reply)) return done->cmd != "ping";
+  return !std::holds_alternative<protocol::ErrorReply>(reply) &&
+         !std::holds_alternative<protocol::VersionReply>(reply);
 }
 
 }  // namespace
@@ -122,8 +130,8 @@ void ControlServer::accept_failed() {
   sink_.error("control socket: out of file descriptors; new clients wait (raise the limit with ulimit -n)");
 }
 
-void ControlServer::connection_opened(Connection& connection) {
-  handshakes_.leave(connection);
+void ControlServer::connection_opened(Connection& /*connection*/) {
+  // Whoever speaks ZeroMQ may; see answer().
 }
 
 void ControlServer::connection_closed(Connection& connection, const std::string& why) {
@@ -181,7 +189,9 @@ void ControlServer::dispatch(const ControlConnection::Envelope& from, const Requ
 
 void ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
   const auto client = clients_.find(to.client);
-  if (client != clients_.end()) client->second->answer(to.delimiter, protocol::to_json(reply));
+  if (client == clients_.end()) return;
+  if (shows_credentials(reply)) handshakes_.leave(*client->second);
+  client->second->answer(to.delimiter, protocol::to_json(reply));
 }
 
 }  // namespace lightq::broker

@@ -87,7 +87,7 @@ class ControlServer final : public Listener::Owner,
   AcceptBudget accepts_;
   Listener listener_;
   std::vector<std::byte> scratch_;
-  HandshakeQueue handshakes_;
+  HandshakeQueue handshakes_;  // of who has shown no right credentials
   std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
   std::uint64_t next_client_ = 1;
   std::size_t under_way_ = 0;

@@ -25,6 +25,11 @@ bool LoginThrottle::begin(const std::string& source) {
   return true;
 }
 
+bool LoginThrottle::is_slowed(const std::string& source) const {
+  const Failures* const known = sources_.find(source);
+  return known != nullptr && known->delay() > std::chrono::milliseconds(0);
+}
+
 void LoginThrottle::end(const std::string& source) {
   const auto found = under_way_.find(source);
   if (found != under_way_.end() && --found->second == 0) under_way_.erase(found);

@@ -28,6 +28,8 @@ class LoginThrottle {
 
   /// A password is to be computed for the source. False: too many of its are under way.
   bool begin(const std::string& source);
+  /// Whether wrong ones of the source are held back.
+  [[nodiscard]] bool is_slowed(const std::string& source) const;
   /// It has been answered.
   void end(const std::string& source);
   /// It was right, whether or not it had to be computed.

@@ -28,6 +28,11 @@ class RecentMap {
     }
     return recent_.front().second;
   }
+  /// Null: there is none. Valid until the next change.
+  [[nodiscard]] const Value* find(const Key& key) const {
+    const auto found = by_key_.find(key);
+    return found == by_key_.end() ? nullptr : &found->second->second;
+  }
   [[nodiscard]] std::size_t size() const { return recent_.size(); }
 
  private:

@@ -81,6 +81,10 @@ class Connection : public EventLoop::Source {
   /// to its end all the same: what its peer sent before it went is still there.
   [[nodiscard]] virtual bool lives_by_output() const { return true; }
 
+  /// Encrypted frames may be so long from now on.
+  void allow_frames_of(std::uint64_t bytes) {
+    if (cipher_ != nullptr) cipher_->allow_units_of(bytes);
+  }
   /// Stops, or takes up, watching for input. What had been received but not consumed comes first then.
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }

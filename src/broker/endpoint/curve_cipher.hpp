@@ -26,6 +26,7 @@ class CurveCipher final : public WireCipher {
 
   std::size_t open(std::span<std::byte> wire, std::vector<std::byte>& plain,
                    std::vector<std::byte>& answer) override;
+  void allow_units_of(std::uint64_t bytes) override { body_bytes_max_ = bytes; }
   [[nodiscard]] bool ready() const override { return true; }
   std::size_t seal(ByteView plain, std::vector<std::byte>& wire) override;
   [[nodiscard]] const std::string& failure() const override { return failure_; }
@@ -40,7 +41,7 @@ class CurveCipher final : public WireCipher {
   const Side side_;
   std::uint64_t sent_;
   std::uint64_t received_;
-  const std::uint64_t body_bytes_max_;
+  std::uint64_t body_bytes_max_;
   std::size_t gathering_ = 0;        // how long the body is that is being gathered; 0: none is
   std::vector<std::byte> gathered_;  // of it
   std::string failure_;

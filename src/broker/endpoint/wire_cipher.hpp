@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@ class WireCipher {
   /// an alert) to `answer`, which leaves as it is, behind what was sealed before.
   virtual std::size_t open(std::span<std::byte> wire, std::vector<std::byte>& plain,
                            std::vector<std::byte>& answer) = 0;
+  /// Units may be so long from now on, where they have to be kept until they have come whole.
+  virtual void allow_units_of(std::uint64_t /*bytes*/) {}
   /// Whether bytes can be sealed: the handshake, if it has one of its own, is over.
   [[nodiscard]] virtual bool ready() const = 0;
   /// Seals one unit (a ZMTP frame, a TLS record) off the front of `plain`, appends it to `wire`, and answers

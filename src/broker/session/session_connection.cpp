@@ -20,6 +20,8 @@ constexpr auto end_time_max = std::chrono::seconds(1);
 constexpr std::size_t large_frame_from = 64 * limits::KiB;
 constexpr auto large_kept_time = std::chrono::seconds(2);
 constexpr std::size_t output_bytes_max = 64 * limits::KiB;
+// Of a ZeroMQ message that is encrypted, and has to come whole, before hello: and a little behind it.
+constexpr std::uint64_t stranger_message_bytes_max = 128 * limits::KiB;
 // From here on messages are not worth being copied together.
 constexpr std::size_t straight_from = 8 * limits::KiB;
 
@@ -46,8 +48,7 @@ SessionConnection::~SessionConnection() {
 std::optional<ZmtpHandshake> SessionConnection::make_handshake() const {
   if (carrier_ == SessionCarrier::stream) return std::nullopt;
   ZmtpHandshake handshake("ROUTER", {"DEALER"});
-  // A message of several frames; docs/session.md, "Transport".
-  handshake.take_bodies_up_to(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
+  handshake.take_bodies_up_to(stranger_message_bytes_max);
   return handshake;
 }
 
@@ -245,6 +246,8 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
     return end_session(Code::limit_reached, why);
   }
   user_ = permit->holder.user;
+  // A message of several frames; docs/session.md, "Transport".
+  allow_frames_of(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
   permits_.push_back(*permit);
   greeted_ = true;
   name_ = hello->name;
@@ -295,12 +298,14 @@ HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole
 
 void SessionConnection::look_at_rights() {
   if (!greeted_ || ending_ || failed()) return;
-  std::erase_if(permits_, [&](const Host::Permit& permit) {
+  const auto gone = std::erase_if(permits_, [&](const Host::Permit& permit) {
     const HostedTopic* const topic = host_.find_topic(permit.grant.topic);
     return topic != nullptr && !host_.is_good(permit, *topic);
   });
   producing_.end_unpermitted();
   consuming_.end_unpermitted();
+  if (gone > 0 && permits_.empty())
+    end_session(Code::unauthorized_access, "no ticket of this session permits anything any more");
   work_soon();
 }
 
