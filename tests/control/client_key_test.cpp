@@ -174,7 +174,7 @@ TEST_F(Encrypting, WhatTheDataPlaneOpenedIsClosedAgainWhereTheKeyFindsNoRoom) {
     key[0] = static_cast<std::byte>(i & 0xFFU);
     key[1] = static_cast<std::byte>(i >> 8U);
     key[2] = std::byte{1};
-    ASSERT_TRUE(catalogue_->put_client_key({key, {topic_, EndpointRole::pull}, now_ms + 1000, 0, 0}).ok());
+    ASSERT_TRUE(catalogue_->put_client_key({key, {topic_, EndpointRole::pull}, now_ms + 1000, {}}).ok());
   }
   // Of nobody in particular, so that none has more than its share.
   const auto reply = ask(join(key_of(1)));

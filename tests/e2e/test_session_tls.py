@@ -273,7 +273,7 @@ def test_who_does_not_read_costs_little_and_delays_nobody(make_broker):
         assert [message.payload for message in reader.receive(len(payloads))] == payloads
         assert len(stalled.messages) < 100
         grown = encrypted.anonymous_bytes() - before
-        assert grown < len(payloads) * 16_000 + 16 * MIB, f"{grown} bytes"  # the topic's log, and little else
+        assert SANITIZED or grown < len(payloads) * 16_000 + 16 * MIB, f"{grown} bytes"  # the topic's log, and little else
         assert [message.payload for message in stalled.receive(len(payloads))] == payloads
 
 

@@ -26,7 +26,7 @@ class ZmtpCurveTest : public testing::Test {
   ZmtpCurveTest() {
     open_.encrypt(server_, nullptr);
     guarded_.encrypt(server_, &keys_);
-    keys_.put({client_.public_key(), grant, later_ms, 0, 0});
+    keys_.put({client_.public_key(), grant, later_ms, {}});
   }
   /// What a client says with these keys, up to INITIATE, each altered on its way.
   using Alter = std::function<void(Bytes&)>;
@@ -209,15 +209,15 @@ TEST_F(ZmtpCurveTest, AKeyIsGoodForWhatItIsRegisteredFor) {
     return side.handshake.failure();
   };
   const CurveKeyPair unknown, of_topic, of_role, expired;
-  keys_.put({of_topic.public_key(), {TopicId{4}, grant.role}, later_ms, 0, 0});
-  keys_.put({of_role.public_key(), {grant.topic, EndpointRole::pull}, later_ms, 0, 0});
-  keys_.put({of_role.public_key(), {TopicId{2}, grant.role}, later_ms, 0, 0});
+  keys_.put({of_topic.public_key(), {TopicId{4}, grant.role}, later_ms, {}});
+  keys_.put({of_role.public_key(), {grant.topic, EndpointRole::pull}, later_ms, {}});
+  keys_.put({of_role.public_key(), {TopicId{2}, grant.role}, later_ms, {}});
   keys_.put({expired.public_key(), grant, static_cast<std::uint64_t>(time_.us / 1000), 0, 0});
   EXPECT_EQ(fault(unknown), "a key that nobody has registered");
   EXPECT_EQ(fault(of_topic), "a key of another topic");
   EXPECT_EQ(fault(of_role), "a key of another role or mode");
   EXPECT_EQ(fault(expired), "a key that has expired");
-  keys_.put({expired.public_key(), grant, later_ms, 0, 0});
+  keys_.put({expired.public_key(), grant, later_ms, {}});
   GateSide renewed(guarded_);
   shake(renewed, expired, server_.public_key());
   EXPECT_TRUE(renewed.handshake.complete());

@@ -179,7 +179,7 @@ class Decoder {
   }
 
   CatalogueChange client_key_put() {
-    ClientKeyRecord record{key(), {{id("topic_id")}, role()}, 0, 0, 0};
+    ClientKeyRecord record{key(), {{id("topic_id")}, role()}, 0, {}};
     record.expires_ms = fields_.number("expires_ms", 0, number_max, 0);
     record.holder.user = fields_.number("user", 0, number_max, 0);
     record.holder.generation = static_cast<std::uint32_t>(fields_.number("generation", 0, UINT32_MAX, 0));

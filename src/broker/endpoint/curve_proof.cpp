@@ -108,10 +108,10 @@ Result<void> prove_curve_gate(const CurveKeyPair& server, const TicketKey& ticke
   const auto later_ms = static_cast<std::uint64_t>(now().us / 1000 + 3'600'000);
   const EndpointRole other_role = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
   ClientKeys keys;
-  keys.put({good.public_key(), grant, later_ms, 0, 0});
-  keys.put({of_other_topic.public_key(), {TopicId{~grant.topic.value}, grant.role}, later_ms, 0, 0});
-  keys.put({of_other_role.public_key(), {grant.topic, other_role}, later_ms, 0, 0});
-  keys.put({expired.public_key(), grant, 1, 0, 0});
+  keys.put({good.public_key(), grant, later_ms, {}});
+  keys.put({of_other_topic.public_key(), {TopicId{~grant.topic.value}, grant.role}, later_ms, {}});
+  keys.put({of_other_role.public_key(), {grant.topic, other_role}, later_ms, {}});
+  keys.put({expired.public_key(), grant, 1, {}});
   Gate gate(tickets, now, grant);
   gate.encrypt(server, &keys);
   const auto enters = [&](const CurveKeyPair& key) {
