@@ -8,7 +8,7 @@ import zmq
 import session_frames
 from session_client import OWN, join, open_values
 from session_support import fill, group_of, until_committed
-from support import numbered, until
+from support import SANITIZED, numbered, until
 
 KIB = 1024
 TYPES = ["queue", "file", "queue_file"]
@@ -186,7 +186,7 @@ def test_a_stalled_consumer_costs_bounded_memory_and_delays_nobody(broker, contr
     assert group_of(control, "t", "quick")["lag"] == 0
     assert group_of(control, "t", "stalled")["lag"] > 32
     if os.environ.get("LIGHTQ_SANITIZE") != "thread":  # which keeps notes of the mapped file's bytes in memory of its own
-        assert broker.anonymous_bytes() - before < 8 * KIB * KIB
+        assert SANITIZED or broker.anonymous_bytes() - before < 8 * KIB * KIB
 
 
 def test_a_session_that_is_held_as_a_producer_is_still_delivered_to(broker, control, session):

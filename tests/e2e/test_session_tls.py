@@ -13,7 +13,7 @@ import pytest
 
 from session_client import Session, everything, hello_values, join
 from session_wire import WrongCertificate, connect, tls_context
-from support import DEADLINE, Secrets, numbered, until
+from support import DEADLINE, SANITIZED, Secrets, numbered, until
 from tcp_proxy import RecordingProxy
 
 import session_frames  # found by way of session_client
