@@ -201,5 +201,25 @@ TEST_F(Encrypting, OneUserTakesNoMoreThanHalfOfATopicsKeys) {
   EXPECT_TRUE(std::holds_alternative<protocol::JoinReply>(ask(join(key_of(1)))));
 }
 
+TEST_F(Encrypting, AKeyThatMadeRoomLetsNobodyInAnyMore) {
+  create(false);
+  const Grant grant{topic_, EndpointRole::pull};
+  const auto record = [&](std::size_t i) {
+    const std::uint64_t user = 4711 + i % 2;  // neither is there: deleted since
+    CurvePublicKey key{};
+    key[0] = static_cast<std::byte>(i & 0xFFU);
+    key[1] = static_cast<std::byte>(i >> 8U);
+    return ClientKeyRecord{key, grant, now_ms + 1000 + i, {user, 1}};
+  };
+  for (std::size_t i = 0; i < limits::client_keys_per_topic_max; ++i)
+    ASSERT_TRUE(catalogue_->put_client_key(record(i)).ok());
+  keys_.put(record(0));
+  keys_.put(record(1));
+  ASSERT_TRUE(std::holds_alternative<protocol::JoinReply>(ask(join(key_of(1)))));
+  EXPECT_EQ(keys_.size(), 1U) << "the new one";
+  EXPECT_NE(keys_.check(record(0).key, grant, Timestamp{now_ms * 1000}).fault, "");
+  EXPECT_EQ(catalogue_->state().client_key_count(topic_), 1U);
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <lightq/base/result.hpp>
 
@@ -62,9 +63,10 @@ class Catalogue {
   Result<void> put_endpoint(const EndpointRecord& endpoint);
   /// Remembers its port as released now. No error if it is not known.
   Result<void> remove_endpoint(std::uint64_t id);
-  /// Registers a client's key, or renews it. Where a topic has as many as it may have, those that have
-  /// expired go. Errors also: limit_reached (catalogue_client_keys.cpp).
-  Result<void> put_client_key(const ClientKeyRecord& record);
+  /// Registers a client's key, or renews it. Where a topic has as many as it may have, those that are good no
+  /// more go, and of a user who has half of them its own that ends first. Answers those that went. Errors
+  /// also: limit_reached (catalogue_client_keys.cpp).
+  Result<std::vector<ClientKeyRecord>> put_client_key(const ClientKeyRecord& record);
 
   /// Whether a change waits for a flush.
   [[nodiscard]] bool unflushed() const { return unflushed_; }
@@ -72,9 +74,9 @@ class Catalogue {
   Result<void> flush();
 
  private:
-  Result<void> make_room_for_key_of(std::uint64_t user, TopicId topic);
   Catalogue(std::filesystem::path directory, Options options, LogSink& sink);
 
+  [[nodiscard]] std::vector<ClientKeyRecord> keys_in_the_way_of(const ClientKeyRecord& record) const;
   Result<void> load();
   Result<void> open_newest();
   std::uint64_t replay();

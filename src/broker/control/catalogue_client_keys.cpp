@@ -1,5 +1,6 @@
 /// What the catalogue knows of clients' keys. Layer: control.
 #include <algorithm>
+#include <iterator>
 
 #include "broker/control/catalogue.hpp"
 
@@ -57,39 +58,39 @@ bool CatalogueState::is_current(const TicketHolder& holder) const {
   return found != nullptr && found->generation == holder.generation;
 }
 
-/// One user may have half of them: of more, its own that ends first makes room.
-Result<void> Catalogue::make_room_for_key_of(std::uint64_t user, TopicId topic) {
-  std::size_t count = 0;
-  const auto keys = state_.client_keys_of(topic);
-  const ClientKeyRecord* first = nullptr;
-  for (const auto& each : keys) {
-    if (each.holder.user != user) continue;
-    ++count;
-    if (first == nullptr || each.expires_ms < first->expires_ms) first = &each;
+/// What makes room for one more: where all places are taken, the keys that are good no more; else, of a user
+/// who has half of them, its own that ends first.
+std::vector<ClientKeyRecord> Catalogue::keys_in_the_way_of(const ClientKeyRecord& record) const {
+  const std::size_t half = options_.client_keys_per_topic_max / 2;
+  if (state_.client_key_count(record.grant.topic) < half) return {};
+  const auto all = state_.client_keys_of(record.grant.topic);
+  std::vector<ClientKeyRecord> found;
+  if (all.size() >= options_.client_keys_per_topic_max) {
+    std::ranges::copy_if(all, std::back_inserter(found), [this](const ClientKeyRecord& each) {
+      return expired(each, now_ms()) || !state_.is_current(each.holder);
+    });
+    if (!found.empty()) return found;
   }
-  if (first == nullptr || 2 * (count + 1) <= options_.client_keys_per_topic_max + 1) return {};
-  return change(ClientKeyRemoved{first->key, first->grant});
+  if (record.holder.user == 0) return {};
+  std::ranges::copy_if(all, std::back_inserter(found),
+                       [&](const ClientKeyRecord& each) { return each.holder.user == record.holder.user; });
+  if (found.size() < half) return {};
+  return {*std::ranges::min_element(found, {}, &ClientKeyRecord::expires_ms)};
 }
 
-Result<void> Catalogue::put_client_key(const ClientKeyRecord& record) {
-  const TopicId topic = record.grant.topic;
-  const auto is_full = [&] { return state_.client_key_count(topic) >= options_.client_keys_per_topic_max; };
+Result<std::vector<ClientKeyRecord>> Catalogue::put_client_key(const ClientKeyRecord& record) {
   const bool is_new = state_.client_key(record.key, record.grant) == nullptr;
-  if (is_new && record.holder.user != 0 &&
-      2 * (state_.client_key_count(topic) + 1) > options_.client_keys_per_topic_max + 1) {
-    if (auto made = make_room_for_key_of(record.holder.user, topic); !made) return made;
+  auto gone = is_new ? keys_in_the_way_of(record) : std::vector<ClientKeyRecord>();
+  for (const ClientKeyRecord& each : gone) {
+    if (auto removed = change(ClientKeyRemoved{each.key, each.grant}); !removed) return removed.error();
   }
-  if (is_full() && is_new) {
-    for (const auto& old : state_.client_keys_of(topic)) {
-      if (!expired(old, now_ms()) && state_.is_current(old.holder)) continue;
-      if (auto removed = change(ClientKeyRemoved{old.key, old.grant}); !removed) return removed;
-    }
-    if (is_full())
-      return Error{ErrorCode::limit_reached,
-                   "the topic's clients have registered " + std::to_string(state_.client_key_count(topic)) +
-                       " keys, the most there may be; each is kept until its ticket expires"};
-  }
-  return change(ClientKeyPut{record});
+  const std::size_t count = state_.client_key_count(record.grant.topic);
+  if (is_new && count >= options_.client_keys_per_topic_max)
+    return Error{ErrorCode::limit_reached, "the topic's clients have registered " + std::to_string(count) +
+                                               " keys, the most there may be; each is kept until its ticket "
+                                               "expires"};
+  if (auto put = change(ClientKeyPut{record}); !put) return put.error();
+  return gone;
 }
 
 }  // namespace lightq::broker

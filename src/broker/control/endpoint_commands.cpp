@@ -60,7 +60,16 @@ void CommandHandler::execute(protocol::Join request, const Answer& answer) {
 void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& joined,
                                  const std::optional<ClientKeyRecord>& key, const Answer& answer) {
   const auto& record = joined.record;
-  auto kept = key ? catalogue_.put_client_key(*key) : Result<void>();
+  Result<void> kept;
+  std::vector<ClientKeyRecord> gone;
+  if (key) {
+    auto put = catalogue_.put_client_key(*key);
+    if (put) {
+      gone = std::move(put).value();
+    } else {
+      kept = put.error();
+    }
+  }
   if (kept && joined.is_new) kept = catalogue_.put_endpoint(record);
   const auto give_up = [=, this](const Error& error) {
     if (!joined.is_new) return answer(error_reply("join", error));
@@ -70,7 +79,9 @@ void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& j
   if (!kept) return give_up(kept.error());
   commits_.commit([=, this](const Result<void>& committed) {
     if (!committed) return give_up(committed.error());
-    if (key) settings_.client_keys->put(*key);
+    for (const ClientKeyRecord& each : gone) settings_.client_keys->remove(each.key, each.grant);
+    // The topic may have been deleted meanwhile.
+    if (key && catalogue_.state().find(record.topic) != nullptr) settings_.client_keys->put(*key);
     answer(join_reply(topic, joined));
   });
 }
