@@ -70,9 +70,8 @@ class SessionsRun {
                                       {"segment_bytes", file_segment_bytes}};
     auto queue = BrokerRoute::start(options_.broker_binary, {{"broker_type", "queue"}});
     auto file = BrokerRoute::start(options_.broker_binary, recycling);
-    auto tls = BrokerRoute::start(options_.broker_binary, {{"broker_type", "queue"}}, {"--encrypt"});
     auto proxy = ProxyRoute::start(proxy_high_water_messages);
-    for (const auto* const route : {&queue, &file, &tls}) {
+    for (const auto* const route : {&queue, &file}) {
       if (*route) continue;
       note_failure(route->error().text());
       return false;
@@ -81,7 +80,6 @@ class SessionsRun {
       note_failure(proxy.error().text());
       return false;
     }
-    tls_ = std::move(tls).value();
     proxy_ = std::move(proxy).value();
     queue_ = std::move(queue).value();
     file_ = std::move(file).value();
@@ -102,7 +100,6 @@ class SessionsRun {
             {"queue", [=, this] { return session(at("queue", size), *queue_, plan, {}); }},
             {"queue over a Unix socket",
              [=, this] { return session(at("unix", size), *queue_, plan, {.transport = Transport::ipc}); }},
-            {"queue over TLS", [=, this] { return session(at("tls", size), *tls_, plan, {}); }},
             {"queue over ZeroMQ",
              [=, this] { return session(at("over_zmq", size), *queue_, plan, over_zmq()); }},
             {"file, received", [=, this] { return session(at("file", size), *file_, plan, {}); }},
@@ -166,7 +163,7 @@ class SessionsRun {
   }
 
   void prepare(const std::string& label) {
-    for (BrokerRoute* const route : {queue_.get(), file_.get(), tls_.get()}) {
+    for (BrokerRoute* const route : {queue_.get(), file_.get()}) {
       if (const Result<void> made = route->prepare(label); !made) note_failure(made.error().text());
     }
   }
@@ -253,7 +250,6 @@ class SessionsRun {
       const std::string bytes = std::to_string(size) + " B";
       against("queue", "tcp", size, "transient, TCP, " + bytes, "TCP alone", 0.75, 0.5);
       against("unix", "tcp", size, "transient, Unix socket, " + bytes, "TCP alone", 0, 0);
-      against("tls", "queue", size, "transient, TLS, " + bytes, "the same in clear", 0, 0);
       against("queue", "zmq", size, "transient, TCP, " + bytes, "PUSH→PULL alone", 0, 0);
       const bool small = size == smallest;
       against("over_zmq", "zmq", size, "transient, ZeroMQ, " + bytes, "PUSH→PULL alone", small ? 3.5 : 1.6,
@@ -292,7 +288,6 @@ class SessionsRun {
                                                         {"zmq", "PUSH→PULL, no broker"},
                                                         {"queue", "`queue`, TCP"},
                                                         {"unix", "`queue`, Unix socket"},
-                                                        {"tls", "`queue`, TLS over TCP"},
                                                         {"over_zmq", "`queue`, ZeroMQ"},
                                                         {"file", "`file`, TCP, received"},
                                                         {"flushed", "`file`, TCP, flushed"}};
@@ -360,7 +355,6 @@ class SessionsRun {
   Samples samples_;
   std::unique_ptr<BrokerRoute> queue_;
   std::unique_ptr<BrokerRoute> file_;
-  std::unique_ptr<BrokerRoute> tls_;  // of a broker that encrypts
   std::unique_ptr<ProxyRoute> proxy_;
   bool counts_ = false;
 };

@@ -126,9 +126,13 @@ Result<void> BrokerRoute::delete_topic() {
 Result<BrokerRoute::Joined> BrokerRoute::join(const std::string& type) {
   nlohmann::json request = user_request("join");
   request.update({{"connection_type", "zmq"}, {"type", type}});
+  Joined answer;
+  if (!server_key().empty()) {
+    answer.keys = StreamKeys::generate(server_key());
+    request["client_key"] = answer.keys.public_key;
+  }
   const Result<nlohmann::json> joined = broker_->control().ask(request);
   if (!joined) return joined.error();
-  Joined answer;
   answer.uri = joined->value("bind_uri", "");
   if (answer.uri.empty()) return failure("join: the reply has no bind_uri");
   if (joined->contains("ticket")) {
@@ -161,7 +165,8 @@ Result<StreamEnds> BrokerRoute::open() {
   if (!consumer) return consumer.error();
   Result<Joined> producer = join("push");
   if (!producer) return producer.error();
-  return StreamEnds{producer->uri, consumer->uri, producer->ticket, consumer->ticket};
+  return StreamEnds{producer->uri,    consumer->uri,  producer->ticket,
+                    consumer->ticket, producer->keys, consumer->keys};
 }
 
 Result<void> BrokerRoute::close(const StreamEnds& ends) {

@@ -71,6 +71,7 @@ class BrokerRoute : public Route {
   struct Joined {
     std::string uri;
     StreamTicket ticket;
+    StreamKeys keys;
   };
   Result<Joined> join(const std::string& type);
   Result<void> leave(const std::string& uri);

@@ -34,12 +34,12 @@ class ConsumerRole {
 
  private:
   void attach() {
+    show_ticket(socket_, run_.ends.consumer_ticket, run_.ends.consumer_keys);
     if (run_.direct()) {
       socket_.bind("tcp://127.0.0.1:*");
       const std::string uri = socket_.get(zmq::sockopt::last_endpoint);
       std::strncpy(run_.seen().consumer_uri, uri.c_str(), sizeof run_.seen().consumer_uri - 1);
     } else {
-      show_ticket(socket_, run_.ends.consumer_ticket);
       socket_.connect(run_.ends.consumer_uri);
     }
     run_.listening.raise();

@@ -43,7 +43,7 @@ class ProducerRole {
   bool open_path() {
     const Clock::time_point give_up = Clock::now() + stream_patience;
     if (!run_.listening.wait_until(give_up)) return false;
-    show_ticket(socket_, run_.ends.producer_ticket);
+    show_ticket(socket_, run_.ends.producer_ticket, run_.ends.producer_keys);
     socket_.connect(run_.direct() ? run_.seen().consumer_uri : run_.ends.producer_uri);
     for (std::uint64_t i = 0; Clock::now() < give_up; ++i) {
       send({run_.id, MessageKind::probe, i, 0});

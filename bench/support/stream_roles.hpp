@@ -10,11 +10,17 @@
 
 namespace lightq::bench {
 
-/// Before the socket connects. Throws zmq::error_t.
-inline void show_ticket(zmq::socket_t& socket, const StreamTicket& ticket) {
-  if (ticket.id.empty()) return;
-  socket.set(zmq::sockopt::plain_username, ticket.id);
-  socket.set(zmq::sockopt::plain_password, ticket.secret);
+/// Before the socket connects or binds: a registered key is a ticket itself. Throws zmq::error_t.
+inline void show_ticket(zmq::socket_t& socket, const StreamTicket& ticket, const StreamKeys& keys) {
+  if (!keys.secret_key.empty()) {
+    if (keys.server_key.empty()) socket.set(zmq::sockopt::curve_server, true);
+    if (!keys.server_key.empty()) socket.set(zmq::sockopt::curve_serverkey, keys.server_key);
+    socket.set(zmq::sockopt::curve_publickey, keys.public_key);
+    socket.set(zmq::sockopt::curve_secretkey, keys.secret_key);
+  } else if (!ticket.id.empty()) {
+    socket.set(zmq::sockopt::plain_username, ticket.id);
+    socket.set(zmq::sockopt::plain_password, ticket.secret);
+  }
 }
 
 /// What both ends write down for the parent, and for each other.

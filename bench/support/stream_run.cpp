@@ -1,6 +1,7 @@
 /// Forks the two ends of a stream and turns what they wrote down into a result. Layer: bench support.
 #include "support/stream_run.hpp"
 
+#include <array>
 #include <cstring>
 #include <random>
 
@@ -11,6 +12,7 @@ namespace lightq::bench {
 namespace {
 
 constexpr int linger_ms = 10'000;
+constexpr std::size_t curve_key_characters = 40;
 // A paced producer may end this much later than its clock says: relative to the plan, and for one hiccup.
 constexpr double lateness_max = 0.05;
 constexpr double hiccup_seconds_max = 0.2;
@@ -40,6 +42,13 @@ Result<StreamResult> with_latency(StreamRun& run, StreamResult result) {
 }
 
 }  // namespace
+
+StreamKeys StreamKeys::generate(std::string server_key) {
+  std::array<char, curve_key_characters + 1> public_key{};
+  std::array<char, curve_key_characters + 1> secret_key{};
+  zmq_curve_keypair(public_key.data(), secret_key.data());
+  return {std::move(server_key), public_key.data(), secret_key.data()};
+}
 
 StreamRun::StreamRun(const StreamEnds& stream_ends, const StreamPlan& stream_plan)
     : ends(stream_ends),

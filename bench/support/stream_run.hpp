@@ -19,6 +19,16 @@ struct StreamTicket {
   std::string secret;
 };
 
+/// A socket's keys for CURVE, in Z85; empty: it speaks in clear.
+struct StreamKeys {
+  std::string server_key;  ///< of the one that binds; empty: it is this one
+  std::string public_key;
+  std::string secret_key;
+
+  /// For a socket that connects to the one that has the server key; empty: for one that binds.
+  static StreamKeys generate(std::string server_key);
+};
+
 /// Where producer and consumer connect. With both empty there is nothing in between: the consumer binds, the
 /// producer connects to it.
 struct StreamEnds {
@@ -26,6 +36,8 @@ struct StreamEnds {
   std::string consumer_uri;
   StreamTicket producer_ticket = {};
   StreamTicket consumer_ticket = {};
+  StreamKeys producer_keys = {};
+  StreamKeys consumer_keys = {};
 };
 
 /// Mistakes that a producer makes on purpose, for the self-check: the consumer must notice each.

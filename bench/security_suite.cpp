@@ -1,0 +1,247 @@
+/// Suite `security`: what is measured in which rounds, and what came out. Layer: bench.
+#include "security_suite.hpp"
+
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "support/broker_route.hpp"
+#include "support/connect_times.hpp"
+#include "support/machine.hpp"
+#include "support/session_stream.hpp"
+
+namespace lightq::bench {
+namespace {
+
+constexpr std::size_t sizes[] = {100, 1024};
+constexpr double tickets_goal = 0.97;
+constexpr double tickets_floor = 0.9;
+constexpr double sessions_factor = 6;  // messages of a session's run, of one over plain sockets
+
+/// A way to be measured once a round: its values go by its name.
+struct Step {
+  std::string name;
+  std::function<Result<double>()> measure;
+  bool failed = false;
+};
+
+std::string at(const std::string& what, std::size_t size) {
+  return what + "_" + std::to_string(size);
+}
+
+class SecurityRun {
+ public:
+  explicit SecurityRun(const SecurityOptions& options) : options_(options) {}
+
+  Report run() {
+    report_.suite = "security";
+    report_.quick = options_.quick;
+    if (start()) {
+      for (const std::size_t size : sizes) {
+        if (options_.parts.wants("tickets") || options_.parts.wants("curve")) plain(size);
+        if (options_.parts.wants("tls") || options_.parts.wants("curve")) sessions(size);
+      }
+      if (options_.parts.wants("connects")) connects();
+      make_report();
+    }
+    if (stop_requested()) note_failure("interrupted");
+    return std::move(report_);
+  }
+
+ private:
+  bool start() {
+    const auto route = [&](const char* label, nlohmann::json settings,
+                           const std::vector<std::string>& flags) -> std::unique_ptr<BrokerRoute> {
+      settings["broker_type"] = "queue";
+      auto made = BrokerRoute::start(options_.broker_binary, std::move(settings), flags);
+      if (!made) {
+        note_failure(made.error().text());
+        return nullptr;
+      }
+      if (const auto prepared = (*made)->prepare(label); !prepared) {
+        note_failure(prepared.error().text());
+        return nullptr;
+      }
+      return std::move(*made);
+    };
+    open_ = route("open", {{"open", true}}, {});
+    clear_ = route("clear", nlohmann::json::object(), {});
+    encrypted_ = route("encrypted", nlohmann::json::object(), {"--encrypt"});
+    return open_ && clear_ && encrypted_;
+  }
+
+  // --- What is measured ---
+
+  void plain(std::size_t size) {
+    StreamPlan plan = plan_of(size, 1);
+    const auto through = [=, this](BrokerRoute* route) {
+      return [=]() -> Result<double> {
+        const auto ends = route->open();
+        if (!ends) return ends.error();
+        const auto rate = rate_of(run_stream(*ends, plan));
+        if (const auto closed = route->close(*ends); rate && !closed) return closed.error();
+        return rate;
+      };
+    };
+    std::vector<Step> steps = {{at("ticket", size), through(clear_.get())}};
+    if (options_.parts.wants("tickets")) steps.push_back({at("open", size), through(open_.get())});
+    if (options_.parts.wants("curve")) {
+      steps.push_back({at("curve", size), through(encrypted_.get())});
+      steps.push_back({at("libzmq", size), [plan] { return rate_of(run_stream(both_with_keys(), plan)); }});
+    }
+    rounds("plain sockets, " + std::to_string(size) + " B", std::move(steps));
+  }
+
+  void sessions(std::size_t size) {
+    const StreamPlan plan = plan_of(size, sessions_factor);
+    const auto through = [=, this](BrokerRoute* route, ConnectionType connection) {
+      return [=, this] { return session_rate(*route, connection, plan); };
+    };
+    std::vector<Step> steps;
+    if (options_.parts.wants("tls")) {
+      steps.push_back({at("tcp", size), through(clear_.get(), ConnectionType::socket)});
+      steps.push_back({at("tls", size), through(encrypted_.get(), ConnectionType::socket)});
+    }
+    if (options_.parts.wants("curve")) {
+      steps.push_back({at("over_zmq", size), through(clear_.get(), ConnectionType::zmq)});
+      steps.push_back({at("over_curve", size), through(encrypted_.get(), ConnectionType::zmq)});
+    }
+    rounds("sessions, " + std::to_string(size) + " B", std::move(steps));
+  }
+
+  static Result<double> rate_of(const Result<StreamResult>& result) {
+    if (!result) return result.error();
+    return result->messages_per_second / 1e6;
+  }
+
+  /// Nothing in between: the consumer binds, and has a key of its own.
+  static StreamEnds both_with_keys() {
+    StreamEnds ends;
+    ends.consumer_keys = StreamKeys::generate("");
+    ends.producer_keys = StreamKeys::generate(ends.consumer_keys.public_key);
+    return ends;
+  }
+
+  static Result<double> session_rate(const BrokerRoute& route, ConnectionType connection,
+                                     const StreamPlan& plan) {
+    SessionEnds ends;
+    ends.control_uri = route.control_uri();
+    ends.server_key = route.server_key();
+    ends.topic = route.topic();
+    ends.connection = connection;
+    const auto result = run_session_stream(ends, plan, false);
+    if (!result) return result.error();
+    return result->stream.messages_per_second / 1e6;
+  }
+
+  void connects() {
+    const auto through = [this](BrokerRoute* route) {
+      return [=, this]() -> Result<double> {
+        const auto ends = route->open();
+        if (!ends) return ends.error();
+        const auto times = measure_connects(ends->producer_uri, ends->producer_ticket, ends->producer_keys,
+                                            options_.connects());
+        if (!times) return times.error();
+        if (const auto closed = route->close(*ends); !closed) return closed.error();
+        return percentile(*times, 0.5);
+      };
+    };
+    rounds("connects", {{"connect_open", through(open_.get())},
+                        {"connect_ticket", through(clear_.get())},
+                        {"connect_curve", through(encrypted_.get())}});
+  }
+
+  // --- How ---
+
+  [[nodiscard]] StreamPlan plan_of(std::size_t size, double factor) const {
+    StreamPlan plan;
+    plan.message_bytes = size;
+    plan.message_count =
+        static_cast<std::uint64_t>(factor * options_.plain_bytes() / static_cast<double>(size));
+    plan.time_max = std::chrono::seconds(60);
+    return plan;
+  }
+
+  /// Round 0 warms up and does not count. Each round begins with another step.
+  void rounds(const std::string& title, std::vector<Step> steps) {
+    for (int round = 0; round <= options_.rounds(); ++round) {
+      for (std::size_t turn = 0; turn < steps.size(); ++turn) {
+        Step& step = steps[(turn + static_cast<std::size_t>(round)) % steps.size()];
+        if (step.failed || stop_requested()) continue;
+        const Result<double> value = step.measure();
+        if (!value) {
+          step.failed = true;
+          if (!stop_requested()) note_failure(title + ", " + step.name + ": " + value.error().text());
+        } else if (round > 0) {
+          samples_[step.name].push_back(*value);
+        }
+      }
+      std::fprintf(stderr, "%s: %s of %d done\n", title.c_str(),
+                   round == 0 ? "warm-up" : ("round " + std::to_string(round)).c_str(), options_.rounds());
+    }
+  }
+
+  void note_failure(const std::string& text) {
+    report_.failures.push_back(text);
+    std::fprintf(stderr, "FAILED: %s\n", text.c_str());
+  }
+
+  // --- What came out ---
+
+  void make_report() {
+    report_.notes.push_back("`./scripts/bench security" + std::string(options_.quick ? " --quick" : "") +
+                            "`, " + today() + ", " + machine_description() + ".");
+    report_.notes.push_back("Medians (least–greatest) of " + std::to_string(options_.rounds()) +
+                            " alternating rounds after a warm-up that does not count; ratios pair by pair.");
+    for (const std::size_t size : sizes) {
+      const std::string bytes = ", " + std::to_string(size) + " B";
+      against(at("ticket", size), at("open", size), "plain sockets with tickets" + bytes, "an open topic",
+              tickets_goal, tickets_floor);
+      against(at("curve", size), at("ticket", size), "plain sockets over CURVE" + bytes, "in clear");
+      against(at("curve", size), at("libzmq", size), "plain sockets over CURVE" + bytes,
+              "PUSH→PULL over CURVE, no broker");
+      against(at("tls", size), at("tcp", size), "sessions over TLS" + bytes, "over TCP");
+      against(at("over_curve", size), at("over_zmq", size), "sessions over CURVE" + bytes,
+              "over ZeroMQ in clear");
+    }
+    connect("connect_ticket", "a plain socket's connect with a ticket");
+    connect("connect_curve", "a plain socket's connect over CURVE");
+  }
+
+  void against(const std::string& ours, const std::string& reference, const std::string& title,
+               const std::string& reference_name, double goal = 0, double floor = 0) {
+    compare_with(ours, reference, title, "million msg/s", Better::more, reference_name, goal, floor);
+  }
+  void connect(const std::string& ours, const std::string& title) {
+    compare_with(ours, "connect_open", title, "µs", Better::less, "to an open topic", 0, 0);
+  }
+  void compare_with(const std::string& ours, const std::string& reference, const std::string& title,
+                    const std::string& unit, Better better, const std::string& reference_name, double goal,
+                    double floor) {
+    const auto mine = samples_.find(ours);
+    const auto theirs = samples_.find(reference);
+    if (mine == samples_.end() || theirs == samples_.end()) return;
+    Row row = compare("security_" + ours + "_vs_" + reference, title, unit, better, mine->second,
+                      reference_name, theirs->second);
+    row.goal = goal;
+    row.floor = floor;
+    report_.rows.push_back(std::move(row));
+  }
+
+  const SecurityOptions& options_;
+  Report report_;
+  std::map<std::string, std::vector<double>> samples_;
+  std::unique_ptr<BrokerRoute> open_;
+  std::unique_ptr<BrokerRoute> clear_;
+  std::unique_ptr<BrokerRoute> encrypted_;
+};
+
+}  // namespace
+
+Report measure_security(const SecurityOptions& options) {
+  return SecurityRun(options).run();
+}
+
+}  // namespace lightq::bench
