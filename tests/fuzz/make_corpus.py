@@ -365,6 +365,8 @@ def session_connections():
     for name, data in frames.items():
         made["zmtp_" + name] = bytes([1, 255]) + greeting() + ready(b"DEALER") + frame(hello) + frame(data)
         made["made_" + name] = bytes([2, 255]) + described(hello) + described(data)
+        made["tls_" + name] = bytes([2 | 4, 255]) + described(hello) + described(data)
+        made["curve_" + name] = bytes([1 | 2 | 4, 255]) + described(hello) + described(data)
     made["zmtp_many_in_one"] = bytes([1, 10]) + greeting() + ready(b"DEALER") + frame(hello + b"".join(frames.values()))
     made["zmtp_pings"] = bytes([1, 10]) + greeting() + ready(b"DEALER") + command(b"PING", b"12ctx") + frame(hello)
     made["zmtp_parts"] = bytes([1, 255]) + greeting() + ready(b"DEALER") + frame(b"", more=True) + frame(hello)

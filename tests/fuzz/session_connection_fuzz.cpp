@@ -1,7 +1,7 @@
 /// Fuzz target: whatever the client of a session sends, over either carrier and in whatever pieces, ends in
-/// an answer or a closed connection. The input's first byte chooses the carrier, and whether the rest is what
-/// the client sends or describes frames, which get their length and their checksum here; the second how it is
-/// cut.
+/// an answer or a closed connection. The input's first byte chooses the carrier, whether it is encrypted (by
+/// TLS, by CURVE), and whether the rest is what the client sends or describes frames, which get their length
+/// and their checksum here; the second how it is cut.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -11,13 +11,39 @@
 #include <string>
 #include <vector>
 
+#include "broker/endpoint/tls_context.hpp"
+#include "broker/endpoint/zmtp_curve.hpp"
 #include "broker/session/session_connection.hpp"
+#include "endpoint/tls_peer.hpp"
 
 namespace lightq::broker {
 namespace {
 
+using Bytes = std::vector<std::byte>;
+
+constexpr unsigned in_messages_bit = 1;
+constexpr unsigned described_bit = 2;
+constexpr unsigned encrypted_bit = 4;
+
+/// What the broker encrypts with.
+const TlsContext& tls_context() {
+  static const auto made = [] {
+    const std::string key = make_tls_key().value_or_throw();
+    const std::string certificate = make_tls_certificate(key).value_or_throw();
+    return TlsContext::make({certificate, key}, Timestamp{1'800'000'000'000'000}).value_or_throw();
+  }();
+  return *made;
+}
+const CurveKeyPair& curve_key() {
+  static const CurveKeyPair made;
+  return made;
+}
+
 class Host final : public SessionConnection::Host, public Connection::Owner {
  public:
+  explicit Host(bool curve) {
+    if (curve) gate_.encrypt(curve_key(), nullptr);
+  }
   std::optional<Permit> permit_of(std::string_view ticket) override {
     if (ticket.size() > session::ticket_bytes_max) std::abort();
     if (ticket.starts_with("x")) return std::nullopt;
@@ -30,12 +56,13 @@ class Host final : public SessionConnection::Host, public Connection::Owner {
   [[nodiscard]] const SessionSettings& session_settings() const override { return settings_; }
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }
-  [[nodiscard]] const Gate* gate() const override { return nullptr; }
+  [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
 
   bool closed = false;
 
  private:
   SessionSettings settings_{.broker = 1, .heartbeat_ms = 0};
+  Gate gate_;
 };
 
 void turn(EventLoop& loop) {
@@ -44,21 +71,104 @@ void turn(EventLoop& loop) {
   loop.run(stop.get_token());
 }
 
+/// The client's end of the wire.
+class Line {
+ public:
+  Line(UniqueFd peer, EventLoop& loop, const Host& host, std::size_t step)
+      : peer_(std::move(peer)), loop_(loop), host_(host), step_(step) {}
+  /// In pieces, each of which the broker hears by itself.
+  void send(ByteView bytes) {
+    for (std::size_t at = 0; at < bytes.size() && !host_.closed; at += step_) {
+      const ByteView piece = bytes.subspan(at, std::min(step_, bytes.size() - at));
+      static_cast<void>(::send(peer_.get(), piece.data(), piece.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+      turn(loop_);
+    }
+  }
+  Bytes receive() {
+    Bytes bytes(256 * limits::KiB);
+    const ssize_t got = ::recv(peer_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    bytes.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return bytes;
+  }
+  [[nodiscard]] std::size_t step() const { return step_; }
+
+ private:
+  const UniqueFd peer_;
+  EventLoop& loop_;
+  const Host& host_;
+  const std::size_t step_;
+};
+
+/// A good peer of TLS says `said`, a record for each piece of it.
+void say_over_tls(Line& line, const Host& host, ByteView said) {
+  test::TlsPeer peer;
+  peer.hear({});
+  for (Bytes says = peer.says(); !says.empty(); says = peer.says()) {
+    line.send(says);
+    peer.hear(line.receive());
+  }
+  if (!peer.connected()) std::abort();
+  for (std::size_t at = 0; at < said.size() && !host.closed; at += line.step()) {
+    const ByteView piece = said.subspan(at, std::min(line.step(), said.size() - at));
+    peer.send({reinterpret_cast<const char*>(piece.data()), piece.size()});
+    line.send(peer.says());
+    peer.hear(line.receive());
+    if (!peer.error.empty()) std::abort();
+  }
+}
+
+/// The data of the command at `position`, which the broker has sent in clear.
+ByteView command_data(ByteView bytes, std::size_t position) {
+  zmtp::FrameHeader header;
+  const ByteView from = bytes.subspan(std::min(position, bytes.size()));
+  if (zmtp::parse_frame_header(from, header) != zmtp::FrameOutcome::complete) std::abort();
+  const auto command = zmtp::parse_command(from.subspan(header.header_bytes));
+  if (!command) std::abort();
+  return command->data;
+}
+
+/// A good peer of CURVE says the frames of `said`, as far as they are whole.
+void say_over_curve(Line& line, ByteView said) {
+  const CurveKeyPair own;
+  CurveClient client(own, curve_key().public_key());
+  const auto greeting = zmtp::greeting(zmtp::Mechanism::curve);
+  Bytes says(greeting.begin(), greeting.end());
+  client.append_hello(says);
+  line.send(says);
+  if (!client.take_welcome(command_data(line.receive(), greeting.size()))) std::abort();
+  says.clear();
+  client.append_initiate(says, zmtp::metadata_of("DEALER"));
+  line.send(says);
+  if (!client.take_ready(command_data(line.receive(), 0))) std::abort();
+  const auto cipher = client.make_cipher(limits::message_bytes_max_default);
+  says.clear();
+  while (!said.empty()) {
+    const std::size_t sealed = cipher->seal(said, says);
+    if (sealed == 0) break;
+    said = said.subspan(sealed);
+  }
+  line.send(says);
+  Bytes answers = line.receive();
+  Bytes plain, answer;
+  cipher->open(answers, plain, answer);
+  if (!cipher->failure().empty()) std::abort();
+}
+
 /// What a ZeroMQ peer says before its first message.
-void introduce(std::vector<std::byte>& to) {
+void introduce(Bytes& to) {
   ZmtpHandshake("DEALER", {}).begin(to);
   zmtp::append_ready(to, "DEALER");
 }
 
 /// Takes frames off `from`: op, flags, channel, request, a u16 with the length of the body, the body.
-std::vector<std::byte> frames_of(ByteView from, bool in_messages) {
+Bytes frames_of(ByteView from, bool in_messages) {
   using namespace session::frame_layout;
   constexpr std::size_t head_bytes = 6;
-  std::vector<std::byte> made;
+  Bytes made;
   while (from.size() >= head_bytes) {
     const std::size_t body_bytes =
         std::min<std::size_t>(load_little_endian<std::uint16_t>(from.data() + 4), from.size() - head_bytes);
-    std::vector<std::byte> frame(header_bytes + body_bytes);
+    Bytes frame(header_bytes + body_bytes);
     frame[op] = from[0];
     frame[flags] = from[1];
     store_little_endian(frame.data() + channel, std::to_integer<std::uint32_t>(from[2]));
@@ -86,28 +196,32 @@ std::vector<std::byte> frames_of(ByteView from, bool in_messages) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace lightq::broker;
   if (size < 3) return 0;
+  const bool in_messages = (data[0] & in_messages_bit) != 0;
+  const bool described = (data[0] & described_bit) != 0;
+  const bool encrypted = (data[0] & encrypted_bit) != 0;
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) std::abort();
-  const UniqueFd peer(pair[1]);
-  Host host;
+  Host host(in_messages && encrypted);
   EventLoop loop;
   std::vector<std::byte> scratch(256 * lightq::limits::KiB);
-  const bool in_messages = (data[0] & 1) != 0;
-  const bool described = (data[0] & 2) != 0;
+  Line line(UniqueFd(pair[1]), loop, host, data[1] + std::size_t{1});
   const auto connection =
       std::make_unique<SessionConnection>(loop, UniqueFd(pair[0]), host, scratch, host, 1,
-                                          in_messages ? SessionCarrier::zmtp : SessionCarrier::stream);
+                                          in_messages ? SessionCarrier::zmtp : SessionCarrier::stream,
+                                          encrypted && !in_messages ? &tls_context() : nullptr);
   const lightq::ByteView rest(reinterpret_cast<const std::byte*>(data) + 2, size - 2);
-  std::vector<std::byte> said;
-  if (in_messages && described) introduce(said);
-  const std::vector<std::byte> frames = frames_of(rest, in_messages);
+  Bytes said;
+  if (in_messages && described && !encrypted) introduce(said);
+  const Bytes frames = frames_of(rest, in_messages);
   const lightq::ByteView all = described ? lightq::ByteView(frames) : rest;
   said.insert(said.end(), all.begin(), all.end());
   connection->start();
-  const std::size_t step = data[1] + std::size_t{1};
-  for (std::size_t at = 0; at < said.size() && !host.closed; at += step) {
-    send(peer.get(), said.data() + at, std::min(step, said.size() - at), MSG_NOSIGNAL | MSG_DONTWAIT);
-    turn(loop);
+  if (!encrypted) {
+    line.send(said);
+  } else if (in_messages) {
+    say_over_curve(line, said);
+  } else {
+    say_over_tls(line, host, said);
   }
   if (!host.closed) turn(loop);
   if (!host.closed) connection->close("the end of the input");
