@@ -1,12 +1,15 @@
-"""The Python examples of the documents run as they stand, against a real broker."""
+"""The examples of the documents run as they stand, against a real broker."""
+import json
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
 import pytest
 
-from support import ADMIN_PASSWORD, DEADLINE
+from support import ADMIN_PASSWORD, BINARY, DEADLINE, Secrets, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = ["README.md", "docs/protocol.md"]
@@ -35,3 +38,41 @@ def test_the_examples_of_a_document_run_in_order_as_one_program(broker, document
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE,
                           env={**broker.environment, "LIGHTQ_ADMIN_PASSWORD": ADMIN_PASSWORD})
     assert done.returncode == 0, f"{document}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+
+
+def test_the_five_commands_of_a_broker_on_a_network(tmp_path):
+    """With the loopback address for the addresses, a free port for the control port, and a password from the environment
+    where a person would be asked. The client has another directory: it finds nothing of the broker's."""
+    section = (ROOT / "docs/security.md").read_text(encoding="utf-8").split("## On a network, in five commands\n")[1].split("\n## ")[0]
+    blocks_of_commands = re.findall(r"^```sh\n(.*?)^```$", section, re.S | re.M)
+    (serve, *manage), (produce,) = (block.strip().splitlines() for block in blocks_of_commands)
+    assert len(manage) == 3 and serve.endswith(" &")
+    password = "p-of-ann-on-the-network"
+    Secrets.known.add(password)
+    at_broker = {**os.environ, "PATH": f"{pathlib.Path(BINARY).parent}:{os.environ['PATH']}", "LIGHTQ_DATA_DIR": str(tmp_path / "broker"),
+                 "LIGHTQ_NEW_PASSWORD": password}
+    elsewhere = {**at_broker, "LIGHTQ_DATA_DIR": str(tmp_path / "client")}
+
+    def run(command, environment):
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=DEADLINE, env=environment, cwd=tmp_path)
+        assert done.returncode == 0, (command, done)
+        Secrets.absent_from((done.stdout + done.stderr).encode(), f"the output of {command}")
+        return done.stdout
+
+    local = serve.removesuffix(" &").replace("0.0.0.0:5000", "127.0.0.1:0").replace("0.0.0.0", "127.0.0.1").replace("192.0.2.10", "127.0.0.1")
+    broker = subprocess.Popen(["bash", "-c", "exec " + local], env=at_broker, stderr=(tmp_path / "log").open("wb"))
+    try:
+        address = tmp_path / "broker/broker.json"
+        until(address.exists, "the broker's address")
+        control = json.loads(address.read_text())["control_uri"]
+        *_, key = [run(command, at_broker) for command in manage]
+        (tmp_path / "ann.txt").write_text(password + "\n")
+        (tmp_path / "ann.txt").chmod(0o600)
+        command = produce.replace("tcp://192.0.2.10:5000", control).replace("SERVER_KEY", key.strip())
+        run(command, elsewhere)
+        consume = command.split("|")[1].replace("lightq produce orders", "lightq consume orders -n 1")
+        assert run(consume, elsewhere) == "apples\n"
+    finally:
+        broker.send_signal(signal.SIGTERM)
+        assert broker.wait(DEADLINE) == 0
+    Secrets.absent_from((tmp_path / "log").read_bytes(), "the broker's log")
