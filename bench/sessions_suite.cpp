@@ -1,6 +1,7 @@
 /// Suite `sessions`: what is measured in which rounds, and what came out. Layer: bench.
 #include "sessions_suite.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include "support/machine.hpp"
 #include "support/process_usage.hpp"
 #include "support/proxy_route.hpp"
+#include "support/session_crowd.hpp"
 #include "support/session_stream.hpp"
 #include "support/tcp_stream.hpp"
 
@@ -19,6 +21,15 @@ namespace {
 
 constexpr std::size_t sizes[] = {100, 256, 512, 1024};
 constexpr int subscribers = 16;
+constexpr int crowd = 10;  // producers, and as many consumers
+constexpr std::size_t fan_topics = 1'000;
+constexpr std::uint64_t fan_ring_bytes = 1ull << 20;
+constexpr double single_messages_per_second = 10'000;
+constexpr double mebibyte = 1 << 20;
+// What the broker may have resident beside rings and mapped files: in all, and of each connection.
+constexpr double memory_allowed = 32 * mebibyte;
+constexpr double connection_memory_allowed = 64 * 1024;
+constexpr double ring_bytes = 64 * mebibyte;  // a topic's own choice
 constexpr std::uint64_t file_retention_bytes = 256ull << 20;
 constexpr std::uint64_t file_segment_bytes = 64ull << 20;
 constexpr int proxy_high_water_messages = 1'000;  // libzmq's own
@@ -56,7 +67,8 @@ class SessionsRun {
       if (options_.parts.wants("latency")) latency();
       if (options_.parts.wants("flat-out")) flat_out();
       if (options_.parts.wants("fan-out")) fan_out();
-      note_memory();
+      if (options_.parts.wants("many")) many();
+      if (options_.parts.wants("lag")) lag();
       make_report();
     }
     if (stop_requested()) note_failure("interrupted");
@@ -154,6 +166,52 @@ class SessionsRun {
         {{"queue", [=, this] { return session("fan_out", *queue_, plan, {.subscribers = subscribers}); }}});
   }
 
+  void many() {
+    StreamPlan plan;
+    plan.message_count = static_cast<std::uint64_t>(options_.throughput_bytes() / 2 / 100);
+    plan.time_max = std::chrono::seconds(60);
+    StreamPlan single;
+    single.messages_per_second = single_messages_per_second;
+    single.message_count = static_cast<std::uint64_t>(single_messages_per_second * options_.paced_seconds());
+    auto fan_route = BrokerRoute::start(options_.broker_binary,
+                                        {{"broker_type", "queue"}, {"ring_bytes", fan_ring_bytes}});
+    if (!fan_route) return note_failure(fan_route.error().text());
+    const auto fan = (*fan_route)->make_fan(fan_topics);
+    if (!fan) return note_failure(fan.error().text());
+    prepare("many");
+    rounds("many producers, consumers and topics",
+           {{"one to one", [=, this] { return session("one_to_one", *queue_, plan, {}); }},
+            {"ten to ten",
+             [=, this] {
+               return keep_rate("ten_to_ten", run_session_crowd(ends_of(*queue_, {}), plan, crowd, crowd));
+             }},
+            {"a thousand topics",
+             [=, this, &fan] { return keep_rate("thousand_topics", run_topic_fan(*fan, fewer(plan))); }},
+            {"single messages through a relay",
+             [=, this]() -> Result<void> {
+               const auto result = run_tcp_relay(single);
+               if (!result) return result.error();
+               keep("single_relay_cpu", result->relay_cpu_seconds * 1e6 / count_of(single));
+               return {};
+             }},
+            {"single messages", [=, this] { return session("single", *queue_, single, {}); }}});
+  }
+
+  /// A group of a durable topic that has no consumer stays behind while a subscriber keeps up.
+  void lag() {
+    StreamPlan plan;
+    plan.message_count = static_cast<std::uint64_t>(options_.throughput_bytes() / 2 / 1024);
+    plan.message_bytes = 1024;
+    plan.time_max = std::chrono::seconds(60);
+    StreamPlan few = plan;
+    few.message_count = 1000;
+    prepare("lag");
+    if (const auto begun = session("group", *file_, few, {}); !begun)
+      return note_failure(begun.error().text());
+    rounds("a group that lags",
+           {{"file", [=, this] { return session("lag", *file_, plan, {.subscribers = 1}); }}});
+  }
+
   // --- How ---
 
   /// The wire of libzmq is slower: as many seconds, not as many bytes.
@@ -185,20 +243,33 @@ class SessionsRun {
     }
   }
 
-  Result<void> session(const std::string& name, BrokerRoute& route, const StreamPlan& plan, SessionEnds ends,
-                       bool stamped = false) {
+  [[nodiscard]] static double count_of(const StreamPlan& plan) {
+    return static_cast<double>(plan.message_count);
+  }
+
+  [[nodiscard]] SessionEnds ends_of(const BrokerRoute& route, SessionEnds ends) const {
     ends.control_uri = route.control_uri();
     ends.server_key = route.server_key();
     ends.topic = route.topic();
     ends.window_bytes = options_.window_bytes;
+    return ends;
+  }
+
+  Result<void> session(const std::string& name, BrokerRoute& route, const StreamPlan& plan, SessionEnds ends,
+                       bool stamped = false) {
+    ends = ends_of(route, std::move(ends));
     const Result<double> cpu_before = cpu_seconds_of(*route.process());
     if (!cpu_before) return cpu_before.error();
     const Result<SessionResult> result = run_session_stream(ends, plan, stamped);
     if (!result) return result.error();
     const Result<double> cpu_after = cpu_seconds_of(*route.process());
     if (!cpu_after) return cpu_after.error();
-    const double gigabytes = static_cast<double>(plan.message_count * plan.message_bytes) / 1e9;
+    const double gigabytes = count_of(plan) * static_cast<double>(plan.message_bytes) / 1e9;
     keep(name + "_cpu_per_gb", (*cpu_after - *cpu_before) / gigabytes);
+    keep(name + "_cpu", (*cpu_after - *cpu_before) * 1e6 / count_of(plan));
+    const Result<std::uint64_t> resident = own_resident_bytes_of(*route.process());
+    if (!resident) return resident.error();
+    keep(name + "_memory", static_cast<double>(*resident) / mebibyte);
     if (!result->confirm_us.empty()) {
       keep(name + "_confirm_p50", percentile(result->confirm_us, 0.50));
       keep(name + "_confirm_p99", percentile(result->confirm_us, 0.99));
@@ -226,11 +297,6 @@ class SessionsRun {
   }
   void keep(const std::string& name, double value) {
     if (counts_) samples_[name].push_back(value);
-  }
-
-  void note_memory() {
-    const Result<std::uint64_t> peak = peak_resident_bytes_of(*queue_->process());
-    if (peak) samples_["queue_memory"] = {static_cast<double>(*peak) / (1024 * 1024)};
   }
 
   void note_failure(const std::string& text) {
@@ -274,7 +340,10 @@ class SessionsRun {
     bound("flushed_flat_confirm_p99", "from send to confirm on disk, flat out, p99", "µs", 15'000, 15'000);
     bound("flushed_at_500k_confirm_p50", "from send to confirm on disk, 500 k msg/s, p50", "µs", 500, 500);
     deliveries();
-    bound("queue_memory", "broker's peak resident memory, transient topic of 64 MiB", "MiB", 0, 0);
+    many_rows();
+    memory("queue_" + std::to_string(smallest), 2, ring_bytes, "transient topic of 64 MiB, flat out");
+    memory("fan_out", subscribers + 1, ring_bytes, "transient topic of 64 MiB, 16 subscribers");
+    memory("lag", 2, 0, "durable topic, a group of which lags");
   }
 
   [[nodiscard]] std::string window_flag() const {
@@ -338,6 +407,35 @@ class SessionsRun {
     add(compare("session_" + name, title, unit, Better::less, mine->second, goal > 0 ? "the goal" : "one",
                 allowed),
         goal > 0 ? 1 : 0, goal > 0 ? goal / floor : 0);
+  }
+
+  void many_rows() {
+    const auto beside_the_one = [this](const std::string& ours, const std::string& reference,
+                                       const std::string& title, const std::string& unit, Better better,
+                                       const std::string& reference_name, double goal) {
+      const auto mine = samples_.find(ours);
+      const auto theirs = samples_.find(reference);
+      if (mine == samples_.end() || theirs == samples_.end()) return;
+      add(compare("session_" + ours, title, unit, better, mine->second, reference_name, theirs->second), goal,
+          goal);
+    };
+    beside_the_one("ten_to_ten", "one_to_one", "10 producers, 10 consumers of a group, 100 B",
+                   "million msg/s", Better::more, "1 producer, 1 consumer", 0.8);
+    beside_the_one("single_cpu", "single_relay_cpu", "broker's CPU for single messages at 10,000/s",
+                   "µs per message", Better::less, "relay of bytes", 1 / 1.3);
+    const auto found = samples_.find("thousand_topics");
+    if (found == samples_.end()) return;
+    add(compare("session_thousand_topics", "1,000 topics in turn on one connection, 100 B a frame",
+                "million frames/s", Better::more, found->second, "the goal",
+                std::vector<double>(found->second.size(), 1.5)),
+        1, 1);
+  }
+
+  /// Beside what is allowed: a ring, so much for each connection, and so much in all.
+  void memory(const std::string& of, int connections, double ring, const std::string& title) {
+    const double allowed = ring + memory_allowed + connections * connection_memory_allowed;
+    bound(of + "_memory", "broker's own resident memory, " + title, "MiB", allowed / mebibyte,
+          allowed / mebibyte);
   }
 
   void deliveries() {

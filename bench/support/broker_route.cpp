@@ -152,6 +152,38 @@ Result<std::string> BrokerRoute::address_of(const std::string& delivery) {
   return joined->value("bind_uri", "");
 }
 
+Result<BrokerRoute::Joined> BrokerRoute::join_session(const std::string& topic,
+                                                      const std::string& type) const {
+  nlohmann::json request = user_request("join");
+  request.update({{"topic", topic}, {"connection_type", "socket"}, {"delivery", "session"}, {"type", type}});
+  const Result<nlohmann::json> joined = broker_->control().ask(request);
+  if (!joined) return joined.error();
+  Joined answer;
+  answer.uri = joined->value("bind_uri", "");
+  const nlohmann::json& ticket = joined->at("ticket");
+  answer.ticket = {ticket.value("id", ""), ticket.value("secret", "")};
+  return answer;
+}
+
+Result<TopicFan> BrokerRoute::make_fan(std::size_t topics) {
+  TopicFan fan;
+  for (std::size_t i = 0; i < topics; ++i) {
+    const std::string name = "fan-" + std::to_string(i);
+    nlohmann::json request = admin_request("create_topic");
+    request.update({{"topic", name}, {"user_id", bench_user}, {"password", bench_password}});
+    request.update(topic_settings_);
+    if (const auto created = broker_->control().ask(request); !created) return created.error();
+    const auto producer = join_session(name, "push");
+    if (!producer) return producer.error();
+    const auto consumer = join_session(name, "pull");
+    if (!consumer) return consumer.error();
+    fan.uri = producer->uri;
+    fan.topics.push_back({name, producer->ticket.id + "." + producer->ticket.secret,
+                          consumer->ticket.id + "." + consumer->ticket.secret});
+  }
+  return fan;
+}
+
 Result<void> BrokerRoute::leave(const std::string& uri) {
   nlohmann::json request = user_request("leave");
   request["bind_uri"] = uri;

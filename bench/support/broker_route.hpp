@@ -10,6 +10,7 @@
 #include "support/control_client.hpp"
 #include "support/route.hpp"
 #include "support/temp_dir.hpp"
+#include "support/topic_fan.hpp"
 
 namespace lightq::bench {
 
@@ -63,6 +64,8 @@ class BrokerRoute : public Route {
   [[nodiscard]] const std::string& server_key() const { return broker_->control().server_key(); }
   /// Where the topic's producers connect, over TCP. `delivery`: session or plain.
   Result<std::string> address_of(const std::string& delivery);
+  /// So many topics more, with the same settings, joined over TCP by a producer and a consumer. Once.
+  Result<TopicFan> make_fan(std::size_t topics);
 
  private:
   BrokerRoute(std::unique_ptr<BrokerProcess> broker, nlohmann::json topic_settings)
@@ -74,6 +77,7 @@ class BrokerRoute : public Route {
     StreamKeys keys;
   };
   Result<Joined> join(const std::string& type);
+  Result<Joined> join_session(const std::string& topic, const std::string& type) const;
   Result<void> leave(const std::string& uri);
   [[nodiscard]] nlohmann::json admin_request(const std::string& command) const;
   [[nodiscard]] nlohmann::json user_request(const std::string& command) const;

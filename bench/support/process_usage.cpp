@@ -2,6 +2,7 @@
 #include "support/process_usage.hpp"
 
 #include <fstream>
+#include <set>
 #include <sstream>
 
 namespace lightq::bench {
@@ -13,6 +14,24 @@ std::string proc_path(pid_t process, const char* file) {
 
 Error unreadable(const std::string& path) {
   return Error{ErrorCode::io_error, "cannot read " + path, 0};
+}
+
+/// Of /proc/PID/status, which counts in KiB; each has to be there.
+Result<std::uint64_t> sum_of_lines(pid_t process, const std::set<std::string>& names) {
+  const std::string path = proc_path(process, "status");
+  std::ifstream file(path);
+  std::uint64_t sum = 0;
+  std::size_t found = 0;
+  std::string word;
+  while (file >> word) {
+    std::uint64_t kibibytes = 0;
+    if (!names.contains(word)) continue;
+    if (!(file >> kibibytes)) return unreadable(path);
+    sum += kibibytes * 1024;
+    ++found;
+  }
+  if (found != names.size()) return unreadable(path);
+  return sum;
 }
 
 }  // namespace
@@ -34,15 +53,12 @@ Result<double> cpu_seconds_of(pid_t process) {
   return (user_ticks + system_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
+Result<std::uint64_t> own_resident_bytes_of(pid_t process) {
+  return sum_of_lines(process, {"RssAnon:", "RssShmem:"});
+}
+
 Result<std::uint64_t> peak_resident_bytes_of(pid_t process) {
-  const std::string path = proc_path(process, "status");
-  std::ifstream file(path);
-  std::string word;
-  while (file >> word) {
-    std::uint64_t kibibytes = 0;
-    if (word == "VmHWM:" && file >> kibibytes) return kibibytes * 1024;
-  }
-  return unreadable(path);
+  return sum_of_lines(process, {"VmHWM:"});
 }
 
 }  // namespace lightq::bench

@@ -67,6 +67,7 @@ struct StreamResult {
   double seconds = 0;              ///< from the first receive to the last, at the consumer
   double messages_per_second = 0;  ///< messages over those seconds
   std::vector<double> latency_us;  ///< one way, in order of sending, the first tenth left out; only if paced
+  double relay_cpu_seconds = 0;    ///< user and system, of the relay; only of run_tcp_relay
 };
 
 /// Runs the plan once. Error: something was lost, repeated, reordered or damaged, a process failed, the time

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -109,11 +110,16 @@ int send_paced(StreamRun& run, Door& door) {
   return 0;
 }
 
-int relay(Door& in, Door& out) {
+/// `cpu_seconds`: what it has used, at the end.
+int relay(Door& in, Door& out, double& cpu_seconds) {
   const Descriptor from = in.accept();
   const Descriptor to = out.connect();
   std::vector<std::byte> bytes(piece_bytes);
   while (const std::size_t got = receive_some(from.get(), bytes)) send_all(to.get(), bytes.data(), got);
+  rusage used{};
+  demand(::getrusage(RUSAGE_SELF, &used) == 0, "getrusage");
+  for (const timeval& time : {used.ru_utime, used.ru_stime})
+    cpu_seconds += static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
   return 0;
 }
 
@@ -171,11 +177,13 @@ Result<StreamResult> run_tcp_relay(const StreamPlan& plan) {
   StreamRun run({}, plan);
   Door in;
   Door out;
+  SharedArray<double> cpu_seconds(1);
   const Result<void> ended = run_roles(run, {{"receiver", [&] { return receive_messages(run, out); }},
-                                             {"relay", [&] { return relay(in, out); }},
+                                             {"relay", [&] { return relay(in, out, cpu_seconds[0]); }},
                                              {"sender", [&] { return send_paced(run, in); }}});
   if (!ended) return ended.error();
   StreamResult result;
+  result.relay_cpu_seconds = cpu_seconds[0];
   for (std::size_t i = run.latency_ns.size() / 10; i < run.latency_ns.size(); ++i)
     result.latency_us.push_back(static_cast<double>(run.latency_ns[i]) / 1e3);
   return result;

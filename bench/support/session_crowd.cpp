@@ -1,0 +1,180 @@
+/// Layer: bench support.
+#include "support/session_crowd.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <stdexcept>
+
+#include "support/broker_route.hpp"
+#include "support/child_process.hpp"
+#include "support/stream_roles.hpp"
+
+namespace lightq::bench {
+namespace {
+
+constexpr Timeout look_interval{50};
+
+/// What a consumer writes down.
+struct CrowdBoard {
+  std::uint64_t first_receive_ns;
+  std::uint64_t last_receive_ns;
+};
+
+struct CrowdRun {
+  CrowdRun(const SessionEnds& session_ends, const StreamPlan& plan, int producer_count, int consumer_count)
+      : stream({}, plan),
+        ends(session_ends),
+        producers(static_cast<std::uint64_t>(producer_count)),
+        each(plan.message_count / producers),
+        boards(static_cast<std::size_t>(consumer_count)),
+        seen(each * producers) {}
+  [[nodiscard]] std::uint64_t total() const { return each * producers; }
+  [[nodiscard]] Client connect() const {
+    ClientOptions options;
+    options.user = {bench_user, bench_password};
+    options.discover_credentials = false;
+    options.server_key = ends.server_key;
+    return Client::connect(ends.control_uri, std::move(options)).value_or_throw();
+  }
+
+  StreamRun stream;
+  SessionEnds ends;
+  const std::uint64_t producers;
+  const std::uint64_t each;  // messages of a producer, numbered from its place times this
+  SharedArray<CrowdBoard> boards;
+  SharedArray<std::atomic<std::uint8_t>> seen;       // by number
+  SharedArray<std::atomic<std::uint64_t>> taken{1};  // messages, by all consumers
+  SharedArray<std::atomic<std::size_t>> ready{1};    // processes that have opened
+};
+
+/// So that no consumer is left out.
+void wait_for_others(CrowdRun& run, Producer& producer) {
+  const Clock::time_point give_up = Clock::now() + stream_patience;
+  ++run.ready[0];
+  while (run.ready[0] < run.boards.size() + run.producers) {
+    if (Clock::now() > give_up) throw std::runtime_error("not all processes came");
+    producer.poll(Timeout(1)).value_or_throw();
+  }
+}
+
+int produce_part(CrowdRun& run, std::uint64_t place) {
+  Client client = run.connect();
+  ProducerOptions options;
+  options.level = run.ends.level;
+  Producer producer = client.producer(run.ends.topic, std::move(options)).value_or_throw();
+  wait_for_others(run, producer);
+  std::vector<std::byte> message(run.stream.pattern.message_bytes());
+  for (std::uint64_t i = 0; i < run.each; ++i) {
+    run.stream.pattern.write({run.stream.id, MessageKind::data, place * run.each + i, 0}, message.data());
+    producer.send(ByteView(message)).value_or_throw();
+  }
+  producer.close(stream_patience).value_or_throw();
+  return 0;
+}
+
+class CrowdConsumer {
+ public:
+  CrowdConsumer(CrowdRun& run, std::size_t place)
+      : run_(run), board_(run.boards[place]), next_(run.producers) {}
+
+  int work() {
+    Client client = run_.connect();
+    Consumer consumer = client.consumer(run_.ends.topic).value_or_throw();
+    ++run_.ready[0];
+    Clock::time_point give_up = Clock::now() + stream_patience;
+    while (run_.taken[0] < run_.total()) {
+      auto batch = consumer.receive_batch(look_interval).value_or_throw();
+      if (!batch) {
+        if (Clock::now() < give_up) continue;
+        return run_.stream.fail("messages are missing: " + std::to_string(run_.taken[0]) + " of " +
+                                std::to_string(run_.total()) + " came");
+      }
+      std::uint64_t count = 0;
+      for (const Delivered& message : *batch) {
+        if (const char* const fault = fault_of(message.payload)) return run_.stream.fail(fault);
+        ++count;
+      }
+      board_.last_receive_ns = now_ns();
+      if (board_.first_receive_ns == 0) board_.first_receive_ns = board_.last_receive_ns;
+      run_.taken[0] += count;
+      consumer.acknowledge(*batch);
+      give_up = Clock::now() + stream_patience;
+    }
+    consumer.close(stream_patience).value_or_throw();
+    return 0;
+  }
+
+ private:
+  const char* fault_of(ByteView message) {
+    MessageHeader header;
+    if (message.size() != run_.stream.pattern.message_bytes()) return "a message of another length";
+    std::memcpy(&header, message.data(), sizeof header);
+    if (header.run != run_.stream.id || header.sequence >= run_.total()) return "a message of another run";
+    if (!run_.stream.pattern.content_matches(header.sequence, message)) return "a message came altered";
+    std::uint64_t& next = next_[header.sequence / run_.each];
+    if (header.sequence < next) return "a producer's messages came out of order";
+    next = header.sequence + 1;
+    return run_.seen[header.sequence].exchange(1) == 0 ? nullptr : "a message came twice";
+  }
+
+  CrowdRun& run_;
+  CrowdBoard& board_;
+  std::vector<std::uint64_t> next_;  // by producer
+};
+
+StreamResult result_of(CrowdRun& run) {
+  std::uint64_t first = UINT64_MAX;
+  std::uint64_t last = 0;
+  for (std::size_t i = 0; i < run.boards.size(); ++i) {
+    if (run.boards[i].first_receive_ns == 0) continue;  // others were quicker to take them all
+    first = std::min(first, run.boards[i].first_receive_ns);
+    last = std::max(last, run.boards[i].last_receive_ns);
+  }
+  StreamResult result;
+  result.seconds = static_cast<double>(last - first) / 1e9;
+  if (last > first) result.messages_per_second = static_cast<double>(run.total()) / result.seconds;
+  return result;
+}
+
+}  // namespace
+
+Result<StreamResult> run_session_crowd(const SessionEnds& ends, const StreamPlan& plan, int producers,
+                                       int consumers) {
+  CrowdRun run(ends, plan, producers, consumers);
+  std::vector<ChildProcess> children;
+  std::vector<std::string> names;
+  const auto start = [&](const std::string& name, const std::function<int()>& role) -> Result<void> {
+    Result<ChildProcess> child = ChildProcess::start([&] {
+      try {
+        return role();
+      } catch (const std::exception& problem) {
+        return run.stream.fail(problem.what());
+      }
+    });
+    if (!child) return child.error();
+    children.push_back(std::move(child).value());
+    names.push_back(name);
+    return {};
+  };
+  for (int i = 0; i < consumers; ++i) {
+    const auto place = static_cast<std::size_t>(i);
+    if (auto started = start("consumer " + std::to_string(i + 1),
+                             [&run, place] { return CrowdConsumer(run, place).work(); });
+        !started)
+      return started.error();
+  }
+  for (int i = 0; i < producers; ++i) {
+    const auto place = static_cast<std::uint64_t>(i);
+    if (auto started =
+            start("producer " + std::to_string(i + 1), [&run, place] { return produce_part(run, place); });
+        !started)
+      return started.error();
+  }
+  const Result<void> ended = wait_for_all(children, names, Clock::now() + plan.time_max);
+  if (run.stream.seen().fault[0] != '\0') return failure(run.stream.seen().fault);
+  if (!ended) return ended.error();
+  return result_of(run);
+}
+
+}  // namespace lightq::bench
