@@ -13,7 +13,8 @@ constexpr const char* usage =
     "  --json FILE      the rows as an array of JSON objects\n"
     "  --markdown FILE  the tables as Markdown\n"
     "  --broker BINARY  the broker to measure; default: `lightq` beside this program's directory\n"
-    "  --part NAME      only this part: throughput, latency, flat-out, fan-out, many or lag\n"
+    "  --part NAME      only this part: throughput, latency, flat-out, fan-out, crowd, topics, single or "
+    "lag\n"
     "  --window BYTES   of the producers on sessions; default: what they choose by themselves\n"
     "Ends with 0 whatever the figures are, 1 if something could not run or came out wrong, 2 for bad "
     "usage.\n";

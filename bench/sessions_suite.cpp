@@ -67,7 +67,9 @@ class SessionsRun {
       if (options_.parts.wants("latency")) latency();
       if (options_.parts.wants("flat-out")) flat_out();
       if (options_.parts.wants("fan-out")) fan_out();
-      if (options_.parts.wants("many")) many();
+      if (options_.parts.wants("crowd")) many_clients();
+      if (options_.parts.wants("topics")) many_topics();
+      if (options_.parts.wants("single")) single_messages();
       if (options_.parts.wants("lag")) lag();
       make_report();
     }
@@ -166,35 +168,45 @@ class SessionsRun {
         {{"queue", [=, this] { return session("fan_out", *queue_, plan, {.subscribers = subscribers}); }}});
   }
 
-  void many() {
+  void many_clients() {
     StreamPlan plan;
     plan.message_count = static_cast<std::uint64_t>(options_.throughput_bytes() / 2 / 100);
     plan.time_max = std::chrono::seconds(60);
-    StreamPlan single;
-    single.messages_per_second = single_messages_per_second;
-    single.message_count = static_cast<std::uint64_t>(single_messages_per_second * options_.paced_seconds());
-    auto fan_route = BrokerRoute::start(options_.broker_binary,
-                                        {{"broker_type", "queue"}, {"ring_bytes", fan_ring_bytes}});
-    if (!fan_route) return note_failure(fan_route.error().text());
-    const auto fan = (*fan_route)->make_fan(fan_topics);
-    if (!fan) return note_failure(fan.error().text());
-    prepare("many");
-    rounds("many producers, consumers and topics",
+    prepare("crowd");
+    rounds("many producers and consumers",
            {{"one to one", [=, this] { return session("one_to_one", *queue_, plan, {}); }},
-            {"ten to ten",
-             [=, this] {
+            {"ten to ten", [=, this] {
                return keep_rate("ten_to_ten", run_session_crowd(ends_of(*queue_, {}), plan, crowd, crowd));
-             }},
-            {"a thousand topics",
-             [=, this, &fan] { return keep_rate("thousand_topics", run_topic_fan(*fan, fewer(plan))); }},
-            {"single messages through a relay",
-             [=, this]() -> Result<void> {
-               const auto result = run_tcp_relay(single);
-               if (!result) return result.error();
-               keep("single_relay_cpu", result->relay_cpu_seconds * 1e6 / count_of(single));
-               return {};
-             }},
-            {"single messages", [=, this] { return session("single", *queue_, single, {}); }}});
+             }}});
+  }
+
+  void many_topics() {
+    StreamPlan plan;
+    plan.message_count = static_cast<std::uint64_t>(options_.throughput_bytes() / 5 / 100);
+    plan.time_max = std::chrono::seconds(60);
+    auto route = BrokerRoute::start(options_.broker_binary,
+                                    {{"broker_type", "queue"}, {"ring_bytes", fan_ring_bytes}});
+    if (!route) return note_failure(route.error().text());
+    const auto fan = (*route)->make_fan(fan_topics);
+    if (!fan) return note_failure(fan.error().text());
+    rounds("many topics", {{"a thousand topics", [=, this, &fan] {
+                              return keep_rate("thousand_topics", run_topic_fan(*fan, plan));
+                            }}});
+  }
+
+  void single_messages() {
+    StreamPlan plan;
+    plan.messages_per_second = single_messages_per_second;
+    plan.message_count = static_cast<std::uint64_t>(single_messages_per_second * options_.paced_seconds());
+    prepare("single");
+    rounds("single messages", {{"through a relay",
+                                [=, this]() -> Result<void> {
+                                  const auto result = run_tcp_relay(plan);
+                                  if (!result) return result.error();
+                                  keep("single_relay_cpu", result->relay_cpu_seconds * 1e6 / count_of(plan));
+                                  return {};
+                                }},
+                               {"queue", [=, this] { return session("single", *queue_, plan, {}); }}});
   }
 
   /// A group of a durable topic that has no consumer stays behind while a subscriber keeps up.

@@ -13,7 +13,7 @@ struct SessionsOptions {
   bool quick = false;  ///< shows that all works, not how fast
   std::string broker_binary;
   std::uint64_t window_bytes = 0;  ///< of producers on sessions; 0: their own choice
-  SuiteParts parts{{"throughput", "latency", "flat-out", "fan-out", "many", "lag"}};
+  SuiteParts parts{{"throughput", "latency", "flat-out", "fan-out", "crowd", "topics", "single", "lag"}};
 
   [[nodiscard]] int rounds() const { return quick ? 1 : 5; }
   /// Of payload, in a run for throughput.

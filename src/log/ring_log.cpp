@@ -95,6 +95,7 @@ void RingLog::drop_oldest() {
 }
 
 void RingLog::trim(Offset before) {
+  if (before <= first_) return;  // without a look at the oldest batch, which may be in no cache any more
   while (!empty() && batch_at(space_.begin()).end_offset() <= before) drop_oldest();
 }
 

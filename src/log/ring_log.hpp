@@ -20,7 +20,7 @@ struct RingLogOptions {
   std::uint64_t soft_limit_bytes = 0;
   /// The ring's beginning is used again, though there is room further on, once so much and twice what is
   /// stored is free there: little memory in use stays in the processor's caches.
-  std::uint64_t reuse_from_bytes = 1 * limits::MiB;
+  std::uint64_t reuse_from_bytes = 16 * limits::KiB;
   Offset first_offset = {};  ///< of the first message ever appended
 };
 

@@ -61,6 +61,53 @@ TEST(EventLoop, RunsTimersInTheOrderOfTheirTimesUnlessCancelled) {
   EXPECT_THAT(order, ElementsAre(1, 2));
 }
 
+class LastSource final : public EventLoop::Source {
+ public:
+  explicit LastSource(std::function<void()> call) : call_(std::move(call)) {}
+  void on_ready() override { ADD_FAILURE() << "nobody has asked for it"; }
+  void on_turn_end() override { call_(); }
+
+ private:
+  std::function<void()> call_;
+};
+
+TEST(EventLoop, WhatIsToBeCalledLastIsCalledOnceBehindAllOthersOfTheTurn) {
+  EventLoop loop;
+  std::stop_source stop;
+  std::vector<std::string> order;
+  LastSource last([&] { order.emplace_back("last"); });
+  LastSource gone([&] { order.emplace_back("gone"); });
+  CountingSource first([&] {
+    order.emplace_back("first");
+    loop.call_last(last);
+    loop.call_last(gone);
+  });
+  CountingSource second([&] {
+    order.emplace_back("second");
+    loop.call_last(last);
+    loop.cancel_soon(gone);
+  });
+  loop.call_soon(first);
+  loop.call_soon(second);
+  loop.post_answer([&] { stop.request_stop(); });
+  loop.run(stop.get_token());
+  EXPECT_THAT(order, ElementsAre("first", "second", "last"));
+}
+
+TEST(EventLoop, WhoAsksAtATurnsEndIsCalledAtTheNextOnesWithoutWaiting) {
+  EventLoop loop;
+  std::stop_source stop;
+  int calls = 0;
+  LastSource last([&] {
+    if (++calls == 10) stop.request_stop();
+    loop.call_last(last);
+  });
+  loop.call_last(last);
+  loop.run(stop.get_token());
+  EXPECT_EQ(calls, 10);
+  loop.cancel_soon(last);
+}
+
 TEST(EventLoop, ASourceThatAsksIsCalledAgainAndOthersGetTheirTurn) {
   EventLoop loop;
   std::stop_source stop;

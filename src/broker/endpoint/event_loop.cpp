@@ -75,11 +75,24 @@ void EventLoop::call_soon(Source& source) {
   soon_.push_back(&source);
 }
 
+void EventLoop::call_last(Source& source) {
+  if (source.last_) return;
+  source.last_ = true;
+  last_.push_back(&source);
+}
+
 void EventLoop::cancel_soon(Source& source) {
-  if (!source.soon_) return;
-  source.soon_ = false;
-  std::replace(soon_.begin(), soon_.end(), &source, static_cast<Source*>(nullptr));
-  std::replace(called_.begin(), called_.end(), &source, static_cast<Source*>(nullptr));
+  const auto forget = [&source](std::vector<Source*>& from) {
+    std::replace(from.begin(), from.end(), &source, static_cast<Source*>(nullptr));
+  };
+  if (std::exchange(source.soon_, false)) {
+    forget(soon_);
+    forget(called_);
+  }
+  if (std::exchange(source.last_, false)) {
+    forget(last_);
+    forget(ending_);
+  }
 }
 
 EventLoop::TimerId EventLoop::at(Clock::time_point when, Task task) {
@@ -142,6 +155,7 @@ void EventLoop::run(const std::stop_token& stop) {
     }
     run_timers();
     run_soon();
+    run_last();
     dying_.clear();
   }
 }
@@ -178,8 +192,19 @@ void EventLoop::run_soon() {
   called_.clear();
 }
 
+void EventLoop::run_last() {
+  ending_.swap(last_);
+  for (std::size_t i = 0; i < ending_.size(); ++i) {
+    Source* const source = ending_[i];
+    if (source == nullptr || !source->last_) continue;
+    source->last_ = false;
+    source->on_turn_end();
+  }
+  ending_.clear();
+}
+
 int EventLoop::wait_ms() const {
-  if (!soon_.empty()) return 0;
+  if (!soon_.empty() || !last_.empty()) return 0;
   if (timers_.empty()) return -1;
   const auto left = timers_.begin()->first.first - Clock::now();
   if (left <= Clock::duration::zero()) return 0;

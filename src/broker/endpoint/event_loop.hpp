@@ -45,10 +45,13 @@ class EventLoop {
     /// The descriptor is readable, or call_soon asked for it. Does a bounded amount of work; if more is left,
     /// it calls call_soon(*this) (a ZMQ_FD is edge-triggered: nobody would call otherwise).
     virtual void on_ready() = 0;
+    /// call_last asked for it.
+    virtual void on_turn_end() {}
 
    private:
     friend class EventLoop;
     bool soon_ = false;
+    bool last_ = false;
   };
 
   EventLoop();
@@ -63,7 +66,10 @@ class EventLoop {
 
   /// Calls source.on_ready() once more in this turn or the next, without waiting.
   void call_soon(Source& source);
-  /// Forgets a pending call_soon; for a source that is about to go.
+  /// Calls source.on_turn_end() once when all others have been called in this turn: for what is better done
+  /// once for many, such as sending.
+  void call_last(Source& source);
+  /// Forgets a pending call_soon and call_last; for a source that is about to go.
   void cancel_soon(Source& source);
 
   /// Destroys the object at the end of this turn: for one that ends within its own call.
@@ -91,6 +97,7 @@ class EventLoop {
   void run_mail();
   void run_timers();
   void run_soon();
+  void run_last();
   [[nodiscard]] int wait_ms() const;
 
   int epoll_ = -1;
@@ -98,6 +105,8 @@ class EventLoop {
   std::unordered_map<int, Source*> sources_;  // by descriptor; what epoll reports is looked up here
   std::vector<Source*> soon_;                 // to be called in the next run_soon; null: cancelled
   std::vector<Source*> called_;               // being called now
+  std::vector<Source*> last_;                 // to be called at the turn's end; null: cancelled
+  std::vector<Source*> ending_;               // being called then
   std::vector<std::shared_ptr<void>> dying_;
   std::map<std::pair<Clock::time_point, TimerId>, Task> timers_;
   std::unordered_map<TimerId, Clock::time_point> timer_times_;

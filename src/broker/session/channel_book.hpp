@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -67,7 +66,7 @@ class ChannelBook {
 
  private:
   EventLoop& loop_;
-  std::map<std::uint32_t, std::unique_ptr<Channel>> channels_;
+  std::unordered_map<std::uint32_t, std::unique_ptr<Channel>> channels_;
   std::uint32_t next_number_ = 1;
   std::unordered_map<std::uint32_t, std::uint32_t> opening_;  // channel → the request to be answered
   std::unordered_map<std::uint32_t, std::uint32_t> closing_;  // likewise

@@ -91,6 +91,7 @@ class SessionConnection final : public Connection, private SessionPort {
   std::span<std::byte> large_frame_space() override { return large_.space(); }
   void large_frame_received(std::size_t bytes) override;
   void on_writable() override { after_output(); }
+  void on_turn_end() override { after_output(); }
 
  private:
   // SessionPort
@@ -100,7 +101,7 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] std::uint32_t body_bytes_max() const override;
   void append(ByteView frame) override;
   void deliver(ByteView head, ByteView rest) override;
-  void flush() override { flush_output(); }
+  void flush() override { loop().call_last(*this); }
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return client_takes_bytes_; }
   [[nodiscard]] CodecSet client_codecs() const override { return client_codecs_; }

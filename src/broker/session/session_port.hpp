@@ -53,6 +53,7 @@ class SessionPort {
   virtual void append(ByteView frame) = 0;
   /// A frame of messages, in two pieces: a large second one goes to the system straight from where it lies.
   virtual void deliver(ByteView head, ByteView rest) = 0;
+  /// What was delivered leaves at the end of the turn, with that of other topics.
   virtual void flush() = 0;
   /// Little enough waits for the client.
   [[nodiscard]] virtual bool has_room() const = 0;
