@@ -9,6 +9,7 @@
 
 #include "support/broker_route.hpp"
 #include "support/connect_times.hpp"
+#include "support/login_times.hpp"
 #include "support/machine.hpp"
 #include "support/session_stream.hpp"
 
@@ -18,6 +19,8 @@ namespace {
 constexpr std::size_t sizes[] = {100, 1024};
 constexpr double tickets_goal = 0.97;
 constexpr double tickets_floor = 0.9;
+constexpr int logins_again = 10'000;
+constexpr double login_us_allowed = 50;
 constexpr double sessions_factor = 6;  // messages of a session's run, of one over plain sockets
 
 /// A way to be measured once a round: its values go by its name.
@@ -44,6 +47,7 @@ class SecurityRun {
         if (options_.parts.wants("tls") || options_.parts.wants("curve")) sessions(size);
       }
       if (options_.parts.wants("connects")) connects();
+      if (options_.parts.wants("logins")) logins();
       make_report();
     }
     if (stop_requested()) note_failure("interrupted");
@@ -153,6 +157,16 @@ class SecurityRun {
                         {"connect_curve", through(encrypted_.get())}});
   }
 
+  void logins() {
+    rounds("logins", {{"login", [this]() -> Result<double> {
+                         const auto times = measure_logins(logins_again);
+                         if (!times) return times.error();
+                         first_login_us_.push_back(times->first_us);
+                         login_p99_us_.push_back(times->again_p99_us);
+                         return times->again_p50_us;
+                       }}});
+  }
+
   // --- How ---
 
   [[nodiscard]] StreamPlan plan_of(std::size_t size, double factor) const {
@@ -206,8 +220,21 @@ class SecurityRun {
       against(at("over_curve", size), at("over_zmq", size), "sessions over CURVE" + bytes,
               "over ZeroMQ in clear");
     }
+    login_row();
     connect("connect_ticket", "a plain socket's connect with a ticket");
     connect("connect_curve", "a plain socket's connect over CURVE");
+  }
+
+  void login_row() {
+    const auto found = samples_.find("login");
+    if (found == samples_.end()) return;
+    Row row = compare("security_login", "credentials that were right before, p50", "µs", Better::less,
+                      found->second, "the goal", std::vector<double>(found->second.size(), login_us_allowed));
+    row.goal = row.floor = 1;
+    report_.rows.push_back(std::move(row));
+    report_.notes.push_back(
+        "Credentials that were not seen before took " + format_summary(summarize(first_login_us_)) +
+        " µs, those that were right before at p99 " + format_summary(summarize(login_p99_us_)) + " µs.");
   }
 
   void against(const std::string& ours, const std::string& reference, const std::string& title,
@@ -233,6 +260,8 @@ class SecurityRun {
   const SecurityOptions& options_;
   Report report_;
   std::map<std::string, std::vector<double>> samples_;
+  std::vector<double> first_login_us_;
+  std::vector<double> login_p99_us_;
   std::unique_ptr<BrokerRoute> open_;
   std::unique_ptr<BrokerRoute> clear_;
   std::unique_ptr<BrokerRoute> encrypted_;
