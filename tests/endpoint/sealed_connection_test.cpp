@@ -26,8 +26,9 @@ constexpr std::size_t large_from = 20'000;
 /// own. Every `pause_after`th message it stops reading, and goes on when the test says so.
 class Collector final : public Connection {
  public:
-  Collector(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch, bool knocks)
-      : Connection(loop, std::move(descriptor), owner, scratch), knocks_(knocks) {}
+  Collector(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch, bool knocks,
+            bool any_bytes)
+      : Connection(loop, std::move(descriptor), owner, scratch), knocks_(knocks), any_bytes_(any_bytes) {}
 
   std::vector<std::string> messages;
   std::size_t pause_after = SIZE_MAX;
@@ -50,7 +51,7 @@ class Collector final : public Connection {
  protected:
   [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override { return std::nullopt; }
   [[nodiscard]] std::unique_ptr<WireCipher> make_cipher() const override {
-    return std::make_unique<ToyCipher>(unit_bytes_max, knocks_);
+    return std::make_unique<ToyCipher>(unit_bytes_max, knocks_, any_bytes_);
   }
   void on_open() override {}
   std::size_t consume(std::span<std::byte> bytes) override {
@@ -81,14 +82,15 @@ class Collector final : public Connection {
     if (messages.size() % pause_after == 0) set_paused(true);
   }
   const bool knocks_;
+  const bool any_bytes_;
   LargeFrame large_;
 };
 
 class SealedConnectionTest : public testing::Test {
  protected:
-  void start(bool knocks = false) {
-    connection_ =
-        std::make_unique<Collector>(wire_.loop, std::move(wire_.ours), owner_, wire_.scratch, knocks);
+  void start(bool knocks = false, bool any_bytes = false) {
+    connection_ = std::make_unique<Collector>(wire_.loop, std::move(wire_.ours), owner_, wire_.scratch,
+                                              knocks, any_bytes);
     ASSERT_TRUE(connection_->start());
   }
   static std::string message(const std::string& body) {
@@ -162,8 +164,12 @@ TEST_F(SealedConnectionTest, NothingIsReadWhilePausedAndNothingIsLost) {
   EXPECT_EQ(connection_->messages.back(), "three");
 }
 
-TEST_F(SealedConnectionTest, WhatIsSaidIsSealedAndCountsAsSentByTheUnit) {
-  start();
+/// By units alone, and from where the bytes lie.
+class SealedOutputTest : public SealedConnectionTest, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Ciphers, SealedOutputTest, testing::Bool());
+
+TEST_P(SealedOutputTest, WhatIsSaidIsSealedAndCountsAsSentByTheUnit) {
+  start(false, GetParam());
   connection_->say("hello, ");
   connection_->say_from_elsewhere("you ", "there");
   EXPECT_EQ(opened(wire_.received()), "hello, you there");
@@ -173,7 +179,12 @@ TEST_F(SealedConnectionTest, WhatIsSaidIsSealedAndCountsAsSentByTheUnit) {
   std::string wire;
   for (int i = 0; i < 2'000; ++i) {
     const std::string text(random_.below(40'000), static_cast<char>('a' + i % 26));
-    connection_->say(text);
+    if (random_.one_in(2)) {
+      connection_->say(text);
+    } else {
+      const std::size_t head = random_.below(text.size() + 1);
+      connection_->say_from_elsewhere(text.substr(0, head), text.substr(head));
+    }
     expected += text;
     ASSERT_EQ(connection_->buffer().appended_total(), 16 + expected.size());
     if (!random_.one_in(4)) continue;

@@ -18,9 +18,9 @@ class ToyCipher final : public broker::WireCipher {
   static constexpr std::byte mark{0x5A};
 
   /// `unit_bytes_max`: of what seal() takes at once, and of what open() takes for a unit. `knocks`: there is
-  /// a handshake.
-  explicit ToyCipher(std::size_t unit_bytes_max, bool knocks = false)
-      : unit_bytes_max_(unit_bytes_max), ready_(!knocks) {}
+  /// a handshake. `any_bytes`: it says that it seals any bytes, which it does.
+  explicit ToyCipher(std::size_t unit_bytes_max, bool knocks = false, bool any_bytes = false)
+      : unit_bytes_max_(unit_bytes_max), ready_(!knocks), any_bytes_(any_bytes) {}
 
   static void seal_to(ByteView plain, std::vector<std::byte>& wire) {
     wire.push_back(mark);
@@ -61,11 +61,13 @@ class ToyCipher final : public broker::WireCipher {
     if (bytes > 0) seal_to(plain.first(bytes), wire);
     return bytes;
   }
+  [[nodiscard]] bool seals_any_bytes() const override { return any_bytes_; }
   [[nodiscard]] const std::string& failure() const override { return failure_; }
 
  private:
   const std::size_t unit_bytes_max_;
   bool ready_;
+  const bool any_bytes_;
   std::string failure_;
 };
 

@@ -33,8 +33,9 @@ void OutputBuffer::append(ByteView bytes) {
 
 FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
   if (sealed_ != nullptr) {
+    if (sealed_->seals_any_bytes()) return flush_sealed(descriptor, behind);
     append(behind);
-    return flush_sealed(descriptor);
+    return flush_sealed(descriptor, {});
   }
   while (buffered() + behind.size() > 0) {
     // Neither is written to: the system's type has no const.
@@ -60,17 +61,24 @@ FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
   return FlushOutcome::all_sent;
 }
 
-FlushOutcome OutputBuffer::flush_sealed(int descriptor) {
+FlushOutcome OutputBuffer::flush_sealed(int descriptor, ByteView behind) {
   while (true) {
     const ByteView plain = ByteView(bytes_).subspan(head_);
     head_ += sealed_->seal(plain);
-    if (head_ == bytes_.size()) emptied();
+    if (head_ == bytes_.size()) {
+      emptied();
+      behind = behind.subspan(sealed_->seal(behind));
+    }
     const ByteView wire = sealed_->waiting();
-    if (wire.empty()) return FlushOutcome::all_sent;
+    if (wire.empty()) {
+      append(behind);  // nothing can be sealed yet
+      return FlushOutcome::all_sent;
+    }
     const auto sent = send(descriptor, wire.data(), wire.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent >= 0) {
       sent_total_ += sealed_->sent(static_cast<std::size_t>(sent));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      append(behind);
       return FlushOutcome::blocked;
     } else if (errno != EINTR) {
       return FlushOutcome::broken;

@@ -49,7 +49,7 @@ class OutputBuffer {
   void release_memory();
 
  private:
-  FlushOutcome flush_sealed(int descriptor);
+  FlushOutcome flush_sealed(int descriptor, ByteView behind);
   void emptied();
 
   std::vector<std::byte> bytes_;

@@ -24,6 +24,8 @@ class SealedOutput {
   void append_unsealed(ByteView plain);
   /// Seals units off the front of `plain` until a good deal of them waits. Answers how many bytes were taken.
   std::size_t seal(ByteView plain);
+  /// Whether it may be given bytes that are no whole unit.
+  [[nodiscard]] bool seals_any_bytes() const { return cipher_.seals_any_bytes(); }
   /// What is to be given to the operating system next; empty: nothing is.
   [[nodiscard]] ByteView waiting() const { return ByteView(wire_).subspan(head_); }
   /// It has taken so many bytes of that. Answers how many plain bytes have thereby left, each with the last

@@ -25,6 +25,7 @@ class TlsCipher final : public WireCipher {
                    std::vector<std::byte>& answer) override;
   [[nodiscard]] bool ready() const override { return ready_; }
   std::size_t seal(ByteView plain, std::vector<std::byte>& wire) override;
+  [[nodiscard]] bool seals_any_bytes() const override { return true; }
   [[nodiscard]] const std::string& failure() const override { return failure_; }
 
   /// How OpenSSL reads and writes in here: TlsContext's. Null: no memory.

@@ -33,6 +33,8 @@ class WireCipher {
   /// Seals one unit (a ZMTP frame, a TLS record) off the front of `plain`, appends it to `wire`, and answers
   /// how many bytes of `plain` that were; 0: no whole unit is there. Only when it is ready.
   virtual std::size_t seal(ByteView plain, std::vector<std::byte>& wire) = 0;
+  /// Whether any plain bytes make a unit, wherever they are cut: then they are sealed from where they lie.
+  [[nodiscard]] virtual bool seals_any_bytes() const { return false; }
   /// Why the connection has to end; empty: it has not.
   [[nodiscard]] virtual const std::string& failure() const = 0;
 };
