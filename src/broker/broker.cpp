@@ -86,7 +86,7 @@ std::uint64_t bytes_below(const std::vector<std::filesystem::path>& directories)
 StrangerLimits stranger_limits_of(const Config& config) {
   const auto usual =
       config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
-  return {config.handshakes_max, config.accepts_per_second.value_or(usual)};
+  return {config.handshakes_max, config.accepts_per_second.value_or(usual), config.handshake_time};
 }
 
 std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory) {
@@ -127,7 +127,7 @@ class Broker::Parts {
   Result<void> open_control();
   [[nodiscard]] std::string server_key() const;
   Result<void> open_tls();
-  [[nodiscard]] Result<void> prove_gates() const;
+  [[nodiscard]] Result<void> prove_gates();
   [[nodiscard]] bool warn_if_insecure() const;
   void remove_orphans();
   void make_reactors();
@@ -254,7 +254,7 @@ Result<void> Broker::Parts::open_tls() {
 }
 
 /// That an endpoint lets nobody in without a ticket is not left to be believed.
-Result<void> Broker::Parts::prove_gates() const {
+Result<void> Broker::Parts::prove_gates() {
   if (config_.open_topics) {
     sink_.warn(
         "open_topics: plain clients of every topic need no ticket; whoever has an account on this "
@@ -268,11 +268,10 @@ Result<void> Broker::Parts::prove_gates() const {
   for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
     const Grant grant{topic.id, role};
     const Gate gate = gate_of(*tickets_, now, settings, access, topic, role);
-    const auto proven = curve_key_ == nullptr ? prove_gate(gate, *tickets_, grant, now())
-                                              : prove_curve_gate(*curve_key_, *tickets_, now, grant);
+    const auto proven = curve_key_ == nullptr
+                            ? prove_gate(gate, *tickets_, grant, now())
+                            : prove_curve_gate(gate, client_keys_, *curve_key_, *tickets_, grant, now());
     if (!proven) return proven;
-    if (curve_key_ != nullptr && gate.curve() == nullptr)
-      return Error{ErrorCode::internal, "data endpoints do not encrypt"};
   }
   return {};
 }
@@ -367,12 +366,12 @@ void Broker::Parts::make_reactors() {
 }
 
 Result<void> Broker::Parts::open_control() {
-  auto server = ControlServer::open(
-      control_, sink_, config_.control_uri,
-      [this](protocol::Request request, CommandHandler::Answer answer) {
-        handler_->handle(std::move(request), std::move(answer));
-      },
-      stranger_limits_of(config_));
+  auto server =
+      ControlServer::open(control_, sink_, config_.control_uri,
+                          [this](protocol::Request request, CommandHandler::Answer answer) {
+                            handler_->handle(std::move(request), std::move(answer));
+                          },
+                          stranger_limits_of(config_), {.requests_per_second = config_.requests_per_second});
   if (!server) return server.error();
   server_ = std::move(*server);
   if (curve_key_ == nullptr) return {};
