@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <future>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -89,11 +90,21 @@ StrangerLimits stranger_limits_of(const Config& config) {
   return {config.handshakes_max, config.accepts_per_second.value_or(usual), config.handshake_time};
 }
 
-std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory) {
+/// `counter`: ends before the quota.
+std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory,
+                                       std::jthread& counter) {
   if (config.disk_bytes_max == 0) return std::nullopt;
   return std::optional<log::DiskQuota>(
       std::in_place, config.disk_bytes_max,
-      [directories = std::vector{directory.topics(), directory.pool()}] { return bytes_below(directories); });
+      [directories = std::vector{directory.topics(), directory.pool()}] { return bytes_below(directories); },
+      [&counter](std::function<void()> task) {
+        try {
+          counter = std::jthread(std::move(task));
+          return true;
+        } catch (const std::system_error&) {
+          return false;  // there are too many threads
+        }
+      });
 }
 
 }  // namespace
@@ -106,7 +117,7 @@ class Broker::Parts {
         bind_address_(std::move(bind_address)),
         sink_(sink),
         directory_(std::move(directory)),
-        quota_(quota_of(config_, *directory_)),
+        quota_(quota_of(config_, *directory_, quota_counter_)),
         pool_({.directory = directory_->pool().string(), .quota = quota_ ? &*quota_ : nullptr}, storage_),
         catalogue_pool_({.directory = directory_->pool().string(), .files_max = 0}, storage_),
         room_(storage_, pool_) {}
@@ -141,6 +152,7 @@ class Broker::Parts {
   const std::unique_ptr<ConnectionQuota> user_connections_ =
       std::make_unique<ConnectionQuota>(config_.connections_per_user);
   std::optional<log::DiskQuota> quota_;  // nothing: the disk itself is the only bound
+  std::jthread quota_counter_;
   log::SegmentPool pool_;
   // Keeps no files. Apart from the topics' quota: what is taken away can be, also when they fill the disk's
   // part.
