@@ -74,6 +74,7 @@ class Renewing : public testing::Test {
     ASSERT_TRUE(catalogue->flush().ok());
     EXPECT_TRUE(std::filesystem::exists(generation("00000001")));
     EXPECT_FALSE(std::filesystem::exists(generation("00000002")));
+    EXPECT_FALSE(std::filesystem::exists(generation("00000002.new"))) << "a full disk is not made fuller";
     EXPECT_EQ(found_after_a_kill(), records_of(catalogue->state()));
   }
 
@@ -154,9 +155,9 @@ TEST_F(Renewing, GoesOnWithTheOldLogWhereTheDiskIsFull) {
   catalogue.reset();
   auto options = room.options();
   options.open_log = [usual = options.open_log](const std::filesystem::path& path) {
-    if (path.extension() == ".new")
-      return Result<std::unique_ptr<log::Log>>(Error{ErrorCode::no_space, "the disk is full"});
-    return usual(path);
+    auto opened = usual(path);
+    if (path.extension() != ".new") return opened;
+    return Result<std::unique_ptr<log::Log>>(Error{ErrorCode::no_space, "the disk is full"});
   };
   catalogue = Catalogue::open(room.path(), options, room.sink).value_or_throw();
   expect_failure([](CatalogueCompaction& compaction) { compaction.run({}); }, "the disk is full");

@@ -151,8 +151,11 @@ std::unique_ptr<CatalogueCompaction> Catalogue::begin_compaction() {
 void Catalogue::finish_compaction(CatalogueCompaction& compaction) {
   const auto replaced = replace_log(compaction);
   give_up_compaction();
-  // The history still serves: a full disk, say, must not end the broker.
-  if (!replaced) sink_.warn("catalogue: not compacted: " + replaced.error().text());
+  if (!replaced) {  // the history still serves: a full disk, say, must not end the broker
+    sink_.warn("catalogue: not compacted: " + replaced.error().text());
+    std::error_code ignored;  // it is removed at the next try, or start
+    fs::remove_all(compaction.directory(), ignored);
+  }
   if (log_ == nullptr) {
     if (const auto reopened = open_newest(); !reopened)
       return stop_changes("cannot be opened again", reopened);
