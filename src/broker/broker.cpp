@@ -391,7 +391,7 @@ Result<void> Broker::Parts::open_control() {
   gate.encrypt(*curve_key_, nullptr);
   if (!config_.allowed_client_keys.empty()) gate.allow_only(allowed_keys_);
   server_->guard(gate);
-  return {};
+  return prove_open_curve_gate(gate, *curve_key_, config_.allowed_client_keys.empty());
 }
 
 /// Starts the threads and waits until every topic is there, then lets requests in.

@@ -330,6 +330,22 @@ TEST_F(CurveProofTest, AGateThatLetsInAStrangerFails) {
               HasSubstr("who may not any more"));
 }
 
+TEST_F(CurveProofTest, OfTheControlSocketsGateItSaysWhetherAnybodyMayEnter) {
+  const auto said = [this](const Gate& gate, bool anybody) {
+    const auto passed = prove_open_curve_gate(gate, server_, anybody);
+    return passed.ok() ? std::string() : passed.error().text();
+  };
+  EXPECT_EQ(said(open_, true), "");
+  EXPECT_THAT(said(open_, false), HasSubstr("that is not among the allowed ones"));
+  EXPECT_THAT(said(Gate(), true), HasSubstr("that does not encrypt"));
+  const std::set<CurvePublicKey> allowed{client_.public_key()};
+  Gate few;
+  few.encrypt(server_, nullptr);
+  few.allow_only(allowed);
+  EXPECT_EQ(said(few, false), "");
+  EXPECT_THAT(said(few, true), HasSubstr("refuse everybody"));
+}
+
 TEST_F(CurveProofTest, AGateThatAsksForSomethingElseFails) {
   const auto of_endpoint = settings();
   const EndpointRole other = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;

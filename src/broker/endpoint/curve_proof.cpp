@@ -94,6 +94,11 @@ bool gets_in_by_curve(const Gate& gate, const CurveKeyPair& key, const CurvePubl
   return door.lets_in() && client.take_ready(data_of(ready, "READY")).has_value();
 }
 
+Error lets_in(const std::string& where, const std::string& whom) {
+  return {ErrorCode::internal, "encrypted " + where + " let in a client " + whom +
+                                   ": the broker does not start with what anybody can enter"};
+}
+
 /// Keys that are registered as long as the proof takes.
 class Registered {
  public:
@@ -119,11 +124,7 @@ class Registered {
 Result<void> prove_curve_gate(const Gate& gate, ClientKeys& keys, const CurveKeyPair& server,
                               const TicketKey& tickets, const Grant& grant, Timestamp now) {
   using namespace std::chrono_literals;
-  const auto lets_in = [](const std::string& whom) {
-    return Error{ErrorCode::internal,
-                 "encrypted data endpoints let in a client " + whom +
-                     ": the broker does not start with endpoints that anybody can enter"};
-  };
+  const auto gets = [](const std::string& whom) { return lets_in("data endpoints", whom); };
   const CurveKeyPair good, of_other_topic, of_other_role, expired, of_nobody_known, unknown, other_server;
   const auto later_ms = static_cast<std::uint64_t>(now.us / 1000 + 3'600'000);
   const EndpointRole other_role = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
@@ -137,19 +138,30 @@ Result<void> prove_curve_gate(const Gate& gate, ClientKeys& keys, const CurveKey
     return gets_in_by_curve(gate, key, server.public_key());
   };
 
-  if (gets_in_by_null(gate)) return lets_in("that does not encrypt");
+  if (gets_in_by_null(gate)) return gets("that does not encrypt");
   if (gets_in_by_plain(gate, tickets.issue(grant, 1h, now)))
-    return lets_in("that does not encrypt, with a good ticket");
-  if (gets_in_by_curve(gate, good, other_server.public_key()))
-    return lets_in("that has another server's key");
-  if (enters(unknown)) return lets_in("with a key that is not registered");
+    return gets("that does not encrypt, with a good ticket");
+  if (gets_in_by_curve(gate, good, other_server.public_key())) return gets("that has another server's key");
+  if (enters(unknown)) return gets("with a key that is not registered");
   if (gets_in_by_curve(gate, unknown, server.public_key(), good.public_key()))
-    return lets_in("that says another's key is its own");
-  if (enters(of_other_topic)) return lets_in("with a key of another topic");
-  if (enters(of_other_role)) return lets_in("with a key of another role");
-  if (enters(expired)) return lets_in("with a key that has expired");
-  if (enters(of_nobody_known)) return lets_in("who may not any more");
+    return gets("that says another's key is its own");
+  if (enters(of_other_topic)) return gets("with a key of another topic");
+  if (enters(of_other_role)) return gets("with a key of another role");
+  if (enters(expired)) return gets("with a key that has expired");
+  if (enters(of_nobody_known)) return gets("who may not any more");
   if (!enters(good)) return Error{ErrorCode::internal, "encrypted data endpoints refuse a registered key"};
+  return {};
+}
+
+Result<void> prove_open_curve_gate(const Gate& gate, const CurveKeyPair& server, bool anybody) {
+  const std::string where = "control sockets";
+  const CurveKeyPair unknown, other_server;
+  if (gets_in_by_null(gate) || gets_in_by_plain(gate, {})) return lets_in(where, "that does not encrypt");
+  if (gets_in_by_curve(gate, unknown, other_server.public_key()))
+    return lets_in(where, "that has another server's key");
+  const bool enters = gets_in_by_curve(gate, unknown, server.public_key());
+  if (enters && !anybody) return lets_in(where, "with a key that is not among the allowed ones");
+  if (!enters && anybody) return Error{ErrorCode::internal, "encrypted control sockets refuse everybody"};
   return {};
 }
 

@@ -16,4 +16,8 @@ namespace lightq::broker {
 Result<void> prove_curve_gate(const Gate& gate, ClientKeys& keys, const CurveKeyPair& server,
                               const TicketKey& tickets, const Grant& grant, Timestamp now);
 
+/// The same of an encrypted gate that asks for no ticket, as the control socket's is: nobody gets in who does
+/// not encrypt, or has another server's key; and who has a key that nobody knows does if `anybody` may.
+Result<void> prove_open_curve_gate(const Gate& gate, const CurveKeyPair& server, bool anybody);
+
 }  // namespace lightq::broker
