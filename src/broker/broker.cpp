@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <future>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -86,14 +87,24 @@ std::uint64_t bytes_below(const std::vector<std::filesystem::path>& directories)
 StrangerLimits stranger_limits_of(const Config& config) {
   const auto usual =
       config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
-  return {config.handshakes_max, config.accepts_per_second.value_or(usual)};
+  return {config.handshakes_max, config.accepts_per_second.value_or(usual), config.handshake_time};
 }
 
-std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory) {
+/// `counter`: ends before the quota.
+std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory,
+                                       std::jthread& counter) {
   if (config.disk_bytes_max == 0) return std::nullopt;
   return std::optional<log::DiskQuota>(
       std::in_place, config.disk_bytes_max,
-      [directories = std::vector{directory.topics(), directory.pool()}] { return bytes_below(directories); });
+      [directories = std::vector{directory.topics(), directory.pool()}] { return bytes_below(directories); },
+      [&counter](std::function<void()> task) {
+        try {
+          counter = std::jthread(std::move(task));
+          return true;
+        } catch (const std::system_error&) {
+          return false;  // there are too many threads
+        }
+      });
 }
 
 }  // namespace
@@ -106,7 +117,7 @@ class Broker::Parts {
         bind_address_(std::move(bind_address)),
         sink_(sink),
         directory_(std::move(directory)),
-        quota_(quota_of(config_, *directory_)),
+        quota_(quota_of(config_, *directory_, quota_counter_)),
         pool_({.directory = directory_->pool().string(), .quota = quota_ ? &*quota_ : nullptr}, storage_),
         catalogue_pool_({.directory = directory_->pool().string(), .files_max = 0}, storage_),
         room_(storage_, pool_) {}
@@ -127,7 +138,7 @@ class Broker::Parts {
   Result<void> open_control();
   [[nodiscard]] std::string server_key() const;
   Result<void> open_tls();
-  [[nodiscard]] Result<void> prove_gates() const;
+  [[nodiscard]] Result<void> prove_gates();
   [[nodiscard]] bool warn_if_insecure() const;
   void remove_orphans();
   void make_reactors();
@@ -141,6 +152,7 @@ class Broker::Parts {
   const std::unique_ptr<ConnectionQuota> user_connections_ =
       std::make_unique<ConnectionQuota>(config_.connections_per_user);
   std::optional<log::DiskQuota> quota_;  // nothing: the disk itself is the only bound
+  std::jthread quota_counter_;
   log::SegmentPool pool_;
   // Keeps no files. Apart from the topics' quota: what is taken away can be, also when they fill the disk's
   // part.
@@ -254,7 +266,7 @@ Result<void> Broker::Parts::open_tls() {
 }
 
 /// That an endpoint lets nobody in without a ticket is not left to be believed.
-Result<void> Broker::Parts::prove_gates() const {
+Result<void> Broker::Parts::prove_gates() {
   if (config_.open_topics) {
     sink_.warn(
         "open_topics: plain clients of every topic need no ticket; whoever has an account on this "
@@ -268,11 +280,10 @@ Result<void> Broker::Parts::prove_gates() const {
   for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
     const Grant grant{topic.id, role};
     const Gate gate = gate_of(*tickets_, now, settings, access, topic, role);
-    const auto proven = curve_key_ == nullptr ? prove_gate(gate, *tickets_, grant, now())
-                                              : prove_curve_gate(*curve_key_, *tickets_, now, grant);
+    const auto proven = curve_key_ == nullptr
+                            ? prove_gate(gate, *tickets_, grant, now())
+                            : prove_curve_gate(gate, client_keys_, *curve_key_, *tickets_, grant, now());
     if (!proven) return proven;
-    if (curve_key_ != nullptr && gate.curve() == nullptr)
-      return Error{ErrorCode::internal, "data endpoints do not encrypt"};
   }
   return {};
 }
@@ -367,12 +378,12 @@ void Broker::Parts::make_reactors() {
 }
 
 Result<void> Broker::Parts::open_control() {
-  auto server = ControlServer::open(
-      control_, sink_, config_.control_uri,
-      [this](protocol::Request request, CommandHandler::Answer answer) {
-        handler_->handle(std::move(request), std::move(answer));
-      },
-      stranger_limits_of(config_));
+  auto server =
+      ControlServer::open(control_, sink_, config_.control_uri,
+                          [this](protocol::Request request, CommandHandler::Answer answer) {
+                            handler_->handle(std::move(request), std::move(answer));
+                          },
+                          stranger_limits_of(config_), {.requests_per_second = config_.requests_per_second});
   if (!server) return server.error();
   server_ = std::move(*server);
   if (curve_key_ == nullptr) return {};
@@ -380,7 +391,7 @@ Result<void> Broker::Parts::open_control() {
   gate.encrypt(*curve_key_, nullptr);
   if (!config_.allowed_client_keys.empty()) gate.allow_only(allowed_keys_);
   server_->guard(gate);
-  return {};
+  return prove_open_curve_gate(gate, *curve_key_, config_.allowed_client_keys.empty());
 }
 
 /// Starts the threads and waits until every topic is there, then lets requests in.

@@ -188,6 +188,12 @@ Result<void> set_handshakes_max(Config& config, const std::string& text) {
 Result<void> set_accepts_per_second(Config& config, const std::string& text) {
   return assign(config.accepts_per_second, number_in(text, 1, limits::accepts_per_second_max));
 }
+Result<void> set_handshake_ms(Config& config, const std::string& text) {
+  return assign(config.handshake_time, number_in(text, limits::handshake_ms_min, limits::handshake_ms_max));
+}
+Result<void> set_requests_per_second(Config& config, const std::string& text) {
+  return assign(config.requests_per_second, number_in(text, 1, limits::requests_per_second_max));
+}
 Result<void> set_connections_per_user(Config& config, const std::string& text) {
   return assign(config.connections_per_user, number_in(text, 1, limits::connections_per_user_max));
 }
@@ -271,8 +277,13 @@ constexpr Setting table[] = {
      "new connections a second that each thread takes, once handshakes_max came at once, 1 to 1000000; "
      "others wait (4000; 1000 with encrypt)",
      set_accepts_per_second},
+    {"handshake_ms", number, "MS",
+     "a connection that has not said who it is closes after this, 100 to 60000 (5000)", set_handshake_ms},
+    {"requests_per_second", number, "N",
+     "requests that one address may make of the control socket in a second, 1 to 1000000 (10000)",
+     set_requests_per_second},
     {"connections_per_user", number, "N",
-     "data connections that one user may have at once, 1 to 1000000 (10000)", set_connections_per_user},
+     "data connections that one user may have at once, 1 to 1000000 (4000)", set_connections_per_user},
     {"topics_max", number, "N", "topics that there may be, 1 to 100000 (100000)", set_topics_max},
     {"memory_bytes_max", bytes, "BYTES", "what the rings of all topics may take together; 0: no bound (0)",
      set_memory_bytes_max},

@@ -52,6 +52,8 @@ struct Config {
   std::chrono::milliseconds stop_deadline{5'000};
   std::uint64_t handshakes_max = limits::handshakes_max_default;  ///< of each thread
   std::optional<std::uint64_t> accepts_per_second;  ///< likewise; nothing: by whether it encrypts
+  std::chrono::milliseconds handshake_time{limits::handshake_ms_default};     ///< to say who it is
+  std::uint64_t requests_per_second = limits::requests_per_second_default;    ///< of each source
   std::uint64_t connections_per_user = limits::connections_per_user_default;  ///< to data endpoints
   std::uint64_t topics_max = limits::topics_max;
   std::uint64_t memory_bytes_max = 0;  ///< of all topics' rings; 0: as much as there is

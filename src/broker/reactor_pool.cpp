@@ -164,9 +164,10 @@ void ReactorPool::join_session(TopicId topic, const JoinWish& wish,
   });
 }
 
-void ReactorPool::leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) {
+void ReactorPool::leave(TopicId topic, const std::string& bind_uri, const Leaver& by,
+                        Done<Result<std::uint64_t>> done) {
   ask<std::uint64_t>(topic, std::move(done),
-                     [bind_uri](HostedTopic& hosted) { return hosted.endpoints().leave(bind_uri); });
+                     [bind_uri, by](HostedTopic& hosted) { return hosted.endpoints().leave(bind_uri, by); });
 }
 
 void ReactorPool::delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) {

@@ -48,7 +48,8 @@ class ReactorPool final : public DataPlane {
                  Done<Result<void>> done) override;
   void remove_topic(TopicId topic, Done<Result<void>> done) override;
   void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) override;
-  void leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) override;
+  void leave(TopicId topic, const std::string& bind_uri, const Leaver& by,
+             Done<Result<std::uint64_t>> done) override;
   void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) override;
   void set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) override;
   void purge(TopicId topic, const std::string& group, Done<Result<std::uint64_t>> done) override;

@@ -10,19 +10,39 @@ namespace {
 constexpr auto count_again_after = std::chrono::seconds(5);
 }
 
-DiskQuota::DiskQuota(std::uint64_t bytes_max, Count count)
-    : bytes_max_(bytes_max), count_(std::move(count)), bytes_(count_()), counted_at_(Clock::now()) {}
+DiskQuota::DiskQuota(std::uint64_t bytes_max, Count count, Elsewhere elsewhere)
+    : bytes_max_(bytes_max),
+      count_(std::move(count)),
+      elsewhere_(std::move(elsewhere)),
+      bytes_(count_()),
+      counted_at_(Clock::now()) {}
 
 bool DiskQuota::take(std::uint64_t bytes, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const auto has_room = [&] { return bytes <= bytes_max_ && bytes_ <= bytes_max_ - bytes; };
-  if (!has_room() && now - counted_at_ >= count_again_after) {
-    bytes_ = count_();
-    counted_at_ = now;
+  if (!has_room()) {
+    if (!counting_ && now - counted_at_ >= count_again_after) {
+      counted_at_ = now;
+      count_again();
+    }
+    return false;
   }
-  if (!has_room()) return false;
   bytes_ += bytes;
+  if (counting_) taken_since_ += bytes;
   return true;
+}
+
+/// Under the lock. What is made meanwhile may be counted twice, and what goes not be seen to go: too much
+/// rather than too little, until it is counted again.
+void DiskQuota::count_again() {
+  taken_since_ = 0;
+  counting_ = true;
+  counting_ = elsewhere_([this] {
+    const std::uint64_t found = count_();
+    const std::lock_guard lock(mutex_);
+    bytes_ = found + taken_since_;
+    counting_ = false;
+  });
 }
 
 void DiskQuota::give_back(std::uint64_t bytes) {

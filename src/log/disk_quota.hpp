@@ -10,19 +10,23 @@ namespace lightq::log {
 
 /// Counts what is made and what is removed. Some files go by other ways than the pool's (a damaged topic that
 /// is deleted, what recovery throws away), so where the count says that there is no room the files themselves
-/// are counted again, now and then. Any thread.
+/// are counted again, now and then: elsewhere, for nobody who wants room is to wait for that. Any thread.
 class DiskQuota {
  public:
   using Clock = std::chrono::steady_clock;
-  /// The bytes of all files that count; may take its time.
+  /// The bytes of all files that count; may take its time. Called in the constructor, and then elsewhere.
   using Count = std::function<std::uint64_t()>;
 
+  /// Has the task called once, on another thread, before the quota ends; false: that is not possible now. Not
+  /// called again before the task is done, or nearly: it may wait for the thread's end.
+  using Elsewhere = std::function<bool(std::function<void()> task)>;
+
   /// `bytes_max`: at least 1.
-  DiskQuota(std::uint64_t bytes_max, Count count);
+  DiskQuota(std::uint64_t bytes_max, Count count, Elsewhere elsewhere);
   DiskQuota(const DiskQuota&) = delete;
   DiskQuota& operator=(const DiskQuota&) = delete;
 
-  /// Whether there is room for so many more; then they are taken.
+  /// Whether there is room for so many more; then they are taken. What a count finds, a later call sees.
   bool take(std::uint64_t bytes, Clock::time_point now = Clock::now());
   /// A file of so many is gone, or was not made after all.
   void give_back(std::uint64_t bytes);
@@ -30,11 +34,16 @@ class DiskQuota {
   [[nodiscard]] std::uint64_t bytes_max() const { return bytes_max_; }
 
  private:
+  void count_again();
+
   const std::uint64_t bytes_max_;
   const Count count_;
+  const Elsewhere elsewhere_;
   std::mutex mutex_;
-  std::uint64_t bytes_;           // guarded by mutex_
-  Clock::time_point counted_at_;  // likewise
+  std::uint64_t bytes_;            // guarded by mutex_
+  Clock::time_point counted_at_;   // likewise: when the last count began
+  bool counting_ = false;          // likewise
+  std::uint64_t taken_since_ = 0;  // likewise: while it is counted
 };
 
 }  // namespace lightq::log

@@ -127,7 +127,10 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
   all["handshakes_max"] = {[](const Config& c) { return shown(c.handshakes_max); }, "512", "16", "16"};
   all["accepts_per_second"] = {[](const Config& c) { return shown(c.accepts_per_second.value_or(0)); }, "0",
                                "17", "17"};
-  all["connections_per_user"] = {[](const Config& c) { return shown(c.connections_per_user); }, "10000", "18",
+  all["handshake_ms"] = {[](const Config& c) { return shown(c.handshake_time); }, "5000", "100", "100"};
+  all["requests_per_second"] = {[](const Config& c) { return shown(c.requests_per_second); }, "10000", "21",
+                                "21"};
+  all["connections_per_user"] = {[](const Config& c) { return shown(c.connections_per_user); }, "4000", "18",
                                  "18"};
   all["topics_max"] = {[](const Config& c) { return shown(c.topics_max); }, "100000", "19", "19"};
   all["memory_bytes_max"] = {[](const Config& c) { return shown(c.memory_bytes_max); }, "0", "2GiB",
@@ -258,6 +261,10 @@ TEST(Config, RefusesValuesOutOfRangeAndSaysWhatTheyMayBe) {
                                                                 {"ticket-ms", "31536000001"},
                                                                 {"open-topics", "yes"},
                                                                 {"open-topics", "1"},
+                                                                {"requests-per-second", "0"},
+                                                                {"requests-per-second", "1000001"},
+                                                                {"handshake-ms", "99"},
+                                                                {"handshake-ms", "60001"},
                                                                 {"reactors", "-1"},
                                                                 {"reactors", "1x"},
                                                                 {"flush-interval-ms", "1e3"}};

@@ -102,6 +102,12 @@ class Client {
     socket_.set(zmq::sockopt::rcvtimeo, 10'000);
     socket_.connect(server.uri());
   }
+  /// From this address of the loopback network.
+  Client(const Server& server, zmq::socket_type type, const std::string& from) : socket_(context_, type) {
+    socket_.set(zmq::sockopt::linger, 0);
+    socket_.set(zmq::sockopt::rcvtimeo, 10'000);
+    socket_.connect("tcp://" + from + ":0;127.0.0.1:" + std::to_string(server.port()));
+  }
   void send(const std::vector<std::string>& parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto flags = i + 1 < parts.size() ? zmq::send_flags::sndmore : zmq::send_flags::none;
@@ -179,17 +185,48 @@ TEST(ControlServer, AnswersEachOfManyRequestsSentAtOnce) {
   for (int i = 0; i < 900; ++i) ASSERT_EQ(dealer.receive(), std::vector<std::string>{pong}) << i;
 }
 
-TEST(ControlServer, IsBusyWithMoreRequestsUnderWayThanItsLimit) {
+const std::string kept_request = R"({"cmd":"stats","topic":"t","user_id":"u","password":"p"})";
+
+TEST(ControlServer, OneSourceHasAPartOfWhatMayBeUnderWay) {
   Server server;
   Client dealer(server, zmq::socket_type::dealer);
-  const std::string stats = R"({"cmd":"stats","topic":"t","user_id":"u","password":"p"})";
-  const auto limit = static_cast<int>(limits::requests_waiting_max);
-  for (int i = 0; i < limit + 3; ++i) dealer.send({stats});
-  for (int i = 0; i < 3; ++i) EXPECT_THAT(dealer.receive().at(0), HasSubstr(R"("code":"busy")"));
+  const auto limit = static_cast<int>(limits::requests_waiting_per_source_max);
+  for (int i = 0; i < limit + 3; ++i) dealer.send({kept_request});
+  for (int i = 0; i < 3; ++i)
+    EXPECT_THAT(dealer.receive().at(0), HasSubstr("256 requests from this address are under way already"));
+  Client second(server, zmq::socket_type::dealer);
+  EXPECT_THAT(second.ask(kept_request), HasSubstr(R"("code":"busy")")) << "it has the same address";
+  Client other(server, zmq::socket_type::dealer, "127.0.0.2");
+  other.send({kept_request});
+  other.send({ping});
+  EXPECT_EQ(other.receive().at(0), pong) << "what came before was taken";
   server.release();
   for (int i = 0; i < limit; ++i) ASSERT_THAT(dealer.receive().at(0), HasSubstr(R"("status":"ok")")) << i;
+  EXPECT_THAT(other.receive().at(0), HasSubstr(R"("status":"ok")"));
+  dealer.send({kept_request});
   dealer.send({ping});
-  EXPECT_EQ(dealer.receive().at(0), pong);
+  EXPECT_EQ(dealer.receive().at(0), pong) << "what is answered does not count";
+}
+
+TEST(ControlServer, IsBusyWithMoreRequestsUnderWayThanItsLimit) {
+  Server server;
+  std::vector<std::unique_ptr<Client>> sources;
+  constexpr auto each = limits::requests_waiting_per_source_max;
+  static_assert(limits::requests_waiting_max % each == 0);
+  for (std::size_t from = 1; from <= limits::requests_waiting_max / each; ++from) {
+    auto& source = *sources.emplace_back(
+        std::make_unique<Client>(server, zmq::socket_type::dealer, "127.0.0." + std::to_string(from)));
+    for (std::size_t i = 0; i <= each; ++i) source.send({kept_request});
+    ASSERT_THAT(source.receive().at(0), HasSubstr(R"("code":"busy")")) << "its others are under way";
+  }
+  Client late(server, zmq::socket_type::dealer, "127.0.0.99");
+  EXPECT_THAT(late.ask(kept_request), HasSubstr("1024 requests are under way already"));
+  server.release();
+  for (const auto& source : sources)
+    for (std::size_t i = 0; i < each; ++i)
+      ASSERT_THAT(source->receive().at(0), HasSubstr(R"("status":"ok")")) << i;
+  late.send({kept_request});
+  EXPECT_EQ(late.ask(ping), pong);
 }
 
 TEST(ControlServer, OutlivesAClientThatSendsMoreThanTheHardLimit) {

@@ -48,8 +48,10 @@ class FakeDataPlane final : public DataPlane {
     joined.bind_uri = "tcp://127.0.0.1:" + std::to_string(joined.record.port);
     answer<JoinedEndpoint>(done, joined);
   }
-  void leave(TopicId, const std::string& bind_uri, Done<Result<std::uint64_t>> done) override {
+  void leave(TopicId, const std::string& bind_uri, const Leaver& by,
+             Done<Result<std::uint64_t>> done) override {
     left.insert(bind_uri);
+    leavers.push_back(by);
     if (bind_uri == "tcp://unknown:1") {
       return answer<std::uint64_t>(done, Error{ErrorCode::endpoint_not_found, "endpoint not found"});
     }
@@ -97,6 +99,7 @@ class FakeDataPlane final : public DataPlane {
   std::map<std::uint64_t, std::string> topics;
   std::map<std::uint64_t, std::vector<EndpointRecord>> endpoints_;
   std::set<std::string> left;
+  std::vector<Leaver> leavers;  // of what was left
   std::map<std::uint64_t, UserAccess> users;
   std::map<std::uint64_t, std::uint64_t> owners;  // topic → its own user
   std::vector<TicketHolder> holders;              // of joins

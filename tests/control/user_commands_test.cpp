@@ -197,19 +197,86 @@ TEST_F(UserCommands, WhoManagesAPatternMakesTopicsOfIt) {
   EXPECT_EQ(code(protocol::DeleteTopic{ann, name("mine.a")}), "topic_not_found");
 }
 
-TEST_F(UserCommands, ForLeaveTheEndpointsRoleCounts) {
+TEST_F(UserCommands, WhoLeavesIsToldToTheDataPlaneWithTheRightsOnTheTopic) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
-  const auto uri = [&](JoinType type) {
-    const auto reply = ask(protocol::Join{owner, name("t"), type});
-    return std::get<protocol::JoinReply>(reply).bind_uri;
+  const auto leaver = [&](const Credentials& by, bool as_admin = false) {
+    EXPECT_EQ(code(protocol::Leave{by, name("t"), "tcp://h:1", as_admin}), "ok");
+    return data_plane.leavers.back();
   };
-  const std::string pulling = uri(JoinType::pull);
-  const std::string pushing = uri(JoinType::push);
-  EXPECT_EQ(code(protocol::Leave{ann, name("t"), pulling}), "unauthorized_access");
-  EXPECT_EQ(code(protocol::Leave{ann, name("t"), pushing}), "ok");
-  grant({"t", {.consume = true}});
-  EXPECT_EQ(code(protocol::Leave{ann, name("t"), pulling}), "ok");
+  EXPECT_EQ(leaver(ann), (Leaver{.user = user()->id, .manages = false, .produces = true}));
+  grant({"*", {.manage = true}});
+  revoke({"t", {.produce = true}});
+  EXPECT_EQ(leaver(ann), (Leaver{.user = user()->id, .manages = true, .produces = false}));
+  const auto own = catalogue->state().find("t")->credential_id;
+  EXPECT_EQ(leaver(owner), (Leaver{.user = own, .manages = true, .produces = true}));
+  EXPECT_EQ(leaver(admin, true), (Leaver{.user = 0, .manages = true, .produces = true}));
+  revoke({"*", {.manage = true}});
+  EXPECT_EQ(code(protocol::Leave{ann, name("t"), "tcp://h:1"}), "unauthorized_access") << "no right at all";
+  const std::uint64_t computed = authenticator.computations();
+  for (const char* topic : {"t", "none"}) {
+    for (const char* uri : {"tcp://h:1", "tcp://unknown:1"}) {
+      const Credentials wrong{"owner", std::string("guess ") + topic + uri};
+      EXPECT_EQ(code(protocol::Leave{wrong, name(topic), uri}), "unauthorized_access");
+    }
+  }
+  EXPECT_EQ(authenticator.computations() - computed, 4U) << "the same work for each";
+}
+
+TEST_F(UserCommands, AManagerCannotTellAKnownPasswordFromAnotherByItsWork) {
+  create_topic("t");
+  create_user({{"mine.*", {.manage = true}}});
+  EXPECT_EQ(create_topic("mine.a", ann, {}), "ok");
+  const auto work_of = [&](const std::string& topic, const Credentials& by, const Credentials& own) {
+    const std::uint64_t before = authenticator.computations();
+    EXPECT_EQ(create_topic(topic, by, own), "ok");
+    return authenticator.computations() - before;
+  };
+  EXPECT_EQ(work_of("mine.guess", ann, {owner.user_id, "a guess"}), 1U);
+  EXPECT_EQ(work_of("mine.right", ann, owner), 1U);
+  EXPECT_EQ(work_of("quick", admin, owner), 0U) << "the administrator may know";
+  const auto& state = catalogue->state();
+  EXPECT_EQ(state.find("mine.right")->credential_id, state.find("t")->credential_id);
+  EXPECT_NE(state.find("mine.guess")->credential_id, state.find("t")->credential_id);
+}
+
+TEST_F(UserCommands, ATopicsOwnUserMayHaveTheNameAndPasswordOfAUserWhoIsNoMore) {
+  create_user({{"*", {.produce = true}}});
+  create_topic("first");
+  EXPECT_EQ(join("first", ann), "ok") << "now the password is remembered";
+  EXPECT_EQ(code(protocol::DeleteUser{admin, ann.user_id}), "ok");
+  EXPECT_EQ(create_topic("t", admin, ann), "ok");
+  EXPECT_EQ(join("t", ann), "ok");
+  restart();
+  EXPECT_EQ(join("t", ann), "ok");
+}
+
+TEST_F(UserCommands, HashingForOneSourceIsBounded) {
+  create_user({{"mine.*", {.manage = true}}});
+  create_topic("mine.t", ann, owner);
+  int busy = 0;
+  std::size_t answered = 0;
+  constexpr std::size_t each = limits::logins_waiting_per_source_max;
+  for (std::size_t i = 0; i < each; ++i) {
+    const std::string password = "another one " + std::to_string(i);
+    const std::vector<Request> asked = {
+        protocol::SetPassword{ann, false, ann.user_id, {}, password},
+        protocol::SetPassword{ann, true, {}, name("mine.t"), password},
+        protocol::CreateTopic{
+            ann, name("mine." + std::to_string(i)), {}, {"o" + std::to_string(i), password}}};
+    for (const Request& request : asked) {
+      handler->handle(request, [&](const Reply& reply) {
+        ++answered;
+        const auto* error = std::get_if<protocol::ErrorReply>(&reply);
+        if (error != nullptr && error->code == ErrorCode::busy) ++busy;
+      });
+    }
+  }
+  EXPECT_EQ(busy, 2 * static_cast<int>(each)) << "more than wait are refused at once";
+  EXPECT_EQ(authenticator.throttled(), 2 * each);
+  run_until(loop, [&] { return answered == 3 * each; });
+  EXPECT_EQ(answered, 3 * each);
+  EXPECT_EQ(create_topic("later", admin, {"later", "a password"}), "ok") << "what is answered waits no more";
 }
 
 TEST_F(UserCommands, RightsComeAndGoByTheirPattern) {

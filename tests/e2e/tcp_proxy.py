@@ -1,12 +1,15 @@
 """A TCP proxy that writes down what passes."""
 import socket
 import threading
+import time
 
 
 class RecordingProxy:
-    """In front of one address. Bytes go through as they come; both directions are kept."""
+    """In front of one address. Bytes go through as they come, or `delay` seconds later, as on a long line; both
+    directions are kept."""
 
-    def __init__(self, uri):
+    def __init__(self, uri, delay=0):
+        self.delay = delay
         host, _, port = uri.removeprefix("tcp://").rpartition(":")
         self.target = (host, int(port))
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -32,6 +35,7 @@ class RecordingProxy:
             while data := come.recv(1 << 16):
                 with self.lock:
                     record += data
+                time.sleep(self.delay)  # it is the line that is slow
                 go.sendall(data)
             go.shutdown(socket.SHUT_WR)
         except OSError:

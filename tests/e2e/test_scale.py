@@ -9,6 +9,12 @@ import zmq
 
 from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, SANITIZED, USER, number_of, numbered, receive, until)
 
+@pytest.fixture
+def broker(make_broker):
+    """Takes as many requests as these tests make, however fast the machine is."""
+    return make_broker("--requests-per-second", "1000000")
+
+
 CREATE = {"cmd": "create_topic", "admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD, "broker_type": "queue",
           "user_id": USER, "password": PASSWORD}
 

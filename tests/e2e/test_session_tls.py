@@ -182,7 +182,8 @@ def test_an_older_tls_is_turned_away_with_an_alert(encrypted, control):
 
 
 @pytest.mark.parametrize("how", ["silent", "half a hello", "no frame"])
-def test_a_second_is_for_tls_and_the_first_frame_together(control, how):
+def test_one_time_is_for_tls_and_the_first_frame_together(make_broker, how):
+    control = make_broker("--encrypt", "--handshake-ms", "1000").control()
     control.create("t")
     ticket = join(control, "t")
     begun = time.monotonic()

@@ -198,6 +198,28 @@ def test_a_deleted_topic_closes_its_channels(control, session):
     stays.wait_confirmed()
 
 
+@pytest.mark.parametrize("ended_how", ["deleted", "never there"])
+def test_a_ticket_of_a_topic_that_is_not_there_is_like_a_wrong_one(control, session, ended_how):
+    control.create("t")
+    control.create("stays")
+    late = join(control, "t")
+    wrong = late._replace(text=late.text[:-5] + ("A" if late.text[-5] != "A" else "B") + late.text[-4:])
+    control.delete("t")
+    if ended_how == "never there":
+        control.create("t")  # of the same name, and another topic
+
+    def hello(ticket):
+        with Session(ticket, hello=False) as refused:
+            answer = refused.request("hello", **hello_values(ticket=ticket.text))
+            return answer.op, answer.values, refused.goodbye()
+
+    assert hello(late) == hello(wrong)
+    assert hello(late)[2] == "unauthorized_access"
+    one = session("stays")
+    answer = one.request("present", ticket=late.text)
+    assert answer.op == "error" and answer.code == "unauthorized_access", "nor is it taken later"
+
+
 # Producing.
 
 

@@ -71,7 +71,9 @@ class FakeOwner final : public broker::Connection::Owner {
     reason = why;
   }
   [[nodiscard]] const broker::Gate* gate() const override { return guard; }
+  [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return time; }
   const broker::Gate* guard = nullptr;
+  std::chrono::milliseconds time{1000};
   bool opened = false;
   bool closed = false;
   std::string reason;

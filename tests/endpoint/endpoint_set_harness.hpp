@@ -16,6 +16,9 @@
 
 namespace lightq::broker::test {
 
+/// May close every endpoint.
+constexpr Leaver manager{.user = 0, .manages = true, .produces = true};
+
 class QuietSink final : public LogSink {
  public:
   void write(LogLevel, std::string_view) override {}

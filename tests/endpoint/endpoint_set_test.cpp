@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 using protocol::JoinType;
 using protocol::Transport;
 using test::EndpointSetTest;
+using test::manager;
 using testing::ElementsAre;
 
 /// A bare TCP connection that says nothing.
@@ -84,7 +85,7 @@ TEST_F(EndpointSetTest, AnEndpointThatNobodyUsesClosesAndItsPortRests) {
   settings_.idle_time_max = 50ms;
   const std::string uri = join(JoinType::pull);
   ASSERT_TRUE(run_until([&] { return !closed_.empty(); }));
-  EXPECT_EQ(set_->leave(uri).error().code, ErrorCode::endpoint_not_found);
+  EXPECT_EQ(set_->leave(uri, manager).error().code, ErrorCode::endpoint_not_found);
   const auto port = static_cast<std::uint16_t>(std::stoi(uri.substr(uri.rfind(':') + 1)));
   for (int i = 0; i < 50; ++i) ASSERT_NE(ports_.listen()->port, port);
 }
@@ -102,12 +103,36 @@ TEST_F(EndpointSetTest, AnEndpointInUseStaysOpenAndAnotherJoinRenewsItsTime) {
   ASSERT_TRUE(run_until([&] { return closed_.size() == 1; }));
 }
 
+TEST_F(EndpointSetTest, AnEndpointIsThereForItsUserAndWhoManages) {
+  const auto of_user = [&](JoinType type) {
+    return set_->join(type, Transport::tcp, protocol::ConnectionType::zmq, {.user = 7, .generation = 1})
+        ->bind_uri;
+  };
+  const auto code = [&](const std::string& uri, const Leaver& by) {
+    const auto left = set_->leave(uri, by);
+    return left.ok() ? std::string("ok") : left.error().text();
+  };
+  const std::string unknown = code("tcp://127.0.0.1:1", manager);
+  const auto hidden = [&](const std::string& uri) { return unknown.substr(0, unknown.find("tcp://")) + uri; };
+  for (const JoinType type : {JoinType::pull, JoinType::sub}) {
+    const std::string uri = of_user(type);
+    EXPECT_EQ(code(uri, {.user = 8, .produces = true}), hidden(uri));
+    EXPECT_EQ(code(uri, {.user = 0, .produces = true}), hidden(uri));
+    EXPECT_EQ(code(uri, {.user = 7}), "ok");
+    EXPECT_EQ(code(of_user(type), {.user = 8, .manages = true}), "ok");
+  }
+  const std::string shared = of_user(JoinType::push);
+  EXPECT_EQ(code(shared, {.user = 7, .manages = true}), hidden(shared));
+  EXPECT_EQ(code(shared, {.user = 8, .produces = true}), "ok");
+  EXPECT_EQ(code(shared, {.user = 8, .produces = true}), "ok") << "it stays";
+}
+
 TEST_F(EndpointSetTest, ALeavingPullerIsToldHowManyItWasHandedAndGetsThemAll) {
   const std::string uri = join(JoinType::pull);
   auto puller = connect(zmq::socket_type::pull, uri);
   ASSERT_TRUE(run_until([&] { return topic_.pullers() == 1; }));
   for (int i = 0; i < 10; ++i) put(std::to_string(i));
-  const auto handed = set_->leave(uri);
+  const auto handed = set_->leave(uri, manager);
   ASSERT_TRUE(handed.ok());
   EXPECT_EQ(*handed, 10U);
   put("too late");
@@ -154,7 +179,7 @@ TEST_F(EndpointSetTest, AnEndpointThatIsBeingLeftGoesWithItsLastConnectionAlsoWh
     pullers.push_back(connect(zmq::socket_type::pull, uris.back()));
   }
   ASSERT_TRUE(run_until([&] { return topic_.pullers() == 3; }));
-  for (const std::string& uri : uris) ASSERT_TRUE(set_->leave(uri).ok());
+  for (const std::string& uri : uris) ASSERT_TRUE(set_->leave(uri, manager).ok());
   EXPECT_TRUE(closed_.empty()) << "their consumers are still there";
   context_.access.remove_user(7);
   set_->end_unpermitted();
@@ -164,9 +189,9 @@ TEST_F(EndpointSetTest, AnEndpointThatIsBeingLeftGoesWithItsLastConnectionAlsoWh
 
 TEST_F(EndpointSetTest, LeavingAnEndpointThatNobodyConnectedToClosesItAtOnce) {
   const std::string uri = join(JoinType::pull);
-  ASSERT_TRUE(set_->leave(uri).ok());
+  ASSERT_TRUE(set_->leave(uri, manager).ok());
   EXPECT_EQ(closed_.size(), 1U);
-  EXPECT_FALSE(set_->leave(uri).ok());
+  EXPECT_FALSE(set_->leave(uri, manager).ok());
 }
 
 TEST_F(EndpointSetTest, ASubscriberFindsItsPlaceAgainAfterADisconnect) {
@@ -229,7 +254,7 @@ TEST_F(EndpointSetTest, ARememberedEndpointGetsItsPortBackOrSaysThatItIsTaken) {
   }
   ASSERT_TRUE(set_->reopen(record, std::nullopt).ok());
   EXPECT_TRUE(changed_.empty());
-  EXPECT_TRUE(set_->leave("tcp://127.0.0.1:" + std::to_string(record.port)).ok());
+  EXPECT_TRUE(set_->leave("tcp://127.0.0.1:" + std::to_string(record.port), manager).ok());
 
   const auto taken = listen_tcp("127.0.0.1", 0);
   record.id = 101;

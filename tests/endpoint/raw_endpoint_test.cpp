@@ -14,6 +14,7 @@ using lightq::test::RawConsumer;
 using protocol::ConnectionType;
 using protocol::JoinType;
 using protocol::Transport;
+using test::manager;
 using testing::ElementsAre;
 
 /// Consumers that are to be full soon come through a Unix socket: the system keeps about 200 KiB of it, but
@@ -147,7 +148,7 @@ TEST_F(RawEndpointTest, ALeavingConsumerIsToldHowManyItWasHandedAndGetsThemAll) 
   RawConsumer consumer(uri);
   ASSERT_TRUE(connected(1));
   for (int i = 0; i < 10; ++i) put(std::to_string(i));
-  const auto handed = set_->leave(uri);
+  const auto handed = set_->leave(uri, manager);
   ASSERT_TRUE(handed.ok());
   EXPECT_EQ(*handed, 10U);
   put("too late");

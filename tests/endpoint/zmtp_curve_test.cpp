@@ -287,11 +287,83 @@ TEST_F(ZmtpCurveTest, KeysThatNobodyHasAreRefused) {
   EXPECT_FALSE(CurveClient(client_, CurvePublicKey{}).take_welcome(Bytes(160)));
 }
 
-TEST_F(ZmtpCurveTest, TheProofPasses) {
-  for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
-    const auto proven = prove_curve_gate(server_, tickets_, now_, {TopicId{1}, role});
-    EXPECT_TRUE(proven.ok()) << proven.error().text();
+/// What the proof says of a gate; empty: it passes.
+class CurveProofTest : public ZmtpCurveTest {
+ protected:
+  std::string proven(const Gate& gate) {
+    const auto passed = prove_curve_gate(gate, keys_, server_, tickets_, grant, time_);
+    return passed.ok() ? std::string() : passed.error().text();
   }
+  EndpointSettings settings() {
+    EndpointSettings settings;
+    settings.curve_key = &server_;
+    settings.client_keys = &keys_;
+    return settings;
+  }
+  const TopicDefinition topic_{grant.topic, *TopicName::parse("orders"), {}};
+  AccessTable access_;
+};
+
+TEST_F(CurveProofTest, TheGateOfAnEndpointPassesAndNothingIsLeftOfTheProof) {
+  const std::size_t registered = keys_.size();
+  const auto of_endpoint = settings();
+  EXPECT_EQ(proven(gate_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)), "");
+  EXPECT_EQ(keys_.size(), registered);
+}
+
+TEST_F(CurveProofTest, AGateThatLetsInAStrangerFails) {
+  // As gate_of would be, had it one mistake each.
+  auto in_clear = settings();
+  in_clear.curve_key = nullptr;
+  EXPECT_THAT(proven(gate_of(tickets_, now_, in_clear, access_, topic_, grant.role)),
+              HasSubstr("that does not encrypt, with a good ticket"));
+  auto open = settings();
+  open.open_topics = true;
+  EXPECT_THAT(proven(gate_of(tickets_, now_, open, access_, topic_, grant.role)),
+              HasSubstr("with a key that is not registered"));
+  const auto of_endpoint = settings();
+  const WallClock stopped = [] { return Timestamp{0}; };
+  EXPECT_THAT(proven(gate_of(tickets_, stopped, of_endpoint, access_, topic_, grant.role)),
+              HasSubstr("has expired"));
+  access_.put_user({~std::uint64_t{0}, 1, true, {}});
+  EXPECT_THAT(proven(gate_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
+              HasSubstr("who may not any more"));
+}
+
+TEST_F(CurveProofTest, OfTheControlSocketsGateItSaysWhetherAnybodyMayEnter) {
+  const auto said = [this](const Gate& gate, bool anybody) {
+    const auto passed = prove_open_curve_gate(gate, server_, anybody);
+    return passed.ok() ? std::string() : passed.error().text();
+  };
+  EXPECT_EQ(said(open_, true), "");
+  EXPECT_THAT(said(open_, false), HasSubstr("that is not among the allowed ones"));
+  EXPECT_THAT(said(Gate(), true), HasSubstr("that does not encrypt"));
+  const std::set<CurvePublicKey> allowed{client_.public_key()};
+  Gate few;
+  few.encrypt(server_, nullptr);
+  few.allow_only(allowed);
+  EXPECT_EQ(said(few, false), "");
+  EXPECT_THAT(said(few, true), HasSubstr("refuse everybody"));
+}
+
+TEST_F(CurveProofTest, AGateThatAsksForSomethingElseFails) {
+  const auto of_endpoint = settings();
+  const EndpointRole other = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
+  EXPECT_THAT(proven(gate_of(tickets_, now_, of_endpoint, access_, topic_, other)),
+              HasSubstr("of another role"));
+  const TopicDefinition another{TopicId{~grant.topic.value}, *TopicName::parse("other"), {}};
+  EXPECT_THAT(proven(gate_of(tickets_, now_, of_endpoint, access_, another, grant.role)),
+              HasSubstr("of another topic"));
+  const CurveKeyPair foreign;
+  auto with_another_key = settings();
+  with_another_key.curve_key = &foreign;
+  EXPECT_THAT(proven(gate_of(tickets_, now_, with_another_key, access_, topic_, grant.role)),
+              HasSubstr("refuse a registered key"));
+  const ClientKeys nobodys;
+  auto by_other_keys = settings();
+  by_other_keys.client_keys = &nobodys;
+  EXPECT_THAT(proven(gate_of(tickets_, now_, by_other_keys, access_, topic_, grant.role)),
+              HasSubstr("refuse a registered key"));
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ class Host final : public SessionConnection::Host, public Connection::Owner {
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }
   [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
+  [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return std::chrono::seconds(5); }
 
   bool closed = false;
 

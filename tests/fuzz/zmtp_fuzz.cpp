@@ -39,6 +39,7 @@ class Host final : public InletHost,
   void connection_opened(Connection&) override {}
   void connection_closed(Connection&, const std::string&) override { closed = true; }
   [[nodiscard]] const Gate* gate() const override { return guard; }
+  [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return std::chrono::seconds(5); }
 
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override {
     if (body.size() > lightq::limits::request_bytes_max + 1 || parts == 0) std::abort();

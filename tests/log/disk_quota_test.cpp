@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+#include <thread>
+
 #include "log/posix_storage.hpp"
 #include "log/segment_pool.hpp"
 #include "support/temp_dir.hpp"
@@ -13,8 +17,23 @@ namespace {
 using namespace std::chrono_literals;
 using log::DiskQuota;
 
+/// Counts on a thread that ends before the quota does.
+struct Counted {
+  Counted(std::uint64_t bytes_max, DiskQuota::Count count)
+      : quota(bytes_max, std::move(count), [this](std::function<void()> task) {
+          counter = std::jthread(std::move(task));
+          return true;
+        }) {}
+  DiskQuota quota;
+  std::jthread counter;
+};
+
+bool nowhere(const std::function<void()>&) {
+  return false;
+}
+
 TEST(DiskQuota, TakesUpToTheBoundAndAgainWhatWasGivenBack) {
-  DiskQuota quota(100, [] { return 40U; });
+  DiskQuota quota(100, [] { return 40U; }, nowhere);
   EXPECT_TRUE(quota.take(60));
   EXPECT_FALSE(quota.take(1));
   quota.give_back(10);
@@ -23,32 +42,76 @@ TEST(DiskQuota, TakesUpToTheBoundAndAgainWhatWasGivenBack) {
 }
 
 TEST(DiskQuota, WhatIsLargerThanTheBoundNeverFits) {
-  DiskQuota quota(100, [] { return 0U; });
+  DiskQuota quota(100, [] { return 0U; }, nowhere);
   EXPECT_FALSE(quota.take(101));
   EXPECT_FALSE(quota.take(~std::uint64_t{0}));
   EXPECT_TRUE(quota.take(100));
 }
 
+/// Whether there is room before ten seconds have passed; `now` stands still.
+bool takes_soon(DiskQuota& quota, std::uint64_t bytes, DiskQuota::Clock::time_point now) {
+  const auto deadline = DiskQuota::Clock::now() + 10s;
+  while (DiskQuota::Clock::now() < deadline) {
+    if (quota.take(bytes, now)) return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
 TEST(DiskQuota, CountsAgainWhenItIsFullButNotAllTheTime) {
-  int counts = 0;
-  std::uint64_t there = 100;
-  DiskQuota quota(100, [&] { return ++counts, there; });
+  std::atomic<int> counts = 0;
+  std::atomic<std::uint64_t> there = 100;
+  Counted counted(100, [&] { return ++counts, there.load(); });
+  DiskQuota& quota = counted.quota;
   const auto now = DiskQuota::Clock::now();
   there = 20;
   EXPECT_FALSE(quota.take(10, now));
   EXPECT_EQ(counts, 1) << "it has just been counted";
-  EXPECT_TRUE(quota.take(10, now + 1min));
+  EXPECT_TRUE(takes_soon(quota, 10, now + 1min));
   EXPECT_EQ(counts, 2);
   EXPECT_TRUE(quota.take(70, now + 2min));
   EXPECT_EQ(counts, 2) << "there is room";
   there = 50;
-  EXPECT_FALSE(quota.take(60, now + 3min));
+  EXPECT_TRUE(takes_soon(quota, 50, now + 3min));
   EXPECT_EQ(counts, 3);
-  EXPECT_TRUE(quota.take(50, now + 3min));
+  EXPECT_FALSE(quota.take(1, now + 3min));
+  EXPECT_EQ(counts, 3) << "once for each time";
+}
+
+TEST(DiskQuota, NobodyWaitsForACountThatTakesItsTime) {
+  std::atomic<int> counts = 0;
+  std::promise<void> counting, go_on;
+  Counted counted(100, [&]() -> std::uint64_t {
+    if (++counts == 1) return 90;
+    counting.set_value();
+    go_on.get_future().wait();
+    return 20;
+  });
+  DiskQuota& quota = counted.quota;
+  const auto later = DiskQuota::Clock::now() + 1min;
+  EXPECT_FALSE(quota.take(50, later));
+  counting.get_future().wait();
+  EXPECT_FALSE(quota.take(50, later + 1min)) << "and no second count begins";
+  EXPECT_TRUE(quota.take(10, later)) << "what there was room for, there is";
+  quota.give_back(5);
+  go_on.set_value();
+  EXPECT_TRUE(takes_soon(quota, 70, later)) << "20 were found, and 10 taken meanwhile";
+  EXPECT_FALSE(quota.take(1, later));
+  EXPECT_EQ(counts, 2);
+}
+
+TEST(DiskQuota, WhereItCannotBeCountedItIsTriedAgain) {
+  int tried = 0;
+  DiskQuota quota(100, [] { return 100U; }, [&](const std::function<void()>&) { return ++tried > 1; });
+  const auto now = DiskQuota::Clock::now();
+  EXPECT_FALSE(quota.take(1, now + 1min));
+  EXPECT_FALSE(quota.take(1, now + 2min));
+  EXPECT_FALSE(quota.take(1, now + 3min));
+  EXPECT_EQ(tried, 2) << "the second is under way";
 }
 
 TEST(DiskQuota, GivingBackTooMuchIsNoRoomBeyondTheBound) {
-  DiskQuota quota(100, [] { return 10U; });
+  DiskQuota quota(100, [] { return 10U; }, nowhere);
   quota.give_back(50);
   EXPECT_FALSE(quota.take(101));
   EXPECT_TRUE(quota.take(100));
@@ -66,7 +129,7 @@ class QuotaOfPoolTest : public ::testing::Test {
 
   TempDir directory_;
   log::PosixStorage storage_;
-  DiskQuota quota_{3 * file_bytes, [] { return 0U; }};
+  DiskQuota quota_{3 * file_bytes, [] { return 0U; }, nowhere};
   log::SegmentPool pool_{{.directory = directory_.path() + "/pool", .quota = &quota_}, storage_};
 };
 

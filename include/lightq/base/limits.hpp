@@ -21,7 +21,8 @@ inline constexpr std::size_t json_depth_max = 16;
 inline constexpr std::size_t topic_name_bytes_max = 128;
 inline constexpr std::size_t user_id_bytes_max = 128;
 inline constexpr std::size_t password_bytes_max = 1024;
-inline constexpr std::size_t requests_waiting_max = 1024;  ///< above: answered `busy`
+inline constexpr std::size_t requests_waiting_max = 1024;            ///< above: answered `busy`
+inline constexpr std::size_t requests_waiting_per_source_max = 256;  ///< likewise, of one source
 inline constexpr std::size_t credentials_remembered_max =
     65536;  ///< keyed hashes of passwords seen to be right
 
@@ -31,7 +32,8 @@ inline constexpr std::size_t rights_per_user_max = 256;  ///< patterns
 inline constexpr std::size_t topic_pattern_bytes_max = 128;
 
 // Strangers at the control socket.
-inline constexpr std::size_t requests_per_second_max = 10'000;    ///< of one source: answered `busy`
+inline constexpr std::size_t requests_per_second_default = 10'000;  ///< of one source: answered `busy`
+inline constexpr std::size_t requests_per_second_max = 1'000'000;
 inline constexpr std::size_t requests_per_second_free = 100;      ///< of one connection: they always go
 inline constexpr std::size_t logins_waiting_per_source_max = 16;  ///< not answered yet: answered `busy`
 inline constexpr std::size_t login_sources_max = 4096;            ///< of which failures are remembered
@@ -85,8 +87,13 @@ inline constexpr std::size_t handshakes_max_max = 65'536;
 inline constexpr std::uint64_t accepts_per_second_default = 4'000;
 inline constexpr std::uint64_t accepts_per_second_encrypted = 1'000;
 inline constexpr std::uint64_t accepts_per_second_max = 1'000'000;
+/// How long a connection has to say who it is.
+inline constexpr std::uint64_t handshake_ms_min = 100;
+inline constexpr std::uint64_t handshake_ms_default = 5'000;
+inline constexpr std::uint64_t handshake_ms_max = 60'000;
 inline constexpr std::size_t connections_per_endpoint_max = 10'000;
-inline constexpr std::size_t connections_per_user_default = 10'000;  ///< of one user, at all data endpoints
+/// Of one user, at all data endpoints: less than one address takes, so that others have room there.
+inline constexpr std::size_t connections_per_user_default = 4'000;
 inline constexpr std::size_t connections_per_user_max = 1'000'000;
 inline constexpr std::uint64_t ticket_ms_min = 100;  ///< how long a plain join's ticket is good
 inline constexpr std::uint64_t ticket_ms_default = 86'400'000;

@@ -78,14 +78,9 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
   const auto& argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
   waiting.id = credential == nullptr ? 0 : id;
   waiting.source = source;
-  if (throttle_.begin(source)) {
-    if (submit({key, Secret(given.password), argon2}, source)) {
-      waiting.given = std::move(given);
-      return;
-    }
-    throttle_.end(source);
-  } else {
-    ++throttled_;
+  if (begin({key, Secret(given.password), argon2}, source)) {
+    waiting.given = std::move(given);
+    return;
   }
   const auto refused = std::move(waiting.verify.front());
   waiting_.erase(key);
@@ -99,23 +94,30 @@ std::uint64_t Authenticator::remembered(const protocol::Credentials& given) {
 
 void Authenticator::hash(Secret password, HashDone done, const std::string& source) {
   const Digest key = hash_.digest(hash_id, std::to_string(++hashes_), {});
-  waiting_[key].hash = std::move(done);
-  if (submit({key, std::move(password), {}}, source)) return;
+  Waiting& waiting = waiting_[key];
+  waiting.hash = std::move(done);
+  waiting.source = source;
+  if (begin({key, std::move(password), {}}, source)) return;
   const auto refused = waiting_.extract(key);
   refused.mapped().hash(too_many_hashes());
 }
 
-void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std::string& source) {
-  const Digest key = hash_.digest(any_id, given.user_id, given.password);
-  if (const auto known = recall(key); known != 0) {
+void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std::string& source,
+                          Telling telling) {
+  const bool alone = telling == Telling::after_equal_work;
+  if (const auto known = remembered(given); known != 0 && !alone) {
     wipe(given.password);
     return done(Enrolment{known, {}});
   }
+  const Digest key = alone ? hash_.digest(hash_id, std::to_string(++hashes_), {})
+                           : hash_.digest(any_id, given.user_id, given.password);
   auto& waiting = waiting_[key];
   const bool first = waiting.enrol.empty();
   Secret password(given.password);
   waiting.enrol.emplace_back(std::move(given), std::move(done));
-  if (!first || submit({key, std::move(password), {}}, source)) return;
+  if (!first) return;
+  waiting.source = source;
+  if (begin({key, std::move(password), {}}, source)) return;
   auto refused = std::move(waiting.enrol.front());
   waiting_.erase(key);
   wipe(refused.first.password);
@@ -125,6 +127,14 @@ void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std
 void Authenticator::remember(std::uint64_t id, const protocol::Credentials& given) {
   keep(hash_.digest(id, given.user_id, given.password), id);
   if (id != admin_id) keep(hash_.digest(any_id, given.user_id, given.password), id);
+}
+
+void Authenticator::forget(std::uint64_t id) {
+  std::erase_if(recent_, [this, id](const Remembered& each) {
+    if (each.id != id) return false;
+    by_digest_.erase(each.digest);
+    return true;
+  });
 }
 
 std::uint64_t Authenticator::recall(const Digest& digest) {
@@ -144,6 +154,17 @@ void Authenticator::keep(const Digest& digest, std::uint64_t id) {
   if (recent_.size() <= limits::credentials_remembered_max) return;
   by_digest_.erase(recent_.back().digest);
   recent_.pop_back();
+}
+
+/// Ends with LoginThrottle::end. False: too many are waiting, of this source or in all.
+bool Authenticator::begin(Job job, const std::string& source) {
+  if (!throttle_.begin(source)) {
+    ++throttled_;
+    return false;
+  }
+  if (submit(std::move(job), source)) return true;
+  throttle_.end(source);
+  return false;
 }
 
 bool Authenticator::submit(Job job, const std::string& source) {
@@ -218,10 +239,11 @@ void Authenticator::enrolled(const Digest& key, const Result<std::string>& argon
   if (found == waiting_.end()) return;
   Waiting waiting = std::move(found->second);
   waiting_.erase(found);
+  throttle_.end(waiting.source);
   if (waiting.hash) waiting.hash(argon2);
   for (auto& [given, done] : waiting.enrol) {
     // The first to be told keeps the hash and says so with remember(); the others then refer to it.
-    if (const auto known = recall(key); known != 0) {
+    if (const auto known = remembered(given); known != 0) {
       done(Enrolment{known, {}});
     } else if (argon2) {
       done(Enrolment{0, argon2.value()});

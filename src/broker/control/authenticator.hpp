@@ -50,8 +50,9 @@ struct Enrolment {
 /// remembered, else later (never, if the loop ends first). The object must outlive the loop's run.
 /// A wrong password, an unknown user and an unknown topic take the same work. Passwords are wiped once used.
 ///
-/// `source`: whom the password came from (RequestSource::key). The worker takes turns between sources, and
-/// the answers to wrong passwords are held back as LoginThrottle says; one that is remembered, or right,
+/// `source`: whom the password came from (RequestSource::key). It has only a few computations under way,
+/// whether to check or to keep passwords; the worker takes turns between sources, and the answers to wrong
+/// passwords are held back as LoginThrottle says; one that is remembered, or right,
 /// never is.
 class Authenticator {
  public:
@@ -86,10 +87,18 @@ class Authenticator {
   using HashDone = std::function<void(Result<std::string>)>;
   /// Hashes a password to keep, whatever is known. Errors: busy, internal.
   void hash(Secret password, HashDone done, const std::string& source = {});
+  /// When it is told that a password is kept already.
+  enum class Telling {
+    at_once,
+    after_equal_work,  ///< so that the time tells nobody whether a password that is tried is somebody's
+  };
   /// Hashes a password to keep, or finds that it is kept already. Errors: busy, internal.
-  void enrol(protocol::Credentials given, EnrolDone done, const std::string& source = {});
+  void enrol(protocol::Credentials given, EnrolDone done, const std::string& source = {},
+             Telling telling = Telling::at_once);
   /// These credentials are right for `id`.
   void remember(std::uint64_t id, const protocol::Credentials& given);
+  /// Nothing is right for `id` any more. Looks at everything that is remembered.
+  void forget(std::uint64_t id);
 
   /// Refused credentials since the start.
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
@@ -131,6 +140,7 @@ class Authenticator {
 
   std::uint64_t recall(const Digest& digest);
   void keep(const Digest& digest, std::uint64_t id);
+  bool begin(Job job, const std::string& source);
   bool submit(Job job, const std::string& source);
   Job next_job();
   void work(const std::stop_token& stop);

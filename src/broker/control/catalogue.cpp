@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 /// Below so many records the history is not worth a new log.
 constexpr std::uint64_t compact_records_min = 4096;
-constexpr std::size_t snapshot_batch_bytes = limits::batch_bytes_target;
+constexpr const char* unfinished_suffix = ".new";
 constexpr std::size_t generation_digits = 8;
 
 Error file_error(const std::string& what, const fs::path& path, const std::error_code& code) {
@@ -43,19 +43,6 @@ std::optional<std::uint64_t> generation_of(const std::string& name) {
   return std::stoull(name);
 }
 
-Result<void> append(log::Log& log, BatchBuilder& batch, Timestamp now) {
-  switch (log.append(batch.finish(), now).outcome) {
-    case log::AppendOutcome::appended: return {};
-    case log::AppendOutcome::full:
-    case log::AppendOutcome::no_space:
-      return Error{ErrorCode::no_space, "catalogue: no space left on the disk for the change"};
-    case log::AppendOutcome::too_large:
-      return Error{ErrorCode::internal, "catalogue: a record is too large for its log"};
-    case log::AppendOutcome::failed: break;
-  }
-  return log.last_error();
-}
-
 }  // namespace
 
 Catalogue::Catalogue(fs::path directory, Options options, LogSink& sink)
@@ -75,14 +62,16 @@ fs::path Catalogue::directory_of(std::uint64_t generation) const {
 
 Result<void> Catalogue::load() {
   if (auto opened = open_newest(); !opened) return opened;
-  const auto records = replay();
+  replay();
   state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
   state_.forget_client_keys_expired_before(now_ms());
-  if (records < compact_records_min || records < 2 * state_.snapshot().size()) return {};
-  auto compacted = compact();
-  // The history still serves: a full disk must not keep the broker from starting.
-  if (!compacted) sink_.warn("catalogue: not compacted: " + compacted.error().text());
-  if (log_ == nullptr) return open_newest();
+  state_.forget_unused_credentials();
+  compact_at_ = compact_records_min;
+  if (!is_mostly_history()) return {};
+  const auto compaction = begin_compaction();
+  compaction->run({});
+  finish_compaction(*compaction);
+  if (failed_) return *failed_;
   return {};
 }
 
@@ -96,7 +85,7 @@ Result<void> Catalogue::open_newest() {
   for (fs::directory_iterator at(directory_, code), end; !code && at != end; at.increment(code)) {
     const auto generation = generation_of(at->path().filename().string());
     if (generation) generations.insert(*generation);
-    if (!generation && at->path().extension() == ".new") leftovers.push_back(at->path());
+    if (!generation && at->path().extension() == unfinished_suffix) leftovers.push_back(at->path());
   }
   if (code) return file_error("read", directory_, code);
   if (!generations.empty()) generation_ = *generations.rbegin();
@@ -109,13 +98,13 @@ Result<void> Catalogue::open_newest() {
   return sync_directory(directory_);
 }
 
-/// Applies every record; answers how many there were.
-std::uint64_t Catalogue::replay() {
+/// Applies every record.
+void Catalogue::replay() {
   log::Place place{log_->first_offset()};
   while (true) {
     const auto result = log_->read(place);
     switch (result.outcome) {
-      case log::ReadOutcome::end: return distance(log_->first_offset(), log_->next_offset());
+      case log::ReadOutcome::end: return;
       case log::ReadOutcome::batch:
         replay(result.batch);
         place.offset = result.batch.end_offset();
@@ -141,42 +130,68 @@ void Catalogue::replay(const BatchView& batch) {
   }
 }
 
-Result<void> Catalogue::compact() {
-  const auto target = directory_of(generation_ + 1);
-  const fs::path unfinished = target.string() + ".new";
-  {
-    auto fresh = options_.open_log(unfinished);
-    if (!fresh) return fresh.error();
-    if (auto written = write_snapshot(*fresh.value()); !written) return written;
+std::uint64_t Catalogue::record_count() const {
+  return distance(log_->first_offset(), log_->next_offset());
+}
+
+bool Catalogue::is_mostly_history() {
+  if (failed_ || compacting_ || record_count() < compact_at_) return false;
+  compact_at_ = std::max(compact_records_min, 2 * state_.record_count());
+  return record_count() >= compact_at_;
+}
+
+std::unique_ptr<CatalogueCompaction> Catalogue::begin_compaction() {
+  state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
+  state_.forget_unused_credentials();
+  compacting_ = true;
+  return std::make_unique<CatalogueCompaction>(directory_of(generation_ + 1).string() + unfinished_suffix,
+                                               state_.snapshot(), options_.open_log, options_.now());
+}
+
+void Catalogue::finish_compaction(CatalogueCompaction& compaction) {
+  const auto replaced = replace_log(compaction);
+  give_up_compaction();
+  if (!replaced) {  // the history still serves: a full disk, say, must not end the broker
+    sink_.warn("catalogue: not compacted: " + replaced.error().text());
+    std::error_code ignored;  // it is removed at the next try, or start
+    fs::remove_all(compaction.directory(), ignored);
   }
+  if (log_ == nullptr) {
+    if (const auto reopened = open_newest(); !reopened)
+      return stop_changes("cannot be opened again", reopened);
+  }
+  // After a failure not at the next change, but when the log has grown by as much again.
+  compact_at_ = replaced ? compact_records_min : 2 * record_count();
+}
+
+void Catalogue::give_up_compaction() {
+  compacting_ = false;
+  since_ = {};
+}
+
+Result<void> Catalogue::replace_log(CatalogueCompaction& compaction) {
+  // Whichever log a crash leaves has all that was promised.
+  if (auto flushed = flush(); !flushed) return flushed;
+  if (auto added = compaction.add(since_); !added) return added;
   log_.reset();  // from here on open_newest finds whichever is complete
   std::error_code code;
-  fs::rename(unfinished, target, code);
-  if (code) return file_error("rename", unfinished, code);
+  fs::rename(compaction.directory(), directory_of(generation_ + 1), code);
+  if (code) return file_error("rename", compaction.directory(), code);
   if (auto synced = sync_directory(directory_); !synced) return synced;
   return open_newest();
 }
 
-Result<void> Catalogue::write_snapshot(log::Log& log) const {
-  BatchBuilder batch;
-  for (const auto& change : state_.snapshot()) {
-    batch.add(as_byte_view(encode(change)));
-    if (batch.size_bytes() < snapshot_batch_bytes) continue;
-    if (auto appended = append(log, batch, options_.now()); !appended) return appended;
-    batch.clear();
-  }
-  if (!batch.empty()) {
-    if (auto appended = append(log, batch, options_.now()); !appended) return appended;
-  }
-  return log.flush();
+/// What the disk has is not known any more.
+void Catalogue::stop_changes(const std::string& what, const Result<void>& why) {
+  failed_ = why.error();
+  sink_.error("catalogue: " + what + "; no change is accepted until a restart: " + failed_->text());
 }
 
 Result<void> Catalogue::change(const CatalogueChange& change) {
   if (failed_) return *failed_;
-  BatchBuilder batch;
-  batch.add(as_byte_view(encode(change)));
-  if (auto appended = append(*log_, batch, options_.now()); !appended) return appended;
+  if (auto appended = append_changes(*log_, {&change, 1}, options_.now()); !appended) return appended;
   state_.apply(change);
+  if (compacting_) since_.push_back(change);
   unflushed_ = true;
   return {};
 }
@@ -246,9 +261,8 @@ Result<void> Catalogue::flush() {
   if (failed_) return *failed_;
   if (!unflushed_) return {};
   if (auto flushed = log_->flush(); !flushed) {
-    failed_ = flushed.error();
-    sink_.error("catalogue: a flush failed; no change is accepted until a restart: " + failed_->text());
-    return *failed_;
+    stop_changes("a flush failed", flushed);
+    return flushed;
   }
   unflushed_ = false;
   // Prepares the next segment before it is needed.

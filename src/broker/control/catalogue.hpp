@@ -12,6 +12,7 @@
 
 #include <lightq/base/result.hpp>
 
+#include "broker/control/catalogue_compaction.hpp"
 #include "broker/control/catalogue_state.hpp"
 #include "broker/endpoint/log_sink.hpp"
 #include "log/log.hpp"
@@ -19,8 +20,8 @@
 namespace lightq::broker {
 
 /// The catalogue lies in DIRECTORY/NNNNNNNN, a log with one JSON record per change (catalogue_record.hpp). It
-/// is replayed at the start; when most of it is history, its state is written into a new log beside it
-/// (NNNNNNNN+1.new, renamed when it is flushed), and the old one is removed.
+/// is replayed at the start; when most of it is history, then or later, its state is written into a new log
+/// beside it (NNNNNNNN+1.new, renamed when it is flushed), and the old one is removed.
 ///
 /// A change is seen at once; it survives a power cut once `flush` has returned. After a failed flush nothing
 /// is accepted any more until the broker starts again. One thread.
@@ -68,6 +69,18 @@ class Catalogue {
   /// also: limit_reached (catalogue_client_keys.cpp).
   Result<std::vector<ClientKeyRecord>> put_client_key(const ClientKeyRecord& record);
 
+  // Compaction while the catalogue is in use (CatalogueCompactor).
+
+  /// Whether a new log would be less than half as long, and is worth it; false while one is being written.
+  [[nodiscard]] bool is_mostly_history();
+  /// A copy of the state, to be written anywhere; changes from now on are kept for `finish_compaction`.
+  [[nodiscard]] std::unique_ptr<CatalogueCompaction> begin_compaction();
+  /// After its `run`: the new log, with what has changed meanwhile, takes the old one's place; if that was
+  /// not possible, the old one stays, and the sink is told why.
+  void finish_compaction(CatalogueCompaction& compaction);
+  /// Instead: the old log stays.
+  void give_up_compaction();
+
   /// Whether a change waits for a flush.
   [[nodiscard]] bool unflushed() const { return unflushed_; }
   /// Makes all changes so far durable; blocks for one fdatasync.
@@ -79,10 +92,11 @@ class Catalogue {
   [[nodiscard]] std::vector<ClientKeyRecord> keys_in_the_way_of(const ClientKeyRecord& record) const;
   Result<void> load();
   Result<void> open_newest();
-  std::uint64_t replay();
+  void replay();
   void replay(const BatchView& batch);
-  Result<void> compact();
-  Result<void> write_snapshot(log::Log& log) const;
+  [[nodiscard]] std::uint64_t record_count() const;
+  Result<void> replace_log(CatalogueCompaction& compaction);
+  void stop_changes(const std::string& what, const Result<void>& why);
   Result<void> change(const CatalogueChange& change);
   [[nodiscard]] std::int64_t now_ms() const { return options_.now().us / 1000; }
   [[nodiscard]] std::filesystem::path directory_of(std::uint64_t generation) const;
@@ -94,7 +108,10 @@ class Catalogue {
   std::unique_ptr<log::Log> log_;
   CatalogueState state_;
   bool unflushed_ = false;
-  std::optional<Error> failed_;  // a flush failed
+  std::optional<Error> failed_;   // a flush failed
+  std::uint64_t compact_at_ = 0;  // records: below, it is not looked at whether most are history
+  bool compacting_ = false;
+  std::vector<CatalogueChange> since_;  // since it began
 };
 
 }  // namespace lightq::broker

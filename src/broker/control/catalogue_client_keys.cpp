@@ -53,8 +53,7 @@ void CatalogueState::forget_client_keys_expired_before(std::int64_t ms) {
 
 bool CatalogueState::is_current(const TicketHolder& holder) const {
   if (holder.user == 0 || in_use(holder.user)) return true;
-  const auto name = user_names_.find(holder.user);
-  const UserRecord* const found = name == user_names_.end() ? nullptr : user(name->second);
+  const UserRecord* const found = user_of_id(holder.user);
   return found != nullptr && found->generation == holder.generation;
 }
 

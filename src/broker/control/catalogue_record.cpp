@@ -72,6 +72,7 @@ struct Encoder {
     if (endpoint.connection_type != ConnectionType::zmq) {
       to["connection_type"] = to_word(endpoint.connection_type);
     }
+    if (endpoint.user != 0) to["user"] = endpoint.user;
     return to;
   }
   OrderedJson operator()(const EndpointRemoved& change) const {
@@ -175,6 +176,7 @@ class Decoder {
     if (endpoint.connection_type == ConnectionType::socket && endpoint.role != EndpointRole::pull) {
       fields_.fail("connection_type", "socket goes with the role pull only");
     }
+    endpoint.user = fields_.number("user", 0, number_max, 0);
     return EndpointPut{endpoint};
   }
 

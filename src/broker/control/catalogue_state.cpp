@@ -146,6 +146,11 @@ const UserRecord* CatalogueState::user_of_uid(std::uint32_t uid) const {
   return found == users_by_uid_.end() ? nullptr : user(found->second);
 }
 
+const UserRecord* CatalogueState::user_of_id(std::uint64_t id) const {
+  const auto found = user_names_.find(id);
+  return found == user_names_.end() ? nullptr : user(found->second);
+}
+
 std::vector<EndpointRecord> CatalogueState::endpoints_of(TopicId topic) const {
   std::vector<EndpointRecord> found;
   const auto endpoints = endpoints_.find(topic.value);
@@ -161,6 +166,17 @@ const EndpointRecord* CatalogueState::endpoint(std::uint64_t id) const {
 
 void CatalogueState::forget_ports_released_before(std::int64_t ms) {
   std::erase_if(released_, [ms](const auto& port) { return port.second < ms; });
+}
+
+void CatalogueState::forget_unused_credentials() {
+  std::erase_if(credentials_, [this](const auto& entry) { return !in_use(entry.first); });
+}
+
+std::uint64_t CatalogueState::record_count() const {
+  std::uint64_t count =
+      1 + uses_.size() + users_.size() + topics_.size() + endpoint_topics_.size() + released_.size();
+  for (const auto& [topic, keys] : client_keys_) count += keys.size();
+  return count;
 }
 
 std::vector<CatalogueChange> CatalogueState::snapshot() const {

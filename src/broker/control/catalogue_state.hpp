@@ -39,6 +39,7 @@ class CatalogueState {
   /// Null if there is none.
   [[nodiscard]] const UserRecord* user(std::string_view name) const;
   [[nodiscard]] const UserRecord* user_of_uid(std::uint32_t uid) const;
+  [[nodiscard]] const UserRecord* user_of_id(std::uint64_t id) const;
   /// By name.
   [[nodiscard]] const Users& users() const { return users_; }
   [[nodiscard]] std::vector<EndpointRecord> endpoints_of(TopicId topic) const;
@@ -53,8 +54,13 @@ class CatalogueState {
   [[nodiscard]] const ClientKeyRecord* client_key(const CurvePublicKey& key, const Grant& grant) const;
   void forget_client_keys_expired_before(std::int64_t ms);
 
+  /// Credentials that no topic refers to.
+  void forget_unused_credentials();
+
   /// Changes that make an empty state equal to this one; credentials that no topic refers to are left out.
   [[nodiscard]] std::vector<CatalogueChange> snapshot() const;
+  /// How many they are, or a few more.
+  [[nodiscard]] std::uint64_t record_count() const;
 
  private:
   void apply(const TopicAdded& change);

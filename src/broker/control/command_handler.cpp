@@ -81,13 +81,12 @@ void CommandHandler::permit_admin(std::string_view cmd, protocol::Credentials gi
 }
 
 void CommandHandler::permit_manager(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
-                                    const Answer& answer, Permitted permitted) {
-  permit_someone(cmd, std::move(given), answer,
-                 [=, this, permitted = std::move(permitted)](const UserRecord* user) {
-                   const bool may = user == nullptr || user->may(protocol::Right::manage, topic.text());
-                   if (!may) return refuse(cmd, AuthOutcome::wrong, answer);
-                   permitted();
-                 });
+                                    const Answer& answer, WithUser then) {
+  permit_someone(cmd, std::move(given), answer, [=, this, then = std::move(then)](const UserRecord* user) {
+    const bool may = user == nullptr || user->may(protocol::Right::manage, topic.text());
+    if (!may) return refuse(cmd, AuthOutcome::wrong, answer);
+    then(user);
+  });
 }
 
 /// Who is known by the process at the other end of its Unix socket; null: nobody.

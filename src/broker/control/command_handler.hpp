@@ -101,7 +101,7 @@ class CommandHandler final : public DataPlaneObserver {
                     Permitted permitted);
   /// They, or who may manage a topic of this name, whether or not it is there.
   void permit_manager(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
-                      const Answer& answer, Permitted permitted);
+                      const Answer& answer, WithUser then);
   /// They, the topic's own user, or who has the right that is needed.
   void permit_topic(std::string_view cmd, protocol::Credentials given, bool as_admin, Need need,
                     const TopicName& topic, const Answer& answer, WithTopic then);
@@ -117,7 +117,11 @@ class CommandHandler final : public DataPlaneObserver {
   void refuse(std::string_view cmd, AuthOutcome outcome, const Answer& answer);
 
   // Topics (topic_commands.cpp).
-  void create_named(const protocol::CreateTopic& request, const Answer& answer);
+  void create_named(const protocol::CreateTopic& request, bool by_admin, const Answer& answer);
+  /// Hashes the password of a topic's own user, or finds the credential that it is already. Who is not the
+  /// administrator does not learn by the time which of both it was.
+  void enrol(const protocol::Credentials& given, bool by_admin, Authenticator::EnrolDone done,
+             const Answer& answer);
   [[nodiscard]] std::optional<Error> no_memory_for(const protocol::TopicSettings& settings) const;
   void create_enrolled(const protocol::CreateTopic& request, const Enrolment& enrolment,
                        const Answer& answer);
@@ -139,13 +143,14 @@ class CommandHandler final : public DataPlaneObserver {
                                                  const TicketHolder& holder);
   [[nodiscard]] protocol::JoinReply join_reply(const TopicName& topic, const JoinedEndpoint& joined) const;
 
-  [[nodiscard]] Need need_of_leave(const protocol::Leave& request) const;
+  [[nodiscard]] Leaver leaver_of(const TicketHolder& holder, const TopicName& topic) const;
 
   // Users (user_commands.cpp).
   [[nodiscard]] std::optional<Error> objection_to(const protocol::CreateUser& request) const;
   void create_user(const protocol::CreateUser& request, const std::string& argon2, const Answer& answer);
   void set_user_password(const protocol::SetPassword& request, const Answer& answer);
-  void set_topic_password(TopicId topic, const protocol::SetPassword& request, const Answer& answer);
+  void set_topic_password(TopicId topic, const protocol::SetPassword& request, bool by_admin,
+                          const Answer& answer);
   void replace_credential(TopicId topic, const protocol::Credentials& user, const Enrolment& enrolment,
                           const Answer& answer);
   void put_user(std::string_view cmd, const Result<UserRecord>& changed, const Answer& answer);

@@ -6,16 +6,19 @@
 #include <vector>
 
 #include "broker/control/catalogue.hpp"
+#include "broker/control/catalogue_compactor.hpp"
 #include "broker/endpoint/event_loop.hpp"
 
 namespace lightq::broker {
 
-/// One flush per turn of the loop, however many asked for it. Everything on the loop's thread.
+/// One flush per turn of the loop, however many asked for it; then it is looked whether the catalogue is to
+/// be compacted. Everything on the loop's thread.
 class CommitQueue final : public EventLoop::Source {
  public:
   using Done = std::function<void(const Result<void>&)>;
 
-  CommitQueue(EventLoop& loop, Catalogue& catalogue) : loop_(loop), catalogue_(catalogue) {}
+  CommitQueue(EventLoop& loop, Catalogue& catalogue)
+      : loop_(loop), catalogue_(catalogue), compactor_(loop, catalogue) {}
   ~CommitQueue() override { loop_.cancel_soon(*this); }
 
   /// Calls `done` once everything changed so far is durable (or could not be made so): at once if it is.
@@ -30,11 +33,13 @@ class CommitQueue final : public EventLoop::Source {
     std::vector<Done> waiting;
     waiting.swap(waiting_);
     for (const auto& done : waiting) done(flushed);
+    compactor_.look();
   }
 
  private:
   EventLoop& loop_;
   Catalogue& catalogue_;
+  CatalogueCompactor compactor_;
   std::vector<Done> waiting_;
 };
 

@@ -95,6 +95,7 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
       pace_(std::move(pace)),
       rate_(pace_.requests_per_second),
       bound_uri_(std::move(bound_uri)),
+      handshake_time_(strangers.handshake_time),
       accepts_(strangers.accepts_per_second, strangers.handshakes_max),
       listener_(loop, std::move(socket), *this, accepts_, limits::descriptors_reserved_for_files),
       scratch_(scratch_bytes),
@@ -169,19 +170,29 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
     const Error& error = parsed.request.error();
     return answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
   }
-  if (under_way_ >= limits::requests_waiting_max) {
-    return answer(from, protocol::ErrorReply{
-                            parsed.cmd, ErrorCode::busy,
-                            std::to_string(under_way_) + " requests are under way already; try again"});
-  }
+  if (const auto busy = too_many_under_way(source.key))
+    return answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
   dispatch(from, source, std::move(parsed.request).value());
+}
+
+std::optional<Error> ControlServer::too_many_under_way(const std::string& source) const {
+  const auto found = under_way_of_.find(source);
+  const std::size_t of_source = found == under_way_of_.end() ? 0 : found->second;
+  if (of_source >= limits::requests_waiting_per_source_max) {
+    return Error{ErrorCode::busy,
+                 std::to_string(of_source) + " requests from this address are under way already; try again"};
+  }
+  if (under_way_ < limits::requests_waiting_max) return std::nullopt;
+  return Error{ErrorCode::busy, std::to_string(under_way_) + " requests are under way already; try again"};
 }
 
 void ControlServer::dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
                              protocol::Request request) {
   ++under_way_;
-  const auto send = [this, from](const protocol::Reply& reply) {
+  ++under_way_of_[source.key];
+  const auto send = [this, from, key = source.key](const protocol::Reply& reply) {
     --under_way_;
+    if (const auto found = under_way_of_.find(key); --found->second == 0) under_way_of_.erase(found);
     answer(from, reply);
   };
   handle_(std::move(request), Answer(send, source));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -36,7 +37,7 @@ class ControlServer final : public Listener::Owner,
 
   /// What each source may ask, and by which clock; tests have their own.
   struct Pace {
-    std::size_t requests_per_second = limits::requests_per_second_max;
+    std::size_t requests_per_second = limits::requests_per_second_default;
     std::size_t requests_free = limits::requests_per_second_free;  ///< of each connection
     std::function<RequestRate::Time()> now = EventLoop::Clock::now;
   };
@@ -72,7 +73,10 @@ class ControlServer final : public Listener::Owner,
   void connection_opened(Connection& connection) override;
   void connection_closed(Connection& connection, const std::string& why) override;
   [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
+  [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return handshake_time_; }
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
+  /// Why no more requests of the source are taken for now; nothing: they are.
+  [[nodiscard]] std::optional<Error> too_many_under_way(const std::string& source) const;
   void dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
                 protocol::Request request);
   void answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);
@@ -84,6 +88,7 @@ class ControlServer final : public Listener::Owner,
   RequestRate rate_;
   const std::string bound_uri_;
   Gate gate_;
+  const std::chrono::milliseconds handshake_time_;
   AcceptBudget accepts_;
   Listener listener_;
   std::vector<std::byte> scratch_;
@@ -91,6 +96,7 @@ class ControlServer final : public Listener::Owner,
   std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
   std::uint64_t next_client_ = 1;
   std::size_t under_way_ = 0;
+  std::unordered_map<std::string, std::size_t> under_way_of_;  // by source; those that have any
   std::uint64_t throttled_ = 0;
 };
 

@@ -12,6 +12,7 @@
 
 #include "broker/delivery/topic_definition.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
+#include "broker/endpoint/leaver.hpp"
 #include "broker/endpoint/ticket.hpp"
 #include "broker/endpoint/user_access.hpp"
 
@@ -55,8 +56,10 @@ class DataPlane {
   virtual void remove_topic(TopicId topic, Done<Result<void>> done) = 0;
   /// `connection_type` is `socket` only of sessions, and of plain `pull`.
   virtual void join(TopicId topic, const JoinWish& wish, Done<Result<JoinedEndpoint>> done) = 0;
-  /// Answers how many messages the endpoint had been handed (0 for a producer's).
-  virtual void leave(TopicId topic, const std::string& bind_uri, Done<Result<std::uint64_t>> done) = 0;
+  /// Answers how many messages the endpoint had been handed (0 for a producer's); one that `by` may not close
+  /// is not there.
+  virtual void leave(TopicId topic, const std::string& bind_uri, const Leaver& by,
+                     Done<Result<std::uint64_t>> done) = 0;
   virtual void delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) = 0;
   /// Hands nothing out, or goes on: the group, or with `group` empty the topic. A group's pause is on the
   /// disk when it is answered, where groups are.

@@ -73,7 +73,7 @@ void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& j
   if (kept && joined.is_new) kept = catalogue_.put_endpoint(record);
   const auto give_up = [=, this](const Error& error) {
     if (!joined.is_new) return answer(error_reply("join", error));
-    data_plane_.leave(record.topic, joined.bind_uri,
+    data_plane_.leave(record.topic, joined.bind_uri, {.manages = true, .produces = true},
                       [answer, error](const Result<std::uint64_t>&) { answer(error_reply("join", error)); });
   };
   if (!kept) return give_up(kept.error());
@@ -86,27 +86,25 @@ void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& j
   });
 }
 
-/// The right that the endpoint's role needs; of one that is not there, any.
-CommandHandler::Need CommandHandler::need_of_leave(const protocol::Leave& request) const {
-  const TopicEntry* const entry = catalogue_.state().find(request.topic.text());
-  if (entry == nullptr) return {};
-  for (const EndpointRecord& each : catalogue_.state().endpoints_of(entry->definition.id)) {
-    const bool is_ipc = each.transport == protocol::Transport::ipc;
-    const std::string end =
-        is_ipc ? "/e" + std::to_string(each.id) + ".sock" : ":" + std::to_string(each.port);
-    if (!request.bind_uri.ends_with(end)) continue;
-    return each.role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
-  }
-  return {};
+Leaver CommandHandler::leaver_of(const TicketHolder& holder, const TopicName& topic) const {
+  const UserRecord* const user = catalogue_.state().user_of_id(holder.user);
+  // The administrator, anybody of an open topic, or the topic's own user.
+  if (user == nullptr) return {.user = holder.user, .manages = true, .produces = true};
+  return {.user = user->id,
+          .manages = user->may(protocol::Right::manage, topic.text()),
+          .produces = user->may(protocol::Right::produce, topic.text())};
 }
 
+/// Any right on the topic does to ask; whose endpoint it is, is looked at where endpoints are.
 void CommandHandler::execute(protocol::Leave request, const Answer& answer) {
-  permit_topic("leave", std::move(request.user), request.as_admin, need_of_leave(request), request.topic,
-               answer, [=, this, bind_uri = request.bind_uri](TopicId id, const TicketHolder&) {
-                 data_plane_.leave(id, bind_uri, [answer](const Result<std::uint64_t>& handed) {
-                   if (!handed) return answer(error_reply("leave", handed.error()));
-                   answer(protocol::OkReply{"leave", {}, handed.value()});
-                 });
+  const auto topic = request.topic;
+  permit_topic("leave", std::move(request.user), request.as_admin, {}, topic, answer,
+               [=, this, bind_uri = request.bind_uri](TopicId id, const TicketHolder& holder) {
+                 data_plane_.leave(id, bind_uri, leaver_of(holder, topic),
+                                   [answer](const Result<std::uint64_t>& handed) {
+                                     if (!handed) return answer(error_reply("leave", handed.error()));
+                                     answer(protocol::OkReply{"leave", {}, handed.value()});
+                                   });
                });
 }
 

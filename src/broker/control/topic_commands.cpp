@@ -16,19 +16,24 @@ Error already_exists() {
   return {ErrorCode::topic_already_exists, "topic already exists"};
 }
 
+Error credential_gone() {
+  return {ErrorCode::busy, "the topic's user was being removed elsewhere; try again"};
+}
+
 }  // namespace
 
 void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer) {
   protocol::Credentials admin = std::move(request.admin);
   const auto kept = std::make_shared<protocol::CreateTopic>(std::move(request));
-  permit_manager("create_topic", std::move(admin), kept->topic, answer, [this, kept, answer] {
-    create_named(*kept, answer);
-    wipe(kept->user.password);
-  });
+  permit_manager("create_topic", std::move(admin), kept->topic, answer,
+                 [this, kept, answer](const UserRecord* user) {
+                   create_named(*kept, user == nullptr || user->is_admin, answer);
+                   wipe(kept->user.password);
+                 });
 }
 
 /// Claims the name until the catalogue has it: of two who create it at once, one wins.
-void CommandHandler::create_named(const protocol::CreateTopic& request, const Answer& answer) {
+void CommandHandler::create_named(const protocol::CreateTopic& request, bool by_admin, const Answer& answer) {
   const auto& name = request.topic.text();
   if (catalogue_.state().find(name) != nullptr || coming_.contains(name)) {
     return answer(error_reply("create_topic", already_exists()));
@@ -43,8 +48,8 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const An
   if (request.user.user_id.empty()) return create_with(request, 0, answer);
   coming_.insert(name);
   const auto kept = std::make_shared<protocol::CreateTopic>(request);
-  authenticator_.enrol(
-      request.user,
+  enrol(
+      request.user, by_admin,
       [this, kept, answer](const Result<Enrolment>& enrolment) {
         coming_.erase(kept->topic.text());
         if (enrolment) {
@@ -54,7 +59,17 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const An
         }
         wipe(kept->user.password);
       },
-      answer.source().key);
+      answer);
+}
+
+void CommandHandler::enrol(const protocol::Credentials& given, bool by_admin, Authenticator::EnrolDone done,
+                           const Answer& answer) {
+  using Telling = Authenticator::Telling;
+  // Of a user who is no more, or that the catalogue has left out since no topic refers to it.
+  const auto known = authenticator_.remembered(given);
+  if (known != 0 && catalogue_.state().credential(known) == nullptr) authenticator_.forget(known);
+  authenticator_.enrol(given, std::move(done), answer.source().key,
+                       by_admin ? Telling::at_once : Telling::after_equal_work);
 }
 
 /// Rings are mapped whole when a topic begins, and filled later: so what counts is what they may grow to.
@@ -95,6 +110,8 @@ void CommandHandler::create_with(const protocol::CreateTopic& request, std::uint
                                  const Answer& answer) {
   if (const auto refused = objection_to_user(request.user.user_id))
     return answer(error_reply("create_topic", *refused));
+  if (credential_id != 0 && catalogue_.state().credential(credential_id) == nullptr)
+    return answer(error_reply("create_topic", credential_gone()));
   if (const auto full = no_memory_for(request.settings)) return answer(error_reply("create_topic", *full));
   const auto added = catalogue_.add_topic(request.topic, request.settings, credential_id);
   if (!added) return answer(error_reply("create_topic", added.error()));
@@ -130,7 +147,8 @@ void CommandHandler::undo_create(TopicId topic, const Error& error, const Answer
 
 void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer) {
   permit_manager(
-      "delete_topic", std::move(request.admin), request.topic, answer, [this, topic = request.topic, answer] {
+      "delete_topic", std::move(request.admin), request.topic, answer,
+      [this, topic = request.topic, answer](const UserRecord*) {
         const TopicEntry* entry = catalogue_.state().find(topic.text());
         if (entry == nullptr || not_ready_.contains(entry->definition.id.value)) {
           return answer(error_reply("delete_topic", {ErrorCode::topic_not_found, "topic not found"}));

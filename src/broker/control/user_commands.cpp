@@ -186,9 +186,12 @@ void CommandHandler::execute(protocol::SetPassword request, const Answer& answer
   protocol::Credentials asker = std::move(request.asker);
   const auto kept = keep(std::move(request), [](protocol::SetPassword& asked) { wipe(asked.new_password); });
   if (kept->topic) {
-    return permit_topic(
-        "set_password", std::move(asker), kept->as_admin, protocol::Right::manage, *kept->topic, answer,
-        [this, kept, answer](TopicId id, const TicketHolder&) { set_topic_password(id, *kept, answer); });
+    return permit_topic("set_password", std::move(asker), kept->as_admin, protocol::Right::manage,
+                        *kept->topic, answer, [this, kept, answer](TopicId id, const TicketHolder& holder) {
+                          const UserRecord* const user = catalogue_.state().user_of_id(holder.user);
+                          set_topic_password(id, *kept,
+                                             holder.user == 0 || (user != nullptr && user->is_admin), answer);
+                        });
   }
   permit_someone("set_password", std::move(asker), answer, [this, kept, answer](const UserRecord* user) {
     const bool may = user == nullptr || user->is_admin || user->name() == kept->user_id;
@@ -211,7 +214,7 @@ void CommandHandler::set_user_password(const protocol::SetPassword& request, con
       answer.source().key);
 }
 
-void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPassword& request,
+void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPassword& request, bool by_admin,
                                         const Answer& answer) {
   const TopicEntry* const entry = catalogue_.state().find(topic);
   const CredentialRecord* const own = catalogue_.state().credential(entry->credential_id);
@@ -221,8 +224,8 @@ void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPasswo
         error_reply("set_password", {ErrorCode::invalid_request, "user_id: it is not the topic's own user"}));
   }
   const auto user = std::make_shared<protocol::Credentials>(own->user_id, request.new_password);
-  authenticator_.enrol(
-      *user,
+  enrol(
+      *user, by_admin,
       [this, topic, user, answer](const Result<Enrolment>& enrolment) {
         if (enrolment) {
           replace_credential(topic, *user, enrolment.value(), answer);
@@ -231,7 +234,7 @@ void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPasswo
         }
         wipe(user->password);
       },
-      answer.source().key);
+      answer);
 }
 
 void CommandHandler::replace_credential(TopicId topic, const protocol::Credentials& user,
@@ -242,6 +245,10 @@ void CommandHandler::replace_credential(TopicId topic, const protocol::Credentia
                                     : catalogue_.add_credential(user.user_id, enrolment.argon2);
   if (!id) return answer(error_reply("set_password", id.error()));
   if (enrolment.known_id == 0) authenticator_.remember(id.value(), user);
+  if (catalogue_.state().credential(id.value()) == nullptr) {
+    return answer(error_reply("set_password",
+                              {ErrorCode::busy, "the topic's user was being removed elsewhere; try again"}));
+  }
   if (const auto set = catalogue_.set_topic_credential(topic, id.value()); !set)
     return answer(error_reply("set_password", set.error()));
   bring_into_force(

@@ -14,7 +14,6 @@ namespace lightq::broker {
 
 namespace {
 
-constexpr auto handshake_time_max = std::chrono::seconds(1);
 constexpr std::size_t opened_bytes_kept_max = 1 * limits::MiB;
 
 /// Where a thread's connections put what they decrypted; empty between two inputs.
@@ -46,8 +45,9 @@ bool Connection::start() {
     handshake_->guard(owner_.gate());
     handshake_->begin(output_.tail());
   }
-  handshake_deadline_ = loop_.at(EventLoop::Clock::now() + handshake_time_max, [this] {
-    if (state_ != State::open) close("no handshake within a second");
+  const auto time = owner_.handshake_time();
+  handshake_deadline_ = loop_.at(EventLoop::Clock::now() + time, [this, time] {
+    if (state_ != State::open) close("no handshake within " + std::to_string(time.count()) + " ms");
   });
   flush_output();
   return true;

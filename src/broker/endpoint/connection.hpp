@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,8 @@ class Connection : public EventLoop::Source {
     virtual void connection_closed(Connection& connection, const std::string& why) = 0;
     /// Who may come in here, by ZeroMQ; null: no ticket is spoken of in the handshake.
     [[nodiscard]] virtual const Gate* gate() const = 0;
+    /// What it has from its start to the end of the handshake.
+    [[nodiscard]] virtual std::chrono::milliseconds handshake_time() const = 0;
   };
 
   /// `scratch`: where input is received, shared by all connections of a thread.
@@ -88,6 +91,7 @@ class Connection : public EventLoop::Source {
   /// Stops, or takes up, watching for input. What had been received but not consumed comes first then.
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
+  [[nodiscard]] std::chrono::milliseconds handshake_time() const { return owner_.handshake_time(); }
   /// The connection ends as soon as the current callback is over. The first reason stands.
   void fail(const std::string& why);
   [[nodiscard]] bool failed() const { return !failure_.empty(); }

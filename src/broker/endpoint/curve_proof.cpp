@@ -94,42 +94,74 @@ bool gets_in_by_curve(const Gate& gate, const CurveKeyPair& key, const CurvePubl
   return door.lets_in() && client.take_ready(data_of(ready, "READY")).has_value();
 }
 
+Error lets_in(const std::string& where, const std::string& whom) {
+  return {ErrorCode::internal, "encrypted " + where + " let in a client " + whom +
+                                   ": the broker does not start with what anybody can enter"};
+}
+
+/// Keys that are registered as long as the proof takes.
+class Registered {
+ public:
+  explicit Registered(ClientKeys& keys) : keys_(keys) {}
+  Registered(const Registered&) = delete;
+  Registered& operator=(const Registered&) = delete;
+  ~Registered() {
+    for (const auto& [key, grant] : put_) keys_.remove(key, grant);
+  }
+  void put(const CurveKeyPair& key, const Grant& grant, std::uint64_t expires_ms,
+           const TicketHolder& holder = {}) {
+    keys_.put({key.public_key(), grant, expires_ms, holder});
+    put_.emplace_back(key.public_key(), grant);
+  }
+
+ private:
+  ClientKeys& keys_;
+  std::vector<std::pair<CurvePublicKey, Grant>> put_;
+};
+
 }  // namespace
 
-Result<void> prove_curve_gate(const CurveKeyPair& server, const TicketKey& tickets, const WallClock& now,
-                              const Grant& grant) {
+Result<void> prove_curve_gate(const Gate& gate, ClientKeys& keys, const CurveKeyPair& server,
+                              const TicketKey& tickets, const Grant& grant, Timestamp now) {
   using namespace std::chrono_literals;
-  const auto lets_in = [](const std::string& whom) {
-    return Error{ErrorCode::internal,
-                 "encrypted data endpoints let in a client " + whom +
-                     ": the broker does not start with endpoints that anybody can enter"};
-  };
-  const CurveKeyPair good, of_other_topic, of_other_role, expired, unknown, other_server;
-  const auto later_ms = static_cast<std::uint64_t>(now().us / 1000 + 3'600'000);
+  const auto gets = [](const std::string& whom) { return lets_in("data endpoints", whom); };
+  const CurveKeyPair good, of_other_topic, of_other_role, expired, of_nobody_known, unknown, other_server;
+  const auto later_ms = static_cast<std::uint64_t>(now.us / 1000 + 3'600'000);
   const EndpointRole other_role = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
-  ClientKeys keys;
-  keys.put({good.public_key(), grant, later_ms, {}});
-  keys.put({of_other_topic.public_key(), {TopicId{~grant.topic.value}, grant.role}, later_ms, {}});
-  keys.put({of_other_role.public_key(), {grant.topic, other_role}, later_ms, {}});
-  keys.put({expired.public_key(), grant, 1, {}});
-  Gate gate(tickets, now, grant);
-  gate.encrypt(server, &keys);
+  Registered registered(keys);
+  registered.put(good, grant, later_ms);
+  registered.put(of_other_topic, {TopicId{~grant.topic.value}, grant.role}, later_ms);
+  registered.put(of_other_role, {grant.topic, other_role}, later_ms);
+  registered.put(expired, grant, 1);
+  registered.put(of_nobody_known, grant, later_ms, {.user = ~std::uint64_t{0}, .generation = 1});
   const auto enters = [&](const CurveKeyPair& key) {
     return gets_in_by_curve(gate, key, server.public_key());
   };
 
-  if (gets_in_by_null(gate)) return lets_in("that does not encrypt");
-  if (gets_in_by_plain(gate, tickets.issue(grant, 1h, now())))
-    return lets_in("that does not encrypt, with a good ticket");
-  if (gets_in_by_curve(gate, good, other_server.public_key()))
-    return lets_in("that has another server's key");
-  if (enters(unknown)) return lets_in("with a key that is not registered");
+  if (gets_in_by_null(gate)) return gets("that does not encrypt");
+  if (gets_in_by_plain(gate, tickets.issue(grant, 1h, now)))
+    return gets("that does not encrypt, with a good ticket");
+  if (gets_in_by_curve(gate, good, other_server.public_key())) return gets("that has another server's key");
+  if (enters(unknown)) return gets("with a key that is not registered");
   if (gets_in_by_curve(gate, unknown, server.public_key(), good.public_key()))
-    return lets_in("that says another's key is its own");
-  if (enters(of_other_topic)) return lets_in("with a key of another topic");
-  if (enters(of_other_role)) return lets_in("with a key of another role");
-  if (enters(expired)) return lets_in("with a key that has expired");
+    return gets("that says another's key is its own");
+  if (enters(of_other_topic)) return gets("with a key of another topic");
+  if (enters(of_other_role)) return gets("with a key of another role");
+  if (enters(expired)) return gets("with a key that has expired");
+  if (enters(of_nobody_known)) return gets("who may not any more");
   if (!enters(good)) return Error{ErrorCode::internal, "encrypted data endpoints refuse a registered key"};
+  return {};
+}
+
+Result<void> prove_open_curve_gate(const Gate& gate, const CurveKeyPair& server, bool anybody) {
+  const std::string where = "control sockets";
+  const CurveKeyPair unknown, other_server;
+  if (gets_in_by_null(gate) || gets_in_by_plain(gate, {})) return lets_in(where, "that does not encrypt");
+  if (gets_in_by_curve(gate, unknown, other_server.public_key()))
+    return lets_in(where, "that has another server's key");
+  const bool enters = gets_in_by_curve(gate, unknown, server.public_key());
+  if (enters && !anybody) return lets_in(where, "with a key that is not among the allowed ones");
+  if (!enters && anybody) return Error{ErrorCode::internal, "encrypted control sockets refuse everybody"};
   return {};
 }
 

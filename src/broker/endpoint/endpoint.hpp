@@ -67,6 +67,9 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   void connection_opened(Connection& connection) override;
   void connection_closed(Connection& connection, const std::string& why) override;
   [[nodiscard]] const Gate* gate() const override { return &gate_; }
+  [[nodiscard]] std::chrono::milliseconds handshake_time() const override {
+    return context_.settings.strangers.handshake_time;
+  }
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override { host_.accept_failed(*this); }
   void arm_idle_timer();

@@ -26,6 +26,8 @@ struct EndpointRecord {
   std::uint16_t port = 0;  ///< tcp; an ipc endpoint's path follows from its id
   /// What its peers speak; `socket` only of the role `pull`: raw consumers.
   protocol::ConnectionType connection_type = protocol::ConnectionType::zmq;
+  /// Who joined it, as TicketHolder::user; 0: the administrator, somebody on an open topic, or all producers.
+  std::uint64_t user = 0;
 };
 
 }  // namespace lightq::broker

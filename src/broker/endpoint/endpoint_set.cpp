@@ -107,6 +107,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
   record.role = role;
   record.transport = transport;
   record.connection_type = connection_type;
+  if (role != EndpointRole::produce) record.user = holder.user;
   auto entry = open(record, false);
   if (!entry) return entry.error();
   if (role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(std::nullopt);
@@ -137,9 +138,10 @@ Result<void> EndpointSet::reopen(const EndpointRecord& record, std::optional<Off
   return {};
 }
 
-Result<std::uint64_t> EndpointSet::leave(const std::string& bind_uri) {
+Result<std::uint64_t> EndpointSet::leave(const std::string& bind_uri, const Leaver& by) {
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
-    return entry.second.endpoint->bind_uri() == bind_uri && !entry.second.endpoint->leaving();
+    const Endpoint& each = *entry.second.endpoint;
+    return each.bind_uri() == bind_uri && !each.leaving() && by.may_leave(each.record());
   });
   if (found == entries_.end()) {
     return Error{ErrorCode::endpoint_not_found,

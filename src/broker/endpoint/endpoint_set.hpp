@@ -13,6 +13,7 @@
 #include "broker/delivery/topic.hpp"
 #include "broker/endpoint/endpoint.hpp"
 #include "broker/endpoint/inlet.hpp"
+#include "broker/endpoint/leaver.hpp"
 #include "broker/endpoint/outlet_connection.hpp"
 #include "broker/endpoint/reactor_context.hpp"
 #include "log/cursor_file.hpp"
@@ -51,8 +52,9 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   /// Opens a remembered endpoint again, at its old port if that is free. `from`: a subscriber's stored
   /// position.
   Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from);
-  /// Answers how many messages the endpoint's consumers were handed.
-  Result<std::uint64_t> leave(const std::string& bind_uri);
+  /// Answers how many messages the endpoint's consumers were handed. Error: endpoint_not_found, also of one
+  /// that `by` may not close.
+  Result<std::uint64_t> leave(const std::string& bind_uri, const Leaver& by);
 
   /// Lets held producers go on, as many as find room. True if all did.
   bool resume_inlets();

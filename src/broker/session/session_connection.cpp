@@ -14,7 +14,6 @@ using session::Op;
 
 namespace {
 
-constexpr auto hello_time_max = std::chrono::seconds(1);
 constexpr auto end_time_max = std::chrono::seconds(1);
 // A frame of which less has come is received into memory of its own, which grows with what has really come.
 constexpr std::size_t large_frame_from = 64 * limits::KiB;
@@ -58,10 +57,10 @@ std::unique_ptr<WireCipher> SessionConnection::make_cipher() const {
 
 void SessionConnection::on_open() {
   heard_ = EventLoop::Clock::now();
-  // TLS's handshake has taken its part of the time.
-  const auto from = carrier_ == SessionCarrier::stream ? began_ : heard_;
-  hello_timer_ = loop().at(from + hello_time_max, [this] {
-    if (!greeted_) close("no hello within a second");
+  // The handshake before it, of TLS or ZeroMQ, has taken its part of the time.
+  const auto time = handshake_time();
+  hello_timer_ = loop().at(began_ + time, [this, time] {
+    if (!greeted_) close("no hello within " + std::to_string(time.count()) + " ms");
   });
 }
 

@@ -112,7 +112,7 @@ std::optional<SessionServer::Permit> SessionServer::permit_of(std::string_view t
   if (!verdict.grant) return std::nullopt;
   const Permit permit{*verdict.grant, verdict.holder};
   const HostedTopic* const topic = find_topic_(permit.grant.topic);
-  if (topic != nullptr && !is_good(permit, *topic)) return std::nullopt;
+  if (topic == nullptr || !is_good(permit, *topic)) return std::nullopt;
   return permit;
 }
 

@@ -76,6 +76,9 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   void connection_closed(Connection& connection, const std::string& why) override;
   /// Any key: the ticket is in the session's first frame.
   [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
+  [[nodiscard]] std::chrono::milliseconds handshake_time() const override {
+    return context_.settings.strangers.handshake_time;
+  }
   std::optional<Permit> permit_of(std::string_view ticket) override;
   [[nodiscard]] bool is_good(const Permit& permit, const HostedTopic& topic) const override;
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }

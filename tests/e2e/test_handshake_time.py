@@ -1,0 +1,70 @@
+"""How long a connection may take to say who it is: `handshake_ms`."""
+import socket as plain
+import time
+
+import pytest
+import zmq
+
+import session_client
+from session_client import Session
+from support import DEADLINE, Control, until
+from tcp_proxy import RecordingProxy
+
+SHORT_MS = 400
+
+
+def seconds_until_closed(uri):
+    """How long the broker keeps a connection that says nothing."""
+    if uri.startswith("ipc://"):
+        silent = plain.socket(plain.AF_UNIX)
+        silent.connect(uri.removeprefix("ipc://"))
+    else:
+        host, _, port = uri.removeprefix("tcp://").rpartition(":")
+        silent = plain.create_connection((host, int(port)))
+    began = time.monotonic()
+    silent.settimeout(DEADLINE)
+    while silent.recv(4096):  # the broker's greeting
+        pass
+    silent.close()
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("flags", [[], ["--encrypt"]], ids=["clear", "encrypted"])
+def test_who_says_nothing_has_as_long_as_the_setting_says(make_broker, flags):
+    broker = make_broker("--handshake-ms", str(SHORT_MS), *flags)
+    control = broker.control()
+    control.create("t")
+    doors = [broker.control_uri, control.join("t", "push"), control.join("t", "pull", transport="ipc"),
+             session_client.join(control, "t", carrier="socket").uri, session_client.join(control, "t", carrier="zmq").uri]
+    for door in doors:
+        assert seconds_until_closed(door) > 0.9 * SHORT_MS / 1000, door
+
+
+def test_a_session_without_a_first_frame_ends_too(make_broker):
+    broker = make_broker("--handshake-ms", str(SHORT_MS))
+    control = broker.control()
+    control.create("t")
+    with Session(session_client.join(control, "t"), hello=False):  # its connection is made, over TLS its handshake, too
+        until(lambda: f"no hello within {SHORT_MS} ms" in broker.log(), "the session's end")
+
+
+def test_an_encrypted_client_far_away_is_let_in(make_broker):
+    broker = make_broker("--encrypt")
+    slow = RecordingProxy(broker.control_uri, delay=0.25)  # three round trips of half a second
+    control = Control(broker.context, slow.uri, broker.server_key)
+    began = time.monotonic()
+    control.ok("ping")
+    assert time.monotonic() - began > 1, "else the line is not slow"
+    control.close()
+    slow.close()
+
+
+def test_what_is_too_far_away_for_the_setting_is_not(make_broker):
+    broker = make_broker("--encrypt", "--handshake-ms", str(SHORT_MS), "--log-level", "debug")
+    slow = RecordingProxy(broker.control_uri, delay=0.25)
+    far = broker.socket(zmq.DEALER, slow.uri, **broker.control().options)
+    far.send_multipart([b"", b'{"cmd":"ping"}'])
+    until(lambda: f"no handshake within {SHORT_MS} ms" in broker.log(), "the broker to give up")
+    assert not far.poll(0)
+    far.close()
+    slow.close()

@@ -1,0 +1,88 @@
+"""Who may close an endpoint: its address is no secret, it stands in the topic's stats."""
+import pytest
+import zmq
+
+from support import ADMIN, ADMIN_PASSWORD, PASSWORD, USER, receive, receive_topic, until
+
+ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+
+
+def add(control, name, *rights):
+    control.ok("create_user", **ROOT, user_id=name, password=PASSWORD, rights=[{"topic": "*", "rights": list(rights)}])
+    return {"user_id": name, "password": PASSWORD}
+
+
+def test_nobody_closes_anothers_endpoint(broker, control):
+    control.create("t")
+    ann, bob = add(control, "ann", "consume"), add(control, "bob", "produce", "consume")
+    address = control.join("t", "sub", **ann)
+    subscriber = broker.socket(zmq.SUB, address)
+    until(lambda: control.stats("t")["subscribers_count"] == 1, "the subscriber")
+    seen = control.ok("stats", topic="t", **bob)["subscribers"][0]["bind_uri"]
+    assert seen == address, "every consumer of the topic may see it"
+    refused = control.fails("endpoint_not_found", "leave", topic="t", bind_uri=seen, **bob)
+    nowhere = control.fails("endpoint_not_found", "leave", topic="t", bind_uri="tcp://127.0.0.1:1", **bob)
+    assert refused["description"].replace(seen, "URI") == nowhere["description"].replace("tcp://127.0.0.1:1", "URI")
+    broker.socket(zmq.PUSH, control.join("t", "push")).send(b"still here")
+    assert receive_topic(subscriber, "t", 1) == [b"still here"]
+    assert control.ok("leave", topic="t", bind_uri=address, **ann)["messages_handed"] == 1
+    control.fails("endpoint_not_found", "leave", topic="t", bind_uri=address, **ann)
+
+
+@pytest.mark.parametrize("who", ["manager", "owner", "administrator"])
+def test_who_manages_the_topic_may(control, who):
+    control.create("t")
+    ann = add(control, "ann", "consume")
+    credentials = {"manager": lambda: add(control, "max", "manage"), "administrator": lambda: ROOT,
+                   "owner": lambda: {"user_id": USER, "password": PASSWORD}}[who]()
+    control.ok("leave", topic="t", bind_uri=control.join("t", "pull", **ann), **credentials)
+
+
+def test_an_endpoint_is_its_users_after_a_restart_and_with_another_password(broker, control):
+    control.create("t", "file")
+    ann, bob = add(control, "ann", "consume"), add(control, "bob", "consume")
+    address = control.join("t", "pull", **ann)
+    broker.kill()
+    broker.start()
+    control.fails("endpoint_not_found", "leave", topic="t", bind_uri=address, **bob)
+    control.ok("set_password", **ann, new_password="another one")
+    control.ok("leave", topic="t", bind_uri=address, user_id="ann", password="another one")
+
+
+def test_an_endpoint_of_somebody_who_is_no_more_is_nobodys(control):
+    control.create("t")
+    ann = add(control, "ann", "consume")
+    address = control.join("t", "pull", **ann)
+    control.ok("delete_user", **ROOT, user_id="ann")
+    add(control, "ann", "consume")  # another one of this name
+    control.fails("endpoint_not_found", "leave", topic="t", bind_uri=address, **ann)
+    control.ok("leave", topic="t", bind_uri=address, **ROOT)
+
+
+def test_producers_share_theirs_and_leave_it_open(broker, control):
+    control.create("t")
+    ann, bob = add(control, "ann", "produce"), add(control, "bob", "produce", "consume")
+    eve = add(control, "eve", "consume")
+    address = control.join("t", "push", **ann)
+    assert control.ok("leave", topic="t", bind_uri=address, **bob)["messages_handed"] == 0
+    control.fails("endpoint_not_found", "leave", topic="t", bind_uri=address, **eve)
+    broker.socket(zmq.PUSH, address).send(b"as before")
+    assert receive(broker.socket(zmq.PULL, control.join("t", "pull", **bob)), 1) == [b"as before"]
+
+
+def test_on_an_open_topic_without_users_everybody_is_alike(control):
+    control.ok("create_topic", **ROOT, topic="t", broker_type="queue", open=True)
+    address = control.ok("join", topic="t", type="pull")["bind_uri"]
+    control.ok("leave", topic="t", bind_uri=address)
+
+
+def test_wrong_credentials_learn_nothing(control):
+    control.create("t")
+    add(control, "ann", "consume")
+    address = control.join("t", "pull")
+    asked = [dict(topic="t", bind_uri=address), dict(topic="t", bind_uri="tcp://127.0.0.1:1"),
+             dict(topic="none", bind_uri=address)]
+    answers = {tuple(sorted(control("leave", **fields, user_id=name, password=f"guess {at}").items()))
+               for name in (USER, "ann", "nobody") for at, fields in enumerate(asked)}
+    assert answers == {(("cmd", "leave"), ("code", "unauthorized_access"), ("description", "unauthorized_access"),
+                        ("status", "error"))}, answers
