@@ -325,12 +325,16 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   if (config_.ports) settings.ports = PortBook::Range{config_.ports->first, config_.ports->last};
   settings.port_rest = config_.port_rest;
   settings.session_heartbeat = config_.session_heartbeat;
+  settings.session_channels_max = static_cast<std::uint32_t>(config_.session_channels_max);
   settings.tls = tls_.get();
   auto& endpoints = settings.reactor.endpoints;
   endpoints.advertise_host = config_.advertise_host.empty() ? config_.bind_host : config_.advertise_host;
   endpoints.ipc_directory = config_.ipc_dir.empty() ? directory_->ipc() : config_.ipc_dir;
   endpoints.message_bytes_max = config_.message_bytes_max;
   endpoints.idle_time_max = config_.endpoint_idle;
+  endpoints.connections_max = config_.connections_per_endpoint_max;
+  endpoints.endpoints_max = config_.endpoints_per_topic_max;
+  endpoints.groups_max = config_.groups_per_topic_max;
   endpoints.strangers = stranger_limits_of(config_);
   endpoints.user_connections = user_connections_.get();
   endpoints.ticket_lifetime = config_.ticket_lifetime;

@@ -200,6 +200,19 @@ Result<void> set_connections_per_user(Config& config, const std::string& text) {
 Result<void> set_topics_max(Config& config, const std::string& text) {
   return assign(config.topics_max, number_in(text, 1, limits::topics_max));
 }
+Result<void> set_endpoints_per_topic_max(Config& config, const std::string& text) {
+  return assign(config.endpoints_per_topic_max, number_in(text, 1, limits::endpoints_per_topic_max));
+}
+Result<void> set_connections_per_endpoint_max(Config& config, const std::string& text) {
+  return assign(config.connections_per_endpoint_max,
+                number_in(text, 1, limits::connections_per_endpoint_max));
+}
+Result<void> set_groups_per_topic_max(Config& config, const std::string& text) {
+  return assign(config.groups_per_topic_max, number_in(text, 1, limits::groups_per_topic_max));
+}
+Result<void> set_session_channels_max(Config& config, const std::string& text) {
+  return assign(config.session_channels_max, number_in(text, 1, limits::session_channels_max));
+}
 Result<void> set_memory_bytes_max(Config& config, const std::string& text) {
   return assign(config.memory_bytes_max, bytes_in(text, 0, any_number));
 }
@@ -285,6 +298,16 @@ constexpr Setting table[] = {
     {"connections_per_user", number, "N",
      "data connections that one user may have at once, 1 to 1000000 (4000)", set_connections_per_user},
     {"topics_max", number, "N", "topics that there may be, 1 to 100000 (100000)", set_topics_max},
+    {"endpoints_per_topic_max", number, "N", "endpoints that a topic may have, 1 to 4096 (4096)",
+     set_endpoints_per_topic_max},
+    {"connections_per_endpoint_max", number, "N",
+     "connections to an endpoint, and sessions of a thread, 1 to 10000; of more each is closed at once "
+     "(10000)",
+     set_connections_per_endpoint_max},
+    {"groups_per_topic_max", number, "N", "groups of consumers that a topic may have, 1 to 1024 (1024)",
+     set_groups_per_topic_max},
+    {"session_channels_max", number, "N",
+     "producers and consumers open at once on a session, 1 to 4096 (4096)", set_session_channels_max},
     {"memory_bytes_max", bytes, "BYTES", "what the rings of all topics may take together; 0: no bound (0)",
      set_memory_bytes_max},
     {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",

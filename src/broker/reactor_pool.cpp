@@ -39,6 +39,7 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKe
         reactor.context(), [&reactor](TopicId topic) { return reactor.find(topic); },
         SessionSettings{.broker = next_endpoint_id_,
                         .heartbeat_ms = static_cast<std::uint32_t>(settings_.session_heartbeat.count()),
+                        .channels_max = settings_.session_channels_max,
                         .tls = settings_.tls},
         "sessions" + std::to_string(i)));
   }

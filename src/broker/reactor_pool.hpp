@@ -24,6 +24,7 @@ class ReactorPool final : public DataPlane {
     std::optional<PortBook::Range> ports;
     std::chrono::milliseconds port_rest{600'000};
     std::chrono::milliseconds session_heartbeat{10'000};
+    std::uint32_t session_channels_max = limits::session_channels_max;
     const TlsContext* tls = nullptr;  ///< of sessions over TCP; null: they go in clear. Outlives the pool
   };
 

@@ -133,6 +133,14 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
   all["connections_per_user"] = {[](const Config& c) { return shown(c.connections_per_user); }, "4000", "18",
                                  "18"};
   all["topics_max"] = {[](const Config& c) { return shown(c.topics_max); }, "100000", "19", "19"};
+  all["endpoints_per_topic_max"] = {[](const Config& c) { return shown(c.endpoints_per_topic_max); }, "4096",
+                                    "22", "22"};
+  all["connections_per_endpoint_max"] = {
+      [](const Config& c) { return shown(c.connections_per_endpoint_max); }, "10000", "23", "23"};
+  all["groups_per_topic_max"] = {[](const Config& c) { return shown(c.groups_per_topic_max); }, "1024", "24",
+                                 "24"};
+  all["session_channels_max"] = {[](const Config& c) { return shown(c.session_channels_max); }, "4096", "25",
+                                 "25"};
   all["memory_bytes_max"] = {[](const Config& c) { return shown(c.memory_bytes_max); }, "0", "2GiB",
                              "2147483648"};
   all["reactors"] = {[](const Config& c) { return shown(c.reactors); }, "0", "5", "5"};

@@ -1,8 +1,8 @@
-"""Bounds on what all topics together may take."""
+"""Bounds on what all topics together may take, and each topic, endpoint and session, as the broker's settings set them."""
 import zmq
 
 import session_client
-from session_client import Session, hello_values
+from session_client import Ended, Session, hello_values, open_values
 from support import ADMIN, ADMIN_PASSWORD, PASSWORD, until
 
 MIB = 1 << 20
@@ -123,3 +123,64 @@ def test_one_users_connections_are_bounded_and_nobody_elses(make_broker):
         until(lambda: connected() == 2, "the end of one")
         push("ann")
         until(lambda: connected() == 3, "one in its place")
+
+
+def test_a_topics_endpoints_and_groups_are_bounded_and_no_other_topics(make_broker):
+    broker = make_broker("--endpoints-per-topic-max", "1", "--groups-per-topic-max", "1")
+    control = broker.control()
+    control.create("t")
+    control.create("other")
+    control.join("t", "push")
+    control.join("t", "push")  # at the same endpoint
+    asked = {"topic": "t", "connection_type": "zmq", "type": "pull", "user_id": "user", "password": PASSWORD}
+    control.fails("limit_reached", "join", **asked)
+    control.join("other", "pull")
+    with Session(session_client.join(control, "other", "pull")) as session:
+        session.consumer("other")  # there is the plain pullers' group already
+        assert session.error_of("consume_open", **open_values("other", "second")) == "limit_reached"
+        session.present(session_client.join(control, "t", "pull"))
+        session.consumer("t", "first")
+        assert session.error_of("consume_open", **open_values("t", "second")) == "limit_reached"
+
+
+def test_the_connections_of_an_endpoint_and_the_sessions_of_a_thread_are_bounded(make_broker):
+    broker = make_broker("--connections-per-endpoint-max", "2", "--reactors", "1")
+    control = broker.control()
+    control.create("t")
+    uri = control.join("t", "push")
+    pushers = [broker.socket(zmq.PUSH, uri) for _ in range(3)]
+    until(lambda: control.stats("t")["publishers_count"] == 2, "as many as there may be")
+    pushers[0].close()
+    pushers[1].close()
+    pushers[2].send(b"in")  # tries again by itself, if it was the third
+    until(lambda: control.stats("t")["messages_received"] == 1, "the third in their place")
+
+    ticket = session_client.join(control, "t")
+    with Session(ticket) as first, Session(ticket):
+        with Session(ticket, hello=False) as third:
+            try:
+                third.send("hello", request=1, **hello_values(ticket=ticket.text))
+                assert third.ended()
+            except (Ended, OSError):
+                pass  # the end came before it could be asked
+        first.producer("t").produce([b"there still"])
+    until(lambda: control.stats("t")["messages_received"] == 2, "those that are in to go on")
+
+
+def test_the_channels_of_a_session_are_bounded(make_broker):
+    broker = make_broker("--session-channels-max", "2")
+    control = broker.control()
+    for topic in ("t", "u", "v"):
+        control.create(topic)
+    tickets = [session_client.join(control, topic) for topic in ("t", "u", "v")]
+    with Session(tickets[0]) as session:
+        assert session.welcome["channels_max"] == 2
+        one = session.producer("t")
+        session.producer("t")
+        produce_open = {"producer_id": 0, "producer_epoch": 0, "level": 0, "topic": "t"}
+        assert session.error_of("produce_open", **produce_open) == "limit_reached"
+        assert one.close().op == "done"
+        session.producer("t")
+        assert session.present(tickets[1]).op == "done"
+        refused = session.present(tickets[2])
+        assert refused.op == "error" and refused.code == "limit_reached"

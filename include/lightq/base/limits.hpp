@@ -109,11 +109,10 @@ inline constexpr std::uint64_t high_water_bytes_default = 1 * MiB;
 inline constexpr std::size_t counted_message_bytes_min = 1 * KiB;  ///< smaller ones: by their number alone
 
 // Sessions.
-inline constexpr std::size_t session_channels_max = 4096;       ///< open at once on one session
-inline constexpr std::size_t session_connections_max = 10'000;  ///< of one endpoint
-inline constexpr std::size_t session_reads_max = 16;            ///< of one session, not answered in full
-inline constexpr std::uint64_t read_bytes_max = 64 * MiB;       ///< of payload, in answer to one read
-inline constexpr std::size_t producers_max = 10'000;            ///< that a topic remembers
+inline constexpr std::size_t session_channels_max = 4096;  ///< open at once on one session
+inline constexpr std::size_t session_reads_max = 16;       ///< of one session, not answered in full
+inline constexpr std::uint64_t read_bytes_max = 64 * MiB;  ///< of payload, in answer to one read
+inline constexpr std::size_t producers_max = 10'000;       ///< that a topic remembers
 inline constexpr std::size_t producer_idle_days_max = 7;
 inline constexpr std::size_t groups_per_topic_max = 1024;      ///< of all kinds
 inline constexpr std::size_t outstanding_ranges_max = 16'384;  ///< not acknowledged by one consumer

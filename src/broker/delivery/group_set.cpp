@@ -78,7 +78,7 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t
   if (!shared && name == protocol::default_group) return {Code::not_supported};
   if (!name.empty() && !TopicName::parse(name)) return {Code::invalid_frame};
   if (asked.incarnation != 0 && asked.incarnation != incarnation) return {Code::incarnation_changed};
-  if (groups_.size() >= limits::groups_per_topic_max) return {Code::limit_reached};
+  if (groups_.size() >= groups_max_) return {Code::limit_reached};
   const Offset start = direct_ ? log_.next_offset() : offset_of(asked.start, log_);
   return {Code::ok, &add(name, {asked.mode, shared || asked.holds}, start, ++births_)};
 }

@@ -17,10 +17,11 @@ constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
 }  // namespace
 
-Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since)
+Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
+             std::size_t groups_max)
     : definition_(std::move(definition)),
       log_(std::move(log)),
-      groups_(*log_, definition_.settings.broker_type == BrokerType::direct),
+      groups_(*log_, definition_.settings.broker_type == BrokerType::direct, groups_max),
       furthest_(log_->next_offset()),
       since_(since) {
   groups_.set_paused(definition_.paused);

@@ -37,7 +37,8 @@ struct OfferedBatch {
 /// thread.
 class Topic {
  public:
-  Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since);
+  Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
+        std::size_t groups_max = limits::groups_per_topic_max);
 
   [[nodiscard]] const TopicDefinition& definition() const { return definition_; }
   [[nodiscard]] log::Log& log() { return *log_; }

@@ -59,7 +59,7 @@ Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again) 
 }
 
 Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again) {
-  if (entries_.size() >= limits::endpoints_per_topic_max) {
+  if (entries_.size() >= context_.settings.endpoints_max) {
     return Error{ErrorCode::limit_reached, "topic " + topic_.definition().name.text() + " has " +
                                                std::to_string(entries_.size()) +
                                                " endpoints, the most it may have"};

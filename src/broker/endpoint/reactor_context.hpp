@@ -41,7 +41,10 @@ struct EndpointSettings {
   const ClientKeys* client_keys = nullptr;  ///< that were registered; with curve_key, and outlive the topics
   ConnectionQuota* user_connections = nullptr;  ///< of each user; null: not counted. Outlives the topics
   StrangerLimits strangers;
-  std::size_t connections_max = limits::connections_per_endpoint_max;  ///< unfinished handshakes included
+  /// Of an endpoint, unfinished handshakes included; and sessions of the reactor.
+  std::size_t connections_max = limits::connections_per_endpoint_max;
+  std::size_t endpoints_max = limits::endpoints_per_topic_max;  ///< of a topic
+  std::size_t groups_max = limits::groups_per_topic_max;        ///< of a topic
 };
 
 /// What a reactor's topics tell on their own, on the reactor's thread.

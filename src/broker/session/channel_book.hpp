@@ -18,9 +18,9 @@ namespace lightq::broker {
 class ChannelBook {
  public:
   /// `loop` outlives it.
-  explicit ChannelBook(EventLoop& loop) : loop_(loop) {}
+  ChannelBook(EventLoop& loop, std::size_t channels_max) : loop_(loop), channels_max_(channels_max) {}
 
-  [[nodiscard]] bool is_full() const { return channels_.size() == limits::session_channels_max; }
+  [[nodiscard]] bool is_full() const { return channels_.size() >= channels_max_; }
   /// For a channel that is to be added, or is refused.
   std::uint32_t take_number() { return next_number_++; }
   /// `request` is to be answered once it may begin.
@@ -66,6 +66,7 @@ class ChannelBook {
 
  private:
   EventLoop& loop_;
+  const std::size_t channels_max_;
   std::unordered_map<std::uint32_t, std::unique_ptr<Channel>> channels_;
   std::uint32_t next_number_ = 1;
   std::unordered_map<std::uint32_t, std::uint32_t> opening_;  // channel → the request to be answered

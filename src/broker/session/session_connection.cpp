@@ -34,7 +34,7 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
       id_(id),
       carrier_(carrier),
       tls_(tls),
-      channels_(loop),
+      channels_(loop, host.session_settings().channels_max),
       producing_(*this, channels_),
       consuming_(*this, channels_) {}
 
@@ -258,7 +258,7 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
   send(session::Welcome{.version = std::min(hello->newest_version, session::version_newest),
                         .frame_bytes_max = body_bytes_max(),
                         .heartbeat_ms = settings.heartbeat_ms,
-                        .channels_max = limits::session_channels_max,
+                        .channels_max = settings.channels_max,
                         .broker = settings.broker,
                         .session = id_},
        0, header.request);
@@ -273,13 +273,13 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
   const auto permit = host_.permit_of(shown->ticket);
   if (!permit) return answer_error(header, Code::unauthorized_access, "the ticket is not valid (any more)");
   const bool known = std::ranges::find(permits_, *permit) != permits_.end();
-  if (!known && permits_.size() == limits::session_channels_max) {
+  if (!known && permits_.size() == host_.session_settings().channels_max) {
     std::erase_if(permits_, [&](const Host::Permit& old) {
       const HostedTopic* const topic = host_.find_topic(old.grant.topic);
       return topic == nullptr || !host_.is_good(old, *topic);
     });
   }
-  if (!known && permits_.size() == limits::session_channels_max)
+  if (!known && permits_.size() == host_.session_settings().channels_max)
     return answer_error(header, Code::limit_reached, "more tickets than channels");
   if (!known) permits_.push_back(*permit);
   send(session::Done{}, 0, header.request);

@@ -26,6 +26,7 @@ namespace lightq::broker {
 struct SessionSettings {
   std::uint64_t broker = 0;             ///< of this start of the broker
   std::uint32_t heartbeat_ms = 10'000;  ///< how often a client has to be heard; 0: never
+  std::uint32_t channels_max = limits::session_channels_max;  ///< open at once on a session
   const TlsContext* tls = nullptr;  ///< of sessions' frames over TCP; null: they go in clear. Outlives them
 };
 

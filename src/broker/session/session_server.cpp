@@ -68,7 +68,7 @@ void SessionServer::Door::accept_failed() {
 
 void SessionServer::accepted(UniqueFd descriptor, const Door& door) {
   // Beyond the limit nobody waits for nothing: the connection is closed at once.
-  if (sessions_.size() >= limits::session_connections_max) return;
+  if (sessions_.size() >= context_.settings.connections_max) return;
   SessionConnection::Host& host = *this;
   auto session =
       std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this, context_.scratch, host,
