@@ -414,5 +414,62 @@ TEST_F(UserCommands, TheListTellsRightsAndNoHashes) {
   EXPECT_EQ(protocol::to_json(reply).find("argon2"), std::string::npos);
 }
 
+/// Every command that credentials go with, asked by `by` of a topic and a user.
+std::vector<Request> all_commands(const Credentials& by, const std::string& of_topic,
+                                  const std::string& of_user) {
+  const TopicName t = name(of_topic);
+  const TopicRight right{"*", {.produce = true}};
+  return {
+      protocol::CreateTopic{by, t, {}, {of_user, "a password"}},
+      protocol::DeleteTopic{by, t},
+      protocol::Join{by, t, JoinType::push},
+      protocol::Join{by, t, JoinType::pull, protocol::ConnectionType::zmq, protocol::Transport::tcp, true},
+      protocol::Leave{by, t, "tcp://h:1"},
+      protocol::Leave{by, t, "tcp://unknown:1", true},
+      protocol::Stats{by, t},
+      protocol::Stats{by, {}, true},
+      protocol::DeleteGroup{by, t, "default"},
+      protocol::Pause{by, t, {}},
+      protocol::Resume{by, t, "default"},
+      protocol::Purge{by, t, {}},
+      protocol::CreateUser{by, {of_user, "a password"}, false, {}, {}},
+      protocol::DeleteUser{by, of_user},
+      protocol::SetPassword{by, true, of_user, {}, "another"},
+      protocol::SetPassword{by, true, {}, t, "another"},
+      protocol::GrantRights{by, of_user, right},
+      protocol::RevokeRights{by, of_user, right},
+      protocol::ListUsers{by}};
+}
+
+TEST_F(UserCommands, EveryCommandLooksAtCredentialsBeforeAnythingElse) {
+  create_topic("t");
+  create_user({{"other", {.produce = true}}});
+  EXPECT_EQ(join("other", ann), "topic_not_found") << "the password is remembered";
+  create_user({}, {"eve", "eve's password"});
+  std::size_t asked = 0;
+  std::vector<std::string> answers;
+  const auto keep = [&](const Reply& reply) { answers.push_back(protocol::to_json(reply)); };
+  const auto ask_all = [&](const std::string& who, const std::string& password, std::uint64_t work) {
+    for (const auto& [topic, user] : {std::pair("t", "eve"), std::pair("none", "nobody")}) {
+      for (std::size_t i = 0; i < all_commands({}, topic, user).size(); ++i) {
+        // Another guess each time, and another source: else they would wait for each other.
+        const std::string number = std::to_string(++asked);
+        const Request request = all_commands({who, work == 0 ? password : password + number}, topic, user)[i];
+        const std::uint64_t before = authenticator.computations();
+        handler->handle(request, {keep, RequestSource{number, {}}});
+        EXPECT_EQ(authenticator.computations() - before, work)
+            << protocol::command_of(request) << " of " << topic << " and " << user << " by " << who;
+      }
+    }
+    run_until(loop, [&] { return answers.size() == asked; });
+  };
+  for (const std::string& who : {admin.user_id, owner.user_id, ann.user_id, std::string("nobody")})
+    ask_all(who, "a guess", 1);
+  ask_all(ann.user_id, ann.password, 0);
+  for (const std::string& answer : answers)
+    EXPECT_THAT(answer,
+                testing::HasSubstr(R"("code":"unauthorized_access","description":"unauthorized_access")"));
+}
+
 }  // namespace
 }  // namespace lightq::broker
