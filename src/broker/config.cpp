@@ -272,7 +272,7 @@ constexpr Setting table[] = {
      "first; readable by its owner alone",
      set_path<&Config::storage_key_file>},
     {"storage_key_command", text, "COMMAND",
-     "run with /bin/sh at the start, prints what else storage_key_file would hold", set_storage_key_command},
+     "instead: run with /bin/sh at the start, prints what such a file holds", set_storage_key_command},
     {"stop_deadline_ms", number, "MS", "a clean stop takes at most this (5000)",
      set_ms<&Config::stop_deadline>},
     {"handshakes_max", number, "N",

@@ -51,7 +51,9 @@ inline void add_log_dump(CLI::App* log, Parsed& parsed) {
       "\nReads only, also beside a running broker. Of batches that are encrypted, and without the key, what "
       "lies "
       "where\nis shown.\n"
-      "Exit codes: 0 ok, 1 something is damaged, 2 wrong usage or nothing could be read.");
+      "Exit codes: 0 ok, 1 something is damaged, or encrypted and FORMAT wants what is in it, 2 wrong usage "
+      "or\n"
+      "nothing could be read.");
   unit_option(verb, "--from", dump->from, parse_offset, "begin at this offset", "OFFSET");
   unit_option(verb, "--to", dump->to, parse_offset, "end before this offset", "OFFSET");
   unit_option(verb, "-n,--count", dump->count, parse_count, "end after so many", "COUNT");
