@@ -27,6 +27,8 @@
 #include "log/disk_quota.hpp"
 #include "log/posix_storage.hpp"
 #include "log/segment_pool.hpp"
+#include "rest/storage_key_command.hpp"
+#include "rest/storage_key_file.hpp"
 
 namespace lightq::broker {
 
@@ -134,6 +136,7 @@ class Broker::Parts {
 
  private:
   Result<void> open_keys();
+  Result<void> open_storage_keys();
   Result<void> open_catalogue();
   Result<void> open_control();
   [[nodiscard]] std::string server_key() const;
@@ -157,6 +160,7 @@ class Broker::Parts {
   // Keeps no files. Apart from the topics' quota: what is taken away can be, also when they fill the disk's
   // part.
   log::SegmentPool catalogue_pool_;
+  std::unique_ptr<rest::StorageKeys> storage_keys_;  // null: nothing is encrypted on the disk
   StorageRoom room_;
   EventLoop control_;
   std::unique_ptr<Catalogue> catalogue_;
@@ -181,6 +185,7 @@ Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink) {
   raise_descriptor_limit();
   if (auto checked = check_hosts(config); !checked) return checked.error();
   if (auto checked = check_tls(config); !checked) return checked.error();
+  if (auto checked = check_storage_keys(config); !checked) return checked.error();
   auto address = bind_address_of(config.bind_host);
   if (!address) return address.error();
   if (auto checked = check_open_topics(config, *address); !checked) return checked.error();
@@ -213,6 +218,7 @@ Result<void> Broker::Parts::open_parts() {
   if (!key) return key.error();
   tickets_ = std::move(*key);
   if (auto opened = open_keys(); !opened) return opened;
+  if (auto opened = open_storage_keys(); !opened) return opened;
   if (auto opened = open_tls(); !opened) return opened;
   if (auto proven = prove_gates(); !proven) return proven;
   if (auto opened = open_catalogue(); !opened) return opened;
@@ -245,6 +251,18 @@ Result<void> Broker::Parts::open_keys() {
   auto allowed = read_allowed_keys(config_.allowed_client_keys);
   if (!allowed) return allowed.error();
   allowed_keys_ = std::move(*allowed);
+  return {};
+}
+
+/// For topics with `encrypt_at_rest`.
+Result<void> Broker::Parts::open_storage_keys() {
+  if (config_.storage_key_file.empty() && config_.storage_key_command.empty()) return {};
+  auto keys = config_.storage_key_file.empty() ? rest::run_storage_key_command(config_.storage_key_command)
+                                               : rest::read_storage_keys(config_.storage_key_file);
+  if (!keys) return keys.error();
+  storage_keys_ = std::move(*keys);
+  room_.encrypt_with(*storage_keys_);
+  sink_.info("storage keys: " + std::to_string(storage_keys_->size()));
   return {};
 }
 

@@ -132,6 +132,12 @@ Result<void> set_host(Config& config, const std::string& text) {
   return {};
 }
 
+Result<void> set_storage_key_command(Config& config, const std::string& text) {
+  if (text.empty() || text.find('\0') != std::string::npos) return must_be("a command");
+  config.storage_key_command = text;
+  return {};
+}
+
 Result<void> set_control_uri(Config& config, const std::string& text) {
   if (!text.starts_with("tcp://") && !text.starts_with("ipc://")) {
     return must_be("tcp://HOST:PORT or ipc://PATH");
@@ -280,6 +286,12 @@ constexpr Setting table[] = {
      set_path<&Config::tls_certificate>},
     {"tls_key", text, "FILE", "PEM private key of tls_certificate, readable by its owner alone",
      set_path<&Config::tls_key>},
+    {"storage_key_file", text, "FILE",
+     "keys of topics with encrypt_at_rest, each 64 hexadecimal digits on a line of its own, the one in use "
+     "first; readable by its owner alone",
+     set_path<&Config::storage_key_file>},
+    {"storage_key_command", text, "COMMAND",
+     "instead: run with /bin/sh at the start, prints what such a file holds", set_storage_key_command},
     {"stop_deadline_ms", number, "MS", "a clean stop takes at most this (5000)",
      set_ms<&Config::stop_deadline>},
     {"handshakes_max", number, "N",
@@ -329,6 +341,12 @@ Result<void> check_tls(const Config& config) {
   }
   if (config.tls_certificate.empty() || config.encrypt) return {};
   return Error{ErrorCode::invalid_argument, "tls_certificate is for encrypt, which is not given"};
+}
+
+Result<void> check_storage_keys(const Config& config) {
+  if (config.storage_key_file.empty() || config.storage_key_command.empty()) return {};
+  return Error{ErrorCode::invalid_argument,
+               "storage_key_file and storage_key_command are two ways to say the same, and both are given"};
 }
 
 Result<void> check_hosts(const Config& config) {

@@ -49,6 +49,8 @@ struct Config {
   bool insecure = false;                      ///< may be reached from other machines without encryption
   std::filesystem::path tls_certificate;      ///< empty: DATA_DIR/tls.crt, made by the broker
   std::filesystem::path tls_key;              ///< empty: DATA_DIR/tls.key
+  std::filesystem::path storage_key_file;     ///< both empty: nothing is encrypted on the disk
+  std::string storage_key_command;
   std::chrono::milliseconds stop_deadline{5'000};
   std::uint64_t handshakes_max = limits::handshakes_max_default;  ///< of each thread
   std::optional<std::uint64_t> accepts_per_second;  ///< likewise; nothing: by whether it encrypts
@@ -96,6 +98,9 @@ Result<void> check_hosts(const Config& config);
 
 /// Whether certificate and key are given together, and with `encrypt`. Error: invalid_argument.
 Result<void> check_tls(const Config& config);
+
+/// Whether keys for the disk come from one place at most. Error: invalid_argument.
+Result<void> check_storage_keys(const Config& config);
 
 /// Looks up an environment variable.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;

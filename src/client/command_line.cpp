@@ -103,6 +103,8 @@ void add_topic_create(CLI::App* topic, Parsed& parsed) {
   unit_option(verb, "--segment-bytes", settings.segment_bytes, parse_size, "size of one file (128MiB)",
               "SIZE");
   flag(verb, "--open", settings.open, "let anybody join, without credentials");
+  flag(verb, "--encrypt-at-rest", settings.encrypt_at_rest,
+       "files: encrypt them, with the broker's storage key");
   verb->callback([&parsed, create] {
     parsed.command = [&parsed, create] { return run_topic_create(parsed.common, *create); };
   });

@@ -128,6 +128,12 @@ struct LogDump {
   std::uint64_t to = ~std::uint64_t{0};  ///< not included
   std::uint64_t count = 0;               ///< lines; 0: no end
   std::string format = "text";           ///< see MessageTemplate
+  std::string key_file;                  ///< of the broker's storage keys; empty: none
+};
+
+struct LogVerify {
+  std::string directory;
+  std::string key_file;  ///< as in LogDump
 };
 
 struct LogRepair {
@@ -160,7 +166,7 @@ int run_version(const Common& common);
 int run_bench(const Common& common, const Bench& bench);
 // Of a log's directory, without a broker. dump and verify answer exit_usage where nothing could be read.
 int run_log_dump(const Common& common, const LogDump& dump);
-int run_log_verify(const Common& common, const std::string& directory);
+int run_log_verify(const Common& common, const LogVerify& verify);
 int run_log_repair(const Common& common, const LogRepair& repair);
 int run_log_snapshot(const Common& common, const std::string& directory, const std::string& output);
 

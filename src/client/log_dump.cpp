@@ -6,6 +6,7 @@
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
 #include "client/log_directory.hpp"
+#include "client/log_keys.hpp"
 #include "client/log_report.hpp"
 #include "client/message_template.hpp"
 #include "client/terminal.hpp"
@@ -25,12 +26,14 @@ class Dump final : public log::LogVisitor {
 
   bool on_segment(const log::SurveyedSegment& segment) override {
     path_ = segment.path;
+    key_id_ = segment.header ? segment.header->key_id : 0;
     return goes_on();
   }
 
   bool on_batch(const log::ScannedBatch& batch, const BatchView& view) override {
     if (dump_.what == LogDump::What::batches) return print_line(describe(batch));
-    if (dump_.what == LogDump::What::messages) print_messages(batch, view);
+    if (dump_.what == LogDump::What::messages)
+      view.is_encrypted() ? pass_encrypted(batch) : print_messages(batch, view);
     return goes_on();
   }
 
@@ -46,7 +49,12 @@ class Dump final : public log::LogVisitor {
     return print_line(common_.json ? json_of(summary) : line_of(summary));
   }
 
-  int end() { return out_.end() && !damaged_ ? exit_ok : exit_failure; }
+  int end() {
+    const bool written = out_.end();
+    if (encrypted_ != 0)
+      say(format_messages(encrypted_) + " are encrypted: --key-file FILE shows what is in them");
+    return written && !damaged_ && (encrypted_ == 0 || shows_headers()) ? exit_ok : exit_failure;
+  }
 
  private:
   [[nodiscard]] bool goes_on() const {
@@ -57,6 +65,14 @@ class Dump final : public log::LogVisitor {
     ++printed_;
     open_ = out_.write(line + "\n") && open_;
     return goes_on();
+  }
+
+  /// A line about a batch may stand among those about messages.
+  [[nodiscard]] bool shows_headers() const { return common_.json || dump_.format == "text"; }
+
+  void pass_encrypted(const log::ScannedBatch& batch) {
+    encrypted_ += distance(batch.base, batch.end);
+    if (shows_headers()) print_line(describe(batch));
   }
 
   void print_messages(const log::ScannedBatch& batch, const BatchView& view) {
@@ -85,7 +101,7 @@ class Dump final : public log::LogVisitor {
       return path_.substr(path_.find_last_of('/') + 1) + "  position " + std::to_string(batch.position) +
              ", offsets " + std::to_string(batch.base.value) + " up to " + std::to_string(batch.end.value) +
              ", " + std::to_string(batch.total_bytes) + " bytes, " + format_time(batch.time) + ", epoch " +
-             std::to_string(batch.epoch) + ": ok";
+             std::to_string(batch.epoch) + (key_id_ == 0 ? ": ok" : ": ok, encrypted");
     }
     return JsonObject()
         .add_bytes("file", path_)
@@ -96,6 +112,7 @@ class Dump final : public log::LogVisitor {
         .add("time", format_time(batch.time))
         .add("time_us", batch.time.us)
         .add("epoch", batch.epoch)
+        .add("encrypted", key_id_ != 0)
         .text();
   }
 
@@ -105,8 +122,10 @@ class Dump final : public log::LogVisitor {
   Output out_;
   BatchUnpacker unpacker_;
   std::string path_;
+  std::uint64_t key_id_ = 0;  // of the segment
   std::string line_;
   std::uint64_t printed_ = 0;
+  std::uint64_t encrypted_ = 0;  // messages that could not be shown
   bool open_ = true;
   bool damaged_ = false;
 };
@@ -173,12 +192,18 @@ int run_log_dump(const Common& common, const LogDump& dump) {
     say(directory ? "'" + dump.format + "' is no format" : directory.error().text());
     return exit_usage;
   }
+  const auto keys = read_key_file(dump.key_file);
+  if (!keys) {
+    say(keys.error().text());
+    return exit_usage;
+  }
   if (dump.what == LogDump::What::cursors) return dump_cursors(common, *directory);
   log::PosixStorage storage;
   Dump run(common, dump, *format);
   log::InspectOptions options;
   options.from = {dump.from};
   options.to = {dump.to};
+  options.ciphers = keys->get();
   const auto totals = log::inspect_log(*directory, storage, options, run);
   if (totals) return run.end();
   say(totals.error().text());

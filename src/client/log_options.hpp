@@ -34,6 +34,10 @@ inline CLI::App* add_log_verb(CLI::App* log, Parsed& parsed, const std::string& 
   return verb;
 }
 
+inline void add_key_file(CLI::App* verb, std::string& key_file) {
+  text_option(verb, "--key-file", key_file, "the broker's storage keys, for what is encrypted", "FILE");
+}
+
 inline void add_log_dump(CLI::App* log, Parsed& parsed) {
   auto dump = std::make_shared<LogDump>();
   CLI::App* verb = add_log_verb(
@@ -43,9 +47,13 @@ inline void add_log_dump(CLI::App* log, Parsed& parsed) {
       "backslashes, %x payload in hexadecimal, %% a percent sign; \\n \\t \\0 \\\\.\n\n"
       "Examples:\n  lightq log dump data/topics/1\n  lightq log dump data/topics/1 --from 1000 -n 10 --json\n"
       "  lightq log dump data/topics/1 --format '%o %t %p\\n'\n  lightq log dump data/topics/1 --batches\n"
-      "  lightq log dump data/jobs --cursors\n"
-      "\nReads only, also beside a running broker.\n"
-      "Exit codes: 0 ok, 1 something is damaged, 2 wrong usage or nothing could be read.");
+      "  lightq log dump data/jobs --cursors\n  lightq log dump data/topics/2 --key-file storage.keys\n"
+      "\nReads only, also beside a running broker. Of batches that are encrypted, and without the key, what "
+      "lies "
+      "where\nis shown.\n"
+      "Exit codes: 0 ok, 1 something is damaged, or encrypted and FORMAT wants what is in it, 2 wrong usage "
+      "or\n"
+      "nothing could be read.");
   unit_option(verb, "--from", dump->from, parse_offset, "begin at this offset", "OFFSET");
   unit_option(verb, "--to", dump->to, parse_offset, "end before this offset", "OFFSET");
   unit_option(verb, "-n,--count", dump->count, parse_count, "end after so many", "COUNT");
@@ -73,9 +81,27 @@ inline void add_log_dump(CLI::App* log, Parsed& parsed) {
       ->envname(variable_of("--cursors"))
       ->excludes(batches)
       ->excludes(files);
+  add_key_file(verb, dump->key_file);
   verb->callback([&parsed, dump, verb] {
     const bool none = dump->count == 0 && verb->count("--count") > 0;
     parsed.command = [&parsed, dump, none] { return none ? exit_ok : run_log_dump(parsed.common, *dump); };
+  });
+}
+
+inline void add_log_verify(CLI::App* log, Parsed& parsed) {
+  auto verify = std::make_shared<LogVerify>();
+  CLI::App* verb =
+      add_log_verb(log, parsed, "verify", "read everything and report what is damaged", verify->directory,
+                   "Examples:\n  lightq log verify data/topics/1\n  lightq log verify data/topics/1 --json\n"
+                   "  lightq log verify data/topics/2 --key-file storage.keys\n"
+                   "\nReads only, also beside a running broker. An append that was never completed is no "
+                   "damage. Without the "
+                   "key all\nchecksums are checked, but nobody can tell what was encrypted from what was put "
+                   "in its place.\n"
+                   "Exit codes: 0 clean, 1 damage found, 2 wrong usage or nothing could be read.");
+  add_key_file(verb, verify->key_file);
+  verb->callback([&parsed, verify] {
+    parsed.command = [&parsed, verify] { return run_log_verify(parsed.common, *verify); };
   });
 }
 
@@ -110,16 +136,9 @@ inline void add_log(CLI::App* app, Parsed& parsed) {
       "Examples:\n  lightq log verify data/topics/1\n  lightq log dump data/topics/1 -n 10\n"
       "  lightq log repair data/topics/1 --output saved");
   add_log_dump(log, parsed);
-  auto directory = std::make_shared<std::string>();
-  CLI::App* verify = add_log_verb(
-      log, parsed, "verify", "read everything and report what is damaged", *directory,
-      "Examples:\n  lightq log verify data/topics/1\n  lightq log verify data/topics/1 --json\n"
-      "\nReads only, also beside a running broker. An append that was never completed is no damage.\n"
-      "Exit codes: 0 clean, 1 damage found, 2 wrong usage or nothing could be read.");
-  verify->callback([&parsed, directory] {
-    parsed.command = [&parsed, directory] { return run_log_verify(parsed.common, *directory); };
-  });
+  add_log_verify(log, parsed);
   add_log_repair(log, parsed);
+  auto directory = std::make_shared<std::string>();
   auto output = std::make_shared<std::string>();
   CLI::App* snapshot = add_log_verb(
       log, parsed, "snapshot", "a copy of the log as it is now, also while it is written", *directory,

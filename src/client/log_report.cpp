@@ -26,6 +26,12 @@ std::string state_of(const log::SegmentSummary& summary) {
   return summary.torn_bytes == 0 ? "ok" : "ok, torn tail";
 }
 
+/// As text; empty: it is not encrypted.
+std::string key_of(const log::SurveyedSegment& segment) {
+  const std::uint64_t key_id = segment.header ? segment.header->key_id : 0;
+  return key_id == 0 ? "" : log::key_id_text(key_id);
+}
+
 }  // namespace
 
 std::string json_of(const log::Finding& finding) {
@@ -55,6 +61,7 @@ std::string json_of(const log::SegmentSummary& summary) {
       .add("sealed", segment.seal.has_value())
       .add("epoch", segment.epoch)
       .add("incarnation", std::to_string(segment.incarnation))  // beyond what JSON's numbers hold
+      .add("key_id", key_of(segment))
       .add("gap_begin", segment.header ? segment.header->gap_begin.value : 0)
       .add("torn_bytes", summary.torn_bytes)
       .add("damages", summary.damages)
@@ -68,6 +75,7 @@ std::string line_of(const log::SegmentSummary& summary) {
          std::to_string(summary.end_offset.value) + ", " + format_count(summary.batches) + " batches, " +
          format_size(summary.end_position == 0 ? segment.size_bytes : summary.end_position) + " of " +
          format_size(segment.size_bytes) + ", epoch " + std::to_string(segment.epoch) +
+         (key_of(segment).empty() ? "" : ", key " + key_of(segment)) +
          (segment.seal ? ", sealed: " : ", not sealed: ") + state_of(summary);
 }
 

@@ -2,6 +2,7 @@
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
 #include "client/log_directory.hpp"
+#include "client/log_keys.hpp"
 #include "client/log_report.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
@@ -89,6 +90,11 @@ class Verify final : public log::LogVisitor {
               " at least cannot be read";
     if (totals.gap_messages != 0)
       text += "; " + format_messages(totals.gap_messages) + " missing since a repair";
+    if (totals.encrypted_batches != 0) {
+      const std::uint64_t unread = totals.encrypted_batches - totals.decrypted_batches;
+      text += "; " + format_count(totals.encrypted_batches) + " encrypted batches" +
+              (unread == 0 ? ", all looked into" : ", not looked into: --key-file does");
+    }
     if (totals.torn_bytes != 0) text += "; a torn tail of " + format_size(totals.torn_bytes);
     return text + "\n";
   }
@@ -105,6 +111,8 @@ class Verify final : public log::LogVisitor {
                .add("gap_messages", totals.gap_messages)
                .add("torn_bytes", totals.torn_bytes)
                .add("damages", totals.damages)
+               .add("encrypted_batches", totals.encrypted_batches)
+               .add("decrypted_batches", totals.decrypted_batches)
                .add("cursors", totals.cursors)
                .add("first_offset", totals.first_offset.value)
                .add("next_offset", totals.next_offset.value)
@@ -128,10 +136,11 @@ class Verify final : public log::LogVisitor {
 
 }  // namespace
 
-int run_log_verify(const Common& common, const std::string& given) {
-  const auto directory = find_log(given);
-  if (!directory) {
-    say(directory.error().text());
+int run_log_verify(const Common& common, const LogVerify& verify) {
+  const auto directory = find_log(verify.directory);
+  const auto keys = read_key_file(verify.key_file);
+  if (!directory || !keys) {
+    say(directory ? keys.error().text() : directory.error().text());
     return exit_usage;
   }
   log::PosixStorage storage;
@@ -139,6 +148,7 @@ int run_log_verify(const Common& common, const std::string& given) {
   log::InspectOptions options;
   options.with_cursors = true;
   options.with_indexes = true;
+  options.ciphers = keys->get();
   const auto totals = log::inspect_log(*directory, storage, options, run);
   if (totals) return run.end(*directory, *totals);
   say(totals.error().text());

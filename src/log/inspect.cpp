@@ -33,6 +33,9 @@ class Inspection {
   Result<void> read(const SurveyedSegment& segment, bool last, Offset next_first);
   Result<void> read_sound(const SurveyedSegment& segment);
   void walk(SegmentWalk& walk, SegmentSummary& summary);
+  Result<void> take_key_of(const SurveyedSegment& segment);
+  std::optional<BatchView> clear(const BatchView& batch, const SurveyedSegment& segment);
+  void take(const ScannedBatch& batch, const BatchView& stored, SegmentSummary& summary);
   void read_lost(const SurveyedSegment& segment, bool last, Offset next_first);
   bool is_unfinished(const SurveyedSegment& segment, bool last);
   void check_continuity(const SurveyedSegment& segment);
@@ -50,6 +53,9 @@ class Inspection {
   std::string before_;              // its path
   bool wanted_ = true;              // by the visitor
   std::vector<CursorSurvey> found_cursors_;
+  std::unique_ptr<BatchCipher> cipher_;  // of cipher_incarnation_; null: none was needed yet
+  std::uint64_t cipher_incarnation_ = 0;
+  std::vector<std::byte> plain_;
 };
 
 Result<InspectTotals> Inspection::run() {
@@ -100,6 +106,7 @@ void Inspection::begin_again() {
 // With a segment go all that lie before it. What was found in them was found.
 void Inspection::leave_out_what_went() {
   totals_.segments = 0;
+  totals_.encrypted_batches = totals_.decrypted_batches = 0;
   totals_.bytes = totals_.batches = totals_.messages = totals_.gap_messages = 0;
   has_begun_ = false;
   expected_.reset();
@@ -176,10 +183,45 @@ Result<void> Inspection::read_sound(const SurveyedSegment& segment) {
   }
   SegmentWalk steps(**file, whole_segment(segment));
   if (segment.first_offset() < options_.from) steps.skip_to(options_.from);
+  if (auto keyed = take_key_of(segment); !keyed) return keyed;
   walk(steps, summary);
   check_index_of(summary);
   summarize(summary);
   return {};
+}
+
+Result<void> Inspection::take_key_of(const SurveyedSegment& segment) {
+  if (options_.ciphers == nullptr || segment.header->key_id == 0) return {};
+  if (cipher_ == nullptr || cipher_incarnation_ != segment.header->incarnation) {
+    cipher_incarnation_ = segment.header->incarnation;
+    cipher_ = options_.ciphers->of(cipher_incarnation_);
+  }
+  return cipher_->knows(segment.header->key_id) ? Result<void>{}
+                                                : no_key(segment.path, segment.header->key_id);
+}
+
+// As its log gives it out, or as it is where there is no key. Nothing: it is not what was encrypted there.
+std::optional<BatchView> Inspection::clear(const BatchView& batch, const SurveyedSegment& segment) {
+  const std::uint64_t key_id = segment.header->key_id;
+  if (batch.is_encrypted() != (key_id != 0)) return std::nullopt;
+  if (key_id == 0 || options_.ciphers == nullptr) return batch;
+  plain_.resize(batch.total_bytes() - encrypted_layout::more_bytes);
+  if (!cipher_->decrypt(batch, key_id, plain_) || BatchView::check(plain_)) return std::nullopt;
+  return BatchView::trusted(plain_.data());
+}
+
+void Inspection::take(const ScannedBatch& batch, const BatchView& stored, SegmentSummary& summary) {
+  const auto view = clear(stored, summary.segment);
+  if (!view) {
+    ++summary.damages;
+    return report({Finding::Kind::forged, summary.segment.path, batch.position, batch.end_position(),
+                   batch.base, batch.end, ""});
+  }
+  ++summary.batches;
+  summary.messages += distance(batch.base, batch.end);
+  totals_.encrypted_batches += stored.is_encrypted() ? 1 : 0;
+  totals_.decrypted_batches += stored.is_encrypted() && !view->is_encrypted() ? 1 : 0;
+  wanted_ = visitor_.on_batch(batch, *view);
 }
 
 void Inspection::walk(SegmentWalk& walk, SegmentSummary& summary) {
@@ -190,9 +232,7 @@ void Inspection::walk(SegmentWalk& walk, SegmentSummary& summary) {
       const ScannedBatch& batch = walk.batch();
       if (options_.to <= batch.base) break;
       if (expected_ && batch.base < *expected_) continue;  // an overlap, told already
-      ++summary.batches;
-      summary.messages += distance(batch.base, batch.end);
-      wanted_ = visitor_.on_batch(batch, walk.view());
+      take(batch, walk.view(), summary);
       continue;
     }
     // The file may have been retired and begun anew as another log's: then none of this is damage.

@@ -7,6 +7,7 @@
 
 #include <lightq/base/batch.hpp>
 
+#include "log/batch_cipher.hpp"
 #include "log/finding.hpp"
 #include "log/log_survey.hpp"
 #include "log/segment_scanner.hpp"
@@ -33,7 +34,7 @@ class LogVisitor {
   LogVisitor& operator=(const LogVisitor&) = delete;
   virtual ~LogVisitor() = default;
   virtual bool on_segment(const SurveyedSegment& /*segment*/) { return true; }
-  /// A sound batch; `view` is valid during the call.
+  /// A sound batch; `view` is valid during the call. An encrypted one is decrypted where there is a key.
   virtual bool on_batch(const ScannedBatch& batch, const BatchView& view) = 0;
   virtual bool on_finding(const Finding& finding) = 0;
   virtual bool on_summary(const SegmentSummary& /*summary*/) { return true; }
@@ -43,10 +44,11 @@ class LogVisitor {
 };
 
 struct InspectOptions {
-  Offset from;                      ///< nothing that ends before it is looked at
-  Offset to = {~std::uint64_t{0}};  ///< nothing from here on
-  bool with_cursors = false;        ///< look at the cursor files and the cursor table too
-  bool with_indexes = false;        ///< compare the index files with the segments read as a whole too
+  Offset from;                            ///< nothing that ends before it is looked at
+  Offset to = {~std::uint64_t{0}};        ///< nothing from here on
+  bool with_cursors = false;              ///< look at the cursor files and the cursor table too
+  bool with_indexes = false;              ///< compare the index files with the segments read as a whole too
+  const BatchCiphers* ciphers = nullptr;  ///< to decrypt, or to check, what is encrypted; null: it stays so
 };
 
 /// What an inspection came to; of its last look.
@@ -60,6 +62,8 @@ struct InspectTotals {
   std::uint64_t torn_bytes = 0;
   std::size_t damages = 0;
   std::size_t cursors = 0;
+  std::uint64_t encrypted_batches = 0;  ///< sound
+  std::uint64_t decrypted_batches = 0;  ///< of these
   Offset first_offset;
   Offset next_offset;
 };
@@ -67,8 +71,8 @@ struct InspectTotals {
 /// Reads the log in `directory`. The totals are those of one look at it: of the segments that there were
 /// then, but for the old ones up to the last that was dropped before it was read, and up to the end that the
 /// log had then or later. Errors: io_error, where the directory cannot be listed or a file not be opened;
-/// busy, where at each of several looks all segments were dropped before they could be read. Bytes that
-/// cannot be read are findings.
+/// busy, where at each of several looks all segments were dropped before they could be read; not_supported,
+/// where there are ciphers and a segment's key is not among them. Bytes that cannot be read are findings.
 Result<InspectTotals> inspect_log(const std::string& directory, Storage& storage,
                                   const InspectOptions& options, LogVisitor& visitor);
 

@@ -29,7 +29,8 @@ struct FoundFile {
 
 class Recovery {
  public:
-  Recovery(const std::string& directory, Storage& storage) : directory_(directory), storage_(storage) {}
+  Recovery(const std::string& directory, Storage& storage, const BatchCiphers* ciphers)
+      : directory_(directory), storage_(storage), ciphers_(ciphers) {}
   Result<RecoveredSegments> run();
 
  private:
@@ -40,6 +41,7 @@ class Recovery {
   static std::optional<ScannedBatch> first_batch(FoundFile& found, SegmentScanner& scanner);
   Result<FoundFile> look_at(Offset name_offset);
   Result<void> add(FoundFile& found, std::optional<Offset> next_name);
+  Result<void> check_key(const FoundFile& found, const SegmentHeader& header);
   Result<void> add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name);
   Result<void> add_unreadable(FoundFile& found, std::optional<Offset> next_name);
   Result<void> add_unsealed(SegmentFile& segment, const FoundFile& found, bool last);
@@ -56,6 +58,7 @@ class Recovery {
 
   const std::string& directory_;
   Storage& storage_;
+  const BatchCiphers* const ciphers_;
   const BootId boot_{storage_.boot_id()};
   RecoveredSegments result_;
 };
@@ -155,7 +158,9 @@ Result<void> Recovery::add(FoundFile& found, std::optional<Offset> next_name) {
   if (!found.decoded.header) {
     if (found.decoded.fault == HeaderFault::foreign) {
       return Error{ErrorCode::foreign_format,
-                   found.path + " is not a segment file of version " + std::to_string(segment_format_version),
+                   found.path + " is not a segment file of version " +
+                       std::to_string(segment_format_version) + " or " +
+                       std::to_string(encrypted_format_version),
                    0};
     }
     return add_unreadable(found, next_name);
@@ -166,7 +171,15 @@ Result<void> Recovery::add(FoundFile& found, std::optional<Offset> next_name) {
   if (header.first_offset != found.name_offset || header.incarnation != result_.incarnation) {
     return add_unreadable(found, next_name);
   }
+  if (auto checked = check_key(found, header); !checked) return checked;
   return add_sound(found, header, next_name);
+}
+
+// A missing key is no damage: nothing is looked at that it would be needed for, and nothing changed.
+Result<void> Recovery::check_key(const FoundFile& found, const SegmentHeader& header) {
+  if (result_.cipher == nullptr && ciphers_ != nullptr) result_.cipher = ciphers_->of(result_.incarnation);
+  const bool known = result_.cipher != nullptr && result_.cipher->knows(header.key_id);
+  return header.key_id == 0 || known ? Result<void>{} : no_key(found.path, header.key_id);
 }
 
 Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name) {
@@ -304,8 +317,9 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
   std::uint64_t end = std::max(tail, scanner.claimed_end());
   if (end == tail && header.size() >= sizeof(std::uint32_t) &&
       load_little_endian<std::uint32_t>(header.data()) == batch_layout::magic_value) {
-    const bool stale = scanner.header_at(tail).has_value() ||
-                       !BatchView::check_header({header.data(), segment.usable_bytes() - tail}).has_value();
+    const bool stale =
+        scanner.header_at(tail).has_value() ||
+        !BatchView::check_stored_header({header.data(), segment.usable_bytes() - tail}).has_value();
     // A sound header of another epoch is left from before the file was recycled.
     if (!stale) end = header_end;
   }
@@ -399,8 +413,9 @@ void Recovery::add_up() {
 
 }  // namespace
 
-Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage) {
-  return Recovery(directory, storage).run();
+Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage,
+                                           const BatchCiphers* ciphers) {
+  return Recovery(directory, storage, ciphers).run();
 }
 
 std::string RecoveryReport::text() const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "log/batch_cipher.hpp"
 #include "log/segment_file.hpp"
 #include "log/storage.hpp"
 
@@ -47,12 +48,16 @@ struct RecoveredSegments {
   std::uint64_t incarnation = 0;                      ///< 0: no segments
   Offset durable;                                     ///< everything before it was known to be on disk
   RecoveryReport report;
+  std::unique_ptr<BatchCipher> cipher;  ///< null: there were no segments, or no ciphers
 };
 
 /// Reads the directory of a log; none is an empty log. Scans what lies past the newest checkpoint of each
 /// segment that has no seal, unless the log was closed. Cuts and wipes a torn tail; a segment that was begun
 /// without its name gets it, other leftovers of preparing are removed; nothing else on disk is changed.
-/// Errors: foreign_format (names the file), corrupt (two files claim the same offsets), io_error.
-Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage);
+/// `ciphers`: of what is encrypted; null: nothing is to be. Nothing of a segment that cannot be decrypted is
+/// changed. Errors: foreign_format (names the file), corrupt (two files claim the same offsets), io_error;
+/// not_supported where what a segment was encrypted with is not there (names file and key).
+Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage,
+                                           const BatchCiphers* ciphers = nullptr);
 
 }  // namespace lightq::log

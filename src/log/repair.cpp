@@ -31,6 +31,7 @@ class Repair {
 
  private:
   Result<void> plan(const RepairOptions& options);
+  [[nodiscard]] Result<void> check_identity() const;
   void load_cursors();
   Result<void> load_table();
   void clamp_cursors();
@@ -68,6 +69,7 @@ Result<void> Repair::plan(const RepairOptions& options) {
   if (!planned) return planned.error();
   plan_ = std::move(*planned);
   if (auto loaded = load_table(); !loaded) return loaded;
+  if (auto possible = check_identity(); !possible) return possible;
   while (plan_.incarnation == 0) plan_.incarnation = storage_.random();
   report_.segments_read = plan_.segments.size();
   report_.messages = plan_.messages;
@@ -80,6 +82,17 @@ Result<void> Repair::plan(const RepairOptions& options) {
   }
   clamp_cursors();
   return {};
+}
+
+// A log's key is made for it alone.
+Result<void> Repair::check_identity() const {
+  const bool encrypted = std::any_of(plan_.segments.begin(), plan_.segments.end(),
+                                     [](const PlannedSegment& segment) { return segment.encrypted; });
+  if (plan_.incarnation != 0 || !encrypted) return {};
+  return Error{ErrorCode::corrupt,
+               "no file in " + directory_ +
+                   " says which log this is any more: what is encrypted could not be decrypted again",
+               0};
 }
 
 void Repair::clamp_cursors() {
@@ -165,7 +178,7 @@ Result<void> Repair::write_pieces(const PlannedSegment& planned, const std::stri
   for (const SoundPiece& piece : planned.pieces) {
     const std::string name = segment_name(piece.first);
     SegmentCopy copy{.path = to + "/" + name + suffix, .begin = piece.begin, .end = piece.end};
-    copy.header = {planned.epoch, piece.first, plan_.incarnation, 0, piece.gap_begin};
+    copy.header = {planned.epoch, piece.first, plan_.incarnation, 0, piece.gap_begin, planned.key_id()};
     copy.end_offset = piece.next;
     copy.newest = piece.newest;
     if (auto written = write_sealed_segment(**from, copy, storage_); !written) return written;

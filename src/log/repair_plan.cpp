@@ -109,6 +109,7 @@ Result<void> Planner::read(PlannedSegment& planned, const SurveyedSegment* after
 
 void Planner::walk(File& file, const WalkRange& range, PlannedSegment& planned) {
   SegmentWalk walk(file, range);
+  planned.encrypted = planned.source.header && planned.source.header->key_id != 0;
   sound_ = true;
   for (auto step = walk.next(); step != SegmentWalk::Step::end; step = walk.next()) {
     const ScannedBatch& batch = walk.batch();
@@ -118,6 +119,11 @@ void Planner::walk(File& file, const WalkRange& range, PlannedSegment& planned) 
       continue;
     }
     auto& pieces = planned.pieces;
+    if (pieces.empty() && !planned.source.header) planned.encrypted = walk.view().is_encrypted();
+    if (walk.view().is_encrypted() != planned.encrypted) {  // put there by somebody else
+      sound_ = false;
+      continue;
+    }
     const bool follows =
         !pieces.empty() && pieces.back().end == batch.position && pieces.back().next == batch.base;
     if (!follows) pieces.push_back({batch.base, batch.base, batch.position, batch.position, {}, {}});

@@ -25,7 +25,14 @@ struct PlannedSegment {
   SurveyedSegment source;
   std::uint32_t epoch = 0;  ///< of its batches
   std::vector<SoundPiece> pieces;
-  bool keep = false;  ///< it may stay as it is
+  bool encrypted = false;  ///< they are
+  bool keep = false;       ///< it may stay as it is
+
+  /// SegmentHeader::key_id of what is made of the pieces.
+  [[nodiscard]] std::uint64_t key_id() const {
+    if (source.header) return source.header->key_id;
+    return encrypted ? key_id_unknown : 0;
+  }
 };
 
 /// Messages lost for good, which no header states yet.

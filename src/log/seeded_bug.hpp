@@ -71,7 +71,7 @@ inline bool forgiven_header(ByteView available) {
   if (!seeded(SeededBug::header_crc_unchecked) || available.size() < header.size()) return false;
   std::copy_n(available.begin(), header.size(), header.begin());
   store_little_endian(header.data() + batch_layout::header_crc, batch_header_crc(header.data()));
-  return !BatchView::check_header({header.data(), available.size()}).has_value();
+  return !BatchView::check_stored_header({header.data(), available.size()}).has_value();
 }
 /// Would this body pass if nobody looked at its checksum?
 inline bool forgiven_body(const BatchView& batch) {

@@ -26,6 +26,7 @@ constexpr std::size_t at_first_offset = 16;  // u64
 constexpr std::size_t at_incarnation = 24;   // u64
 constexpr std::size_t at_file_bytes = 32;    // u64
 constexpr std::size_t at_gap_begin = 40;     // u64
+constexpr std::size_t at_key_id = 48;        // u64
 constexpr std::size_t at_crc = 60;           // u32: of bytes [0,60)
 
 // Seal fields, in bytes from segment_seal_position.
@@ -75,6 +76,10 @@ std::optional<SegmentCheckpoint> decode_slot(const std::byte* slot, const Segmen
   return checkpoint;
 }
 
+std::uint32_t version_of(std::uint64_t key_id) {
+  return key_id == 0 ? segment_format_version : encrypted_format_version;
+}
+
 bool holds(BootId written, BootId now) {
   return written == BootId{} || written == now || seeded(SeededBug::boot_unchecked);
 }
@@ -93,12 +98,13 @@ SegmentCheckpoint first_checkpoint(const SegmentHeader& header) {
 SegmentPage encode_segment_header(const SegmentHeader& header) {
   SegmentPage page{};
   store_little_endian(page.data() + at_magic, magic_value);
-  store_little_endian(page.data() + at_version, segment_format_version);
+  store_little_endian(page.data() + at_version, version_of(header.key_id));
   store_little_endian(page.data() + at_epoch, header.epoch);
   store_little_endian(page.data() + at_first_offset, header.first_offset.value);
   store_little_endian(page.data() + at_incarnation, header.incarnation);
   store_little_endian(page.data() + at_file_bytes, header.file_bytes);
   store_little_endian(page.data() + at_gap_begin, header.gap_begin.value);
+  store_little_endian(page.data() + at_key_id, header.key_id);
   store_little_endian(page.data() + at_crc, crc32c({page.data(), at_crc}));
   if (header.first_offset == offset_not_yet_known) return page;
   const SegmentCheckpoint first = first_checkpoint(header);
@@ -140,16 +146,19 @@ std::array<std::byte, segment_checkpoint_bytes> encode_segment_checkpoint(const 
 DecodedHeader decode_segment_header(const SegmentPage& page) {
   const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
   if (std::all_of(page.begin(), page.begin() + 64, is_zero)) return {std::nullopt, HeaderFault::blank};
-  if (load_little_endian<std::uint64_t>(page.data() + at_magic) != magic_value ||
-      load_little_endian<std::uint32_t>(page.data() + at_version) != segment_format_version) {
+  const auto version = load_little_endian<std::uint32_t>(page.data() + at_version);
+  const auto key_id = load_little_endian<std::uint64_t>(page.data() + at_key_id);
+  const bool known =
+      version == segment_format_version || (version == encrypted_format_version && key_id != 0);
+  if (load_little_endian<std::uint64_t>(page.data() + at_magic) != magic_value || !known)
     return {std::nullopt, HeaderFault::foreign};
-  }
   SegmentHeader header;
   header.epoch = load_little_endian<std::uint32_t>(page.data() + at_epoch);
   header.first_offset = {load_little_endian<std::uint64_t>(page.data() + at_first_offset)};
   header.incarnation = load_little_endian<std::uint64_t>(page.data() + at_incarnation);
   header.file_bytes = load_little_endian<std::uint64_t>(page.data() + at_file_bytes);
   header.gap_begin = {load_little_endian<std::uint64_t>(page.data() + at_gap_begin)};
+  if (version == encrypted_format_version) header.key_id = key_id;
   const bool sound =
       load_little_endian<std::uint32_t>(page.data() + at_crc) == crc32c({page.data(), at_crc}) &&
       header.epoch != 0 && header.file_bytes >= segment_header_bytes;

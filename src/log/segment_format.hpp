@@ -23,12 +23,17 @@ constexpr std::uint64_t round_up_to_page(std::uint64_t bytes) {
 /// The smallest file: one page of batches.
 inline constexpr std::uint64_t segment_file_bytes_min = 2 * segment_header_bytes;
 inline constexpr std::uint32_t segment_format_version = 1;
+/// Of a segment whose batches are encrypted: a program from before knows that it cannot read it.
+inline constexpr std::uint32_t encrypted_format_version = 2;
 /// A header that was written before its segment's first offset was known: the file's name has it.
 inline constexpr Offset offset_not_yet_known{~std::uint64_t{0}};
 
 /// A file gets a new epoch with each use. Up to the next multiple of this the uses may follow each other
 /// without a sync, in one log; see docs/log_format.md, "Epochs, and the pool".
 inline constexpr std::uint32_t epochs_unsynced_max = 0x10000;
+
+/// SegmentHeader::key_id, where it was lost: a repair found encrypted batches under no header.
+inline constexpr std::uint64_t key_id_unknown = ~std::uint64_t{0};
 
 /// Some epochs.
 struct Epochs {
@@ -49,6 +54,7 @@ struct SegmentHeader {
   std::uint64_t incarnation = 0;  ///< of the log: the same in all its files
   std::uint64_t file_bytes = 0;   ///< allocated, header included
   Offset gap_begin = {};          ///< a repair says: from here up to first_offset all is lost; 0: no gap
+  std::uint64_t key_id = 0;       ///< of what its batches are encrypted with; 0: they are not
 };
 
 /// Of the machine's boots, one; 0: whichever. What is only in memory survives the process, not the boot.

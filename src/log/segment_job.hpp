@@ -63,6 +63,7 @@ struct SegmentWork {
   SegmentHeader remembered;
   std::vector<std::shared_ptr<WritableMapping>> unmap;  ///< let go of here: that takes a while
   std::uint64_t incarnation = 0;
+  std::uint64_t key_id = 0;  ///< of the prepared file
   std::uint64_t disk_free_floor_bytes = 0;
 };
 

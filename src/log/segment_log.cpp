@@ -28,7 +28,9 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
                      std::to_string(limits::segment_bytes_max),
                  0};
   }
-  auto recovered = recover_segments(options.directory, storage);
+  if (options.ciphers != nullptr && (options.mapped_writes || options.views != nullptr))
+    return Error{ErrorCode::invalid_argument, "what is mapped for others is not encrypted", 0};
+  auto recovered = recover_segments(options.directory, storage, options.ciphers);
   if (!recovered) return recovered.error();
   std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));
   // What the earlier process had appended may not be on disk yet; if it cannot be synced, durable_offset says
@@ -68,6 +70,10 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
       jobs_(std::make_shared<SegmentJobState>()),
       recovery_(std::move(recovered.report)) {
   while (incarnation_ == 0) incarnation_ = storage_.random();
+  if (recovered.cipher == nullptr && options_.ciphers != nullptr)
+    recovered.cipher = options_.ciphers->of(incarnation_);
+  if (recovered.cipher != nullptr)
+    encrypted_ = std::make_unique<EncryptedBatches>(std::move(recovered.cipher));
   for (const auto& segment : segments_) stored_bytes_ += segment->stored_bytes();
   if (!segments_.empty()) next_ = segments_.back()->end_offset();
   durable_ = recovered.durable;
@@ -87,18 +93,20 @@ Offset SegmentLog::first_offset() const {
 AppendResult SegmentLog::append(std::span<std::byte> batch, Timestamp now) {
   assert(batch.size() >= batch_layout::header_bytes &&
          BatchView::trusted(batch.data()).total_bytes() == batch.size());
-  if (batch.size() > batch_bytes_max) return {AppendOutcome::too_large, {}};
+  const std::size_t bytes = bytes_on_disk(batch.size());
+  if (bytes > batch_bytes_max) return {AppendOutcome::too_large, {}};
   const BatchView view = BatchView::trusted(batch.data());
-  if (!fits_capacity(batch.size(), view.record_count())) return {AppendOutcome::full, {}};
-  if (const auto ready = make_writable(batch.size(), view.record_count()); !ready) {
+  if (!fits_capacity(bytes, view.record_count())) return {AppendOutcome::full, {}};
+  if (const auto ready = make_writable(bytes, view.record_count()); !ready) {
     return {outcome_of(ready.error()), {}};
   }
   SegmentFile& active = *segments_.back();
   stamp_batch(batch, next_, now, active.header().epoch);
-  if (const auto written = active.append(view); !written) return {outcome_of(written.error()), {}};
+  const BatchView stored = encrypted_ == nullptr ? view : encrypted_->encrypt(view);
+  if (const auto written = active.append(stored); !written) return {outcome_of(written.error()), {}};
   const Offset base = next_;
   next_ = view.end_offset();
-  stored_bytes_ += batch.size();
+  stored_bytes_ += bytes;
   used_ = true;
   return {AppendOutcome::appended, base};
 }
@@ -181,6 +189,7 @@ bool SegmentLog::fits_capacity(std::size_t bytes, std::uint64_t messages) const 
 bool SegmentLog::active_takes(std::size_t bytes, std::uint64_t messages) const {
   if (segments_.empty() || segments_.back()->sealed || !segments_.back()->has_room(bytes)) return false;
   const SegmentFile& active = *segments_.back();
+  if (active.header().key_id != key_id()) return false;  // another key is in use now
   return options_.segment_messages_max == 0 || active.empty() ||
          distance(active.first_offset(), active.end_offset()) + messages <= options_.segment_messages_max;
 }
@@ -220,7 +229,7 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
   const std::string path = options_.directory + "/roll" + prepared_suffix;
   const std::uint64_t bytes = next_segment_bytes(batch_bytes);
   const auto prepare = [&] {
-    return pool_.prepare(path, bytes, incarnation_, options_.disk_free_floor_bytes, new_bytes());
+    return pool_.prepare(path, bytes, incarnation_, options_.disk_free_floor_bytes, new_bytes(), key_id());
   };
   auto made = prepare();
   if (made || made.error().code != ErrorCode::no_space || retired_.empty() || jobs_->is_out) return made;
@@ -238,6 +247,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   if (!prepared) return prepared.error();
   SegmentHeader header = prepared->header;
   header.first_offset = next_;
+  header.key_id = key_id();
   if (!segments_.empty() && segments_.back()->empty())
     header.gap_begin = segments_.back()->header().gap_begin;
   const std::string path = options_.directory + "/" + segment_name(next_);
@@ -373,7 +383,24 @@ ReadResult SegmentLog::read(Place& place) {
   const Located located = segment.locate(place.offset, start.position);
   if (!located.found) return damaged(segment, located.damage);
   place.hint = hint_for(start.segment, located.position);
-  return {ReadOutcome::batch, segment.batch_at(located.position), {}};
+  const BatchView batch = segment.batch_at(located.position);
+  if (encrypted_ != nullptr || batch.is_encrypted()) return read_encrypted(segment, located.position);
+  return {ReadOutcome::batch, batch, {}};
+}
+
+// A batch in clear among encrypted ones was not put there by this log, nor the other way round.
+ReadResult SegmentLog::read_encrypted(const SegmentFile& segment, std::uint64_t position) {
+  const BatchView batch = segment.batch_at(position);
+  const auto plain =
+      encrypted_ == nullptr ? std::nullopt : encrypted_->decrypt(batch, segment.header().key_id);
+  if (plain) return {ReadOutcome::batch, *plain, {}};
+  last_error_ = {ErrorCode::corrupt,
+                 segment.path() + ": the batch at position " + std::to_string(position) +
+                     " is not what was encrypted there: offsets " +
+                     std::to_string(batch.base_offset().value) + " up to " +
+                     std::to_string(batch.end_offset().value) + " cannot be read",
+                 0};
+  return {ReadOutcome::damaged, {}, batch.end_offset()};
 }
 
 // A hint is the segment's number in the upper half and the last batch's position in the lower.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "log/encrypted_batches.hpp"
 #include "log/log.hpp"
 #include "log/recovery.hpp"
 #include "log/segment_file.hpp"
@@ -37,6 +38,9 @@ struct SegmentLogOptions {
   /// Where readers on other threads get their views; their chain of segments is kept up then. Null: there are
   /// none. Must outlive the log.
   SegmentViews* views = nullptr;
+  /// Batches are encrypted on the disk, and nothing that is not is given out. Null: they are not. Not with
+  /// mapped_writes or views. Must outlive the log.
+  const BatchCiphers* ciphers = nullptr;
 };
 
 /// Room for a batch at the end of the log, in the mapping that the active segment is written through.
@@ -55,7 +59,7 @@ class SegmentLog final : public Log {
  public:
   /// Opens the log in `options.directory`, recovering what an earlier process left; a directory that does not
   /// exist is an empty log. `storage` and `pool` must outlive it. Errors: foreign_format, corrupt, io_error,
-  /// each naming the file; invalid_argument.
+  /// each naming the file; not_supported where a segment's key is not there; invalid_argument.
   static Result<std::unique_ptr<SegmentLog>> open(SegmentLogOptions options, Storage& storage,
                                                   SegmentPool& pool, Timestamp now);
   /// Writes nothing: what was appended is with the operating system. Waits for a job that is running.
@@ -141,6 +145,10 @@ class SegmentLog final : public Log {
   SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool& pool, RecoveredSegments recovered);
 
   // Appending.
+  [[nodiscard]] std::size_t bytes_on_disk(std::size_t batch_bytes) const {
+    return batch_bytes + (encrypted_ == nullptr ? 0 : encrypted_layout::more_bytes);
+  }
+  [[nodiscard]] std::uint64_t key_id() const { return encrypted_ == nullptr ? 0 : encrypted_->key_id(); }
   [[nodiscard]] AppendOutcome outcome_of(const Error& error);
   [[nodiscard]] bool active_takes(std::size_t bytes, std::uint64_t messages) const;
   Result<void> make_writable(std::size_t bytes, std::uint64_t messages);
@@ -171,6 +179,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::size_t segment_of(Offset offset) const;
   [[nodiscard]] std::uint64_t hint_for(std::size_t segment, std::uint64_t position) const;
   Result<void> open_view(SegmentFile& segment);
+  ReadResult read_encrypted(const SegmentFile& segment, std::uint64_t position);
   ReadResult damaged(const SegmentFile& segment, const SegmentDamage& damage);
 
   // Dropping.
@@ -217,6 +226,7 @@ class SegmentLog final : public Log {
   Offset flush_requested_;  // everything before it is to become durable at once
   std::uint64_t stored_bytes_ = 0;
   std::uint64_t incarnation_ = 0;
+  std::unique_ptr<EncryptedBatches> encrypted_;  // null: nothing is
   bool directory_made_ = false;
   bool parent_unsynced_ = false;       // the directory's own name is not on disk yet
   std::uint64_t rolls_ = 0;            // changes of the directory

@@ -33,7 +33,7 @@ bool SegmentLog::make_room(std::size_t bytes, Offset limit) {
 }
 
 bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset limit) {
-  while (!fits_capacity(bytes, messages)) {
+  while (!fits_capacity(bytes_on_disk(bytes), messages)) {
     if (!drop_first(limit, bytes)) return false;
   }
   return true;
@@ -148,6 +148,7 @@ void SegmentLog::release_idle_files(Timestamp now) {
   if (now.us - last_use_.us < idle_before_release_us) return;
   for (SegmentFile* segment : views_) segment->release();
   views_.clear();
+  if (encrypted_ != nullptr) encrypted_->forget();
   if (!segments_.empty()) segments_.back()->release();
 }
 
@@ -284,6 +285,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
     work.prepare_path = options_.directory + "/" + next_prepared_name;
     if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
     work.incarnation = incarnation_;
+    work.key_id = key_id();
     work.disk_free_floor_bytes = options_.disk_free_floor_bytes;
   }
   const bool name = name_is_due(now);

@@ -195,20 +195,20 @@ void SegmentPool::unmap() {
 
 Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint64_t bytes,
                                              std::uint64_t incarnation, std::uint64_t free_bytes_floor,
-                                             NewBytes new_bytes) {
+                                             NewBytes new_bytes, std::uint64_t key_id) {
+  const Owner owner{incarnation, key_id};
   while (const auto entry = take(bytes)) {
-    auto recycled = recycle(*entry, path, incarnation);
+    auto recycled = recycle(*entry, path, owner);
     if (recycled) return recycled;
     static_cast<void>(remove(entry->path, entry->bytes));  // one bad file must not be tried for ever
   }
-  return create(path, bytes, incarnation, free_bytes_floor, new_bytes);
+  return create(path, bytes, owner, free_bytes_floor, new_bytes);
 }
 
 // What the file is to say of itself now.
-Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, File& file,
-                                                         std::uint64_t incarnation) {
-  NextHeader next{{0, offset_not_yet_known, incarnation, entry.bytes}, false};
-  const bool same_log = entry.header && (entry.header->incarnation == incarnation ||
+Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, File& file, const Owner& owner) {
+  NextHeader next{{0, offset_not_yet_known, owner.incarnation, entry.bytes, {}, owner.key_id}, false};
+  const bool same_log = entry.header && (entry.header->incarnation == owner.incarnation ||
                                          seeded(SeededBug::header_of_another_log_unsynced));
   if (entry.header) {
     const bool unsynced = same_log && (entry.header->epoch + 1) % epochs_unsynced_max != 0;
@@ -229,12 +229,12 @@ Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, Fil
 }
 
 Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::string& path,
-                                             std::uint64_t incarnation) {
+                                             const Owner& owner) {
   auto file = storage_.open(entry.path, OpenMode::read_write);
   if (!file) return file.error();
   if (!(*file)->lock_exclusive())
     return Error{ErrorCode::in_use, entry.path + " in the pool is still being read", 0};
-  const auto next = next_header(entry, **file, incarnation);
+  const auto next = next_header(entry, **file, owner);
   if (!next) return next.error();
   const SegmentPage page = encode_segment_header(next->header);
   Result<void> done = next->sync ? (*file)->write_synced(page, 0) : write_all(**file, page, 0);
@@ -291,9 +291,8 @@ std::optional<Error> SegmentPool::no_room(const std::string& path, std::uint64_t
                0};
 }
 
-Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64_t bytes,
-                                            std::uint64_t incarnation, std::uint64_t free_bytes_floor,
-                                            NewBytes new_bytes) {
+Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64_t bytes, const Owner& owner,
+                                            std::uint64_t free_bytes_floor, NewBytes new_bytes) {
   if (auto full = no_room(path, bytes, free_bytes_floor)) return *full;
   auto file = storage_.open(path, OpenMode::create);
   if (!file) {
@@ -302,7 +301,7 @@ Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64
   }
   auto epoch = static_cast<std::uint32_t>(storage_.random());
   if (epoch == 0) epoch = 1;
-  const SegmentHeader header{epoch, offset_not_yet_known, incarnation, bytes};
+  const SegmentHeader header{epoch, offset_not_yet_known, owner.incarnation, bytes, {}, owner.key_id};
   const Result<void> done = begin_file(**file, header, new_bytes);
   if (done) return PreparedSegment{std::move(*file), path, header, nullptr};
   static_cast<void>(remove(path, bytes));

@@ -82,8 +82,10 @@ class SegmentPool {
   /// Makes a file of exactly `bytes` at `path` for the log `incarnation`: from the pool, or a new one unless
   /// that left less than `free_bytes_floor` on the disk, or went beyond the quota. Errors: no_space,
   /// io_error; nothing stays at `path` then.
+  /// `key_id`: see SegmentHeader.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
-                                  std::uint64_t free_bytes_floor, NewBytes new_bytes = NewBytes::reserved);
+                                  std::uint64_t free_bytes_floor, NewBytes new_bytes = NewBytes::reserved,
+                                  std::uint64_t key_id = 0);
 
   /// Gives up the mappings that files came with: their room is needed.
   void unmap();
@@ -119,10 +121,15 @@ class SegmentPool {
     SegmentHeader header;
     bool sync = true;
   };
-  Result<NextHeader> next_header(const Entry& entry, File& file, std::uint64_t incarnation);
+  /// A log, and what it encrypts with.
+  struct Owner {
+    std::uint64_t incarnation = 0;
+    std::uint64_t key_id = 0;
+  };
+  Result<NextHeader> next_header(const Entry& entry, File& file, const Owner& owner);
   static Result<void> begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes);
-  Result<PreparedSegment> recycle(const Entry& entry, const std::string& path, std::uint64_t incarnation);
-  Result<PreparedSegment> create(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
+  Result<PreparedSegment> recycle(const Entry& entry, const std::string& path, const Owner& owner);
+  Result<PreparedSegment> create(const std::string& path, std::uint64_t bytes, const Owner& owner,
                                  std::uint64_t free_bytes_floor, NewBytes new_bytes);
 
   const SegmentPoolOptions options_;

@@ -66,7 +66,7 @@ std::optional<ScannedBatch> SegmentScanner::header_at(std::uint64_t position) {
   // The check reads the header only; the size it is told is how far a batch may reach.
   const ByteView available(header.data(), limit_ - position);
   if (header.size() < batch_layout::header_bytes ||
-      (BatchView::check_header(available).has_value() && !forgiven_header(available))) {
+      (BatchView::check_stored_header(available).has_value() && !forgiven_header(available))) {
     return std::nullopt;
   }
   const BatchView batch = BatchView::trusted(header.data());

@@ -104,7 +104,7 @@ std::uint64_t SegmentWalk::measure_tail() {
     return 0;
   }
   // A sound header of another epoch is left from before the file was recycled.
-  const auto fault = BatchView::check_header({header.data(), range_.end - position_});
+  const auto fault = BatchView::check_stored_header({header.data(), range_.end - position_});
   return fault ? std::min<std::uint64_t>(batch_layout::header_bytes, range_.end - position_) : 0;
 }
 

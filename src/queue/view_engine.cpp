@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "log/batch_cipher.hpp"
 #include "log/segment_listing.hpp"
 #include "log/segment_scanner.hpp"
 #include "log/unnamed_segment.hpp"
@@ -80,6 +81,7 @@ Result<bool> ViewEngine::add(Offset name) {
                  path + " is not a segment file of version " + std::to_string(log::segment_format_version),
                  0};
   }
+  if (decoded.header && decoded.header->key_id != 0) return log::no_key(path, decoded.header->key_id);
   const bool is_it = decoded.header && decoded.header->first_offset == name;
   if (!is_it && (unnamed || !log::may_exist(path, storage()))) return false;  // recycled meanwhile
   const auto size = (*file)->size_bytes();

@@ -121,6 +121,10 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
   all["tls_certificate"] = {[](const Config& c) { return c.tls_certificate.string(); }, "", "/c.crt",
                             "/c.crt"};
   all["tls_key"] = {[](const Config& c) { return c.tls_key.string(); }, "", "/k.key", "/k.key"};
+  all["storage_key_file"] = {[](const Config& c) { return c.storage_key_file.string(); }, "", "/s.keys",
+                             "/s.keys"};
+  all["storage_key_command"] = {[](const Config& c) { return c.storage_key_command; }, "", "print keys",
+                                "print keys"};
   all["stop_deadline_ms"] = {[](const Config& c) { return shown(c.stop_deadline); }, "5000", "14", "14"};
   all["disk_bytes_max"] = {[](const Config& c) { return shown(c.disk_bytes_max); }, "0", "1GiB",
                            "1073741824"};
@@ -178,6 +182,17 @@ TEST(Config, WantsACertificateWithItsKeyAndEncryption) {
   EXPECT_THAT(refusal(true, "c", ""), HasSubstr("go together"));
   EXPECT_THAT(refusal(true, "", "k"), HasSubstr("go together"));
   EXPECT_THAT(refusal(false, "c", "k"), HasSubstr("is for encrypt"));
+}
+
+TEST(Config, TakesStorageKeysFromOnePlace) {
+  Config config;
+  EXPECT_TRUE(check_storage_keys(config).ok());
+  config.storage_key_file = "f";
+  EXPECT_TRUE(check_storage_keys(config).ok());
+  config.storage_key_command = "c";
+  EXPECT_THAT(check_storage_keys(config).error().message, HasSubstr("both are given"));
+  config.storage_key_file.clear();
+  EXPECT_TRUE(check_storage_keys(config).ok());
 }
 
 TEST(Config, ReadsEverySettingFromEachSource) {

@@ -11,11 +11,13 @@ import support
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "stream: of sessions whose frames follow each other, with no messages around them")
+    config.addinivalue_line("markers", "legible: of tests that look for messages in files, which must not be encrypted")
     config.addinivalue_line("markers", "clear: of sessions that are not encrypted, or brokers that are not")
 
 
 def pytest_collection_modifyitems(config, items):
     out = {"zmq": ["stream"], "tls": ["clear"]}.get(session_client.WANTED, [])
+    out = out + ["legible"] if support.AT_REST else out
     unfit = [item for item in items if any(item.get_closest_marker(name) for name in out)]
     config.hook.pytest_deselected(items=unfit)
     items[:] = [item for item in items if item not in unfit]

@@ -11,6 +11,7 @@ import zmq
 
 BINARY = os.environ.get("LIGHTQ_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/lightq"))
 SANITIZED = bool(os.environ.get("LIGHTQ_SANITIZE"))
+AT_REST = bool(os.environ.get("LIGHTQ_TEST_AT_REST"))  # durable topics are encrypted on the disk
 ADMIN, ADMIN_PASSWORD = "lightq_admin", "planted-admin-secret-0451"
 USER, PASSWORD = "test_user", "planted-user-secret-1984"
 DEADLINE = 60 if SANITIZED else 20  # seconds; how long anything may take before it counts as stuck
@@ -143,6 +144,8 @@ class Control:
 
     # The commands, with the tests' own credentials.
     def create(self, topic, broker_type="queue", **settings):
+        if AT_REST and broker_type in ("file", "queue_file"):
+            settings.setdefault("encrypt_at_rest", True)
         return self.ok("create_topic", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, topic=topic,
                        broker_type=broker_type, user_id=USER, password=PASSWORD, **settings)
 
@@ -178,6 +181,11 @@ class Broker:
         self.data_dir = self.directory / "data"
         self.context = zmq.Context()
         self.flags, self.prefix = list(flags), list(prefix)
+        if AT_REST:
+            keys = self.directory / "at-rest.keys"
+            keys.touch(0o600)
+            keys.write_text("a7" * 32)
+            self.flags += ["--storage-key-file", str(keys)]
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
         self.environment["HOME"] = str(self.directory)
         if admin:

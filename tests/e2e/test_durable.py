@@ -155,6 +155,7 @@ def test_a_consumer_goes_on_after_a_kill_repeating_some_and_skipping_none(broker
     assert first == list(range(1000)) and second == list(range(committed, 2000))
 
 
+@pytest.mark.legible
 def test_a_torn_tail_is_cut_and_the_log_says_so(broker, control):
     control.create("t", "file")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
@@ -176,6 +177,7 @@ def test_a_torn_tail_is_cut_and_the_log_says_so(broker, control):
     assert [number_of(m) for m in receive(consumer, kept + 1)] == [*range(kept), 1000]
 
 
+@pytest.mark.legible
 def test_damage_in_the_middle_is_counted_and_never_delivered(broker, control):
     control.create("t", "file")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))

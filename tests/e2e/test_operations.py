@@ -84,9 +84,10 @@ def test_a_topic_that_cannot_be_opened_says_why_and_can_be_deleted(broker, contr
 @pytest.mark.parametrize("broker_type, settings", [
     ("queue", {"ring_bytes": 1 << 20, "overflow": "drop_oldest"}),
     ("file", {"overflow": "reject", "capacity_bytes": 1 << 30, "segment_bytes": 1 << 20, "retention_bytes": 1 << 29,
-              "retention_ms": 3_600_000, "retention_messages": 1_000_000}),
+              "retention_ms": 3_600_000, "retention_messages": 1_000_000, "encrypt_at_rest": False}),
     ("queue_file", {"ring_bytes": 1 << 21, "overflow": "block", "capacity_bytes": 0, "segment_bytes": 1 << 20,
-                    "retention_bytes": 0, "retention_ms": 0, "retention_messages": 7}),
+                    "retention_bytes": 0, "retention_ms": 0, "retention_messages": 7,
+                    "encrypt_at_rest": False}),
     ("direct", {}),
 ])
 def test_the_answers_tell_a_topics_settings_as_create_topic_takes_them(broker, control, broker_type, settings):

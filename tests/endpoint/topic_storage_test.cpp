@@ -5,6 +5,7 @@
 
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
+#include "support/storage_keys.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -158,6 +159,41 @@ TEST_F(TopicStorageTest, WhatAnotherVersionHasWrittenKeepsTheTopicClosed) {
   EXPECT_NE(opened.error().message.find("producers.0: position 8: "), std::string::npos)
       << opened.error().message;
   EXPECT_TRUE(storage.exists(files[0]) && storage.exists(files[1]));
+}
+
+TEST_F(TopicStorageTest, WhatIsToBeEncryptedNeedsAKey) {
+  TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
+  definition.settings.encrypt_at_rest = true;
+  const auto opened_with = [&](BrokerType type, const log::BatchCiphers* keys) {
+    definition.settings.broker_type = type;
+    StorageRoom room(storage, pool);
+    if (keys != nullptr) room.encrypt_with(*keys);
+    return room.open(definition, {.topics_directory = "/topics"}, now, sink);
+  };
+  const auto keys = test::storage_keys({1});
+  const auto others = test::storage_keys({2});
+  for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
+    const auto bare = opened_with(type, nullptr);
+    ASSERT_FALSE(bare.ok());
+    EXPECT_EQ(bare.error().code, ErrorCode::not_supported);
+    EXPECT_NE(bare.error().message.find("storage_key_file"), std::string::npos);
+    EXPECT_FALSE(storage.exists("/topics/1/" + log::segment_name({0})));
+    auto opened = opened_with(type, keys.get());
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    topic = std::move(*opened);
+    send(0);
+    for (const auto& path : storage.paths())
+      EXPECT_EQ(as_text(storage.bytes_of(path)).find("message"), std::string_view::npos) << path;
+    topic = {};
+    EXPECT_EQ(opened_with(type, others.get()).error().code, ErrorCode::not_supported);
+    EXPECT_EQ(try_open(type).error().code, ErrorCode::not_supported) << "the topic says that it is in clear";
+    opened = opened_with(type, keys.get());
+    ASSERT_TRUE(opened.ok()) << opened.error().text();
+    topic = std::move(*opened);
+    EXPECT_EQ(topic.log->next_offset(), Offset{1});
+    ASSERT_TRUE(topic.delete_files().ok());
+    topic = {};
+  }
 }
 
 TEST_F(TopicStorageTest, ADiskThatCannotReadThemKeepsTheTopicClosed) {

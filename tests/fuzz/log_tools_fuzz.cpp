@@ -108,6 +108,7 @@ void require_repaired(const std::string& where, test::FaultyStorage& storage, co
   log::SegmentLogOptions options;
   options.directory = where;
   const auto opened = log::SegmentLog::open(options, storage, pool, Timestamp{1});
+  if (!opened && opened.error().code == ErrorCode::not_supported) return;  // encrypted, and there is no key
   require(opened.ok() && (*opened)->recovery().damaged.empty() &&
           (*opened)->next_offset() == report.next_offset);
   const auto table = log::CursorTable::open(storage, where, (*opened)->incarnation());

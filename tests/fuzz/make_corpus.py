@@ -3,7 +3,7 @@
 
 The files are committed; run it again when a format changes. The formats are those of docs/protocol.md (control_json_fuzz),
 RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz, curve_fuzz), docs/session.md likewise (session_connection_fuzz), and
-docs/log_format.md behind one (recovery_fuzz) or four a file (log_tools_fuzz).
+docs/log_format.md behind one (recovery_fuzz, encrypted_log_fuzz) or four a file (log_tools_fuzz).
 """
 import hashlib
 import json
@@ -23,7 +23,7 @@ DOCUMENTS = {
     "create_topic": {"cmd": "create_topic", **ADMIN, "topic": "t", "broker_type": "queue", **USER},
     "create_file_topic": {"cmd": "create_topic", **ADMIN, "topic": "t.1-a_b", "broker_type": "file", **USER, "overflow": "reject",
                           "capacity_bytes": 1 << 30, "segment_bytes": 1 << 20, "retention_bytes": 1 << 29, "retention_ms": 1000,
-                          "retention_messages": 9, "open": True},
+                          "retention_messages": 9, "open": True, "encrypt_at_rest": True},
     "delete_topic": {"cmd": "delete_topic", **ADMIN, "topic": "t"},
     "list_topics": {"cmd": "list_topics", **ADMIN},
     "join": {"cmd": "join", "connection_type": "zmq", "type": "pull", "topic": "t", **USER, "transport": "ipc"},
@@ -397,6 +397,20 @@ def batches():
             if data[0] in places and len(data) >= places[data[0]] + 64}
 
 
+# --- encrypted_log_fuzz: 2 and batches that the target encrypts, 0 and bytes as they are, 1 and a file of keys. ---------
+ENCRYPTED = {
+    "batches": b"\x02" + FIRST + SECOND + THIRD + bytes(100),
+    "compressed": b"\x02" + FIRST[:5] + b"\x01" + FIRST[6:] + SECOND[:5] + b"\x02" + SECOND[6:],
+    "encrypted_twice": b"\x02" + FIRST[:5] + b"\x10" + FIRST[6:],
+    "wrong_checksum": b"\x02" + b"\x01" + FIRST[1:-1] + b"!" + SECOND,
+    "with_attributes": b"\x02" + SECOND[:6] + b"\x07" + SECOND[7:],
+    "in_clear": b"\x00" + FIRST + SECOND,
+    "keys": b"\x01# the one in use\n" + b"0f" * 32 + b"\n\n" + b"Ab" * 32 + b" # older\r\n",
+    "keys_of_another_length": b"\x01" + b"0f" * 31 + b"\n",
+    "no_keys": b"\x01# none\n",
+}
+
+
 def main():
     seeds = {
         "batch_fuzz": batches(),
@@ -407,6 +421,7 @@ def main():
         "control_json_fuzz": {**{name: json.dumps(document).encode() for name, document in DOCUMENTS.items()}, **TEXTS},
         "zmtp_fuzz": ZMTP,
         "recovery_fuzz": RECOVERY,
+        "encrypted_log_fuzz": ENCRYPTED,
         "log_tools_fuzz": LOG_TOOLS,
         "session_frame_fuzz": session_frames(),
         "session_connection_fuzz": session_connections(),

@@ -8,6 +8,7 @@ import re
 LAYERS = [
     ("base", r"include/lightq/base/|include/lightq/version\.hpp$"),
     ("protocol", r"include/lightq/protocol/|src/protocol/"),
+    ("rest", r"src/rest/"),
     ("queue", r"include/lightq/queue[a-z_]*\.hpp$|src/queue/"),
     ("client library", r"include/lightq/"),
     ("log", r"src/log/"),
@@ -27,13 +28,15 @@ MAY_INCLUDE = {
     "client library": {"base", "protocol", "client library"},
     "log": {"base", "log"},
     "queue": {"base", "log", "queue"},
+    "rest": {"base", "log", "rest"},
     "delivery": {"base", "protocol", "log", "delivery"},
     "endpoint": {"base", "protocol", "log", "delivery", "endpoint"},
     "session": {"base", "protocol", "log", "delivery", "endpoint", "session"},
     "logging": {"base", "endpoint", "logging"},
     "control": {"base", "protocol", "log", "delivery", "endpoint", "logging", "control"},
-    "broker": {"base", "protocol", "log", "delivery", "endpoint", "session", "logging", "control", "broker"},
-    "cli": {"base", "protocol", "client library", "log", "queue", "cli"},
+    "broker": {"base", "protocol", "log", "delivery", "endpoint", "session", "logging", "control", "rest",
+               "broker"},
+    "cli": {"base", "protocol", "client library", "log", "queue", "rest", "cli"},
     "apps": {"base", "protocol", "client library", "cli", "broker"},
 }
 
@@ -47,7 +50,7 @@ HOMES = [
     ("CLI11", r"CLI/|CLI11", r"src/client/|apps/", 1),
     ("toml++", r"toml", r"src/", 1),
     ("libsodium", r"sodium",
-     r"src/broker/control/password_hash\.cpp$|src/broker/endpoint/(ticket_key|curve_box)\.cpp$", 3),
+     r"src/broker/control/password_hash\.cpp$|src/broker/endpoint/(ticket_key|curve_box)\.cpp$|src/rest/", 5),
     ("OpenSSL", r"openssl/", r"include/lightq/session_tls_socket\.hpp$|src/broker/endpoint/tls_(cipher|context)\.cpp$", 3),
     ("lz4 and zstd", r"(lz4|zstd)\w*\.h", r"include/lightq/base/", 1),
 ]

@@ -5,6 +5,7 @@
 
 #include "support/log_fixture.hpp"
 #include "support/random.hpp"
+#include "support/storage_keys.hpp"
 
 namespace lightq::log {
 namespace {
@@ -173,6 +174,22 @@ TEST_P(CrashTest, DoesWhatAMapWouldDoWhileCallsFail) {
     step(true);
     ASSERT_FALSE(HasFatalFailure()) << "step " << i;
   }
+}
+
+TEST_P(CrashTest, DoesWhatAMapWouldDoWhereAllIsEncrypted) {
+  const auto keys = test::storage_keys({1});
+  const auto both = test::storage_keys({2, 1});
+  pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
+  options.retention_bytes = 300'000;
+  options.ciphers = keys.get();
+  open();
+  for (int i = 0; i < 4000; ++i) {
+    if (i == 2000) options.ciphers = both.get();  // from the next opening on
+    step(i % 1000 < 500);
+    ASSERT_FALSE(HasFatalFailure()) << "step " << i;
+  }
+  EXPECT_NE(log->segments().back()->header().key_id, 0U);
+  log.reset();
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, testing::Range(0, seeds));

@@ -126,13 +126,14 @@ TEST(JsonReply, ReadsWhatItWrites) {
 TEST(JsonReply, TellsTheSettingsThatMeanSomethingForTheType) {
   const auto settings_of = [](BrokerType type) {
     TopicStats stats;
-    stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false};
+    stats.settings = {type, 65536, Overflow::reject, 1, 2, 3, 4, 131072, false, true};
     const auto text = to_json(stats);
     const auto from = text.find("\"settings\":") + 11;
     return text.substr(from, text.find('}', from) + 1 - from);
   };
   const std::string files =
-      R"("capacity_bytes":1,"segment_bytes":131072,"retention_bytes":2,"retention_ms":3,"retention_messages":4,)";
+      R"("capacity_bytes":1,"segment_bytes":131072,"retention_bytes":2,"retention_ms":3,"retention_messages":4,)"
+      R"("encrypt_at_rest":true,)";
   EXPECT_EQ(settings_of(BrokerType::queue),
             R"({"broker_type":"queue","ring_bytes":65536,"overflow":"reject","open":false})");
   EXPECT_EQ(settings_of(BrokerType::file),

@@ -186,6 +186,9 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{create + R"(,"open":1})", invalid_request, "open: must be true or false"},
         Hostile{create + R"(,"overflow":"explode"})", invalid_request, "overflow: must be one of"},
         Hostile{create + R"(,"retention_ms":5})", invalid_request, "retention_ms: only for"},
+        Hostile{create + R"(,"encrypt_at_rest":true})", invalid_request, "encrypt_at_rest: only for"},
+        Hostile{create + R"(,"encrypt_at_rest":1})", invalid_request,
+                "encrypt_at_rest: must be true or false"},
         Hostile{
             R"({"cmd":"create_topic","admin_user_id":"a","admin_password":"p","topic":"t","broker_type":"file","ring_bytes":1048576})",
             invalid_request, "ring_bytes: only for"},

@@ -36,11 +36,18 @@ class BatchView {
 
   /// The header's fault, or nothing: magic, header checksum, version and length against `available`.
   /// A length is never trusted before the header checksum has been checked.
-  static std::optional<BatchFault> check_header(ByteView available);
+  static std::optional<BatchFault> check_header(ByteView available) {
+    return check_header(available, CodecSet::known().has(codec_in(available)));
+  }
+  /// As check_header, of a batch as it lies on a disk: it may be encrypted, too.
+  static std::optional<BatchFault> check_stored_header(ByteView available) {
+    const Codec codec = codec_in(available);
+    return check_header(available, codec == Codec::encrypted || CodecSet::known().has(codec));
+  }
   /// Header, body checksum and record structure.
   static std::optional<BatchFault> check(ByteView available);
-  /// What `check` does after `check_header`: the body checksum, and records that add up. The header must have
-  /// passed check_header.
+  /// What `check` does after `check_header`: the body checksum, and records that add up, as far as they can
+  /// be read. The header must have passed check_header or check_stored_header.
   [[nodiscard]] std::optional<BatchFault> check_body() const;
 
   /// What a broker finds in a batch as its producer sends it.
@@ -75,6 +82,9 @@ class BatchView {
   }
   [[nodiscard]] ByteView bytes() const { return {start_, total_bytes()}; }
   [[nodiscard]] Codec codec() const { return static_cast<Codec>(field<std::uint8_t>(batch_layout::codec)); }
+  /// Nobody can read its records without its log's key: neither they nor what follows from their bytes may be
+  /// asked for.
+  [[nodiscard]] bool is_encrypted() const { return codec() == Codec::encrypted; }
   /// Its records can be read after BatchUnpacker::unpack only.
   [[nodiscard]] bool is_compressed() const { return codec() != Codec::none; }
   /// The attributes that each record has.
@@ -127,7 +137,12 @@ class BatchView {
 
  private:
   explicit BatchView(const std::byte* start) : start_(start) {}
-  [[nodiscard]] bool is_known() const;
+  static std::optional<BatchFault> check_header(ByteView available, bool codec_is_known);
+  static Codec codec_in(ByteView available) {
+    const bool there = batch_layout::codec < available.size();
+    return there ? static_cast<Codec>(available[batch_layout::codec]) : Codec::none;
+  }
+  [[nodiscard]] bool is_known(bool codec_is_known) const;
   [[nodiscard]] bool is_stamped() const;
   [[nodiscard]] bool has_possible_records() const;
   template <typename T>
@@ -138,9 +153,9 @@ class BatchView {
 };
 
 // Version, codec, flags and reserved bytes.
-inline bool BatchView::is_known() const {
-  return field<std::uint8_t>(batch_layout::version) == batch_layout::version_value &&
-         CodecSet::known().has(codec()) && AttributeKinds(AttributeKinds::all).has_all_of(kinds()) &&
+inline bool BatchView::is_known(bool codec_is_known) const {
+  return field<std::uint8_t>(batch_layout::version) == batch_layout::version_value && codec_is_known &&
+         AttributeKinds(AttributeKinds::all).has_all_of(kinds()) &&
          field<std::uint16_t>(batch_layout::producer_epoch + 2) == 0;
 }
 
@@ -171,15 +186,17 @@ inline std::optional<std::size_t> BatchView::longest_message_bytes() const {
   return longest;
 }
 
-// Of compressed ones, whether their length is one that they may have.
+// Of compressed and encrypted ones, whether their length is one that they may have.
 inline bool BatchView::has_possible_records() const {
+  if (is_encrypted())
+    return total_bytes() >= batch_layout::header_bytes + encrypted_layout::more_bytes + record_bytes(0);
   if (!is_compressed()) return longest_message_bytes().has_value();
   return total_bytes() > compressed_records_at &&
          may_be_packed_in(records_bytes(), total_bytes() - compressed_records_at) &&
          records_bytes() >= record_bytes(0) * record_count();
 }
 
-inline std::optional<BatchFault> BatchView::check_header(ByteView available) {
+inline std::optional<BatchFault> BatchView::check_header(ByteView available, bool codec_is_known) {
   using namespace batch_layout;
   if (available.size() < header_bytes) return BatchFault::short_header;
   const BatchView view(available.data());
@@ -187,7 +204,7 @@ inline std::optional<BatchFault> BatchView::check_header(ByteView available) {
   if (view.field<std::uint32_t>(header_crc) != batch_header_crc(available.data())) {
     return BatchFault::bad_header_crc;
   }
-  if (!view.is_known()) return BatchFault::bad_version;
+  if (!view.is_known(codec_is_known)) return BatchFault::bad_version;
   if (view.total_bytes() < header_bytes || view.total_bytes() > available.size()) {
     return BatchFault::bad_length;
   }
@@ -218,7 +235,7 @@ inline BatchView::Produced BatchView::check_produced(ByteView bytes) {
     return {BatchFault::bad_body_crc};
   if (view.field<std::uint32_t>(batch_layout::magic) != batch_layout::magic_value)
     return {BatchFault::bad_magic};
-  if (!view.is_known()) return {BatchFault::bad_version};
+  if (!view.is_known(CodecSet::known().has(view.codec()))) return {BatchFault::bad_version};
   if (view.total_bytes() != bytes.size()) return {BatchFault::bad_length};
   if (view.is_stamped()) return {BatchFault::bad_stamp};
   if (view.record_count() == 0 || view.record_count() > limits::batch_records_max)

@@ -41,6 +41,17 @@ constexpr std::size_t record_bytes(std::size_t message_bytes) {
 /// Where compressed records lie: behind a u32, how many bytes they are when they are not compressed.
 inline constexpr std::size_t compressed_records_at = batch_layout::header_bytes + sizeof(std::uint32_t);
 
+/// What lies behind the header of an encrypted batch, and how much longer than in clear that makes it.
+/// docs/log_format.md, "Encrypted batches".
+namespace encrypted_layout {
+inline constexpr std::size_t nonce = batch_layout::header_bytes;
+inline constexpr std::size_t nonce_bytes = 24;
+inline constexpr std::size_t sealed = nonce + nonce_bytes;  ///< what is encrypted: the prefix, the records
+inline constexpr std::size_t prefix_bytes = 8;              ///< u32 body CRC and u8 codec in clear; 3 zeros
+inline constexpr std::size_t tag_bytes = 16;                ///< at the end
+inline constexpr std::size_t more_bytes = nonce_bytes + prefix_bytes + tag_bytes;
+}  // namespace encrypted_layout
+
 /// Whether records of so many bytes may be so few when they are compressed. docs/log_format.md, "Compressed
 /// records".
 constexpr bool may_be_packed_in(std::size_t records_bytes, std::size_t packed_bytes) {

@@ -23,6 +23,7 @@ class BatchUnpacker {
   /// records do not add up. `batch` has passed check_body.
   std::optional<BatchView> unpack(const BatchView& batch) {
     if (!batch.is_compressed()) return batch;
+    if (batch.is_encrypted()) return std::nullopt;
     const ByteView header = batch.bytes().first(batch_layout::header_bytes);
     // At the same place with the same header (checksums, offset and time of appending) is the same batch.
     if (has(batch)) return BatchView::trusted(plain_.data());

@@ -8,7 +8,12 @@
 namespace lightq::inline v1 {
 
 /// How a batch's records are compressed. The values are the format's.
-enum class Codec : std::uint8_t { none = 0, lz4 = 1, zstd = 2 };
+enum class Codec : std::uint8_t {
+  none = 0,
+  lz4 = 1,
+  zstd = 2,
+  encrypted = 16,  ///< on disk only, see encrypted_layout: nobody sends or takes such a batch
+};
 
 /// A set of codecs, as a hello says it: bit n stands for the codec with the value n; `none` is in each.
 class CodecSet {
@@ -31,17 +36,18 @@ class CodecSet {
   std::uint32_t bits_ = 0;
 };
 
-/// `none`, `lz4`, `zstd`.
+/// `none`, `lz4`, `zstd`, `encrypted`.
 constexpr std::string_view to_word(Codec codec) {
   switch (codec) {
     case Codec::none: return "none";
     case Codec::lz4: return "lz4";
     case Codec::zstd: return "zstd";
+    case Codec::encrypted: return "encrypted";
   }
   return "?";
 }
 
-/// The codec of that name; nothing: there is none.
+/// The codec of that name, which compresses or does nothing; nothing: there is none.
 constexpr std::optional<Codec> codec_of(std::string_view word) {
   for (const Codec codec : {Codec::none, Codec::lz4, Codec::zstd}) {
     if (word == to_word(codec)) return codec;

@@ -26,7 +26,8 @@ class Compressor {
   std::optional<ByteView> compress(Codec codec, ByteView plain) {
     std::size_t bytes = 0;
     switch (codec) {
-      case Codec::none: return std::nullopt;
+      case Codec::none:
+      case Codec::encrypted: return std::nullopt;
       case Codec::lz4:
         out_.resize(static_cast<std::size_t>(LZ4_compressBound(static_cast<int>(plain.size()))));
         bytes = static_cast<std::size_t>(LZ4_compress_default(
@@ -66,7 +67,8 @@ class Decompressor {
   /// they are.
   bool decompress(Codec codec, ByteView packed, std::span<std::byte> plain) {
     switch (codec) {
-      case Codec::none: return false;
+      case Codec::none:
+      case Codec::encrypted: return false;
       case Codec::lz4:
         return LZ4_decompress_safe(reinterpret_cast<const char*>(packed.data()),
                                    reinterpret_cast<char*>(plain.data()), static_cast<int>(packed.size()),

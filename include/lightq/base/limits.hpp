@@ -126,6 +126,14 @@ inline constexpr std::size_t tls_answer_bytes_max =
     4 * KiB;  ///< of answers to a peer's key updates; one byte more for each KiB that it says
 inline constexpr std::size_t tls_file_bytes_max = 256 * KiB;  ///< of a certificate or a key
 
+// Encryption at rest.
+inline constexpr std::size_t storage_keys_max = 64;  ///< of a broker: the one in use, and older ones
+inline constexpr std::size_t storage_key_text_bytes_max =
+    64 * KiB;  ///< of the file that holds them, or of what the command prints
+inline constexpr std::uint64_t storage_key_command_ms_max = 10'000;  ///< how long that command may take
+inline constexpr std::size_t decrypted_batches_max = 8;              ///< that a log keeps
+inline constexpr std::size_t decrypted_bytes_max = 4 * MiB;          ///< likewise, or one larger one
+
 // Groups of consumers.
 inline constexpr std::size_t acknowledged_ranges_max = 4096;  ///< of a cursor, kept over a restart
 

@@ -58,6 +58,7 @@ struct TopicSettings {
   std::uint64_t retention_messages = 0;  ///< … and beyond this many messages
   std::uint64_t segment_bytes = limits::segment_bytes_default;  ///< file, queue_file
   bool open = false;                                            ///< takes plain clients without a ticket
+  bool encrypt_at_rest = false;                                 ///< file, queue_file: by the broker's key
   friend bool operator==(const TopicSettings&, const TopicSettings&) = default;
 };
 

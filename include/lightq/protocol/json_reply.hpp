@@ -61,6 +61,7 @@ void visit_fields(S& settings, Visit&& visit) {
     visit("retention_bytes", settings.retention_bytes);
     visit("retention_ms", settings.retention_ms);
     visit("retention_messages", settings.retention_messages);
+    visit("encrypt_at_rest", settings.encrypt_at_rest);
   }
   visit("open", settings.open);
 }

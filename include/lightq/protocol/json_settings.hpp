@@ -14,8 +14,8 @@ inline void check_applicable(FieldReader& fields, BrokerType type) {
   if (!has_log(type) && fields.has("overflow")) {
     fields.fail("overflow", "only for broker_type queue, file, queue_file");
   }
-  for (const char* name :
-       {"capacity_bytes", "retention_bytes", "retention_ms", "retention_messages", "segment_bytes"}) {
+  for (const char* name : {"capacity_bytes", "retention_bytes", "retention_ms", "retention_messages",
+                           "segment_bytes", "encrypt_at_rest"}) {
     if (!has_files(type) && fields.has(name)) fields.fail(name, "only for broker_type file, queue_file");
   }
 }
@@ -34,6 +34,7 @@ inline TopicSettings read_settings(FieldReader& fields) {
   settings.segment_bytes =
       fields.number("segment_bytes", segment_bytes_min, segment_bytes_max, segment_bytes_default);
   settings.open = fields.boolean("open", false);
+  settings.encrypt_at_rest = fields.boolean("encrypt_at_rest", false);
   if (!fields.error()) check_applicable(fields, settings.broker_type);
   return settings;
 }
@@ -53,6 +54,7 @@ inline void write_settings(OrderedJson& to, const TopicSettings& settings) {
   number("retention_messages", settings.retention_messages, 0);
   number("segment_bytes", settings.segment_bytes, defaults.segment_bytes);
   if (settings.open) to["open"] = true;
+  if (settings.encrypt_at_rest) to["encrypt_at_rest"] = true;
 }
 
 }  // namespace lightq::inline v1::protocol::detail

@@ -99,8 +99,14 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
 Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinition& definition,
                                         const StorageSettings& settings, Timestamp now, LogSink& sink) {
   opened.directory = topic_directory(settings, definition.id);
-  auto segments =
-      log::SegmentLog::open(segment_options(definition, settings, opened.directory), storage_, pool_, now);
+  auto options = segment_options(definition, settings, opened.directory);
+  if (definition.settings.encrypt_at_rest) options.ciphers = ciphers_;
+  if (definition.settings.encrypt_at_rest && ciphers_ == nullptr) {
+    return Error{ErrorCode::not_supported,
+                 "encrypt_at_rest: this broker has no key to encrypt with; storage_key_file or "
+                 "storage_key_command gives it one"};
+  }
+  auto segments = log::SegmentLog::open(std::move(options), storage_, pool_, now);
   if (!segments) return segments.error();
   opened.segments = segments->get();
   const auto& report = opened.segments->recovery();

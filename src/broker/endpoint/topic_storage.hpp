@@ -105,7 +105,11 @@ class StorageRoom {
  public:
   StorageRoom(log::Storage& storage, log::SegmentPool& pool) : storage_(storage), pool_(pool) {}
 
-  /// Recovers what is there, or begins anew; what recovery found is written to the sink.
+  /// What topics with `encrypt_at_rest` are encrypted with, which outlives them; before any is opened.
+  void encrypt_with(const log::BatchCiphers& ciphers) { ciphers_ = &ciphers; }
+
+  /// Recovers what is there, or begins anew; what recovery found is written to the sink. Errors:
+  /// not_supported where a key is missing; as log::SegmentLog::open.
   Result<TopicStorage> open(const TopicDefinition& definition, const StorageSettings& settings, Timestamp now,
                             LogSink& sink);
 
@@ -119,6 +123,7 @@ class StorageRoom {
 
   log::Storage& storage_;
   log::SegmentPool& pool_;
+  const log::BatchCiphers* ciphers_ = nullptr;
 };
 
 }  // namespace lightq::broker

@@ -1,0 +1,17 @@
+/// Storage keys for the commands on logs. Layer: cli.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "rest/storage_key_file.hpp"
+
+namespace lightq::cli {
+
+/// The keys in the file that was named; null where none was. Errors: as rest::read_storage_keys.
+inline Result<std::unique_ptr<rest::StorageKeys>> read_key_file(const std::string& file) {
+  if (file.empty()) return std::unique_ptr<rest::StorageKeys>();
+  return rest::read_storage_keys(file);
+}
+
+}  // namespace lightq::cli

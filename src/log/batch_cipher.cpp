@@ -1,0 +1,22 @@
+/// Layer: log.
+#include "log/batch_cipher.hpp"
+
+#include <string_view>
+
+namespace lightq::log {
+
+std::string key_id_text(std::uint64_t key_id) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4) text += digits[key_id >> shift & 0xF];
+  return text;
+}
+
+Error no_key(const std::string& path, std::uint64_t key_id) {
+  return {ErrorCode::not_supported,
+          path + " is encrypted with a key that is not among those given (key id " + key_id_text(key_id) +
+              "); nothing of it was changed",
+          0};
+}
+
+}  // namespace lightq::log

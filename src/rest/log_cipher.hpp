@@ -1,0 +1,57 @@
+/// Encrypts one log's batches with XChaCha20-Poly1305. Layer: rest. Byte by byte: docs/log_format.md,
+/// "Encrypted batches".
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "log/batch_cipher.hpp"
+
+namespace lightq::rest {
+
+inline constexpr std::size_t key_bytes = 32;
+
+/// A key that wipes itself. Movable.
+class Key {
+ public:
+  Key() = default;
+  Key(const Key&) = default;
+  Key& operator=(const Key&) = default;
+  ~Key();
+  [[nodiscard]] std::byte* data() { return bytes_.data(); }
+  [[nodiscard]] const std::byte* data() const { return bytes_.data(); }
+
+ private:
+  std::array<std::byte, key_bytes> bytes_{};
+};
+
+/// Encrypts with the first of the keys that it is made of, and decrypts with all.
+class LogCipher final : public log::BatchCipher {
+ public:
+  /// Of the log with this incarnation. `masters`: at least one.
+  LogCipher(std::span<const Key> masters, std::uint64_t incarnation);
+
+  [[nodiscard]] std::uint64_t key_id() const override { return keys_.front().id; }
+  [[nodiscard]] bool knows(std::uint64_t key_id) const override;
+  void encrypt(const BatchView& batch, std::span<std::byte> to) override;
+  [[nodiscard]] bool decrypt(const BatchView& batch, std::uint64_t key_id, std::span<std::byte> to) override;
+
+ private:
+  struct LogKey {
+    Key key;
+    std::uint64_t id = 0;
+  };
+  static bool decrypt_with(const Key& key, const BatchView& batch, std::span<std::byte> to);
+  void next_nonce(std::byte* to);
+
+  std::vector<LogKey> keys_;
+  // Another one for each batch that is encrypted: nobody else has these bytes, and the counter goes on.
+  std::array<std::byte, encrypted_layout::nonce_bytes - sizeof(std::uint64_t)> nonce_{};
+  std::uint64_t nonces_ = 0;
+};
+
+}  // namespace lightq::rest

@@ -1,0 +1,161 @@
+/// Layer: rest.
+#include "rest/storage_key_command.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <string>
+
+namespace lightq::rest {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto look_interval = std::chrono::milliseconds(5);
+
+Error cannot_run(int number) {
+  return {ErrorCode::io_error, "cannot run the storage key command", number};
+}
+
+/// The command, once it runs. Ended with all that it has started where this is left early.
+class Command {
+ public:
+  Command() = default;
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+  ~Command();
+  /// Answers errno, 0 if it runs.
+  int start(const std::string& command);
+  /// Reads what it prints, up to the end or the buffer's.
+  std::optional<Error> read_all(std::string& text, std::size_t& bytes, Clock::time_point deadline);
+  /// Waits for its end.
+  std::optional<Error> wait(Clock::time_point deadline);
+
+ private:
+  pid_t process_ = -1;
+  int output_ = -1;
+};
+
+Command::~Command() {
+  if (output_ >= 0) close(output_);
+  if (process_ < 0) return;
+  kill(-process_, SIGKILL);
+  while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+/// In a group of its own, with the signals as a shell expects them.
+int spawn(const std::string& command, int output, pid_t& process) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  if (const int number = posix_spawn_file_actions_init(&files); number != 0) return number;
+  int number = posix_spawnattr_init(&attributes);
+  if (number == 0) {
+    sigset_t none;
+    sigset_t all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    std::string shell = "sh";
+    std::string flag = "-c";
+    std::string text = command;
+    const std::array<char*, 4> arguments = {shell.data(), flag.data(), text.data(), nullptr};
+    number = posix_spawn(&process, "/bin/sh", &files, &attributes, arguments.data(), environ);
+    posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_destroy(&files);
+  return number;
+}
+
+int Command::start(const std::string& command) {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return errno;
+  output_ = ends[0];
+  fcntl(ends[1], F_SETFL, 0);  // for the command it blocks
+  const int number = spawn(command, ends[1], process_);
+  close(ends[1]);
+  if (number != 0) process_ = -1;
+  return number;
+}
+
+Error too_slow() {
+  return {ErrorCode::timeout, "the storage key command takes too long"};
+}
+
+std::optional<Error> Command::read_all(std::string& text, std::size_t& bytes, Clock::time_point deadline) {
+  while (bytes < text.size()) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) return too_slow();
+    pollfd readable{output_, POLLIN, 0};
+    if (poll(&readable, 1, static_cast<int>(left)) < 0 && errno != EINTR) return cannot_run(errno);
+    const auto got = read(output_, text.data() + bytes, text.size() - bytes);
+    if (got == 0) return std::nullopt;
+    if (got > 0) bytes += static_cast<std::size_t>(got);
+    if (got < 0 && errno != EAGAIN && errno != EINTR) return cannot_run(errno);
+  }
+  return Error{ErrorCode::invalid_argument, "the storage key command prints more than " +
+                                                std::to_string(limits::storage_key_text_bytes_max) +
+                                                " bytes, which no keys have"};
+}
+
+std::optional<Error> Command::wait(Clock::time_point deadline) {
+  int status = 0;
+  for (;;) {
+    const pid_t ended = waitpid(process_, &status, WNOHANG);
+    if (ended == process_) break;
+    if (ended < 0 && errno != EINTR) {
+      process_ = -1;  // somebody else has waited for it
+      return cannot_run(ECHILD);
+    }
+    if (Clock::now() >= deadline) return too_slow();
+    poll(nullptr, 0, static_cast<int>(look_interval.count()));
+  }
+  process_ = -1;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
+  const std::string how = WIFEXITED(status) ? "exit code " + std::to_string(WEXITSTATUS(status))
+                                            : "signal " + std::to_string(WTERMSIG(status));
+  return Error{ErrorCode::io_error, "the storage key command failed: " + how +
+                                        "; what it says of that is seen when it is run by hand"};
+}
+
+std::optional<Error> run(const std::string& command, std::string& text, std::size_t& bytes,
+                         Clock::time_point deadline) {
+  Command running;
+  if (const int number = running.start(command); number != 0) return cannot_run(number);
+  if (auto failed = running.read_all(text, bytes, deadline)) return failed;
+  return running.wait(deadline);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StorageKeys>> run_storage_key_command(const std::string& command,
+                                                             std::chrono::milliseconds time_max) {
+  std::string text(limits::storage_key_text_bytes_max + 1, '\0');
+  std::size_t bytes = 0;
+  const auto failed = run(command, text, bytes, Clock::now() + time_max);
+  Result<std::unique_ptr<StorageKeys>> keys =
+      failed ? Result<std::unique_ptr<StorageKeys>>(*failed)
+             : StorageKeys::parse(std::string_view(text).substr(0, bytes),
+                                  "what the storage key command prints");
+  explicit_bzero(text.data(), text.size());
+  return keys;
+}
+
+}  // namespace lightq::rest

@@ -1,0 +1,86 @@
+/// Storage keys that a command prints.
+#include "rest/storage_key_command.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "support/storage_keys.hpp"
+#include "support/temp_dir.hpp"
+
+namespace lightq::rest {
+namespace {
+
+using test::key_line;
+
+TEST(StorageKeyCommandTest, PrintsKeysAsAFileHoldsThem) {
+  const auto keys = run_storage_key_command("echo '# from the vault'; printf '%s' '" + key_line(4) + "'");
+  ASSERT_TRUE(keys.ok()) << keys.error().text();
+  EXPECT_EQ((*keys)->of(1)->key_id(), test::storage_keys({4})->of(1)->key_id());
+}
+
+TEST(StorageKeyCommandTest, GetsNoInput) {
+  const auto keys = run_storage_key_command("cat; cat <<END\n" + key_line(4) + "END");
+  EXPECT_TRUE(keys.ok()) << keys.error().text();
+}
+
+TEST(StorageKeyCommandTest, AFailureIsTold) {
+  const auto failed = run_storage_key_command("echo " + key_line(4).substr(0, 64) + "; exit 3");
+  ASSERT_FALSE(failed.ok()) << "what it prints does not count then";
+  EXPECT_EQ(failed.error().code, ErrorCode::io_error);
+  EXPECT_NE(failed.error().message.find("exit code 3"), std::string::npos) << failed.error().message;
+  EXPECT_NE(run_storage_key_command("kill -9 $$").error().message.find("signal 9"), std::string::npos);
+  EXPECT_NE(run_storage_key_command("no-such-command-anywhere").error().message.find("exit code 127"),
+            std::string::npos);
+  EXPECT_NE(run_storage_key_command("true").error().message.find("has no key"), std::string::npos);
+}
+
+TEST(StorageKeyCommandTest, WhatItSaysOfErrorsGoesNowhere) {
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(run_storage_key_command("echo the-secret >&2; exit 1").ok());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(StorageKeyCommandTest, NoErrorTellsWhatWasPrinted) {
+  const auto keys = run_storage_key_command("echo the-secret");
+  ASSERT_FALSE(keys.ok());
+  EXPECT_EQ(keys.error().message,
+            "what the storage key command prints, line 1: no key of 64 hexadecimal digits");
+}
+
+TEST(StorageKeyCommandTest, IsBoundedInWhatItPrints) {
+  const auto keys = run_storage_key_command("yes");
+  ASSERT_FALSE(keys.ok());
+  EXPECT_EQ(keys.error().code, ErrorCode::invalid_argument);
+}
+
+/// Neither gone, nor a zombie until whoever has inherited it looks.
+bool is_running(pid_t process) {
+  std::string state;
+  std::ifstream status("/proc/" + std::to_string(process) + "/stat");
+  for (int i = 0; i < 3; ++i) status >> state;
+  return status && state != "Z" && state != "X";
+}
+
+TEST(StorageKeyCommandTest, IsBoundedInTimeAndEndsWithAllThatItHasStarted) {
+  const test::TempDir directory;
+  const std::string file = directory.path() + "/process";
+  for (const char* ending : {"wait", "exec >&-; wait", "exit 0"}) {
+    const auto keys = run_storage_key_command("sleep 600 & echo $! > " + file + "; " + std::string(ending),
+                                              std::chrono::milliseconds(200));
+    ASSERT_FALSE(keys.ok()) << ending;
+    EXPECT_EQ(keys.error().code, ErrorCode::timeout) << keys.error().text();
+    pid_t process = 0;
+    std::ifstream(file) >> process;
+    ASSERT_GT(process, 1);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (is_running(process) && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_FALSE(is_running(process)) << ending;
+  }
+}
+
+}  // namespace
+}  // namespace lightq::rest
