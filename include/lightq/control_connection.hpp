@@ -41,8 +41,8 @@ class ControlConnection {
     if (!turn.taken) return timeout_error(request, timeout);
     try {
       if (Result<void> ready = prepare(); !ready) return ready.error();
-      const std::string text = protocol::to_json(request);
-      socket_.send(zmq::const_buffer(text.data(), text.size()), zmq::send_flags::dontwait);
+      zmq::message_t message = wiped_message(protocol::to_json(request));
+      (void)socket_.send(message, zmq::send_flags::dontwait);
       if (Result<bool> answered = wait(deadline); !answered || !*answered) {
         close();
         return answered ? timeout_error(request, timeout) : answered.error();
@@ -80,6 +80,21 @@ class ControlConnection {
     ControlConnection& owner;
     bool taken = false;
   };
+
+  /// A message that is wiped when libzmq is done with it. What libzmq copies out of it on the way is
+  /// libzmq's.
+  static zmq::message_t wiped_message(std::string text) {
+    auto kept = std::make_unique<std::string>(std::move(text));
+    zmq::message_t message(
+        kept->data(), kept->size(),
+        [](void*, void* owner) {
+          const std::unique_ptr<std::string> ended(static_cast<std::string*>(owner));
+          wipe_text(*ended);
+        },
+        kept.get());
+    (void)kept.release();  // the message's now
+    return message;
+  }
 
   /// Makes sure that there is a socket to ask on.
   Result<void> prepare() {
@@ -130,8 +145,11 @@ class ControlConnection {
                   " demands encryption: give its public key, which  lightq broker key  prints there "
                   "(--server-key, LIGHTQ_SERVER_KEY)"};
     if (other_mechanism)
-      return {ErrorCode::unauthorized_access,
-              broker + " does not encrypt, and a server key was given: nothing was said to it"};
+      return {
+          ErrorCode::unauthorized_access,
+          broker +
+              " does not encrypt, and a server key was given, or lies in server_key.json of this machine's "
+              "data directory: nothing was said to it"};
     return {ErrorCode::unauthorized_access,
             broker + " has another key than the server key that was given, or does not allow this client's"};
   }

@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 
+#include <lightq/base/private_file.hpp>
+
 #include "broker/config.hpp"
 
 namespace lightq::broker {
@@ -107,12 +109,11 @@ Result<void> read_admin_password(Config& config, const Environment& environment)
   if (config.admin_password_file.empty()) {
     config.admin_password = Secret(from_environment);
   } else {
-    auto text = read_text(config.admin_password_file, limits::password_bytes_max + 2);
-    if (!text) return text.error();
-    auto line = text.value().substr(0, text.value().find_first_of("\r\n"));
-    wipe(text.value());
-    config.admin_password = Secret(line);
-    wipe(line);
+    auto line = read_private_line(config.admin_password_file.string(), "the administrator's password",
+                                  limits::password_bytes_max);
+    if (!line) return line.error();
+    config.admin_password = Secret(*line);
+    wipe(*line);
     if (config.admin_password.empty()) {
       return Error{ErrorCode::invalid_argument, config.admin_password_file.string() + ": holds no password"};
     }
