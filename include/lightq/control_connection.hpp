@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,6 +16,7 @@
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json.hpp>
 #include <lightq/socket_monitor.hpp>
+#include <lightq/tcp_uri.hpp>
 
 namespace lightq::inline v1 {
 
@@ -62,6 +64,9 @@ class ControlConnection {
   [[nodiscard]] const std::string& uri() const { return uri_; }
 
  private:
+  // Whoever sends more is no broker: libzmq ends the connection, and nothing waits for so much memory.
+  static constexpr std::int64_t answer_bytes_max = 65 * std::int64_t{limits::MiB};
+
   /// One request's turn on the socket. Not a timed mutex: the thread sanitizer does not know those.
   struct Turn {
     Turn(ControlConnection& connection, std::chrono::steady_clock::time_point deadline) : owner(connection) {
@@ -102,7 +107,8 @@ class ControlConnection {
     socket_ = zmq::socket_t(*context_, zmq::socket_type::req);
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::tcp_keepalive, 1);
-    socket_.set(zmq::sockopt::ipv6, uri_.find('[') != std::string::npos);
+    socket_.set(zmq::sockopt::ipv6, detail::is_ipv6(uri_));
+    socket_.set(zmq::sockopt::maxmsgsize, answer_bytes_max);
     monitor_.open(*context_, socket_, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH);
     if (identity_ != nullptr) identity_->show(socket_);
     try {

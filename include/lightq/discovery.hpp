@@ -20,6 +20,7 @@
 #include <lightq/exposure.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/json.hpp>
+#include <lightq/tcp_uri.hpp>
 
 namespace lightq::inline v1 {
 

@@ -10,25 +10,15 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <lightq/base/loopback.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/tcp_uri.hpp>
 
 namespace lightq::inline v1 {
 
 namespace detail {
-
-/// Host and port of `tcp://host:port`, the host without brackets; empty texts for anything else.
-inline std::pair<std::string_view, std::string_view> split_tcp(std::string_view uri) {
-  constexpr std::string_view scheme = "tcp://";
-  const std::size_t colon = uri.rfind(':');
-  if (!uri.starts_with(scheme) || colon < scheme.size()) return {};
-  std::string_view host = uri.substr(scheme.size(), colon - scheme.size());
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return {host, uri.substr(colon + 1)};
-}
 
 /// Every address that a host stands for; none: it is not found. A name is looked up, which may wait.
 inline std::vector<sockaddr_storage> addresses_of(const std::string& host) {
@@ -47,10 +37,12 @@ inline std::vector<sockaddr_storage> addresses_of(const std::string& host) {
 
 /// Whether the address is that of every interface: who connects there comes to this machine.
 inline bool is_unspecified(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET)
-    return reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr == htonl(INADDR_ANY);
-  return address.ss_family == AF_INET6 &&
-         IN6_IS_ADDR_UNSPECIFIED(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+  sockaddr_in ipv4{};
+  sockaddr_in6 ipv6{};
+  std::memcpy(&ipv4, &address, sizeof ipv4);
+  std::memcpy(&ipv6, &address, sizeof ipv6);
+  if (address.ss_family == AF_INET) return ipv4.sin_addr.s_addr == htonl(INADDR_ANY);
+  return address.ss_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&ipv6.sin6_addr);
 }
 
 /// Whether a host is this machine and nothing else. One that is not found is somebody else's, but `localhost`

@@ -6,13 +6,13 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
 #include <lightq/base/private_file.hpp>
+#include <lightq/base/secret_variable.hpp>
 
 #include "broker/config.hpp"
 
@@ -137,14 +137,10 @@ std::string environment_name(const Setting& setting) {
 }
 
 std::optional<std::string> process_environment(const std::string& name) {
-  char* value = getenv(name.c_str());
+  if (name == password_variable) return take_secret_variable(name);
+  const char* const value = getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
-  std::string copy = value;
-  if (name == password_variable) {
-    explicit_bzero(value, std::strlen(value));
-    unsetenv(name.c_str());
-  }
-  return copy;
+  return value;
 }
 
 Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& environment) {

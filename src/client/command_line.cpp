@@ -44,8 +44,7 @@ void add_common(CLI::App* app, Common& common) {
   text_option(app, "--server-key", common.server_key,
               "public key of a broker that encrypts; else broker.json's, of this machine's broker", "KEY")
       ->group(group);
-  flag(app, "--insecure", common.insecure,
-       "without that: passwords and tickets go to other machines in clear")
+  flag(app, "--insecure", common.insecure, "let passwords and tickets go to other machines in clear")
       ->group(group);
   text_option(app, "--data-dir", common.data_dir,
               "where this machine's broker keeps broker.json and admin.json", "DIR")

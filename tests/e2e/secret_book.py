@@ -22,10 +22,10 @@ def files_below(directory):
 
 
 def bytes_of(path):
-    """What the file holds; nothing if it is gone by now."""
+    """What the file holds; nothing if it is gone by now, or a directory in its place."""
     try:
         return path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return b""
 
 

@@ -69,6 +69,31 @@ def test_insecure_lets_it_go_and_warns_once(exposed, how):
     assert b"not on this machine" in exposed("stats", "t", code=2, variables={"LIGHTQ_INSECURE": "false"}).stderr
 
 
+def test_what_carries_no_secret_goes(exposed):
+    for name in ("LIGHTQ_USER", "LIGHTQ_PASSWORD", "LIGHTQ_ADMIN_PASSWORD"):
+        exposed.environment.pop(name)
+    for command in ("ping", "version"):
+        assert exposed(command).stderr == b""
+    for command in (["topic", "list"], ["consume", "t", "-n", "1"]):
+        assert b"is not on this machine" in exposed(*command, code=2).stderr
+
+
+def test_with_the_key_everything_goes(make_broker):
+    host = address_on_the_network()
+    command_line = CommandLine(make_broker("--encrypt", "--bind", "0.0.0.0", "--advertise", host,
+                                           control="tcp://0.0.0.0:0"))
+    port = command_line.broker.control_uri.rsplit(":", 1)[1]
+    command_line.environment.update(AS_USER, LIGHTQ_BROKER=f"tcp://{host}:{port}", LIGHTQ_ADMIN_PASSWORD=ADMIN_PASSWORD)
+    assert b"is not on this machine" in command_line("topic", "list", code=2).stderr
+    command_line.environment.update(LIGHTQ_SERVER_KEY=command_line.broker.server_key)
+    command_line("topic", "create", "t")
+    for way in ([], ["--plain"], ["--zmq"]):
+        command_line("produce", "t", *way, stdin=b"one\n")
+        done = command_line("consume", "t", "-n", "1", *way)
+        assert (done.stdout, b"insecure" in done.stderr) == (b"one\n", False)
+    command_line.close()
+
+
 @pytest.mark.parametrize("way", ["", "--plain", "--zmq"])
 @pytest.mark.parametrize("command", ["produce", "consume"])
 def test_a_ticket_does_not_leave_either_where_the_control_socket_is_here(make_broker, command, way):

@@ -14,6 +14,15 @@ from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, PASSWORD, USER, Sec
 NEW_PASSWORD = Secrets.plant("planted-new-secret-6174")
 ALL = {"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD, "LIGHTQ_ADMIN_USER": ADMIN,
        "LIGHTQ_ADMIN_PASSWORD": ADMIN_PASSWORD, "LIGHTQ_NEW_PASSWORD": NEW_PASSWORD}
+# Runs a command with a variable that is there twice, which only whoever calls the system itself can do.
+TWICE = """
+import ctypes, os, sys
+entries = [os.fsencode(f"{name}={value}") for name, value in os.environ.items()] + [os.fsencode(arg) for arg in sys.argv[1:3]]
+words = [os.fsencode(word) for word in sys.argv[3:]]
+def array(values):
+    return (ctypes.c_char_p * (len(values) + 1))(*values, None)
+ctypes.CDLL(None).execve(words[0], array(words), array(entries))
+"""
 
 
 def environment_of(process):
@@ -75,15 +84,9 @@ def test_a_command_that_runs_shows_no_password_in_its_environment(lightq, topic,
 
 
 def test_every_entry_of_an_environment_is_overwritten(lightq, topic):
-    """Whoever starts a process may give it a variable twice."""
-    code = ("import ctypes, sys\n"
-            "values = [v.encode() for v in sys.argv[2:]]\n"
-            "environment = (ctypes.c_char_p * (len(values) + 1))(*values, None)\n"
-            "words = [sys.argv[1].encode(), b'consume', b't']\n"
-            "ctypes.CDLL(None).execve(words[0], (ctypes.c_char_p * 4)(*words, None), environment)\n")
-    values = [f"{name}={value}" for name, value in {**lightq.environment, "LIGHTQ_USER": USER}.items()]
-    values += [f"LIGHTQ_PASSWORD={PASSWORD}", f"LIGHTQ_PASSWORD={NEW_PASSWORD}"]
-    process = subprocess.Popen(["/usr/bin/python3", "-c", code, BINARY, *values], stdin=subprocess.DEVNULL,
+    both = f"LIGHTQ_PASSWORD={PASSWORD}", f"LIGHTQ_PASSWORD={NEW_PASSWORD}"
+    process = subprocess.Popen(["/usr/bin/python3", "-c", TWICE, *both, BINARY, "consume", "t"],
+                               env={**lightq.environment, "LIGHTQ_USER": USER}, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     lightq.running.append(process)
     until(lambda: lightq.stats(topic)["subscribers_count"] == 1, lambda: f"its join; {process.poll()}")
@@ -91,6 +94,16 @@ def test_every_entry_of_an_environment_is_overwritten(lightq, topic):
     assert shown.count(b"LIGHTQ_PASSWORD=") == 2
     assert PASSWORD.encode() not in shown and NEW_PASSWORD.encode() not in shown
     finish(process)
+
+
+def test_a_broker_that_is_given_a_password_twice_shows_none(make_broker):
+    broker = make_broker(admin=False, start=False)
+    both = f"LIGHTQ_ADMIN_PASSWORD={ADMIN_PASSWORD}", f"LIGHTQ_ADMIN_PASSWORD={NEW_PASSWORD}"
+    broker.prefix = ["/usr/bin/python3", "-c", TWICE, *both]
+    broker.start()
+    shown = environment_of(broker.process)
+    assert shown.count(b"LIGHTQ_ADMIN_PASSWORD=") == 2
+    assert ADMIN_PASSWORD.encode() not in shown and NEW_PASSWORD.encode() not in shown
 
 
 def test_a_broker_shows_no_password_in_its_environment(make_broker):

@@ -152,6 +152,17 @@ def test_an_ipv6_address_is_told_in_brackets(make_broker, host):
     assert read.stdout == b"2\n", read.stderr
 
 
+@pytest.mark.skipif(not IPV6, reason="no IPv6 on this machine")
+def test_clients_need_no_brackets_around_an_ipv6_address(make_broker):
+    broker = make_broker(control="tcp://[::1]:0")
+    port = broker.control_uri.rsplit(":", 1)[1]
+    assert broker.control_uri == f"tcp://[::1]:{port}"
+    for uri in (broker.control_uri, f"tcp://::1:{port}", f"tcp://0:0:0:0:0:0:0:1:{port}"):
+        asked = subprocess.run([BINARY, "topic", "list", "--broker", uri], capture_output=True, timeout=DEADLINE,
+                               env={**broker.environment, "LIGHTQ_ADMIN_PASSWORD": ADMIN_PASSWORD})
+        assert asked.returncode == 0, asked.stderr
+
+
 def test_an_ipc_path_that_is_too_long_is_a_clear_error_of_the_join(make_broker):
     broker = make_broker(start=False)
     broker.data_dir = broker.directory / ("d" * 100) / "data"
