@@ -1,6 +1,7 @@
 /// Asks the broker's control socket and waits for the answer, within a deadline. Layer: client.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -89,15 +90,19 @@ class ControlConnection {
   /// A message that is wiped when libzmq is done with it. What libzmq copies out of it on the way is
   /// libzmq's.
   static zmq::message_t wiped_message(std::string text) {
-    auto kept = std::make_unique<std::string>(std::move(text));
+    struct Kept {
+      std::string text;
+      std::atomic<bool> written = false;  // libzmq's thread wipes it: an order that does not lean on libzmq
+    };
+    std::unique_ptr<Kept> kept(new Kept{std::move(text)});
     zmq::message_t message(
-        kept->data(), kept->size(),
+        kept->text.data(), kept->text.size(),
         [](void*, void* owner) {
-          const std::unique_ptr<std::string> ended(static_cast<std::string*>(owner));
-          wipe_text(*ended);
+          const std::unique_ptr<Kept> ended(static_cast<Kept*>(owner));
+          if (ended->written.load(std::memory_order_acquire)) wipe_text(ended->text);
         },
         kept.get());
-    (void)kept.release();  // the message's now
+    kept.release()->written.store(true, std::memory_order_release);  // the message's now
     return message;
   }
 

@@ -88,4 +88,5 @@ def on_terminal(command_line, *arguments, stream="stderr"):
     finally:
         os.close(master)
     assert process.wait(DEADLINE) == 0, seen
+    Secrets.absent_from(seen, f"the output of {arguments}")
     return seen
