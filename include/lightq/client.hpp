@@ -40,14 +40,19 @@ class Client {
   ~Client() = default;
 
   /// A client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`); empty: the one that
-  /// discover_control_uri finds. Makes sure that a broker answers there. Errors: timeout, invalid_argument,
+  /// discover_control_uri finds. Makes sure that a broker answers there. Errors: timeout, invalid_argument
+  /// (also where a password would go to another machine in clear, or other users may read admin.json),
   /// limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
     const std::string chosen = uri.empty() ? discover_control_uri(options.data_dir) : uri;
     if (options.discover_credentials) {
-      discover_credentials(chosen, options);
+      if (Result<void> found = discover_credentials(chosen, options); !found) return found.error();
       discover_server_key(chosen, options);
+      options.insecure = options.insecure || discover_insecure();
     }
+    const bool exposed = options.server_key.empty() && !stays_on_machine(chosen);
+    const bool knows_secrets = !options.user.password.empty() || !options.admin.password.empty();
+    if (exposed && knows_secrets && !options.insecure) return exposed_error("the broker at " + chosen);
     std::shared_ptr<const CurveIdentity> identity;
     if (!options.server_key.empty()) {
       auto keys = CurveIdentity::make(options.server_key);
@@ -64,7 +69,7 @@ class Client {
     } catch (const zmq::error_t& error) {
       return zmq_error("cannot make a ZeroMQ context", error.num());
     }
-    Client made(std::move(context), chosen, std::move(options), std::move(identity));
+    Client made(std::move(context), chosen, std::move(options), std::move(identity), exposed);
     if (Result<void> answered = made.ping(); !answered) return answered.error();
     return made;
   }
@@ -261,17 +266,20 @@ class Client {
   [[nodiscard]] const std::string& uri() const { return state_->connection.uri(); }
   /// The options in force, discovered credentials included.
   [[nodiscard]] const ClientOptions& options() const { return state_->options; }
+  /// Whether passwords and tickets go to another machine in clear: it takes ClientOptions::insecure.
+  [[nodiscard]] bool exposed() const { return state_->exposed; }
 
  private:
   /// What the client shares with its producers and consumers. Immutable but for the connection, which has a
   /// lock of its own.
   struct State {
     State(std::shared_ptr<zmq::context_t> shared_context, std::string uri, ClientOptions chosen,
-          std::shared_ptr<const CurveIdentity> keys)
+          std::shared_ptr<const CurveIdentity> keys, bool is_exposed)
         : context(shared_context),
           connection(std::move(shared_context), std::move(uri), keys),
           options(std::move(chosen)),
-          identity(std::move(keys)) {}
+          identity(std::move(keys)),
+          exposed(is_exposed) {}
 
     [[nodiscard]] bool asks_as_admin() const {
       return options.user.user_id.empty() && !options.admin.user_id.empty();
@@ -287,6 +295,8 @@ class Client {
       auto reply = ask_for<protocol::JoinReply>(request);
       if (!reply) return reply.error();
       if (Result<void> same = check_encrypted(*reply); !same) return same.error();
+      if (identity == nullptr && reply->ticket)
+        if (Result<void> kept = check_private(reply->bind_uri); !kept) return kept.error();
       return EndpointAddress{std::move(reply->bind_uri), std::move(reply->ticket), identity};
     }
     /// What is encrypted stays so: the data endpoints are the broker's, and have its key.
@@ -295,6 +305,11 @@ class Client {
       return Error{ErrorCode::internal, "the broker at " + connection.uri() +
                                             " encrypts, but tells no key, or another one, for its endpoint " +
                                             reply.bind_uri};
+    }
+    /// A ticket goes in clear to this machine alone.
+    [[nodiscard]] Result<void> check_private(const std::string& uri) const {
+      if (options.insecure || stays_on_machine(uri)) return {};
+      return exposed_error("the broker's endpoint at " + uri);
     }
     Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type, ConnectionType over,
                                         Transport transport) {
@@ -306,6 +321,8 @@ class Client {
       SessionAddress address{std::move(reply->bind_uri), reply->ticket->text()};
       if (over == ConnectionType::zmq) {
         if (Result<void> same = check_encrypted(*reply); !same) return same.error();
+        if (identity == nullptr)
+          if (Result<void> kept = check_private(address.uri); !kept) return kept.error();
         address.context = context;
         address.identity = identity;
         return address;
@@ -318,6 +335,8 @@ class Client {
                                                    " names no certificate for sessions over TCP, and this "
                                                    "client sends nothing there in clear"};
       }
+      if (!reply->tls)
+        if (Result<void> kept = check_private(address.uri); !kept) return kept.error();
       return address;
     }
     Result<std::uint64_t> leave(const TopicName& topic, const std::string& bind_uri) {
@@ -327,6 +346,10 @@ class Client {
     }
     template <typename T>
     Result<T> ask_for(const protocol::Request& request) {
+      const bool harmless = std::holds_alternative<protocol::Ping>(request) ||
+                            std::holds_alternative<protocol::Version>(request);
+      if (exposed && !harmless && !options.insecure)
+        return exposed_error("the broker at " + connection.uri());
       Result<protocol::Reply> reply = connection.ask(request, options.request_timeout);
       if (!reply) return reply.error();
       if (T* expected = std::get_if<T>(&*reply)) return std::move(*expected);
@@ -338,6 +361,7 @@ class Client {
     ControlConnection connection;
     const ClientOptions options;
     const std::shared_ptr<const CurveIdentity> identity;  // null: nothing is encrypted
+    const bool exposed;                                   // in clear, to another machine
   };
 
   /// A producer's or consumer's way back to the broker.
@@ -359,9 +383,9 @@ class Client {
   };
 
   Client(std::shared_ptr<zmq::context_t> context, std::string uri, ClientOptions options,
-         std::shared_ptr<const CurveIdentity> identity)
+         std::shared_ptr<const CurveIdentity> identity, bool exposed)
       : state_(std::make_shared<State>(std::move(context), std::move(uri), std::move(options),
-                                       std::move(identity))) {}
+                                       std::move(identity), exposed)) {}
 
   static Result<TopicName> topic_name(std::string_view text) {
     if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);

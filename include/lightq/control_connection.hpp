@@ -1,8 +1,10 @@
 /// Asks the broker's control socket and waits for the answer, within a deadline. Layer: client.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,6 +17,7 @@
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json.hpp>
 #include <lightq/socket_monitor.hpp>
+#include <lightq/tcp_uri.hpp>
 
 namespace lightq::inline v1 {
 
@@ -41,8 +44,8 @@ class ControlConnection {
     if (!turn.taken) return timeout_error(request, timeout);
     try {
       if (Result<void> ready = prepare(); !ready) return ready.error();
-      const std::string text = protocol::to_json(request);
-      socket_.send(zmq::const_buffer(text.data(), text.size()), zmq::send_flags::dontwait);
+      zmq::message_t message = wiped_message(protocol::to_json(request));
+      (void)socket_.send(message, zmq::send_flags::dontwait);
       if (Result<bool> answered = wait(deadline); !answered || !*answered) {
         close();
         return answered ? timeout_error(request, timeout) : answered.error();
@@ -62,6 +65,9 @@ class ControlConnection {
   [[nodiscard]] const std::string& uri() const { return uri_; }
 
  private:
+  // Whoever sends more is no broker: libzmq ends the connection, and nothing waits for so much memory.
+  static constexpr std::int64_t answer_bytes_max = 65 * std::int64_t{limits::MiB};
+
   /// One request's turn on the socket. Not a timed mutex: the thread sanitizer does not know those.
   struct Turn {
     Turn(ControlConnection& connection, std::chrono::steady_clock::time_point deadline) : owner(connection) {
@@ -81,13 +87,33 @@ class ControlConnection {
     bool taken = false;
   };
 
+  /// A message that is wiped when libzmq is done with it. What libzmq copies out of it on the way is
+  /// libzmq's.
+  static zmq::message_t wiped_message(std::string text) {
+    struct Kept {
+      std::string text;
+      std::atomic<bool> written = false;  // libzmq's thread wipes it: an order that does not lean on libzmq
+    };
+    std::unique_ptr<Kept> kept(new Kept{std::move(text)});
+    zmq::message_t message(
+        kept->text.data(), kept->text.size(),
+        [](void*, void* owner) {
+          const std::unique_ptr<Kept> ended(static_cast<Kept*>(owner));
+          if (ended->written.load(std::memory_order_acquire)) wipe_text(ended->text);
+        },
+        kept.get());
+    kept.release()->written.store(true, std::memory_order_release);  // the message's now
+    return message;
+  }
+
   /// Makes sure that there is a socket to ask on.
   Result<void> prepare() {
     if (socket_.handle() != nullptr) return {};
     socket_ = zmq::socket_t(*context_, zmq::socket_type::req);
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::tcp_keepalive, 1);
-    socket_.set(zmq::sockopt::ipv6, uri_.find('[') != std::string::npos);
+    socket_.set(zmq::sockopt::ipv6, detail::is_ipv6(uri_));
+    socket_.set(zmq::sockopt::maxmsgsize, answer_bytes_max);
     monitor_.open(*context_, socket_, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH);
     if (identity_ != nullptr) identity_->show(socket_);
     try {
@@ -130,8 +156,11 @@ class ControlConnection {
                   " demands encryption: give its public key, which  lightq broker key  prints there "
                   "(--server-key, LIGHTQ_SERVER_KEY)"};
     if (other_mechanism)
-      return {ErrorCode::unauthorized_access,
-              broker + " does not encrypt, and a server key was given: nothing was said to it"};
+      return {
+          ErrorCode::unauthorized_access,
+          broker +
+              " does not encrypt, and a server key was given, or lies in server_key.json of this machine's "
+              "data directory: nothing was said to it"};
     return {ErrorCode::unauthorized_access,
             broker + " has another key than the server key that was given, or does not allow this client's"};
   }

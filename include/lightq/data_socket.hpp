@@ -16,6 +16,7 @@
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
 #include <lightq/socket_monitor.hpp>
+#include <lightq/tcp_uri.hpp>
 #include <lightq/zmq_error.hpp>
 
 namespace lightq::inline v1 {
@@ -78,7 +79,7 @@ class DataSocket {
       connected_ = refused_ = false;
       uri_ = uri;
       show(address);
-      socket_.set(zmq::sockopt::ipv6, uri.find('[') != std::string::npos);
+      socket_.set(zmq::sockopt::ipv6, detail::is_ipv6(uri));
       socket_.connect(uri);
       return {};
     } catch (const zmq::error_t& error) {

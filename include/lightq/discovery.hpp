@@ -5,16 +5,22 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <lightq/base/private_file.hpp>
+#include <lightq/base/result.hpp>
+#include <lightq/exposure.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/json.hpp>
+#include <lightq/tcp_uri.hpp>
 
 namespace lightq::inline v1 {
 
@@ -49,28 +55,33 @@ inline std::vector<std::filesystem::path> data_directories(const std::string& ch
 
 namespace detail {
 
+inline constexpr std::size_t small_file_bytes_max = 64 * 1024;
+
 /// A small file's content; nothing when it cannot be read.
 inline std::optional<std::string> read_small_file(const std::filesystem::path& path) {
-  constexpr std::size_t bytes_max = 64 * 1024;
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
-  std::string text(bytes_max, '\0');
+  std::string text(small_file_bytes_max, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;
 }
 
-inline std::optional<protocol::BrokerFile> read_broker_file(const std::filesystem::path& directory) {
-  const std::optional<std::string> text = read_small_file(directory / "broker.json");
+inline std::optional<protocol::BrokerFile> read_broker_file(const std::filesystem::path& path) {
+  const std::optional<std::string> text = read_small_file(path);
   return text ? protocol::parse_broker_file(*text) : std::nullopt;
 }
 
-/// Host and port of `tcp://host:port`; empty texts for anything else.
-inline std::pair<std::string_view, std::string_view> split_tcp(std::string_view uri) {
-  constexpr std::string_view scheme = "tcp://";
-  const std::size_t colon = uri.rfind(':');
-  if (!uri.starts_with(scheme) || colon < scheme.size()) return {};
-  return {uri.substr(scheme.size(), colon - scheme.size()), uri.substr(colon + 1)};
+/// What the broker that runs says of itself.
+inline std::optional<protocol::BrokerFile> read_running_broker(const std::filesystem::path& directory) {
+  return read_broker_file(directory / "broker.json");
+}
+
+/// Where the last broker of the directory was, and its key, if it encrypted: this stays when it stops.
+inline std::optional<protocol::BrokerFile> read_encrypting_broker(const std::filesystem::path& directory) {
+  auto file = read_broker_file(directory / "server_key.json");
+  if (file && file->server_key.empty()) file.reset();
+  return file;
 }
 
 /// Whether `uri`, as a client gives it, is the broker that bound `bound` on this machine. Decides whether a
@@ -81,28 +92,46 @@ inline bool is_local_broker(std::string_view uri, std::string_view bound) {
   const auto [bound_host, bound_port] = split_tcp(bound);
   const auto is_loopback = [](std::string_view name) {
     const bool digits = name.find_first_not_of("0123456789.") == std::string_view::npos;
-    return (digits && name.starts_with("127.")) || name == "localhost" || name == "[::1]";
+    return (digits && name.starts_with("127.")) || name == "localhost" || name == "::1";
   };
-  const bool anywhere = bound_host == "0.0.0.0" || bound_host == "*" || bound_host == "[::]";
+  const bool anywhere = bound_host == "0.0.0.0" || bound_host == "*" || bound_host == "::";
   return !port.empty() && port == bound_port && is_loopback(host) && (anywhere || is_loopback(bound_host));
+}
+
+/// Whether `uri` may mean the broker that bound `bound` on this machine. Decides whether its key is demanded
+/// there, so it says yes when in doubt. A name is looked up, which may wait.
+inline bool may_be_local_broker(std::string_view uri, std::string_view bound) {
+  if (is_local_broker(uri, bound)) return true;
+  const auto [host, port] = split_tcp(uri);
+  const auto [bound_host, bound_port] = split_tcp(bound);
+  if (host.empty() || port != bound_port) return false;
+  const bool bound_here = bound_host == "*" || is_this_machine(bound_host);
+  if (bound_here) return is_this_machine(host);
+  for (const sockaddr_storage& address : addresses_of(std::string(host)))
+    for (const sockaddr_storage& own : addresses_of(std::string(bound_host)))
+      if (std::memcmp(&address, &own, sizeof own) == 0) return true;
+  return false;
 }
 
 }  // namespace detail
 
 /// The control URI to use when none is given: LIGHTQ_BROKER, else what broker.json in the first data
-/// directory that has one names, else default_control_uri.
+/// directory that has one names, else what server_key.json does, else default_control_uri.
 inline std::string discover_control_uri(const std::string& data_dir = {}) {
   if (std::string named = environment_value("LIGHTQ_BROKER"); !named.empty()) return named;
   for (const std::filesystem::path& directory : data_directories(data_dir)) {
-    if (const auto file = detail::read_broker_file(directory)) return file->control_uri;
+    if (const auto file = detail::read_running_broker(directory)) return file->control_uri;
+  }
+  for (const std::filesystem::path& directory : data_directories(data_dir)) {
+    if (const auto file = detail::read_encrypting_broker(directory)) return file->control_uri;
   }
   return std::string(default_control_uri);
 }
 
 /// Fills in the credentials that `options` leave empty, as ClientOptions::discover_credentials describes. An
 /// admin.json is used only for the broker that the broker.json beside it names: a password is never sent
-/// elsewhere.
-inline void discover_credentials(std::string_view uri, ClientOptions& options) {
+/// elsewhere. Error: invalid_argument (other users may read that admin.json).
+inline Result<void> discover_credentials(std::string_view uri, ClientOptions& options) {
   if (options.user.user_id.empty()) {
     options.user = {environment_value("LIGHTQ_USER"), environment_value("LIGHTQ_PASSWORD")};
     if (options.user.user_id.empty()) options.user = {};
@@ -115,24 +144,38 @@ inline void discover_credentials(std::string_view uri, ClientOptions& options) {
     }
   }
   for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
-    if (!options.admin.user_id.empty()) return;
-    const auto broker = detail::read_broker_file(directory);
+    if (!options.admin.user_id.empty()) return {};
+    const auto broker = detail::read_running_broker(directory);
     if (!broker || !detail::is_local_broker(uri, broker->control_uri)) continue;
-    const std::optional<std::string> text = detail::read_small_file(directory / "admin.json");
-    if (!text) continue;
+    Result<std::string> text = read_private_file(
+        (directory / "admin.json").string(), "the administrator's password", detail::small_file_bytes_max);
+    if (!text && text.error().code == ErrorCode::invalid_argument) return text.error();
+    if (!text) continue;  // it is not there, or not for this user
     if (auto admin = protocol::parse_admin_file(*text)) options.admin = std::move(*admin);
+    wipe_text(*text);
   }
+  return {};
 }
 
 /// Fills in the broker's key if `options` leave it empty, as ClientOptions::server_key describes. Of
-/// broker.json only that of the broker which it names.
+/// broker.json and server_key.json only that of the broker which they name.
 inline void discover_server_key(std::string_view uri, ClientOptions& options) {
   if (options.server_key.empty()) options.server_key = environment_value("LIGHTQ_SERVER_KEY");
   for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
     if (!options.server_key.empty()) return;
-    const auto broker = detail::read_broker_file(directory);
-    if (broker && detail::is_local_broker(uri, broker->control_uri)) options.server_key = broker->server_key;
+    for (const auto& broker :
+         {detail::read_running_broker(directory), detail::read_encrypting_broker(directory)}) {
+      if (!broker || broker->server_key.empty() || !options.server_key.empty()) continue;
+      if (detail::may_be_local_broker(uri, broker->control_uri)) options.server_key = broker->server_key;
+    }
   }
+}
+
+/// Whether LIGHTQ_INSECURE says that secrets may leave this machine in clear: `true`, or a number but 0.
+inline bool discover_insecure() {
+  const std::string value = environment_value("LIGHTQ_INSECURE");
+  const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+  return value == "true" || (number && value.find_first_not_of('0') != std::string::npos);
 }
 
 }  // namespace lightq::inline v1

@@ -40,12 +40,19 @@ struct ClientOptions {
   Credentials admin = {};
   /// Fill in credentials left empty above from LIGHTQ_USER and LIGHTQ_PASSWORD, from LIGHTQ_ADMIN_USER and
   /// LIGHTQ_ADMIN_PASSWORD, and, when the broker runs on this machine, from its data directory's admin.json.
+  /// The environment is read and left as it is: a program that wants a password out of it overwrites that
+  /// itself, as the `lightq` command does, and gives the credentials above.
   bool discover_credentials = true;
   /// The broker's public key, Z85 (`lightq broker key` prints it): everything is encrypted then, by CURVE on
   /// ZeroMQ and by TLS on other TCP connections, and nothing is said to whoever does not have the key's
   /// secret half, or is not whom that one names. Empty: LIGHTQ_SERVER_KEY, else, when the broker runs on this
-  /// machine, what its broker.json says, both with `discover_credentials`; else nothing is encrypted.
+  /// machine, what its broker.json says, or server_key.json when it is stopped, all with
+  /// `discover_credentials`; else nothing is encrypted.
   std::string server_key = {};
+  /// Without a server key, passwords and tickets go to this machine alone: loopback, Unix sockets, and names
+  /// that stand for loopback addresses; what would carry one elsewhere fails with invalid_argument. True, or
+  /// LIGHTQ_INSECURE=true with `discover_credentials`: they go anywhere in clear.
+  bool insecure = false;
   /// Where this machine's broker keeps its data; empty: LIGHTQ_DATA_DIR, else the places that a broker
   /// chooses by itself (see data_directories).
   std::string data_dir = {};

@@ -63,7 +63,7 @@ class SessionConnection {
   /// SessionZmqSocket::connect.
   Result<void> begin(const SessionAddress& address, SessionTime now) {
     drop();
-    Result<std::unique_ptr<SessionWire>> wire = connect(address);
+    Result<std::unique_ptr<SessionWire>> wire = connect(address, hello_.frame_bytes_max);
     if (!wire) return wire.error();
     if (address.ticket.size() > session::ticket_bytes_max) {
       return Error{ErrorCode::invalid_argument, "a ticket of " + std::to_string(address.ticket.size()) +
@@ -219,9 +219,10 @@ class SessionConnection {
   static constexpr std::size_t parts_max = 64;
   static constexpr int reads_at_once = 16;
 
-  static Result<std::unique_ptr<SessionWire>> connect(const SessionAddress& address) {
+  static Result<std::unique_ptr<SessionWire>> connect(const SessionAddress& address,
+                                                      std::uint64_t frame_bytes_max) {
     if (address.context != nullptr) {
-      auto made = SessionZmqSocket::connect(address.uri, address.context, address.identity);
+      auto made = SessionZmqSocket::connect(address.uri, address.context, address.identity, frame_bytes_max);
       if (!made) return made.error();
       return std::unique_ptr<SessionWire>(std::move(*made));
     }

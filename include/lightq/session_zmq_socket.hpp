@@ -26,6 +26,7 @@
 #include <lightq/curve_identity.hpp>
 #include <lightq/session_wire.hpp>
 #include <lightq/socket_monitor.hpp>
+#include <lightq/tcp_uri.hpp>
 #include <lightq/zmq_error.hpp>
 
 namespace lightq::inline v1 {
@@ -42,10 +43,11 @@ class SessionZmqSocket final : public SessionWire {
 
   /// Begins to connect to `uri` (`tcp://HOST:PORT` or `ipc://PATH`); `connected` tells when that is done.
   /// Errors: invalid_argument, limit_reached (no descriptors), closed (the context ended), io_error.
-  /// `identity`: what encrypts it; null: nothing does.
+  /// `identity`: what encrypts it; null: nothing does. `frame_bytes_max`: of what the broker sends, each
+  /// frame a message; a longer message ends the connection before there is memory for it. 0: any length.
   static Result<std::unique_ptr<SessionZmqSocket>> connect(
       const std::string& uri, std::shared_ptr<zmq::context_t> context,
-      const std::shared_ptr<const CurveIdentity>& identity = nullptr) {
+      const std::shared_ptr<const CurveIdentity>& identity = nullptr, std::uint64_t frame_bytes_max = 0) {
     const std::string_view text = uri;
     if (!text.starts_with("tcp://") && !text.starts_with("ipc://"))
       return bad_uri(uri, "it begins neither with tcp:// nor with ipc://");
@@ -53,6 +55,10 @@ class SessionZmqSocket final : public SessionWire {
       std::unique_ptr<SessionZmqSocket> made(new SessionZmqSocket(uri, std::move(context)));
       if (Result<void> waitable = made->make_waitable(); !waitable) return waitable.error();
       if (identity != nullptr) identity->show(made->socket_);
+      if (frame_bytes_max != 0) {
+        const auto bytes = static_cast<std::int64_t>(frame_bytes_max + message_overhead_max);
+        made->socket_.set(zmq::sockopt::maxmsgsize, bytes);
+      }
       made->socket_.connect(uri);
       return made;
     } catch (const zmq::error_t& error) {
@@ -145,6 +151,7 @@ class SessionZmqSocket final : public SessionWire {
   // In libzmq, each way: the session's credit and window bound bytes, this the number of small messages.
   static constexpr int waiting_messages_max = 16;
   static constexpr std::size_t message_bytes_target = 1 * limits::MiB;
+  static constexpr std::uint64_t message_overhead_max = 1 * limits::KiB;  // what CURVE adds, and more
   // libzmq's own "never" (-1) drops what has come and was not read when the connection ends.
   static constexpr int reconnect_ms = std::chrono::milliseconds(std::chrono::hours(24)).count();
 
@@ -155,7 +162,7 @@ class SessionZmqSocket final : public SessionWire {
     socket_.set(zmq::sockopt::rcvhwm, waiting_messages_max);
     socket_.set(zmq::sockopt::reconnect_ivl, reconnect_ms);
     socket_.set(zmq::sockopt::tcp_keepalive, 1);
-    socket_.set(zmq::sockopt::ipv6, uri_.find('[') != std::string::npos);
+    socket_.set(zmq::sockopt::ipv6, detail::is_ipv6(uri_));
   }
 
   static Error bad_uri(const std::string& uri, const char* why) {

@@ -6,11 +6,13 @@
 #include <toml++/toml.h>
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string_view>
 #include <utility>
+
+#include <lightq/base/private_file.hpp>
+#include <lightq/base/secret_variable.hpp>
 
 #include "broker/config.hpp"
 
@@ -107,12 +109,11 @@ Result<void> read_admin_password(Config& config, const Environment& environment)
   if (config.admin_password_file.empty()) {
     config.admin_password = Secret(from_environment);
   } else {
-    auto text = read_text(config.admin_password_file, limits::password_bytes_max + 2);
-    if (!text) return text.error();
-    auto line = text.value().substr(0, text.value().find_first_of("\r\n"));
-    wipe(text.value());
-    config.admin_password = Secret(line);
-    wipe(line);
+    auto line = read_private_line(config.admin_password_file.string(), "the administrator's password",
+                                  limits::password_bytes_max);
+    if (!line) return line.error();
+    config.admin_password = Secret(*line);
+    wipe(*line);
     if (config.admin_password.empty()) {
       return Error{ErrorCode::invalid_argument, config.admin_password_file.string() + ": holds no password"};
     }
@@ -136,14 +137,10 @@ std::string environment_name(const Setting& setting) {
 }
 
 std::optional<std::string> process_environment(const std::string& name) {
-  char* value = getenv(name.c_str());
+  if (name == password_variable) return take_secret_variable(name);
+  const char* const value = getenv(name.c_str());
   if (value == nullptr) return std::nullopt;
-  std::string copy = value;
-  if (name == password_variable) {
-    explicit_bzero(value, std::strlen(value));
-    unsetenv(name.c_str());
-  }
-  return copy;
+  return value;
 }
 
 Result<std::filesystem::path> default_data_dir(bool is_root, const Environment& environment) {

@@ -89,9 +89,24 @@ DataDirectory::~DataDirectory() {
   if (published_) fs::remove(path_ / "broker.json", ignored);
 }
 
+/// What stays when the broker stops, so that clients do not take a stranger in its place for one that speaks
+/// in clear. Before broker.json, which says that the broker is there.
+Result<void> DataDirectory::keep_server_key(const std::string& control_uri,
+                                            const std::string& server_key) const {
+  const fs::path file = path_ / "server_key.json";
+  if (!server_key.empty()) {
+    const protocol::detail::OrderedJson document{{"control_uri", control_uri}, {"server_key", server_key}};
+    return write_file_atomically(file, protocol::detail::dump(document) + "\n", 0644);
+  }
+  std::error_code code;
+  if (!fs::remove(file, code)) return code ? failed("remove", file, code.value()) : Result<void>();
+  return log::PosixStorage().sync_directory(path_.string());
+}
+
 Result<void> DataDirectory::publish(const std::string& control_uri, const std::string& server_key) {
   protocol::detail::OrderedJson document{
       {"pid", getpid()}, {"control_uri", control_uri}, {"version", version_text}};
+  if (auto kept = keep_server_key(control_uri, server_key); !kept) return kept;
   if (!server_key.empty()) document["server_key"] = server_key;
   auto written = write_file_atomically(path_ / "broker.json", protocol::detail::dump(document) + "\n", 0644);
   published_ = written.ok();

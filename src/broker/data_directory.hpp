@@ -39,11 +39,13 @@ class DataDirectory {
 
   [[nodiscard]] std::filesystem::path curve_key_file() const { return path_ / "curve.key"; }
 
-  /// Writes broker.json, at once or not at all, for programs on this machine to find the broker.
-  /// `server_key`: as text; empty: there is none.
+  /// Writes broker.json, at once or not at all, for programs on this machine to find the broker; and
+  /// server_key.json, which stays: with no key it is removed. `server_key`: as text; empty: there is none.
   Result<void> publish(const std::string& control_uri, const std::string& server_key = {});
 
  private:
+  [[nodiscard]] Result<void> keep_server_key(const std::string& control_uri,
+                                             const std::string& server_key) const;
   DataDirectory(std::filesystem::path path, log::DirectoryLock lock)
       : path_(std::move(path)), lock_(std::move(lock)) {}
 

@@ -44,6 +44,8 @@ void add_common(CLI::App* app, Common& common) {
   text_option(app, "--server-key", common.server_key,
               "public key of a broker that encrypts; else broker.json's, of this machine's broker", "KEY")
       ->group(group);
+  flag(app, "--insecure", common.insecure, "let passwords and tickets go to other machines in clear")
+      ->group(group);
   text_option(app, "--data-dir", common.data_dir,
               "where this machine's broker keeps broker.json and admin.json", "DIR")
       ->group(group);
@@ -58,6 +60,9 @@ CLI::App* add_verb(CLI::App* app, Parsed& parsed, const std::string& name, const
   CLI::App* verb = app->add_subcommand(name, help);
   verb->footer("Examples:\n" + examples + "\n\nExit codes: 0 ok, 1 failed, 2 wrong usage.");
   verb->set_help_flag("-h,--help", "this text");
+  // All verbs fill in the same options: with a callback of its own only the one that is used looks at the
+  // environment, and no other one puts that over its flags.
+  verb->parse_complete_callback([] {});
   add_common(verb, parsed.common);
   return verb;
 }
@@ -181,10 +186,25 @@ void add_connection_flags(CLI::App* verb, bool& plain, ConnectionType& connectio
           "--zmq", [&connection] { connection = ConnectionType::zmq; }, zmq_help)
       ->envname("LIGHTQ_ZMQ");
 }
-/// `sessionless`: the flag that does without a session; empty: none was given.
-void check_connection_flags(const std::string& sessionless, ConnectionType connection) {
-  if (!sessionless.empty() && connection == ConnectionType::zmq)
+/// Whether the flag was typed, and does not come from its variable.
+bool is_typed(const CLI::App& verb, const std::string& name) {
+  const CLI::Option* const option = verb.get_option_no_throw(name);
+  return option != nullptr && std::ranges::find(verb.parse_order(), option) != verb.parse_order().end();
+}
+/// `sessionless`: the flag that does without a session, of `without`; empty: none was given. What was typed
+/// wins over what a variable says.
+void check_connection_flags(const CLI::App& verb, std::string& sessionless, bool& without,
+                            ConnectionType& connection) {
+  if (sessionless.empty() || connection != ConnectionType::zmq) return;
+  const bool zmq_typed = is_typed(verb, "--zmq");
+  if (zmq_typed == is_typed(verb, sessionless))
     throw CLI::ValidationError("--zmq", "is for sessions; " + sessionless + " is over ZeroMQ anyway");
+  if (!zmq_typed) {
+    connection = ConnectionType::socket;
+    return;
+  }
+  without = !without;
+  sessionless.clear();
 }
 
 void add_produce(CLI::App* app, Parsed& parsed) {
@@ -224,8 +244,9 @@ void add_produce(CLI::App* app, Parsed& parsed) {
       "what is waited for: in the log, or on disk (of durable topics the default)");
   add_attribute_options(verb, *produce);
   verb->callback([&parsed, produce, verb] {
-    const std::string sessionless = produce->plain ? "--plain" : !produce->wait ? "--no-wait" : "";
-    check_connection_flags(sessionless, produce->connection);
+    std::string sessionless = produce->plain ? "--plain" : !produce->wait ? "--no-wait" : "";
+    check_connection_flags(*verb, sessionless, produce->plain ? produce->plain : produce->wait,
+                           produce->connection);
     check_attribute_options(*produce, sessionless);
     const bool asked = verb->count("--count") + verb->count("--size") > 0;
     produce->generate = asked && produce->files.empty();
@@ -281,7 +302,8 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
   unit_option(verb, "--timeout", consume->timeout, parse_duration, "end after so long without a message",
               "TIME");
   verb->callback([&parsed, consume, verb] {
-    check_connection_flags(consume->plain ? "--plain" : "", consume->connection);
+    std::string sessionless = consume->plain ? "--plain" : "";
+    check_connection_flags(*verb, sessionless, consume->plain, consume->connection);
     for (const char* const of_session : {"--group", "--from"}) {
       if (consume->plain && verb->count(of_session) > 0)
         throw CLI::ValidationError(of_session, "not with --plain: plain sockets have no groups or places");
@@ -444,6 +466,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   }
   CLI::App app;
   Parsed parsed;
+  parsed.common.secrets->collect(!arguments.empty() && arguments[0] == "broker");
   describe(app, parsed, broker);
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,8 @@
 #include <lightq/options.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 #include <lightq/protocol/session_producing.hpp>
+
+#include "client/secret_environment.hpp"
 
 namespace lightq::cli {
 
@@ -27,7 +30,10 @@ struct Common {
   std::string admin_password_file;  ///< empty: LIGHTQ_ADMIN_PASSWORD, or this machine's admin.json
   std::string server_key;           ///< the broker's public key; empty: discovered, or nothing is encrypted
   std::string data_dir;             ///< empty: the usual places
+  /// What LIGHTQ_PASSWORD, LIGHTQ_ADMIN_PASSWORD and LIGHTQ_NEW_PASSWORD said.
+  std::shared_ptr<SecretEnvironment> secrets = std::make_shared<SecretEnvironment>();
   Timeout request_timeout{5000};
+  bool insecure = false;  ///< passwords and tickets may go to other machines in clear
   bool json = false;
   bool quiet = false;
 };

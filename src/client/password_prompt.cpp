@@ -1,15 +1,14 @@
 /// Layer: cli.
 #include "client/password_prompt.hpp"
 
-#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <iostream>
 #include <optional>
 
-#include <lightq/discovery.hpp>
+#include <lightq/base/limits.hpp>
+#include <lightq/base/private_file.hpp>
 
 #include "client/terminal.hpp"
 
@@ -72,26 +71,25 @@ Result<std::string> ask_twice() {
   }
   if (!second) return no_password("no password was given");
   const bool same = *first == *second;
-  forget(*second);
+  wipe_text(*second);
   if (same) return std::move(*first);
-  forget(*first);
+  wipe_text(*first);
   return no_password("the two passwords are not the same");
 }
 
 }  // namespace
 
 Result<std::string> read_password(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!file || !std::getline(file, line)) return no_password("cannot read a password from '" + path + "'");
-  if (line.ends_with('\r')) line.pop_back();
-  if (line.empty()) return no_password("'" + path + "' holds no password in its first line");
+  Result<std::string> line = read_private_line(path, "a password", limits::password_bytes_max);
+  if (!line && line.error().code == ErrorCode::io_error)
+    return no_password("cannot read a password from '" + path + "': " + line.error().text());
+  if (line && line->empty()) return no_password("'" + path + "' holds no password in its first line");
   return line;
 }
 
-Result<std::string> new_password(const std::string& file) {
+Result<std::string> new_password(const std::string& file, std::string given) {
   if (!file.empty()) return read_password(file);
-  if (std::string given = environment_value("LIGHTQ_NEW_PASSWORD"); !given.empty()) return given;
+  if (!given.empty()) return given;
   Result<std::string> typed = isatty(STDIN_FILENO) != 0 ? ask_twice() : Result<std::string>(std::string());
   if (!typed) return typed;
   if (isatty(STDIN_FILENO) == 0) {
@@ -101,11 +99,6 @@ Result<std::string> new_password(const std::string& file) {
   }
   if (typed->empty()) return no_password("an empty password is none");
   return typed;
-}
-
-void forget(std::string& secret) {
-  explicit_bzero(secret.data(), secret.size());
-  secret.clear();
 }
 
 }  // namespace lightq::cli

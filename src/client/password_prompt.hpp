@@ -7,15 +7,13 @@
 
 namespace lightq::cli {
 
-/// The first line of a file, without its end. Errors: invalid_argument.
+/// The first line of a file, without its end; what follows in a pipe is left there. Errors: invalid_argument
+/// (other users may read it, or there is none). The caller wipes it.
 Result<std::string> read_password(const std::string& path);
 
-/// The first line of `file` if one is named, else LIGHTQ_NEW_PASSWORD, else what is typed twice on the
-/// terminal without being shown, or one line of standard input where that is none. Errors: invalid_argument
-/// (there is none, or the two differ). The caller wipes it.
-Result<std::string> new_password(const std::string& file);
-
-/// Overwrites a text's bytes, in a way that a compiler must not leave out.
-void forget(std::string& secret);
+/// The first line of `file` if one is named, else what LIGHTQ_NEW_PASSWORD has `given`, else what is typed
+/// twice on the terminal without being shown, or one line of standard input where that is none. Errors:
+/// invalid_argument (there is none, or the two differ). The caller wipes it.
+Result<std::string> new_password(const std::string& file, std::string given);
 
 }  // namespace lightq::cli

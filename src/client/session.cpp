@@ -7,8 +7,10 @@
 namespace lightq::cli {
 namespace {
 
-/// A user's name and where the password comes from; empty credentials when no name is given.
-Result<Credentials> credentials(const std::string& name, const std::string& file, const char* variable) {
+/// A user's name and where the password comes from: `file`, or what the `variable` had `given`; empty
+/// credentials when no name is given.
+Result<Credentials> credentials(const std::string& name, const std::string& file, const char* variable,
+                                std::string& given) {
   if (name.empty() && !file.empty()) {
     return Error{ErrorCode::invalid_argument,
                  "--password-file is a user's password, and no user is given: say whose with --user NAME"};
@@ -17,34 +19,55 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
   if (!file.empty()) {
     Result<std::string> password = read_password(file);
     if (!password) return password.error();
-    return Credentials{name, std::move(*password)};
+    Credentials found{name, *password};
+    wipe_text(*password);  // moved, a short text would stay
+    return found;
   }
-  std::string password = environment_value(variable);
-  if (!password.empty()) return Credentials{name, std::move(password)};
+  if (!given.empty()) return Credentials{name, given};
   return Error{ErrorCode::invalid_argument,
                "user '" + name + "' needs a password: give a file that holds it, or set " + variable};
 }
 
+/// Passwords of the environment, as long as it takes to choose between them and others.
+struct GivenPasswords {
+  explicit GivenPasswords(SecretEnvironment& from)
+      : user(from.take("LIGHTQ_PASSWORD")), admin(from.take("LIGHTQ_ADMIN_PASSWORD")) {}
+  GivenPasswords(const GivenPasswords&) = delete;
+  GivenPasswords& operator=(const GivenPasswords&) = delete;
+  ~GivenPasswords() {
+    wipe_text(user);
+    wipe_text(admin);
+  }
+  std::string user;
+  std::string admin;
+};
+
 }  // namespace
 
 Result<Client> open_client(const Common& common) {
+  GivenPasswords given(*common.secrets);
   ClientOptions options;
   options.data_dir = common.data_dir;
   options.server_key = common.server_key;
+  options.insecure = common.insecure;
   options.request_timeout = common.request_timeout;
-  Result<Credentials> user = credentials(common.user, common.password_file, "LIGHTQ_PASSWORD");
+  Result<Credentials> user = credentials(common.user, common.password_file, "LIGHTQ_PASSWORD", given.user);
   if (!user) return user.error();
   options.user = std::move(*user);
   const std::string name = common.admin_user.empty() ? std::string(default_admin_user_id) : common.admin_user;
-  const bool password_given =
-      !common.admin_password_file.empty() || !environment_value("LIGHTQ_ADMIN_PASSWORD").empty();
+  const bool password_given = !common.admin_password_file.empty() || !given.admin.empty();
   if (password_given) {
-    Result<Credentials> admin = credentials(name, common.admin_password_file, "LIGHTQ_ADMIN_PASSWORD");
+    Result<Credentials> admin =
+        credentials(name, common.admin_password_file, "LIGHTQ_ADMIN_PASSWORD", given.admin);
     if (!admin) return admin.error();
     options.admin = std::move(*admin);
   }
   Result<Client> client = Client::connect(common.broker, std::move(options));
   const bool other_admin = client && !common.admin_user.empty() && client->options().admin.user_id != name;
+  if (client && client->exposed() && client->options().insecure) {
+    say("insecure: passwords, tickets and messages go to " + client->uri() +
+        " in clear; give --server-key where the broker encrypts");
+  }
   if (!other_admin) return client;
   return Error{ErrorCode::invalid_argument,
                "administrator '" + name +

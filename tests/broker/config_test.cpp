@@ -198,6 +198,7 @@ TEST(Config, TakesStorageKeysFromOnePlace) {
 TEST(Config, ReadsEverySettingFromEachSource) {
   const TempDir directory;
   std::ofstream(directory / "password") << "from a file\n";
+  std::filesystem::permissions(directory / "password", std::filesystem::perms(0600));
   const auto all = expectations(directory / "password");
   std::set<std::string> names;
   for (const auto& setting : settings()) {
@@ -320,14 +321,28 @@ TEST(Config, NamesAFileThatCannotBeRead) {
 TEST(Config, TakesTheAdminsPasswordFromAFileOrTheEnvironment) {
   const TempDir directory;
   const auto file = directory / "password";
-  std::ofstream(file) << "from a file\nsecond line\n";
+  const auto write = [](const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
+    std::filesystem::permissions(path, std::filesystem::perms(0600));
+  };
+  write(file, "from a file\nsecond line\n");
   EXPECT_EQ(load({{"LIGHTQ_ADMIN_PASSWORD", "variable"}}, {}).admin_password.expose(), "variable");
   EXPECT_EQ(
       load({{"LIGHTQ_ADMIN_PASSWORD", "variable"}}, {{"admin-password-file", file}}).admin_password.expose(),
       "from a file");
-  std::ofstream(directory / "empty") << "\n";
+  write(directory / "empty", "\n");
   EXPECT_FALSE(
       load_config(std::nullopt, environment({}), {{"admin-password-file", directory / "empty"}}).ok());
+  write(directory / "long", std::string(1025, 'x') + "\n");
+  EXPECT_FALSE(
+      load_config(std::nullopt, environment({}), {{"admin-password-file", directory / "long"}}).ok());
+  for (const unsigned mode : {0640U, 0604U, 0620U, 0602U}) {
+    std::filesystem::permissions(file, std::filesystem::perms(mode));
+    const auto open = load_config(std::nullopt, environment({}), {{"admin-password-file", file}});
+    ASSERT_FALSE(open.ok()) << mode;
+    EXPECT_EQ(open.error().code, ErrorCode::invalid_argument);
+    EXPECT_THAT(open.error().text(), testing::AllOf(HasSubstr(file), HasSubstr("its mode is 06")));
+  }
   EXPECT_FALSE(
       load_config(std::nullopt, environment({}), {{"admin-password-file", directory / "none"}}).ok());
   EXPECT_FALSE(

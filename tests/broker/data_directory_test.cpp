@@ -72,6 +72,29 @@ TEST(DataDirectory, TellsWhereTheBrokerIsWhileItRuns) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+TEST(DataDirectory, KeepsItsPublicKeyForWhoComesWhileTheBrokerIsAway) {
+  const TempDir temp;
+  const auto file = temp / "server_key.json";
+  const auto publish = [&](const std::string& uri, const std::string& key) {
+    const auto directory = DataDirectory::open(temp.path());
+    ASSERT_TRUE(directory.ok());
+    ASSERT_TRUE(directory.value()->publish(uri, key).ok());
+  };
+  publish("tcp://127.0.0.1:4711", "its key");
+  auto found = protocol::parse_broker_file(text_of(file));
+  ASSERT_TRUE(found.has_value()) << "it is gone with the broker";
+  EXPECT_EQ(found->control_uri, "tcp://127.0.0.1:4711");
+  EXPECT_EQ(found->server_key, "its key");
+  EXPECT_EQ(mode_of(file), 0644U);
+  publish("tcp://127.0.0.1:4712", "another key");
+  found = protocol::parse_broker_file(text_of(file));
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->control_uri, "tcp://127.0.0.1:4712");
+  EXPECT_EQ(found->server_key, "another key");
+  publish("tcp://127.0.0.1:4712", "");
+  EXPECT_FALSE(std::filesystem::exists(file)) << "it does not encrypt any more";
+}
+
 TEST(DataDirectory, SaysWhyItCannotBeMade) {
   const TempDir temp;
   std::ofstream(temp / "file") << "";

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "broker/embedded_broker.hpp"
 
@@ -83,6 +84,77 @@ TEST_F(Revocation, AConsumerIsToldAndWhatItHadIsAnothers) {
   auto other = client.consumer("orders").value_or_throw();
   EXPECT_EQ(other.receive(20s).value_or_throw()->text(), "one");
 }
+
+/// How a reader's session goes: in clear, and encrypted.
+class ReaderRevocation : public ::testing::TestWithParam<std::tuple<ConnectionType, Transport, bool>> {
+ protected:
+  ReaderRevocation() {
+    client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
+    auto producer = client.producer("orders").value_or_throw();
+    producer.send("one").value_or_throw();
+    producer.flush(20s).value_or_throw();
+    client.create_user("ann", "hers", {{"orders", {.produce = true, .consume = true}}}).value_or_throw();
+  }
+  [[nodiscard]] Reader reader() const {
+    auto ann = Client::connect(broker.uri(), {.user = {"ann", "hers"},
+                                              .discover_credentials = false,
+                                              .server_key = broker.server_key()})
+                   .value_or_throw();
+    const auto [connection, transport, encrypted] = GetParam();
+    return ann.reader("orders", {.connection = connection}, transport).value_or_throw();
+  }
+  /// What a read gives, or the code that it fails with.
+  static Result<std::string> read(Reader& reader) {
+    std::string text;
+    const auto next = reader.read({{0}, {1}}, [&](const Delivered& message) { text += message.text(); }, 20s);
+    if (!next) return next.error();
+    return text;
+  }
+
+  EmbeddedBroker broker{"tcp://127.0.0.1:0",
+                        [](broker::Config& config) { config.encrypt = std::get<2>(GetParam()); }};
+  Client client = broker.client();
+};
+
+TEST_P(ReaderRevocation, AReaderIsToldWhenItsRightGoes) {
+  auto ours = reader();
+  ASSERT_EQ(read(ours).value_or_throw(), "one");
+  client.revoke("ann", {"orders", {.produce = true}}).value_or_throw();
+  EXPECT_EQ(read(ours).value_or_throw(), "one") << "that was for something else";
+  client.revoke("ann", {"orders", {.consume = true}}).value_or_throw();
+  const auto refused = read(ours);
+  ASSERT_FALSE(refused.ok()) << *refused;
+  EXPECT_EQ(refused.error().code, ErrorCode::unauthorized_access);
+  client.grant("ann", {"orders", {.consume = true}}).value_or_throw();
+  auto another = reader();
+  EXPECT_EQ(read(another).value_or_throw(), "one");
+}
+
+TEST_P(ReaderRevocation, AReaderIsToldWhenItsPasswordGoes) {
+  auto ours = reader();
+  ASSERT_EQ(read(ours).value_or_throw(), "one");
+  client.set_password("ann", "another").value_or_throw();
+  EXPECT_EQ(read(ours).error().code, ErrorCode::unauthorized_access);
+}
+
+TEST_P(ReaderRevocation, AReaderIsToldWhenItsUserGoes) {
+  auto ours = reader();
+  ASSERT_EQ(read(ours).value_or_throw(), "one");
+  client.delete_user("ann").value_or_throw();
+  EXPECT_EQ(read(ours).error().code, ErrorCode::unauthorized_access);
+  client.create_user("ann", "hers", {{"orders", {.consume = true}}}).value_or_throw();
+  EXPECT_EQ(read(ours).error().code, ErrorCode::unauthorized_access) << "it is somebody else";
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, ReaderRevocation,
+                         ::testing::Combine(::testing::Values(ConnectionType::socket, ConnectionType::zmq),
+                                            ::testing::Values(Transport::tcp, Transport::ipc),
+                                            ::testing::Bool()),
+                         [](const auto& tested) {
+                           return std::string(protocol::to_word(std::get<0>(tested.param))) + "_" +
+                                  std::string(protocol::to_word(std::get<1>(tested.param))) +
+                                  (std::get<2>(tested.param) ? "_encrypted" : "_clear");
+                         });
 
 TEST_F(Revocation, PlainProducersAndConsumersAreToldToo) {
   auto producer = ann.plain_producer("orders").value_or_throw();

@@ -153,6 +153,8 @@ TEST(CommandLine, TakesTheBrokersFileFromItsFlagElseFromItsVariable) {
 
 /// Flags that take any text cannot be told from others by their answer to nonsense.
 TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
+  const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
+  const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
   const FakeBroker broker;
   EXPECT_EQ(run(broker, {"produce", "t", "--no-wait", "--zmq"}), 2);
   for (const char* command : {"produce", "consume", "sub"}) {
@@ -163,9 +165,25 @@ TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
               std::string::npos)
         << command;
     const Variable by_variable("LIGHTQ_ZMQ", "true");
+    EXPECT_EQ(run(broker, {command, "t", "--plain"}), 1) << command << ": the flag wins";
+    const Variable both("LIGHTQ_PLAIN", "true");
+    EXPECT_EQ(run(broker, {command, "t"}), 2) << command << ": neither";
+    EXPECT_EQ(run(broker, {command, "t", "--zmq"}), 1) << command << ": the flag wins";
+  }
+}
+
+TEST(CommandLine, LetsAFlagWinOverItsVariable) {
+  const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
+  const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
+  const FakeBroker broker;
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"ping"}, {"topic", "list"}, {"produce", "t"}, {"user", "list"}, {"stats"}}) {
+    std::vector<std::string> words = command;
+    words.insert(words.end(), {"--broker", "tcp://127.0.0.1:2"});
     ::testing::internal::CaptureStderr();
-    EXPECT_EQ(run(broker, {command, "t", "--plain"}), 2) << command;
-    ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(run(broker, words), 1);
+    EXPECT_NE(::testing::internal::GetCapturedStderr().find("tcp://127.0.0.1:2"), std::string::npos)
+        << words.front();
   }
 }
 
@@ -189,9 +207,10 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   }
   EXPECT_EQ(switches,
             (std::set<std::string>{"LIGHTQ_ADMIN", "LIGHTQ_BATCHES", "LIGHTQ_CURSORS",
-                                   "LIGHTQ_ENCRYPT_AT_REST", "LIGHTQ_FOLLOW", "LIGHTQ_FORCE", "LIGHTQ_JSON",
-                                   "LIGHTQ_NO_WAIT", "LIGHTQ_OPEN", "LIGHTQ_PLAIN", "LIGHTQ_QUIET",
-                                   "LIGHTQ_SEGMENTS", "LIGHTQ_TRUST_BATCHES", "LIGHTQ_WATCH", "LIGHTQ_ZMQ"}));
+                                   "LIGHTQ_ENCRYPT_AT_REST", "LIGHTQ_FOLLOW", "LIGHTQ_FORCE",
+                                   "LIGHTQ_INSECURE", "LIGHTQ_JSON", "LIGHTQ_NO_WAIT", "LIGHTQ_OPEN",
+                                   "LIGHTQ_PLAIN", "LIGHTQ_QUIET", "LIGHTQ_SEGMENTS", "LIGHTQ_TRUST_BATCHES",
+                                   "LIGHTQ_WATCH", "LIGHTQ_ZMQ"}));
 }
 
 }  // namespace

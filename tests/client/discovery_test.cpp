@@ -27,10 +27,11 @@ class Discovery : public ::testing::Test {
   void TearDown() override { unsetenv("LIGHTQ_DATA_DIR"); }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(directory_ / name) << text;
+    std::filesystem::permissions(directory_ / name, std::filesystem::perms(0600));
   }
   [[nodiscard]] ClientOptions discovered(const std::string& uri) const {
     ClientOptions options{.data_dir = directory_.path()};
-    discover_credentials(uri, options);
+    EXPECT_TRUE(discover_credentials(uri, options).ok());
     return options;
   }
   test::TempDir directory_;
@@ -71,7 +72,7 @@ TEST_F(Discovery, LeavesGivenCredentialsAlone) {
   setenv("LIGHTQ_PASSWORD", "else", 1);
   ClientOptions options{.user = {"alice", "wonder"}, .admin = {"root", "secret"}};
   options.data_dir = directory_.path();
-  discover_credentials("tcp://127.0.0.1:5017", options);
+  EXPECT_TRUE(discover_credentials("tcp://127.0.0.1:5017", options).ok());
   EXPECT_EQ(options.user.user_id, "alice");
   EXPECT_EQ(options.admin.password, "secret");
   unsetenv("LIGHTQ_USER");
@@ -97,6 +98,69 @@ TEST_F(Discovery, FindsTheKeyOfTheBrokerThatBrokerJsonNamesAndOfNoOther) {
   EXPECT_EQ(key_at("tcp://example.com:5017"), "of the environment");
   EXPECT_EQ(key_at("tcp://127.0.0.1:5017", "given"), "given");
   unsetenv("LIGHTQ_SERVER_KEY");
+}
+
+/// What a broker that encrypts leaves behind when it stops.
+class StoppedBroker : public Discovery {
+ protected:
+  void SetUp() override {
+    Discovery::SetUp();
+    std::filesystem::remove(directory_ / "broker.json");
+    keep("tcp://127.0.0.1:5017");
+  }
+  void keep(const std::string& uri) const {
+    write("server_key.json", R"({"control_uri":")" + uri + R"(","server_key":"its key"})");
+  }
+  [[nodiscard]] std::string key_at(const std::string& uri) const {
+    ClientOptions options{.data_dir = directory_.path()};
+    discover_server_key(uri, options);
+    return options.server_key;
+  }
+};
+
+TEST_F(StoppedBroker, IsExpectedWhereItWasWithItsKeyAndNoPasswordIsRead) {
+  EXPECT_EQ(discover_control_uri(directory_.path()), "tcp://127.0.0.1:5017");
+  EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty());
+  for (const char* const same : {"127.0.0.1", "127.0.0.2", "localhost", "[::1]", "0.0.0.0"}) {
+    EXPECT_EQ(key_at(std::string("tcp://") + same + ":5017"), "its key") << same;
+  }
+}
+
+TEST_F(StoppedBroker, HasTheKeyOfNoOtherOne) {
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5018"), "");
+  EXPECT_EQ(key_at("tcp://192.0.2.1:5017"), "");
+  EXPECT_EQ(key_at("tcp://no-such-host.invalid:5017"), "");
+  EXPECT_EQ(key_at("ipc:///nowhere/control"), "");
+}
+
+TEST_F(StoppedBroker, IsKnownByItsAddressOnTheNetworkAndBySockets) {
+  keep("tcp://192.0.2.1:5017");
+  EXPECT_EQ(key_at("tcp://192.0.2.1:5017"), "its key");
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5017"), "");
+  keep("tcp://0.0.0.0:5017");
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5017"), "its key");
+  keep("ipc:///somewhere/control");
+  EXPECT_EQ(key_at("ipc:///somewhere/control"), "its key");
+}
+
+TEST_F(StoppedBroker, DemandsItsKeyAlsoWhereAnotherOneHasRunInClear) {
+  write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0"})");
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5017"), "its key");
+  write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5019","version":"0.1.0"})");
+  EXPECT_EQ(key_at("tcp://127.0.0.1:5019"), "");
+  EXPECT_EQ(discover_control_uri(directory_.path()), "tcp://127.0.0.1:5019") << "this one runs";
+}
+
+TEST_F(Discovery, RefusesAnAdminJsonThatOthersMayRead) {
+  std::filesystem::permissions(directory_ / "admin.json", std::filesystem::perms(0640));
+  ClientOptions options{.data_dir = directory_.path()};
+  const auto refused = discover_credentials("tcp://127.0.0.1:5017", options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_NE(refused.error().message.find("admin.json holds the administrator's password"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("mode is 0640"), std::string::npos);
+  EXPECT_TRUE(options.admin.password.empty());
+  EXPECT_TRUE(discover_credentials("tcp://127.0.0.1:5018", options).ok()) << "it is not asked for there";
 }
 
 TEST_F(Discovery, IgnoresFilesThatAreNotWhatTheyShouldBe) {

@@ -174,6 +174,23 @@ TEST_F(SessionZmqSocketTest, AMessageLongerThanTheRoomComesInPieces) {
   EXPECT_EQ(read(*socket, longer.size() + 3, 1000), longer + "end");
 }
 
+TEST_F(SessionZmqSocketTest, AMessageLongerThanAFrameMayBeEndsTheConnection) {
+  constexpr std::size_t frame_bytes_max = 70'000;
+  Router router;
+  auto socket = SessionZmqSocket::connect(router.uri(), context, nullptr, frame_bytes_max).value_or_throw();
+  ASSERT_TRUE(loop(*socket, POLLIN, [&] { return socket->connected().value_or_throw(); }));
+  ASSERT_EQ(*write(*socket, {"hello"}), 5U);
+  ASSERT_EQ(router.receive(), "hello");
+  const std::string longest = pattern(frame_bytes_max);
+  router.send({longest});
+  EXPECT_EQ(read(*socket, longest.size()), longest);
+  router.send({pattern(frame_bytes_max + 2048)});
+  std::optional<Error> error;
+  EXPECT_EQ(read(*socket, 1, 1, &error), "");
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, ErrorCode::closed);
+}
+
 TEST_F(SessionZmqSocketTest, AShortReadHasLeftNothingButTheDescriptorTellsIt) {
   Router router;
   auto socket = connect(router);

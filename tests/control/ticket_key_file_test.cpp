@@ -63,7 +63,7 @@ TEST_F(TicketKeyFile, IsRefusedIfOthersMayReadOrWriteIt) {
     write(std::string(32, 'k'), mode);
     const Error error = failure();
     EXPECT_EQ(error.code, ErrorCode::invalid_argument) << mode;
-    EXPECT_THAT(error.text(), HasSubstr("open to other users; chmod 600 it"));
+    EXPECT_THAT(error.text(), HasSubstr("open to other users: its mode is 06"));
   }
   write(std::string(32, 'k'), 0600);
   EXPECT_TRUE(open_ticket_key(file).ok());

@@ -9,11 +9,13 @@ import time
 
 import zmq
 
+from secret_book import Secrets, bytes_of, files_below, secret_file  # noqa: F401
+
 BINARY = os.environ.get("LIGHTQ_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/lightq"))
 SANITIZED = bool(os.environ.get("LIGHTQ_SANITIZE"))
 AT_REST = bool(os.environ.get("LIGHTQ_TEST_AT_REST"))  # durable topics are encrypted on the disk
-ADMIN, ADMIN_PASSWORD = "lightq_admin", "planted-admin-secret-0451"
-USER, PASSWORD = "test_user", "planted-user-secret-1984"
+ADMIN, ADMIN_PASSWORD = "lightq_admin", Secrets.plant("planted-admin-secret-0451")
+USER, PASSWORD = "test_user", Secrets.plant("planted-user-secret-1984")
 DEADLINE = 60 if SANITIZED else 20  # seconds; how long anything may take before it counts as stuck
 
 
@@ -27,46 +29,6 @@ def until(condition, what, seconds=DEADLINE):
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
         time.sleep(0.005)
-
-
-def files_below(directory):
-    """Paths of the files there now; a broker that runs may take them away again at any moment (see bytes_of)."""
-    return [pathlib.Path(place, name) for place, _, names in os.walk(directory) for name in names]
-
-
-def bytes_of(path):
-    """What the file holds; nothing if it is gone by now."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
-
-
-class Secrets:
-    """What must stand in no output and no file: the tests' passwords, and the tickets that were given out."""
-    known = {ADMIN_PASSWORD, PASSWORD}
-    bytes_read_max = 1 << 20  # of a file: a secret stands among settings and names, not behind messages
-
-    @classmethod
-    def heard(cls, reply):
-        """Keeps the ticket of a join's answer, if it has one."""
-        if isinstance(reply, dict) and reply.get("ticket"):
-            cls.known.add(reply["ticket"]["secret"])
-        return reply
-
-    @classmethod
-    def absent_from(cls, data, where):
-        data = data if isinstance(data, bytes) else data.encode()
-        if any(secret.encode() in data for secret in cls.known):
-            raise AssertionError(f"a secret stands in {where}")
-
-    @classmethod
-    def absent_below(cls, directory, except_for=()):
-        for path in files_below(directory):
-            if path.name in except_for or not path.is_file():
-                continue
-            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-                cls.absent_from(file.read(cls.bytes_read_max), path)
 
 
 def keys_for(server_key, pair=None):
@@ -123,6 +85,7 @@ class Control:
             self.socket = None
 
     def send_raw(self, payload):
+        Secrets.said(payload)
         self.socket.send(payload)
         if not self.socket.poll(DEADLINE * 1000):
             self.connect()
@@ -174,7 +137,6 @@ class Control:
 
 class Broker:
     """The real binary as a process of its own. `stop()` (or the fixture) ends it and checks how it ended."""
-    files_with_secrets = ("admin.json", "tls.key")
 
     def __init__(self, directory, *flags, control="tcp://127.0.0.1:0", environment=None, admin=True, prefix=()):
         self.directory = pathlib.Path(directory)
@@ -300,8 +262,9 @@ class Broker:
                 control.close()
             self.context.destroy(linger=0)
         log = self.log()
-        Secrets.absent_from(log, "the broker's log")
-        Secrets.absent_below(self.data_dir, except_for=self.files_with_secrets)
+        Secrets.of_data_directory(self.data_dir)
+        Secrets.absent_from(bytes_of(self.log_path), "the broker's log")
+        Secrets.absent_below(self.data_dir)
         for line in ("AddressSanitizer", "ThreadSanitizer", "runtime error:", "Assertion"):
             assert line not in log, log[-6000:]
 

@@ -8,7 +8,7 @@ import pytest
 import zmq
 
 from cli_support import lightq
-from support import Address, BINARY, DEADLINE, PASSWORD, USER, numbered, receive, until
+from support import Address, BINARY, DEADLINE, PASSWORD, USER, numbered, receive, secret_file, until
 
 
 def test_what_is_produced_is_consumed_byte_for_byte(lightq):
@@ -110,14 +110,14 @@ def test_a_consumer_reconnects_when_the_broker_restarts(lightq):
 
 
 def test_no_password_is_taken_on_the_command_line_or_shown(lightq, tmp_path):
-    (tmp_path / "password").write_text(PASSWORD + "\n")
+    secret_file(tmp_path / "password", PASSWORD)
     user = ["--user", USER, "--password-file", str(tmp_path / "password")]
     made = lightq("topic", "create", "t", *user)
     used = lightq("produce", "t", *user, stdin=b"x\n")
     seen = lightq("stats", "t", *user)
     for done in (made, used, seen):
         assert PASSWORD.encode() not in done.stdout + done.stderr
-    (tmp_path / "wrong").write_text("not-the-password-5\n")
+    secret_file(tmp_path / "wrong", "not-the-password-5")
     refused = lightq("stats", "t", "--user", USER, "--password-file", str(tmp_path / "wrong"), code=1)
     assert b"not-the-password-5" not in refused.stdout + refused.stderr
 

@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from cli_support import finish, lightq, numbers
-from support import DEADLINE, until
+from support import DEADLINE, secret_file, until
 
 
 def lines(*texts):
@@ -159,7 +159,7 @@ def test_a_topic_that_is_deleted_ends_it(lightq):
 
 
 def test_an_unknown_topic_or_password_is_an_error_at_once(lightq, tmp_path):
-    (tmp_path / "wrong").write_text("wrong\n")
+    secret_file(tmp_path / "wrong", "wrong")
     lightq("topic", "create", "t")
     assert b"lightq topic create absent" in lightq("consume", "absent", code=1).stderr
     told = lightq("consume", "t", "--user", "u", "--password-file", str(tmp_path / "wrong"), code=1).stderr

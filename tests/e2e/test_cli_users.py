@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from cli_support import lightq  # noqa: F401: a fixture
-from support import BINARY, DEADLINE, until
+from support import BINARY, DEADLINE, secret_file, until
 
 SECRET, OTHER = "planted-cli-secret-3001", "planted-cli-secret-4002"
 
@@ -46,7 +46,7 @@ def test_a_user_is_made_changed_and_removed(lightq):
 
 
 def test_an_administrator_among_the_users_does_what_the_administrator_does(lightq, tmp_path):
-    (tmp_path / "secret").write_text(f"{SECRET}\n")
+    secret_file(tmp_path / "secret", SECRET)
     lightq("user", "add", "chief", "--admin", "--new-password-file", str(tmp_path / "secret"))
     assert lightq("user", "list").stdout == b"chief\tadmin\n"
     chief = {"LIGHTQ_ADMIN_USER": "chief", "LIGHTQ_ADMIN_PASSWORD": SECRET, "LIGHTQ_DATA_DIR": "/nowhere"}

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from cli_support import finish, lightq, on_terminal
-from support import BINARY, DEADLINE, until
+from support import BINARY, DEADLINE, secret_file, until
 
 ERASE = b"\x1b[K"  # what a line that is rewritten in place ends with
 
@@ -309,7 +309,7 @@ def test_spellings_of_2015_are_answered_with_a_command_that_works(lightq, typed,
 @pytest.mark.parametrize("command", ["topic create t", "topic list", "produce t", "consume t", "stats", "ping", "version",
                                      "bench -n 1"])
 def test_a_password_file_without_a_user_is_wrong_usage(lightq, tmp_path, command):
-    (tmp_path / "password").write_text("secret\n")
+    secret_file(tmp_path / "password", "secret")
     path = str(tmp_path / "password")
     wrong = lightq(*command.split(), "--password-file", path, code=2)
     assert wrong.stdout == b"" and b"--user" in wrong.stderr and b"--password-file" in wrong.stderr
@@ -318,7 +318,7 @@ def test_a_password_file_without_a_user_is_wrong_usage(lightq, tmp_path, command
 
 
 def test_a_password_file_must_hold_a_password(lightq, tmp_path):
-    (tmp_path / "empty").write_text("\n")
+    secret_file(tmp_path / "empty", "")
     for name in ("empty", "absent"):
         told = lightq("ping", "--user", "u", "--password-file", str(tmp_path / name), code=2).stderr
         assert name.encode() in told
@@ -360,7 +360,7 @@ def examples():
 
 
 def test_the_examples_in_help_work(lightq, tmp_path):
-    (tmp_path / "secret.txt").write_text("secret\n")
+    secret_file(tmp_path / "secret.txt", "secret")
     (tmp_path / "access.log").write_bytes(lines(3))
     ran = 0
     for example in examples():

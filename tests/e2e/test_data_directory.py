@@ -10,7 +10,7 @@ import pytest
 import zmq
 
 from support import (ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, PASSWORD, USER, bytes_of, files_below, number_of, numbered,
-                     receive, until)
+                     receive, secret_file, until)
 
 ROOT = os.geteuid() == 0
 
@@ -142,7 +142,7 @@ def test_an_ipv6_address_is_told_in_brackets(make_broker, host):
     assert receive(consumer, 1) == [b"1"]
     control.leave("t", uris[1])
     credentials = broker.directory / "password"
-    credentials.write_text(PASSWORD)
+    secret_file(credentials, PASSWORD)
     access = ["--broker", broker.control_uri, "--user", USER, "--password-file", str(credentials)]
     sent = subprocess.run([BINARY, "produce", "t", *access], input=b"2\n", capture_output=True, timeout=DEADLINE,
                           env=broker.environment)
@@ -150,6 +150,17 @@ def test_an_ipv6_address_is_told_in_brackets(make_broker, host):
     read = subprocess.run([BINARY, "consume", "t", "-n", "1", *access], capture_output=True, timeout=DEADLINE,
                           env=broker.environment)
     assert read.stdout == b"2\n", read.stderr
+
+
+@pytest.mark.skipif(not IPV6, reason="no IPv6 on this machine")
+def test_clients_need_no_brackets_around_an_ipv6_address(make_broker):
+    broker = make_broker(control="tcp://[::1]:0")
+    port = broker.control_uri.rsplit(":", 1)[1]
+    assert broker.control_uri == f"tcp://[::1]:{port}"
+    for uri in (broker.control_uri, f"tcp://::1:{port}", f"tcp://0:0:0:0:0:0:0:1:{port}"):
+        asked = subprocess.run([BINARY, "topic", "list", "--broker", uri], capture_output=True, timeout=DEADLINE,
+                               env={**broker.environment, "LIGHTQ_ADMIN_PASSWORD": ADMIN_PASSWORD})
+        assert asked.returncode == 0, asked.stderr
 
 
 def test_an_ipc_path_that_is_too_long_is_a_clear_error_of_the_join(make_broker):
@@ -191,7 +202,7 @@ def test_the_first_start_makes_an_admin_with_a_random_password(make_broker):
 
 
 def test_an_admin_password_can_come_from_a_file(make_broker, tmp_path):
-    (tmp_path / "secret").write_text("from-a-file-77\n")
+    secret_file(tmp_path / "secret", "from-a-file-77")
     broker = make_broker("--admin-password-file", str(tmp_path / "secret"), admin=False)
     broker.control().ok("list_topics", admin_user_id=ADMIN, admin_password="from-a-file-77")
     assert "from-a-file-77" not in broker.log()

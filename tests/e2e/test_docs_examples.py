@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from support import ADMIN_PASSWORD, BINARY, DEADLINE, Secrets, until
+from support import ADMIN_PASSWORD, BINARY, DEADLINE, Secrets, secret_file, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DOCUMENTS = ["README.md", "docs/protocol.md"]
@@ -47,8 +47,7 @@ def test_the_five_commands_of_a_broker_on_a_network(tmp_path):
     blocks_of_commands = re.findall(r"^```sh\n(.*?)^```$", section, re.S | re.M)
     (serve, *manage), (produce,) = (block.strip().splitlines() for block in blocks_of_commands)
     assert len(manage) == 3 and serve.endswith(" &")
-    password = "p-of-ann-on-the-network"
-    Secrets.known.add(password)
+    password = Secrets.plant("planted-password-of-ann")
     at_broker = {**os.environ, "PATH": f"{pathlib.Path(BINARY).parent}:{os.environ['PATH']}", "LIGHTQ_DATA_DIR": str(tmp_path / "broker"),
                  "LIGHTQ_NEW_PASSWORD": password}
     elsewhere = {**at_broker, "LIGHTQ_DATA_DIR": str(tmp_path / "client")}
@@ -66,8 +65,7 @@ def test_the_five_commands_of_a_broker_on_a_network(tmp_path):
         until(address.exists, "the broker's address")
         control = json.loads(address.read_text())["control_uri"]
         *_, key = [run(command, at_broker) for command in manage]
-        (tmp_path / "ann.txt").write_text(password + "\n")
-        (tmp_path / "ann.txt").chmod(0o600)
+        secret_file(tmp_path / "ann.txt", password)
         command = produce.replace("tcp://192.0.2.10:5000", control).replace("SERVER_KEY", key.strip())
         run(command, elsewhere)
         consume = command.split("|")[1].replace("lightq produce orders", "lightq consume orders -n 1")

@@ -25,7 +25,7 @@ SECRET_TEXT = b"planted-payload-7746"
 @pytest.fixture
 def encrypted(make_broker):
     broker = make_broker("--encrypt")
-    Secrets.known.update(key_lines(broker.data_dir / "tls.key"))
+    Secrets.of_data_directory(broker.data_dir)
     return broker
 
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_used_is_said_at_the_start(given, make_broker, how):
     broker, certificate, key = given
     if how == "open to others":
         os.chmod(key, 0o644)
-        sentence = f"{key} holds the broker's private key and is open to other users; chmod 600 it"
+        sentence = f"{key} holds the broker's private key and is open to other users: its mode is 0644; chmod 600 it"
     elif how == "missing":
         key.unlink()
         sentence = f"cannot read {key}: No such file or directory"

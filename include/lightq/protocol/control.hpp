@@ -14,14 +14,16 @@
 #include <lightq/base/error.hpp>
 #include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/base/wipe.hpp>
 #include <lightq/base/z85.hpp>
 
 namespace lightq::inline v1::protocol {
 
-/// Who asks. Never logged, never echoed.
+/// Who asks. Never logged, never echoed. The password is wiped at the end, of each copy: moving is copying.
 struct Credentials {
   std::string user_id;
   std::string password;
+  ~Credentials() { wipe_text(password); }
 };
 
 /// `broker_type`: where a topic's messages live. Wire words: queue, file, direct, queue_file.
@@ -185,7 +187,8 @@ struct SetPassword {
   bool as_admin = false;
   std::string user_id;  ///< empty only with `topic`
   std::optional<TopicName> topic;
-  std::string new_password;
+  std::string new_password;  ///< wiped at the end
+  ~SetPassword() { wipe_text(new_password); }
 };
 struct GrantRights {
   Credentials admin;

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/wipe.hpp>
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_scan.hpp>
 
@@ -47,6 +49,26 @@ inline Result<Json> parse_object(std::string_view text, std::size_t bytes_max) {
 /// Text of a document. Strings that are not UTF-8 (a file system's, say) get replacement characters.
 inline std::string dump(const OrderedJson& document) {
   return document.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+/// Overwrites every text in the document, which is of no use then.
+template <typename Document>
+void wipe_texts(Document& document) {
+  if (auto* const text = document.template get_ptr<std::string*>()) wipe_text(*text);
+  if (!document.is_structured()) return;
+  for (Document& part : document) wipe_texts(part);
+}
+
+/// As `dump`, of a document that holds secrets: the text is its only copy then.
+inline std::string dump_and_wipe(OrderedJson& document) {
+  std::string text;
+  text.reserve(limits::request_bytes_max);  // a text that grows leaves copies behind
+  nlohmann::detail::serializer<OrderedJson>(nlohmann::detail::output_adapter<char, std::string>(text), ' ',
+                                            OrderedJson::error_handler_t::replace)
+      .dump(document, false, false, 0);
+  wipe_texts(document);
+  wipe_stack();
+  return text;
 }
 
 /// Reads fields one after the other and keeps the first error; reads after an error yield defaults. Values

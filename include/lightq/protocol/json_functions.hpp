@@ -31,7 +31,8 @@ struct ParsedRequest {
 /// Errors: request_too_large, invalid_json, invalid_cmd, invalid_request.
 LIGHTQ_JSON ParsedRequest parse_request(std::string_view text);
 
-/// The request as one line of JSON, credentials included: never log it. Any thread.
+/// The request as one line of JSON, credentials included: never log it, and wipe it after use. No other copy
+/// of them is left behind. Any thread.
 LIGHTQ_JSON std::string to_json(const Request& request);
 
 /// The reply as one line of JSON; `cmd` and `status` come first. Any thread.
@@ -42,7 +43,7 @@ LIGHTQ_JSON std::string to_json(const Reply& reply);
 /// Error: invalid_json, invalid_request (naming the field), request_too_large (above 64 MiB). Any thread.
 LIGHTQ_JSON Result<Reply> parse_reply(const Request& asked, std::string_view text);
 
-/// What broker.json says.
+/// What broker.json says, or server_key.json, which has no pid and no version.
 struct BrokerFile {
   std::uint64_t pid = 0;
   std::string control_uri;
@@ -50,7 +51,7 @@ struct BrokerFile {
   std::string server_key;  ///< its public key, Z85; empty: it does not encrypt
 };
 
-/// The content of a broker.json; nothing if it is not one. Any thread.
+/// The content of a broker.json or server_key.json; nothing if it is none. Any thread.
 LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text);
 
 /// The administrator's credentials in an admin.json; nothing if it is not one. Any thread.

@@ -1,5 +1,6 @@
 /// Reads the two JSON files that a broker leaves in its data directory for programs on the same machine:
-/// broker.json and admin.json (docs/protocol.md, "Files for the same machine"). Layer: protocol.
+/// broker.json (and server_key.json, which is like it) and admin.json (docs/protocol.md, "Files for the same
+/// machine"). Layer: protocol.
 #pragma once
 
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
 
 namespace lightq::inline v1::protocol {
@@ -34,10 +36,12 @@ LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text) {
 }
 
 LIGHTQ_JSON std::optional<Credentials> parse_admin_file(std::string_view text) {
-  const nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
   if (!document.is_object()) return std::nullopt;
   Credentials admin{detail::text_member(document, "admin_user_id"),
                     detail::text_member(document, "admin_password")};
+  detail::wipe_texts(document);
+  wipe_stack();
   if (admin.user_id.empty() || admin.password.empty()) return std::nullopt;
   return admin;
 }

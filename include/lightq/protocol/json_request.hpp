@@ -301,7 +301,7 @@ LIGHTQ_JSON ParsedRequest parse_request(std::string_view text) {
 LIGHTQ_JSON std::string to_json(const Request& request) {
   detail::OrderedJson document{{"cmd", command_of(request)}};
   std::visit(detail::RequestWriter{document}, request);
-  return detail::dump(document);
+  return detail::dump_and_wipe(document);
 }
 
 }  // namespace lightq::inline v1::protocol

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/private_file.hpp>
 #include <lightq/protocol/json.hpp>
 #include <lightq/protocol/json_fields.hpp>
 
@@ -21,7 +22,6 @@ namespace {
 
 constexpr std::size_t password_bytes = 32;
 constexpr std::size_t file_bytes_max = 8 * limits::KiB;
-constexpr mode_t others_may_read = 077;
 
 Result<AdminAccount> make_account(const std::filesystem::path& file) {
   auto password = random_text(password_bytes);
@@ -45,11 +45,9 @@ Result<AdminAccount> read_account(int descriptor, const std::filesystem::path& f
   const int number = errno;
   close(descriptor);
   if (!known || bytes < 0) return Error{ErrorCode::io_error, "cannot read " + file.string(), number};
-  if ((facts.st_mode & others_may_read) != 0) {
+  if (auto fault = private_file_fault(facts, file.string(), "the administrator's password")) {
     wipe(text);
-    return Error{
-        ErrorCode::invalid_argument,
-        file.string() + " holds the administrator's password and is open to other users; chmod 600 it"};
+    return *std::move(fault);
   }
   text.resize(static_cast<std::size_t>(bytes));
   auto found = protocol::parse_admin_file(text);

@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include <lightq/base/private_file.hpp>
+
 namespace lightq::broker {
 
 namespace {
@@ -55,15 +57,10 @@ Result<void> write_file_atomically(const std::filesystem::path& path, std::strin
 
 namespace {
 
-constexpr mode_t open_to_others = 077;
-
 /// What is wrong with an open file that was read; nothing: it holds a key.
 std::optional<Error> fault_of(const KeyFile& file, const struct stat& facts, ssize_t got, std::size_t bytes) {
   const std::string path = file.path.string();
-  if ((facts.st_mode & open_to_others) != 0) {
-    return Error{ErrorCode::invalid_argument,
-                 path + " holds " + std::string(file.holds) + " and is open to other users; chmod 600 it"};
-  }
+  if (auto fault = private_file_fault(facts, path, file.holds)) return fault;
   if (facts.st_size == static_cast<off_t>(bytes) && got == static_cast<ssize_t>(bytes)) return std::nullopt;
   return Error{ErrorCode::corrupt, path + " is not " + std::string(file.name) + ": it has " +
                                        std::to_string(facts.st_size) + " bytes, not " +

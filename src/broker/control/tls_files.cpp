@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include <lightq/base/private_file.hpp>
+
 #include "broker/control/private_file.hpp"
 #include "broker/control/secret.hpp"
 
@@ -16,7 +18,6 @@ namespace lightq::broker {
 
 namespace {
 
-constexpr mode_t open_to_others = 077;
 constexpr mode_t own_mode = 0600;
 
 enum class Kind { certificate, key };
@@ -41,9 +42,9 @@ Result<Secret> read_all(int descriptor, const std::filesystem::path& file, Kind 
   Secret read(std::string_view(text).substr(0, bytes));
   wipe(text);
   if (number != 0) return unreadable(file, number);
-  if (kind == Kind::key && (facts.st_mode & open_to_others) != 0) {
-    return Error{ErrorCode::invalid_argument,
-                 file.string() + " holds the broker's private key and is open to other users; chmod 600 it"};
+  if (kind == Kind::key) {
+    if (auto fault = private_file_fault(facts, file.string(), "the broker's private key"))
+      return *std::move(fault);
   }
   if (bytes > limits::tls_file_bytes_max) {
     return Error{ErrorCode::corrupt, file.string() + " has more than " +

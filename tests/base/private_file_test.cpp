@@ -1,0 +1,119 @@
+/// Files that hold secrets: which are read, and which are refused.
+#include <lightq/base/private_file.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "support/temp_dir.hpp"
+
+namespace lightq {
+namespace {
+
+constexpr std::size_t bytes_max = 100;
+
+class PrivateFile : public ::testing::Test {
+ protected:
+  void write(const std::string& text, unsigned mode = 0600) const {
+    std::ofstream(file_) << text;
+    ASSERT_EQ(chmod(file_.c_str(), mode), 0);
+  }
+  [[nodiscard]] Result<std::string> line() const { return read_private_line(file_, "a password", bytes_max); }
+
+  const test::TempDir directory_;
+  const std::string file_ = directory_ / "secret";
+};
+
+TEST_F(PrivateFile, IsReadWhereItsModeLetsNobodyElseIn) {
+  for (const unsigned mode : {0600U, 0400U, 0700U}) {
+    write("first\r\nsecond\n", mode);
+    EXPECT_EQ(line().value_or_throw(), "first") << mode;
+    EXPECT_EQ(read_private_file(file_, "a password", bytes_max).value_or_throw(), "first\r\nsecond\n");
+    ASSERT_EQ(chmod(file_.c_str(), 0600), 0);
+  }
+}
+
+TEST_F(PrivateFile, IsRefusedWithItsModeWhereOthersAreLetIn) {
+  for (const unsigned mode : {0640U, 0604U, 0620U, 0602U, 0610U, 0644U, 0666U, 0777U}) {
+    write("first\n", mode);
+    const auto refused = line();
+    ASSERT_FALSE(refused.ok()) << mode;
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+    const std::string digits =
+        std::to_string(mode / 64) + std::to_string(mode / 8 % 8) + std::to_string(mode % 8);
+    EXPECT_EQ(refused.error().message, file_ + " holds a password and is open to other users: its mode is 0" +
+                                           digits + "; chmod 600 it");
+  }
+}
+
+TEST_F(PrivateFile, IsJudgedByWhatALinkLeadsTo) {
+  write("first\n");
+  const std::string link = directory_ / "link";
+  std::filesystem::create_symlink(file_, link);
+  std::filesystem::create_directory_symlink(directory_.path(), directory_ / "elsewhere");
+  EXPECT_EQ(read_private_line(link, "a password", bytes_max).value_or_throw(), "first");
+  EXPECT_EQ(read_private_line(directory_ / "elsewhere/secret", "a password", bytes_max).value_or_throw(),
+            "first");
+  ASSERT_EQ(chmod(file_.c_str(), 0644), 0);
+  EXPECT_FALSE(read_private_line(link, "a password", bytes_max).ok());
+}
+
+TEST_F(PrivateFile, MayBeAPipeOfWhichOnlyTheFirstLineIsTaken) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "first\nnext\n", 11), 11);
+  const std::string path = "/proc/self/fd/" + std::to_string(ends[0]);  // as of <(…) and /dev/stdin
+  EXPECT_EQ(read_private_line(path, "a password", bytes_max).value_or_throw(), "first");
+  close(ends[1]);
+  EXPECT_EQ(read_private_line(path, "a password", bytes_max).value_or_throw(), "next");
+  close(ends[0]);
+}
+
+TEST_F(PrivateFile, MayBeANamedPipeUnlessOthersCanReadIt) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  std::jthread writer([this] { std::ofstream(file_) << "first\n"; });
+  EXPECT_EQ(line().value_or_throw(), "first");
+  writer.join();
+  ASSERT_EQ(chmod(file_.c_str(), 0644), 0);
+  ASSERT_NE(std::signal(SIGPIPE, SIG_IGN), SIG_ERR);  // the writer may come when the reader has gone
+  writer = std::jthread([this] { std::ofstream(file_) << "first\n"; });
+  EXPECT_EQ(line().error().code, ErrorCode::invalid_argument);
+}
+
+TEST_F(PrivateFile, MayBeADeviceWhichHasNothingToHide) {
+  EXPECT_EQ(read_private_line("/dev/null", "a password", bytes_max).value_or_throw(), "");
+}
+
+TEST_F(PrivateFile, BelongsToItsReaderOrToRoot) {
+  struct stat facts{};
+  facts.st_mode = S_IFREG | 0600;
+  for (const uid_t owner : {geteuid(), uid_t{0}}) {
+    facts.st_uid = owner;
+    EXPECT_FALSE(private_file_fault(facts, file_, "a password").has_value()) << owner;
+  }
+  facts.st_uid = 4711;
+  const bool is_root = geteuid() == 0;  // who reads everything
+  EXPECT_EQ(private_file_fault(facts, file_, "a password").has_value(), !is_root);
+}
+
+TEST_F(PrivateFile, HasABound) {
+  write(std::string(bytes_max, 'x') + "\n");
+  EXPECT_EQ(line().value_or_throw().size(), bytes_max);
+  write(std::string(bytes_max + 2, 'x') + "\n");
+  EXPECT_EQ(line().error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(read_private_file(file_, "a password", bytes_max).error().code, ErrorCode::invalid_argument);
+}
+
+TEST_F(PrivateFile, SaysWhyItCannotBeRead) {
+  EXPECT_EQ(line().error().system_error, ENOENT);
+  EXPECT_EQ(read_private_line(directory_.path(), "a password", bytes_max).error().system_error, EISDIR);
+}
+
+}  // namespace
+}  // namespace lightq

@@ -1,0 +1,44 @@
+/// Which addresses are this machine's alone, and what a client does at the others.
+#include <lightq/exposure.hpp>
+
+#include <gtest/gtest.h>
+
+#include <lightq/client.hpp>
+
+namespace lightq {
+namespace {
+
+TEST(Exposure, IsNoneOnThisMachine) {
+  for (const char* const uri :
+       {"ipc:///somewhere/control", "inproc://here", "tcp://127.0.0.1:5000", "tcp://127.1.2.3:5000",
+        "tcp://localhost:5000", "tcp://[::1]:5000", "tcp://::1:5000", "tcp://0.0.0.0:5000", "tcp://[::]:5000",
+        "tcp://[::ffff:127.0.0.1]:5000"}) {
+    EXPECT_TRUE(stays_on_machine(uri)) << uri;
+  }
+}
+
+TEST(Exposure, IsEverythingElse) {
+  for (const char* const uri :
+       {"tcp://192.0.2.1:5000", "tcp://[2001:db8::1]:5000", "tcp://no-such-host.invalid:5000",
+        "tcp://127.0.0.1.no-such-host.invalid:5000", "tcp://[::ffff:192.0.2.1]:5000",
+        "tcp://127.0.0.1:0;192.0.2.1:5000", "udp://127.0.0.1:5000", "pgm://127.0.0.1;239.0.0.1:5000"}) {
+    EXPECT_FALSE(stays_on_machine(uri)) << uri;
+  }
+}
+
+TEST(Exposure, KeepsAClientThatKnowsAPasswordFromSayingAWord) {
+  const std::string uri = "tcp://192.0.2.1:5000";
+  for (const ClientOptions& options :
+       {ClientOptions{.user = {"ann", "her password"}, .discover_credentials = false},
+        ClientOptions{.admin = {"chief", "his password"}, .discover_credentials = false}}) {
+    const auto refused = Client::connect(uri, options);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(refused.error().message.find(uri), std::string::npos);
+    EXPECT_NE(refused.error().message.find("server_key"), std::string::npos);
+    EXPECT_EQ(refused.error().message.find("password\""), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace lightq

@@ -1,0 +1,143 @@
+"""Every secret that the end-to-end tests give out or are given, and the search for them where none must stand: in logs,
+outputs, answers, the data directory and /proc."""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import zmq
+import zmq.utils.z85
+
+# Shorter ones occur by chance, or are words: tests use those where a password is to be wrong.
+BYTES_MIN = 8
+REQUEST_FIELDS = ("password", "admin_password", "new_password")
+VARIABLES = ("LIGHTQ_PASSWORD", "LIGHTQ_ADMIN_PASSWORD", "LIGHTQ_NEW_PASSWORD")
+
+
+def files_below(directory):
+    """Paths of the files there now; a broker that runs may take them away again at any moment (see bytes_of)."""
+    return [pathlib.Path(place, name) for place, _, names in os.walk(directory) for name in names]
+
+
+def bytes_of(path):
+    """What the file holds; nothing if it is gone by now, or a directory in its place."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, IsADirectoryError):
+        return b""
+
+
+class Secrets:
+    """What must stand in no output and no file but its own: passwords, tickets, private keys."""
+    known = set()  # of text or bytes
+    homes = {}  # the name of the one file in a data directory that may hold it
+    bytes_read_max = 1 << 20  # of a file: a secret stands among settings and names, not behind messages
+
+    @classmethod
+    def plant(cls, secret, home=None):
+        """Watches a secret from now on; answers it."""
+        if isinstance(secret, (str, bytes)) and len(secret) >= BYTES_MIN:
+            cls.known.add(secret)
+            if home:
+                cls.homes[secret] = home
+        return secret
+
+    @classmethod
+    def said(cls, request):
+        """Watches the passwords of a request that is about to be sent, as text or as a document."""
+        if isinstance(request, (str, bytes)):
+            try:
+                request = json.loads(request)
+            except (ValueError, RecursionError):
+                return
+        if isinstance(request, dict):
+            for name in REQUEST_FIELDS:
+                cls.plant(request.get(name))
+
+    @classmethod
+    def heard(cls, reply):
+        """Watches the ticket of a join's answer, if it has one; the answer holds no other secret."""
+        if not isinstance(reply, dict):
+            return reply
+        cls.absent_from(json.dumps({name: value for name, value in reply.items() if name != "ticket"}),
+                        f"the answer to {reply.get('cmd')}", tickets=False)
+        if isinstance(reply.get("ticket"), dict):
+            Tickets.known.add(cls.plant(reply["ticket"]["secret"]))
+        return reply
+
+    @classmethod
+    def of_environment(cls, environment):
+        for name in VARIABLES:
+            cls.plant((environment or {}).get(name))
+
+    @classmethod
+    def of_data_directory(cls, directory):
+        """Watches the keys that a broker has made, and its administrator's password."""
+        for name in ("curve.key", "ticket.key"):
+            key = bytes_of(directory / name)
+            cls.plant(key, name)
+            if name == "curve.key" and len(key) == 32:
+                cls.plant(zmq.utils.z85.encode(key), name)
+        for line in re.findall(rb"^[A-Za-z0-9+/=]{16,}$", bytes_of(directory / "tls.key"), re.M):
+            cls.plant(line, "tls.key")
+        with contextlib.suppress(ValueError):
+            cls.plant(json.loads(bytes_of(directory / "admin.json")).get("admin_password"), "admin.json")
+
+    @classmethod
+    def absent_from(cls, data, where, tickets=True, file=None):
+        """`tickets`: whether to look for these too, of which there may be thousands. `file`: its name, in a data
+        directory."""
+        data = data if isinstance(data, bytes) else data.encode()
+        for secret in cls.known if tickets else cls.known - Tickets.known:
+            if (secret if isinstance(secret, bytes) else secret.encode()) in data:
+                if file is None or cls.homes.get(secret) != file:
+                    raise AssertionError(f"a secret stands in {where}")
+
+    @classmethod
+    def absent_below(cls, directory):
+        for path in files_below(directory):
+            if not path.is_file():
+                continue
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                cls.absent_from(file.read(cls.bytes_read_max), path, file=path.name)
+
+
+class Tickets:
+    """Those of `Secrets.known` that are tickets' secrets."""
+    known = set()
+
+
+def secret_file(path, text, mode=0o600):
+    """A file with a password in its first line, as LightQ takes it; its path as text."""
+    path = pathlib.Path(path)
+    path.write_text(Secrets.plant(text.rstrip("\n")) + "\n", encoding="utf-8")
+    path.chmod(mode)
+    return str(path)
+
+
+class WatchedProcess(subprocess.Popen):
+    """Any process of a test: the passwords in its environment are watched, and what it wrote, if the test takes that,
+    holds no secret. It is what `subprocess.run` and `subprocess.Popen` make, once a test file imports this."""
+
+    def __init__(self, *arguments, **options):
+        Secrets.of_environment(options.get("env"))
+        super().__init__(*arguments, **options)
+
+    def communicate(self, *arguments, **options):
+        outputs = super().communicate(*arguments, **options)
+        for output in outputs:
+            Secrets.absent_from(output or b"", f"the output of {self.args}")
+        return outputs
+
+
+def make_key_pair(made_by=zmq.curve_keypair):
+    """A client's key pair; the secret half is watched."""
+    public, secret = made_by()
+    Secrets.plant(secret)
+    return public, secret
+
+
+subprocess.Popen = WatchedProcess
+zmq.curve_keypair = make_key_pair

@@ -1,0 +1,101 @@
+"""The search for secrets, which every other file relies on, finds them."""
+import json
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+import zmq
+import zmq.utils.z85
+
+from cli_support import lightq  # noqa: F401: a fixture
+from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, Broker, Secrets, secret_file
+
+
+@pytest.fixture
+def leaky():
+    """A broker whose end is the test's own, with what its clients know."""
+    directory = tempfile.mkdtemp(prefix="lq-")
+    broker = Broker(directory, "--encrypt").start()
+    yield broker
+    with pytest.raises(AssertionError, match="a secret stands in"):
+        broker.close()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def its_secrets(broker):
+    """One of each kind that a test and its broker have, by what it is."""
+    control = broker.control()
+    control.create("t", "file")
+    ticket = control.ok("join", connection_type="socket", delivery="session", type="push", topic="t", user_id=USER,
+                        password=PASSWORD)["ticket"]["secret"]
+    control("create_user", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, user_id="ann", password="planted-anns-19")
+    curve_key = (broker.data_dir / "curve.key").read_bytes()
+    tls_key = (broker.data_dir / "tls.key").read_text().splitlines()[1]
+    return {"administrator's password": ADMIN_PASSWORD, "user's password": PASSWORD, "new user's": "planted-anns-19",
+            "ticket": ticket, "client's key": control.options["curve_secretkey"], "curve.key": curve_key,
+            "curve.key as text": zmq.utils.z85.encode(curve_key), "tls.key": tls_key,
+            "ticket.key": (broker.data_dir / "ticket.key").read_bytes()}
+
+
+KINDS = ["administrator's password", "user's password", "new user's", "ticket", "client's key", "curve.key",
+         "curve.key as text", "tls.key", "ticket.key"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("where", ["the log", "a file", "another secret's file"])
+def test_each_kind_of_secret_is_found(leaky, kind, where):
+    found = its_secrets(leaky)
+    assert list(found) == KINDS
+    secret = found[kind] if isinstance(found[kind], bytes) else found[kind].encode()
+    name = {"the log": "../broker.log", "a file": "topics/odd", "another secret's file": "admin.json"}[where]
+    with open(leaky.data_dir / name, "ab") as file:
+        file.write(b"... " + secret + b" ...")
+
+
+def test_its_own_file_may_hold_it_and_no_other_does(make_broker):
+    """As at the end of every test, which would fail else."""
+    broker = make_broker("--encrypt", admin=False)
+    Secrets.of_data_directory(broker.data_dir)
+    password = json.loads((broker.data_dir / "admin.json").read_text())["admin_password"]
+    assert password in Secrets.known
+    Secrets.absent_below(broker.data_dir)
+    (broker.data_dir / "copy.json").write_text(password)
+    with pytest.raises(AssertionError, match="copy.json"):
+        Secrets.absent_below(broker.data_dir)
+    (broker.data_dir / "copy.json").unlink()
+
+
+def test_what_a_process_says_is_searched(lightq, tmp_path):
+    planted = secret_file(tmp_path / "secret", "planted-in-an-output")
+    for stream in ("", " >&2"):
+        with pytest.raises(AssertionError, match="the output of"):
+            subprocess.run(["sh", "-c", f'cat "$0"{stream}', planted], capture_output=True, timeout=DEADLINE)
+    with pytest.raises(AssertionError, match="the output of"):
+        subprocess.Popen(["env"], stdout=subprocess.PIPE, env={"LIGHTQ_PASSWORD": "planted-in-an-environment",
+                                                               "PATH": "/usr/bin:/bin"}).communicate()
+    # And so is what the command line says, with a topic whose name gives one away.
+    Secrets.plant("planted-topic-name")
+    with pytest.raises(AssertionError, match="the output of"):
+        lightq("topic", "create", "planted-topic-name")
+    Secrets.known.discard("planted-topic-name")
+
+
+def test_answers_are_searched_but_for_the_ticket_that_they_give():
+    with pytest.raises(AssertionError, match="the answer to stats"):
+        Secrets.heard({"cmd": "stats", "status": "ok", "topic": PASSWORD})
+    reply = {"cmd": "join", "ticket": {"id": "x", "secret": "planted-ticket-55"}}
+    assert Secrets.heard(reply) == reply == Secrets.heard(reply)
+    with pytest.raises(AssertionError, match="an output"):
+        Secrets.absent_from("... planted-ticket-55 ...", "an output")
+
+
+def test_the_environment_of_a_broker_is_searched(make_broker):
+    broker = make_broker()
+    broker.show_no_secrets()
+    Secrets.plant(str(broker.directory))
+    try:
+        with pytest.raises(AssertionError, match="a secret stands in /proc"):
+            broker.show_no_secrets()
+    finally:
+        Secrets.known.discard(str(broker.directory))
