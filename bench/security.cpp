@@ -13,7 +13,7 @@ constexpr const char* usage =
     "  --json FILE      the rows as an array of JSON objects\n"
     "  --markdown FILE  the tables as Markdown\n"
     "  --broker BINARY  the broker to measure; default: `lightq` beside this program's directory\n"
-    "  --part NAME      only this part: tickets, curve, tls, connects or logins\n"
+    "  --part NAME      only this part: tickets, curve, tls, connects, logins or at-rest\n"
     "Ends with 0 whatever the figures are, 1 if something could not run or came out wrong, 2 for bad "
     "usage.\n";
 

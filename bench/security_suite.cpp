@@ -2,9 +2,13 @@
 #include "security_suite.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <functional>
+#include <iomanip>
 #include <map>
 #include <memory>
+#include <random>
+#include <sstream>
 #include <vector>
 
 #include "support/broker_route.hpp"
@@ -21,6 +25,8 @@ constexpr double tickets_goal = 0.97;
 constexpr double tickets_floor = 0.9;
 constexpr int logins_again = 10'000;
 constexpr double login_us_allowed = 50;
+constexpr std::uint64_t file_retention_bytes = 256ull << 20;
+constexpr std::uint64_t file_segment_bytes = 64ull << 20;
 constexpr double sessions_factor = 6;  // messages of a session's run, of one over plain sockets
 
 /// A way to be measured once a round: its values go by its name.
@@ -46,6 +52,7 @@ class SecurityRun {
         if (options_.parts.wants("tickets") || options_.parts.wants("curve")) plain(size);
         if (options_.parts.wants("tls") || options_.parts.wants("curve")) sessions(size);
       }
+      if (options_.parts.wants("at-rest")) at_rest();
       if (options_.parts.wants("connects")) connects();
       if (options_.parts.wants("logins")) logins();
       make_report();
@@ -140,6 +147,48 @@ class SecurityRun {
     return result->stream.messages_per_second / 1e6;
   }
 
+  /// Durable topics whose segments are recycled, as in suite `sessions`.
+  void at_rest() {
+    const TempDir directory;
+    const std::string keys = (directory.path() / "storage.keys").string();
+    if (const auto written = write_key(keys); !written) return note_failure(written.error().text());
+    const auto start_route = [&](bool encrypted) -> std::unique_ptr<BrokerRoute> {
+      auto made = BrokerRoute::start(options_.broker_binary,
+                                     {{"broker_type", "file"},
+                                      {"retention_bytes", file_retention_bytes},
+                                      {"segment_bytes", file_segment_bytes},
+                                      {"encrypt_at_rest", encrypted}},
+                                     {"--storage-key-file", keys});
+      const auto prepared = made ? (*made)->prepare("at-rest") : Result<void>(made.error());
+      if (prepared) return std::move(*made);
+      note_failure(prepared.error().text());
+      return nullptr;
+    };
+    const auto clear = start_route(false);
+    const auto encrypted = start_route(true);
+    if (!clear || !encrypted) return;
+    for (const std::size_t size : sizes) {
+      const StreamPlan plan = plan_of(size, sessions_factor / 2);
+      std::vector<Step> steps;
+      for (const auto& [name, route] :
+           {std::pair("file", clear.get()), std::pair("file_encrypted", encrypted.get())})
+        steps.push_back({at(name, size), [route = route, plan] {
+                           return session_rate(*route, ConnectionType::socket, plan);
+                         }});
+      rounds("durable topics, " + std::to_string(size) + " B", std::move(steps));
+    }
+  }
+
+  /// 32 random bytes as the broker reads them, for its owner alone.
+  static Result<void> write_key(const std::string& path) {
+    std::random_device random;
+    std::ostringstream text;
+    for (int i = 0; i < 32; ++i) text << std::hex << std::setw(2) << std::setfill('0') << (random() & 0xFFU);
+    if (auto written = write_file(path, text.str() + "\n"); !written) return written;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_read);
+    return {};
+  }
+
   void connects() {
     const auto through = [this](BrokerRoute* route) {
       return [=, this]() -> Result<double> {
@@ -219,6 +268,7 @@ class SecurityRun {
       against(at("tls", size), at("tcp", size), "sessions over TLS" + bytes, "over TCP");
       against(at("over_curve", size), at("over_zmq", size), "sessions over CURVE" + bytes,
               "over ZeroMQ in clear");
+      against(at("file_encrypted", size), at("file", size), "durable, encrypted at rest" + bytes, "in clear");
     }
     login_row();
     connect("connect_ticket", "a plain socket's connect with a ticket");

@@ -11,7 +11,7 @@ namespace lightq::bench {
 struct SecurityOptions {
   bool quick = false;  ///< shows that all works, not how fast
   std::string broker_binary;
-  SuiteParts parts{{"tickets", "curve", "tls", "connects", "logins"}};
+  SuiteParts parts{{"tickets", "curve", "tls", "connects", "logins", "at-rest"}};
 
   [[nodiscard]] int rounds() const { return quick ? 2 : 7; }
   /// Of payload, in a run over plain sockets in clear; over sessions six times that.

@@ -113,12 +113,12 @@ Result<void> read_admin_password(Config& config, const Environment& environment)
                                   limits::password_bytes_max);
     if (!line) return line.error();
     config.admin_password = Secret(*line);
-    wipe(*line);
+    wipe_text(*line);
     if (config.admin_password.empty()) {
       return Error{ErrorCode::invalid_argument, config.admin_password_file.string() + ": holds no password"};
     }
   }
-  wipe(from_environment);
+  wipe_text(from_environment);
   if (config.admin_password.expose().size() > limits::password_bytes_max) {
     return Error{ErrorCode::invalid_argument, "the administrator's password has more than " +
                                                   std::to_string(limits::password_bytes_max) + " bytes"};

@@ -71,17 +71,11 @@ LogCipher::LogCipher(std::span<const Key> masters, std::uint64_t incarnation) : 
     derive({keys_[i].key.data(), key_bytes}, masters[i], log_key_context, incarnation);
     keys_[i].id = id_of(keys_[i].key);
   }
-  randombytes_buf(nonce_.data(), nonce_.size());
 }
 
 bool LogCipher::knows(std::uint64_t key_id) const {
   return key_id == log::key_id_unknown ||
          std::any_of(keys_.begin(), keys_.end(), [&](const LogKey& key) { return key.id == key_id; });
-}
-
-void LogCipher::next_nonce(std::byte* to) {
-  std::memcpy(to, nonce_.data(), nonce_.size());
-  store_little_endian(to + nonce_.size(), nonces_++);
 }
 
 void LogCipher::encrypt(const BatchView& batch, std::span<std::byte> to) {
@@ -92,7 +86,7 @@ void LogCipher::encrypt(const BatchView& batch, std::span<std::byte> to) {
   std::memcpy(at, plain.data(), batch_layout::header_bytes);
   store_little_endian(at + batch_layout::codec, static_cast<std::uint8_t>(Codec::encrypted));
   store_little_endian(at + batch_layout::total_bytes, static_cast<std::uint32_t>(to.size()));
-  next_nonce(at + nonce);
+  randombytes_buf(at + nonce, nonce_bytes);
   std::byte* const inner = at + sealed;
   std::memset(inner, 0, prefix_bytes);
   std::memcpy(inner + prefix_body_crc, plain.data() + batch_layout::body_crc, sizeof(std::uint32_t));

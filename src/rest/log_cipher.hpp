@@ -46,12 +46,8 @@ class LogCipher final : public log::BatchCipher {
     std::uint64_t id = 0;
   };
   static bool decrypt_with(const Key& key, const BatchView& batch, std::span<std::byte> to);
-  void next_nonce(std::byte* to);
 
   std::vector<LogKey> keys_;
-  // Another one for each batch that is encrypted: nobody else has these bytes, and the counter goes on.
-  std::array<std::byte, encrypted_layout::nonce_bytes - sizeof(std::uint64_t)> nonce_{};
-  std::uint64_t nonces_ = 0;
 };
 
 }  // namespace lightq::rest

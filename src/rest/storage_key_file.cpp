@@ -7,13 +7,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <string>
+#include <utility>
+
+#include <lightq/base/private_file.hpp>
 
 namespace lightq::rest {
 
 namespace {
-
-constexpr mode_t open_to_others = 077;
 
 /// Fills `text` from the file as far as it goes; answers errno, 0 if all went well.
 int read_into(int descriptor, std::string& text, std::size_t& bytes) {
@@ -37,14 +39,14 @@ Result<std::unique_ptr<StorageKeys>> read_storage_keys(const std::filesystem::pa
   std::string text(limits::storage_key_text_bytes_max + 1, '\0');
   std::size_t bytes = 0;
   int number = fstat(descriptor, &facts) == 0 ? 0 : errno;
-  const bool is_open = number == 0 && (facts.st_mode & open_to_others) != 0;
-  if (number == 0 && !is_open) number = read_into(descriptor, text, bytes);
+  std::optional<Error> fault;
+  if (number == 0) fault = private_file_fault(facts, name, "the storage keys");
+  if (number == 0 && !fault) number = read_into(descriptor, text, bytes);
   close(descriptor);
   Result<std::unique_ptr<StorageKeys>> keys =
       Error{ErrorCode::io_error, "cannot read the storage keys in " + name, number};
-  if (is_open) {
-    keys = Error{ErrorCode::invalid_argument,
-                 name + " holds the storage keys and is open to other users; chmod 600 it"};
+  if (fault) {
+    keys = *std::move(fault);
   } else if (number == 0 && bytes > limits::storage_key_text_bytes_max) {
     keys = Error{ErrorCode::invalid_argument, name + " has more than " +
                                                   std::to_string(limits::storage_key_text_bytes_max) +

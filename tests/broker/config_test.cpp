@@ -166,7 +166,6 @@ void expect_only(const Config& config, const std::string& name,
 
 TEST(Config, OneUserAloneDoesNotFillAnAddressUnlessToldSo) {
   EXPECT_LE(2 * Config().connections_per_user, limits::connections_per_endpoint_max);
-  EXPECT_LE(2 * Config().connections_per_user, limits::session_connections_max);
 }
 
 TEST(Config, WantsACertificateWithItsKeyAndEncryption) {

@@ -250,7 +250,7 @@ TEST(Secret, LeavesNothingBehindWhenItMoves) {
   EXPECT_EQ(second.expose(), "short");
   std::string text = "wipe me";
   const char* place = text.data();
-  wipe(text);
+  wipe_text(text);
   EXPECT_TRUE(text.empty());
   EXPECT_EQ(place[0], '\0');
   EXPECT_EQ(place[6], '\0');

@@ -127,6 +127,20 @@ TEST_F(EndpointSetTest, AnEndpointIsThereForItsUserAndWhoManages) {
   EXPECT_EQ(code(shared, {.user = 8, .produces = true}), "ok") << "it stays";
 }
 
+TEST_F(EndpointSetTest, WhoHasHalfOfTheEndpointsLeavesTheLastOfThemToOthers) {
+  settings_.endpoints_max = 16;
+  const auto join_as = [&](std::uint64_t user) {
+    const auto joined = set_->join(JoinType::pull, Transport::tcp, protocol::ConnectionType::zmq,
+                                   {.user = user, .generation = 1});
+    return joined.ok() ? std::string("ok") : joined.error().text();
+  };
+  for (int i = 0; i < 14; ++i) ASSERT_EQ(join_as(7), "ok");
+  EXPECT_THAT(join_as(7), testing::HasSubstr("14 endpoints of this user, and leaves 2 for others"));
+  EXPECT_EQ(join_as(8), "ok");
+  EXPECT_EQ(join_as(0), "ok");
+  EXPECT_THAT(join_as(9), testing::HasSubstr("16 endpoints, the most it may have"));
+}
+
 TEST_F(EndpointSetTest, ALeavingPullerIsToldHowManyItWasHandedAndGetsThemAll) {
   const std::string uri = join(JoinType::pull);
   auto puller = connect(zmq::socket_type::pull, uri);

@@ -29,9 +29,9 @@ Result<AdminAccount> make_account(const std::filesystem::path& file) {
                                                {"admin_password", password}};
   auto text = protocol::detail::dump(document) + "\n";
   const auto written = write_file_atomically(file, text, 0600);
-  wipe(text);
+  wipe_text(text);
   AdminAccount account{first_admin_user_id, Secret(password), true};
-  wipe(password);
+  wipe_text(password);
   if (!written) return written.error();
   return account;
 }
@@ -46,16 +46,16 @@ Result<AdminAccount> read_account(int descriptor, const std::filesystem::path& f
   close(descriptor);
   if (!known || bytes < 0) return Error{ErrorCode::io_error, "cannot read " + file.string(), number};
   if (auto fault = private_file_fault(facts, file.string(), "the administrator's password")) {
-    wipe(text);
+    wipe_text(text);
     return *std::move(fault);
   }
   text.resize(static_cast<std::size_t>(bytes));
   auto found = protocol::parse_admin_file(text);
-  wipe(text);
+  wipe_text(text);
   if (!found)
     return Error{ErrorCode::corrupt, file.string() + " does not hold an admin_user_id and password"};
   AdminAccount account{found->user_id, Secret(found->password), false};
-  wipe(found->password);
+  wipe_text(found->password);
   return account;
 }
 

@@ -42,8 +42,8 @@ Authenticator::~Authenticator() {
   worker_.request_stop();
   worker_.join();
   for (auto& [key, waiting] : waiting_) {
-    wipe(waiting.given.password);
-    for (auto& [given, done] : waiting.enrol) wipe(given.password);
+    wipe_text(waiting.given.password);
+    for (auto& [given, done] : waiting.enrol) wipe_text(given.password);
   }
 }
 
@@ -58,14 +58,14 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
   const std::uint64_t id = credential == nullptr ? nobody_id : credential->id;
   const Digest key = hash_.digest(id, given.user_id, given.password);
   if (recall(key) != 0) {
-    wipe(given.password);
+    wipe_text(given.password);
     throttle_.right(source, given.user_id);
     return done(AuthOutcome::right);
   }
   auto& waiting = waiting_[key];
   waiting.verify.push_back(std::move(done));
   if (waiting.verify.size() > 1) {
-    wipe(given.password);
+    wipe_text(given.password);
     // Many programs may begin with one right password; who has had many wrong ones does not.
     if (waiting.verify.size() <= limits::logins_waiting_per_source_max || !throttle_.is_slowed(source))
       return;
@@ -84,7 +84,7 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
   }
   const auto refused = std::move(waiting.verify.front());
   waiting_.erase(key);
-  wipe(given.password);
+  wipe_text(given.password);
   refused(AuthOutcome::busy);
 }
 
@@ -106,7 +106,7 @@ void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std
                           Telling telling) {
   const bool alone = telling == Telling::after_equal_work;
   if (const auto known = remembered(given); known != 0 && !alone) {
-    wipe(given.password);
+    wipe_text(given.password);
     return done(Enrolment{known, {}});
   }
   const Digest key = alone ? hash_.digest(hash_id, std::to_string(++hashes_), {})
@@ -120,7 +120,7 @@ void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std
   if (begin({key, std::move(password), {}}, source)) return;
   auto refused = std::move(waiting.enrol.front());
   waiting_.erase(key);
-  wipe(refused.first.password);
+  wipe_text(refused.first.password);
   refused.second(too_many_hashes());
 }
 
@@ -223,7 +223,7 @@ void Authenticator::verified(const Digest& key, bool right) {
     remember(waiting.id, waiting.given);
     throttle_.right(waiting.source, user);
   }
-  wipe(waiting.given.password);
+  wipe_text(waiting.given.password);
   const auto delay =
       right ? std::chrono::milliseconds(0) : throttle_.wrong(waiting.source, user, clockwork_.now());
   const auto answer = [this, right, source = waiting.source, verify = std::move(waiting.verify)] {
@@ -250,7 +250,7 @@ void Authenticator::enrolled(const Digest& key, const Result<std::string>& argon
     } else {
       done(argon2.error());
     }
-    wipe(given.password);
+    wipe_text(given.password);
   }
 }
 

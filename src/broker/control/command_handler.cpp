@@ -110,7 +110,7 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
   };
   if (!as_admin && !authenticator_.is_admin(given.user_id)) {
     if (anybody) {
-      wipe(given.password);
+      wipe_text(given.password);
       return decide(nullptr);
     }
     if (const UserRecord* const user = user_of_peer(given, answer)) return decide(user);

@@ -1,19 +1,13 @@
 /// A text that wipes itself: passwords on their way through the broker. Layer: control.
 #pragma once
 
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 
-namespace lightq::broker {
+#include <lightq/base/wipe.hpp>
 
-/// Overwrites a text's bytes, in a way that a compiler must not leave out, and empties it.
-inline void wipe(std::string& text) {
-  text.resize(text.capacity());  // what lay beyond the end too
-  explicit_bzero(text.data(), text.size());
-  text.clear();
-}
+namespace lightq::broker {
 
 /// Owns a secret; move-only, wiped at the end of its life. Has no conversion to text on purpose: what reads
 /// it says `expose()`.
@@ -25,14 +19,14 @@ class Secret {
   Secret(Secret&& other) noexcept { take(other); }
   Secret& operator=(Secret&& other) noexcept {
     if (this != &other) {
-      wipe(text_);
+      wipe_text(text_);
       take(other);
     }
     return *this;
   }
   Secret(const Secret&) = delete;
   Secret& operator=(const Secret&) = delete;
-  ~Secret() { wipe(text_); }
+  ~Secret() { wipe_text(text_); }
 
   [[nodiscard]] const std::string& expose() const { return text_; }
   [[nodiscard]] bool empty() const { return text_.empty(); }
@@ -40,7 +34,7 @@ class Secret {
  private:
   void take(Secret& other) {
     text_ = other.text_;  // a move would leave a short text behind
-    wipe(other.text_);
+    wipe_text(other.text_);
   }
 
   std::string text_;

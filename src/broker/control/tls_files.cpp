@@ -40,7 +40,7 @@ Result<Secret> read_all(int descriptor, const std::filesystem::path& file, Kind 
   }
   close(descriptor);
   Secret read(std::string_view(text).substr(0, bytes));
-  wipe(text);
+  wipe_text(text);
   if (number != 0) return unreadable(file, number);
   if (kind == Kind::key) {
     if (auto fault = private_file_fault(facts, file.string(), "the broker's private key"))
@@ -80,7 +80,7 @@ Result<void> make_key(const std::filesystem::path& file) {
   auto made = make_tls_key();
   if (!made) return made.error();
   auto written = write_file_atomically(file, *made, own_mode);
-  wipe(*made);
+  wipe_text(*made);
   return written;
 }
 

@@ -28,7 +28,7 @@ void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer
   permit_manager("create_topic", std::move(admin), kept->topic, answer,
                  [this, kept, answer](const UserRecord* user) {
                    create_named(*kept, user == nullptr || user->is_admin, answer);
-                   wipe(kept->user.password);
+                   wipe_text(kept->user.password);
                  });
 }
 
@@ -57,7 +57,7 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, bool by_
         } else {
           answer(error_reply("create_topic", enrolment.error()));
         }
-        wipe(kept->user.password);
+        wipe_text(kept->user.password);
       },
       answer);
 }

@@ -104,7 +104,8 @@ std::optional<Error> CommandHandler::objection_to(const protocol::CreateUser& re
 
 void CommandHandler::execute(protocol::CreateUser request, const Answer& answer) {
   protocol::Credentials admin = std::move(request.admin);
-  const auto kept = keep(std::move(request), [](protocol::CreateUser& asked) { wipe(asked.user.password); });
+  const auto kept =
+      keep(std::move(request), [](protocol::CreateUser& asked) { wipe_text(asked.user.password); });
   permit_admin("create_user", std::move(admin), answer, [this, kept, answer] {
     if (const auto refused = objection_to(*kept)) {
       return answer(error_reply("create_user", *refused));
@@ -184,7 +185,8 @@ void CommandHandler::execute(protocol::RevokeRights request, const Answer& answe
 
 void CommandHandler::execute(protocol::SetPassword request, const Answer& answer) {
   protocol::Credentials asker = std::move(request.asker);
-  const auto kept = keep(std::move(request), [](protocol::SetPassword& asked) { wipe(asked.new_password); });
+  const auto kept =
+      keep(std::move(request), [](protocol::SetPassword& asked) { wipe_text(asked.new_password); });
   if (kept->topic) {
     return permit_topic("set_password", std::move(asker), kept->as_admin, protocol::Right::manage,
                         *kept->topic, answer, [this, kept, answer](TopicId id, const TicketHolder& holder) {
@@ -232,7 +234,7 @@ void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPasswo
         } else {
           answer(error_reply("set_password", enrolment.error()));
         }
-        wipe(user->password);
+        wipe_text(user->password);
       },
       answer);
 }

@@ -58,12 +58,25 @@ Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again) 
   return fresh;
 }
 
-Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again) {
-  if (entries_.size() >= context_.settings.endpoints_max) {
-    return Error{ErrorCode::limit_reached, "topic " + topic_.definition().name.text() + " has " +
-                                               std::to_string(entries_.size()) +
-                                               " endpoints, the most it may have"};
+/// The last eighth is for those who have not half of them: nobody keeps all others out.
+std::optional<Error> EndpointSet::no_place_for(std::uint64_t user) const {
+  const std::size_t most = context_.settings.endpoints_max;
+  const std::string has = "topic " + topic_.definition().name.text() + " has ";
+  if (entries_.size() >= most) {
+    return Error{ErrorCode::limit_reached,
+                 has + std::to_string(entries_.size()) + " endpoints, the most it may have"};
   }
+  if (user == 0 || entries_.size() < most - most / 8) return std::nullopt;
+  const auto own = std::count_if(entries_.begin(), entries_.end(), [user](const auto& entry) {
+    return entry.second.endpoint->record().user == user;
+  });
+  if (static_cast<std::size_t>(own) < most / 2) return std::nullopt;
+  return Error{ErrorCode::limit_reached, has + std::to_string(own) + " endpoints of this user, and leaves " +
+                                             std::to_string(most - entries_.size()) + " for others"};
+}
+
+Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again) {
+  if (const auto refused = again ? std::nullopt : no_place_for(record.user)) return *refused;
   const Gate gate = gate_of(context_.tickets, context_.now, context_.settings, context_.access,
                             topic_.definition(), record.role);
   // A raw consumer has no way to show a ticket.

@@ -101,6 +101,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   [[nodiscard]] OpenedEndpoint opened(const Endpoint& endpoint, bool is_new,
                                       const TicketHolder& holder) const;
   Result<ListeningSocket> listen(EndpointRecord& record, bool again);
+  [[nodiscard]] std::optional<Error> no_place_for(std::uint64_t user) const;
   Result<Entry*> open(EndpointRecord record, bool again);
   [[nodiscard]] std::string bind_uri_of(const EndpointRecord& record) const;
   [[nodiscard]] std::string ipc_path_of(const EndpointRecord& record) const;
