@@ -3,7 +3,7 @@ import zmq
 
 import session_client
 from session_client import Ended, Session, hello_values, open_values
-from support import ADMIN, ADMIN_PASSWORD, PASSWORD, until
+from support import ADMIN, ADMIN_PASSWORD, PASSWORD, USER, until
 
 MIB = 1 << 20
 
@@ -132,7 +132,7 @@ def test_a_topics_endpoints_and_groups_are_bounded_and_no_other_topics(make_brok
     control.create("other")
     control.join("t", "push")
     control.join("t", "push")  # at the same endpoint
-    asked = {"topic": "t", "connection_type": "zmq", "type": "pull", "user_id": "user", "password": PASSWORD}
+    asked = {"topic": "t", "connection_type": "zmq", "type": "pull", "user_id": USER, "password": PASSWORD}
     control.fails("limit_reached", "join", **asked)
     control.join("other", "pull")
     with Session(session_client.join(control, "other", "pull")) as session:

@@ -60,13 +60,14 @@ TEST_F(StorageKeyFileTest, IsReadWhereItsOwnerAloneCan) {
   EXPECT_EQ((*read_storage_keys(file))->size(), 1U);
   std::filesystem::create_symlink(file, directory.path() + "/link");
   EXPECT_TRUE(read_storage_keys(directory.path() + "/link").ok());
-  for (const mode_t open : {0640, 0604, 0620, 0602}) {
-    put(key_line(3), open);
+  for (const auto& [open, text] : {std::pair(0640, "0640"), {0604, "0604"}, {0620, "0620"}, {0602, "0602"}}) {
+    put(key_line(3), static_cast<mode_t>(open));
     const auto keys = read_storage_keys(file);
     ASSERT_FALSE(keys.ok());
     EXPECT_EQ(keys.error().code, ErrorCode::invalid_argument);
-    EXPECT_EQ(keys.error().message,
-              file + " holds the storage keys and is open to other users; chmod 600 it");
+    EXPECT_EQ(
+        keys.error().message,
+        file + " holds the storage keys and is open to other users: its mode is " + text + "; chmod 600 it");
   }
 }
 
