@@ -168,8 +168,10 @@ def test_an_unknown_topic_or_password_is_an_error_at_once(lightq, tmp_path):
 
 def test_a_broker_that_is_not_there_is_told_and_waited_for(lightq):
     lightq("topic", "create", "t", "--type", "file")
-    consumer = lightq.begin("consume", "t", "-n", "1")
+    consumer = lightq.begin("sub", "t", "-n", "2")  # which knows by itself what it has had
     until(lambda: lightq.stats("t")["subscribers_count"] == 1, "the consumer")
+    lightq("produce", "t", stdin=lines("first"))
+    assert consumer.stdout.readline() == lines("first")  # so it knows that it is open
     lightq.broker.kill()
     assert b"waiting: the broker is not there (" in consumer.stderr.readline()
     lightq.broker.start()
