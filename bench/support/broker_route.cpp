@@ -91,6 +91,10 @@ Result<std::unique_ptr<BrokerRoute>> BrokerRoute::start(const std::string& binar
   return std::unique_ptr<BrokerRoute>(new BrokerRoute(std::move(broker).value(), std::move(topic_settings)));
 }
 
+std::unique_ptr<BrokerRoute> BrokerRoute::beside(nlohmann::json topic_settings) const {
+  return std::unique_ptr<BrokerRoute>(new BrokerRoute(broker_, std::move(topic_settings)));
+}
+
 nlohmann::json BrokerRoute::admin_request(const std::string& command) const {
   return {{"cmd", command},
           {"admin_user_id", "lightq_admin"},

@@ -54,6 +54,9 @@ class BrokerRoute : public Route {
   static Result<std::unique_ptr<BrokerRoute>> start(const std::string& binary, nlohmann::json topic_settings,
                                                     const std::vector<std::string>& flags = {});
 
+  /// Other topics of the same broker.
+  [[nodiscard]] std::unique_ptr<BrokerRoute> beside(nlohmann::json topic_settings) const;
+
   Result<void> prepare(const std::string& label) override;
   Result<StreamEnds> open() override;
   Result<void> close(const StreamEnds& ends) override;
@@ -68,7 +71,7 @@ class BrokerRoute : public Route {
   Result<TopicFan> make_fan(std::size_t topics);
 
  private:
-  BrokerRoute(std::unique_ptr<BrokerProcess> broker, nlohmann::json topic_settings)
+  BrokerRoute(std::shared_ptr<BrokerProcess> broker, nlohmann::json topic_settings)
       : broker_(std::move(broker)), topic_settings_(std::move(topic_settings)) {}
   Result<void> delete_topic();
   struct Joined {
@@ -82,7 +85,7 @@ class BrokerRoute : public Route {
   [[nodiscard]] nlohmann::json admin_request(const std::string& command) const;
   [[nodiscard]] nlohmann::json user_request(const std::string& command) const;
 
-  std::unique_ptr<BrokerProcess> broker_;
+  std::shared_ptr<BrokerProcess> broker_;
   nlohmann::json topic_settings_;
   std::string topic_;  // empty: none yet
 };
