@@ -160,9 +160,14 @@ class ControlConnection {
           ErrorCode::unauthorized_access,
           broker +
               " does not encrypt, and a server key was given, or lies in server_key.json of this machine's "
-              "data directory: nothing was said to it"};
+              "data directory, which an encrypting broker has left (remove it, or give another --data-dir, "
+              "if "
+              "that is right): nothing was said to it"};
     return {ErrorCode::unauthorized_access,
-            broker + " has another key than the server key that was given, or does not allow this client's"};
+            broker +
+                " has another key than the one that was given, or that lies in broker.json or "
+                "server_key.json of this machine's data directory (--server-key gives the right one, "
+                "--data-dir another directory), or it does not allow this client's"};
   }
 
   Result<protocol::Reply> read(const protocol::Request& request, const zmq::message_t& answer) {

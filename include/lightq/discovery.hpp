@@ -147,8 +147,9 @@ inline Result<void> discover_credentials(std::string_view uri, ClientOptions& op
     if (!options.admin.user_id.empty()) return {};
     const auto broker = detail::read_running_broker(directory);
     if (!broker || !detail::is_local_broker(uri, broker->control_uri)) continue;
-    Result<std::string> text = read_private_file(
-        (directory / "admin.json").string(), "the administrator's password", detail::small_file_bytes_max);
+    Result<std::string> text =
+        read_private_file((directory / "admin.json").string(), "the administrator's password",
+                          detail::small_file_bytes_max, LinkRule::refused);
     if (!text && text.error().code == ErrorCode::invalid_argument) return text.error();
     if (!text) continue;  // it is not there, or not for this user
     if (auto admin = protocol::parse_admin_file(*text)) options.admin = std::move(*admin);
@@ -163,11 +164,14 @@ inline void discover_server_key(std::string_view uri, ClientOptions& options) {
   if (options.server_key.empty()) options.server_key = environment_value("LIGHTQ_SERVER_KEY");
   for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
     if (!options.server_key.empty()) return;
-    for (const auto& broker :
-         {detail::read_running_broker(directory), detail::read_encrypting_broker(directory)}) {
-      if (!broker || broker->server_key.empty() || !options.server_key.empty()) continue;
-      if (detail::may_be_local_broker(uri, broker->control_uri)) options.server_key = broker->server_key;
+    const auto running = detail::read_running_broker(directory);
+    if (running && detail::may_be_local_broker(uri, running->control_uri)) {
+      options.server_key = running->server_key;  // empty: it says that it does not encrypt
+      return;
     }
+    const auto stopped = detail::read_encrypting_broker(directory);
+    if (stopped && detail::may_be_local_broker(uri, stopped->control_uri))
+      options.server_key = stopped->server_key;
   }
 }
 

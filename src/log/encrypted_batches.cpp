@@ -47,8 +47,9 @@ std::optional<BatchView> EncryptedBatches::decrypt(const BatchView& batch, std::
 }
 
 void EncryptedBatches::make_room(std::size_t bytes) {
-  while (!kept_.empty() && (kept_.size() >= limits::decrypted_batches_max ||
-                            kept_bytes_ + bytes > limits::decrypted_bytes_max)) {
+  // The one that is read now makes two.
+  while (kept_.size() > 1 && (kept_.size() >= limits::decrypted_batches_max ||
+                              kept_bytes_ + bytes > limits::decrypted_bytes_max)) {
     kept_bytes_ -= kept_.front().bytes.size();
     wipe(kept_.front().bytes);
     kept_.erase(kept_.begin());

@@ -16,7 +16,7 @@
 namespace lightq::log {
 
 /// Keeps the last batches that were read, at most limits::decrypted_batches_max of them and
-/// limits::decrypted_bytes_max, but one in any case: readers stand at a few places. What is given up is
+/// limits::decrypted_bytes_max, but two in any case: readers stand at a few places. What is given up is
 /// wiped. One thread.
 class EncryptedBatches {
  public:

@@ -80,6 +80,10 @@ class Log {
   /// `place.offset` to the batch's end (`batch.base_offset() + batch.record_count()`), keeping the hint.
   virtual ReadResult read(Place& place) = 0;
 
+  /// As read, but only the batch's offsets, time and producer may be looked at: what is encrypted is not
+  /// decrypted for it, and may turn out not to be readable.
+  virtual ReadResult look(Place& place) { return read(place); }
+
   /// The oldest message kept; equals next_offset when empty.
   [[nodiscard]] virtual Offset first_offset() const = 0;
   /// One past the newest message.

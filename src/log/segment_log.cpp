@@ -364,9 +364,17 @@ void SegmentLog::seal_for_this_boot(SegmentFile& segment) {
 }
 
 ReadResult SegmentLog::read(Place& place) {
+  used_ = true;
+  return find(place, false);
+}
+
+ReadResult SegmentLog::look(Place& place) {
+  return find(place, true);
+}
+
+ReadResult SegmentLog::find(Place& place, bool header_alone) {
   if (place.offset < first_offset()) return {ReadOutcome::trimmed, {}, first_offset()};
   if (next_ <= place.offset) return {ReadOutcome::end, {}, {}};
-  used_ = true;
   const Start start = start_from_hint(place).value_or(Start{segment_of(place.offset), 0});
   SegmentFile& segment = *segments_[start.segment];
   if (segment.end_offset() <= place.offset) {
@@ -384,7 +392,8 @@ ReadResult SegmentLog::read(Place& place) {
   if (!located.found) return damaged(segment, located.damage);
   place.hint = hint_for(start.segment, located.position);
   const BatchView batch = segment.batch_at(located.position);
-  if (encrypted_ != nullptr || batch.is_encrypted()) return read_encrypted(segment, located.position);
+  const bool encrypted = encrypted_ != nullptr || batch.is_encrypted();
+  if (encrypted && !header_alone) return read_encrypted(segment, located.position);
   return {ReadOutcome::batch, batch, {}};
 }
 

@@ -67,6 +67,7 @@ class SegmentLog final : public Log {
 
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
   ReadResult read(Place& place) override;
+  ReadResult look(Place& place) override;
   [[nodiscard]] Offset first_offset() const override;
   [[nodiscard]] Offset next_offset() const override { return next_; }
   [[nodiscard]] Offset durable_offset() const override { return durable_; }
@@ -179,6 +180,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::size_t segment_of(Offset offset) const;
   [[nodiscard]] std::uint64_t hint_for(std::size_t segment, std::uint64_t position) const;
   Result<void> open_view(SegmentFile& segment);
+  ReadResult find(Place& place, bool header_alone);
   ReadResult read_encrypted(const SegmentFile& segment, std::uint64_t position);
   ReadResult damaged(const SegmentFile& segment, const SegmentDamage& damage);
 

@@ -34,7 +34,7 @@ bool SegmentLog::make_room(std::size_t bytes, Offset limit) {
 
 bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset limit) {
   while (!fits_capacity(bytes_on_disk(bytes), messages)) {
-    if (!drop_first(limit, bytes)) return false;
+    if (!drop_first(limit, bytes_on_disk(bytes))) return false;
   }
   return true;
 }

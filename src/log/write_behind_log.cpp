@@ -97,7 +97,7 @@ AppendOutcome WriteBehindLog::write_up_to(Offset end, std::uint64_t bytes_max) {
   return AppendOutcome::appended;
 }
 
-ReadResult WriteBehindLog::read(Place& place) {
+ReadResult WriteBehindLog::find(Place& place, ReadResult (Log::*way)(Place&)) {
   if (place.offset < first_offset()) return {ReadOutcome::trimmed, {}, first_offset()};
   const bool segment_place = (place.hint & segment_hint) != 0;
   if (ring_.first_offset() <= place.offset) {
@@ -108,7 +108,7 @@ ReadResult WriteBehindLog::read(Place& place) {
   }
   const bool hinted = segment_place && place.hint != Place::no_hint;
   Place in_segments{place.offset, hinted ? place.hint & ~segment_hint : Place::no_hint};
-  const ReadResult result = segments_->read(in_segments);
+  const ReadResult result = (*segments_.*way)(in_segments);
   last_error_ = &segments_->last_error();
   if (result.outcome == ReadOutcome::batch) place.hint = in_segments.hint | segment_hint;
   return result;

@@ -30,7 +30,8 @@ class WriteBehindLog final : public Log {
   ~WriteBehindLog() override = default;
 
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
-  ReadResult read(Place& place) override;
+  ReadResult read(Place& place) override { return find(place, &Log::read); }
+  ReadResult look(Place& place) override { return find(place, &Log::look); }
   [[nodiscard]] Offset first_offset() const override { return segments_->first_offset(); }
   [[nodiscard]] Offset next_offset() const override { return ring_.next_offset(); }
   [[nodiscard]] Offset durable_offset() const override { return segments_->durable_offset(); }
@@ -64,6 +65,8 @@ class WriteBehindLog final : public Log {
   [[nodiscard]] SegmentLog& segments() { return *segments_; }
 
  private:
+  /// `way`: read or look.
+  ReadResult find(Place& place, ReadResult (Log::*way)(Place&));
   [[nodiscard]] bool fits_capacity(std::size_t bytes) const;
   Result<void> write_all_behind();
   void write_for_request();

@@ -39,6 +39,8 @@ Result<std::unique_ptr<StorageKeys>> read_storage_keys(const std::filesystem::pa
   std::string text(limits::storage_key_text_bytes_max + 1, '\0');
   std::size_t bytes = 0;
   int number = fstat(descriptor, &facts) == 0 ? 0 : errno;
+  // Of a pipe what comes is waited for, not whoever opens it.
+  if (number == 0) number = fcntl(descriptor, F_SETFL, O_RDONLY) == 0 ? 0 : errno;
   std::optional<Error> fault;
   if (number == 0) fault = private_file_fault(facts, name, "the storage keys");
   if (number == 0 && !fault) number = read_into(descriptor, text, bytes);

@@ -4,10 +4,7 @@
 
 #include <lightq/protocol/json.hpp>
 
-#include "broker/control/command_handler.hpp"
-#include "control/catalogue_room.hpp"
-#include "control/fake_data_plane.hpp"
-#include "control/loop_thread.hpp"
+#include "control/user_commands_fixture.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -21,72 +18,6 @@ using protocol::TopicRight;
 using test::name;
 using test::run_until;
 using testing::ElementsAre;
-
-const Credentials admin{"lightq_admin", "adminpw"};
-const Credentials ann{"ann", "ann's password"};
-const Credentials owner{"owner", "owner's password"};
-
-class UserCommands : public testing::Test {
- protected:
-  Reply ask(const Request& request) {
-    std::optional<Reply> reply;
-    handler->handle(request, [&](Reply got) { reply = std::move(got); });
-    run_until(loop, [&] { return reply.has_value(); });
-    return reply.value_or(protocol::ErrorReply{});
-  }
-  std::string code(const Request& request) {
-    const auto reply = ask(request);
-    const auto* error = std::get_if<protocol::ErrorReply>(&reply);
-    return error == nullptr ? "ok" : std::string(to_word(error->code));
-  }
-  std::string create_topic(const std::string& topic, const Credentials& by = admin,
-                           const Credentials& for_whom = owner) {
-    return code(protocol::CreateTopic{by, name(topic), {}, for_whom});
-  }
-  std::string create_user(const std::vector<TopicRight>& rights, const Credentials& user = ann,
-                          const Credentials& by = admin) {
-    return code(protocol::CreateUser{by, user, false, rights, {}});
-  }
-  std::string join(const std::string& topic, const Credentials& by, JoinType type = JoinType::push,
-                   bool as_admin = false) {
-    return code(protocol::Join{by, name(topic), type, protocol::ConnectionType::zmq, protocol::Transport::tcp,
-                               as_admin});
-  }
-  std::string grant(const TopicRight& right) {
-    return code(protocol::GrantRights{admin, ann.user_id, right});
-  }
-  std::string revoke(const TopicRight& right) {
-    return code(protocol::RevokeRights{admin, ann.user_id, right});
-  }
-  std::string set_password(const Credentials& by, bool as_admin, const std::string& user,
-                           const std::string& to) {
-    return code(protocol::SetPassword{by, as_admin, user, {}, to});
-  }
-  void restart() {
-    handler.reset();
-    catalogue.reset();
-    data_plane.users.clear();
-    data_plane.owners.clear();
-    catalogue = room.open();
-    handler = make();
-    bool up = false;
-    handler->bring_up([&] { up = true; });
-    run_until(loop, [&] { return up; });
-  }
-  std::unique_ptr<CommandHandler> make() {
-    return std::make_unique<CommandHandler>(
-        CommandHandler::Parts{loop, *catalogue, authenticator, data_plane, room.sink},
-        CommandHandler::Settings{"/data", [this] { return room.now(); }});
-  }
-  const UserRecord* user() { return catalogue->state().user(ann.user_id); }
-
-  EventLoop loop;
-  test::CatalogueRoom room;
-  std::unique_ptr<Catalogue> catalogue = room.open();
-  Authenticator authenticator{loop, admin.user_id, Secret(admin.password)};
-  test::FakeDataPlane data_plane{loop};
-  std::unique_ptr<CommandHandler> handler = make();
-};
 
 TEST_F(UserCommands, AUserIsDurableAndEverywhereWhenItIsAnswered) {
   EXPECT_EQ(create_user({{"t*", {.produce = true}}}), "ok");
@@ -223,60 +154,18 @@ TEST_F(UserCommands, WhoLeavesIsToldToTheDataPlaneWithTheRightsOnTheTopic) {
   EXPECT_EQ(authenticator.computations() - computed, 4U) << "the same work for each";
 }
 
-TEST_F(UserCommands, AManagerCannotTellAKnownPasswordFromAnotherByItsWork) {
-  create_topic("t");
-  create_user({{"mine.*", {.manage = true}}});
-  EXPECT_EQ(create_topic("mine.a", ann, {}), "ok");
-  const auto work_of = [&](const std::string& topic, const Credentials& by, const Credentials& own) {
-    const std::uint64_t before = authenticator.computations();
-    EXPECT_EQ(create_topic(topic, by, own), "ok");
-    return authenticator.computations() - before;
-  };
-  EXPECT_EQ(work_of("mine.guess", ann, {owner.user_id, "a guess"}), 1U);
-  EXPECT_EQ(work_of("mine.right", ann, owner), 1U);
-  EXPECT_EQ(work_of("quick", admin, owner), 0U) << "the administrator may know";
-  const auto& state = catalogue->state();
-  EXPECT_EQ(state.find("mine.right")->credential_id, state.find("t")->credential_id);
-  EXPECT_NE(state.find("mine.guess")->credential_id, state.find("t")->credential_id);
-}
-
-TEST_F(UserCommands, ATopicsOwnUserMayHaveTheNameAndPasswordOfAUserWhoIsNoMore) {
-  create_user({{"*", {.produce = true}}});
-  create_topic("first");
-  EXPECT_EQ(join("first", ann), "ok") << "now the password is remembered";
-  EXPECT_EQ(code(protocol::DeleteUser{admin, ann.user_id}), "ok");
-  EXPECT_EQ(create_topic("t", admin, ann), "ok");
-  EXPECT_EQ(join("t", ann), "ok");
-  restart();
-  EXPECT_EQ(join("t", ann), "ok");
-}
-
-TEST_F(UserCommands, HashingForOneSourceIsBounded) {
-  create_user({{"mine.*", {.manage = true}}});
-  create_topic("mine.t", ann, owner);
-  int busy = 0;
-  std::size_t answered = 0;
-  constexpr std::size_t each = limits::logins_waiting_per_source_max;
-  for (std::size_t i = 0; i < each; ++i) {
-    const std::string password = "another one " + std::to_string(i);
-    const std::vector<Request> asked = {
-        protocol::SetPassword{ann, false, ann.user_id, {}, password},
-        protocol::SetPassword{ann, true, {}, name("mine.t"), password},
-        protocol::CreateTopic{
-            ann, name("mine." + std::to_string(i)), {}, {"o" + std::to_string(i), password}}};
-    for (const Request& request : asked) {
-      handler->handle(request, [&](const Reply& reply) {
-        ++answered;
-        const auto* error = std::get_if<protocol::ErrorReply>(&reply);
-        if (error != nullptr && error->code == ErrorCode::busy) ++busy;
-      });
-    }
-  }
-  EXPECT_EQ(busy, 2 * static_cast<int>(each)) << "more than wait are refused at once";
-  EXPECT_EQ(authenticator.throttled(), 2 * each);
-  run_until(loop, [&] { return answered == 3 * each; });
-  EXPECT_EQ(answered, 3 * each);
-  EXPECT_EQ(create_topic("later", admin, {"later", "a password"}), "ok") << "what is answered waits no more";
+TEST_F(UserCommands, AnOpenTopicsMessagesAreForAnybodyNotWhatBecomesOfIt) {
+  protocol::TopicSettings settings;
+  settings.open = true;
+  const TopicName t = name("t");
+  ASSERT_EQ(code(protocol::CreateTopic{admin, t, settings, {}}), "ok");
+  EXPECT_EQ(join("t", {}), "ok");
+  EXPECT_EQ(code(protocol::Stats{{}, t}), "ok");
+  for (const Request& request :
+       std::vector<Request>{protocol::Purge{{}, t, {}}, protocol::Pause{{}, t, {}},
+                            protocol::Resume{{}, t, {}}, protocol::DeleteGroup{{}, t, "default"}})
+    EXPECT_EQ(code(request), "unauthorized_access") << protocol::to_json(request);
+  EXPECT_EQ(code(protocol::Purge{admin, t, {}, true}), "ok");
 }
 
 TEST_F(UserCommands, RightsComeAndGoByTheirPattern) {
@@ -300,46 +189,6 @@ TEST_F(UserCommands, AUserHasSoManyPatternsAtMost) {
   EXPECT_EQ(create_user(rights), "ok");
   EXPECT_EQ(grant({"one-more", {.produce = true}}), "limit_reached");
   EXPECT_EQ(grant({"t7", {.consume = true}}), "ok");
-}
-
-TEST_F(UserCommands, AnotherPasswordIsAnotherGeneration) {
-  create_topic("t");
-  create_user({{"t", {.produce = true}}});
-  EXPECT_EQ(join("t", ann), "ok");
-  EXPECT_EQ(set_password(ann, false, "ann", "the new one"), "ok");
-  EXPECT_EQ(user()->generation, 2U);
-  EXPECT_EQ(data_plane.users.at(user()->id).generation, 2U);
-  EXPECT_EQ(join("t", ann), "unauthorized_access") << "though it was remembered";
-  EXPECT_EQ(join("t", {"ann", "the new one"}), "ok");
-  EXPECT_EQ(set_password(ann, false, "ann", "a third"), "unauthorized_access");
-  EXPECT_EQ(set_password(admin, true, "ann", "a third"), "ok");
-  EXPECT_EQ(join("t", {"ann", "a third"}), "ok");
-  EXPECT_EQ(set_password(admin, true, "nobody", "pw"), "user_not_found");
-  restart();
-  EXPECT_EQ(user()->generation, 3U);
-  EXPECT_EQ(join("t", {"ann", "a third"}), "ok");
-  EXPECT_EQ(join("t", ann), "unauthorized_access");
-}
-
-TEST_F(UserCommands, ATopicsOwnUserHasItsPasswordChangedToo) {
-  create_topic("t");
-  create_topic("other");
-  const auto set = [&](const Credentials& by, bool as_admin, const std::string& user, const std::string& to) {
-    return code(protocol::SetPassword{by, as_admin, user, name("t"), to});
-  };
-  EXPECT_EQ(join("t", owner), "ok");
-  EXPECT_EQ(set({"owner", "wrong"}, false, "owner", "new"), "unauthorized_access");
-  EXPECT_EQ(set(owner, false, "owner", "new"), "ok");
-  EXPECT_EQ(join("t", owner), "unauthorized_access");
-  EXPECT_EQ(join("t", {"owner", "new"}), "ok");
-  EXPECT_EQ(join("other", owner), "ok") << "only of the one topic";
-  const auto topic = catalogue->state().find("t");
-  EXPECT_EQ(data_plane.owners.at(topic->definition.id.value), topic->credential_id);
-  EXPECT_EQ(set(admin, true, "somebody", "newer"), "invalid_request");
-  EXPECT_EQ(set(admin, true, "", "newer"), "ok");
-  EXPECT_EQ(join("t", {"owner", "newer"}), "ok");
-  create_topic("nobodys", admin, {});
-  EXPECT_EQ(code(protocol::SetPassword{admin, true, "", name("nobodys"), "pw"}), "invalid_request");
 }
 
 TEST_F(UserCommands, WhoMayNotLearnsNothingAndCostsOneComputationEach) {

@@ -7,7 +7,7 @@ import zmq
 
 import session_client
 from session_client import Session
-from support import DEADLINE, Control, until
+from support import DEADLINE, SANITIZED, Control, until
 from tcp_proxy import RecordingProxy
 
 SHORT_MS = 400
@@ -37,7 +37,8 @@ def test_who_says_nothing_has_as_long_as_the_setting_says(make_broker, flags):
     doors = [broker.control_uri, control.join("t", "push"), control.join("t", "pull", transport="ipc"),
              session_client.join(control, "t", carrier="socket").uri, session_client.join(control, "t", carrier="zmq").uri]
     for door in doors:
-        assert seconds_until_closed(door) > 0.9 * SHORT_MS / 1000, door
+        lasted = seconds_until_closed(door)
+        assert 0.9 * SHORT_MS / 1000 < lasted < (5 if not SANITIZED else 15), door  # what there is by itself are 5 s
 
 
 def test_a_session_without_a_first_frame_ends_too(make_broker):

@@ -44,6 +44,17 @@ def test_read_brings_as_many_bytes_as_are_asked_for_and_one_message_in_any_case(
     assert [message.payload for message in one.read("t", 4, size=0)[0]] == [b"w" * 5000]
 
 
+@pytest.mark.parametrize("size", [6422, 6423, 6424, 6425])
+def test_reads_that_fill_what_may_wait_are_all_answered(control, session, size):
+    """Ten such messages are as much as may wait for a client, to a byte or so; it says nothing more."""
+    control.create("t")
+    fill(session, "t", [b"x" * size] * 16, size=1)
+    one = puller(control, session, "t")
+    asked = [session_frames.encode("read", dict(begin=at, end=at + 1, bytes=1, topic="t"), request=100 + at) for at in range(16)]
+    one.send_raw(b"".join(asked))
+    one.wait(lambda: len([frame for frame in one.frames if frame.op == "done"]) == 16, "sixteen answers")
+
+
 def test_reads_are_answered_in_their_order_and_not_too_many_wait(control, session):
     control.create("t", "file")
     payload = b"x" * 200_000

@@ -43,6 +43,9 @@ inline std::optional<Error> private_file_fault(const struct stat& facts, const s
                subject + " and belongs to another user, of uid " + std::to_string(facts.st_uid)};
 }
 
+/// What becomes of a name that is a link.
+enum class LinkRule { followed, refused };
+
 namespace detail {
 
 /// An open descriptor that is closed at the end.
@@ -80,8 +83,9 @@ inline int read_bounded(int descriptor, std::size_t bytes_max, bool line, std::s
 }
 
 inline Result<std::string> read_private(const std::string& path, std::string_view holds,
-                                        std::size_t bytes_max, bool line) {
-  const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+                                        std::size_t bytes_max, bool line, LinkRule links) {
+  const int more = links == LinkRule::refused ? O_NOFOLLOW : 0;
+  const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | more));
   struct stat facts{};
   if (file.get() < 0 || fstat(file.get(), &facts) != 0)
     return Error{ErrorCode::io_error, "cannot read " + path, errno};
@@ -97,17 +101,18 @@ inline Result<std::string> read_private(const std::string& path, std::string_vie
 
 }  // namespace detail
 
-/// What a file holds that is for its owner alone; a link is followed. Errors: io_error; invalid_argument (see
-/// private_file_fault, or more than `bytes_max`). The caller wipes the text. Any thread.
+/// What a file holds that is for its owner alone. Errors: io_error (a link that is refused, too);
+/// invalid_argument (see private_file_fault, or more than `bytes_max`). The caller wipes the text. Any
+/// thread.
 inline Result<std::string> read_private_file(const std::string& path, std::string_view holds,
-                                             std::size_t bytes_max) {
-  return detail::read_private(path, holds, bytes_max, false);
+                                             std::size_t bytes_max, LinkRule links = LinkRule::followed) {
+  return detail::read_private(path, holds, bytes_max, false, links);
 }
 
 /// Its first line, without what ends it; what follows is not read, from a pipe neither. As read_private_file.
 inline Result<std::string> read_private_line(const std::string& path, std::string_view holds,
                                              std::size_t bytes_max) {
-  Result<std::string> line = detail::read_private(path, holds, bytes_max + 1, true);
+  Result<std::string> line = detail::read_private(path, holds, bytes_max + 1, true, LinkRule::followed);
   if (line && line->ends_with('\r')) line->pop_back();
   return line;
 }

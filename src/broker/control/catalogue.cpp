@@ -143,6 +143,7 @@ bool Catalogue::is_mostly_history() {
 std::unique_ptr<CatalogueCompaction> Catalogue::begin_compaction() {
   state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
   state_.forget_unused_credentials();
+  state_.forget_client_keys_expired_before(now_ms());
   compacting_ = true;
   return std::make_unique<CatalogueCompaction>(directory_of(generation_ + 1).string() + unfinished_suffix,
                                                state_.snapshot(), options_.open_log, options_.now());

@@ -1,6 +1,7 @@
 /// Layer: control.
 #include "broker/control/catalogue_compactor.hpp"
 
+#include <system_error>
 #include <utility>
 
 namespace lightq::broker {
@@ -15,7 +16,7 @@ CatalogueCompactor::~CatalogueCompactor() {
 void CatalogueCompactor::look() {
   if (under_way_ != nullptr || !catalogue_.is_mostly_history()) return;
   under_way_ = catalogue_.begin_compaction();
-  writer_ = std::jthread([this, job = under_way_](const std::stop_token& stop) {
+  const auto write = [this, job = under_way_](const std::stop_token& stop) {
     job->run(stop);
     // Whoever is no more has nothing under way.
     loop_.post_answer([this, known = std::weak_ptr(job)] {
@@ -24,7 +25,13 @@ void CatalogueCompactor::look() {
       under_way_.reset();
       catalogue_.finish_compaction(*done);
     });
-  });
+  };
+  try {
+    writer_ = std::jthread(write);
+  } catch (const std::system_error&) {  // no thread is to be had: the log that there is serves on
+    under_way_.reset();
+    catalogue_.give_up_compaction();
+  }
 }
 
 }  // namespace lightq::broker

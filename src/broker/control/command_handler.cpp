@@ -80,6 +80,18 @@ void CommandHandler::permit_admin(std::string_view cmd, protocol::Credentials gi
                  });
 }
 
+bool CommandHandler::is_still_admin(const TicketHolder& asker) const {
+  if (asker.user == 0) return true;  // the administrator's password does not change while the broker runs
+  const UserRecord* const user = catalogue_.state().user_of_id(asker.user);
+  return user != nullptr && user->generation == asker.generation && user->is_admin;
+}
+
+bool CommandHandler::still_manages(const TicketHolder& asker, const std::string& topic) const {
+  if (asker.user == 0) return true;
+  const UserRecord* const user = catalogue_.state().user_of_id(asker.user);
+  return user != nullptr && user->generation == asker.generation && user->may(protocol::Right::manage, topic);
+}
+
 void CommandHandler::permit_manager(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
                                     const Answer& answer, WithUser then) {
   permit_someone(cmd, std::move(given), answer, [=, this, then = std::move(then)](const UserRecord* user) {
@@ -101,7 +113,9 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
                                   const TopicName& topic, const Answer& answer, WithTopic then) {
   const auto& state = catalogue_.state();
   const TopicEntry* const entry = state.find(topic.text());
-  const bool anybody = entry != nullptr && entry->credential_id == 0 && entry->definition.settings.open;
+  // Its messages are open to anybody, not what becomes of it.
+  const bool anybody = entry != nullptr && entry->credential_id == 0 && entry->definition.settings.open &&
+                       need != protocol::Right::manage;
   WithUser decide = [=, this](const UserRecord* user) {
     if (user == nullptr) return with_topic(cmd, topic, {}, answer, then);
     const bool may = need ? user->may(*need, topic.text()) : user->knows(topic.text());

@@ -105,6 +105,12 @@ class CommandHandler final : public DataPlaneObserver {
   /// They, the topic's own user, or who has the right that is needed.
   void permit_topic(std::string_view cmd, protocol::Credentials given, bool as_admin, Need need,
                     const TopicName& topic, const Answer& answer, WithTopic then);
+  // Of who was permitted something that had to wait: looked at again before it is done.
+  static TicketHolder asker_of(const UserRecord* user) {
+    return user == nullptr ? TicketHolder{} : TicketHolder{user->id, user->generation};
+  }
+  [[nodiscard]] bool is_still_admin(const TicketHolder& asker) const;
+  [[nodiscard]] bool still_manages(const TicketHolder& asker, const std::string& topic) const;
   [[nodiscard]] const UserRecord* user_of_peer(const protocol::Credentials& given,
                                                const Answer& answer) const;
   void permit_topics_own(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
@@ -117,7 +123,7 @@ class CommandHandler final : public DataPlaneObserver {
   void refuse(std::string_view cmd, AuthOutcome outcome, const Answer& answer);
 
   // Topics (topic_commands.cpp).
-  void create_named(const protocol::CreateTopic& request, bool by_admin, const Answer& answer);
+  void create_named(const protocol::CreateTopic& request, const TicketHolder& asker, const Answer& answer);
   /// Hashes the password of a topic's own user, or finds the credential that it is already. Who is not the
   /// administrator does not learn by the time which of both it was.
   void enrol(const protocol::Credentials& given, bool by_admin, Authenticator::EnrolDone done,
@@ -148,8 +154,9 @@ class CommandHandler final : public DataPlaneObserver {
   // Users (user_commands.cpp).
   [[nodiscard]] std::optional<Error> objection_to(const protocol::CreateUser& request) const;
   void create_user(const protocol::CreateUser& request, const std::string& argon2, const Answer& answer);
-  void set_user_password(const protocol::SetPassword& request, const Answer& answer);
-  void set_topic_password(TopicId topic, const protocol::SetPassword& request, bool by_admin,
+  void set_user_password(const protocol::SetPassword& request, const TicketHolder& asker,
+                         const Answer& answer);
+  void set_topic_password(TopicId topic, const protocol::SetPassword& request, const TicketHolder& asker,
                           const Answer& answer);
   void replace_credential(TopicId topic, const protocol::Credentials& user, const Enrolment& enrolment,
                           const Answer& answer);

@@ -27,13 +27,14 @@ void CommandHandler::execute(protocol::CreateTopic request, const Answer& answer
   const auto kept = std::make_shared<protocol::CreateTopic>(std::move(request));
   permit_manager("create_topic", std::move(admin), kept->topic, answer,
                  [this, kept, answer](const UserRecord* user) {
-                   create_named(*kept, user == nullptr || user->is_admin, answer);
+                   create_named(*kept, asker_of(user), answer);
                    wipe_text(kept->user.password);
                  });
 }
 
 /// Claims the name until the catalogue has it: of two who create it at once, one wins.
-void CommandHandler::create_named(const protocol::CreateTopic& request, bool by_admin, const Answer& answer) {
+void CommandHandler::create_named(const protocol::CreateTopic& request, const TicketHolder& asker,
+                                  const Answer& answer) {
   const auto& name = request.topic.text();
   if (catalogue_.state().find(name) != nullptr || coming_.contains(name)) {
     return answer(error_reply("create_topic", already_exists()));
@@ -49,10 +50,12 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, bool by_
   coming_.insert(name);
   const auto kept = std::make_shared<protocol::CreateTopic>(request);
   enrol(
-      request.user, by_admin,
-      [this, kept, answer](const Result<Enrolment>& enrolment) {
+      request.user, is_still_admin(asker),
+      [this, kept, asker, answer](const Result<Enrolment>& enrolment) {
         coming_.erase(kept->topic.text());
-        if (enrolment) {
+        if (!still_manages(asker, kept->topic.text())) {
+          refuse("create_topic", AuthOutcome::wrong, answer);
+        } else if (enrolment) {
           create_enrolled(*kept, enrolment.value(), answer);
         } else {
           answer(error_reply("create_topic", enrolment.error()));

@@ -106,15 +106,18 @@ void CommandHandler::execute(protocol::CreateUser request, const Answer& answer)
   protocol::Credentials admin = std::move(request.admin);
   const auto kept =
       keep(std::move(request), [](protocol::CreateUser& asked) { wipe_text(asked.user.password); });
-  permit_admin("create_user", std::move(admin), answer, [this, kept, answer] {
+  permit_someone("create_user", std::move(admin), answer, [this, kept, answer](const UserRecord* user) {
+    const TicketHolder asker = asker_of(user);
+    if (!is_still_admin(asker)) return refuse("create_user", AuthOutcome::wrong, answer);
     if (const auto refused = objection_to(*kept)) {
       return answer(error_reply("create_user", *refused));
     }
     if (kept->user.password.empty()) return create_user(*kept, {}, answer);
     authenticator_.hash(
         Secret(kept->user.password),
-        [this, kept, answer](const Result<std::string>& argon2) {
+        [this, kept, asker, answer](const Result<std::string>& argon2) {
           if (!argon2) return answer(error_reply("create_user", argon2.error()));
+          if (!is_still_admin(asker)) return refuse("create_user", AuthOutcome::wrong, answer);
           create_user(*kept, argon2.value(), answer);
         },
         answer.source().key);
@@ -190,34 +193,36 @@ void CommandHandler::execute(protocol::SetPassword request, const Answer& answer
   if (kept->topic) {
     return permit_topic("set_password", std::move(asker), kept->as_admin, protocol::Right::manage,
                         *kept->topic, answer, [this, kept, answer](TopicId id, const TicketHolder& holder) {
-                          const UserRecord* const user = catalogue_.state().user_of_id(holder.user);
-                          set_topic_password(id, *kept,
-                                             holder.user == 0 || (user != nullptr && user->is_admin), answer);
+                          set_topic_password(id, *kept, holder, answer);
                         });
   }
   permit_someone("set_password", std::move(asker), answer, [this, kept, answer](const UserRecord* user) {
     const bool may = user == nullptr || user->is_admin || user->name() == kept->user_id;
     if (!may) return refuse("set_password", AuthOutcome::wrong, answer);
-    set_user_password(*kept, answer);
+    set_user_password(*kept, asker_of(user), answer);
   });
 }
 
-void CommandHandler::set_user_password(const protocol::SetPassword& request, const Answer& answer) {
+void CommandHandler::set_user_password(const protocol::SetPassword& request, const TicketHolder& asker,
+                                       const Answer& answer) {
   const UserRecord* const user = catalogue_.state().user(request.user_id);
   if (user == nullptr) return answer(error_reply("set_password", no_such_user(request.user_id)));
   authenticator_.hash(
       Secret(request.new_password),
-      [this, name = request.user_id, id = user->id, answer](const Result<std::string>& argon2) {
+      [this, name = request.user_id, id = user->id, asker, answer](const Result<std::string>& argon2) {
         if (!argon2) return answer(error_reply("set_password", argon2.error()));
         const UserRecord* const now = catalogue_.state().user(name);
         if (now == nullptr || now->id != id) return answer(error_reply("set_password", no_such_user(name)));
+        // Another password that came meanwhile is newer than what this one was permitted by.
+        const bool is_self = asker_of(now) == asker;
+        if (!is_self && !is_still_admin(asker)) return refuse("set_password", AuthOutcome::wrong, answer);
         put_user("set_password", catalogue_.set_user_password(*now, argon2.value()), answer);
       },
       answer.source().key);
 }
 
-void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPassword& request, bool by_admin,
-                                        const Answer& answer) {
+void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPassword& request,
+                                        const TicketHolder& asker, const Answer& answer) {
   const TopicEntry* const entry = catalogue_.state().find(topic);
   const CredentialRecord* const own = catalogue_.state().credential(entry->credential_id);
   const bool named = !request.as_admin || request.user_id.empty();
@@ -227,9 +232,14 @@ void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPasswo
   }
   const auto user = std::make_shared<protocol::Credentials>(own->user_id, request.new_password);
   enrol(
-      *user, by_admin,
-      [this, topic, user, answer](const Result<Enrolment>& enrolment) {
-        if (enrolment) {
+      *user, is_still_admin(asker),
+      [this, topic, user, asker, answer](const Result<Enrolment>& enrolment) {
+        const TopicEntry* const now = catalogue_.state().find(topic);
+        const bool own_user = now != nullptr && asker.user != 0 && now->credential_id == asker.user;
+        const bool may = now == nullptr || own_user || still_manages(asker, now->definition.name.text());
+        if (!may) {
+          refuse("set_password", AuthOutcome::wrong, answer);
+        } else if (enrolment) {
           replace_credential(topic, *user, enrolment.value(), answer);
         } else {
           answer(error_reply("set_password", enrolment.error()));

@@ -8,11 +8,12 @@ namespace lightq::broker {
 
 namespace {
 
-/// The batch that holds the first message at or behind `offset` that can be read.
+/// The batch that holds the first message at or behind `offset` that is there; only its header is to be
+/// looked at, for anybody may ask often.
 std::optional<BatchView> batch_at(Offset offset, log::Log& log) {
   log::Place place{offset};
   while (place.offset < log.next_offset()) {
-    const log::ReadResult read = log.read(place);
+    const log::ReadResult read = log.look(place);
     if (read.outcome == log::ReadOutcome::batch) return read.batch;
     if (read.outcome == log::ReadOutcome::end) break;
     place = log::Place{read.next};

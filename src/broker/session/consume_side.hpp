@@ -22,6 +22,8 @@ class ConsumeSide final : private ConsumeChannel::Link {
   /// credit, acknowledge, reject, extend, seek.
   void on_channel_frame(const session::FrameHeader& header, ByteView body);
 
+  /// Something waits for room.
+  [[nodiscard]] bool wants_room() const { return room_wanted_ || !reads_.is_empty(); }
   /// There is room: what waited for it goes on.
   void go_on();
   /// Nothing more is delivered on a channel that is being closed.

@@ -382,6 +382,7 @@ void SessionConnection::after_output() {
   if (has_room()) consuming_.go_on();
   finish_settled();
   flush_output();
+  if (has_room() && consuming_.wants_room()) work_soon();  // the system has taken what was in the way
   look_at_pause();
   if (ending_ && output().buffered() == 0) shut_output();
 }
