@@ -98,6 +98,7 @@ TEST(ClientKeyCatalogue, ARecordThatMakesNoSenseIsReported) {
 class Encrypting : public ::testing::Test {
  protected:
   Encrypting() {
+    data_plane_.ticket = protocol::Ticket{"id", "secret", now_ms + 1'000'000};
     handler_.bring_up([] {});
   }
   protocol::Reply ask(const protocol::Request& request) {

@@ -46,6 +46,7 @@ class FakeDataPlane final : public DataPlane {
                      wish.connection_type};
     holders.push_back(wish.holder);
     joined.bind_uri = "tcp://127.0.0.1:" + std::to_string(joined.record.port);
+    joined.ticket = ticket;
     answer<JoinedEndpoint>(done, joined);
   }
   void leave(TopicId, const std::string& bind_uri, const Leaver& by,
@@ -103,6 +104,7 @@ class FakeDataPlane final : public DataPlane {
   std::map<std::uint64_t, UserAccess> users;
   std::map<std::uint64_t, std::uint64_t> owners;  // topic → its own user
   std::vector<TicketHolder> holders;              // of joins
+  std::optional<protocol::Ticket> ticket;         // for whoever joins; nothing: there is none
   std::set<std::string> paused;                   // TOPIC_ID/GROUP
   std::optional<Error> refuse_add;
   std::string refuse_name;
