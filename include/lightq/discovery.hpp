@@ -165,13 +165,12 @@ inline void discover_server_key(std::string_view uri, ClientOptions& options) {
   for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
     if (!options.server_key.empty()) return;
     const auto running = detail::read_running_broker(directory);
-    if (running && detail::may_be_local_broker(uri, running->control_uri)) {
-      options.server_key = running->server_key;  // empty: it says that it does not encrypt
-      return;
-    }
     const auto stopped = detail::read_encrypting_broker(directory);
-    if (stopped && detail::may_be_local_broker(uri, stopped->control_uri))
+    const bool runs = running && detail::may_be_local_broker(uri, running->control_uri);
+    if (runs) options.server_key = running->server_key;
+    if (options.server_key.empty() && stopped && detail::may_be_local_broker(uri, stopped->control_uri))
       options.server_key = stopped->server_key;
+    if (runs) return;  // what lies elsewhere is of another one that was here before
   }
 }
 
