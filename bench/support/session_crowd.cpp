@@ -6,7 +6,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "support/broker_route.hpp"
 #include "support/child_process.hpp"
 #include "support/stream_roles.hpp"
 
@@ -30,13 +29,6 @@ struct CrowdRun {
         boards(static_cast<std::size_t>(consumer_count)),
         seen(each * producers) {}
   [[nodiscard]] std::uint64_t total() const { return each * producers; }
-  [[nodiscard]] Client connect() const {
-    ClientOptions options;
-    options.user = {bench_user, bench_password};
-    options.discover_credentials = false;
-    options.server_key = ends.server_key;
-    return Client::connect(ends.control_uri, std::move(options)).value_or_throw();
-  }
 
   StreamRun stream;
   SessionEnds ends;
@@ -59,7 +51,7 @@ void wait_for_others(CrowdRun& run, Producer& producer) {
 }
 
 int produce_part(CrowdRun& run, std::uint64_t place) {
-  Client client = run.connect();
+  Client client = connect_to(run.ends);
   ProducerOptions options;
   options.level = run.ends.level;
   Producer producer = client.producer(run.ends.topic, std::move(options)).value_or_throw();
@@ -79,7 +71,7 @@ class CrowdConsumer {
       : run_(run), board_(run.boards[place]), next_(run.producers) {}
 
   int work() {
-    Client client = run_.connect();
+    Client client = connect_to(run_.ends);
     Consumer consumer = client.consumer(run_.ends.topic).value_or_throw();
     ++run_.ready[0];
     Clock::time_point give_up = Clock::now() + stream_patience;

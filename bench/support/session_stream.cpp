@@ -33,13 +33,6 @@ struct SessionRun {
         latency_ns(stamped ? plan.message_count : 1),
         sent_ns(stamped ? plan.message_count / confirm_sample + 1 : 1),
         confirm_ns(sent_ns.size()) {}
-  [[nodiscard]] Client connect() const {
-    ClientOptions options;
-    options.user = {bench_user, bench_password};
-    options.discover_credentials = false;
-    options.server_key = ends.server_key;
-    return Client::connect(ends.control_uri, std::move(options)).value_or_throw();
-  }
 
   StreamRun stream;
   SessionEnds ends;
@@ -57,7 +50,7 @@ class ProducerRole {
       : run_(run), stream_(run.stream), message_(run.stream.pattern.message_bytes()) {}
 
   int work() {
-    Client client = run_.connect();
+    Client client = connect_to(run_.ends);
     ProducerOptions options;
     options.level = run_.ends.level;
     options.connection = run_.ends.connection;
@@ -145,7 +138,7 @@ class ConsumerRole {
         check_(run.stream.id, run.stream.plan.message_count, run.stream.pattern) {}
 
   int work() {
-    Client client = run_.connect();
+    Client client = connect_to(run_.ends);
     ConsumerOptions options;
     options.connection = run_.ends.connection;
     if (run_.ends.subscribers > 0) {
@@ -226,6 +219,14 @@ int guarded(SessionRun& run, Work work) {
 }
 
 }  // namespace
+
+Client connect_to(const SessionEnds& ends) {
+  ClientOptions options;
+  options.user = {bench_user, bench_password};
+  options.discover_credentials = false;
+  options.server_key = ends.server_key;
+  return Client::connect(ends.control_uri, std::move(options)).value_or_throw();
+}
 
 Result<SessionResult> run_session_stream(const SessionEnds& ends, const StreamPlan& plan, bool stamped) {
   SessionRun run(ends, plan, stamped);

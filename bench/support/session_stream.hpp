@@ -23,6 +23,9 @@ struct SessionEnds {
   int subscribers = 0;           ///< consumers that get every message; 0: one consumer in the topic's group
 };
 
+/// As the topics' user. Throws Exception.
+Client connect_to(const SessionEnds& ends);
+
 struct SessionResult {
   StreamResult stream;             ///< of the consumer that was the last to have everything
   std::vector<double> confirm_us;  ///< from send to confirm, of every 64th message; only if stamped
