@@ -14,6 +14,7 @@ constexpr const char* usage =
     "  --markdown FILE  the tables as Markdown\n"
     "  --broker BINARY  the broker to measure; default: `lightq` beside this program's directory\n"
     "  --part NAME      only this part: tickets, curve, tls, connects, logins or at-rest\n"
+    "  --rounds N       instead of 7; the more, the smaller the difference that shows\n"
     "Ends with 0 whatever the figures are, 1 if something could not run or came out wrong, 2 for bad "
     "usage.\n";
 
@@ -26,6 +27,7 @@ int main(int argument_count, char** arguments) {
   SuiteArguments known;
   known.flag("--quick", options.quick);
   known.text("--broker", options.broker_binary);
+  known.number("--rounds", options.rounds_given);
   known.parts(options.parts);
   return run_suite({usage, known, [&] { return measure_security(options); }}, argument_count, arguments);
 }
