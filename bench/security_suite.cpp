@@ -258,9 +258,10 @@ class SecurityRun {
   // --- What came out ---
 
   void make_report() {
-    report_.notes.push_back("`./scripts/bench security" + std::string(options_.quick ? " --quick" : "") +
-                            (options_.rounds_given > 0 ? " --rounds " + std::to_string(options_.rounds()) : "") +
-                            "`, " + today() + ", " + machine_description() + ".");
+    report_.notes.push_back(
+        "`./scripts/bench security" + std::string(options_.quick ? " --quick" : "") +
+        (options_.rounds_given > 0 ? " --rounds " + std::to_string(options_.rounds()) : "") + "`, " +
+        today() + ", " + machine_description() + ".");
     report_.notes.push_back("Medians (least–greatest) of " + std::to_string(options_.rounds()) +
                             " alternating rounds after a warm-up that does not count; ratios pair by pair.");
     for (const std::size_t size : sizes) {

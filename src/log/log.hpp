@@ -75,6 +75,9 @@ class Log {
   /// place. `appended` promises that the batch can be read and, for a durable log, survives the end of this
   /// process (not of the machine: see durable_offset).
   virtual AppendResult append(std::span<std::byte> batch, Timestamp now) = 0;
+  /// There will be an append soon: asks the processor for memory that it needs, as group prefetching does: in
+  /// steps from 0 on, each for what the step before has brought the addresses of. Never waits.
+  virtual void fetch_ahead_for_append(unsigned /*step*/) const {}
 
   /// The batch that holds `place.offset`; updates the place's hint. The caller moves on by setting
   /// `place.offset` to the batch's end (`batch.base_offset() + batch.record_count()`), keeping the hint.

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include <lightq/base/fetch_ahead.hpp>
+
 namespace lightq::log {
 
 namespace {
@@ -42,11 +44,25 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
   std::memcpy(memory_.data() + space_.physical(position), batch.data(), batch.size());
   index_.note(next_, position);
   const Offset base = next_;
+  newest_ = position;
+  newest_offset_ = base;
   next_ = next_ + BatchView::trusted(batch.data()).record_count();
   stored_bytes_ += batch.size();
   last_append_ = now;
   touched_ = true;
   return {AppendOutcome::appended, base};
+}
+
+void RingLog::fetch_ahead_for_append(unsigned step) const {
+  constexpr std::size_t batch_bytes = 256;  // of the next one: a small message's, or a header
+  if (!memory_.valid()) return;
+  if (step == 0) {
+    space_.fetch_ahead();
+    index_.fetch_ahead();
+  } else if (step == 1) {
+    fetch_ahead(memory_.data() + space_.next_physical(), batch_bytes);
+    if (!empty()) fetch_ahead(memory_.data() + space_.physical(space_.begin()), 1);
+  }
 }
 
 bool RingLog::accepts(std::size_t bytes) const {
@@ -67,6 +83,7 @@ ReadResult RingLog::read(Place& place) {
 
 // The position of the batch that holds place.offset, which is in [first_, next_).
 std::uint64_t RingLog::locate(const Place& place) const {
+  if (place.offset == newest_offset_) return newest_;  // without a look at any other batch
   if (place.hint >= space_.begin() && place.hint < space_.end()) {
     const BatchView batch = batch_at(place.hint);
     if (place.offset == batch.end_offset()) return place.hint + batch.total_bytes();
@@ -96,7 +113,12 @@ void RingLog::drop_oldest() {
 
 void RingLog::trim(Offset before) {
   if (before <= first_) return;  // without a look at the oldest batch, which may be in no cache any more
-  while (!empty() && batch_at(space_.begin()).end_offset() <= before) drop_oldest();
+  while (!empty() && batch_at(space_.begin()).end_offset() <= before) {
+    // Batches are often alike: the one that comes after the next lies about there.
+    const std::size_t bytes = batch_at(space_.begin()).total_bytes();
+    fetch_ahead(batch_at(space_.begin()).bytes().data() + 3 * bytes, 1);
+    drop_oldest();
+  }
 }
 
 bool RingLog::make_room(std::size_t bytes, Offset limit) {

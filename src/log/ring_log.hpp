@@ -32,6 +32,7 @@ class RingLog final : public Log {
   explicit RingLog(const RingLogOptions& options);
 
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
+  void fetch_ahead_for_append(unsigned step) const override;
   ReadResult read(Place& place) override;
   [[nodiscard]] Offset first_offset() const override { return first_; }
   [[nodiscard]] Offset next_offset() const override { return next_; }
@@ -67,6 +68,8 @@ class RingLog final : public Log {
   SparseIndex index_;
   Offset first_;
   Offset next_;
+  std::uint64_t newest_ = 0;  // position of the batch that was appended last, which begins at newest_offset_
+  Offset newest_offset_;
   std::uint64_t stored_bytes_ = 0;
   Timestamp last_append_;
   bool touched_ = false;  // pages may be resident

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include <lightq/base/fetch_ahead.hpp>
+
 namespace lightq::log {
 
 /// Gives out contiguous places of a memory of fixed size, and takes them back in the order in which it gave
@@ -19,6 +21,10 @@ class RingSpace {
       : capacity_(capacity), reuse_from_(reuse_from) {}
 
   [[nodiscard]] bool has_room(std::uint64_t bytes) const { return place_for(bytes).has_value(); }
+  /// Where in the memory something small would lie that is taken now; 0 without room.
+  [[nodiscard]] std::uint64_t next_physical() const { return place_for(1).value_or(0); }
+  /// Asks the processor for what `take` looks at.
+  void fetch_ahead() const { lightq::fetch_ahead(extents_.data(), sizeof(Extent)); }
   /// Requires room. The position.
   std::uint64_t take(std::uint64_t bytes);
   /// Everything before `position` is free, which is where something was taken or `end`.

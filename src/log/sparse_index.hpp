@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/types.hpp>
 
 namespace lightq::log {
@@ -25,6 +26,11 @@ class SparseIndex {
   void note(Offset offset, std::uint64_t position) {
     if (first_ != entries_.size() && position < entries_.back().position + spacing_bytes) return;
     entries_.push_back({offset, position});
+  }
+
+  /// Asks the processor for what `note` looks at.
+  void fetch_ahead() const {
+    if (!entries_.empty()) lightq::fetch_ahead(&entries_.back());
   }
 
   /// The last entry at or before `offset`; null if there is none.

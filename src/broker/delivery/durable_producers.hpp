@@ -53,6 +53,8 @@ class DurableProducers {
     unsaved_ = true;
   }
   [[nodiscard]] const KnownProducer* find(std::uint64_t id) const { return table_.find(id); }
+  /// Asks the processor for who stored last.
+  void fetch_ahead_newest() const { table_.fetch_ahead_newest(); }
   [[nodiscard]] const ProducerTable& table() const { return table_; }
 
   // Who may be told what.

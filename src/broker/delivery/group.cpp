@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <lightq/base/fetch_ahead.hpp>
+
 namespace lightq::broker {
 
 namespace {
@@ -212,6 +214,13 @@ std::uint64_t Group::take_untold_loss() {
   const std::uint64_t untold = lost - loss_told_;
   loss_told_ = lost;
   return untold;
+}
+
+void Group::fetch_ahead_for_input(unsigned step) const {
+  if (members_.empty()) return;
+  if (step == 0) return fetch_ahead(members_.data(), sizeof members_.front());
+  if (step == 1) return fetch_ahead(members_.front().get());
+  members_.front()->fetch_ahead_for_input();
 }
 
 void Group::expire(SteadyTime now) {

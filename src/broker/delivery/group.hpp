@@ -82,6 +82,9 @@ class Group {
   /// When something is to be taken back, or handed out after a delay: pump then. It may be early.
   [[nodiscard]] SteadyTime next_timer() const { return next_timer_; }
 
+  /// See HostedTopic.
+  void fetch_ahead_for_input(unsigned step) const;
+
   // Where it stands.
 
   /// The next message that nobody was handed yet.

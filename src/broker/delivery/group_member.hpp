@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include <lightq/base/fetch_ahead.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 
 #include "broker/delivery/group_time.hpp"
@@ -49,6 +50,8 @@ class GroupMember {
   std::uint32_t deliver(const HandedSlice& handed, SteadyTime now);
   /// Tells the consumer that this turn's slices have been delivered, if any were.
   void flush();
+  /// See HostedTopic.
+  void fetch_ahead_for_input() const { fetch_ahead(consumer_, 128); }
 
   /// What was handed to it and not acknowledged, rejected or taken back.
   [[nodiscard]] const RangeMap<Handing>& outstanding() const { return outstanding_; }

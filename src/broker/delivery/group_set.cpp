@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include <lightq/base/fetch_ahead.hpp>
+
 #include "broker/delivery/offset_search.hpp"
 
 namespace lightq::broker {
@@ -103,6 +105,13 @@ std::uint64_t GroupSet::pass_over(Group& group) {
 
 void GroupSet::pass_over_all() {
   for (Entry& entry : groups_) entry.group->seek(log_.next_offset());
+}
+
+void GroupSet::fetch_ahead_for_input(unsigned step) const {
+  if (groups_.empty()) return;
+  if (step == 0) return fetch_ahead(&groups_.front());
+  if (step == 1) return fetch_ahead(groups_.front().group.get());
+  groups_.front().group->fetch_ahead_for_input(step - 2);
 }
 
 // --- Who is connected ---

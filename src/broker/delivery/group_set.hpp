@@ -51,6 +51,9 @@ class GroupSet {
   /// Nothing is handed out by any group, whether it is paused itself or not.
   void set_paused(bool paused) { paused_ = paused; }
 
+  /// See HostedTopic. Of all groups the first only: a topic with many is at work on itself.
+  void fetch_ahead_for_input(unsigned step) const;
+
   // Who is connected.
 
   void attach(Outlet& outlet);

@@ -33,15 +33,23 @@ Admission ProducerTable::admit(const Sequences& batch) const {
 
 void ProducerTable::stored(const Sequences& batch, Timestamp now) {
   const std::uint64_t end = batch.begin + std::min(batch.count, UINT64_MAX - batch.begin);
-  const auto found = by_id_.find(batch.producer.id);
-  if (found == by_id_.end()) return add({batch.producer, end, now});
-  KnownProducer& producer = *found->second;
+  const auto found = lookup(batch.producer.id);
+  if (found == order_.end()) return add({batch.producer, end, now});
+  KnownProducer& producer = *found;
   producer.identity.epoch = std::max(producer.identity.epoch, batch.producer.epoch);
   producer.expected = std::max(producer.expected, end);
-  touch(found->second, now);
+  touch(found, now);
+}
+
+/// Most often it is the one that stored last, which costs no look into the table.
+ProducerTable::Order::iterator ProducerTable::lookup(std::uint64_t id) {
+  if (!order_.empty() && order_.back().identity.id == id) return std::prev(order_.end());
+  const auto found = by_id_.find(id);
+  return found == by_id_.end() ? order_.end() : found->second;
 }
 
 const KnownProducer* ProducerTable::find(std::uint64_t id) const {
+  if (!order_.empty() && order_.back().identity.id == id) return &order_.back();
   const auto found = by_id_.find(id);
   return found == by_id_.end() ? nullptr : &*found->second;
 }

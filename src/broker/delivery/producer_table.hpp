@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/session_producing.hpp>
 
@@ -73,10 +74,15 @@ class ProducerTable {
   [[nodiscard]] std::vector<KnownProducer> list() const;
   /// Instead of all that is known.
   void restore(const std::vector<KnownProducer>& producers);
+  /// Asks the processor for who stored last.
+  void fetch_ahead_newest() const {
+    if (!order_.empty()) fetch_ahead(&order_.back());
+  }
   [[nodiscard]] std::size_t size() const { return by_id_.size(); }
 
  private:
   using Order = std::list<KnownProducer>;  // the one that was idle longest first
+  Order::iterator lookup(std::uint64_t id);
   Order::iterator touch(Order::iterator producer, Timestamp now);
   void add(const KnownProducer& producer);
 

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include <lightq/base/fetch_ahead.hpp>
+
 namespace lightq::broker {
 
 using protocol::BrokerType;
@@ -39,6 +41,15 @@ std::size_t Topic::batch_bytes_target() const {
     smallest = std::min(smallest, settings.capacity_bytes);
   }
   return static_cast<std::size_t>(smallest / batch_share_of_log);
+}
+
+void Topic::fetch_ahead_for_input(unsigned step) const {
+  if (step == 0) {
+    fetch_ahead(log_.get(), 320);
+  } else {
+    log_->fetch_ahead_for_append(step - 1);
+  }
+  groups_.fetch_ahead_for_input(step);
 }
 
 bool Topic::waits_for_disk(Timestamp now) const {

@@ -59,6 +59,9 @@ class Topic {
   [[nodiscard]] bool held_by_disk() const { return held_by_disk_; }
   void set_producers_held(bool held) { producers_held_ = held; }
 
+  /// See HostedTopic.
+  void fetch_ahead_for_input(unsigned step) const;
+
   // Consumers.
 
   /// All groups; who joins over a session is attached there.

@@ -149,6 +149,7 @@ void EventLoop::run(const std::stop_token& stop) {
       const auto found = sources_.find(descriptor);
       if (found == sources_.end()) continue;
       const std::uint32_t what = events[static_cast<std::size_t>(i)].events;
+      call_time_.reset();
       found->second->on_event({.readable = (what & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0,
                                .writable = (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0,
                                .hung_up = (what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
@@ -166,7 +167,10 @@ void EventLoop::run_mail() {
     const std::lock_guard lock(mail_mutex_);
     tasks.swap(mail_);
   }
-  for (auto& task : tasks) task();
+  for (auto& task : tasks) {
+    call_time_.reset();
+    task();
+  }
 }
 
 void EventLoop::run_timers() {
@@ -177,6 +181,7 @@ void EventLoop::run_timers() {
     const Task task = std::move(first->second);
     timer_times_.erase(first->first.second);
     timers_.erase(first);
+    call_time_.reset();
     task();
   }
 }
@@ -187,6 +192,7 @@ void EventLoop::run_soon() {
     Source* const source = called_[i];
     if (source == nullptr || !source->soon_) continue;
     source->soon_ = false;
+    call_time_.reset();
     source->on_ready();
   }
   called_.clear();
@@ -198,6 +204,7 @@ void EventLoop::run_last() {
     Source* const source = ending_[i];
     if (source == nullptr || !source->last_) continue;
     source->last_ = false;
+    call_time_.reset();
     source->on_turn_end();
   }
   ending_.clear();

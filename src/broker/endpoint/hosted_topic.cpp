@@ -8,6 +8,8 @@
 #include <iterator>
 #include <utility>
 
+#include <lightq/base/fetch_ahead.hpp>
+
 namespace lightq::broker {
 
 namespace {
@@ -70,7 +72,8 @@ protocol::TopicStats HostedTopic::stats() {
 }
 
 PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
-  return report(topic_.publish(batch, context_.now()), batch.size_bytes());
+  last_active_ = context_.now();
+  return report(topic_.publish(batch, last_active_), batch.size_bytes());
 }
 
 ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wanted,
@@ -137,10 +140,16 @@ std::optional<BatchSlice> HostedTopic::read_slice(RecordWalk& walk, Offset end,
 }
 
 PublishOutcome HostedTopic::store(const OfferedBatch& batch, const Sequences& sequences) {
-  const Timestamp now = context_.now();
-  const auto outcome = topic_.publish(batch, now);
-  if (outcome == PublishOutcome::accepted) storage_.producers->stored(sequences, now);
+  last_active_ = context_.now();
+  const auto outcome = topic_.publish(batch, last_active_);
+  if (outcome == PublishOutcome::accepted) storage_.producers->stored(sequences, last_active_);
   return report(outcome, batch.bytes.size());
+}
+
+void HostedTopic::fetch_ahead_for_input(unsigned step) const {
+  if (step == 0) fetch_ahead(storage_.producers.get());
+  if (step == 1) storage_.producers->fetch_ahead_newest();
+  topic_.fetch_ahead_for_input(step);
 }
 
 void HostedTopic::want_flush() {
@@ -201,11 +210,16 @@ void HostedTopic::begin_stop(session::Code why) {
 }
 
 void HostedTopic::pump() {
+  last_active_ = context_.now();
+  published();
+}
+
+/// The time of what was published is near enough.
+void HostedTopic::published() {
   if (stopping_) return;
-  const auto pumped = consumers_.pump(EventLoop::Clock::now());
+  const auto pumped = consumers_.pump(context_.loop.call_time());
   if (pumped.more) context_.loop.call_soon(*this);
   if (std::exchange(resume_soon_, false) || pumped.progress) resume_held();
-  last_active_ = context_.now();
   if (storage_.write_behind != nullptr) maintain(last_active_);
   save_producers(last_active_);
   start_disk_job(last_active_);

@@ -85,12 +85,15 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max,
                                        CodecSet codecs);
 
+  /// A batch is going to be stored and handed out: a step of fetch_ahead, whose first finds this object
+  /// fetched.
+  void fetch_ahead_for_input(unsigned step) const;
   /// Stores a batch that is the producer's next one.
   PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences);
   /// False: take nothing from producers now.
   [[nodiscard]] bool accepting() const override { return !stopping_ && topic_.accepting(); }
   /// What has been published is to be handed out.
-  void published() override { pump(); }
+  void published() override;
   /// Somebody waits until what is in the log now is durable.
   void want_flush();
   /// A producer found no room, and waits for `resume`.

@@ -23,6 +23,8 @@ class Channel {
   [[nodiscard]] virtual bool settled() const = 0;
   /// Nothing more comes from the topic, and nothing more may be asked but destruction.
   virtual void leave() = 0;
+  /// A frame for it is going to be taken: a step of fetch_ahead, whose first finds this object fetched.
+  virtual void fetch_ahead_for_input(unsigned step) const = 0;
 
  private:
   const Kind kind_;

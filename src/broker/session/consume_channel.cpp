@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <lightq/base/fetch_ahead.hpp>
+
 #include "broker/session/slice_frames.hpp"
 
 namespace lightq::broker {
@@ -15,6 +17,12 @@ session::Code ConsumeChannel::open(const session::ConsumeOpen& asked) {
 
 void ConsumeChannel::leave() {
   if (topic_ != nullptr) std::exchange(topic_, nullptr)->detach_consumer(*this);
+}
+
+void ConsumeChannel::fetch_ahead_for_input(unsigned step) const {
+  if (topic_ == nullptr) return;
+  if (step == 0) return fetch_ahead(topic_);
+  topic_->fetch_ahead_for_input(step - 1);
 }
 
 void ConsumeChannel::admitted(const Opened& opened) {

@@ -50,6 +50,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   [[nodiscard]] bool held() const override { return false; }
   [[nodiscard]] bool settled() const override { return true; }
   void leave() override;
+  void fetch_ahead_for_input(unsigned step) const override;
 
   void admitted(const Opened& opened) override;
   [[nodiscard]] bool writable() const override;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <lightq/base/batch.hpp>
+#include <lightq/base/fetch_ahead.hpp>
 
 #include "broker/delivery/unpacked.hpp"
 
@@ -33,6 +34,12 @@ ProduceChannel::~ProduceChannel() {
 
 void ProduceChannel::leave() {
   if (topic_ != nullptr) std::exchange(topic_, nullptr)->detach_producer(*this);
+}
+
+void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
+  if (topic_ == nullptr) return;
+  if (step == 0) return fetch_ahead(topic_);
+  topic_->fetch_ahead_for_input(step - 1);
 }
 
 Code ProduceChannel::open(const session::ProduceOpen& asked, std::uint64_t batch_bytes_max) {

@@ -42,6 +42,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   /// Null once the topic has ended the channel.
   [[nodiscard]] HostedTopic* topic() const { return topic_; }
   void leave() override;
+  void fetch_ahead_for_input(unsigned step) const override;
 
   /// Once, before anything else. `batch_bytes_max`: what the session takes. Without a refusal the link is
   /// told later, of the channel's opening or of its end.

@@ -33,7 +33,7 @@ void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
 void ProduceSide::on_produce(const FrameHeader& header, std::span<std::byte> body) {
   Channel* const channel = port_.addressee(header, Channel::Kind::produces);
   if (channel == nullptr) return;
-  touched_.push_back(header.channel);
+  if (touched_.empty() || touched_.back() != header.channel) touched_.push_back(header.channel);
   static_cast<ProduceChannel*>(channel)->produce(body, (header.flags & session::flag_flush) != 0);
 }
 

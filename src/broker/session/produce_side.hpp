@@ -20,7 +20,7 @@ class ProduceSide final : private ProduceChannel::Link {
 
   void on_open(const session::FrameHeader& header, ByteView body);
   void on_produce(const session::FrameHeader& header, std::span<std::byte> body);
-  /// An input has been taken: what was published is to be handed out.
+  /// An input, or a part of one, has been taken: what was published is to be handed out.
   void after_input();
   void send_confirms();
   /// Ends the channels to topics that the session may not produce to any more.

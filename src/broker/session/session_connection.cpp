@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/endpoint/tls_cipher.hpp"
+#include "broker/session/frames_ahead.hpp"
 
 namespace lightq::broker {
 
@@ -79,9 +80,15 @@ void SessionConnection::on_ready() {
 
 std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   if (ending_) return bytes.size();  // nothing is listened to any more
-  std::size_t at = 0;
-  command_bytes_ = 0;
-  while (reading() && take_frame(bytes, at)) {
+  std::size_t at = command_bytes_ = 0;
+  const auto fetch_ahead_in = [this](ByteView left) {
+    return carrier_ == SessionCarrier::stream ? fetch_frames_ahead(left, channels_) : left.size();
+  };
+  for (auto ahead = fetch_ahead_in(bytes); reading() && take_frame(bytes, at);) {
+    if (at < ahead) continue;  // is handed out and confirmed together
+    producing_.after_input();
+    confirm();
+    ahead = at + fetch_ahead_in(bytes.subspan(at));
   }
   hear(bytes.size() - std::min(bytes.size(), left_bytes_ + command_bytes_));
   left_bytes_ = bytes.size() - at;
@@ -89,7 +96,7 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   return ending_ ? bytes.size() : at;
 }
 
-/// Goes on to where a message begins. False: it is not there yet.
+/// Goes on to where a message begins, if that is there.
 bool SessionConnection::begin_message(ByteView bytes, std::size_t& at) {
   while (!failed() && !ending_) {
     const auto next = messages_.next(bytes.subspan(at));
@@ -375,10 +382,14 @@ void SessionConnection::after_input() {
   after_output();
 }
 
+void SessionConnection::confirm() {
+  if (!failed() && !ending_ && output().buffered() <= output_bytes_max) producing_.send_confirms();
+}
+
 /// Something may have become due, or there may be room to send it.
 void SessionConnection::after_output() {
   if (failed()) return;
-  if (!ending_ && output().buffered() <= output_bytes_max) producing_.send_confirms();
+  confirm();
   if (has_room()) consuming_.go_on();
   finish_settled();
   flush_output();

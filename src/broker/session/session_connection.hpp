@@ -115,6 +115,7 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] bool reading() const { return !failed() && !paused() && !ending_; }
   void arm_large_timer();
   bool begin_message(ByteView bytes, std::size_t& at);
+  void confirm();
   bool take_frame(std::span<std::byte> bytes, std::size_t& at);
   void take_whole(const session::FrameHeader& header, std::span<std::byte> frame);
   bool check_address(const session::FrameHeader& header);
