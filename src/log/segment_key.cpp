@@ -54,7 +54,13 @@ bool decrypts_any(const KeyedSegment& segment, BatchCipher& cipher) {
 Result<void> check_segment_key(const KeyedSegment& segment, BatchCipher* cipher) {
   const std::uint64_t key_id = segment.header.key_id;
   if (key_id == 0) return {};
-  if (cipher == nullptr || !cipher->knows(key_id)) return no_key(segment.path, key_id);
+  if (cipher == nullptr) {
+    return Error{ErrorCode::not_supported,
+                 segment.path + " is encrypted (key id " + key_id_text(key_id) +
+                     "), and the log is opened as one that is not; nothing of it was "
+                     "changed"};
+  }
+  if (!cipher->knows(key_id)) return no_key(segment.path, key_id);
   if (key_id != key_id_unknown || decrypts_any(segment, *cipher)) return {};
   return no_key(segment.path, key_id);
 }

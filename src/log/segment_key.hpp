@@ -20,9 +20,9 @@ struct KeyedSegment {
   std::uint64_t usable_bytes = 0;  ///< how far batches may reach
 };
 
-/// Whether `cipher`, of the segment's log, decrypts what is in it; null: there is none. Where the key's id
-/// was lost, the batches tell: one that is decrypted is enough. Changes nothing. Error: not_supported, with
-/// file and key id.
+/// Whether `cipher`, of the segment's log, decrypts what is in it; null: the log is not encrypted. Where the
+/// key's id was lost, the batches tell: one that is decrypted is enough. Changes nothing. Error:
+/// not_supported, with file and key id.
 Result<void> check_segment_key(const KeyedSegment& segment, BatchCipher* cipher);
 
 /// That a segment of an encrypted log is encrypted, or has nothing in it: what was put there, or is from

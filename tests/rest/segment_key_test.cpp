@@ -68,8 +68,17 @@ TEST_F(SegmentKeyTest, AMissingKeyIsNoDamageWhereARepairHasLostItsId) {
             segment_path(names[1]) +
                 " is encrypted, and no key that was given decrypts any of it (its key id was lost "
                 "before a repair); nothing of it was changed");
+}
+
+TEST_F(SegmentKeyTest, AnEncryptedFileInALogInClearIsToldOf) {
+  options.ciphers = old_key.get();
+  fill(30, 3000);
+  const std::uint64_t key_id = old_key->of(log->incarnation())->key_id();
   options.ciphers = nullptr;
-  EXPECT_EQ(refused().code, ErrorCode::not_supported);
+  const Error error = refused();
+  EXPECT_EQ(error.code, ErrorCode::not_supported);
+  EXPECT_EQ(error.message, segment_path(0) + " is encrypted (key id " + key_id_text(key_id) +
+                               "), and the log is opened as one that is not; nothing of it was changed");
 }
 
 TEST_F(SegmentKeyTest, ForgedBatchesThereAreDamageAsLongAsTheKeyDecryptsAnother) {
