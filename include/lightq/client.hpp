@@ -41,13 +41,16 @@ class Client {
 
   /// A client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`); empty: the one that
   /// discover_control_uri finds. Makes sure that a broker answers there. Errors: timeout, invalid_argument
-  /// (also where a password would go to another machine in clear, or other users may read admin.json),
+  /// (also where a password would go to another machine in clear, other users may read admin.json, or what
+  /// says where the broker is belongs to somebody else),
   /// limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
-    const std::string chosen = uri.empty() ? discover_control_uri(options.data_dir) : uri;
+    const Result<std::string> named = uri.empty() ? discover_control_uri(options.data_dir) : uri;
+    if (!named) return named.error();
+    const std::string& chosen = *named;
     if (options.discover_credentials) {
       if (Result<void> found = discover_credentials(chosen, options); !found) return found.error();
-      discover_server_key(chosen, options);
+      if (Result<void> found = discover_server_key(chosen, options); !found) return found.error();
       options.insecure = options.insecure || discover_insecure();
     }
     const bool exposed = options.server_key.empty() && !stays_on_machine(chosen);

@@ -2,12 +2,13 @@
 /// Layer: client.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -57,30 +58,39 @@ namespace detail {
 
 inline constexpr std::size_t small_file_bytes_max = 64 * 1024;
 
-/// A small file's content; nothing when it cannot be read.
-inline std::optional<std::string> read_small_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::string text(small_file_bytes_max, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  return text;
+/// A small regular file's content; nothing when it cannot be read. Error: invalid_argument (it is somebody's
+/// who has nothing to say here, see foreign_file_fault).
+inline Result<std::optional<std::string>> read_small_file(const std::filesystem::path& path) {
+  const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat facts{};
+  struct stat directory{};
+  const bool there = file.get() >= 0 && fstat(file.get(), &facts) == 0 && S_ISREG(facts.st_mode) &&
+                     stat(path.parent_path().c_str(), &directory) == 0;
+  if (!there) return std::optional<std::string>();
+  if (auto fault = foreign_file_fault(facts, directory, geteuid(), path.string())) return *std::move(fault);
+  std::string text;
+  if (read_bounded({file.get(), true, {}}, small_file_bytes_max, false, text) != 0)
+    return std::optional<std::string>();
+  return std::optional(std::move(text));
 }
 
-inline std::optional<protocol::BrokerFile> read_broker_file(const std::filesystem::path& path) {
-  const std::optional<std::string> text = read_small_file(path);
-  return text ? protocol::parse_broker_file(*text) : std::nullopt;
+using FoundBroker = Result<std::optional<protocol::BrokerFile>>;
+
+inline FoundBroker read_broker_file(const std::filesystem::path& path) {
+  auto text = read_small_file(path);
+  if (!text) return text.error();
+  return *text ? protocol::parse_broker_file(**text) : std::nullopt;
 }
 
 /// What the broker that runs says of itself.
-inline std::optional<protocol::BrokerFile> read_running_broker(const std::filesystem::path& directory) {
+inline FoundBroker read_running_broker(const std::filesystem::path& directory) {
   return read_broker_file(directory / "broker.json");
 }
 
 /// Where the last broker of the directory was, and its key, if it encrypted: this stays when it stops.
-inline std::optional<protocol::BrokerFile> read_encrypting_broker(const std::filesystem::path& directory) {
+inline FoundBroker read_encrypting_broker(const std::filesystem::path& directory) {
   auto file = read_broker_file(directory / "server_key.json");
-  if (file && file->server_key.empty()) file.reset();
+  if (file && *file && (*file)->server_key.empty()) file->reset();
   return file;
 }
 
@@ -116,21 +126,23 @@ inline bool may_be_local_broker(std::string_view uri, std::string_view bound) {
 }  // namespace detail
 
 /// The control URI to use when none is given: LIGHTQ_BROKER, else what broker.json in the first data
-/// directory that has one names, else what server_key.json does, else default_control_uri.
-inline std::string discover_control_uri(const std::string& data_dir = {}) {
+/// directory that has one names, else what server_key.json does, else default_control_uri. Error:
+/// invalid_argument (such a file belongs to somebody else).
+inline Result<std::string> discover_control_uri(const std::string& data_dir = {}) {
   if (std::string named = environment_value("LIGHTQ_BROKER"); !named.empty()) return named;
-  for (const std::filesystem::path& directory : data_directories(data_dir)) {
-    if (const auto file = detail::read_running_broker(directory)) return file->control_uri;
-  }
-  for (const std::filesystem::path& directory : data_directories(data_dir)) {
-    if (const auto file = detail::read_encrypting_broker(directory)) return file->control_uri;
+  for (const auto read : {detail::read_running_broker, detail::read_encrypting_broker}) {
+    for (const std::filesystem::path& directory : data_directories(data_dir)) {
+      const auto file = read(directory);
+      if (!file) return file.error();
+      if (*file) return (*file)->control_uri;
+    }
   }
   return std::string(default_control_uri);
 }
 
 /// Fills in the credentials that `options` leave empty, as ClientOptions::discover_credentials describes. An
 /// admin.json is used only for the broker that the broker.json beside it names: a password is never sent
-/// elsewhere. Error: invalid_argument (other users may read that admin.json).
+/// elsewhere. Error: invalid_argument (other users may read that admin.json, or one of both is somebody's).
 inline Result<void> discover_credentials(std::string_view uri, ClientOptions& options) {
   if (options.user.user_id.empty()) {
     options.user = {environment_value("LIGHTQ_USER"), environment_value("LIGHTQ_PASSWORD")};
@@ -146,7 +158,8 @@ inline Result<void> discover_credentials(std::string_view uri, ClientOptions& op
   for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
     if (!options.admin.user_id.empty()) return {};
     const auto broker = detail::read_running_broker(directory);
-    if (!broker || !detail::is_local_broker(uri, broker->control_uri)) continue;
+    if (!broker) return broker.error();
+    if (!*broker || !detail::is_local_broker(uri, (*broker)->control_uri)) continue;
     Result<std::string> text =
         read_private_file((directory / "admin.json").string(), "the administrator's password",
                           detail::small_file_bytes_max, LinkRule::refused);
@@ -159,19 +172,23 @@ inline Result<void> discover_credentials(std::string_view uri, ClientOptions& op
 }
 
 /// Fills in the broker's key if `options` leave it empty, as ClientOptions::server_key describes. Of
-/// broker.json and server_key.json only that of the broker which they name.
-inline void discover_server_key(std::string_view uri, ClientOptions& options) {
+/// broker.json and server_key.json only that of the broker which they name. Error: invalid_argument (such a
+/// file belongs to somebody else).
+inline Result<void> discover_server_key(std::string_view uri, ClientOptions& options) {
   if (options.server_key.empty()) options.server_key = environment_value("LIGHTQ_SERVER_KEY");
   for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
-    if (!options.server_key.empty()) return;
+    if (!options.server_key.empty()) return {};
     const auto running = detail::read_running_broker(directory);
+    if (!running) return running.error();
     const auto stopped = detail::read_encrypting_broker(directory);
-    const bool runs = running && detail::may_be_local_broker(uri, running->control_uri);
-    if (runs) options.server_key = running->server_key;
-    if (options.server_key.empty() && stopped && detail::may_be_local_broker(uri, stopped->control_uri))
-      options.server_key = stopped->server_key;
-    if (runs) return;  // what lies elsewhere is of another one that was here before
+    if (!stopped) return stopped.error();
+    const bool runs = *running && detail::may_be_local_broker(uri, (*running)->control_uri);
+    if (runs) options.server_key = (*running)->server_key;
+    if (options.server_key.empty() && *stopped && detail::may_be_local_broker(uri, (*stopped)->control_uri))
+      options.server_key = (*stopped)->server_key;
+    if (runs) return {};  // what lies elsewhere is of another one that was here before
   }
+  return {};
 }
 
 /// Whether LIGHTQ_INSECURE says that secrets may leave this machine in clear: `true`, or a number but 0.

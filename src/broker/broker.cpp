@@ -23,6 +23,7 @@
 #include "broker/endpoint/socket.hpp"
 #include "broker/exposure.hpp"
 #include "broker/reactor_pool.hpp"
+#include "broker/session/session_proof.hpp"
 #include "broker/wall_clock.hpp"
 #include "log/disk_quota.hpp"
 #include "log/posix_storage.hpp"
@@ -127,7 +128,7 @@ class Broker::Parts {
   Parts& operator=(const Parts&) = delete;
   ~Parts() { stop(); }
 
-  Result<void> open_parts();
+  Result<void> open_parts(int stop_descriptor);
   Result<void> bring_up();
   void stop();
   void end_control(EventLoop::Clock::time_point deadline);
@@ -136,7 +137,7 @@ class Broker::Parts {
 
  private:
   Result<void> open_keys();
-  Result<void> open_storage_keys();
+  Result<void> open_storage_keys(int stop_descriptor);
   Result<void> open_catalogue();
   Result<void> open_control();
   [[nodiscard]] std::string server_key() const;
@@ -181,7 +182,7 @@ Broker::Broker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Broker::~Broker() = default;
 
-Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink) {
+Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, int stop_descriptor) {
   raise_descriptor_limit();
   if (auto checked = check_hosts(config); !checked) return checked.error();
   if (auto checked = check_tls(config); !checked) return checked.error();
@@ -193,7 +194,7 @@ Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink) {
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
   auto parts = std::make_unique<Parts>(std::move(config), std::move(*address), sink, std::move(*directory));
-  if (auto opened = parts->open_parts(); !opened) return opened.error();
+  if (auto opened = parts->open_parts(stop_descriptor); !opened) return opened.error();
   if (auto up = parts->bring_up(); !up) return up.error();
   return std::unique_ptr<Broker>(new Broker(std::move(parts)));
 }
@@ -210,7 +211,7 @@ void Broker::stop() {
   parts_->stop();
 }
 
-Result<void> Broker::Parts::open_parts() {
+Result<void> Broker::Parts::open_parts(int stop_descriptor) {
   auto admin = open_admin_account(directory_->admin_file(), std::move(config_.admin_password));
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
@@ -218,7 +219,7 @@ Result<void> Broker::Parts::open_parts() {
   if (!key) return key.error();
   tickets_ = std::move(*key);
   if (auto opened = open_keys(); !opened) return opened;
-  if (auto opened = open_storage_keys(); !opened) return opened;
+  if (auto opened = open_storage_keys(stop_descriptor); !opened) return opened;
   if (auto opened = open_tls(); !opened) return opened;
   if (auto proven = prove_gates(); !proven) return proven;
   if (auto opened = open_catalogue(); !opened) return opened;
@@ -255,10 +256,12 @@ Result<void> Broker::Parts::open_keys() {
 }
 
 /// For topics with `encrypt_at_rest`.
-Result<void> Broker::Parts::open_storage_keys() {
+Result<void> Broker::Parts::open_storage_keys(int stop_descriptor) {
   if (config_.storage_key_file.empty() && config_.storage_key_command.empty()) return {};
-  auto keys = config_.storage_key_file.empty() ? rest::run_storage_key_command(config_.storage_key_command)
-                                               : rest::read_storage_keys(config_.storage_key_file);
+  auto keys = config_.storage_key_file.empty()
+                  ? rest::run_storage_key_command(config_.storage_key_command, rest::storage_key_command_time,
+                                                  stop_descriptor)
+                  : rest::read_storage_keys(config_.storage_key_file, {.stop_descriptor = stop_descriptor});
   if (!keys) return keys.error();
   storage_keys_ = std::move(*keys);
   room_.encrypt_with(*storage_keys_);
@@ -285,6 +288,10 @@ Result<void> Broker::Parts::open_tls() {
 
 /// That an endpoint lets nobody in without a ticket is not left to be believed.
 Result<void> Broker::Parts::prove_gates() {
+  const auto parts = reactor_settings();
+  auto sessions = prove_session_gates(
+      {parts.reactor.endpoints, {.tls = parts.tls}, *tickets_, wall_clock_now}, *tickets_, curve_key_.get());
+  if (!sessions) return sessions;
   if (config_.open_topics) {
     sink_.warn(
         "open_topics: plain clients of every topic need no ticket; whoever has an account on this "
@@ -294,7 +301,7 @@ Result<void> Broker::Parts::prove_gates() {
   const WallClock now = wall_clock_now;
   const AccessTable access;  // without anybody
   const TopicDefinition topic{TopicId{1}, *TopicName::parse("proof"), {}};
-  const auto settings = reactor_settings().reactor.endpoints;
+  const EndpointSettings& settings = parts.reactor.endpoints;
   for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
     const Grant grant{topic.id, role};
     const Gate gate = gate_of(*tickets_, now, settings, access, topic, role);

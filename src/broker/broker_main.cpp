@@ -1,6 +1,9 @@
 /// Layer: broker.
 #include "broker/broker_main.hpp"
 
+#include <sys/signalfd.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 
@@ -44,13 +47,17 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   if (!logging) return fail(logging.error(), exit_failed);
   const sigset_t signals = block_stop_signals();
   std::signal(SIGPIPE, SIG_IGN);
-  auto broker = Broker::start(std::move(*config), **logging);
-  if (!broker) return fail(broker.error(), exit_failed);
+  // Only looked at: the signal stays for sigwait.
+  const int stop_descriptor = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  auto broker = Broker::start(std::move(*config), **logging, stop_descriptor);
+  close(stop_descriptor);
+  const bool stopped = !broker && broker.error().code == ErrorCode::shutting_down;
+  if (!broker && !stopped) return fail(broker.error(), exit_failed);
   int signal = 0;
   while (sigwait(&signals, &signal) != 0) {
   }
   (*logging)->info(signal == SIGTERM ? "stopping on SIGTERM" : "stopping on SIGINT");
-  (*broker)->stop();
+  if (broker) (*broker)->stop();
   return 0;
 }
 

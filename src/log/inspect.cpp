@@ -8,6 +8,7 @@
 
 #include "log/cursor_survey.hpp"
 #include "log/index_survey.hpp"
+#include "log/segment_key.hpp"
 #include "log/segment_walk.hpp"
 
 namespace lightq::log {
@@ -33,7 +34,7 @@ class Inspection {
   Result<void> read(const SurveyedSegment& segment, bool last, Offset next_first);
   Result<void> read_sound(const SurveyedSegment& segment);
   void walk(SegmentWalk& walk, SegmentSummary& summary);
-  Result<void> take_key_of(const SurveyedSegment& segment);
+  Result<void> take_key_of(const SurveyedSegment& segment, File& file);
   std::optional<BatchView> clear(const BatchView& batch, const SurveyedSegment& segment);
   void take(const ScannedBatch& batch, const BatchView& stored, SegmentSummary& summary);
   void read_lost(const SurveyedSegment& segment, bool last, Offset next_first);
@@ -183,21 +184,20 @@ Result<void> Inspection::read_sound(const SurveyedSegment& segment) {
   }
   SegmentWalk steps(**file, whole_segment(segment));
   if (segment.first_offset() < options_.from) steps.skip_to(options_.from);
-  if (auto keyed = take_key_of(segment); !keyed) return keyed;
+  if (auto keyed = take_key_of(segment, **file); !keyed) return keyed;
   walk(steps, summary);
   check_index_of(summary);
   summarize(summary);
   return {};
 }
 
-Result<void> Inspection::take_key_of(const SurveyedSegment& segment) {
+Result<void> Inspection::take_key_of(const SurveyedSegment& segment, File& file) {
   if (options_.ciphers == nullptr || segment.header->key_id == 0) return {};
   if (cipher_ == nullptr || cipher_incarnation_ != segment.header->incarnation) {
     cipher_incarnation_ = segment.header->incarnation;
     cipher_ = options_.ciphers->of(cipher_incarnation_);
   }
-  return cipher_->knows(segment.header->key_id) ? Result<void>{}
-                                                : no_key(segment.path, segment.header->key_id);
+  return check_segment_key({segment.path, file, *segment.header, segment.limit()}, cipher_.get());
 }
 
 // As its log gives it out, or as it is where there is no key. Nothing: it is not what was encrypted there.

@@ -10,6 +10,7 @@
 #include "log/failed_sync.hpp"
 #include "log/open_batch.hpp"
 #include "log/seeded_bug.hpp"
+#include "log/segment_key.hpp"
 #include "log/segment_listing.hpp"
 #include "log/unnamed_segment.hpp"
 
@@ -175,11 +176,13 @@ Result<void> Recovery::add(FoundFile& found, std::optional<Offset> next_name) {
   return add_sound(found, header, next_name);
 }
 
-// A missing key is no damage: nothing is looked at that it would be needed for, and nothing changed.
+// Neither a missing key nor what is not encrypted where all else is are damage, which readers would pass
+// over: the log does not open, and nothing is changed.
 Result<void> Recovery::check_key(const FoundFile& found, const SegmentHeader& header) {
   if (result_.cipher == nullptr && ciphers_ != nullptr) result_.cipher = ciphers_->of(result_.incarnation);
-  const bool known = result_.cipher != nullptr && result_.cipher->knows(header.key_id);
-  return header.key_id == 0 || known ? Result<void>{} : no_key(found.path, header.key_id);
+  const KeyedSegment segment{found.path, *found.file, header, std::min(found.size_bytes, header.file_bytes)};
+  if (auto checked = check_segment_key(segment, result_.cipher.get()); !checked) return checked;
+  return ciphers_ == nullptr ? Result<void>{} : check_segment_encrypted(segment);
 }
 
 Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name) {

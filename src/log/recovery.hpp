@@ -56,7 +56,8 @@ struct RecoveredSegments {
 /// without its name gets it, other leftovers of preparing are removed; nothing else on disk is changed.
 /// `ciphers`: of what is encrypted; null: nothing is to be. Nothing of a segment that cannot be decrypted is
 /// changed. Errors: foreign_format (names the file), corrupt (two files claim the same offsets), io_error;
-/// not_supported where what a segment was encrypted with is not there (names file and key).
+/// not_supported where what a segment was encrypted with is not there (names file and key); corrupt, too,
+/// where one is not encrypted though there are ciphers.
 Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage,
                                            const BatchCiphers* ciphers = nullptr);
 

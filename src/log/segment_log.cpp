@@ -73,7 +73,7 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
   if (recovered.cipher == nullptr && options_.ciphers != nullptr)
     recovered.cipher = options_.ciphers->of(incarnation_);
   if (recovered.cipher != nullptr)
-    encrypted_ = std::make_unique<EncryptedBatches>(std::move(recovered.cipher));
+    encrypted_ = std::make_unique<EncryptedBatches>(std::move(recovered.cipher), options_.decrypted);
   for (const auto& segment : segments_) stored_bytes_ += segment->stored_bytes();
   if (!segments_.empty()) next_ = segments_.back()->end_offset();
   durable_ = recovered.durable;

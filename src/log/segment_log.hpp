@@ -41,6 +41,8 @@ struct SegmentLogOptions {
   /// Batches are encrypted on the disk, and nothing that is not is given out. Null: they are not. Not with
   /// mapped_writes or views. Must outlive the log.
   const BatchCiphers* ciphers = nullptr;
+  /// Where it keeps what it has decrypted, with other logs; outlives it. Null: in a memory of its own.
+  DecryptedMemory* decrypted = nullptr;
 };
 
 /// Room for a batch at the end of the log, in the mapping that the active segment is written through.

@@ -140,6 +140,7 @@ void SegmentLog::apply_retention(Timestamp now) {
 // An idle log holds no descriptor and no mapping.
 void SegmentLog::release_idle_files(Timestamp now) {
   if (options_.mapped_writes) return;
+  if (encrypted_ != nullptr) encrypted_->let_go();
   if (used_) {
     used_ = false;
     last_use_ = now;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -27,6 +28,17 @@ Error cannot_run(int number) {
   return {ErrorCode::io_error, "cannot run the storage key command", number};
 }
 
+/// How long the command is waited for.
+struct Patience {
+  Clock::time_point deadline;
+  int stop_descriptor;  // readable: no longer; -1: there is none
+
+  [[nodiscard]] int left_ms() const {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    return static_cast<int>(std::max<std::int64_t>(left, 0));
+  }
+};
+
 /// The command, once it runs. Ended with all that it has started where this is left early.
 class Command {
  public:
@@ -37,9 +49,9 @@ class Command {
   /// Answers errno, 0 if it runs.
   int start(const std::string& command);
   /// Reads what it prints, up to the end or the buffer's.
-  std::optional<Error> read_all(std::string& text, std::size_t& bytes, Clock::time_point deadline);
+  std::optional<Error> read_all(std::string& text, std::size_t& bytes, const Patience& patience);
   /// Waits for its end.
-  std::optional<Error> wait(Clock::time_point deadline);
+  std::optional<Error> wait(const Patience& patience);
 
  private:
   pid_t process_ = -1;
@@ -68,6 +80,8 @@ int spawn(const std::string& command, int output, pid_t& process) {
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    // What was opened here without O_CLOEXEC, by this program or one that it is part of, is none of its.
+    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
@@ -99,12 +113,18 @@ Error too_slow() {
   return {ErrorCode::timeout, "the storage key command takes too long"};
 }
 
-std::optional<Error> Command::read_all(std::string& text, std::size_t& bytes, Clock::time_point deadline) {
+Error stopped() {
+  return {ErrorCode::shutting_down, "a stop was asked for while the storage key command ran"};
+}
+
+std::optional<Error> Command::read_all(std::string& text, std::size_t& bytes, const Patience& patience) {
   while (bytes < text.size()) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return too_slow();
-    pollfd readable{output_, POLLIN, 0};
-    if (poll(&readable, 1, static_cast<int>(left)) < 0 && errno != EINTR) return cannot_run(errno);
+    const int left_ms = patience.left_ms();
+    if (left_ms == 0) return too_slow();
+    std::array<pollfd, 2> ready{pollfd{output_, POLLIN, 0}, pollfd{patience.stop_descriptor, POLLIN, 0}};
+    const int number = poll(ready.data(), ready.size(), left_ms);
+    if (number < 0 && errno != EINTR) return cannot_run(errno);
+    if (number > 0 && ready[1].revents != 0) return stopped();
     const auto got = read(output_, text.data() + bytes, text.size() - bytes);
     if (got == 0) return std::nullopt;
     if (got > 0) bytes += static_cast<std::size_t>(got);
@@ -115,7 +135,7 @@ std::optional<Error> Command::read_all(std::string& text, std::size_t& bytes, Cl
                                                 " bytes, which no keys have"};
 }
 
-std::optional<Error> Command::wait(Clock::time_point deadline) {
+std::optional<Error> Command::wait(const Patience& patience) {
   int status = 0;
   for (;;) {
     const pid_t ended = waitpid(process_, &status, WNOHANG);
@@ -124,8 +144,9 @@ std::optional<Error> Command::wait(Clock::time_point deadline) {
       process_ = -1;  // somebody else has waited for it
       return cannot_run(ECHILD);
     }
-    if (Clock::now() >= deadline) return too_slow();
-    poll(nullptr, 0, static_cast<int>(look_interval.count()));
+    if (patience.left_ms() == 0) return too_slow();
+    pollfd stop{patience.stop_descriptor, POLLIN, 0};
+    if (poll(&stop, 1, static_cast<int>(look_interval.count())) > 0) return stopped();
   }
   process_ = -1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
@@ -136,20 +157,21 @@ std::optional<Error> Command::wait(Clock::time_point deadline) {
 }
 
 std::optional<Error> run(const std::string& command, std::string& text, std::size_t& bytes,
-                         Clock::time_point deadline) {
+                         const Patience& patience) {
   Command running;
   if (const int number = running.start(command); number != 0) return cannot_run(number);
-  if (auto failed = running.read_all(text, bytes, deadline)) return failed;
-  return running.wait(deadline);
+  if (auto failed = running.read_all(text, bytes, patience)) return failed;
+  return running.wait(patience);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<StorageKeys>> run_storage_key_command(const std::string& command,
-                                                             std::chrono::milliseconds time_max) {
+                                                             std::chrono::milliseconds time_max,
+                                                             int stop_descriptor) {
   std::string text(limits::storage_key_text_bytes_max + 1, '\0');
   std::size_t bytes = 0;
-  const auto failed = run(command, text, bytes, Clock::now() + time_max);
+  const auto failed = run(command, text, bytes, {Clock::now() + time_max, stop_descriptor});
   Result<std::unique_ptr<StorageKeys>> keys =
       failed ? Result<std::unique_ptr<StorageKeys>>(*failed)
              : StorageKeys::parse(std::string_view(text).substr(0, bytes),

@@ -1,11 +1,12 @@
 /// Files that hold secrets: which are read, and which are refused.
 #include <lightq/base/private_file.hpp>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <csignal>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -81,9 +82,63 @@ TEST_F(PrivateFile, MayBeANamedPipeUnlessOthersCanReadIt) {
   EXPECT_EQ(line().value_or_throw(), "first");
   writer.join();
   ASSERT_EQ(chmod(file_.c_str(), 0644), 0);
-  ASSERT_NE(std::signal(SIGPIPE, SIG_IGN), SIG_ERR);  // the writer may come when the reader has gone
-  writer = std::jthread([this] { std::ofstream(file_) << "first\n"; });
-  EXPECT_EQ(line().error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(line().error().code, ErrorCode::invalid_argument) << "nobody is waited for";
+}
+
+TEST_F(PrivateFile, IsNotWaitedForForEverWhereItIsAPipe) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  const PipeWait short_wait{.time_max = std::chrono::milliseconds(20)};
+  const auto refused = [&](const PipeWait& wait) {
+    const auto line = read_private_line(file_, "a password", bytes_max, wait);
+    EXPECT_FALSE(line.ok());
+    return line ? Error{} : line.error();
+  };
+  const Error late = refused(short_wait);
+  EXPECT_EQ(late.code, ErrorCode::timeout) << "nobody has it open for writing";
+  EXPECT_EQ(late.message, file_ + ": what it holds has not come within 20 ms");
+  const int writer = ::open(file_.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  ASSERT_EQ(::write(writer, "fir", 3), 3);
+  EXPECT_EQ(refused(short_wait).code, ErrorCode::timeout) << "the line has no end";
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "x", 1), 1);
+  EXPECT_EQ(refused({.stop_descriptor = ends[0]}).code, ErrorCode::shutting_down);
+  ASSERT_EQ(::write(writer, "second\n", 7), 7);
+  EXPECT_EQ(read_private_line(file_, "a password", bytes_max).value_or_throw(), "second");
+  for (const int descriptor : {writer, ends[0], ends[1]}) close(descriptor);
+}
+
+TEST_F(PrivateFile, HasToBeARegularOneWhereNoLinkMayBe) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  const auto refused = read_private_file(file_, "a password", bytes_max, LinkRule::refused);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(refused.error().message,
+            file_ + " is no regular file, as one that holds a password has to be here");
+}
+
+TEST_F(PrivateFile, IsBelievedOfTheReaderOfRootAndOfWhoHasTheDirectory) {
+  constexpr uid_t reader = 1000;
+  constexpr uid_t service = 990;
+  constexpr uid_t stranger = 4711;
+  struct stat facts{};
+  struct stat directory{};
+  directory.st_uid = service;
+  for (const uid_t owner : {uid_t{0}, reader, service}) {
+    facts.st_uid = owner;
+    EXPECT_FALSE(foreign_file_fault(facts, directory, reader, file_).has_value()) << owner;
+  }
+  facts.st_uid = stranger;
+  for (const uid_t user : {reader, uid_t{0}}) {
+    const auto fault = foreign_file_fault(facts, directory, user, file_);
+    ASSERT_TRUE(fault.has_value()) << user;
+    EXPECT_EQ(fault->code, ErrorCode::invalid_argument);
+    EXPECT_EQ(fault->message,
+              file_ +
+                  " says where a broker is and belongs to another user, of uid 4711: it is not "
+                  "believed");
+  }
 }
 
 TEST_F(PrivateFile, MayBeADeviceWhichHasNothingToHide) {

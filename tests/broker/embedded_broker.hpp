@@ -52,7 +52,7 @@ class EmbeddedBroker {
   }
   /// Its public key; empty: it does not encrypt.
   [[nodiscard]] std::string server_key() const {
-    const auto file = detail::read_running_broker(data_dir());
+    const auto file = detail::read_running_broker(data_dir()).value_or_throw();
     return file ? file->server_key : std::string();
   }
 

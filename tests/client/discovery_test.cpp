@@ -1,6 +1,8 @@
 /// Discovery: where broker and credentials are found, and where a password is never sent.
+#include <lightq/client.hpp>
 #include <lightq/discovery.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -38,20 +40,20 @@ class Discovery : public ::testing::Test {
 };
 
 TEST_F(Discovery, FindsTheBrokerThatBrokerJsonNames) {
-  EXPECT_EQ(discover_control_uri(directory_.path()), "tcp://127.0.0.1:5017");
+  EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), "tcp://127.0.0.1:5017");
   setenv("LIGHTQ_DATA_DIR", directory_.path().c_str(), 1);
-  EXPECT_EQ(discover_control_uri(), "tcp://127.0.0.1:5017");
+  EXPECT_EQ(discover_control_uri().value_or_throw(), "tcp://127.0.0.1:5017");
 }
 
 TEST_F(Discovery, PrefersTheEnvironment) {
   setenv("LIGHTQ_BROKER", "tcp://elsewhere:1", 1);
-  EXPECT_EQ(discover_control_uri(directory_.path()), "tcp://elsewhere:1");
+  EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), "tcp://elsewhere:1");
   unsetenv("LIGHTQ_BROKER");
 }
 
 TEST_F(Discovery, FallsBackToTheDefaultPort) {
   std::filesystem::remove(directory_ / "broker.json");
-  EXPECT_EQ(discover_control_uri(directory_.path()), default_control_uri);
+  EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), default_control_uri);
 }
 
 TEST_F(Discovery, ReadsAdminJsonForTheBrokerBesideIt) {
@@ -82,7 +84,7 @@ TEST_F(Discovery, LeavesGivenCredentialsAlone) {
 TEST_F(Discovery, FindsTheKeyOfTheBrokerThatBrokerJsonNamesAndOfNoOther) {
   const auto key_at = [&](const std::string& uri, const std::string& given = {}) {
     ClientOptions options{.server_key = given, .data_dir = directory_.path()};
-    discover_server_key(uri, options);
+    EXPECT_TRUE(discover_server_key(uri, options).ok());
     return options.server_key;
   };
   EXPECT_EQ(key_at("tcp://127.0.0.1:5017"), "") << "it does not encrypt";
@@ -113,13 +115,13 @@ class StoppedBroker : public Discovery {
   }
   [[nodiscard]] std::string key_at(const std::string& uri) const {
     ClientOptions options{.data_dir = directory_.path()};
-    discover_server_key(uri, options);
+    EXPECT_TRUE(discover_server_key(uri, options).ok());
     return options.server_key;
   }
 };
 
 TEST_F(StoppedBroker, IsExpectedWhereItWasWithItsKeyAndNoPasswordIsRead) {
-  EXPECT_EQ(discover_control_uri(directory_.path()), "tcp://127.0.0.1:5017");
+  EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), "tcp://127.0.0.1:5017");
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty());
   for (const char* const same : {"127.0.0.1", "127.0.0.2", "localhost", "[::1]", "0.0.0.0"}) {
     EXPECT_EQ(key_at(std::string("tcp://") + same + ":5017"), "its key") << same;
@@ -148,7 +150,8 @@ TEST_F(StoppedBroker, DemandsItsKeyAlsoWhereAnotherOneHasRunInClear) {
   EXPECT_EQ(key_at("tcp://127.0.0.1:5017"), "its key");
   write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5019","version":"0.1.0"})");
   EXPECT_EQ(key_at("tcp://127.0.0.1:5019"), "");
-  EXPECT_EQ(discover_control_uri(directory_.path()), "tcp://127.0.0.1:5019") << "this one runs";
+  EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), "tcp://127.0.0.1:5019")
+      << "this one runs";
 }
 
 TEST_F(Discovery, RefusesAnAdminJsonThatOthersMayRead) {
@@ -163,11 +166,39 @@ TEST_F(Discovery, RefusesAnAdminJsonThatOthersMayRead) {
   EXPECT_TRUE(discover_credentials("tcp://127.0.0.1:5018", options).ok()) << "it is not asked for there";
 }
 
+TEST_F(Discovery, BelievesNothingOfSomebodyElse) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  constexpr uid_t stranger = 4711;
+  const auto is_refused = [&](const auto& result, const std::string& name) {
+    EXPECT_FALSE(result.ok()) << name;
+    const Error error = result.ok() ? Error{} : result.error();
+    EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+    EXPECT_NE(error.message.find(name + " says where a broker is"), std::string::npos);
+  };
+  ClientOptions options{.data_dir = directory_.path()};
+  for (const std::string name : {"broker.json", "server_key.json"}) {
+    write(name, R"({"control_uri":"tcp://127.0.0.1:5017","server_key":"another's"})");
+    ASSERT_EQ(chown((directory_ / name).c_str(), stranger, 0), 0);
+    is_refused(discover_control_uri(directory_.path()), name);
+    is_refused(discover_server_key("tcp://127.0.0.1:5017", options), name);
+    if (name == "broker.json") is_refused(discover_credentials("tcp://127.0.0.1:5017", options), name);
+    is_refused(Client::connect(options), name);
+    std::filesystem::remove(directory_ / name);
+  }
+  EXPECT_TRUE(options.server_key.empty() && options.admin.password.empty());
+}
+
+TEST_F(Discovery, WaitsForNobodyInAPipe) {
+  std::filesystem::remove(directory_ / "broker.json");
+  ASSERT_EQ(mkfifo((directory_ / "broker.json").c_str(), 0600), 0);
+  EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), default_control_uri);
+}
+
 TEST_F(Discovery, IgnoresFilesThatAreNotWhatTheyShouldBe) {
   write("admin.json", "[1, 2");
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty());
   write("broker.json", R"({"control_uri":5})");
-  EXPECT_EQ(discover_control_uri(directory_.path()), default_control_uri);
+  EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), default_control_uri);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
 #include "support/storage_keys.hpp"
@@ -164,9 +166,10 @@ TEST_F(TopicStorageTest, WhatAnotherVersionHasWrittenKeepsTheTopicClosed) {
 TEST_F(TopicStorageTest, WhatIsToBeEncryptedNeedsAKey) {
   TopicDefinition definition{{1}, *TopicName::parse("orders"), {}};
   definition.settings.encrypt_at_rest = true;
+  std::deque<StorageRoom> rooms;  // which outlive the topics
   const auto opened_with = [&](BrokerType type, const log::BatchCiphers* keys) {
     definition.settings.broker_type = type;
-    StorageRoom room(storage, pool);
+    StorageRoom& room = rooms.emplace_back(storage, pool);
     if (keys != nullptr) room.encrypt_with(*keys);
     return room.open(definition, {.topics_directory = "/topics"}, now, sink);
   };

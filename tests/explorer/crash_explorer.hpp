@@ -10,6 +10,7 @@
 #include "explorer/crash_cuts.hpp"
 #include "explorer/log_client.hpp"
 #include "explorer/small_random.hpp"
+#include "support/storage_keys.hpp"
 
 namespace lightq::test {
 
@@ -22,6 +23,7 @@ struct ExplorerOptions {
   std::size_t all_below = 64;          ///< up to so many states at a step are all explored
   bool mapped = false;                 ///< the log is written through mappings
   bool small_checkpoints = true;       ///< half of the programs write one every few messages
+  bool encrypted = false;  ///< with keys, of which some restart brings a new one; not with `mapped`
 };
 
 /// What an exploration came to.
@@ -37,7 +39,7 @@ struct Exploration {
 /// After each call that changed the disk it makes the disks that a power cut there may leave (each 512-byte
 /// sector and each change of names since the last sync survives, or does not), opens the log on each and
 /// compares. On some of them life goes on, and is cut again: within recovery, or some appends later. The same
-/// options give the same exploration. One thread.
+/// options give the same exploration, but for the bytes of what is encrypted. One thread.
 class CrashExplorer {
  public:
   explicit CrashExplorer(const ExplorerOptions& options);
@@ -86,6 +88,8 @@ class CrashExplorer {
   std::unique_ptr<LogClient> live_client_;
   std::array<std::unique_ptr<Level>, depth_max> levels_;
   std::array<std::size_t, 3> sizes_{};  // of this program's messages
+  std::unique_ptr<rest::StorageKeys> keys_ = storage_keys({1});
+  std::unique_ptr<rest::StorageKeys> newer_keys_ = storage_keys({2, 1});
   bool sync_has_failed_ = false;
   bool in_job_ = false;
   Exploration result_;

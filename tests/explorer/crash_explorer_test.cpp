@@ -23,8 +23,8 @@ std::uint64_t states_wanted() {
 }
 
 template <typename Explorer = CrashExplorer>
-void explore(ExplorerOptions options) {
-  options.states_max = states_wanted();
+void explore(ExplorerOptions options, std::uint64_t states_max = states_wanted()) {
+  options.states_max = states_max;
   const auto began = std::chrono::steady_clock::now();
   const Exploration result = Explorer(options).run();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
@@ -52,6 +52,20 @@ TEST(CrashExplorerFilesTest, DoesSoWithLargerFilesToo) {
   options.program_steps = 160;
   explore(options);
 }
+
+class EncryptedCrashTest : public testing::TestWithParam<int> {};
+
+TEST_P(EncryptedCrashTest, LosesInventsAndSpoilsNothingOfAnEncryptedLog) {
+  const Random random(400 + GetParam());
+  ExplorerOptions options{.seed = random.seed(), .encrypted = true};
+  if (GetParam() == 1) {
+    options.segment_bytes = 16'384;
+    options.program_steps = 160;
+  }
+  explore(options, states_wanted() / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, EncryptedCrashTest, testing::Range(0, 2));
 
 class MappedCrashTest : public testing::TestWithParam<int> {};
 

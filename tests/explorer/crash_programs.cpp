@@ -31,6 +31,7 @@ void CrashExplorer::choose_options() {
   log::SegmentLogOptions& options = live_client_->options;
   options.segment_bytes = options_.segment_bytes;
   options.mapped_writes = options_.mapped;
+  if (options_.encrypted) options.ciphers = keys_.get();
   if (random_.one_in(2)) options.retention_bytes = random_.between(4000, 16'000);
   if (random_.one_in(3)) options.capacity_bytes = random_.between(6000, 20'000);
   const bool small = options_.small_checkpoints && random_.one_in(2);
@@ -200,6 +201,7 @@ void CrashExplorer::kill_in_a_call() {
 void CrashExplorer::restart(Ending ending) {
   live_client_->died_opening = live_client_->log() == nullptr && ending == Ending::kill;
   live_client_->storage().on_call = nullptr;
+  if (options_.encrypted && random_.one_in(4)) live_client_->options.ciphers = newer_keys_.get();
   live_client_->open(ending);
 }
 

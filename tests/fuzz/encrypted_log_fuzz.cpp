@@ -50,7 +50,8 @@ std::size_t add_batch(std::vector<std::byte>& file, ByteView input, Offset base,
   return bytes;
 }
 
-std::vector<std::byte> made_of(ByteView input, bool encrypt, const rest::StorageKeys& keys) {
+/// `lost`: as a repair leaves it that has not found the key's id.
+std::vector<std::byte> made_of(ByteView input, bool encrypt, bool lost, const rest::StorageKeys& keys) {
   const auto cipher = keys.of(incarnation);
   std::vector<std::byte> file(log::segment_header_bytes);
   Offset base;
@@ -61,7 +62,8 @@ std::vector<std::byte> made_of(ByteView input, bool encrypt, const rest::Storage
   }
   file.insert(file.end(), input.begin(), input.end());
   file.resize(log::round_up_to_page(file.size() + 1));
-  const auto page = log::encode_segment_header({epoch, {0}, incarnation, file.size(), {}, cipher->key_id()});
+  const std::uint64_t key_id = lost ? log::key_id_unknown : cipher->key_id();
+  const auto page = log::encode_segment_header({epoch, {0}, incarnation, file.size(), {}, key_id});
   std::copy(page.begin(), page.end(), file.begin());
   return file;
 }
@@ -100,13 +102,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string path = "/log/" + log::segment_name({0});
   require(storage.open(path, log::OpenMode::create).ok());
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
-  const auto file = made_of({bytes + 1, size - 1}, (data[0] & 2) != 0, *keys);
+  const bool lost = (data[0] & 4) != 0;
+  const auto file = made_of({bytes + 1, size - 1}, (data[0] & 2) != 0, lost, *keys);
   storage.bytes_of(path) = file;
 
   options.ciphers = others.get();
-  require(log::SegmentLog::open(options, storage, pool, Timestamp{1}).error().code ==
-          ErrorCode::not_supported);
-  require(storage.bytes_of(path) == file);
+  {
+    // Where the id is lost, and no batch is sound, nothing shows that the key is another one.
+    const auto wrong = log::SegmentLog::open(options, storage, pool, Timestamp{1});
+    require(wrong.ok() ? lost && read_all_messages(**wrong) == 0
+                       : wrong.error().code == ErrorCode::not_supported && storage.bytes_of(path) == file);
+  }
+  storage.bytes_of(path) = file;
   options.ciphers = keys.get();
   auto opened = log::SegmentLog::open(options, storage, pool, Timestamp{1});
   if (!opened) return 0;

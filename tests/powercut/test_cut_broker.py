@@ -5,6 +5,7 @@ import random
 import subprocess
 import sys
 
+import pytest
 import zmq
 
 import cut_queue
@@ -15,11 +16,11 @@ import support  # noqa: E402
 CUTS = int(os.environ.get("LIGHTQ_BROKER_CUTS", "4"))
 
 
-def messages_in(directory):
-    """offset -> payload of everything that can be read."""
+def messages_in(directory, keys=()):
+    """offset -> payload of everything that can be read; `keys`: flags that say with which."""
     if not directory.exists():
         return {}  # before the first append
-    dump = subprocess.run([support.BINARY, "log", "dump", str(directory), "--format", "%o %p\\n"], check=False,
+    dump = subprocess.run([support.BINARY, "log", "dump", str(directory), "--format", "%o %p\\n", *keys], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=support.DEADLINE)
     assert dump.returncode in (0, 1), f"the dump ended with {dump.returncode}"
     pairs = (line.split(b" ", 1) for line in dump.stdout.splitlines())
@@ -66,20 +67,28 @@ def test_a_topic_that_was_created_is_there_though_the_data_directory_was_new(mac
         broker.close()
 
 
-def test_a_brokers_file_topic_keeps_what_it_said_is_durable(machine):
+@pytest.mark.parametrize("encrypted", [False, True], ids=["clear", "encrypted"])
+def test_a_brokers_file_topic_keeps_what_it_said_is_durable(machine, encrypted):
     seed = cut_queue.seed_of_run()
     print(f"seed {seed}")
     choose = random.Random(seed)
     broker = support.Broker(machine.path, "--flush-interval-ms", "5")
     broker.log_path = machine.directory / "broker.log"
+    keys = ()
+    if encrypted:
+        path = machine.directory / "storage.keys"  # on a disk of its own
+        path.touch(mode=0o600)
+        path.write_text("7e" * 32)
+        broker.flags += ["--storage-key-file", str(path)]
+        keys = ("--key-file", str(path))
     durable, gaps = 0, set()
     try:
         for life in range(CUTS):
             control = broker.start().control()
             if life == 0:
-                control.create("t", "file", segment_bytes=65536)
+                control.create("t", "file", segment_bytes=65536, encrypt_at_rest=encrypted)
             following = control.stats("t")["next_offset"]
-            agree(messages_in(broker.data_dir / "topics" / "1"), following, durable, gaps)
+            agree(messages_in(broker.data_dir / "topics" / "1", keys), following, durable, gaps)
             durable = send_until_the_end(broker, control, choose, life)
             power_first = choose.random() < 0.5
             if power_first:
@@ -90,7 +99,7 @@ def test_a_brokers_file_topic_keeps_what_it_said_is_durable(machine):
                 machine.cut("all")
             machine.restart()
         following = broker.start().control().stats("t")["next_offset"]
-        agree(messages_in(broker.data_dir / "topics" / "1"), following, durable, gaps)
+        agree(messages_in(broker.data_dir / "topics" / "1", keys), following, durable, gaps)
         print(f"{CUTS} power cuts, {following} kept, {len(gaps)} not durable and lost in the middle")
         assert durable > 0
     finally:

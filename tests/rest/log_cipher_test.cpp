@@ -47,7 +47,7 @@ class LogCipherTest : public testing::Test {
                                         std::uint64_t of = incarnation) {
     auto with = keys.of(of);
     const std::uint64_t id = key_id.value_or(with->key_id());
-    log::EncryptedBatches batches(std::move(with));
+    log::EncryptedBatches batches(std::move(with), nullptr);
     const auto plain = batches.decrypt(BatchView::trusted(stored.data()), id);
     if (!plain) return std::nullopt;
     return Bytes(plain->bytes().begin(), plain->bytes().end());

@@ -1,11 +1,16 @@
 /// Storage keys that a command prints.
 #include "rest/storage_key_command.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/types.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <fstream>
+#include <iterator>
+#include <set>
 #include <thread>
 
 #include "support/storage_keys.hpp"
@@ -80,6 +85,43 @@ TEST(StorageKeyCommandTest, IsBoundedInTimeAndEndsWithAllThatItHasStarted) {
     while (is_running(process) && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     EXPECT_FALSE(is_running(process)) << ending;
   }
+}
+
+TEST(StorageKeyCommandTest, EndsWithAllThatItHasStartedWhenItIsToStop) {
+  const test::TempDir directory;
+  const std::string file = directory.path() + "/process";
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  for (const char* ending : {"wait", "exec >&-; wait"}) {
+    const int told = open(file.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);  // read when the command runs
+    ASSERT_GE(told, 0);
+    const auto keys = run_storage_key_command("sleep 600 & echo $! > " + file + "; " + std::string(ending),
+                                              std::chrono::minutes(5), told);
+    ASSERT_FALSE(keys.ok()) << ending;
+    EXPECT_EQ(keys.error().code, ErrorCode::shutting_down) << keys.error().text();
+    std::array<char, 32> text{};
+    ASSERT_GT(read(told, text.data(), text.size() - 1), 0);
+    close(told);
+    const auto process = static_cast<pid_t>(std::stol(text.data()));
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (is_running(process) && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_FALSE(is_running(process)) << ending;
+  }
+}
+
+TEST(StorageKeyCommandTest, HasNoDescriptorOfThisProcess) {
+  const test::TempDir directory;
+  const int left_open = fcntl(STDIN_FILENO, F_DUPFD, 100);  // where no shell keeps any of its own
+  ASSERT_GE(left_open, 100);
+  const std::string file = directory.path() + "/descriptors";
+  // The shell's own: the links of its children would be those of ls, too.
+  const auto keys = run_storage_key_command("for at in /proc/$$/fd/*; do echo ${at##*/}; done > " + file +
+                                            "; echo " + key_line(4));
+  close(left_open);
+  ASSERT_TRUE(keys.ok()) << keys.error().text();
+  std::ifstream listed(file);
+  const std::set<int> descriptors{std::istream_iterator<int>(listed), {}};
+  EXPECT_FALSE(descriptors.contains(left_open));
+  EXPECT_TRUE(descriptors.contains(0) && descriptors.contains(1) && descriptors.contains(2));
 }
 
 }  // namespace

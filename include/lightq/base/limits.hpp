@@ -131,8 +131,10 @@ inline constexpr std::size_t storage_keys_max = 64;  ///< of a broker: the one i
 inline constexpr std::size_t storage_key_text_bytes_max =
     64 * KiB;  ///< of the file that holds them, or of what the command prints
 inline constexpr std::uint64_t storage_key_command_ms_max = 10'000;  ///< how long that command may take
-inline constexpr std::size_t decrypted_batches_max = 8;              ///< that a log keeps
-inline constexpr std::size_t decrypted_bytes_max = 4 * MiB;          ///< likewise, or one larger one
+inline constexpr std::size_t decrypted_bytes_total_max = 64 * MiB;   ///< of batches, all topics together
+
+// Files of passwords and keys.
+inline constexpr std::uint64_t secret_wait_ms_max = 60'000;  ///< until what a pipe is to say has come
 
 // Groups of consumers.
 inline constexpr std::size_t acknowledged_ranges_max = 4096;  ///< of a cursor, kept over a restart

@@ -2,18 +2,21 @@
 #pragma once
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/wipe.hpp>
 
@@ -43,8 +46,14 @@ inline std::optional<Error> private_file_fault(const struct stat& facts, const s
                subject + " and belongs to another user, of uid " + std::to_string(facts.st_uid)};
 }
 
-/// What becomes of a name that is a link.
+/// What becomes of a name that is a link. Where it is refused, so is all that is no regular file.
 enum class LinkRule { followed, refused };
+
+/// How long is waited for what a pipe, or a device that is no terminal, has to say.
+struct PipeWait {
+  std::chrono::milliseconds time_max{limits::secret_wait_ms_max};
+  int stop_descriptor = -1;  ///< when there is something to read in it, nothing is waited for any more
+};
 
 namespace detail {
 
@@ -63,17 +72,57 @@ class ScopedDescriptor {
   int descriptor_;
 };
 
+/// Reads from a descriptor that does not block, and waits where nothing is there.
+class PipeReader {
+ public:
+  /// With `patient` it waits as long as it takes: for a file, and for who types at a terminal.
+  PipeReader(int descriptor, bool patient, const PipeWait& wait)
+      : descriptor_(descriptor),
+        patient_(patient),
+        stop_descriptor_(wait.stop_descriptor),
+        end_(std::chrono::steady_clock::now() + wait.time_max) {}
+  /// As ::read. Errors: ETIMEDOUT, ECANCELED (it is to stop), and those of ::read and ::poll.
+  ssize_t read(char* to, std::size_t bytes) {
+    for (;;) {
+      if (!patient_ && !wait()) return -1;
+      const ssize_t got = ::read(descriptor_, to, bytes);
+      const bool again = got < 0 && (errno == EINTR || (errno == EAGAIN && !patient_));
+      if (!again) return got;
+    }
+  }
+
+ private:
+  bool wait() {
+    for (;;) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(end_ - std::chrono::steady_clock::now()).count();
+      std::array<pollfd, 2> ready{pollfd{descriptor_, POLLIN, 0}, pollfd{stop_descriptor_, POLLIN, 0}};
+      const int number = poll(ready.data(), ready.size(), static_cast<int>(std::max<long>(left, 0)));
+      if (number < 0 && errno != EINTR) return false;
+      if (number > 0 && ready[1].revents != 0) errno = ECANCELED;
+      if (number > 0) return ready[1].revents == 0;
+      if (left > 0) continue;
+      errno = ETIMEDOUT;
+      return false;
+    }
+  }
+
+  const int descriptor_;
+  const bool patient_;
+  const int stop_descriptor_;
+  const std::chrono::steady_clock::time_point end_;
+};
+
 /// Reads until `bytes_max` bytes are there, the end, or, with `line`, the first line's end, which is left
 /// out. A line is read byte by byte: what follows it in a pipe is for somebody else. Answers errno; 0: it
 /// went well.
-inline int read_bounded(int descriptor, std::size_t bytes_max, bool line, std::string& to) {
+inline int read_bounded(PipeReader reader, std::size_t bytes_max, bool line, std::string& to) {
   to.reserve(bytes_max);  // not to leave copies behind where it grows
   std::array<char, 512> part;
   int number = 0;
   while (to.size() < bytes_max) {
     const std::size_t wanted = line ? 1 : std::min(part.size(), bytes_max - to.size());
-    const ssize_t got = read(descriptor, part.data(), wanted);
-    if (got < 0 && errno == EINTR) continue;
+    const ssize_t got = reader.read(part.data(), wanted);
     if (got < 0) number = errno;
     if (got <= 0 || (line && part[0] == '\n')) break;
     to.append(part.data(), static_cast<std::size_t>(got));
@@ -82,39 +131,69 @@ inline int read_bounded(int descriptor, std::size_t bytes_max, bool line, std::s
   return number;
 }
 
+inline Error unread_private(const std::string& path, int number, const PipeWait& wait) {
+  if (number == ETIMEDOUT)
+    return {ErrorCode::timeout,
+            path + ": what it holds has not come within " + std::to_string(wait.time_max.count()) + " ms"};
+  if (number == ECANCELED)
+    return {ErrorCode::shutting_down, path + ": a stop was asked for before what it holds had come"};
+  return {ErrorCode::io_error, "cannot read " + path, number};
+}
+
 inline Result<std::string> read_private(const std::string& path, std::string_view holds,
-                                        std::size_t bytes_max, bool line, LinkRule links) {
+                                        std::size_t bytes_max, bool line, LinkRule links,
+                                        const PipeWait& wait) {
+  // Opening a named pipe does not wait for who writes to it; reading does, but not for ever.
   const int more = links == LinkRule::refused ? O_NOFOLLOW : 0;
-  const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | more));
+  const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more));
   struct stat facts{};
   if (file.get() < 0 || fstat(file.get(), &facts) != 0)
     return Error{ErrorCode::io_error, "cannot read " + path, errno};
+  if (links == LinkRule::refused && !S_ISREG(facts.st_mode))
+    return Error{ErrorCode::invalid_argument,
+                 path + " is no regular file, as one that holds " + std::string(holds) + " has to be here"};
   if (auto fault = private_file_fault(facts, path, holds)) return *std::move(fault);
+  const bool patient = S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode) || isatty(file.get()) != 0;
+  if (patient && fcntl(file.get(), F_SETFL, O_RDONLY) != 0)
+    return Error{ErrorCode::io_error, "cannot read " + path, errno};
   std::string text;
-  const int number = read_bounded(file.get(), bytes_max + 1, line, text);
+  const int number = read_bounded({file.get(), patient, wait}, bytes_max + 1, line, text);
   if (number == 0 && text.size() <= bytes_max) return text;
   wipe_text(text);
-  if (number != 0) return Error{ErrorCode::io_error, "cannot read " + path, number};
+  if (number != 0) return unread_private(path, number, wait);
   return Error{ErrorCode::invalid_argument, path + ": more than " + std::to_string(bytes_max) + " bytes" +
                                                 (line ? " in its first line" : "")};
 }
 
 }  // namespace detail
 
-/// What a file holds that is for its owner alone. Errors: io_error (a link that is refused, too);
-/// invalid_argument (see private_file_fault, or more than `bytes_max`). The caller wipes the text. Any
-/// thread.
+/// What a file holds that is for its owner alone. A pipe is waited for, also one that nobody has opened for
+/// writing yet. Errors: io_error (a link that is refused, too); invalid_argument (see private_file_fault, or
+/// more than `bytes_max`); timeout; shutting_down (see PipeWait). The caller wipes the text. Any thread.
 inline Result<std::string> read_private_file(const std::string& path, std::string_view holds,
-                                             std::size_t bytes_max, LinkRule links = LinkRule::followed) {
-  return detail::read_private(path, holds, bytes_max, false, links);
+                                             std::size_t bytes_max, LinkRule links = LinkRule::followed,
+                                             const PipeWait& wait = {}) {
+  return detail::read_private(path, holds, bytes_max, false, links, wait);
 }
 
 /// Its first line, without what ends it; what follows is not read, from a pipe neither. As read_private_file.
 inline Result<std::string> read_private_line(const std::string& path, std::string_view holds,
-                                             std::size_t bytes_max) {
-  Result<std::string> line = detail::read_private(path, holds, bytes_max + 1, true, LinkRule::followed);
+                                             std::size_t bytes_max, const PipeWait& wait = {}) {
+  Result<std::string> line = detail::read_private(path, holds, bytes_max + 1, true, LinkRule::followed, wait);
   if (line && line->ends_with('\r')) line->pop_back();
   return line;
+}
+
+/// Why what a broker has left for programs of its machine in `path` is not to be believed: it belongs to
+/// somebody other than `user` who reads it, root, and whoever has the directory that it lies in (as a service
+/// with a user of its own). Nothing: it is.
+inline std::optional<Error> foreign_file_fault(const struct stat& facts, const struct stat& directory,
+                                               uid_t user, const std::string& path) {
+  const uid_t owner = facts.st_uid;
+  if (owner == 0 || owner == user || owner == directory.st_uid) return std::nullopt;
+  return Error{ErrorCode::invalid_argument,
+               path + " says where a broker is and belongs to another user, of uid " + std::to_string(owner) +
+                   ": it is not believed"};
 }
 
 }  // namespace lightq::inline v1

@@ -63,7 +63,7 @@ Result<AdminAccount> read_account(int descriptor, const std::filesystem::path& f
 
 Result<AdminAccount> open_admin_account(const std::filesystem::path& file, Secret given) {
   if (!given.empty()) return AdminAccount{first_admin_user_id, std::move(given), false};
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor >= 0) return read_account(descriptor, file);
   if (errno != ENOENT) return Error{ErrorCode::io_error, "cannot read " + file.string(), errno};
   return make_account(file);

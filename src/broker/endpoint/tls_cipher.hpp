@@ -11,7 +11,8 @@ struct ssl_st;
 
 namespace lightq::broker {
 
-/// The broker's end of one connection. Keeps at most a record that has not come whole. The reactor's thread.
+/// The broker's end of one connection, or with a client's context the other one. Keeps at most a record that
+/// has not come whole. The reactor's thread.
 class TlsCipher final : public WireCipher {
  public:
   /// `context` outlives it. `records_per_key_max`: so many are sealed, then the key changes.

@@ -131,8 +131,8 @@ std::string fingerprint_of(const X509* certificate) {
   return text;
 }
 
-Result<Context> make_context() {
-  Context made(SSL_CTX_new(TLS_server_method()));
+Result<Context> make_context(const SSL_METHOD* side) {
+  Context made(SSL_CTX_new(side));
   if (made == nullptr) return failed("TLS cannot be set up", "no context");
   SSL_CTX* const context = made.get();
   const bool set = SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
@@ -182,7 +182,7 @@ std::string take_tls_error(const char* otherwise) {
 
 Result<std::unique_ptr<TlsContext>> TlsContext::make(const TlsTexts& texts, Timestamp now) {
   ERR_clear_error();
-  auto context = make_context();
+  auto context = make_context(TLS_server_method());
   if (!context) return context.error();
   auto certificate = take_certificates(context->get(), texts);
   if (!certificate) return certificate.error();
@@ -200,9 +200,18 @@ Result<std::unique_ptr<TlsContext>> TlsContext::make(const TlsTexts& texts, Time
                  std::string(texts.key_name) + " cannot be used: " + take_tls_error("it is refused")};
   bio_method_st* const method = TlsCipher::make_method();
   if (method == nullptr) return failed("TLS cannot be set up", "no memory");
-  std::unique_ptr<TlsContext> made(new TlsContext(context->release(), method));
+  std::unique_ptr<TlsContext> made(new TlsContext(context->release(), method, false));
   made->fingerprint_ = fingerprint_of(certificate->get());
   return made;
+}
+
+Result<std::unique_ptr<TlsContext>> TlsContext::make_client() {
+  ERR_clear_error();
+  auto context = make_context(TLS_client_method());
+  if (!context) return context.error();
+  bio_method_st* const method = TlsCipher::make_method();
+  if (method == nullptr) return failed("TLS cannot be set up", "no memory");
+  return std::unique_ptr<TlsContext>(new TlsContext(context->release(), method, true));
 }
 
 TlsContext::~TlsContext() {

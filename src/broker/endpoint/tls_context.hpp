@@ -29,6 +29,9 @@ class TlsContext {
   /// Errors: corrupt (no PEM, or not what it should be), invalid_argument (`now` is not in the certificate's
   /// time, the key is another one's or wants a passphrase).
   static Result<std::unique_ptr<TlsContext>> make(const TlsTexts& texts, Timestamp now);
+  /// A client's side, which believes every certificate: for who proves what the broker's own side does.
+  /// Error: internal.
+  static Result<std::unique_ptr<TlsContext>> make_client();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
   ~TlsContext();
@@ -38,12 +41,16 @@ class TlsContext {
   /// For TlsCipher; remain this object's.
   [[nodiscard]] ssl_ctx_st* native() const { return native_; }
   [[nodiscard]] const bio_method_st* method() const { return method_; }
+  /// Its connections speak first.
+  [[nodiscard]] bool is_client() const { return is_client_; }
 
  private:
-  TlsContext(ssl_ctx_st* native, bio_method_st* method) : native_(native), method_(method) {}
+  TlsContext(ssl_ctx_st* native, bio_method_st* method, bool is_client)
+      : native_(native), method_(method), is_client_(is_client) {}
 
   ssl_ctx_st* const native_;
   bio_method_st* const method_;
+  const bool is_client_;
   std::string fingerprint_;
 };
 

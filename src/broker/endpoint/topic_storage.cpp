@@ -100,7 +100,10 @@ Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinit
                                         const StorageSettings& settings, Timestamp now, LogSink& sink) {
   opened.directory = topic_directory(settings, definition.id);
   auto options = segment_options(definition, settings, opened.directory);
-  if (definition.settings.encrypt_at_rest) options.ciphers = ciphers_;
+  if (definition.settings.encrypt_at_rest) {
+    options.ciphers = ciphers_;
+    options.decrypted = &decrypted_;
+  }
   if (definition.settings.encrypt_at_rest && ciphers_ == nullptr) {
     return Error{ErrorCode::not_supported,
                  "encrypt_at_rest: this broker has no key to encrypt with; storage_key_file or "

@@ -124,6 +124,7 @@ class StorageRoom {
   log::Storage& storage_;
   log::SegmentPool& pool_;
   const log::BatchCiphers* ciphers_ = nullptr;
+  log::DecryptedMemory decrypted_;  // of all topics that are encrypted
 };
 
 }  // namespace lightq::broker

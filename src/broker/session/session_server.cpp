@@ -16,8 +16,12 @@ constexpr auto ticket_lifetime = std::chrono::minutes(10);
 }  // namespace
 
 SessionServer::SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
-                             std::string name)
-    : context_(context), find_topic_(std::move(find_topic)), settings_(settings), name_(std::move(name)) {
+                             std::string name, FindName find_name)
+    : context_(context),
+      find_topic_(std::move(find_topic)),
+      find_name_(std::move(find_name)),
+      settings_(settings),
+      name_(std::move(name)) {
   if (context_.settings.curve_key != nullptr) gate_.encrypt(*context_.settings.curve_key, nullptr);
 }
 
@@ -50,8 +54,7 @@ Result<SessionServer::Door*> SessionServer::open_door(Way way) {
   const std::string uri =
       is_unix ? "ipc://" + path
               : "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(socket->port);
-  // ZeroMQ's frames have an encryption of their own; a Unix socket's have its permissions.
-  const TlsContext* const tls = is_unix || carrier == SessionCarrier::zmtp ? nullptr : settings_.tls;
+  const TlsContext* const tls = encryption_of(way);
   auto made = std::make_unique<Door>(*this, std::move(*socket), carrier, tls, uri, path);
   if (!made->listener.start()) return Error{ErrorCode::io_error, "cannot watch the new endpoint " + uri};
   context_.sink.info((carrier == SessionCarrier::zmtp ? "sessions over ZeroMQ: "
@@ -66,13 +69,19 @@ void SessionServer::Door::accept_failed() {
                              ": a connection was turned away, no file descriptor is free");
 }
 
-void SessionServer::accepted(UniqueFd descriptor, const Door& door) {
+/// ZeroMQ's frames have an encryption of their own; a Unix socket's have its permissions.
+const TlsContext* SessionServer::encryption_of(Way way) const {
+  const auto [transport, carrier] = way;
+  const bool by_tls = transport == protocol::Transport::tcp && carrier == SessionCarrier::stream;
+  return by_tls ? settings_.tls : nullptr;
+}
+
+void SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls) {
   // Beyond the limit nobody waits for nothing: the connection is closed at once.
   if (sessions_.size() >= context_.settings.connections_max) return;
   SessionConnection::Host& host = *this;
-  auto session =
-      std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this, context_.scratch, host,
-                                          next_session_++, door.carrier, door.tls);
+  auto session = std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this,
+                                                     context_.scratch, host, next_session_++, carrier, tls);
   SessionConnection* const made = session.get();
   sessions_.emplace(made, std::move(session));
   context_.handshakes.enter(*made);
@@ -111,9 +120,15 @@ std::optional<SessionServer::Permit> SessionServer::permit_of(std::string_view t
   const auto verdict = context_.tickets.check(ticket, context_.now());
   if (!verdict.grant) return std::nullopt;
   const Permit permit{*verdict.grant, verdict.holder};
-  const HostedTopic* const topic = find_topic_(permit.grant.topic);
-  if (topic == nullptr || !is_good(permit, *topic)) return std::nullopt;
+  const TopicName* const topic = name_of(permit.grant.topic);
+  if (topic == nullptr || !context_.access.permits(permit.holder, permit.grant, *topic)) return std::nullopt;
   return permit;
+}
+
+const TopicName* SessionServer::name_of(TopicId topic) const {
+  if (find_name_ != nullptr) return find_name_(topic);
+  const HostedTopic* const found = find_topic_(topic);
+  return found == nullptr ? nullptr : &found->definition().name;
 }
 
 bool SessionServer::is_good(const Permit& permit, const HostedTopic& topic) const {

@@ -31,10 +31,12 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
     std::optional<protocol::Tls> tls;  ///< nothing: in clear
   };
   using FindTopic = std::function<HostedTopic*(TopicId)>;
+  using FindName = std::function<const TopicName*(TopicId)>;
 
-  /// `context` outlives it. `name`: of this reactor, for its socket file.
+  /// `context` outlives it. `name`: of this reactor, for its socket file. `find_name`: of the topics that
+  /// there are tickets for; null: those that `find_topic` finds.
   SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
-                std::string name);
+                std::string name, FindName find_name = {});
   SessionServer(const SessionServer&) = delete;
   SessionServer& operator=(const SessionServer&) = delete;
   ~SessionServer() override;
@@ -43,6 +45,10 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   /// invalid_argument (the path of the socket file is too long).
   Result<Joined> join(const Grant& grant, protocol::Transport transport, SessionCarrier carrier,
                       const TicketHolder& holder);
+  /// A connection that has come as by this way, from elsewhere than its address.
+  void take(UniqueFd descriptor, protocol::Transport transport, SessionCarrier carrier) {
+    begin_session(std::move(descriptor), carrier, encryption_of({transport, carrier}));
+  }
   /// Rights have changed: ends what is not permitted any more.
   void look_at_rights();
   /// Says goodbye to everybody, and accepts nobody any more.
@@ -60,7 +66,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
           bind_uri(std::move(uri)),
           path(std::move(socket_path)),
           listener(of.context_.loop, std::move(socket), *this, of.context_.accepts) {}
-    void accepted(UniqueFd descriptor) override { server.accepted(std::move(descriptor), *this); }
+    void accepted(UniqueFd descriptor) override { server.begin_session(std::move(descriptor), carrier, tls); }
     void accept_failed() override;
     SessionServer& server;
     const SessionCarrier carrier;
@@ -71,7 +77,9 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   };
 
   Result<Door*> open_door(Way way);
-  void accepted(UniqueFd descriptor, const Door& door);
+  [[nodiscard]] const TlsContext* encryption_of(Way way) const;
+  [[nodiscard]] const TopicName* name_of(TopicId topic) const;
+  void begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls);
   void connection_opened(Connection& /*connection*/) override {}
   void connection_closed(Connection& connection, const std::string& why) override;
   /// Any key: the ticket is in the session's first frame.
@@ -91,6 +99,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
 
   ReactorContext& context_;
   const FindTopic find_topic_;
+  const FindName find_name_;
   const SessionSettings settings_;
   const std::string name_;
   Gate gate_;  // of sessions over ZeroMQ

@@ -1,0 +1,76 @@
+/// Layer: log.
+#include "log/segment_key.hpp"
+
+#include <string.h>
+
+#include <optional>
+#include <vector>
+
+#include "log/segment_scanner.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+/// The sound batches of a segment, one after the other, past whatever else is there.
+class SoundBatches {
+ public:
+  explicit SoundBatches(const KeyedSegment& segment)
+      : scanner_(segment.file, segment.header.epoch, segment.usable_bytes),
+        lowest_(segment.header.first_offset) {}
+  std::optional<BatchView> next() {
+    auto found = scanner_.batch_at(position_);
+    if (!found || found->base < lowest_) found = scanner_.resume_after(position_, lowest_);
+    if (!found) return std::nullopt;
+    position_ = found->end_position();
+    lowest_ = found->end;
+    return BatchView::trusted(
+        scanner_.bytes_at(found->position, found->total_bytes, found->total_bytes).data());
+  }
+
+ private:
+  SegmentScanner scanner_;
+  std::uint64_t position_ = segment_header_bytes;
+  Offset lowest_;
+};
+
+bool decrypts_any(const KeyedSegment& segment, BatchCipher& cipher) {
+  SoundBatches batches(segment);
+  bool any = false;
+  std::vector<std::byte> plain;
+  for (auto batch = batches.next(); batch; batch = batches.next()) {
+    if (!batch->is_encrypted()) continue;
+    any = true;
+    plain.resize(batch->total_bytes() - encrypted_layout::more_bytes);
+    const bool right = cipher.decrypt(*batch, segment.header.key_id, plain);
+    explicit_bzero(plain.data(), plain.size());
+    if (right) return true;
+  }
+  return !any;
+}
+
+}  // namespace
+
+Result<void> check_segment_key(const KeyedSegment& segment, BatchCipher* cipher) {
+  const std::uint64_t key_id = segment.header.key_id;
+  if (key_id == 0) return {};
+  if (cipher == nullptr) {
+    return Error{ErrorCode::not_supported,
+                 segment.path + " is encrypted (key id " + key_id_text(key_id) +
+                     "), and the log is opened as one that is not; nothing of it was "
+                     "changed"};
+  }
+  if (!cipher->knows(key_id)) return no_key(segment.path, key_id);
+  if (key_id != key_id_unknown || decrypts_any(segment, *cipher)) return {};
+  return no_key(segment.path, key_id);
+}
+
+Result<void> check_segment_encrypted(const KeyedSegment& segment) {
+  if (segment.header.key_id != 0 || !SoundBatches(segment).next()) return {};
+  return Error{ErrorCode::corrupt,
+               segment.path +
+                   " is not encrypted, and the log that it stands in is: it is from before "
+                   "that, or was put there; nothing of it was changed"};
+}
+
+}  // namespace lightq::log
