@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +24,10 @@ namespace fs = std::filesystem;
 
 constexpr mode_t own_mode = 0755;   // of the directory itself: broker.json is for everybody
 constexpr mode_t room_mode = 0700;  // of what lies in it
+constexpr mode_t door_mode = 0711;  // of where Unix sockets lie: who knows their names may knock
+
+constexpr mode_t written_by_others = 0022;
+constexpr mode_t used_by_others = 0077;
 
 Error failed(const std::string& what, const fs::path& path, int number) {
   const auto code = number == ENOSPC ? ErrorCode::no_space : ErrorCode::io_error;
@@ -34,6 +40,24 @@ Result<void> make_directory(const fs::path& path, mode_t mode) {
   std::error_code ignored;
   if (number == EEXIST && fs::is_directory(path, ignored)) return {};
   return failed("make", path, number == EEXIST ? ENOTDIR : number);
+}
+
+/// What is in a directory is only as much the broker's as the directory is.
+Result<void> check_is_ours(const fs::path& path, mode_t forbidden) {
+  struct stat found{};
+  if (stat(path.c_str(), &found) != 0) return failed("look at", path, errno);
+  if (found.st_uid != geteuid() && found.st_uid != 0)
+    return Error{ErrorCode::invalid_argument,
+                 "data directory: " + path.string() + " belongs to another user (uid " +
+                     std::to_string(found.st_uid) + "): it has to be the broker's"};
+  if ((found.st_mode & forbidden) == 0) return {};
+  std::array<char, 8> mode{};
+  std::snprintf(mode.data(), mode.size(), "0%o", found.st_mode & 07777U);
+  const bool closed = forbidden == used_by_others;
+  return Error{ErrorCode::invalid_argument, "data directory: " + path.string() +
+                                                (closed ? " is open to" : " can be written by") +
+                                                " other users: its mode is " + mode.data() + "; chmod " +
+                                                (closed ? "go-rwx" : "go-w") + " it"};
 }
 
 /// As make_directory, with those above it; the names of all that are new survive a power cut.
@@ -55,16 +79,19 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
   const fs::path path = fs::absolute(given, code).lexically_normal();
   if (code) return failed("find", given, code.value());
   if (auto made = make_directories(path, own_mode); !made) return made.error();
+  if (auto ours = check_is_ours(path, written_by_others); !ours) return ours.error();
   auto lock = log::DirectoryLock::acquire(path.string());
   if (!lock) {
     const Error& error = lock.error();
     return Error{error.code, "data directory: " + error.message, error.system_error};
   }
   std::unique_ptr<DataDirectory> directory(new DataDirectory(path, std::move(*lock)));
-  for (const auto& room :
-       {directory->topics(), directory->pool(), directory->catalogue(), directory->ipc()}) {
+  for (const auto& room : {directory->topics(), directory->pool(), directory->catalogue()}) {
     if (auto made = make_directory(room, room_mode); !made) return made.error();
+    if (auto ours = check_is_ours(room, used_by_others); !ours) return ours.error();
   }
+  if (auto made = make_directory(directory->ipc(), door_mode); !made) return made.error();
+  if (auto ours = check_is_ours(directory->ipc(), written_by_others); !ours) return ours.error();
   fs::remove(path / "broker.json", code);  // of a broker that was killed
   if (auto synced = log::PosixStorage().sync_directory(path.string()); !synced) return synced.error();
   return directory;

@@ -16,7 +16,8 @@ namespace lightq::broker {
 class DataDirectory {
  public:
   /// Makes the directory and its rooms where they are missing, and locks it. The lock ends with the process,
-  /// however it ends. Errors: in_use (naming the process that has it), io_error, no_space.
+  /// however it ends. Errors: in_use (naming the process that has it), io_error, no_space; invalid_argument:
+  /// it, or a room, belongs to another user, or others may write there (or read what is in a room).
   static Result<std::unique_ptr<DataDirectory>> open(const std::filesystem::path& path);
   /// The CURVE key of a directory that somebody else may own; both are made if they are missing. Errors: as
   /// of open_curve_key; in_use: there is no key, and the broker that has the directory needs none.

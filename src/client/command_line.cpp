@@ -15,6 +15,7 @@
 #include "client/suggestion.hpp"
 #include "client/terminal.hpp"
 #include "client/units.hpp"
+#include "client/usage_error.hpp"
 #include "client/user_options.hpp"
 
 namespace lightq::cli {
@@ -473,7 +474,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == 0;
     if (asked_for_help) return app.exit(error, std::cout, std::cerr);
-    say(std::string(error.what()) + "\n  see  lightq " + command_words(arguments) + "--help");
+    say(without_values(error) + "\n  see  lightq " + command_words(arguments) + "--help");
     return exit_usage;
   }
   if (parsed.version) parsed.command = [&parsed] { return run_version(parsed.common); };

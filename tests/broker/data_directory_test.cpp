@@ -32,10 +32,11 @@ TEST(DataDirectory, MakesItsRoomsForItsOwnerOnly) {
   const TempDir temp;
   const auto directory = DataDirectory::open(temp / "a/b/data");
   ASSERT_TRUE(directory.ok()) << directory.error().text();
-  for (const auto& room : {directory.value()->topics(), directory.value()->pool(),
-                           directory.value()->catalogue(), directory.value()->ipc()}) {
+  for (const auto& room :
+       {directory.value()->topics(), directory.value()->pool(), directory.value()->catalogue()}) {
     EXPECT_EQ(mode_of(room), 0700U) << room;
   }
+  EXPECT_EQ(mode_of(directory.value()->ipc()), 0711U);
   EXPECT_EQ(mode_of(directory.value()->path()) & 022U, 0U);
   EXPECT_TRUE(directory.value()->path().is_absolute());
 }

@@ -204,3 +204,16 @@ def test_a_broker_refuses_a_password_file_that_others_may_open(make_broker, tmp_
     os.chmod(path, 0o600)
     broker.start()
     broker.control().ok("list_topics", admin_user_id=ADMIN, admin_password="planted-in-a-file-34")
+
+
+@pytest.mark.parametrize("arguments", [
+    ("stats", "t", "--password=hunter2-in-argv"), ("stats", "t", "--password", "hunter2-in-argv"),
+    ("user", "password", "ann", "--new-password=hunter2-in-argv"), ("broker", "--admin-password", "hunter2-in-argv"),
+    ("produce", "t", "--pasword", "hunter2-in-argv", "more"), ("consume", "t", "--ticket=hunter2-in-argv")])
+def test_what_stands_behind_an_unknown_flag_is_not_repeated(lightq, arguments):
+    done = lightq(*arguments, code=2)
+    said = (done.stdout + done.stderr).decode()
+    assert "hunter2" not in said, said
+    flag = next(argument for argument in arguments if argument.startswith("--")).partition("=")[0]
+    assert flag in said, said
+    assert ("from a file" in said) == ("password" in flag), said

@@ -181,9 +181,38 @@ def test_an_ipc_path_that_is_too_long_is_a_clear_error_of_the_join(make_broker):
 def test_files_are_readable_by_their_owner_only(make_broker):
     broker = make_broker(admin=False)
     for path in broker.data_dir.rglob("*"):
-        mode = stat.S_IMODE(path.stat().st_mode)
-        assert mode & 0o022 == 0, (path, oct(mode))
+        mode = path.stat().st_mode
+        assert stat.S_ISSOCK(mode) or mode & 0o022 == 0, (path, oct(mode))
     assert stat.S_IMODE((broker.data_dir / "admin.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("room,mode", [(".", 0o777), (".", 0o775), (".", 0o1777), ("catalogue", 0o755), ("topics", 0o750),
+                                       ("pool", 0o777), ("ipc", 0o777)])
+def test_directories_that_others_may_use_are_refused(broker, control, room, mode):
+    control.create("t", "file")
+    broker.stop()
+    directory = broker.data_dir / room
+    before = stat.S_IMODE(directory.stat().st_mode)
+    directory.chmod(mode)
+    refused = run_broker(broker)
+    assert refused.returncode == 1, refused.stderr
+    assert str(directory.resolve()) in refused.stderr and f"0{mode:o}" in refused.stderr and "chmod" in refused.stderr
+    assert stat.S_IMODE(directory.stat().st_mode) == mode, "the broker changed it"
+    directory.chmod(before)
+    broker.start()
+    assert control.stats("t")["topic"] == "t"
+
+
+@pytest.mark.skipif(not ROOT, reason="gives files away")
+@pytest.mark.parametrize("room", [".", "catalogue"])
+def test_directories_of_another_user_are_refused(broker, control, room):
+    broker.stop()
+    os.chown(broker.data_dir / room, 65534, 65534)
+    refused = run_broker(broker)
+    assert refused.returncode == 1 and "65534" in refused.stderr and "belongs to another user" in refused.stderr, refused.stderr
+    os.chown(broker.data_dir / room, 0, 0)
+    broker.start()
+    control.ok("ping")
 
 
 def test_the_first_start_makes_an_admin_with_a_random_password(make_broker):

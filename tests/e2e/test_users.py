@@ -5,6 +5,8 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 import tempfile
 
 import pytest
@@ -404,4 +406,44 @@ def test_processes_of_a_users_uid_need_no_password_on_a_unix_socket(make_broker)
             way.is_ended()
         control.fails("unauthorized_access", "join", topic="t", type="push")
     finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+SENDER = """
+import json, os, sys, zmq
+os.setgid(65534)
+os.setuid(65534)
+control = zmq.Context.instance().socket(zmq.REQ)
+control.connect(sys.argv[1])
+control.send_json(dict(cmd="join", topic="t", type="pub", transport="ipc"))
+assert control.poll(20000), "no answer"
+reply = control.recv_json()
+assert reply["status"] == "ok", reply
+producer = zmq.Context.instance().socket(zmq.PUSH)
+producer.plain_username = reply["ticket"]["id"].encode()
+producer.plain_password = reply["ticket"]["secret"].encode()
+producer.connect(reply["bind_uri"])
+producer.send(b"from another uid")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
+def test_processes_of_another_uid_than_the_brokers_reach_its_unix_sockets(make_broker):
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
+    umask = os.umask(0o077)  # the broker's, too
+    try:
+        directory.chmod(0o711)
+        broker = make_broker("--ipc-dir", str(directory), control=f"ipc://{directory}/control")
+        control = broker.control()
+        control.create("t")
+        consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+        sender = [sys.executable, "-c", SENDER, f"ipc://{directory}/control"]
+        stranger = subprocess.run(sender, capture_output=True, text=True, timeout=DEADLINE)
+        assert stranger.returncode != 0 and "unauthorized_access" in stranger.stderr, stranger
+        control.ok("create_user", **ROOT, user_id="robot", uid=65534, rights=[right("t", "produce")])
+        known = subprocess.run(sender, capture_output=True, text=True, timeout=DEADLINE)
+        assert known.returncode == 0, known
+        assert receive(consumer, 1) == [b"from another uid"]
+    finally:
+        os.umask(umask)
         shutil.rmtree(directory, ignore_errors=True)

@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ namespace lightq::broker {
 namespace {
 
 constexpr int listen_backlog = 512;
+constexpr mode_t socket_mode = 0666;  // of a Unix socket's file
 // A peer whose machine vanished is noticed after about a minute and a half.
 constexpr int keep_alive_idle_s = 60;
 constexpr int keep_alive_interval_s = 10;
@@ -157,6 +159,9 @@ Result<ListeningSocket> listen_unix(const std::string& path) {
                                    sizeof *address, path)) {
     return *error;
   }
+  // As on loopback, any process of the machine may knock, whatever the umask is; the directory may be closed
+  // to it.
+  if (chmod(path.c_str(), socket_mode) != 0) return bind_error(path);
   return ListeningSocket{std::move(descriptor), 0};
 }
 

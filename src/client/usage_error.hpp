@@ -1,0 +1,16 @@
+/// What is said of a command line that cannot be understood. Layer: cli.
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class ParseError;
+}
+
+namespace lightq::cli {
+
+/// What the parser says. Of arguments that it does not know, flags' names alone: what stands behind them may
+/// be a secret, given in a way that there is none for.
+std::string without_values(const CLI::ParseError& error);
+
+}  // namespace lightq::cli
