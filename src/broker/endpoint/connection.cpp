@@ -37,7 +37,7 @@ Connection::~Connection() {
 
 /// Its memory stays, without what was in it if that is to be wiped.
 void Connection::empty(std::vector<std::byte>& input) const {
-  if (wipes_input_) explicit_bzero(input.data(), input.size());
+  if (wipes_input_ && !input.empty()) explicit_bzero(input.data(), input.size());
   input.clear();
 }
 
