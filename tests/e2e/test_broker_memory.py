@@ -62,7 +62,7 @@ def test_what_stands_in_memory_is_found(asked):
 
 
 # Short ones lie within a text's object, others on the heap.
-@pytest.mark.parametrize("length", [15, 40, 1000])
+@pytest.mark.parametrize("length", [15, 1000])
 def test_after_good_requests_and_refused_ones(asked, length):
     control, new = asked.control, lambda: asked.new(length)
     own, anns = new(), new()
@@ -119,9 +119,9 @@ def test_after_requests_that_are_none(asked):
 
 def test_after_many_requests_at_once(asked):
     socket = asked.broker.socket(zmq.DEALER, asked.broker.control_uri, **asked.control.options)
-    count = 300
-    for _ in range(count):
-        request = {"cmd": "stats", "topic": "t", "user_id": "u", "password": asked.new(), "filler": "x" * 700}
+    count, passwords = 200, [asked.new() for _ in range(40)]
+    for index in range(count):
+        request = {"cmd": "stats", "topic": "t", "user_id": "u", "password": passwords[index % 40], "filler": "x" * 700}
         socket.send(json.dumps(request).encode())
     codes = set()
     for _ in range(count):
