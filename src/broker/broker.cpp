@@ -93,6 +93,14 @@ StrangerLimits stranger_limits_of(const Config& config) {
   return {config.handshakes_max, config.accepts_per_second.value_or(usual), config.handshake_time};
 }
 
+ControlLimits control_limits_of(const Config& config) {
+  return {.request_bytes_max = config.request_bytes_max,
+          .requests_waiting_max = config.requests_waiting_max,
+          .connections_max = config.control_connections_max,
+          .answers_unread_bytes_max = config.answers_unread_bytes_max,
+          .answers_unread_bytes_total = config.answers_unread_bytes_total};
+}
+
 /// `counter`: ends before the quota.
 std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory,
                                        std::jthread& counter) {
@@ -232,9 +240,12 @@ Result<void> Broker::Parts::open_parts(int stop_descriptor) {
       CommandHandler::Settings{.data_dir = directory_->path().string(),
                                .now = wall_clock_now,
                                .topics_max = config_.topics_max,
+                               .users_max = config_.users_max,
+                               .ring_bytes_max = config_.ring_bytes_max,
                                .memory_bytes_max = config_.memory_bytes_max,
                                .open_topics = config_.open_topics,
                                .throttled = [this] { return server_->throttled(); },
+                               .limits_reached = [this] { return server_->limits_reached(); },
                                .server_key = server_key(),
                                .client_keys = &client_keys_,
                                .insecure = insecure});
@@ -326,6 +337,7 @@ Result<void> Broker::Parts::open_catalogue() {
   Catalogue::Options options;
   options.now = wall_clock_now;
   options.port_rest = config_.port_rest;
+  options.client_keys_per_topic_max = config_.client_keys_per_topic_max;
   options.open_log = [this](const std::filesystem::path& path) -> Result<std::unique_ptr<log::Log>> {
     log::SegmentLogOptions segments;
     segments.directory = path.string();
@@ -351,6 +363,7 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   settings.port_rest = config_.port_rest;
   settings.session_heartbeat = config_.session_heartbeat;
   settings.session_channels_max = static_cast<std::uint32_t>(config_.session_channels_max);
+  settings.session_reads = {.waiting_max = config_.session_reads_max, .bytes_max = config_.read_bytes_max};
   settings.tls = tls_.get();
   auto& endpoints = settings.reactor.endpoints;
   endpoints.advertise_host = config_.advertise_host.empty() ? config_.bind_host : config_.advertise_host;
@@ -359,7 +372,10 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   endpoints.idle_time_max = config_.endpoint_idle;
   endpoints.connections_max = config_.connections_per_endpoint_max;
   endpoints.endpoints_max = config_.endpoints_per_topic_max;
-  endpoints.groups_max = config_.groups_per_topic_max;
+  endpoints.groups = {.groups_max = config_.groups_per_topic_max,
+                      .in_flight_messages_max = config_.in_flight_messages_max,
+                      .outstanding_ranges_max = config_.outstanding_ranges_max,
+                      .returned_ranges_max = config_.returned_ranges_max};
   endpoints.strangers = stranger_limits_of(config_);
   endpoints.user_connections = user_connections_.get();
   endpoints.ticket_lifetime = config_.ticket_lifetime;
@@ -371,6 +387,7 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   storage.message_bytes_max = config_.message_bytes_max;
   storage.disk_free_floor_bytes = config_.min_free_bytes.value_or(default_free_floor(directory_->path()));
   storage.flush_interval_ms = config_.flush_interval.count();
+  storage.producers_max = config_.producers_max;
   return settings;
 }
 
@@ -407,12 +424,13 @@ void Broker::Parts::make_reactors() {
 }
 
 Result<void> Broker::Parts::open_control() {
-  auto server =
-      ControlServer::open(control_, sink_, config_.control_uri,
-                          [this](protocol::Request request, CommandHandler::Answer answer) {
-                            handler_->handle(std::move(request), std::move(answer));
-                          },
-                          stranger_limits_of(config_), {.requests_per_second = config_.requests_per_second});
+  auto server = ControlServer::open(
+      control_, sink_, config_.control_uri,
+      [this](protocol::Request request, CommandHandler::Answer answer) {
+        handler_->handle(std::move(request), std::move(answer));
+      },
+      stranger_limits_of(config_), {.requests_per_second = config_.requests_per_second},
+      control_limits_of(config_));
   if (!server) return server.error();
   server_ = std::move(*server);
   if (curve_key_ == nullptr) return {};

@@ -7,6 +7,8 @@
 #include <csignal>
 #include <cstdio>
 
+#include <lightq/base/wipe.hpp>
+#include <lightq/base/wipe_registers.hpp>
 #include <lightq/base/z85.hpp>
 
 #include "broker/broker.hpp"
@@ -39,6 +41,8 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   constexpr int exit_failed = 1;
   constexpr int exit_usage = 2;
   auto config = load_config(config_file, process_environment, flag_overrides);
+  wipe_registers();
+  wipe_stack();  // where the password went through, on its way here
   if (!config)
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);

@@ -203,21 +203,14 @@ Result<void> set_requests_per_second(Config& config, const std::string& text) {
 Result<void> set_connections_per_user(Config& config, const std::string& text) {
   return assign(config.connections_per_user, number_in(text, 1, limits::connections_per_user_max));
 }
-Result<void> set_topics_max(Config& config, const std::string& text) {
-  return assign(config.topics_max, number_in(text, 1, limits::topics_max));
+/// A limit that may be lower than it is by default.
+template <std::uint64_t Config::* member, std::uint64_t most, std::uint64_t least = 1>
+Result<void> set_limit(Config& config, const std::string& text) {
+  return assign(config.*member, number_in(text, least, most));
 }
-Result<void> set_endpoints_per_topic_max(Config& config, const std::string& text) {
-  return assign(config.endpoints_per_topic_max, number_in(text, 1, limits::endpoints_per_topic_max));
-}
-Result<void> set_connections_per_endpoint_max(Config& config, const std::string& text) {
-  return assign(config.connections_per_endpoint_max,
-                number_in(text, 1, limits::connections_per_endpoint_max));
-}
-Result<void> set_groups_per_topic_max(Config& config, const std::string& text) {
-  return assign(config.groups_per_topic_max, number_in(text, 1, limits::groups_per_topic_max));
-}
-Result<void> set_session_channels_max(Config& config, const std::string& text) {
-  return assign(config.session_channels_max, number_in(text, 1, limits::session_channels_max));
+template <std::uint64_t Config::* member, std::uint64_t most, std::uint64_t least = 1>
+Result<void> set_byte_limit(Config& config, const std::string& text) {
+  return assign(config.*member, bytes_in(text, least, most));
 }
 Result<void> set_memory_bytes_max(Config& config, const std::string& text) {
   return assign(config.memory_bytes_max, bytes_in(text, 0, any_number));
@@ -309,17 +302,56 @@ constexpr Setting table[] = {
      set_requests_per_second},
     {"connections_per_user", number, "N",
      "data connections that one user may have at once, 1 to 1000000 (4000)", set_connections_per_user},
-    {"topics_max", number, "N", "topics that there may be, 1 to 100000 (100000)", set_topics_max},
+    {"topics_max", number, "N", "topics that there may be, 1 to 100000 (100000)",
+     set_limit<&Config::topics_max, limits::topics_max>},
     {"endpoints_per_topic_max", number, "N", "endpoints that a topic may have, 1 to 4096 (4096)",
-     set_endpoints_per_topic_max},
+     set_limit<&Config::endpoints_per_topic_max, limits::endpoints_per_topic_max>},
     {"connections_per_endpoint_max", number, "N",
      "connections to an endpoint, and sessions of a thread, 1 to 10000; of more each is closed at once "
      "(10000)",
-     set_connections_per_endpoint_max},
+     set_limit<&Config::connections_per_endpoint_max, limits::connections_per_endpoint_max>},
     {"groups_per_topic_max", number, "N", "groups of consumers that a topic may have, 1 to 1024 (1024)",
-     set_groups_per_topic_max},
+     set_limit<&Config::groups_per_topic_max, limits::groups_per_topic_max>},
     {"session_channels_max", number, "N",
-     "producers and consumers open at once on a session, 1 to 4096 (4096)", set_session_channels_max},
+     "producers and consumers open at once on a session, 1 to 4096 (4096)",
+     set_limit<&Config::session_channels_max, limits::session_channels_max>},
+    {"session_reads_max", number, "N", "reads of one session that may wait for an answer, 1 to 16 (16)",
+     set_limit<&Config::session_reads_max, limits::session_reads_max>},
+    {"read_bytes_max", bytes, "BYTES", "messages in answer to one read, 1 to 64MiB (64MiB)",
+     set_byte_limit<&Config::read_bytes_max, limits::read_bytes_max>},
+    {"in_flight_messages_max", number, "N",
+     "messages that one consumer may have and not acknowledge, 1 to 2147483648 (2147483648)",
+     set_limit<&Config::in_flight_messages_max, limits::in_flight_messages_max>},
+    {"outstanding_ranges_max", number, "N",
+     "pieces in which what one consumer has not acknowledged may be, 2 to 16384 (16384)",
+     set_limit<&Config::outstanding_ranges_max, limits::outstanding_ranges_max, 2>},
+    {"returned_ranges_max", number, "N",
+     "pieces in which a group's messages may wait to be handed out again, 1 to 65536 (65536)",
+     set_limit<&Config::returned_ranges_max, limits::returned_ranges_max>},
+    {"producers_max", number, "N", "producers over sessions that a topic remembers, 1 to 10000 (10000)",
+     set_limit<&Config::producers_max, limits::producers_max>},
+    {"client_keys_per_topic_max", number, "N",
+     "with encrypt: keys that plain clients of a topic may have registered, 2 to 16384 (16384)",
+     set_limit<&Config::client_keys_per_topic_max, limits::client_keys_per_topic_max, 2>},
+    {"users_max", number, "N", "users that there may be, 1 to 10000 (10000)",
+     set_limit<&Config::users_max, limits::users_max>},
+    {"request_bytes_max", bytes, "BYTES", "a request to the control socket, 4KiB to 1MiB (64KiB)",
+     set_byte_limit<&Config::request_bytes_max, limits::request_bytes_hard_max, limits::request_bytes_min>},
+    {"requests_waiting_max", number, "N",
+     "requests that may wait for their answers, 1 to 1024; of one address a quarter (1024)",
+     set_limit<&Config::requests_waiting_max, limits::requests_waiting_max>},
+    {"control_connections_max", number, "N",
+     "connections to the control socket, 1 to 10000; of more each is closed at once (10000)",
+     set_limit<&Config::control_connections_max, limits::control_connections_max>},
+    {"answers_unread_bytes_max", bytes, "BYTES",
+     "answers that one client leaves unread before it is closed, 64KiB to 64MiB (64MiB)",
+     set_byte_limit<&Config::answers_unread_bytes_max, limits::answers_unread_bytes_max,
+                    limits::answers_unread_bytes_pause>},
+    {"answers_unread_bytes_total", bytes, "BYTES",
+     "likewise of all clients, and of one address a quarter; from 256KiB (256MiB)",
+     set_byte_limit<&Config::answers_unread_bytes_total, any_number, limits::answers_unread_bytes_total_min>},
+    {"ring_bytes_max", bytes, "BYTES", "ring_bytes of one topic, 64KiB to 1TiB (1TiB)",
+     set_byte_limit<&Config::ring_bytes_max, limits::ring_bytes_max, limits::ring_bytes_min>},
     {"memory_bytes_max", bytes, "BYTES", "what the rings of all topics may take together; 0: no bound (0)",
      set_memory_bytes_max},
     {"reactors", number, "N", "threads that move messages, up to 64; 0: by the number of cores (0)",

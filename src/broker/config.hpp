@@ -62,9 +62,23 @@ struct Config {
   std::uint64_t connections_per_endpoint_max = limits::connections_per_endpoint_max;
   std::uint64_t groups_per_topic_max = limits::groups_per_topic_max;
   std::uint64_t session_channels_max = limits::session_channels_max;
-  std::uint64_t memory_bytes_max = 0;  ///< of all topics' rings; 0: as much as there is
-  std::uint64_t reactors = 0;          ///< 0: by the number of cores
-  std::filesystem::path ipc_dir;       ///< empty: DATA_DIR/ipc
+  std::uint64_t session_reads_max = limits::session_reads_max;
+  std::uint64_t read_bytes_max = limits::read_bytes_max;
+  std::uint64_t in_flight_messages_max = limits::in_flight_messages_max;
+  std::uint64_t outstanding_ranges_max = limits::outstanding_ranges_max;
+  std::uint64_t returned_ranges_max = limits::returned_ranges_max;
+  std::uint64_t producers_max = limits::producers_max;
+  std::uint64_t client_keys_per_topic_max = limits::client_keys_per_topic_max;
+  std::uint64_t users_max = limits::users_max;
+  std::uint64_t request_bytes_max = limits::request_bytes_max;
+  std::uint64_t requests_waiting_max = limits::requests_waiting_max;
+  std::uint64_t control_connections_max = limits::control_connections_max;
+  std::uint64_t answers_unread_bytes_max = limits::answers_unread_bytes_max;
+  std::uint64_t answers_unread_bytes_total = limits::answers_unread_bytes_total_default;
+  std::uint64_t ring_bytes_max = limits::ring_bytes_max;  ///< of each topic
+  std::uint64_t memory_bytes_max = 0;                     ///< of all topics' rings; 0: as much as there is
+  std::uint64_t reactors = 0;                             ///< 0: by the number of cores
+  std::filesystem::path ipc_dir;                          ///< empty: DATA_DIR/ipc
   std::filesystem::path admin_password_file;
   Secret admin_password;  ///< empty: the one in DATA_DIR/admin.json
 };

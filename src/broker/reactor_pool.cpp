@@ -40,6 +40,7 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKe
         SessionSettings{.broker = next_endpoint_id_,
                         .heartbeat_ms = static_cast<std::uint32_t>(settings_.session_heartbeat.count()),
                         .channels_max = settings_.session_channels_max,
+                        .reads = settings_.session_reads,
                         .tls = settings_.tls},
         "sessions" + std::to_string(i)));
   }
@@ -262,6 +263,7 @@ void ReactorPool::broker_stats(Done<Result<protocol::BrokerStats>> done) {
         totals.log_bytes += part.log_bytes;
         totals.refused_connections += part.refused_connections;
         totals.displaced_connections += part.displaced_connections;
+        totals.limits_reached += part.limits_reached;
         if (--sum->missing == 0) done(totals);
       });
     });

@@ -25,6 +25,7 @@ class ReactorPool final : public DataPlane {
     std::chrono::milliseconds port_rest{600'000};
     std::chrono::milliseconds session_heartbeat{10'000};
     std::uint32_t session_channels_max = limits::session_channels_max;
+    ReadLimits session_reads;
     const TlsContext* tls = nullptr;  ///< of sessions over TCP; null: they go in clear. Outlives the pool
   };
 

@@ -21,8 +21,8 @@ void SecretEnvironment::collect(bool for_broker) {
     if (for_broker && name == of_broker) continue;
     auto value = take_secret_variable(std::string(name));
     if (!value) continue;
-    found_[std::string(name)] = *value;
-    wipe_text(*value);  // moved, a short text would stay
+    if (!for_broker) found_[std::string(name)] = *value;  // which has no use for them
+    wipe_text(*value);                                    // moved, a short text would stay
   }
 }
 

@@ -16,8 +16,8 @@ class SecretEnvironment {
 
   /// Moves LIGHTQ_PASSWORD, LIGHTQ_ADMIN_PASSWORD and LIGHTQ_NEW_PASSWORD out of the process's environment:
   /// their bytes there, which everybody with this account can read in /proc, are overwritten, and children
-  /// are not given them. `for_broker`: LIGHTQ_ADMIN_PASSWORD stays, for the broker to do the same. To be
-  /// called before there is another thread.
+  /// are not given them. `for_broker`: LIGHTQ_ADMIN_PASSWORD stays, for the broker to do the same, and the
+  /// others are not kept. To be called before there is another thread.
   void collect(bool for_broker);
   /// The variable's value, once; empty: there was none.
   std::string take(const std::string& name);

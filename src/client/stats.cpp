@@ -74,6 +74,7 @@ std::string table(const BrokerStats& stats) {
          row_if("throttled_requests", stats.throttled_requests) +
          row_if("refused_connections", stats.refused_connections) +
          row_if("displaced_connections", stats.displaced_connections) +
+         row_if("limits_reached", stats.limits_reached) +
          row("encrypted", stats.encrypted  ? "yes"
                           : stats.insecure ? "no, and other machines reach it"
                                            : "no");

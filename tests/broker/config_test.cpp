@@ -82,6 +82,43 @@ std::string shown(std::chrono::milliseconds time) {
   return std::to_string(time.count());
 }
 
+/// Of limits that can be lower.
+void add_limits(std::map<std::string, Expectation>& all) {
+  all["endpoints_per_topic_max"] = {[](const Config& c) { return shown(c.endpoints_per_topic_max); }, "4096",
+                                    "22", "22"};
+  all["connections_per_endpoint_max"] = {
+      [](const Config& c) { return shown(c.connections_per_endpoint_max); }, "10000", "23", "23"};
+  all["groups_per_topic_max"] = {[](const Config& c) { return shown(c.groups_per_topic_max); }, "1024", "24",
+                                 "24"};
+  all["session_channels_max"] = {[](const Config& c) { return shown(c.session_channels_max); }, "4096", "25",
+                                 "25"};
+  all["session_reads_max"] = {[](const Config& c) { return shown(c.session_reads_max); }, "16", "7", "7"};
+  all["read_bytes_max"] = {[](const Config& c) { return shown(c.read_bytes_max); }, "67108864", "3MiB",
+                           "3145728"};
+  all["in_flight_messages_max"] = {[](const Config& c) { return shown(c.in_flight_messages_max); },
+                                   "2147483648", "26", "26"};
+  all["outstanding_ranges_max"] = {[](const Config& c) { return shown(c.outstanding_ranges_max); }, "16384",
+                                   "27", "27"};
+  all["returned_ranges_max"] = {[](const Config& c) { return shown(c.returned_ranges_max); }, "65536", "28",
+                                "28"};
+  all["producers_max"] = {[](const Config& c) { return shown(c.producers_max); }, "10000", "29", "29"};
+  all["client_keys_per_topic_max"] = {[](const Config& c) { return shown(c.client_keys_per_topic_max); },
+                                      "16384", "30", "30"};
+  all["users_max"] = {[](const Config& c) { return shown(c.users_max); }, "10000", "31", "31"};
+  all["request_bytes_max"] = {[](const Config& c) { return shown(c.request_bytes_max); }, "65536", "5KiB",
+                              "5120"};
+  all["requests_waiting_max"] = {[](const Config& c) { return shown(c.requests_waiting_max); }, "1024", "32",
+                                 "32"};
+  all["control_connections_max"] = {[](const Config& c) { return shown(c.control_connections_max); }, "10000",
+                                    "33", "33"};
+  all["answers_unread_bytes_max"] = {[](const Config& c) { return shown(c.answers_unread_bytes_max); },
+                                     "67108864", "6MiB", "6291456"};
+  all["answers_unread_bytes_total"] = {[](const Config& c) { return shown(c.answers_unread_bytes_total); },
+                                       "268435456", "7MiB", "7340032"};
+  all["ring_bytes_max"] = {[](const Config& c) { return shown(c.ring_bytes_max); }, "1099511627776", "8MiB",
+                           "8388608"};
+}
+
 /// Every set value is another one: two settings that write the same member cannot both be right.
 std::map<std::string, Expectation> expectations(const std::string& password_file) {
   std::map<std::string, Expectation> all;
@@ -137,14 +174,7 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
   all["connections_per_user"] = {[](const Config& c) { return shown(c.connections_per_user); }, "4000", "18",
                                  "18"};
   all["topics_max"] = {[](const Config& c) { return shown(c.topics_max); }, "100000", "19", "19"};
-  all["endpoints_per_topic_max"] = {[](const Config& c) { return shown(c.endpoints_per_topic_max); }, "4096",
-                                    "22", "22"};
-  all["connections_per_endpoint_max"] = {
-      [](const Config& c) { return shown(c.connections_per_endpoint_max); }, "10000", "23", "23"};
-  all["groups_per_topic_max"] = {[](const Config& c) { return shown(c.groups_per_topic_max); }, "1024", "24",
-                                 "24"};
-  all["session_channels_max"] = {[](const Config& c) { return shown(c.session_channels_max); }, "4096", "25",
-                                 "25"};
+  add_limits(all);
   all["memory_bytes_max"] = {[](const Config& c) { return shown(c.memory_bytes_max); }, "0", "2GiB",
                              "2147483648"};
   all["reactors"] = {[](const Config& c) { return shown(c.reactors); }, "0", "5", "5"};
@@ -293,6 +323,15 @@ TEST(Config, RefusesValuesOutOfRangeAndSaysWhatTheyMayBe) {
                                                                 {"requests-per-second", "1000001"},
                                                                 {"handshake-ms", "99"},
                                                                 {"handshake-ms", "60001"},
+                                                                {"request-bytes-max", "4095"},
+                                                                {"request-bytes-max", "1048577"},
+                                                                {"users-max", "0"},
+                                                                {"users-max", "10001"},
+                                                                {"outstanding-ranges-max", "1"},
+                                                                {"answers-unread-bytes-max", "65535"},
+                                                                {"answers-unread-bytes-total", "262143"},
+                                                                {"ring-bytes-max", "65535"},
+                                                                {"producers-max", "10001"},
                                                                 {"reactors", "-1"},
                                                                 {"reactors", "1x"},
                                                                 {"flush-interval-ms", "1e3"}};

@@ -29,15 +29,18 @@ using testing::HasSubstr;
 /// A server on a thread of its own that answers ping, and keeps every stats request.
 class Server {
  public:
-  Server() {
-    auto opened = ControlServer::open(loop_, sink_, "tcp://127.0.0.1:0",
-                                      [this](protocol::Request request, ControlServer::Answer answer) {
-                                        if (std::holds_alternative<protocol::Stats>(request)) {
-                                          kept_.push_back(std::move(answer));
-                                        } else {
-                                          answer(protocol::OkReply{"ping", {}, {}});
-                                        }
-                                      });
+  explicit Server(const ControlLimits& control_limits = {}, std::size_t answer_bytes = 0)
+      : answer_bytes_(answer_bytes) {
+    auto opened = ControlServer::open(
+        loop_, sink_, "tcp://127.0.0.1:0",
+        [this](protocol::Request request, ControlServer::Answer answer) {
+          if (std::holds_alternative<protocol::Stats>(request)) {
+            kept_.push_back(std::move(answer));
+          } else {
+            answer(protocol::OkReply{"ping", {}, {}});
+          }
+        },
+        {}, {}, control_limits);
     server_ = std::move(opened).value_or_throw();
     server_->accept().value_or_throw();
     thread_ = std::jthread([this](const std::stop_token& stop) { loop_.run(stop); });
@@ -48,12 +51,19 @@ class Server {
   /// Answers what was kept.
   void release() {
     loop_.post_answer([this] {
-      for (const auto& answer : kept_) answer(protocol::OkReply{"stats", {}, {}});
+      for (const auto& answer : kept_)
+        answer(protocol::OkReply{"stats", std::string(answer_bytes_, 'x'), {}});
       kept_.clear();
     });
   }
+  [[nodiscard]] std::uint64_t limits_reached() {
+    std::promise<std::uint64_t> told;
+    loop_.post_answer([&] { told.set_value(server_->limits_reached()); });
+    return told.get_future().get();
+  }
 
  private:
+  const std::size_t answer_bytes_;
   EventLoop loop_;
   test::RecordingSink sink_;
   std::vector<ControlServer::Answer> kept_;
@@ -102,10 +112,11 @@ class Client {
     socket_.set(zmq::sockopt::rcvtimeo, 10'000);
     socket_.connect(server.uri());
   }
-  /// From this address of the loopback network.
+  /// From this address of the loopback network. Does not read ahead.
   Client(const Server& server, zmq::socket_type type, const std::string& from) : socket_(context_, type) {
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::rcvtimeo, 10'000);
+    socket_.set(zmq::sockopt::rcvhwm, 1);
     socket_.connect("tcp://" + from + ":0;127.0.0.1:" + std::to_string(server.port()));
   }
   void send(const std::vector<std::string>& parts) {
@@ -318,6 +329,56 @@ TEST(ControlServer, RefusesWhatASourceAsksBeyondItsRate) {
   server.pass(std::chrono::milliseconds(1000));
   for (int i = 0; i < 5; ++i) EXPECT_STREQ(word(greedy), "ok");
   EXPECT_STREQ(word(greedy), "busy");
+}
+
+TEST(ControlServer, ClosesWhoLeavesMostUnreadOfItsSourceAndNobodyElse) {
+  constexpr std::size_t answer_bytes = 1 * limits::MiB;
+  Server server({.answers_unread_bytes_total = 64 * limits::MiB}, answer_bytes);
+  Client hog(server, zmq::socket_type::dealer, "127.0.0.2");
+  Client neighbour(server, zmq::socket_type::dealer, "127.0.0.2");
+  Client other(server, zmq::socket_type::dealer, "127.0.0.3");
+  for (Client* const client : {&hog, &neighbour, &other}) {
+    client->send({ping});
+    EXPECT_EQ(client->receive().at(0), pong);
+    for (int i = 0; i < (client == &hog ? 50 : 3); ++i) client->send({kept_request});
+    client->send({ping});
+    EXPECT_EQ(client->receive().at(0), pong) << "what came before was taken";
+  }
+  server.release();
+  for (Client* const client : {&neighbour, &other}) {
+    for (int i = 0; i < 3; ++i) EXPECT_GT(client->receive().at(0).size(), answer_bytes);
+  }
+  EXPECT_EQ(server.limits_reached(), 1U) << "the hog, as the others have all of theirs";
+}
+
+TEST(UnreadAnswers, AreCountedBySourceAndTogether) {
+  UnreadAnswers unread;
+  unread.change("a", 0, 100);
+  unread.change("b", 0, 7);
+  unread.change("a", 100, 30);
+  EXPECT_EQ(unread.of("a"), 30U);
+  EXPECT_EQ(unread.of("b"), 7U);
+  EXPECT_EQ(unread.of("c"), 0U);
+  EXPECT_EQ(unread.total(), 37U);
+  unread.change("a", 30, 0);
+  unread.change("c", 0, 0);
+  EXPECT_EQ(unread.total(), 7U);
+}
+
+TEST(ControlServer, HasRoomForWhatItsLimitsSay) {
+  Server server({.request_bytes_max = 4096, .requests_waiting_max = 8, .connections_max = 2});
+  Client dealer(server, zmq::socket_type::dealer, "127.0.0.2");
+  dealer.send({ping + std::string(4096 - ping.size(), ' ')});
+  EXPECT_EQ(dealer.receive().at(0), pong);
+  dealer.send({ping + std::string(4097 - ping.size(), ' ')});
+  EXPECT_THAT(dealer.receive().at(0), HasSubstr(R"("code":"request_too_large")"));
+  for (int i = 0; i < 3; ++i) dealer.send({kept_request});
+  EXPECT_THAT(dealer.receive().at(0), HasSubstr("2 requests from this address are under way already"));
+  Client other(server, zmq::socket_type::dealer, "127.0.0.3");
+  EXPECT_EQ(other.ask(ping), pong);
+  EXPECT_EQ(server.limits_reached(), 2U);
+  server.release();
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(dealer.receive().at(0), HasSubstr(R"("status":"ok")"));
 }
 
 }  // namespace

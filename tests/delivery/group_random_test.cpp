@@ -281,7 +281,7 @@ class GroupModel {
     ++restarts;
     std::vector<log::NamedCursor> stored;
     if (set_ != nullptr) stored = set_->cursors();
-    set_ = std::make_unique<GroupSet>(log_, false, limits::groups_per_topic_max);
+    set_ = std::make_unique<GroupSet>(log_, false, GroupLimits{});
     set_->restore(stored);
     group_ = &set_->open_plain();
     ASSERT_EQ(group_->is_paused(), paused_);

@@ -3,13 +3,13 @@ in no file that others may read."""
 import json
 import os
 import pathlib
-import re
 import signal
 import subprocess
 
 import pytest
 
 from cli_support import CommandLine, finish, lightq  # noqa: F401: a fixture
+from memory_support import places_in_memory
 from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, PASSWORD, SANITIZED, USER, Secrets, bytes_of, secret_file, until
 
 NEW_PASSWORD = Secrets.plant("planted-new-secret-6174")
@@ -28,22 +28,6 @@ ctypes.CDLL(None).execve(words[0], array(words), array(entries))
 
 def environment_of(process):
     return bytes_of(pathlib.Path(f"/proc/{process.pid}/environ"))
-
-
-def places_in_memory(process, secret):
-    """How often it stands in memory that the process may write to."""
-    found = 0
-    with open(f"/proc/{process.pid}/maps", encoding="ascii") as maps, open(f"/proc/{process.pid}/mem", "rb") as memory:
-        for line in maps:
-            first, last, rights = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+)", line).groups()
-            if not rights.startswith("rw"):
-                continue
-            try:
-                memory.seek(int(first, 16))
-                found += memory.read(int(last, 16) - int(first, 16)).count(secret.encode())
-            except OSError:  # the mapping is gone by now
-                continue
-    return found
 
 
 class Running:
@@ -114,6 +98,8 @@ def test_a_broker_shows_no_password_in_its_environment(make_broker):
         assert f"{name}=\0".encode() in shown, "it was not given"
     for password in (PASSWORD, ADMIN_PASSWORD, NEW_PASSWORD):
         assert password.encode() not in shown
+    for password in (PASSWORD, NEW_PASSWORD):
+        assert SANITIZED or places_in_memory(broker.process, password) == 0, "it has no use for this one"
     broker.control().ok("list_topics", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)
 
 

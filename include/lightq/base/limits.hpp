@@ -12,11 +12,16 @@ inline constexpr std::uint64_t MiB = 1024 * KiB;
 inline constexpr std::uint64_t GiB = 1024 * MiB;
 
 // Control protocol.
+inline constexpr std::size_t request_bytes_min = 4 * KiB;
 inline constexpr std::size_t request_bytes_max = 64 * KiB;      ///< above: answered `request_too_large`
 inline constexpr std::size_t request_bytes_hard_max = 1 * MiB;  ///< above: the connection is closed
 inline constexpr std::size_t answers_unread_bytes_pause =
     64 * KiB;                                                      ///< above: nothing is read from the client
 inline constexpr std::size_t answers_unread_bytes_max = 64 * MiB;  ///< above: the connection is closed
+/// Of all connections together, of one source a quarter: whoever has most of it is closed.
+inline constexpr std::size_t answers_unread_bytes_total_min = 256 * KiB;
+inline constexpr std::size_t answers_unread_bytes_total_default = 256 * MiB;
+inline constexpr std::size_t control_connections_max = 10'000;  ///< of more each is closed at once
 inline constexpr std::size_t json_depth_max = 16;
 inline constexpr std::size_t topic_name_bytes_max = 128;
 inline constexpr std::size_t user_id_bytes_max = 128;
@@ -114,9 +119,10 @@ inline constexpr std::size_t session_reads_max = 16;       ///< of one session, 
 inline constexpr std::uint64_t read_bytes_max = 64 * MiB;  ///< of payload, in answer to one read
 inline constexpr std::size_t producers_max = 10'000;       ///< that a topic remembers
 inline constexpr std::size_t producer_idle_days_max = 7;
-inline constexpr std::size_t groups_per_topic_max = 1024;      ///< of all kinds
-inline constexpr std::size_t outstanding_ranges_max = 16'384;  ///< not acknowledged by one consumer
-inline constexpr std::size_t returned_ranges_max = 65'536;     ///< that wait for another consumer of a group
+inline constexpr std::size_t groups_per_topic_max = 1024;               ///< of all kinds
+inline constexpr std::uint64_t in_flight_messages_max = 2'147'483'648;  ///< not acknowledged by one consumer
+inline constexpr std::size_t outstanding_ranges_max = 16'384;           ///< likewise, in so many pieces
+inline constexpr std::size_t returned_ranges_max = 65'536;  ///< that wait for another consumer of a group
 inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
 
 // Sessions over TLS.

@@ -2,11 +2,13 @@
 /// translation unit of their own. docs/protocol.md specifies every field. Layer: protocol.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/control.hpp>
 
@@ -27,9 +29,11 @@ struct ParsedRequest {
 };
 
 /// Reads a request. Unknown fields are ignored; a known one that is missing, of the wrong type or out of its
-/// range is refused with a sentence that names it and its range, never its value. Any thread.
+/// range is refused with a sentence that names it and its range, never its value. Of secrets no copy is left
+/// behind but in what is answered, and in `text`. Any thread.
 /// Errors: request_too_large, invalid_json, invalid_cmd, invalid_request.
-LIGHTQ_JSON ParsedRequest parse_request(std::string_view text);
+LIGHTQ_JSON ParsedRequest parse_request(std::string_view text,
+                                        std::size_t bytes_max = limits::request_bytes_max);
 
 /// The request as one line of JSON, credentials included: never log it, and wipe it after use. No other copy
 /// of them is left behind. Any thread.

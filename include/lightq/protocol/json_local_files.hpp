@@ -11,6 +11,7 @@
 
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
+#include <lightq/protocol/json_secrets.hpp>
 
 namespace lightq::inline v1::protocol {
 
@@ -36,11 +37,11 @@ LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text) {
 }
 
 LIGHTQ_JSON std::optional<Credentials> parse_admin_file(std::string_view text) {
-  nlohmann::json document = nlohmann::json::parse(text, nullptr, false);
-  if (!document.is_object()) return std::nullopt;
-  Credentials admin{detail::text_member(document, "admin_user_id"),
-                    detail::text_member(document, "admin_password")};
-  detail::wipe_texts(document);
+  auto document = detail::parse_secrets(text, limits::request_bytes_max);
+  if (!document) return std::nullopt;
+  Credentials admin{detail::text_member(document.value(), "admin_user_id"),
+                    detail::text_member(document.value(), "admin_password")};
+  detail::wipe_texts(document.value());
   wipe_stack();
   if (admin.user_id.empty() || admin.password.empty()) return std::nullopt;
   return admin;

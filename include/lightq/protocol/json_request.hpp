@@ -1,6 +1,7 @@
 /// Control requests as JSON and back. docs/protocol.md specifies every field. Layer: protocol.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
 #include <lightq/protocol/json_rights.hpp>
+#include <lightq/protocol/json_secrets.hpp>
 #include <lightq/protocol/json_settings.hpp>
 
 namespace lightq::inline v1::protocol {
@@ -288,14 +290,25 @@ struct RequestWriter {
 
 }  // namespace detail
 
-LIGHTQ_JSON ParsedRequest parse_request(std::string_view text) {
-  const auto object = detail::parse_object(text, limits::request_bytes_max);
-  if (!object) return {object.error(), {}};
-  const auto found = object.value().find("cmd");
-  const auto* cmd = found == object.value().end() ? nullptr : found.value().get_ptr<const std::string*>();
+namespace detail {
+
+inline ParsedRequest read_parsed(const Json& object) {
+  const auto found = object.find("cmd");
+  const auto* cmd = found == object.end() ? nullptr : found->get_ptr<const std::string*>();
   if (cmd == nullptr) return {Error{ErrorCode::invalid_cmd, "invalid_cmd"}, {}};
-  auto echoed = cmd->size() <= detail::cmd_bytes_max ? *cmd : std::string();
-  return {detail::read_request(*cmd, object.value()), std::move(echoed)};
+  auto echoed = cmd->size() <= cmd_bytes_max ? *cmd : std::string();
+  return {read_request(*cmd, object), std::move(echoed)};
+}
+
+}  // namespace detail
+
+LIGHTQ_JSON ParsedRequest parse_request(std::string_view text, std::size_t bytes_max) {
+  auto object = detail::parse_secrets(text, bytes_max);
+  if (!object) return {object.error(), {}};
+  ParsedRequest parsed = detail::read_parsed(object.value());
+  detail::wipe_texts(object.value());
+  wipe_stack();
+  return parsed;
 }
 
 LIGHTQ_JSON std::string to_json(const Request& request) {

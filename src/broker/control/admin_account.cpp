@@ -25,9 +25,11 @@ constexpr std::size_t file_bytes_max = 8 * limits::KiB;
 
 Result<AdminAccount> make_account(const std::filesystem::path& file) {
   auto password = random_text(password_bytes);
-  const protocol::detail::OrderedJson document{{"admin_user_id", first_admin_user_id},
-                                               {"admin_password", password}};
-  auto text = protocol::detail::dump(document) + "\n";
+  protocol::detail::OrderedJson document;
+  document["admin_user_id"] = first_admin_user_id;
+  document["admin_password"] = password;
+  auto text = protocol::detail::dump_and_wipe(document);
+  text += '\n';
   const auto written = write_file_atomically(file, text, 0600);
   wipe_text(text);
   AdminAccount account{first_admin_user_id, Secret(password), true};

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/wipe_registers.hpp>
 
 namespace lightq::broker {
 
@@ -28,6 +29,8 @@ Authenticator::Authenticator(EventLoop& loop, const std::string& admin_user_id, 
   admin_.id = admin_id;
   admin_.user_id = admin_user_id;
   admin_.argon2 = hash_password(admin_password.expose()).value_or_throw();
+  wipe_registers();
+  wipe_stack();
   worker_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
 
@@ -209,6 +212,8 @@ void Authenticator::work(const std::stop_token& stop) {
       const bool right = verify_password(job.argon2, job.password.expose());
       loop_.post_answer([this, key = job.key, right] { verified(key, right); });
     }
+    wipe_registers();
+    wipe_stack();  // of what hashing has left there
   }
 }
 

@@ -73,7 +73,7 @@ std::vector<ClientKeyRecord> Catalogue::keys_in_the_way_of(const ClientKeyRecord
   if (record.holder.user == 0) return {};
   std::ranges::copy_if(all, std::back_inserter(found),
                        [&](const ClientKeyRecord& each) { return each.holder.user == record.holder.user; });
-  if (found.size() < half) return {};
+  if (found.empty() || found.size() < half) return {};
   return {*std::ranges::min_element(found, {}, &ClientKeyRecord::expires_ms)};
 }
 

@@ -41,10 +41,14 @@ class CommandHandler final : public DataPlaneObserver {
     std::string data_dir;  ///< as stats tell it
     std::function<Timestamp()> now;
     std::size_t topics_max = limits::topics_max;
-    std::uint64_t memory_bytes_max = 0;  ///< of all rings; 0: no bound
-    bool open_topics = false;            ///< every topic takes plain clients without a ticket
+    std::size_t users_max = limits::users_max;
+    std::uint64_t ring_bytes_max = limits::ring_bytes_max;  ///< of one topic's
+    std::uint64_t memory_bytes_max = 0;                     ///< of all rings; 0: no bound
+    bool open_topics = false;  ///< every topic takes plain clients without a ticket
     /// Requests that the control socket has refused because their source asked too much.
     std::function<std::uint64_t()> throttled = [] { return std::uint64_t{0}; };
+    /// Requests that it has refused for a limit, and clients that it gave up because they do not read.
+    std::function<std::uint64_t()> limits_reached = [] { return std::uint64_t{0}; };
     std::string server_key = {};        ///< Z85, told to who joins; empty: nothing is encrypted
     ClientKeys* client_keys = nullptr;  ///< of who joins, with server_key; outlives the handler
     bool insecure = false;              ///< as stats tell it
@@ -128,6 +132,7 @@ class CommandHandler final : public DataPlaneObserver {
   /// administrator does not learn by the time which of both it was.
   void enrol(const protocol::Credentials& given, bool by_admin, Authenticator::EnrolDone done,
              const Answer& answer);
+  [[nodiscard]] std::optional<Error> objection_to_ring(const protocol::TopicSettings& settings) const;
   [[nodiscard]] std::optional<Error> no_memory_for(const protocol::TopicSettings& settings) const;
   void create_enrolled(const protocol::CreateTopic& request, const Enrolment& enrolment,
                        const Answer& answer);

@@ -1,13 +1,12 @@
 /// Layer: control.
 #include "broker/control/control_connection.hpp"
 
-#include <string.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/wipe_registers.hpp>
 
 namespace lightq::broker {
 
@@ -64,11 +63,22 @@ void ControlConnection::begin_part(const zmtp::FrameHeader& header) {
 void ControlConnection::take_body(ByteView bytes) {
   frame_left_ -= bytes.size();
   if (frame_ == Body::dropped) return;
-  const bool command = frame_ == Body::command;
-  std::string& to = command ? command_ : body_;
-  // Of a request that is too long no more is kept than shows that it is.
-  if (!command) bytes = bytes.first(std::min(bytes.size(), limits::request_bytes_max + 1 - to.size()));
-  to.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (frame_ == Body::request) return append_to_body(bytes);
+  command_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+/// Of a request that is too long no more is kept than shows that it is. What it outgrows is wiped.
+void ControlConnection::append_to_body(ByteView bytes) {
+  bytes = bytes.first(std::min(bytes.size(), request_bytes_max_ + 1 - body_.size()));
+  const std::size_t whole = body_.size() + bytes.size();
+  if (whole > body_.capacity()) {
+    std::string larger;
+    larger.reserve(std::max(whole, 2 * body_.size()));
+    larger = body_;
+    wipe_text(body_);
+    body_ = std::move(larger);
+  }
+  body_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 void ControlConnection::end_frame() {
@@ -82,8 +92,10 @@ void ControlConnection::end_frame() {
 
 void ControlConnection::end_message() {
   requests_.requested({id_, delimiter_}, parts_, body_);
-  explicit_bzero(body_.data(), body_.size());  // it may hold a password
-  body_ = {};
+  wipe_text(body_);
+  wipe_registers();
+  wipe_stack();
+  std::string().swap(body_);  // a long one is not kept
   parts_ = 0;
   delimiter_ = false;
 }
@@ -110,12 +122,18 @@ void ControlConnection::on_writable() {
 
 void ControlConnection::look_at_output() {
   if (failed()) return;
-  const std::size_t unread = output().buffered();
-  if (unread == 0) release_idle_memory();
-  if (unread > limits::answers_unread_bytes_max) return fail("it does not read its answers");
+  const std::size_t before = std::exchange(unread_, output().buffered());
+  if (unread_ == 0) release_idle_memory();
+  if (unread_ != before) requests_.unread_changed(*this, before);
+  if (failed()) return;
   const bool was_paused = paused();
-  set_paused(unread > limits::answers_unread_bytes_pause);
+  set_paused(unread_ > limits::answers_unread_bytes_pause);
   if (was_paused && !paused()) loop().call_soon(*this);  // for what had come already
+}
+
+void ControlConnection::give_up() {
+  unread_ = 0;
+  fail("it does not read its answers");
 }
 
 }  // namespace lightq::broker

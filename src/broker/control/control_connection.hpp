@@ -1,11 +1,15 @@
 /// One client of the control socket: frames become requests, answers become frames. Layer: control.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <lightq/base/limits.hpp>
+#include <lightq/base/wipe.hpp>
 
 #include "broker/control/request_rate.hpp"
 #include "broker/control/request_source.hpp"
@@ -27,16 +31,23 @@ class ControlConnection final : public Connection {
    public:
     virtual ~Requests() = default;
     /// One message: how many parts came after the envelope, and the first of them, at most
-    /// limits::request_bytes_max and one byte of it. Valid during the call.
+    /// `request_bytes_max` and one byte of it. Valid during the call.
     virtual void requested(const Envelope& from, std::size_t parts, std::string_view body) = 0;
+    /// So many bytes of answers were unread before, and unread() are now. May call give_up.
+    virtual void unread_changed(ControlConnection& /*client*/, std::size_t /*before*/) {}
   };
 
   ControlConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,
-                    std::uint64_t id, Requests& requests, RequestSource source = {})
+                    std::uint64_t id, Requests& requests, RequestSource source = {},
+                    std::size_t request_bytes_max = limits::request_bytes_max)
       : Connection(loop, std::move(descriptor), owner, scratch),
         id_(id),
         requests_(requests),
-        source_(std::move(source)) {}
+        source_(std::move(source)),
+        request_bytes_max_(request_bytes_max) {
+    wipe_input();  // it may hold passwords
+  }
+  ~ControlConnection() override { wipe_text(body_); }
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] const RequestSource& source() const { return source_; }
@@ -46,6 +57,10 @@ class ControlConnection final : public Connection {
   void answer(bool delimiter, std::string_view text);
   /// The operating system has every answer given so far.
   [[nodiscard]] bool all_sent() const { return output().buffered() == 0; }
+  /// Of answers; of a connection that was given up, none.
+  [[nodiscard]] std::size_t unread() const { return unread_; }
+  /// Its client does not read: it ends soon, and what it had unread counts no more.
+  void give_up();
 
  protected:
   [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override {
@@ -67,10 +82,13 @@ class ControlConnection final : public Connection {
   void end_message();
   void append_frame(std::string_view body, bool more);
   void look_at_output();
+  void append_to_body(ByteView bytes);
 
   const std::uint64_t id_;
   Requests& requests_;
   const RequestSource source_;
+  const std::size_t request_bytes_max_;
+  std::size_t unread_ = 0;  // as it was told
   Allowance allowance_;
   Body frame_ = Body::none;
   std::uint64_t frame_left_ = 0;  // bytes of its body still to come

@@ -71,11 +71,18 @@ bool shows_credentials(const protocol::Reply& reply) {
          !std::holds_alternative<protocol::VersionReply>(reply);
 }
 
+bool is_for_a_limit(const protocol::Reply& reply) {
+  const auto* const refused = std::get_if<protocol::ErrorReply>(&reply);
+  return refused != nullptr &&
+         (refused->code == ErrorCode::limit_reached || refused->code == ErrorCode::request_too_large);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogSink& sink,
                                                            const std::string& uri, Handle handle,
-                                                           const StrangerLimits& strangers, Pace pace) {
+                                                           const StrangerLimits& strangers, Pace pace,
+                                                           const ControlLimits& control_limits) {
   auto bound = bind_uri(uri);
   if (!bound) {
     Error error = bound.error();
@@ -84,15 +91,17 @@ Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogS
   }
   return std::unique_ptr<ControlServer>(new ControlServer(loop, sink, std::move(handle),
                                                           std::move(bound->socket), std::move(bound->uri),
-                                                          strangers, std::move(pace)));
+                                                          strangers, std::move(pace), control_limits));
 }
 
 ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket,
-                             std::string bound_uri, const StrangerLimits& strangers, Pace pace)
+                             std::string bound_uri, const StrangerLimits& strangers, Pace pace,
+                             const ControlLimits& control_limits)
     : loop_(loop),
       sink_(sink),
       handle_(std::move(handle)),
       pace_(std::move(pace)),
+      limits_(control_limits),
       rate_(pace_.requests_per_second),
       bound_uri_(std::move(bound_uri)),
       handshake_time_(strangers.handshake_time),
@@ -117,12 +126,12 @@ bool ControlServer::all_sent() const {
 
 void ControlServer::accepted(UniqueFd descriptor) {
   // Beyond the limits a connection is closed at once, and libzmq tries again.
-  if (clients_.size() >= limits::connections_per_endpoint_max) return;
+  if (clients_.size() >= limits_.connections_max) return;
   const std::uint64_t id = next_client_++;
   auto& client = clients_[id];
   RequestSource source = source_of(descriptor.get());
   client = std::make_unique<ControlConnection>(loop_, std::move(descriptor), *this, scratch_, id, *this,
-                                               std::move(source));
+                                               std::move(source), limits_.request_bytes_max);
   handshakes_.enter(*client);
   if (!client->start()) client->close("the connection could not be watched");
 }
@@ -142,7 +151,9 @@ void ControlServer::connection_closed(Connection& connection, const std::string&
   } else {
     sink_.debug("control socket: a connection was refused: " + why);
   }
-  const auto found = clients_.find(static_cast<ControlConnection&>(connection).id());
+  const auto& client = static_cast<ControlConnection&>(connection);
+  unread_.change(client.source().key, client.unread(), 0);
+  const auto found = clients_.find(client.id());
   if (found == clients_.end()) return;
   loop_.destroy_later(std::move(found->second));
   clients_.erase(found);
@@ -157,7 +168,7 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
   }
   ControlConnection& client = *clients_.at(from.client);
   const RequestSource& source = client.source();
-  auto parsed = protocol::parse_request(body);
+  auto parsed = protocol::parse_request(body, limits_.request_bytes_max);
   const auto now = pace_.now();
   // Both are counted: what is free uses up the source's, too.
   const bool within = rate_.take(source.key, now);
@@ -170,19 +181,21 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
     const Error& error = parsed.request.error();
     return answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
   }
-  if (const auto busy = too_many_under_way(source.key))
+  if (const auto busy = too_many_under_way(source.key)) {
+    ++limits_reached_;
     return answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
+  }
   dispatch(from, source, std::move(parsed.request).value());
 }
 
 std::optional<Error> ControlServer::too_many_under_way(const std::string& source) const {
   const auto found = under_way_of_.find(source);
   const std::size_t of_source = found == under_way_of_.end() ? 0 : found->second;
-  if (of_source >= limits::requests_waiting_per_source_max) {
+  if (of_source >= limits_.requests_waiting_per_source_max()) {
     return Error{ErrorCode::busy,
                  std::to_string(of_source) + " requests from this address are under way already; try again"};
   }
-  if (under_way_ < limits::requests_waiting_max) return std::nullopt;
+  if (under_way_ < limits_.requests_waiting_max) return std::nullopt;
   return Error{ErrorCode::busy, std::to_string(under_way_) + " requests are under way already; try again"};
 }
 
@@ -202,7 +215,35 @@ void ControlServer::answer(const ControlConnection::Envelope& to, const protocol
   const auto client = clients_.find(to.client);
   if (client == clients_.end()) return;
   if (shows_credentials(reply)) handshakes_.leave(*client->second);
+  if (is_for_a_limit(reply)) ++limits_reached_;
   client->second->answer(to.delimiter, protocol::to_json(reply));
+}
+
+// --- Answers that nobody reads ---
+
+/// Whoever else reads little is not to suffer: what makes room is the client that has most unread.
+void ControlServer::unread_changed(ControlConnection& client, std::size_t before) {
+  const std::string& source = client.source().key;
+  unread_.change(source, before, client.unread());
+  if (client.unread() <= before) return;
+  if (client.unread() > limits_.answers_unread_bytes_max) return give_up(client);
+  while (unread_.of(source) > limits_.answers_unread_bytes_per_source()) give_up(*least_reading(&source));
+  while (unread_.total() > limits_.answers_unread_bytes_total) give_up(*least_reading(nullptr));
+}
+
+void ControlServer::give_up(ControlConnection& client) {
+  ++limits_reached_;
+  unread_.change(client.source().key, client.unread(), 0);
+  client.give_up();
+}
+
+ControlConnection* ControlServer::least_reading(const std::string* source) const {
+  ControlConnection* found = nullptr;
+  for (const auto& [id, client] : clients_) {
+    if (source != nullptr && client->source().key != *source) continue;
+    if (found == nullptr || client->unread() > found->unread()) found = client.get();
+  }
+  return found;
 }
 
 }  // namespace lightq::broker

@@ -15,7 +15,9 @@
 
 #include "broker/control/answer.hpp"
 #include "broker/control/control_connection.hpp"
+#include "broker/control/control_limits.hpp"
 #include "broker/control/request_rate.hpp"
+#include "broker/control/unread_answers.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/gate.hpp"
 #include "broker/endpoint/handshake_queue.hpp"
@@ -27,7 +29,8 @@ namespace lightq::broker {
 
 /// A ZeroMQ ROUTER that REQ clients (with the empty delimiter) and DEALER clients (with or without) talk to.
 /// Whatever arrives is answered; nothing that arrives ends it. A client that leaves 64 KiB of answers
-/// unread is not read from; an answer to one that has gone is dropped. Everything on the loop's thread.
+/// unread is not read from; where unread answers would take too much memory, whoever has most of them is
+/// closed. An answer to one that has gone is dropped. Everything on the loop's thread.
 class ControlServer final : public Listener::Owner,
                             public Connection::Owner,
                             public ControlConnection::Requests {
@@ -48,7 +51,8 @@ class ControlServer final : public Listener::Owner,
   /// io_error.
   static Result<std::unique_ptr<ControlServer>> open(EventLoop& loop, LogSink& sink, const std::string& uri,
                                                      Handle handle, const StrangerLimits& strangers = {},
-                                                     Pace pace = default_pace());
+                                                     Pace pace = default_pace(),
+                                                     const ControlLimits& control_limits = {});
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
   ~ControlServer() override;
@@ -57,6 +61,8 @@ class ControlServer final : public Listener::Owner,
   [[nodiscard]] const std::string& bound_uri() const { return bound_uri_; }
   /// Requests refused since the start because their source asked too much.
   [[nodiscard]] std::uint64_t throttled() const { return throttled_; }
+  /// Requests that were refused for a limit, and clients that were given up because they do not read.
+  [[nodiscard]] std::uint64_t limits_reached() const { return limits_reached_; }
   /// The operating system has every answer given so far.
   [[nodiscard]] bool all_sent() const;
   /// Before `accept`: who may connect at all, and whether it is encrypted.
@@ -67,7 +73,7 @@ class ControlServer final : public Listener::Owner,
  private:
   static Pace default_pace() { return {}; }
   ControlServer(EventLoop& loop, LogSink& sink, Handle handle, ListeningSocket socket, std::string bound_uri,
-                const StrangerLimits& strangers, Pace pace);
+                const StrangerLimits& strangers, Pace pace, const ControlLimits& control_limits);
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override;
   void connection_opened(Connection& connection) override;
@@ -75,6 +81,10 @@ class ControlServer final : public Listener::Owner,
   [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return handshake_time_; }
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
+  void unread_changed(ControlConnection& client, std::size_t before) override;
+  void give_up(ControlConnection& client);
+  /// Who has most unread, of one source or of all; null: nobody has any.
+  [[nodiscard]] ControlConnection* least_reading(const std::string* source) const;
   /// Why no more requests of the source are taken for now; nothing: they are.
   [[nodiscard]] std::optional<Error> too_many_under_way(const std::string& source) const;
   void dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
@@ -85,6 +95,7 @@ class ControlServer final : public Listener::Owner,
   LogSink& sink_;
   const Handle handle_;
   const Pace pace_;
+  const ControlLimits limits_;
   RequestRate rate_;
   const std::string bound_uri_;
   Gate gate_;
@@ -97,7 +108,9 @@ class ControlServer final : public Listener::Owner,
   std::uint64_t next_client_ = 1;
   std::size_t under_way_ = 0;
   std::unordered_map<std::string, std::size_t> under_way_of_;  // by source; those that have any
+  UnreadAnswers unread_;
   std::uint64_t throttled_ = 0;
+  std::uint64_t limits_reached_ = 0;
 };
 
 }  // namespace lightq::broker

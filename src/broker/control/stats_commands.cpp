@@ -35,6 +35,7 @@ void CommandHandler::broker_stats(const Answer& answer) {
     stats.topics = catalogue_.state().topics().size();
     stats.auth_failures = authenticator_.failures();
     stats.throttled_requests = authenticator_.throttled() + settings_.throttled();
+    stats.limits_reached += settings_.limits_reached();
     stats.data_dir = settings_.data_dir;
     stats.encrypted = !settings_.server_key.empty();
     stats.insecure = settings_.insecure;

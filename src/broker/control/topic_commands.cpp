@@ -44,6 +44,8 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const Ti
                               {ErrorCode::limit_reached, "there are " + std::to_string(settings_.topics_max) +
                                                              " topics, the most there may be"}));
   }
+  if (const auto refused = objection_to_ring(request.settings))
+    return answer(error_reply("create_topic", *refused));
   if (const auto refused = objection_to_user(request.user.user_id))
     return answer(error_reply("create_topic", *refused));
   if (request.user.user_id.empty()) return create_with(request, 0, answer);
@@ -73,6 +75,14 @@ void CommandHandler::enrol(const protocol::Credentials& given, bool by_admin, Au
   if (known != 0 && catalogue_.state().credential(known) == nullptr) authenticator_.forget(known);
   authenticator_.enrol(given, std::move(done), answer.source().key,
                        by_admin ? Telling::at_once : Telling::after_equal_work);
+}
+
+/// Why a topic cannot have such a ring; nothing: it can.
+std::optional<Error> CommandHandler::objection_to_ring(const protocol::TopicSettings& settings) const {
+  if (!has_ring(settings.broker_type) || settings.ring_bytes <= settings_.ring_bytes_max) return std::nullopt;
+  return Error{ErrorCode::limit_reached, "ring_bytes: " + std::to_string(settings.ring_bytes) +
+                                             ", and this broker gives a topic " +
+                                             std::to_string(settings_.ring_bytes_max) + " at most"};
 }
 
 /// Rings are mapped whole when a topic begins, and filled later: so what counts is what they may grow to.

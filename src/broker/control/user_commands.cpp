@@ -95,9 +95,9 @@ std::optional<Error> CommandHandler::objection_to(const protocol::CreateUser& re
   if (state.credential_of(name) != nullptr) return taken("a topic has a user of its own of this name");
   if (request.uid && state.user_of_uid(*request.uid) != nullptr)
     return taken("uid: another user has it: " + state.user_of_uid(*request.uid)->name());
-  if (state.users().size() >= limits::users_max) {
+  if (state.users().size() >= settings_.users_max) {
     return Error{ErrorCode::limit_reached,
-                 "there are " + std::to_string(limits::users_max) + " users, the most there may be"};
+                 "there are " + std::to_string(settings_.users_max) + " users, the most there may be"};
   }
   return std::nullopt;
 }

@@ -29,7 +29,7 @@ void Group::detach(Outlet& outlet) {
 }
 
 GroupMember& Group::attach(SessionConsumer& consumer, const session::ConsumeOpen& asked) {
-  members_.push_back(std::make_unique<GroupMember>(consumer, asked));
+  members_.push_back(std::make_unique<GroupMember>(consumer, asked, limits_));
   return *members_.back();
 }
 
@@ -111,7 +111,7 @@ Group::Handed Group::pump(log::Log& log, std::size_t bytes_max, SteadyTime now) 
 /// Nothing newer is handed out before what came back; nor while that is in so many pieces that their number
 /// must not grow.
 bool Group::may_go_on() const {
-  return !returned_.ready() && returned_.ranges() < limits::returned_ranges_max;
+  return !returned_.ready() && returned_.ranges() < limits_.returned_ranges_max;
 }
 
 bool Group::hand_over(Offset offset, ByteView payload) {

@@ -31,8 +31,8 @@ struct Drops {
 class Group {
  public:
   /// `name` is empty for a group that is forgotten when its consumer goes. `drops` outlives it.
-  Group(std::string name, GroupTerms terms, Offset start, Drops& drops)
-      : name_(std::move(name)), terms_(terms), walk_(start), drops_(drops) {}
+  Group(std::string name, GroupTerms terms, Offset start, Drops& drops, const GroupLimits& group_limits)
+      : name_(std::move(name)), terms_(terms), limits_(group_limits), walk_(start), drops_(drops) {}
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const GroupTerms& terms() const { return terms_; }
@@ -128,6 +128,7 @@ class Group {
 
   std::string name_;
   GroupTerms terms_;
+  const GroupLimits limits_;
   RecordWalk walk_;
   ReturnedMessages returned_;
   Drops& drops_;

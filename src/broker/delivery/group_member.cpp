@@ -6,17 +6,19 @@
 
 namespace lightq::broker {
 
-GroupMember::GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked)
+GroupMember::GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked,
+                         const GroupLimits& group_limits)
     : consumer_(&consumer),
       automatic_(asked.acknowledgement == session::Acknowledgement::automatic),
       ack_timeout_ms_(asked.ack_timeout_ms != 0 ? asked.ack_timeout_ms : limits::ack_timeout_ms_default),
+      limits_(group_limits),
       messages_left_(asked.credit_messages),
       bytes_left_(static_cast<std::int64_t>(asked.credit_bytes)) {}
 
 bool GroupMember::can_take() const {
-  if (!begun_ || consumer_ == nullptr || messages_left_ == 0 || bytes_left_ <= 0) return false;
+  if (!begun_ || consumer_ == nullptr || messages_left() == 0 || bytes_left_ <= 0) return false;
   // Half of the limit is left for acknowledging what lies between.
-  return outstanding_.ranges() < limits::outstanding_ranges_max / 2 && consumer_->writable();
+  return outstanding_.ranges() < limits_.outstanding_ranges_max / 2 && consumer_->writable();
 }
 
 bool GroupMember::add_credit(const session::Credit& credit) {
@@ -30,7 +32,7 @@ bool GroupMember::add_credit(const session::Credit& credit) {
 
 std::uint32_t GroupMember::deliver(const HandedSlice& handed, SteadyTime now) {
   const BatchSlice& slice = handed.slice;
-  assert(can_take() && slice.count <= messages_left_);
+  assert(can_take() && slice.count <= messages_left());
   messages_left_ -= slice.count;
   bytes_left_ -= static_cast<std::int64_t>(slice.message_bytes());
   unflushed_ = true;

@@ -9,6 +9,7 @@
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 
+#include "broker/delivery/group_limits.hpp"
 #include "broker/delivery/group_time.hpp"
 #include "broker/delivery/range_map.hpp"
 #include "broker/delivery/session_consumer.hpp"
@@ -26,7 +27,7 @@ struct Handing {
 class GroupMember {
  public:
   /// The consumer must outlive it, or `abandon` it. Takes nothing before `begin`.
-  GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked);
+  GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked, const GroupLimits& group_limits);
 
   /// The consumer may be handed messages.
   void begin() { begun_ = true; }
@@ -36,7 +37,9 @@ class GroupMember {
   /// It has credit, room for what it has not acknowledged, and a consumer that is writable.
   [[nodiscard]] bool can_take() const;
   /// What it may take now. Not 0 while can_take.
-  [[nodiscard]] std::uint64_t messages_left() const { return messages_left_; }
+  [[nodiscard]] std::uint64_t messages_left() const {
+    return std::min(messages_left_, limits_.in_flight_messages_max - outstanding_.messages());
+  }
   [[nodiscard]] std::uint64_t bytes_left() const {
     return bytes_left_ > 0 ? static_cast<std::uint64_t>(bytes_left_) : 0;
   }
@@ -72,13 +75,15 @@ class GroupMember {
   [[nodiscard]] SteadyTime next_deadline() const { return next_deadline_; }
 
   /// What it has outstanding does not fit its limit any more.
-  [[nodiscard]] bool is_in_pieces() const { return outstanding_.ranges() > limits::outstanding_ranges_max; }
+  [[nodiscard]] bool is_in_pieces() const { return outstanding_.ranges() > limits_.outstanding_ranges_max; }
+  [[nodiscard]] std::size_t pieces_max() const { return limits_.outstanding_ranges_max; }
   [[nodiscard]] std::uint32_t ack_timeout_ms() const { return ack_timeout_ms_; }
 
  private:
   SessionConsumer* consumer_;
   const bool automatic_;
   const std::uint32_t ack_timeout_ms_;
+  const GroupLimits limits_;
   bool begun_ = false;
   bool unflushed_ = false;
   std::uint64_t messages_left_;

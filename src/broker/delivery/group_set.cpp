@@ -52,7 +52,8 @@ const GroupSet::Entry& GroupSet::entry_of(const Group& group) const {
 }
 
 Group& GroupSet::add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth) {
-  groups_.push_back({std::make_unique<Group>(std::move(name), terms, start, drops_), birth, false, {}});
+  groups_.push_back(
+      {std::make_unique<Group>(std::move(name), terms, start, drops_, limits_), birth, false, {}});
   Group& group = *groups_.back().group;
   if (group.name() == protocol::default_group) plain_ = &group;
   return group;
@@ -80,7 +81,7 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t
   if (!shared && name == protocol::default_group) return {Code::not_supported};
   if (!name.empty() && !TopicName::parse(name)) return {Code::invalid_frame};
   if (asked.incarnation != 0 && asked.incarnation != incarnation) return {Code::incarnation_changed};
-  if (groups_.size() >= groups_max_) return {Code::limit_reached};
+  if (groups_.size() >= limits_.groups_max) return {Code::limit_reached};
   const Offset start = direct_ ? log_.next_offset() : offset_of(asked.start, log_);
   return {Code::ok, &add(name, {asked.mode, shared || asked.holds}, start, ++births_)};
 }

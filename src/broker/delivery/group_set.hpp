@@ -21,8 +21,8 @@ namespace lightq::broker {
 class GroupSet {
  public:
   /// `direct`: a group without consumers keeps nothing. The log outlives it.
-  GroupSet(log::Log& log, bool direct, std::size_t groups_max)
-      : log_(log), direct_(direct), groups_max_(groups_max) {}
+  GroupSet(log::Log& log, bool direct, const GroupLimits& group_limits)
+      : log_(log), direct_(direct), limits_(group_limits) {}
   GroupSet(const GroupSet&) = delete;
   GroupSet& operator=(const GroupSet&) = delete;
 
@@ -131,7 +131,7 @@ class GroupSet {
 
   log::Log& log_;
   const bool direct_;
-  const std::size_t groups_max_;
+  const GroupLimits limits_;
   std::vector<Entry> groups_;  // in the order of their birth
   Group* plain_ = nullptr;     // of these
   std::size_t members_ = 0;

@@ -20,10 +20,10 @@ constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most t
 }  // namespace
 
 Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
-             std::size_t groups_max)
+             const GroupLimits& group_limits)
     : definition_(std::move(definition)),
       log_(std::move(log)),
-      groups_(*log_, definition_.settings.broker_type == BrokerType::direct, groups_max),
+      groups_(*log_, definition_.settings.broker_type == BrokerType::direct, group_limits),
       furthest_(log_->next_offset()),
       since_(since) {
   groups_.set_paused(definition_.paused);

@@ -38,7 +38,7 @@ struct OfferedBatch {
 class Topic {
  public:
   Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
-        std::size_t groups_max = limits::groups_per_topic_max);
+        const GroupLimits& group_limits = {});
 
   [[nodiscard]] const TopicDefinition& definition() const { return definition_; }
   [[nodiscard]] log::Log& log() { return *log_; }

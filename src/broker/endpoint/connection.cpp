@@ -1,6 +1,7 @@
 /// Layer: endpoint.
 #include "broker/endpoint/connection.hpp"
 
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -31,6 +32,13 @@ Connection::~Connection() {
   if (descriptor_.valid()) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);
+  empty(leftover_);
+}
+
+/// Its memory stays, without what was in it if that is to be wiped.
+void Connection::empty(std::vector<std::byte>& input) const {
+  if (wipes_input_ && !input.empty()) explicit_bzero(input.data(), input.size());
+  input.clear();
 }
 
 bool Connection::start() {
@@ -112,8 +120,9 @@ void Connection::read_once() {
   const auto bytes = static_cast<std::size_t>(got);
   if (!large.empty()) return large_frame_received(bytes);
   const std::size_t whole = leftover_.size() + bytes;
-  leftover_.clear();
+  empty(leftover_);
   received(std::span(scratch_).first(whole));
+  if (wipes_input_) explicit_bzero(scratch_.data(), whole);
 }
 
 void Connection::adopt(std::unique_ptr<WireCipher> cipher) {
@@ -140,8 +149,10 @@ void Connection::received_sealed(std::span<std::byte> wire) {
     wire = sealed_leftover_;
   }
   std::vector<std::byte> plain = std::move(opened_bytes());
+  // Where it grew, it would leave what it had behind.
+  if (wipes_input_) plain.reserve(leftover_.size() + opened_bytes_kept_max + scratch_.size());
   plain.assign(leftover_.begin(), leftover_.end());
-  leftover_.clear();
+  empty(leftover_);
   std::vector<std::byte> answer;
   const std::size_t used = cipher_->open(wire, plain, answer);
   if (behind_others) {
@@ -162,6 +173,7 @@ void Connection::received_sealed(std::span<std::byte> wire) {
   // What came whole before the failure counts.
   if (state_ == State::open && !plain.empty()) deliver(plain);
   if (!cipher_->failure().empty()) fail(cipher_->failure());
+  empty(plain);
   if (plain.capacity() > opened_bytes_kept_max) plain = std::vector<std::byte>();
   opened_bytes() = std::move(plain);
 }
@@ -186,7 +198,7 @@ void Connection::received(std::span<std::byte> bytes) {
   if (state_ != State::open) {
     used = handshake(bytes);
     if (cipher_ != nullptr) {  // the rest is sealed
-      leftover_.clear();
+      empty(leftover_);
       return received_sealed(bytes.subspan(used));
     }
   }
@@ -209,6 +221,7 @@ void Connection::consume_leftover() {
   std::vector<std::byte> bytes = std::move(leftover_);
   leftover_ = std::vector<std::byte>();
   deliver(bytes);
+  empty(bytes);
 }
 
 std::size_t Connection::handshake(ByteView bytes) {

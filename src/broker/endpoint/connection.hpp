@@ -84,6 +84,9 @@ class Connection : public EventLoop::Source {
   /// to its end all the same: what its peer sent before it went is still there.
   [[nodiscard]] virtual bool lives_by_output() const { return true; }
 
+  /// From the start: no memory that input was in keeps it, but for what `consume` has taken. `scratch` is
+  /// wiped after each input then.
+  void wipe_input() { wipes_input_ = true; }
   /// Encrypted frames may be so long from now on.
   void allow_frames_of(std::uint64_t bytes) {
     if (cipher_ != nullptr) cipher_->allow_units_of(bytes);
@@ -119,6 +122,7 @@ class Connection : public EventLoop::Source {
   void deliver(std::span<std::byte> bytes);
   void adopt(std::unique_ptr<WireCipher> cipher);
   void consume_leftover();
+  void empty(std::vector<std::byte>& input) const;
   void send_pong(ByteView context);
   void answer_ping();
   void received(std::span<std::byte> bytes);
@@ -141,6 +145,7 @@ class Connection : public EventLoop::Source {
   bool peer_pings_ = false;
   bool ping_unanswered_ = false;
   bool output_broken_ = false;
+  bool wipes_input_ = false;
   bool was_paused_ = false;       // since it last began to consume
   bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read
   EventLoop::Interest interest_ = EventLoop::Interest::readable;

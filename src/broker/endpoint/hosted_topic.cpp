@@ -36,7 +36,7 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
     : context_(context),
       ticker_(ticker),
       storage_(std::move(storage)),
-      topic_(std::move(definition), std::move(storage_.log), context.now(), context.settings.groups_max),
+      topic_(std::move(definition), std::move(storage_.log), context.now(), context.settings.groups),
       endpoints_(context, topic_, *this, *this),
       producers_(*storage_.producers),
       consumers_(topic_, storage_.keeps_cursors()),

@@ -11,6 +11,7 @@
 
 #include <lightq/base/batch.hpp>
 
+#include "broker/delivery/group_limits.hpp"
 #include "broker/endpoint/accept_budget.hpp"
 #include "broker/endpoint/access_table.hpp"
 #include "broker/endpoint/disk_thread.hpp"
@@ -44,7 +45,7 @@ struct EndpointSettings {
   /// Of an endpoint, unfinished handshakes included; and sessions of the reactor.
   std::size_t connections_max = limits::connections_per_endpoint_max;
   std::size_t endpoints_max = limits::endpoints_per_topic_max;  ///< of a topic
-  std::size_t groups_max = limits::groups_per_topic_max;        ///< of a topic
+  GroupLimits groups;                                           ///< of a topic
 };
 
 /// What a reactor's topics tell on their own, on the reactor's thread.
@@ -73,6 +74,7 @@ struct ReactorContext {
   HandshakeQueue handshakes{settings.strangers.handshakes_max};
   AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.handshakes_max};
   std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever
+  std::uint64_t limits_reached = 0;       ///< frames of sessions that were refused for a limit
   AccessTable access = {};
 };
 

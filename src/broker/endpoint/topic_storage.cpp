@@ -18,9 +18,10 @@ constexpr std::uint64_t direct_window_bytes = 1 * limits::MiB;
 
 constexpr std::int64_t day_us = 24LL * 3600 * 1'000'000;
 
-std::unique_ptr<DurableProducers> new_producers(DurableProducers::Kept kept) {
-  return std::make_unique<DurableProducers>(
-      kept, ProducerTable(producer_file_entries_max, limits::producer_idle_days_max * day_us));
+std::unique_ptr<DurableProducers> new_producers(DurableProducers::Kept kept, std::size_t producers_max) {
+  return std::make_unique<DurableProducers>(kept,
+                                            ProducerTable(std::min(producers_max, producer_file_entries_max),
+                                                          limits::producer_idle_days_max * day_us));
 }
 
 log::SegmentLogOptions segment_options(const TopicDefinition& definition, const StorageSettings& settings,
@@ -77,7 +78,7 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
                                        Timestamp now, LogSink& sink) {
   TopicStorage opened;
   const auto& topic = definition.settings;
-  opened.producers = new_producers(DurableProducers::Kept::in_memory);
+  opened.producers = new_producers(DurableProducers::Kept::in_memory, settings.producers_max);
   if (topic.broker_type == BrokerType::queue) {
     opened.log = std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = topic.ring_bytes});
     return opened;
@@ -91,7 +92,8 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
   if (auto segments = open_segments(opened, definition, settings, now, sink); !segments)
     return segments.error();
   if (auto cursors = open_cursors(opened, definition, sink); !cursors) return cursors.error();
-  if (auto producers = open_producers(opened, definition, sink); !producers) return producers.error();
+  if (auto producers = open_producers(opened, definition, settings.producers_max, sink); !producers)
+    return producers.error();
   drop_purged(opened, definition, sink);
   return opened;
 }
@@ -178,9 +180,9 @@ void StorageRoom::drop_purged(TopicStorage& opened, const TopicDefinition& defin
 /// Producers that are not known are told so, and nothing of theirs is lost or stored twice: so what is
 /// damaged does not keep the topic closed. What another version has written does.
 Result<void> StorageRoom::open_producers(TopicStorage& opened, const TopicDefinition& definition,
-                                         LogSink& sink) {
+                                         std::size_t producers_max, LogSink& sink) {
   const std::string where = "topic " + definition.name.text() + ": ";
-  opened.producers = new_producers(DurableProducers::Kept::on_disk);
+  opened.producers = new_producers(DurableProducers::Kept::on_disk, producers_max);
   opened.producer_file = std::make_unique<ProducerFile>(storage_, opened.directory.string());
   const auto found = opened.producer_file->load();
   DurableProducers::Recovery recovery;

@@ -23,6 +23,7 @@ struct StorageSettings {
   std::uint64_t message_bytes_max = limits::message_bytes_max_default;
   std::uint64_t disk_free_floor_bytes = 0;
   std::int64_t flush_interval_ms = 100;
+  std::size_t producers_max = limits::producers_max;  ///< that a topic remembers
 };
 
 /// Among a topic's cursors: everything before its offset has been purged, whether or not it is gone yet.
@@ -119,7 +120,8 @@ class StorageRoom {
   Result<void> open_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
   static void cut_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
   static void drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
-  Result<void> open_producers(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
+  Result<void> open_producers(TopicStorage& opened, const TopicDefinition& definition,
+                              std::size_t producers_max, LogSink& sink);
 
   log::Storage& storage_;
   log::SegmentPool& pool_;

@@ -15,7 +15,8 @@ namespace lightq::broker {
 class ConsumeSide final : private ConsumeChannel::Link {
  public:
   /// Both outlive it.
-  ConsumeSide(SessionPort& port, ChannelBook& channels) : port_(port), channels_(channels), reads_(port) {}
+  ConsumeSide(SessionPort& port, ChannelBook& channels, const ReadLimits& read_limits)
+      : port_(port), channels_(channels), reads_(port, read_limits) {}
 
   void on_open(const session::FrameHeader& header, ByteView body);
   void on_read(const session::FrameHeader& header, ByteView body);

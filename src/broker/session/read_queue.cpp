@@ -30,7 +30,7 @@ BatchSlice front_of(const BatchSlice& slice, std::uint64_t message_bytes_max, st
 
 void ReadQueue::add(const HostedTopic& topic, const session::Read& asked, std::uint32_t request) {
   jobs_.push_back({topic.definition().id, request, RecordWalk(asked.range.begin), asked.range.end,
-                   std::min(asked.bytes, limits::read_bytes_max)});
+                   std::min(asked.bytes, limits_.bytes_max)});
 }
 
 void ReadQueue::go_on() {

@@ -37,7 +37,7 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
       tls_(tls),
       channels_(loop, host.session_settings().channels_max),
       producing_(*this, channels_),
-      consuming_(*this, channels_) {}
+      consuming_(*this, channels_, host.session_settings().reads) {}
 
 SessionConnection::~SessionConnection() {
   for (const auto timer :
@@ -405,6 +405,7 @@ void SessionConnection::finish_settled() {
 
 void SessionConnection::end_session(Code code, const std::string& why) {
   if (ending_ || failed()) return;
+  if (code == Code::limit_reached && greeted_) limit_reached();  // before, its hello was answered so
   send(session::Goodbye{code, why}, 0, 0);
   ending_ = true;
   large_.drop();
@@ -437,6 +438,7 @@ void SessionConnection::look_at_pause() {
 
 void SessionConnection::end_channel(Channel& channel, Code code, const std::string& why) {
   if (ending_) return;
+  if (code == Code::limit_reached) limit_reached();
   const std::uint32_t number = channel.number();
   if (const std::uint32_t asked = channels_.take_opening(number); asked != 0) {
     send(session::ErrorAnswer{code, why}, 0, asked);

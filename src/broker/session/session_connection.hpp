@@ -27,6 +27,7 @@ struct SessionSettings {
   std::uint64_t broker = 0;             ///< of this start of the broker
   std::uint32_t heartbeat_ms = 10'000;  ///< how often a client has to be heard; 0: never
   std::uint32_t channels_max = limits::session_channels_max;  ///< open at once on a session
+  ReadLimits reads = {};
   const TlsContext* tls = nullptr;  ///< of sessions' frames over TCP; null: they go in clear. Outlives them
 };
 
@@ -62,6 +63,8 @@ class SessionConnection final : public Connection, private SessionPort {
     virtual void session_opened(SessionConnection& session) = 0;
     [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
     [[nodiscard]] virtual const SessionSettings& session_settings() const = 0;
+    /// Something was refused for a limit.
+    virtual void limit_reached() {}
   };
 
   /// `tls`: what encrypts it; null: nothing does.
@@ -111,6 +114,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void end_channel(Channel& channel, session::Code code, const std::string& why) override;
   [[nodiscard]] bool ending() const override { return ending_; }
   [[nodiscard]] bool leaving() const override { return leaving_; }
+  void limit_reached() override { host_.limit_reached(); }
 
   [[nodiscard]] bool reading() const { return !failed() && !paused() && !ending_; }
   void arm_large_timer();

@@ -47,6 +47,7 @@ class SessionPort {
   }
   /// To a request; or, where nothing was asked, to the channel.
   void answer_error(const session::FrameHeader& asked, session::Code code, const std::string& why) {
+    if (code == session::Code::limit_reached) limit_reached();
     send(session::ErrorAnswer{code, why}, asked.channel, asked.request);
   }
   /// A whole frame, which leaves at the end of the turn.
@@ -74,6 +75,8 @@ class SessionPort {
   virtual void end_session(session::Code code, const std::string& why) = 0;
   /// The client does not keep to the protocol; the session ends.
   void broken(const std::string& why) { end_session(session::Code::invalid_frame, why); }
+  /// Something was refused for a limit: counts that.
+  virtual void limit_reached() {}
   /// Goodbye has been said: nothing comes behind it.
   [[nodiscard]] virtual bool ending() const = 0;
   /// The client has said goodbye.

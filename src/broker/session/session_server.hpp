@@ -96,6 +96,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
     return context_.settings.message_bytes_max;
   }
   [[nodiscard]] const SessionSettings& session_settings() const override { return settings_; }
+  void limit_reached() override { ++context_.limits_reached; }
 
   ReactorContext& context_;
   const FindTopic find_topic_;
