@@ -1,5 +1,6 @@
 """Every secret that the end-to-end tests give out or are given, and the search for them where none must stand: in logs,
 outputs, answers, the data directory and /proc."""
+import atexit
 import contextlib
 import json
 import os
@@ -139,5 +140,16 @@ def make_key_pair(made_by=zmq.curve_keypair):
     return public, secret
 
 
+def leave_for_the_whole_suite():
+    """The secrets that no other text can hold by chance, for who looks through the output of all tests: scripts/test."""
+    place = os.environ.get("LIGHTQ_SECRETS_FILE")
+    texts = [secret for secret in Secrets.known if isinstance(secret, str) and len(secret) >= 16 and re.search(r"\d", secret)
+             and secret.isprintable()]
+    if place and texts:
+        with open(os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
+            file.write("\n".join(texts) + "\n")
+
+
+atexit.register(leave_for_the_whole_suite)
 subprocess.Popen = WatchedProcess
 zmq.curve_keypair = make_key_pair
