@@ -12,8 +12,8 @@ import tempfile
 import pytest
 import zmq
 
-from session_client import GROUP, OWN, Session, Ticket, open_values
-from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, Address, present, receive, receive_topic, running, until)
+from session_client import GROUP, OWN, Session, Ticket, certificate_of, open_values
+from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, Address, keys_for, present, receive, receive_topic, running, until)
 
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 OWNER = {"user_id": USER, "password": PASSWORD}
@@ -198,16 +198,20 @@ class Way:
         self.session_kind = kind.removeprefix("session_")
         self.over_session = kind.startswith("session_")
         self.type = {"produce": "push", "pull": "pull", "sub": "sub", "read": "sub"}[self.session_kind]
+        self.pair = zmq.curve_keypair() if control.options else None  # what is not given is registered
+        key = {"client_key": self.pair[0].decode()} if self.pair and not self.over_session else {}
         self.joined = joined or control.ok(
             "join", topic="t", type=self.type, transport=transport, connection_type=self.connection_type,
-            delivery="session" if self.over_session else "plain", **(ANN if user is None else user))
+            delivery="session" if self.over_session else "plain", **key, **(ANN if user is None else user))
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
         uri = self.joined["bind_uri"]
         if self.over_session:
             ticket = self.joined["ticket"]
-            where = Ticket(uri, f"{ticket['id']}.{ticket['secret']}", self.connection_type)
+            keys = keys_for(self.joined["server_key"]) if "server_key" in self.joined else {}
+            where = Ticket(uri, f"{ticket['id']}.{ticket['secret']}", self.connection_type, keys,
+                           certificate_of(self.joined))
             self.session = self.stack.enter_context(Session(where))
             return self
         self.socket = self.broker.context.socket({"push": zmq.PUSH, "pull": zmq.PULL, "sub": zmq.SUB}[self.type])
@@ -217,7 +221,7 @@ class Way:
         self.monitor = self.socket.get_monitor_socket(
             zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
         self.broker.clients.append(self.socket)
-        present(self.socket, Address.of(self.joined))
+        present(self.socket, Address.of(self.joined, self.pair))
         self.socket.connect(uri)
         return self
 
@@ -322,11 +326,11 @@ def test_what_is_taken_away_is_taken_from_open_connections(shared, kind, carrier
         control("delete_user", **ROOT, user_id="ann")
 
 
-@pytest.fixture(scope="module")
-def shared():
+@pytest.fixture(scope="module", params=[[], ["--encrypt"]], ids=["clear", "encrypted"])
+def shared(request):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
     try:
-        with running(directory) as broker:
+        with running(directory, *request.param) as broker:
             yield broker, broker.control()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
