@@ -11,18 +11,18 @@ std::string without_values(const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::size_t list = text.find(": ");
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || list == std::string::npos) return text;
+  // The parser tells them in no order of ours: beside a flag, any other word may be its value.
   std::istringstream words(text.substr(list + 2));
-  std::string told = text.substr(0, list + 1);
-  bool behind_flag = false;
+  std::string told;
+  std::string others;
   bool secret = false;
   for (std::string word; words >> word;) {
-    const bool flag = word.starts_with('-');
-    behind_flag = behind_flag || flag;
-    if (!flag && behind_flag) continue;
-    const std::string name = flag ? word.substr(0, word.find('=')) : word;
-    secret = secret || name.find("password") != std::string::npos;
-    told += ' ' + name;
+    const bool is_flag = word.starts_with('-');
+    const std::string name = is_flag ? word.substr(0, word.find('=')) : word;
+    secret = secret || (is_flag && name.find("password") != std::string::npos);
+    (is_flag ? told : others) += ' ' + name;
   }
+  told = text.substr(0, list + 1) + (told.empty() ? others : told);
   return secret ? told + "\n  passwords come from a file (see --help), a prompt, or LIGHTQ_PASSWORD" : told;
 }
 

@@ -316,6 +316,29 @@ def test_the_examples_of_the_document_run(broker):
 
 
 @pytest.mark.parametrize("encrypted", [True, False], ids=["encrypted", "in clear"])
+def test_nothing_of_a_session_over_zeromq_passes_in_clear(make, encrypted):
+    broker = make(kind=CurveBroker if encrypted else Broker)
+    control = broker.control()
+    control.create("planted-topic")
+    replies = [control.ok("join", topic="planted-topic", type=kind, user_id=USER, password=PASSWORD, delivery="session",
+                          connection_type="zmq") for kind in ("push", "pull")]
+    texts = [f"{reply['ticket']['id']}.{reply['ticket']['secret']}" for reply in replies]
+    wire = Recorder(int(replies[0]["bind_uri"].rsplit(":", 1)[1]))
+    options = keys_for(replies[0]["server_key"]) if encrypted else {}
+    try:
+        with Session(Ticket(wire.uri(), texts[0], "zmq", options), name="planted-name") as session:
+            assert session.present(Ticket(wire.uri(), texts[1])).op == "done"
+            producer, consumer = session.producer("planted-topic"), session.consumer("planted-topic")
+            producer.produce([b"planted-payload"])
+            producer.wait_confirmed()
+            assert consumer.receive(1)[0].payload == b"planted-payload"
+        seen = {text: wire.has(text) for text in ("planted-payload", "planted-topic", "planted-name", *texts)}
+        assert len(wire.recorded) > 500 and not any(seen.values()) if encrypted else all(seen.values()), seen
+    finally:
+        wire.close()
+
+
+@pytest.mark.parametrize("encrypted", [True, False], ids=["encrypted", "in clear"])
 def test_nothing_passes_in_clear(make, encrypted):
     broker = make(kind=CurveBroker if encrypted else Broker)
     control_wire = Recorder(int(broker.control_uri.rsplit(":", 1)[1]))
