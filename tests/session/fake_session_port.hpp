@@ -46,6 +46,7 @@ class FakeSessionPort final : public broker::SessionPort {
   };
 
   broker::Channel* addressee(const session::FrameHeader&, broker::Channel::Kind) override { return nullptr; }
+  [[nodiscard]] std::uint64_t user() const override { return 0; }
   broker::HostedTopic* permitted(const std::string&, broker::EndpointRole role) override {
     return role == no_longer_permitted || all_forbidden ? nullptr : topic;
   }

@@ -8,7 +8,7 @@
 namespace lightq::broker {
 
 session::Code ConsumeChannel::open(const session::ConsumeOpen& asked) {
-  const session::Code refusal = topic_->open_consumer(asked, *this);
+  const session::Code refusal = topic_->open_consumer(asked, *this, port_.user());
   if (refusal != session::Code::ok) topic_ = nullptr;
   return refusal;
 }

@@ -15,7 +15,8 @@ namespace {
 const char* why_refused(Code refusal) {
   switch (refusal) {
     case Code::not_supported: return "the topic has a group of this name, of the other mode";
-    case Code::limit_reached: return "the topic has too many groups";
+    case Code::limit_reached:
+      return "the topic has as many groups and cursors as it may, or leaves the rest to others";
     case Code::incarnation_changed: return "the offset is another log's";
     case Code::no_space: return "the disk is full";
     case Code::io_error: return "the disk fails";

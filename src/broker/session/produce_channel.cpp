@@ -35,10 +35,11 @@ void ProduceChannel::leave() {
   if (topic_ != nullptr) std::exchange(topic_, nullptr)->detach_producer(*this);
 }
 
-Code ProduceChannel::open(const session::ProduceOpen& asked, std::uint64_t batch_bytes_max) {
+Code ProduceChannel::open(const session::ProduceOpen& asked, std::uint64_t user,
+                          std::uint64_t batch_bytes_max) {
   level_ = asked.level == ConfirmLevel::topics_default ? default_level(*topic_) : asked.level;
   if (level_ == ConfirmLevel::flushed && !topic_->is_durable()) return Code::not_supported;
-  const auto opened = topic_->open_producer(asked.producer, *this);
+  const auto opened = topic_->open_producer(asked.producer, *this, user);
   if (opened.refusal != Code::ok) return opened.refusal;
   identity_ = opened.producer.identity;
   received_ = told_ = opened.producer.expected;

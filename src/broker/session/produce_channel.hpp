@@ -43,9 +43,9 @@ class ProduceChannel final : public Channel, public SessionProducer {
   [[nodiscard]] HostedTopic* topic() const { return topic_; }
   void leave() override;
 
-  /// Once, before anything else. `batch_bytes_max`: what the session takes. Without a refusal the link is
-  /// told later, of the channel's opening or of its end.
-  session::Code open(const session::ProduceOpen& asked, std::uint64_t batch_bytes_max);
+  /// Once, before anything else. `user`: whose session it is. `batch_bytes_max`: what the session takes.
+  /// Without a refusal the link is told later, of the channel's opening or of its end.
+  session::Code open(const session::ProduceOpen& asked, std::uint64_t user, std::uint64_t batch_bytes_max);
 
   /// A produce frame's body, at least a batch's header long. Written over.
   void produce(std::span<std::byte> body, bool flush);

@@ -9,6 +9,20 @@ namespace lightq::broker {
 using session::Code;
 using session::FrameHeader;
 
+namespace {
+
+const char* why_refused(Code refusal) {
+  switch (refusal) {
+    case Code::not_supported: return "a topic in memory has nothing to flush";
+    case Code::unknown_producer: return "nothing is known of this producer id";
+    case Code::limit_reached:
+      return "the topic has as many producers open as it may, or leaves the rest to others";
+    default: return "another process has the producer id";
+  }
+}
+
+}  // namespace
+
 void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
   const auto asked = port_.decode<session::ProduceOpen>(header, body);
   if (!asked) return;
@@ -20,13 +34,8 @@ void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   ProduceChannel::Link& link = *this;
   auto channel = std::make_unique<ProduceChannel>(*topic, link, channels_.take_number());
-  const Code refusal = channel->open(*asked, port_.body_bytes_max());
-  if (refusal != Code::ok) {
-    const char* const why = refusal == Code::not_supported      ? "a topic in memory has nothing to flush"
-                            : refusal == Code::unknown_producer ? "nothing is known of this producer id"
-                                                                : "another process has the producer id";
-    return port_.answer_error(header, refusal, why);
-  }
+  const Code refusal = channel->open(*asked, port_.user(), port_.body_bytes_max());
+  if (refusal != Code::ok) return port_.answer_error(header, refusal, why_refused(refusal));
   channels_.add(std::move(channel), header.request);
 }
 

@@ -74,7 +74,7 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool greeted() const { return greeted_; }
   /// Whose connection it is: of the first ticket that it showed. 0: nobody's.
-  [[nodiscard]] std::uint64_t user() const { return user_; }
+  [[nodiscard]] std::uint64_t user() const override { return user_; }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;

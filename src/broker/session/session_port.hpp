@@ -32,6 +32,8 @@ class SessionPort {
   /// The channel that the frame is for, of the right kind; null: there is none that takes it, and what is to
   /// be said of that has been said.
   virtual Channel* addressee(const session::FrameHeader& header, Channel::Kind kind) = 0;
+  /// Whose the connection is; 0: nobody's in particular.
+  [[nodiscard]] virtual std::uint64_t user() const = 0;
   /// The topic, if a ticket of this session permits that; else null.
   virtual HostedTopic* permitted(const std::string& topic, EndpointRole role) = 0;
   /// Null: it is not there any more.
