@@ -152,8 +152,9 @@ class Broker::Parts {
   LogSink& sink_;
   std::unique_ptr<DataDirectory> directory_;
   log::PosixStorage storage_;
+  const std::unique_ptr<LimitCounts> limits_reached_ = std::make_unique<LimitCounts>();
   const std::unique_ptr<ConnectionQuota> user_connections_ =
-      std::make_unique<ConnectionQuota>(config_.connections_per_user);
+      std::make_unique<ConnectionQuota>(config_.connections_per_user, limits_reached_.get());
   std::optional<log::DiskQuota> quota_;  // nothing: the disk itself is the only bound
   std::jthread quota_counter_;
   log::SegmentPool pool_;
@@ -236,7 +237,9 @@ Result<void> Broker::Parts::open_parts() {
                                .throttled = [this] { return server_->throttled(); },
                                .server_key = server_key(),
                                .client_keys = &client_keys_,
-                               .insecure = insecure});
+                               .insecure = insecure,
+                               .limits_reached = limits_reached_.get(),
+                               .displaced = [this] { return server_->displaced(); }});
   reactors_->set_observer(*handler_);
   return open_control();
 }
@@ -355,6 +358,7 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   endpoints.groups_max = config_.groups_per_topic_max;
   endpoints.strangers = stranger_limits_of(config_);
   endpoints.user_connections = user_connections_.get();
+  endpoints.limits_reached = limits_reached_.get();
   endpoints.ticket_lifetime = config_.ticket_lifetime;
   endpoints.open_topics = config_.open_topics;
   endpoints.curve_key = curve_key_.get();
@@ -408,6 +412,7 @@ Result<void> Broker::Parts::open_control() {
                           stranger_limits_of(config_), {.requests_per_second = config_.requests_per_second});
   if (!server) return server.error();
   server_ = std::move(*server);
+  server_->count_in(*limits_reached_);
   if (curve_key_ == nullptr) return {};
   Gate gate;
   gate.encrypt(*curve_key_, nullptr);

@@ -111,7 +111,9 @@ void ReactorPool::begin(TopicId topic, Done<Result<T>> done, Begin begin) {
     if (hosted == nullptr) return answer<T>(done, unknown_topic());
     begin(*hosted, [this, done](Result<T> result) { answer<T>(done, std::move(result)); });
   });
-  if (!posted) answer<T>(done, too_busy());
+  if (posted) return;
+  count(settings_.reactor.endpoints.limits_reached, Limit::mailbox_entries_max);
+  answer<T>(done, too_busy());
 }
 
 /// The same, where the answer is known at once.

@@ -37,6 +37,7 @@ std::size_t ControlConnection::begin_frame(ByteView bytes) {
   if (outcome == zmtp::FrameOutcome::invalid) {
     fail("a malformed frame");
   } else if (header.body_bytes > bytes_max) {
+    if (!header.command) requests_.limit_reached(Limit::request_bytes_hard_max);
     fail("a frame of " + std::to_string(header.body_bytes) + " bytes");
   }
   if (failed()) return 0;
@@ -112,7 +113,10 @@ void ControlConnection::look_at_output() {
   if (failed()) return;
   const std::size_t unread = output().buffered();
   if (unread == 0) release_idle_memory();
-  if (unread > limits::answers_unread_bytes_max) return fail("it does not read its answers");
+  if (unread > limits::answers_unread_bytes_max) {
+    requests_.limit_reached(Limit::answers_unread_bytes_max);
+    return fail("it does not read its answers");
+  }
   const bool was_paused = paused();
   set_paused(unread > limits::answers_unread_bytes_pause);
   if (was_paused && !paused()) loop().call_soon(*this);  // for what had come already

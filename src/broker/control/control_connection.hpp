@@ -10,6 +10,7 @@
 #include "broker/control/request_rate.hpp"
 #include "broker/control/request_source.hpp"
 #include "broker/endpoint/connection.hpp"
+#include "broker/endpoint/limit_counts.hpp"
 
 namespace lightq::broker {
 
@@ -29,6 +30,8 @@ class ControlConnection final : public Connection {
     /// One message: how many parts came after the envelope, and the first of them, at most
     /// limits::request_bytes_max and one byte of it. Valid during the call.
     virtual void requested(const Envelope& from, std::size_t parts, std::string_view body) = 0;
+    /// The connection ends for it.
+    virtual void limit_reached(Limit limit) = 0;
   };
 
   ControlConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,

@@ -67,6 +67,7 @@ std::optional<Error> EndpointSet::no_place_for(std::uint64_t user) const {
   });
   const auto verdict = FairShare(most).ask(entries_.size(), user, static_cast<std::size_t>(own));
   if (verdict == FairShare::Verdict::room) return std::nullopt;
+  count(context_.settings.limits_reached, Limit::endpoints_per_topic_max);
   if (verdict == FairShare::Verdict::full) {
     return Error{ErrorCode::limit_reached,
                  has + std::to_string(entries_.size()) + " endpoints, the most it may have"};
@@ -190,7 +191,14 @@ void EndpointSet::endpoint_done(Endpoint& endpoint, const std::string& why) {
   close(endpoint.record().id, true);
 }
 
+void EndpointSet::endpoint_full(Endpoint& endpoint) {
+  context_.sink.warn(name_of(endpoint) + ": connections are turned away, for it has the " +
+                     std::to_string(context_.settings.connections_max) +
+                     " that it may have (connections_per_endpoint_max)");
+}
+
 void EndpointSet::accept_failed(Endpoint& endpoint) {
+  count(context_.settings.limits_reached, Limit::descriptors_reserved);
   context_.sink.error(name_of(endpoint) + ": a connection was turned away, no file descriptor is free");
 }
 

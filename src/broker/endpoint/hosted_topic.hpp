@@ -107,6 +107,10 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   [[nodiscard]] std::uint64_t message_bytes_max() const override {
     return context_.settings.message_bytes_max;
   }
+  /// So many messages were refused, for they are longer.
+  void count_too_long(std::uint64_t messages) {
+    count(context_.settings.limits_reached, Limit::message_bytes_max, messages);
+  }
   /// The longest batch that can ever be stored.
   [[nodiscard]] std::uint64_t batch_bytes_max() const;
 
@@ -129,7 +133,10 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
  private:
   // InletHost
   PublishOutcome publish(BatchBuilder& batch) override;
-  void count_refused(std::uint64_t messages) override { topic_.count_refused(messages); }
+  void count_refused(std::uint64_t messages) override {
+    topic_.count_refused(messages);
+    count_too_long(messages);
+  }
   [[nodiscard]] std::size_t batch_bytes_target() const override { return batch_bytes_target_; }
   BatchBuilder& batch() override { return context_.batch; }
   void inlet_held() override;

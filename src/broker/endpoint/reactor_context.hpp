@@ -17,6 +17,7 @@
 #include "broker/endpoint/endpoint_record.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/handshake_queue.hpp"
+#include "broker/endpoint/limit_counts.hpp"
 #include "broker/endpoint/log_sink.hpp"
 #include "broker/endpoint/port_book.hpp"
 #include "broker/endpoint/stranger_limits.hpp"
@@ -39,9 +40,10 @@ struct EndpointSettings {
   bool open_topics = false;                 ///< no plain endpoint asks for a ticket
   const CurveKeyPair* curve_key = nullptr;  ///< the broker's; null: nothing is encrypted
   const ClientKeys* client_keys = nullptr;  ///< that were registered; with curve_key, and outlive the topics
+  LimitCounts* limits_reached = nullptr;    ///< null: not counted. Outlives the topics
   ConnectionQuota* user_connections = nullptr;  ///< of each user; null: not counted. Outlives the topics
   StrangerLimits strangers;
-  /// Of an endpoint, unfinished handshakes included; and sessions of the reactor.
+  /// Of an endpoint, and sessions of the reactor: those that have said who they are.
   std::size_t connections_max = limits::connections_per_endpoint_max;
   std::size_t endpoints_max = limits::endpoints_per_topic_max;  ///< of a topic
   std::size_t groups_max = limits::groups_per_topic_max;        ///< of a topic

@@ -76,6 +76,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   void stored(const Arrived& arrived);
   void note_unflushed();
   void refuse(const Sequences& sequences, session::Code code, const std::string& why);
+  void refuse_too_long(const Sequences& sequences);
   void note_progress(bool again);
 
   /// Once the log is durable up to the offset, messages before the sequence number are.

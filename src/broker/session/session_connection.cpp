@@ -60,7 +60,7 @@ void SessionConnection::on_open() {
   // The handshake before it, of TLS or ZeroMQ, has taken its part of the time.
   const auto time = handshake_time();
   hello_timer_ = loop().at(began_ + time, [this, time] {
-    if (!greeted_) close("no hello within " + std::to_string(time.count()) + " ms");
+    if (!greeted_) close_late("no hello within " + std::to_string(time.count()) + " ms");
   });
 }
 
@@ -239,8 +239,7 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
     answer_error(header, Code::unauthorized_access, why);
     return end_session(Code::unauthorized_access, why);
   }
-  if (!host_.admit(permit->holder.user)) {
-    const std::string why = "the user has as many connections as one may have";
+  if (const std::string why{host_.admit(permit->holder.user)}; !why.empty()) {
     answer_error(header, Code::limit_reached, why);
     return end_session(Code::limit_reached, why);
   }
@@ -280,7 +279,7 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
     });
   }
   if (!known && permits_.size() == host_.session_settings().channels_max)
-    return answer_error(header, Code::limit_reached, "more tickets than channels");
+    return answer_limit(header, Limit::session_channels_max, "more tickets than channels");
   if (!known) permits_.push_back(*permit);
   send(session::Done{}, 0, header.request);
 }

@@ -57,8 +57,9 @@ class SessionConnection final : public Connection, private SessionPort {
     [[nodiscard]] virtual bool is_good(const Permit& permit, const HostedTopic& topic) const = 0;
     /// Null: it is not there (any more).
     virtual HostedTopic* find_topic(TopicId topic) = 0;
-    /// Whether the user may have one more connection; then it has, until the session's end.
-    virtual bool admit(std::uint64_t /*user*/) { return true; }
+    /// Why the user may not have one more connection now; empty: it may, and has, until the session's end.
+    virtual std::string_view admit(std::uint64_t /*user*/) { return {}; }
+    virtual void limit_reached(Limit /*limit*/) {}
     virtual void session_opened(SessionConnection& session) = 0;
     [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
     [[nodiscard]] virtual const SessionSettings& session_settings() const = 0;
@@ -100,6 +101,7 @@ class SessionConnection final : public Connection, private SessionPort {
   HostedTopic* permitted(const std::string& topic, EndpointRole role) override;
   HostedTopic* find_topic(TopicId topic) override { return host_.find_topic(topic); }
   [[nodiscard]] std::uint32_t body_bytes_max() const override;
+  void limit_reached(Limit limit) override { host_.limit_reached(limit); }
   void append(ByteView frame) override;
   void deliver(ByteView head, ByteView rest) override;
   void flush() override { loop().call_last(*this); }

@@ -51,6 +51,12 @@ class SessionPort {
   void answer_error(const session::FrameHeader& asked, session::Code code, const std::string& why) {
     send(session::ErrorAnswer{code, why}, asked.channel, asked.request);
   }
+  /// Likewise, where a limit is the reason, which is counted.
+  void answer_limit(const session::FrameHeader& asked, Limit limit, const std::string& why) {
+    limit_reached(limit);
+    answer_error(asked, session::Code::limit_reached, why);
+  }
+  virtual void limit_reached(Limit limit) = 0;
   /// A whole frame, which leaves at the end of the turn.
   virtual void append(ByteView frame) = 0;
   /// A frame of messages, in two pieces: a large second one goes to the system straight from where it lies.
