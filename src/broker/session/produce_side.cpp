@@ -11,7 +11,7 @@ using session::FrameHeader;
 
 namespace {
 
-const char* why_refused(Code refusal) {
+const char* why_not_begun(Code refusal) {
   switch (refusal) {
     case Code::not_supported: return "a topic in memory has nothing to flush";
     case Code::unknown_producer: return "nothing is known of this producer id";
@@ -36,7 +36,7 @@ void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
   auto channel = std::make_unique<ProduceChannel>(*topic, link, channels_.take_number());
   const Code refusal = channel->open(*asked, port_.user(), port_.body_bytes_max());
   if (refusal == Code::limit_reached) port_.limit_reached(Limit::producers_max);
-  if (refusal != Code::ok) return port_.answer_error(header, refusal, why_refused(refusal));
+  if (refusal != Code::ok) return port_.answer_error(header, refusal, why_not_begun(refusal));
   channels_.add(std::move(channel), header.request);
 }
 
