@@ -161,8 +161,9 @@ class Broker::Parts {
   LogSink& sink_;
   std::unique_ptr<DataDirectory> directory_;
   log::PosixStorage storage_;
+  const std::unique_ptr<LimitCounts> limits_reached_ = std::make_unique<LimitCounts>();
   const std::unique_ptr<ConnectionQuota> user_connections_ =
-      std::make_unique<ConnectionQuota>(config_.connections_per_user);
+      std::make_unique<ConnectionQuota>(config_.connections_per_user, limits_reached_.get());
   std::optional<log::DiskQuota> quota_;  // nothing: the disk itself is the only bound
   std::jthread quota_counter_;
   log::SegmentPool pool_;
@@ -245,10 +246,11 @@ Result<void> Broker::Parts::open_parts(int stop_descriptor) {
                                .memory_bytes_max = config_.memory_bytes_max,
                                .open_topics = config_.open_topics,
                                .throttled = [this] { return server_->throttled(); },
-                               .limits_reached = [this] { return server_->limits_reached(); },
                                .server_key = server_key(),
                                .client_keys = &client_keys_,
-                               .insecure = insecure});
+                               .insecure = insecure,
+                               .limits_reached = limits_reached_.get(),
+                               .displaced = [this] { return server_->displaced(); }});
   reactors_->set_observer(*handler_);
   return open_control();
 }
@@ -378,6 +380,7 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
                       .returned_ranges_max = config_.returned_ranges_max};
   endpoints.strangers = stranger_limits_of(config_);
   endpoints.user_connections = user_connections_.get();
+  endpoints.limits_reached = limits_reached_.get();
   endpoints.ticket_lifetime = config_.ticket_lifetime;
   endpoints.open_topics = config_.open_topics;
   endpoints.curve_key = curve_key_.get();
@@ -433,6 +436,7 @@ Result<void> Broker::Parts::open_control() {
       control_limits_of(config_));
   if (!server) return server.error();
   server_ = std::move(*server);
+  server_->count_in(*limits_reached_);
   if (curve_key_ == nullptr) return {};
   Gate gate;
   gate.encrypt(*curve_key_, nullptr);

@@ -112,7 +112,9 @@ void ReactorPool::begin(TopicId topic, Done<Result<T>> done, Begin begin) {
     if (hosted == nullptr) return answer<T>(done, unknown_topic());
     begin(*hosted, [this, done](Result<T> result) { answer<T>(done, std::move(result)); });
   });
-  if (!posted) answer<T>(done, too_busy());
+  if (posted) return;
+  count(settings_.reactor.endpoints.limits_reached, Limit::mailbox_entries_max);
+  answer<T>(done, too_busy());
 }
 
 /// The same, where the answer is known at once.
@@ -263,7 +265,6 @@ void ReactorPool::broker_stats(Done<Result<protocol::BrokerStats>> done) {
         totals.log_bytes += part.log_bytes;
         totals.refused_connections += part.refused_connections;
         totals.displaced_connections += part.displaced_connections;
-        totals.limits_reached += part.limits_reached;
         if (--sum->missing == 0) done(totals);
       });
     });

@@ -62,6 +62,13 @@ std::string table(const TopicStats& stats) {
   return text;
 }
 
+/// Of the limits that have refused somebody something.
+std::string limit_rows(const BrokerStats& stats) {
+  std::string text;
+  for (const auto& [name, refused] : stats.limits_reached) text += row_if("reached " + name, refused);
+  return text;
+}
+
 std::string table(const BrokerStats& stats) {
   return row("version", stats.version) + row("pid", std::to_string(stats.pid)) +
          row("uptime", format_seconds(static_cast<double>(stats.uptime_ms) / 1e3)) +
@@ -73,8 +80,7 @@ std::string table(const BrokerStats& stats) {
          row("log_bytes", format_size(stats.log_bytes)) + row_if("auth_failures", stats.auth_failures) +
          row_if("throttled_requests", stats.throttled_requests) +
          row_if("refused_connections", stats.refused_connections) +
-         row_if("displaced_connections", stats.displaced_connections) +
-         row_if("limits_reached", stats.limits_reached) +
+         row_if("displaced_connections", stats.displaced_connections) + limit_rows(stats) +
          row("encrypted", stats.encrypted  ? "yes"
                           : stats.insecure ? "no, and other machines reach it"
                                            : "no");

@@ -42,6 +42,7 @@ class Server {
         },
         {}, {}, control_limits);
     server_ = std::move(opened).value_or_throw();
+    server_->count_in(counts_);
     server_->accept().value_or_throw();
     thread_ = std::jthread([this](const std::stop_token& stop) { loop_.run(stop); });
   }
@@ -56,9 +57,10 @@ class Server {
       kept_.clear();
     });
   }
-  [[nodiscard]] std::uint64_t limits_reached() {
+  /// Behind what the loop's thread is doing.
+  [[nodiscard]] std::uint64_t count_of(Limit limit) {
     std::promise<std::uint64_t> told;
-    loop_.post_answer([&] { told.set_value(server_->limits_reached()); });
+    loop_.post_answer([&] { told.set_value(counts_.of(limit)); });
     return told.get_future().get();
   }
 
@@ -67,6 +69,7 @@ class Server {
   EventLoop loop_;
   test::RecordingSink sink_;
   std::vector<ControlServer::Answer> kept_;
+  LimitCounts counts_;
   std::unique_ptr<ControlServer> server_;
   std::jthread thread_;
 };
@@ -348,7 +351,7 @@ TEST(ControlServer, ClosesWhoLeavesMostUnreadOfItsSourceAndNobodyElse) {
   for (Client* const client : {&neighbour, &other}) {
     for (int i = 0; i < 3; ++i) EXPECT_GT(client->receive().at(0).size(), answer_bytes);
   }
-  EXPECT_EQ(server.limits_reached(), 1U) << "the hog, as the others have all of theirs";
+  EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_max), 1U) << "the hog, as the others have all of theirs";
 }
 
 TEST(UnreadAnswers, AreCountedBySourceAndTogether) {
@@ -376,7 +379,8 @@ TEST(ControlServer, HasRoomForWhatItsLimitsSay) {
   EXPECT_THAT(dealer.receive().at(0), HasSubstr("2 requests from this address are under way already"));
   Client other(server, zmq::socket_type::dealer, "127.0.0.3");
   EXPECT_EQ(other.ask(ping), pong);
-  EXPECT_EQ(server.limits_reached(), 2U);
+  EXPECT_EQ(server.count_of(Limit::request_bytes_max), 1U);
+  EXPECT_EQ(server.count_of(Limit::requests_waiting_per_source_max), 1U);
   server.release();
   for (int i = 0; i < 2; ++i) EXPECT_THAT(dealer.receive().at(0), HasSubstr(R"("status":"ok")"));
 }

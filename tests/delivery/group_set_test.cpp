@@ -113,6 +113,24 @@ TEST_F(GroupSetTest, ATopicHasSoManyGroupsAndNoMore) {
   EXPECT_EQ(topic.groups().open(asked("more"), incarnation).refusal, Code::ok);
 }
 
+TEST_F(GroupSetTest, WhoHasHalfOfTheGroupsLeavesTheLastEighthToOthers) {
+  constexpr std::uint64_t ann = 7;
+  constexpr std::uint64_t bob = 8;
+  std::size_t made = 0;
+  const auto open = [&](std::uint64_t user) {
+    return topic.groups().open(asked("g" + std::to_string(made)), incarnation, user).refusal;
+  };
+  while (open(ann) == Code::ok) ++made;
+  EXPECT_EQ(made, limits::groups_per_topic_max - limits::groups_per_topic_max / 8);
+  EXPECT_EQ(open(ann), Code::limit_reached);
+  EXPECT_EQ(topic.groups().open(asked("g0"), incarnation, ann).refusal, Code::ok) << "which is there";
+  while (open(bob) == Code::ok) ++made;
+  EXPECT_EQ(made, limits::groups_per_topic_max);
+  topic.groups().remove(*topic.groups().find("g7"));
+  EXPECT_EQ(topic.groups().open(asked("g7"), incarnation, ann).refusal, Code::limit_reached);
+  EXPECT_EQ(topic.groups().open(asked("g7"), incarnation).refusal, Code::ok) << "the administrator's";
+}
+
 TEST_F(GroupSetTest, ANewGroupBeginsWhereItIsAskedTo) {
   for (int i = 0; i < 10; ++i) {
     wall.us = 1'000'000 + i * 1000;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "support/random.hpp"
 
@@ -26,6 +27,13 @@ class ProducerTableTest : public ::testing::Test {
     EXPECT_EQ(opened.refusal, Code::ok);
     EXPECT_EQ(opened.producer.expected, 0U);
     return opened.producer.identity;
+  }
+  /// One that has stored a message, and that no channel has open any more.
+  ProducerIdentity leave_behind(std::uint64_t fresh_id, std::uint64_t user = 0) {
+    const auto producer = table.open({}, fresh_id, now, user).producer.identity;
+    store(producer, 0, 1);
+    table.close(producer.id);
+    return producer;
   }
   void store(ProducerIdentity producer, std::uint64_t first, std::uint64_t count) {
     ASSERT_EQ(table.admit({producer, first, count}), Admission::store);
@@ -75,20 +83,55 @@ TEST_F(ProducerTableTest, AnIdThatNobodyKnowsIsToldSo) {
 }
 
 TEST_F(ProducerTableTest, TheOneThatWasIdleLongestGoesFirst) {
-  const auto first = begin(1);
-  const auto second = begin(2);
-  begin(3);
-  store(first, 0, 1);
+  const auto first = leave_behind(1);
+  const auto second = leave_behind(2);
+  leave_behind(3);
+  EXPECT_EQ(table.open(first, 99, now).refusal, Code::ok);
+  table.close(first.id);
   begin(4);
   EXPECT_EQ(table.size(), 3U);
-  EXPECT_EQ(table.admit({second, 0, 1}), Admission::unknown);
+  EXPECT_EQ(table.admit({second, 1, 1}), Admission::unknown);
   EXPECT_EQ(table.admit({first, 1, 1}), Admission::store);
 }
 
+TEST_F(ProducerTableTest, OneThatIsOpenIsNeverForgotten) {
+  const auto open = begin(1);
+  for (std::uint64_t id = 10; id < 50; ++id) leave_behind(id, 7);
+  for (std::uint64_t id = 50; id < 90; ++id) table.close(table.open({}, id, now, 7).producer.identity.id);
+  EXPECT_EQ(table.admit({open, 0, 1}), Admission::store);
+  now.us += 30 * day_us;
+  table.expire(now);
+  EXPECT_EQ(table.size(), 1U);
+  EXPECT_EQ(table.admit({open, 0, 1}), Admission::store);
+}
+
+TEST_F(ProducerTableTest, WhenAllAreOpenTheNextOneIsRefused) {
+  for (std::uint64_t id = 1; id <= 3; ++id) begin(id);
+  EXPECT_EQ(table.open({}, 4, now).refusal, Code::limit_reached);
+  EXPECT_EQ(table.size(), 3U);
+  EXPECT_EQ(table.open({2, 1}, 99, now).refusal, Code::ok) << "which is open already";
+  table.close(2);
+  EXPECT_EQ(table.open({}, 4, now).refusal, Code::limit_reached) << "the newer channel has it still";
+  table.close(2);
+  EXPECT_EQ(table.open({}, 4, now).refusal, Code::ok);
+  EXPECT_EQ(table.find(2), nullptr);
+}
+
+TEST_F(ProducerTableTest, OnesThatNeverStoredAMessageMakeRoomFirst) {
+  const auto first = leave_behind(1);
+  begin(2);
+  table.close(2);
+  const auto third = leave_behind(3);
+  begin(4);
+  EXPECT_EQ(table.find(2), nullptr);
+  EXPECT_NE(table.find(first.id), nullptr);
+  EXPECT_NE(table.find(third.id), nullptr);
+}
+
 TEST_F(ProducerTableTest, WhoIsIdleForTooLongIsForgotten) {
-  const auto idle = begin(1);
+  const auto idle = leave_behind(1);
   now.us += 4 * day_us;
-  const auto busy = begin(2);
+  const auto busy = leave_behind(2);
   now.us += 3 * day_us;
   table.expire(now);
   EXPECT_EQ(table.size(), 2U) << "seven days are not yet over";
@@ -110,14 +153,75 @@ TEST_F(ProducerTableTest, WhatTheLogHoldsIsLearnedFromIt) {
 }
 
 TEST_F(ProducerTableTest, AClockThatIsSetBackPutsNobodyBeforeItsTurn) {
-  const auto first = begin(1);
+  const auto first = leave_behind(1);
   now.us -= day_us / 2;
-  begin(2);
-  begin(3);
-  store(first, 0, 1);
+  leave_behind(2);
+  EXPECT_EQ(table.list().front().identity, first);
+  leave_behind(3);
+  EXPECT_EQ(table.open(first, 99, now).refusal, Code::ok);
+  table.close(1);
   begin(4);
   EXPECT_NE(table.find(1), nullptr);
   EXPECT_EQ(table.find(2), nullptr);
+}
+
+constexpr std::uint64_t ann = 7;
+constexpr std::uint64_t bob = 8;
+
+class ProducersOfUsersTest : public ::testing::Test {
+ protected:
+  Code open(std::uint64_t user, std::uint64_t id) { return table.open({}, id, now, user).refusal; }
+  void leave_behind(std::uint64_t user, std::uint64_t from, std::uint64_t count) {
+    for (std::uint64_t id = from; id < from + count; ++id) {
+      ASSERT_EQ(open(user, id), Code::ok);
+      table.stored({{id, 0}, 0, 1}, now);
+      table.close(id);
+    }
+  }
+  std::size_t known(std::uint64_t from, std::uint64_t before) {
+    std::size_t count = 0;
+    for (std::uint64_t id = from; id < before; ++id) count += table.find(id) != nullptr ? 1 : 0;
+    return count;
+  }
+
+  Timestamp now{1'000'000};
+  ProducerTable table{16, 7 * day_us};
+};
+
+TEST_F(ProducersOfUsersTest, WhoOpensManyDrivesOutItsOwn) {
+  leave_behind(bob, 1, 6);
+  leave_behind(ann, 100, 1000);
+  EXPECT_EQ(known(1, 7), 6U);
+  EXPECT_EQ(known(1090, 1100), 10U) << "its last ones";
+}
+
+TEST_F(ProducersOfUsersTest, NobodyIsDrivenBelowHalfByOneOther) {
+  leave_behind(bob, 1, 16);
+  leave_behind(ann, 100, 1000);
+  EXPECT_EQ(known(1, 17), 8U);
+}
+
+TEST_F(ProducersOfUsersTest, WhoHasHalfOfThemOpenLeavesTheLastEighthToOthers) {
+  std::uint64_t id = 100;
+  while (open(ann, id) == Code::ok) ++id;
+  EXPECT_EQ(id, 114U);
+  EXPECT_EQ(open(bob, 1), Code::ok);
+  EXPECT_EQ(open(bob, 2), Code::ok);
+  EXPECT_EQ(open(bob, 3), Code::limit_reached);
+  table.close(100);
+  EXPECT_EQ(table.open({101, 1}, 99, now, ann).refusal, Code::ok) << "which it has open";
+  EXPECT_EQ(open(ann, id), Code::limit_reached);
+  EXPECT_EQ(open(bob, 3), Code::ok);
+}
+
+TEST_F(ProducersOfUsersTest, WhatARestartLeavesIsNobodysAndMakesRoomLikeAUsers) {
+  leave_behind(bob, 1, 16);
+  table.restore(table.list());
+  ASSERT_EQ(table.open({16, 0}, 99, now, bob).refusal, Code::ok);
+  table.close(16);
+  leave_behind(ann, 100, 1000);
+  EXPECT_EQ(known(16, 17), 1U) << "which has come back";
+  EXPECT_GE(known(1, 16), 7U);
 }
 
 // Against a plain list of all messages that were ever stored.
@@ -127,12 +231,21 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
   Timestamp now{0};
   std::map<std::uint64_t, std::uint64_t> stored;  // by id: how many
   std::vector<ProducerIdentity> producers;
+  std::set<std::uint64_t> open_now;  // ids that a channel has open
   std::uint64_t last_id = 0;
   for (int step = 0; step < 200'000; ++step) {
     now.us += static_cast<std::int64_t>(random.below(1000));
     const std::uint64_t choice = random.below(100);
     if (producers.empty() || choice < 1) {
-      producers.push_back(table.open({}, ++last_id, now).producer.identity);
+      const std::uint64_t user = random.below(3);
+      const auto opened = table.open({}, ++last_id, now, user);
+      if (opened.refusal != Code::ok) {
+        ASSERT_EQ(opened.refusal, Code::limit_reached);
+        ASSERT_GE(open_now.size(), 7U);
+        continue;
+      }
+      open_now.insert(last_id);
+      producers.push_back(opened.producer.identity);
       if (producers.size() > 16) producers.erase(producers.begin());
       continue;
     }
@@ -142,6 +255,7 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
                                     static_cast<std::uint16_t>(producer.epoch + random.below(2))};
       const auto opened = table.open(wanted, 0, now);
       if (opened.refusal != Code::ok) continue;
+      if (!open_now.insert(producer.id).second) table.close(producer.id);  // the older channel
       producer = opened.producer.identity;
       ASSERT_EQ(opened.producer.expected, stored[producer.id]);
       continue;
@@ -152,8 +266,14 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
       again.restore(remembered);
       ASSERT_EQ(remembered, again.list());
       table = std::move(again);
+      open_now.clear();
       continue;
     }
+    if (choice < 9) {
+      if (open_now.erase(producer.id) > 0) table.close(producer.id);
+      continue;
+    }
+    for (const std::uint64_t id : open_now) ASSERT_NE(table.find(id), nullptr);
     const std::uint64_t have = stored[producer.id];
     const std::uint64_t first = have - std::min(have, random.below(6)) + random.below(3);
     const broker::Sequences batch{producer, first, 1 + random.below(5)};

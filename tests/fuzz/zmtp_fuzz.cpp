@@ -46,6 +46,8 @@ class Host final : public InletHost,
     control->answer(from.delimiter, body);
   }
 
+  void limit_reached(Limit) override {}
+
   const Gate* guard = nullptr;
   ControlConnection* control = nullptr;
   bool closed = false;

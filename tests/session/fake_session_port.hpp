@@ -46,6 +46,8 @@ class FakeSessionPort final : public broker::SessionPort {
   };
 
   broker::Channel* addressee(const session::FrameHeader&, broker::Channel::Kind) override { return nullptr; }
+  [[nodiscard]] std::uint64_t user() const override { return 0; }
+  void limit_reached(broker::Limit limit) override { limits.push_back(limit); }
   broker::HostedTopic* permitted(const std::string&, broker::EndpointRole role) override {
     return role == no_longer_permitted || all_forbidden ? nullptr : topic;
   }
@@ -70,6 +72,7 @@ class FakeSessionPort final : public broker::SessionPort {
   broker::HostedTopic* topic = nullptr;
   std::optional<broker::EndpointRole> no_longer_permitted;
   bool all_forbidden = false;
+  std::vector<broker::Limit> limits;  // that were reached
   std::uint32_t takes_bytes = 64 * 1024;
   std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames before there is none
   std::size_t delivered = 0;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -369,7 +370,7 @@ struct BrokerStats {
   std::uint64_t throttled_requests = 0;     ///< refused because their source asked too much
   std::uint64_t refused_connections = 0;    ///< to data endpoints, without a ticket that lets them in
   std::uint64_t displaced_connections = 0;  ///< ended before they said who they were, to make room for others
-  std::uint64_t limits_reached = 0;         ///< requests and frames that were refused for a limit
+  std::map<std::string, std::uint64_t> limits_reached;  ///< how often each has refused somebody, by its name
   std::string data_dir;
   bool encrypted = false;  ///< it speaks to nobody in clear
   bool insecure = false;   ///< other machines reach it, and it speaks in clear

@@ -180,6 +180,9 @@ struct FieldWriter {
   void operator()(const char* name, const TopicSettings& settings) const { put(name, settings); }
   void operator()(const char* name, const Ticket& ticket) const { put(name, ticket); }
   void operator()(const char* name, const Tls& tls) const { put(name, tls); }
+  void operator()(const char* name, const std::map<std::string, std::uint64_t>& counts) const {
+    to[name] = counts;
+  }
   template <typename Item>
   void operator()(const char* name, const std::vector<Item>& items) const {
     OrderedJson list = OrderedJson::array();
@@ -230,6 +233,15 @@ struct FieldLoader {
   }
   void operator()(const char* name, std::optional<Tls>& tls) const {
     if (object.contains(name)) load(name, tls.emplace());
+  }
+  void operator()(const char* name, std::map<std::string, std::uint64_t>& counts) const {
+    const auto found = object.find(name);
+    if (found == object.end() || fields.error()) return;
+    if (!found->is_object()) return fields.fail(name, "must be an object");
+    FieldReader nested(*found, std::string(name) + ".");
+    for (const auto& [key, value] : found->items())
+      counts[key] = nested.number(key.c_str(), 0, ~std::uint64_t{0}, 0);
+    if (nested.error()) fields.fail(name, nested.error()->message);
   }
   template <typename Item>
   void operator()(const char* name, std::vector<Item>& items) const {

@@ -59,10 +59,10 @@ inline void write_right(OrderedJson& to, const TopicRight& right) {
   to["rights"] = right_words_of(right.rights);
 }
 
-/// A list of them; missing: none.
+/// A list of them; missing: none. How many a user may have is looked at where it gets them.
 inline std::vector<TopicRight> read_rights(FieldReader& fields, const char* name) {
   std::vector<TopicRight> rights;
-  fields.objects(name, limits::rights_per_user_max,
+  fields.objects(name, limits::request_bytes_max,
                  [&](FieldReader& entry) { rights.push_back(read_right(entry)); });
   return rights;
 }

@@ -19,6 +19,8 @@
 #include "broker/control/catalogue.hpp"
 #include "broker/control/commit_queue.hpp"
 #include "broker/control/data_plane.hpp"
+#include "broker/control/topic_makers.hpp"
+#include "broker/endpoint/limit_counts.hpp"
 #include "broker/endpoint/log_sink.hpp"
 
 namespace lightq::broker {
@@ -47,11 +49,12 @@ class CommandHandler final : public DataPlaneObserver {
     bool open_topics = false;  ///< every topic takes plain clients without a ticket
     /// Requests that the control socket has refused because their source asked too much.
     std::function<std::uint64_t()> throttled = [] { return std::uint64_t{0}; };
-    /// Requests that it has refused for a limit, and clients that it gave up because they do not read.
-    std::function<std::uint64_t()> limits_reached = [] { return std::uint64_t{0}; };
-    std::string server_key = {};        ///< Z85, told to who joins; empty: nothing is encrypted
-    ClientKeys* client_keys = nullptr;  ///< of who joins, with server_key; outlives the handler
-    bool insecure = false;              ///< as stats tell it
+    std::string server_key = {};            ///< Z85, told to who joins; empty: nothing is encrypted
+    ClientKeys* client_keys = nullptr;      ///< of who joins, with server_key; outlives the handler
+    bool insecure = false;                  ///< as stats tell it
+    LimitCounts* limits_reached = nullptr;  ///< null: not counted; outlives the handler
+    /// Connections that the control socket has ended to make room for others.
+    std::function<std::uint64_t()> displaced = [] { return std::uint64_t{0}; };
   };
 
   CommandHandler(Parts parts, Settings settings);
@@ -134,10 +137,12 @@ class CommandHandler final : public DataPlaneObserver {
              const Answer& answer);
   [[nodiscard]] std::optional<Error> objection_to_ring(const protocol::TopicSettings& settings) const;
   [[nodiscard]] std::optional<Error> no_memory_for(const protocol::TopicSettings& settings) const;
-  void create_enrolled(const protocol::CreateTopic& request, const Enrolment& enrolment,
+  [[nodiscard]] std::optional<Error> no_place_for_topic(std::uint64_t maker) const;
+  void create_enrolled(const protocol::CreateTopic& request, std::uint64_t maker, const Enrolment& enrolment,
                        const Answer& answer);
   [[nodiscard]] std::optional<Error> objection_to_user(const std::string& user_id) const;
-  void create_with(const protocol::CreateTopic& request, std::uint64_t credential_id, const Answer& answer);
+  void create_with(const protocol::CreateTopic& request, std::uint64_t maker, std::uint64_t credential_id,
+                   const Answer& answer);
   void add_to_data_plane(const TopicDefinition& definition, const Answer& answer);
   void undo_create(TopicId topic, const Error& error, const Answer& answer);
   void bring_up_next();
@@ -188,6 +193,7 @@ class CommandHandler final : public DataPlaneObserver {
   CommitQueue commits_;
   bool stopping_ = false;
 
+  TopicMakers makers_;
   std::unordered_set<std::string> coming_;           // names being created
   std::unordered_set<std::uint64_t> not_ready_;      // topics the data plane does not have yet
   std::unordered_map<std::uint64_t, Error> failed_;  // topics the data plane could not bring to life

@@ -36,6 +36,7 @@ std::size_t ControlConnection::begin_frame(ByteView bytes) {
   if (outcome == zmtp::FrameOutcome::invalid) {
     fail("a malformed frame");
   } else if (header.body_bytes > bytes_max) {
+    if (!header.command) requests_.limit_reached(Limit::request_bytes_hard_max);
     fail("a frame of " + std::to_string(header.body_bytes) + " bytes");
   }
   if (failed()) return 0;

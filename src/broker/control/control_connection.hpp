@@ -14,6 +14,7 @@
 #include "broker/control/request_rate.hpp"
 #include "broker/control/request_source.hpp"
 #include "broker/endpoint/connection.hpp"
+#include "broker/endpoint/limit_counts.hpp"
 
 namespace lightq::broker {
 
@@ -35,6 +36,8 @@ class ControlConnection final : public Connection {
     virtual void requested(const Envelope& from, std::size_t parts, std::string_view body) = 0;
     /// So many bytes of answers were unread before, and unread() are now. May call give_up.
     virtual void unread_changed(ControlConnection& /*client*/, std::size_t /*before*/) {}
+    /// The connection ends for it.
+    virtual void limit_reached(Limit limit) = 0;
   };
 
   ControlConnection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch,

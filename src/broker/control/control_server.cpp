@@ -11,6 +11,7 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/protocol/json.hpp>
+#include <lightq/protocol/json_scan.hpp>
 
 namespace lightq::broker {
 
@@ -71,12 +72,6 @@ bool shows_credentials(const protocol::Reply& reply) {
          !std::holds_alternative<protocol::VersionReply>(reply);
 }
 
-bool is_for_a_limit(const protocol::Reply& reply) {
-  const auto* const refused = std::get_if<protocol::ErrorReply>(&reply);
-  return refused != nullptr &&
-         (refused->code == ErrorCode::limit_reached || refused->code == ErrorCode::request_too_large);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ControlServer>> ControlServer::open(EventLoop& loop, LogSink& sink,
@@ -126,7 +121,8 @@ bool ControlServer::all_sent() const {
 
 void ControlServer::accepted(UniqueFd descriptor) {
   // Beyond the limits a connection is closed at once, and libzmq tries again.
-  if (clients_.size() >= limits_.connections_max) return;
+  if (clients_.size() - handshakes_.size() >= limits_.connections_max)
+    return limit_reached(Limit::connections_per_endpoint_max);
   const std::uint64_t id = next_client_++;
   auto& client = clients_[id];
   RequestSource source = source_of(descriptor.get());
@@ -137,6 +133,7 @@ void ControlServer::accepted(UniqueFd descriptor) {
 }
 
 void ControlServer::accept_failed() {
+  limit_reached(Limit::descriptors_reserved);
   sink_.error("control socket: out of file descriptors; new clients wait (raise the limit with ulimit -n)");
 }
 
@@ -179,23 +176,30 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
   }
   if (!parsed.request) {
     const Error& error = parsed.request.error();
+    count_unparsed(error, body);
     return answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
   }
-  if (const auto busy = too_many_under_way(source.key)) {
-    ++limits_reached_;
+  if (const auto busy = too_many_under_way(source.key))
     return answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
-  }
   dispatch(from, source, std::move(parsed.request).value());
+}
+
+void ControlServer::count_unparsed(const Error& error, std::string_view body) {
+  constexpr std::size_t too_deep = limits::json_depth_max + 1;
+  if (error.code == ErrorCode::request_too_large) return limit_reached(Limit::request_bytes_max);
+  if (protocol::detail::nesting_depth(body, too_deep) == too_deep) limit_reached(Limit::json_depth_max);
 }
 
 std::optional<Error> ControlServer::too_many_under_way(const std::string& source) const {
   const auto found = under_way_of_.find(source);
   const std::size_t of_source = found == under_way_of_.end() ? 0 : found->second;
   if (of_source >= limits_.requests_waiting_per_source_max()) {
+    count(counts_, Limit::requests_waiting_per_source_max);
     return Error{ErrorCode::busy,
                  std::to_string(of_source) + " requests from this address are under way already; try again"};
   }
   if (under_way_ < limits_.requests_waiting_max) return std::nullopt;
+  count(counts_, Limit::requests_waiting_max);
   return Error{ErrorCode::busy, std::to_string(under_way_) + " requests are under way already; try again"};
 }
 
@@ -215,7 +219,6 @@ void ControlServer::answer(const ControlConnection::Envelope& to, const protocol
   const auto client = clients_.find(to.client);
   if (client == clients_.end()) return;
   if (shows_credentials(reply)) handshakes_.leave(*client->second);
-  if (is_for_a_limit(reply)) ++limits_reached_;
   client->second->answer(to.delimiter, protocol::to_json(reply));
 }
 
@@ -232,7 +235,7 @@ void ControlServer::unread_changed(ControlConnection& client, std::size_t before
 }
 
 void ControlServer::give_up(ControlConnection& client) {
-  ++limits_reached_;
+  count(counts_, Limit::answers_unread_bytes_max);
   unread_.change(client.source().key, client.unread(), 0);
   client.give_up();
 }

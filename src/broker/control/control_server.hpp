@@ -61,8 +61,10 @@ class ControlServer final : public Listener::Owner,
   [[nodiscard]] const std::string& bound_uri() const { return bound_uri_; }
   /// Requests refused since the start because their source asked too much.
   [[nodiscard]] std::uint64_t throttled() const { return throttled_; }
-  /// Requests that were refused for a limit, and clients that were given up because they do not read.
-  [[nodiscard]] std::uint64_t limits_reached() const { return limits_reached_; }
+  /// Connections ended before they had shown right credentials, to make room for others.
+  [[nodiscard]] std::uint64_t displaced() const { return handshakes_.displaced(); }
+  /// Before `accept`: where refusals are counted, which outlives it.
+  void count_in(LimitCounts& counts) { counts_ = &counts; }
   /// The operating system has every answer given so far.
   [[nodiscard]] bool all_sent() const;
   /// Before `accept`: who may connect at all, and whether it is encrypted.
@@ -80,6 +82,9 @@ class ControlServer final : public Listener::Owner,
   void connection_closed(Connection& connection, const std::string& why) override;
   [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return handshake_time_; }
+  void handshake_late() override { limit_reached(Limit::handshake_ms); }
+  void limit_reached(Limit limit) override { count(counts_, limit); }
+  void count_unparsed(const Error& error, std::string_view body);
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
   void unread_changed(ControlConnection& client, std::size_t before) override;
   void give_up(ControlConnection& client);
@@ -110,7 +115,7 @@ class ControlServer final : public Listener::Owner,
   std::unordered_map<std::string, std::size_t> under_way_of_;  // by source; those that have any
   UnreadAnswers unread_;
   std::uint64_t throttled_ = 0;
-  std::uint64_t limits_reached_ = 0;
+  LimitCounts* counts_ = nullptr;
 };
 
 }  // namespace lightq::broker

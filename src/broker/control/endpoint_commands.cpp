@@ -68,6 +68,8 @@ void CommandHandler::keep_joined(const TopicName& topic, const JoinedEndpoint& j
       gone = std::move(put).value();
     } else {
       kept = put.error();
+      if (put.error().code == ErrorCode::limit_reached)
+        count(settings_.limits_reached, Limit::client_keys_per_topic_max);
     }
   }
   if (kept && joined.is_new) kept = catalogue_.put_endpoint(record);

@@ -4,6 +4,7 @@
 
 #include "broker/control/command_handler.hpp"
 #include "broker/control/secret.hpp"
+#include "broker/delivery/fair_share.hpp"
 
 namespace lightq::broker {
 
@@ -39,26 +40,23 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const Ti
   if (catalogue_.state().find(name) != nullptr || coming_.contains(name)) {
     return answer(error_reply("create_topic", already_exists()));
   }
-  if (catalogue_.state().topics().size() + coming_.size() >= settings_.topics_max) {
-    return answer(error_reply("create_topic",
-                              {ErrorCode::limit_reached, "there are " + std::to_string(settings_.topics_max) +
-                                                             " topics, the most there may be"}));
-  }
+  const std::uint64_t maker = is_still_admin(asker) ? 0 : asker.user;
+  if (const auto full = no_place_for_topic(maker)) return answer(error_reply("create_topic", *full));
   if (const auto refused = objection_to_ring(request.settings))
     return answer(error_reply("create_topic", *refused));
   if (const auto refused = objection_to_user(request.user.user_id))
     return answer(error_reply("create_topic", *refused));
-  if (request.user.user_id.empty()) return create_with(request, 0, answer);
+  if (request.user.user_id.empty()) return create_with(request, maker, 0, answer);
   coming_.insert(name);
   const auto kept = std::make_shared<protocol::CreateTopic>(request);
   enrol(
       request.user, is_still_admin(asker),
-      [this, kept, asker, answer](const Result<Enrolment>& enrolment) {
+      [this, kept, asker, maker, answer](const Result<Enrolment>& enrolment) {
         coming_.erase(kept->topic.text());
         if (!still_manages(asker, kept->topic.text())) {
           refuse("create_topic", AuthOutcome::wrong, answer);
         } else if (enrolment) {
-          create_enrolled(*kept, enrolment.value(), answer);
+          create_enrolled(*kept, maker, enrolment.value(), answer);
         } else {
           answer(error_reply("create_topic", enrolment.error()));
         }
@@ -80,9 +78,24 @@ void CommandHandler::enrol(const protocol::Credentials& given, bool by_admin, Au
 /// Why a topic cannot have such a ring; nothing: it can.
 std::optional<Error> CommandHandler::objection_to_ring(const protocol::TopicSettings& settings) const {
   if (!has_ring(settings.broker_type) || settings.ring_bytes <= settings_.ring_bytes_max) return std::nullopt;
+  count(settings_.limits_reached, Limit::ring_bytes_max);
   return Error{ErrorCode::limit_reached, "ring_bytes: " + std::to_string(settings.ring_bytes) +
                                              ", and this broker gives a topic " +
                                              std::to_string(settings_.ring_bytes_max) + " at most"};
+}
+
+/// Why the maker's next topic has no place; 0: an administrator. Nothing: it has.
+std::optional<Error> CommandHandler::no_place_for_topic(std::uint64_t maker) const {
+  const std::size_t taken = catalogue_.state().topics().size() + coming_.size();
+  const auto verdict = FairShare(settings_.topics_max).ask(taken, maker, makers_.of(maker));
+  if (verdict == FairShare::Verdict::room) return std::nullopt;
+  count(settings_.limits_reached, Limit::topics_max);
+  const std::string most = std::to_string(settings_.topics_max);
+  if (verdict == FairShare::Verdict::full)
+    return Error{ErrorCode::limit_reached, "there are " + most + " topics, the most there may be"};
+  return Error{ErrorCode::limit_reached, "there are " + std::to_string(makers_.of(maker)) +
+                                             " topics of this user, who leaves the last of " + most +
+                                             " to others"};
 }
 
 /// Rings are mapped whole when a topic begins, and filled later: so what counts is what they may grow to.
@@ -94,6 +107,7 @@ std::optional<Error> CommandHandler::no_memory_for(const protocol::TopicSettings
     if (has_ring(each.broker_type)) bytes += each.ring_bytes;
   }
   if (bytes <= settings_.memory_bytes_max) return std::nullopt;
+  count(settings_.limits_reached, Limit::memory_bytes_max);
   return Error{ErrorCode::limit_reached, "the rings of all topics would be " + std::to_string(bytes) +
                                              " bytes, more than the " +
                                              std::to_string(settings_.memory_bytes_max) + " they may be"};
@@ -110,17 +124,17 @@ std::optional<Error> CommandHandler::objection_to_user(const std::string& user_i
   return std::nullopt;
 }
 
-void CommandHandler::create_enrolled(const protocol::CreateTopic& request, const Enrolment& enrolment,
-                                     const Answer& answer) {
-  if (enrolment.known_id != 0) return create_with(request, enrolment.known_id, answer);
+void CommandHandler::create_enrolled(const protocol::CreateTopic& request, std::uint64_t maker,
+                                     const Enrolment& enrolment, const Answer& answer) {
+  if (enrolment.known_id != 0) return create_with(request, maker, enrolment.known_id, answer);
   const auto id = catalogue_.add_credential(request.user.user_id, enrolment.argon2);
   if (!id) return answer(error_reply("create_topic", id.error()));
   authenticator_.remember(id.value(), request.user);
-  create_with(request, id.value(), answer);
+  create_with(request, maker, id.value(), answer);
 }
 
-void CommandHandler::create_with(const protocol::CreateTopic& request, std::uint64_t credential_id,
-                                 const Answer& answer) {
+void CommandHandler::create_with(const protocol::CreateTopic& request, std::uint64_t maker,
+                                 std::uint64_t credential_id, const Answer& answer) {
   if (const auto refused = objection_to_user(request.user.user_id))
     return answer(error_reply("create_topic", *refused));
   if (credential_id != 0 && catalogue_.state().credential(credential_id) == nullptr)
@@ -129,6 +143,7 @@ void CommandHandler::create_with(const protocol::CreateTopic& request, std::uint
   const auto added = catalogue_.add_topic(request.topic, request.settings, credential_id);
   if (!added) return answer(error_reply("create_topic", added.error()));
   not_ready_.insert(added.value().id.value);
+  makers_.made(added.value().id, maker);
   commits_.commit([this, definition = added.value(), answer](const Result<void>& committed) {
     if (!committed) return undo_create(definition.id, committed.error(), answer);
     add_to_data_plane(definition, answer);
@@ -155,6 +170,7 @@ void CommandHandler::undo_create(TopicId topic, const Error& error, const Answer
     failed_.emplace(topic.value, error);
   }
   not_ready_.erase(topic.value);
+  makers_.gone(topic);
   commits_.commit([answer, error](const Result<void>&) { answer(error_reply("create_topic", error)); });
 }
 
@@ -171,6 +187,7 @@ void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer
           return answer(error_reply("delete_topic", removed.error()));
         }
         failed_.erase(id.value);
+        makers_.gone(id);
         if (settings_.client_keys != nullptr) settings_.client_keys->remove_topic(id);
         commits_.commit([this, id, answer](const Result<void>& committed) {
           data_plane_.remove_topic(id, [answer, committed](const Result<void>& removed) {

@@ -96,6 +96,7 @@ std::optional<Error> CommandHandler::objection_to(const protocol::CreateUser& re
   if (request.uid && state.user_of_uid(*request.uid) != nullptr)
     return taken("uid: another user has it: " + state.user_of_uid(*request.uid)->name());
   if (state.users().size() >= settings_.users_max) {
+    count(settings_.limits_reached, Limit::users_max);
     return Error{ErrorCode::limit_reached,
                  "there are " + std::to_string(settings_.users_max) + " users, the most there may be"};
   }
@@ -133,8 +134,10 @@ void CommandHandler::create_user(const protocol::CreateUser& request, const std:
   user.is_admin = request.is_admin;
   user.uid = request.uid;
   for (const TopicRight& right : request.rights) {
-    if (const auto added = add_right(user.rights, right); !added)
+    if (const auto added = add_right(user.rights, right); !added) {
+      count(settings_.limits_reached, Limit::rights_per_user_max);
       return answer(error_reply("create_user", added.error()));
+    }
   }
   put_user("create_user", catalogue_.add_user(std::move(user)), answer);
 }
@@ -160,8 +163,10 @@ void CommandHandler::execute(protocol::GrantRights request, const Answer& answer
                  const UserRecord* const user = catalogue_.state().user(name);
                  if (user == nullptr) return answer(error_reply("grant", no_such_user(name)));
                  UserRecord changed = *user;
-                 if (const auto added = add_right(changed.rights, right); !added)
+                 if (const auto added = add_right(changed.rights, right); !added) {
+                   count(settings_.limits_reached, Limit::rights_per_user_max);
                    return answer(error_reply("grant", added.error()));
+                 }
                  if (const auto put = catalogue_.put_user(changed); !put)
                    return answer(error_reply("grant", put.error()));
                  put_user("grant", changed, answer);

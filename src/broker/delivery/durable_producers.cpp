@@ -27,6 +27,7 @@ DurableProducers::Recovery DurableProducers::recover(const ProducerSnapshot& fou
   in_use_ = true;
   ProducerReplay replay(table_, log);
   replay.run(found.as_of);
+  table_.restore(table_.list());  // in the order in which they are idle now
   unsaved_ = replay.changed();
   unsaved_bytes_ = replay.read_bytes();
   const bool remove_file = log.next_offset() < found.as_of;
@@ -35,10 +36,10 @@ DurableProducers::Recovery DurableProducers::recover(const ProducerSnapshot& fou
 }
 
 ProducerTable::Opened DurableProducers::open(session::ProducerIdentity wanted, std::uint64_t fresh_id,
-                                             Timestamp now) {
+                                             Timestamp now, std::uint64_t user) {
   const KnownProducer* const known = wanted.id == 0 ? nullptr : table_.find(wanted.id);
   const bool takes_over = known != nullptr && known->identity.epoch < wanted.epoch;
-  const auto opened = table_.open(wanted, fresh_id, now);
+  const auto opened = table_.open(wanted, fresh_id, now, user);
   if (opened.refusal != session::Code::ok) return opened;
   in_use_ = unsaved_ = true;
   if (takes_over) ++change_;

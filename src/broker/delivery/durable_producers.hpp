@@ -41,7 +41,9 @@ class DurableProducers {
   // What the table does, see there.
 
   /// The producer may be told so once this `change` is settled.
-  ProducerTable::Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now);
+  ProducerTable::Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
+                             std::uint64_t user = 0);
+  void close(std::uint64_t id) { table_.close(id); }
   [[nodiscard]] Admission admit(const Sequences& batch) const { return table_.admit(batch); }
   /// At once after the append, before anything else is asked of this.
   void stored(const Sequences& batch, Timestamp now);

@@ -7,6 +7,7 @@
 
 #include <lightq/base/fetch_ahead.hpp>
 
+#include "broker/delivery/fair_share.hpp"
 #include "broker/delivery/offset_search.hpp"
 
 namespace lightq::broker {
@@ -53,7 +54,7 @@ const GroupSet::Entry& GroupSet::entry_of(const Group& group) const {
 
 Group& GroupSet::add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth) {
   groups_.push_back(
-      {std::make_unique<Group>(std::move(name), terms, start, drops_, limits_), birth, false, {}});
+      {std::make_unique<Group>(std::move(name), terms, start, drops_, limits_), birth, false, 0, {}});
   Group& group = *groups_.back().group;
   if (group.name() == protocol::default_group) plain_ = &group;
   return group;
@@ -68,7 +69,14 @@ Group& GroupSet::open_plain() {
   return *plain_;
 }
 
-GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t incarnation) {
+bool GroupSet::has_room_for(std::uint64_t user) const {
+  const auto own = std::ranges::count(groups_, user, &Entry::user);
+  return FairShare(limits_.groups_max).ask(groups_.size(), user, static_cast<std::size_t>(own)) ==
+         FairShare::Verdict::room;
+}
+
+GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t incarnation,
+                                std::uint64_t user) {
   using session::Code;
   const bool shared = asked.mode == session::Mode::group;
   const std::string name = shared && asked.group.empty() ? std::string(protocol::default_group) : asked.group;
@@ -81,9 +89,11 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t
   if (!shared && name == protocol::default_group) return {Code::not_supported};
   if (!name.empty() && !TopicName::parse(name)) return {Code::invalid_frame};
   if (asked.incarnation != 0 && asked.incarnation != incarnation) return {Code::incarnation_changed};
-  if (groups_.size() >= limits_.groups_max) return {Code::limit_reached};
+  if (!has_room_for(user)) return {Code::limit_reached};
   const Offset start = direct_ ? log_.next_offset() : offset_of(asked.start, log_);
-  return {Code::ok, &add(name, {asked.mode, shared || asked.holds}, start, ++births_)};
+  Group& group = add(name, {asked.mode, shared || asked.holds}, start, ++births_);
+  groups_.back().user = user;
+  return {Code::ok, &group};
 }
 
 void GroupSet::remove(Group& group) {

@@ -37,8 +37,9 @@ class GroupSet {
     session::Code refusal = session::Code::ok;  ///< of another mode, a name that is none, or one too many
     Group* group = nullptr;                     ///< without a refusal
   };
-  /// The group that is asked for; a new one if there is none. `incarnation`: the log's.
-  Opened open(const session::ConsumeOpen& asked, std::uint64_t incarnation);
+  /// The group that is asked for; a new one, which is the user's until a restart, if there is none.
+  /// `incarnation`: the log's.
+  Opened open(const session::ConsumeOpen& asked, std::uint64_t incarnation, std::uint64_t user = 0);
   /// Requires that it has no consumers.
   void remove(Group& group);
   /// The group goes on there. The offset that comes next.
@@ -117,9 +118,11 @@ class GroupSet {
     std::unique_ptr<Group> group;
     std::uint64_t birth = 0;  ///< 0: it was stored
     bool joined_plainly = false;
+    std::uint64_t user = 0;    ///< who opened it first; 0: nobody in particular
     Offset committed_known{};  ///< at the last pump
   };
 
+  [[nodiscard]] bool has_room_for(std::uint64_t user) const;
   [[nodiscard]] const Entry& entry_of(const Group& group) const;
   Group& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth);
   [[nodiscard]] bool holds_now(const Group& group) const {

@@ -7,17 +7,21 @@
 namespace lightq::broker {
 
 ProducerTable::Opened ProducerTable::open(session::ProducerIdentity wanted, std::uint64_t fresh_id,
-                                          Timestamp now) {
+                                          Timestamp now, std::uint64_t user) {
   expire(now);
   if (wanted.id == 0) {
     assert(fresh_id != 0 && find(fresh_id) == nullptr);
-    add({{fresh_id, 0}, 0, now});
+    if (!shares_.may_open(user, {})) return {session::Code::limit_reached, {}};
+    add({{fresh_id, 0}, 0, now}, user);
+    shares_.open(fresh_id, user);
     return {session::Code::ok, order_.back()};
   }
   const auto found = by_id_.find(wanted.id);
   if (found == by_id_.end()) return {session::Code::unknown_producer, {}};
   const auto producer = found->second;
   if (wanted.epoch < producer->identity.epoch) return {session::Code::fenced, {}};
+  if (!shares_.may_open(user, wanted.id)) return {session::Code::limit_reached, {}};
+  shares_.open(wanted.id, user);
   producer->identity.epoch = wanted.epoch;
   return {session::Code::ok, *touch(producer, now)};
 }
@@ -34,8 +38,9 @@ Admission ProducerTable::admit(const Sequences& batch) const {
 void ProducerTable::stored(const Sequences& batch, Timestamp now) {
   const std::uint64_t end = batch.begin + std::min(batch.count, UINT64_MAX - batch.begin);
   const auto found = lookup(batch.producer.id);
-  if (found == order_.end()) return add({batch.producer, end, now});
+  if (found == order_.end()) return add({batch.producer, end, now}, 0);
   KnownProducer& producer = *found;
+  if (producer.expected == 0) shares_.stored(producer.identity.id);
   producer.identity.epoch = std::max(producer.identity.epoch, batch.producer.epoch);
   producer.expected = std::max(producer.expected, end);
   touch(found, now);
@@ -59,12 +64,13 @@ void ProducerTable::forget(std::uint64_t id) {
   if (found == by_id_.end()) return;
   order_.erase(found->second);
   by_id_.erase(found);
+  shares_.remove(id);
 }
 
 void ProducerTable::expire(Timestamp now) {
-  while (!order_.empty() && order_.front().last_used.us < now.us - idle_max_us_) {
-    by_id_.erase(order_.front().identity.id);
-    order_.pop_front();
+  for (auto next = order_.begin(); next != order_.end() && next->last_used.us < now.us - idle_max_us_;) {
+    const std::uint64_t id = next++->identity.id;
+    if (!shares_.is_open(id)) forget(id);
   }
 }
 
@@ -75,8 +81,9 @@ std::vector<KnownProducer> ProducerTable::list() const {
 void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
   order_.clear();
   by_id_.clear();
+  shares_.clear();
   for (const KnownProducer& producer : producers) {
-    if (find(producer.identity.id) == nullptr) add(producer);
+    if (find(producer.identity.id) == nullptr) add(producer, 0);
   }
 }
 
@@ -87,14 +94,16 @@ ProducerTable::Order::iterator ProducerTable::touch(Order::iterator producer, Ti
   return producer;
 }
 
-void ProducerTable::add(const KnownProducer& producer) {
-  if (producers_max_ == 0) return;
-  if (by_id_.size() == producers_max_) {
-    by_id_.erase(order_.front().identity.id);
-    order_.pop_front();
+/// Passed over where no place can be had.
+void ProducerTable::add(const KnownProducer& producer, std::uint64_t user) {
+  if (by_id_.size() >= producers_max_) {
+    const auto first = shares_.first_to_forget(user);
+    if (!first) return;
+    forget(*first);
   }
   order_.push_back(producer);
   by_id_[producer.identity.id] = std::prev(order_.end());
+  shares_.add(producer.identity.id, user, producer.expected > 0);
   touch(std::prev(order_.end()), producer.last_used);
 }
 

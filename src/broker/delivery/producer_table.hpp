@@ -12,6 +12,8 @@
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/session_producing.hpp>
 
+#include "broker/delivery/producer_shares.hpp"
+
 namespace lightq::broker {
 
 /// One producer, as it is remembered.
@@ -38,12 +40,13 @@ enum class Admission {
   unknown,          ///< nothing is known of this id (any more)
 };
 
-/// The producers of one topic that were active last: at most `producers_max`, none idle for longer than
-/// `idle_max_us`, connected or not, when another one begins. No clock, no threads: the reactor's thread.
+/// The producers of one topic: at most `producers_max`, and when another one begins none idle for longer than
+/// `idle_max_us` but those that a channel has open. Who makes room: ProducerShares. No clock, no threads: the
+/// reactor's thread.
 class ProducerTable {
  public:
   ProducerTable(std::size_t producers_max, std::int64_t idle_max_us)
-      : producers_max_(producers_max), idle_max_us_(idle_max_us) {}
+      : producers_max_(producers_max), idle_max_us_(idle_max_us), shares_(producers_max) {}
   ProducerTable(const ProducerTable&) = delete;
   ProducerTable& operator=(const ProducerTable&) = delete;
   ProducerTable(ProducerTable&&) = default;
@@ -52,11 +55,15 @@ class ProducerTable {
 
   /// What `open` found.
   struct Opened {
-    session::Code refusal = session::Code::ok;  ///< else fenced or unknown_producer
+    session::Code refusal = session::Code::ok;  ///< else fenced, unknown_producer or limit_reached
     KnownProducer producer;                     ///< without a refusal
   };
-  /// A producer begins, or comes back. `fresh_id`: for one that has no id yet; not 0, and not known.
-  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now);
+  /// A producer of `user` begins, or comes back, and is open until `close`. `fresh_id`: for one that has no
+  /// id yet; not 0, and not known.
+  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
+              std::uint64_t user = 0);
+  /// A channel that had it open has not any more. Nothing happens to one that is not known.
+  void close(std::uint64_t id) { shares_.close(id); }
 
   /// What is to be done with these messages; changes nothing.
   [[nodiscard]] Admission admit(const Sequences& batch) const;
@@ -67,12 +74,12 @@ class ProducerTable {
   [[nodiscard]] const KnownProducer* find(std::uint64_t id) const;
   /// Nothing is known of it afterwards.
   void forget(std::uint64_t id);
-  /// Forgets who was idle for too long.
+  /// Forgets who was idle for too long, and is not open.
   void expire(Timestamp now);
 
   /// From the one that was idle longest on; to be given back to `restore`.
   [[nodiscard]] std::vector<KnownProducer> list() const;
-  /// Instead of all that is known.
+  /// Instead of all that is known; nobody's, and nobody has them open.
   void restore(const std::vector<KnownProducer>& producers);
   /// Asks the processor for who stored last.
   void fetch_ahead_newest() const {
@@ -84,12 +91,13 @@ class ProducerTable {
   using Order = std::list<KnownProducer>;  // the one that was idle longest first
   Order::iterator lookup(std::uint64_t id);
   Order::iterator touch(Order::iterator producer, Timestamp now);
-  void add(const KnownProducer& producer);
+  void add(const KnownProducer& producer, std::uint64_t user);
 
   std::size_t producers_max_;
   std::int64_t idle_max_us_;
   Order order_;
   std::unordered_map<std::uint64_t, Order::iterator> by_id_;
+  ProducerShares shares_;
 };
 
 }  // namespace lightq::broker

@@ -55,7 +55,7 @@ bool Connection::start() {
   }
   const auto time = owner_.handshake_time();
   handshake_deadline_ = loop_.at(EventLoop::Clock::now() + time, [this, time] {
-    if (state_ != State::open) close("no handshake within " + std::to_string(time.count()) + " ms");
+    if (state_ != State::open) close_late("no handshake within " + std::to_string(time.count()) + " ms");
   });
   flush_output();
   return true;
@@ -225,6 +225,10 @@ void Connection::consume_leftover() {
 }
 
 std::size_t Connection::handshake(ByteView bytes) {
+  if (!owner_.has_room()) {
+    fail("there are as many connections as there may be");
+    return bytes.size();
+  }
   const std::uint64_t said = output_.appended_total();
   const std::size_t used = handshake_->take(bytes, output_.tail());
   if (output_.appended_total() != said) flush_output();

@@ -33,6 +33,10 @@ class Connection : public EventLoop::Source {
     [[nodiscard]] virtual const Gate* gate() const = 0;
     /// What it has from its start to the end of the handshake.
     [[nodiscard]] virtual std::chrono::milliseconds handshake_time() const = 0;
+    /// Asked before the peer is heard in the handshake. False: it is closed, for there are as many as may be.
+    [[nodiscard]] virtual bool has_room() { return true; }
+    /// It took longer than handshake_time, and is closed.
+    virtual void handshake_late() {}
   };
 
   /// `scratch`: where input is received, shared by all connections of a thread.
@@ -95,6 +99,10 @@ class Connection : public EventLoop::Source {
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const { return owner_.handshake_time(); }
+  void close_late(const std::string& why) {
+    owner_.handshake_late();
+    close(why);
+  }
   /// The connection ends as soon as the current callback is over. The first reason stands.
   void fail(const std::string& why);
   [[nodiscard]] bool failed() const { return !failure_.empty(); }

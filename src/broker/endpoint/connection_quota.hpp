@@ -6,13 +6,17 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "broker/endpoint/limit_counts.hpp"
+
 namespace lightq::broker {
 
 /// Of all reactors together: who fills the broker with connections keeps only himself out. Any thread.
 class ConnectionQuota {
  public:
   /// `per_user_max`: of one user, at once.
-  explicit ConnectionQuota(std::size_t per_user_max) : per_user_max_(per_user_max) {}
+  /// `refusals`: outlives it; null: they are not counted.
+  explicit ConnectionQuota(std::size_t per_user_max, LimitCounts* refusals = nullptr)
+      : per_user_max_(per_user_max), refusals_(refusals) {}
 
   /// Whether the user may have one more; then it has. User 0, which is nobody in particular (the
   /// administrator, open topics), has no bound.
@@ -20,7 +24,10 @@ class ConnectionQuota {
     if (user == 0) return true;
     const std::lock_guard lock(mutex_);
     auto& count = connections_[user];
-    if (count >= per_user_max_) return false;
+    if (count >= per_user_max_) {
+      broker::count(refusals_, Limit::connections_per_user);
+      return false;
+    }
     ++count;
     return true;
   }
@@ -35,6 +42,7 @@ class ConnectionQuota {
 
  private:
   const std::size_t per_user_max_;
+  LimitCounts* const refusals_;
   std::mutex mutex_;
   std::unordered_map<std::uint64_t, std::size_t> connections_;  // guarded by mutex_; none are left out
 };

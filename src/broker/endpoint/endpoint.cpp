@@ -41,13 +41,26 @@ void Endpoint::shut() {
 }
 
 void Endpoint::accepted(UniqueFd descriptor) {
-  // Beyond the limit nobody waits for nothing: the connection is closed at once, and libzmq tries again.
-  if (connections_.size() >= context_.settings.connections_max) return;
+  // Who has not said who he is counts as a stranger (HandshakeQueue), not here. A raw consumer says nothing.
+  if (record_.connection_type == protocol::ConnectionType::socket && !has_room()) return;
   auto connection = host_.make_connection(*this, std::move(descriptor));
   Connection* const key = connection.get();
   connections_.emplace(key, std::move(connection));
   context_.handshakes.enter(*key);
   if (!key->start()) key->close("the connection could not be watched");
+}
+
+/// Beyond the limit nobody waits for nothing: the connection is closed at once, and libzmq tries again.
+bool Endpoint::has_room() {
+  constexpr auto said_again_after = std::chrono::seconds(10);
+  if (open_ < context_.settings.connections_max) return true;
+  count(context_.settings.limits_reached, Limit::connections_per_endpoint_max);
+  const auto now = EventLoop::Clock::now();
+  if (said_full_ == EventLoop::Clock::time_point{} || now - said_full_ >= said_again_after) {
+    said_full_ = now;
+    host_.endpoint_full(*this);
+  }
+  return false;
 }
 
 void Endpoint::connection_opened(Connection& connection) {

@@ -30,6 +30,8 @@ class EndpointHost {
   /// end of a connection: the host destroys the endpoint later.
   virtual void endpoint_done(Endpoint& endpoint, const std::string& why) = 0;
   virtual void accept_failed(Endpoint& endpoint) = 0;
+  /// Connections are turned away, for there are as many as there may be. Told once in a while.
+  virtual void endpoint_full(Endpoint& endpoint) = 0;
 };
 
 /// The reactor's thread.
@@ -70,6 +72,8 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override {
     return context_.settings.strangers.handshake_time;
   }
+  [[nodiscard]] bool has_room() override;
+  void handshake_late() override { count(context_.settings.limits_reached, Limit::handshake_ms); }
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override { host_.accept_failed(*this); }
   void arm_idle_timer();
@@ -86,6 +90,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   bool leaving_ = false;
   bool shut_ = false;
   EventLoop::TimerId idle_timer_ = 0;
+  EventLoop::Clock::time_point said_full_{};
 };
 
 }  // namespace lightq::broker

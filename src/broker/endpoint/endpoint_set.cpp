@@ -5,6 +5,7 @@
 #include <cassert>
 #include <utility>
 
+#include "broker/delivery/fair_share.hpp"
 #include "broker/endpoint/raw_outlet.hpp"
 #include "broker/endpoint/zmtp_outlet.hpp"
 
@@ -58,19 +59,19 @@ Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again) 
   return fresh;
 }
 
-/// The last eighth is for those who have not half of them: nobody keeps all others out.
 std::optional<Error> EndpointSet::no_place_for(std::uint64_t user) const {
   const std::size_t most = context_.settings.endpoints_max;
   const std::string has = "topic " + topic_.definition().name.text() + " has ";
-  if (entries_.size() >= most) {
-    return Error{ErrorCode::limit_reached,
-                 has + std::to_string(entries_.size()) + " endpoints, the most it may have"};
-  }
-  if (user == 0 || entries_.size() < most - most / 8) return std::nullopt;
   const auto own = std::count_if(entries_.begin(), entries_.end(), [user](const auto& entry) {
     return entry.second.endpoint->record().user == user;
   });
-  if (static_cast<std::size_t>(own) < most / 2) return std::nullopt;
+  const auto verdict = FairShare(most).ask(entries_.size(), user, static_cast<std::size_t>(own));
+  if (verdict == FairShare::Verdict::room) return std::nullopt;
+  count(context_.settings.limits_reached, Limit::endpoints_per_topic_max);
+  if (verdict == FairShare::Verdict::full) {
+    return Error{ErrorCode::limit_reached,
+                 has + std::to_string(entries_.size()) + " endpoints, the most it may have"};
+  }
   return Error{ErrorCode::limit_reached, has + std::to_string(own) + " endpoints of this user, and leaves " +
                                              std::to_string(most - entries_.size()) + " for others"};
 }
@@ -190,7 +191,14 @@ void EndpointSet::endpoint_done(Endpoint& endpoint, const std::string& why) {
   close(endpoint.record().id, true);
 }
 
+void EndpointSet::endpoint_full(Endpoint& endpoint) {
+  context_.sink.warn(name_of(endpoint) + ": connections are turned away, for it has the " +
+                     std::to_string(context_.settings.connections_max) +
+                     " that it may have (connections_per_endpoint_max)");
+}
+
 void EndpointSet::accept_failed(Endpoint& endpoint) {
+  count(context_.settings.limits_reached, Limit::descriptors_reserved);
   context_.sink.error(name_of(endpoint) + ": a connection was turned away, no file descriptor is free");
 }
 

@@ -94,6 +94,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   void connection_ending(Endpoint& endpoint, Connection& connection, const std::string& why) override;
   void endpoint_done(Endpoint& endpoint, const std::string& why) override;
   void accept_failed(Endpoint& endpoint) override;
+  void endpoint_full(Endpoint& endpoint) override;
   void consumer_ready(OutletConnection& outlet) override;
   void consumer_unready(OutletConnection& outlet) override;
   void consumer_writable() override { listener_.consumers_writable(); }

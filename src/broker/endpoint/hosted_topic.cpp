@@ -76,16 +76,17 @@ PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
   return report(topic_.publish(batch, last_active_), batch.size_bytes());
 }
 
-ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wanted,
-                                                 SessionProducer& producer) {
-  const auto opened = producers_.open(wanted, producer, context_.now());
+ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
+                                                 std::uint64_t user) {
+  const auto opened = producers_.open(wanted, producer, context_.now(), user);
   context_.loop.call_soon(*this);  // to save what is new, and to admit it
   return opened;
 }
 
-session::Code HostedTopic::open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer) {
+session::Code HostedTopic::open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer,
+                                         std::uint64_t user) {
   if (stopping_) return session::Code::shutting_down;
-  const auto refusal = consumers_.open(asked, consumer, incarnation_);
+  const auto refusal = consumers_.open(asked, consumer, incarnation_, user);
   if (refusal == session::Code::ok) session_consumers_changed();
   return refusal;
 }

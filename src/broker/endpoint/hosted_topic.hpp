@@ -59,15 +59,17 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
 
   // Sessions.
 
-  /// `producer` begins, or comes back, as `wanted`. Without a refusal it is told of what happens, until it
-  /// detaches or is ended.
-  ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer);
+  /// `producer`, of `user`, begins, or comes back, as `wanted`. Without a refusal it is told of what happens,
+  /// until it detaches or is ended.
+  ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
+                                      std::uint64_t user = 0);
   void detach_producer(SessionProducer& producer) { producers_.detach(producer); }
   [[nodiscard]] const TopicProducers& producers() const { return producers_; }
 
-  /// `consumer` begins as asked. Without a refusal (Code::ok) it is told of what happens, in later turns of
-  /// the loop, until it detaches or is ended.
-  session::Code open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer);
+  /// `consumer`, of `user`, begins as asked. Without a refusal (Code::ok) it is told of what happens, in
+  /// later turns of the loop, until it detaches or is ended.
+  session::Code open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer,
+                              std::uint64_t user = 0);
   /// What it was delivered and has not acknowledged goes to others.
   void detach_consumer(SessionConsumer& consumer);
   // Of a consumer that is not attached (ended a moment ago) the following are passed over.
@@ -108,6 +110,10 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   [[nodiscard]] std::uint64_t message_bytes_max() const override {
     return context_.settings.message_bytes_max;
   }
+  /// So many messages were refused, for they are longer.
+  void count_too_long(std::uint64_t messages) {
+    count(context_.settings.limits_reached, Limit::message_bytes_max, messages);
+  }
   /// The longest batch that can ever be stored.
   [[nodiscard]] std::uint64_t batch_bytes_max() const;
 
@@ -130,7 +136,10 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
  private:
   // InletHost
   PublishOutcome publish(BatchBuilder& batch) override;
-  void count_refused(std::uint64_t messages) override { topic_.count_refused(messages); }
+  void count_refused(std::uint64_t messages) override {
+    topic_.count_refused(messages);
+    count_too_long(messages);
+  }
   [[nodiscard]] std::size_t batch_bytes_target() const override { return batch_bytes_target_; }
   BatchBuilder& batch() override { return context_.batch; }
   void inlet_held() override;

@@ -123,7 +123,6 @@ void Reactor::add_totals(protocol::BrokerStats& totals) {
   }
   totals.refused_connections += context_.refused_connections;
   totals.displaced_connections += context_.handshakes.displaced();
-  totals.limits_reached += context_.limits_reached;
 }
 
 void Reactor::tick_wanted(HostedTopic& topic) {

@@ -18,6 +18,7 @@
 #include "broker/endpoint/endpoint_record.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/handshake_queue.hpp"
+#include "broker/endpoint/limit_counts.hpp"
 #include "broker/endpoint/log_sink.hpp"
 #include "broker/endpoint/port_book.hpp"
 #include "broker/endpoint/stranger_limits.hpp"
@@ -40,9 +41,10 @@ struct EndpointSettings {
   bool open_topics = false;                 ///< no plain endpoint asks for a ticket
   const CurveKeyPair* curve_key = nullptr;  ///< the broker's; null: nothing is encrypted
   const ClientKeys* client_keys = nullptr;  ///< that were registered; with curve_key, and outlive the topics
+  LimitCounts* limits_reached = nullptr;    ///< null: not counted. Outlives the topics
   ConnectionQuota* user_connections = nullptr;  ///< of each user; null: not counted. Outlives the topics
   StrangerLimits strangers;
-  /// Of an endpoint, unfinished handshakes included; and sessions of the reactor.
+  /// Of an endpoint, and sessions of the reactor: those that have said who they are.
   std::size_t connections_max = limits::connections_per_endpoint_max;
   std::size_t endpoints_max = limits::endpoints_per_topic_max;  ///< of a topic
   GroupLimits groups;                                           ///< of a topic
@@ -74,7 +76,6 @@ struct ReactorContext {
   HandshakeQueue handshakes{settings.strangers.handshakes_max};
   AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.handshakes_max};
   std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever
-  std::uint64_t limits_reached = 0;       ///< frames of sessions that were refused for a limit
   AccessTable access = {};
 };
 

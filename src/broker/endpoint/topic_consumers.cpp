@@ -20,9 +20,9 @@ SessionConsumer* TopicConsumers::consumer_of(const Group& group) const {
 }
 
 Code TopicConsumers::open(const session::ConsumeOpen& asked, SessionConsumer& consumer,
-                          std::uint64_t incarnation) {
+                          std::uint64_t incarnation, std::uint64_t user) {
   GroupSet& groups = topic_.groups();
-  const auto opened = groups.open(asked, incarnation);
+  const auto opened = groups.open(asked, incarnation, user);
   if (opened.refusal != Code::ok) return opened.refusal;
   SessionConsumer* const former =
       opened.group->terms().mode == session::Mode::own ? consumer_of(*opened.group) : nullptr;

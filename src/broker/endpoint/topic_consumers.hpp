@@ -20,7 +20,8 @@ class TopicConsumers {
   /// topic outlives it.
   TopicConsumers(Topic& topic, bool durable) : topic_(topic), durable_(durable) {}
 
-  session::Code open(const session::ConsumeOpen& asked, SessionConsumer& consumer, std::uint64_t incarnation);
+  session::Code open(const session::ConsumeOpen& asked, SessionConsumer& consumer, std::uint64_t incarnation,
+                     std::uint64_t user);
   void detach(SessionConsumer& consumer);
   [[nodiscard]] bool add_credit(SessionConsumer& consumer, const session::Credit& credit);
   void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);

@@ -20,8 +20,8 @@ std::uint64_t TopicProducers::fresh_id() const {
 }
 
 ProducerTable::Opened TopicProducers::open(session::ProducerIdentity wanted, SessionProducer& producer,
-                                           Timestamp now) {
-  auto opened = known_.open(wanted, fresh_id(), now);
+                                           Timestamp now, std::uint64_t user) {
+  auto opened = known_.open(wanted, fresh_id(), now, user);
   if (opened.refusal != session::Code::ok) return opened;
   fence(opened.producer.identity.id);
   attached_.push_back(&producer);
@@ -40,7 +40,7 @@ void TopicProducers::fence(std::uint64_t id) {
 }
 
 void TopicProducers::detach(SessionProducer& producer) {
-  std::erase(attached_, &producer);
+  if (std::erase(attached_, &producer) > 0) known_.close(producer.producer_id());
   std::erase_if(waiting_, [&](const Waiting& waiting) {
     if (waiting.producer != &producer) return false;
     // Who tries again and again in vain must not drive out those that are known.
@@ -102,7 +102,10 @@ void TopicProducers::end_these(const std::vector<SessionProducer*>& producers, s
 
 void TopicProducers::end(session::Code code, const std::string& why) {
   waiting_.clear();
-  for (SessionProducer* const producer : std::exchange(attached_, {})) producer->end(code, why);
+  for (SessionProducer* const producer : std::exchange(attached_, {})) {
+    known_.close(producer->producer_id());
+    producer->end(code, why);
+  }
 }
 
 }  // namespace lightq::broker

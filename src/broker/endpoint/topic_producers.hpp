@@ -39,9 +39,10 @@ class TopicProducers {
   /// `known`: what is remembered of all; outlives it.
   explicit TopicProducers(DurableProducers& known) : known_(known) {}
 
-  /// `producer` begins, or comes back, as `wanted`; whoever had the id is ended as fenced. Without a refusal
-  /// it is attached, and told by `admit_settled` when it may begin.
-  ProducerTable::Opened open(session::ProducerIdentity wanted, SessionProducer& producer, Timestamp now);
+  /// `producer`, of `user`, begins, or comes back, as `wanted`; whoever had the id is ended as fenced.
+  /// Without a refusal it is attached, and told by `admit_settled` when it may begin.
+  ProducerTable::Opened open(session::ProducerIdentity wanted, SessionProducer& producer, Timestamp now,
+                             std::uint64_t user = 0);
   void detach(SessionProducer& producer);
   [[nodiscard]] Admission admit(const Sequences& batch) const { return known_.admit(batch); }
   /// Tells those that have waited for it that they may begin. Not from within `open`.

@@ -10,7 +10,7 @@
 namespace lightq::broker {
 
 session::Code ConsumeChannel::open(const session::ConsumeOpen& asked) {
-  const session::Code refusal = topic_->open_consumer(asked, *this);
+  const session::Code refusal = topic_->open_consumer(asked, *this, port_.user());
   if (refusal != session::Code::ok) topic_ = nullptr;
   return refusal;
 }
@@ -63,6 +63,7 @@ void ConsumeChannel::go_on() {
 
 void ConsumeChannel::end(session::Code code, const std::string& why) {
   topic_ = nullptr;
+  if (code == session::Code::limit_reached) port_.limit_reached(Limit::outstanding_ranges_max);
   port_.end_channel(*this, code, why);
 }
 

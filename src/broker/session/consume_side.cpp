@@ -15,7 +15,8 @@ namespace {
 const char* why_refused(Code refusal) {
   switch (refusal) {
     case Code::not_supported: return "the topic has a group of this name, of the other mode";
-    case Code::limit_reached: return "the topic has too many groups";
+    case Code::limit_reached:
+      return "the topic has as many groups and cursors as it may, or leaves the rest to others";
     case Code::incarnation_changed: return "the offset is another log's";
     case Code::no_space: return "the disk is full";
     case Code::io_error: return "the disk fails";
@@ -33,7 +34,7 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
     return port_.broken("consume_open: the group's name");
   if (port_.leaving()) return;
   if (channels_.is_full())
-    return port_.answer_error(header, Code::limit_reached, "too many channels are open");
+    return port_.answer_limit(header, Limit::session_channels_max, "too many channels are open");
   const auto role = asked->mode == session::Mode::group ? EndpointRole::pull : EndpointRole::sub;
   HostedTopic* const topic = port_.permitted(asked->topic, role);
   if (topic == nullptr)
@@ -41,6 +42,7 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
   ConsumeChannel::Link& link = *this;
   auto channel = std::make_unique<ConsumeChannel>(*topic, role, port_, link, channels_.take_number());
   const Code refusal = channel->open(*asked);
+  if (refusal == Code::limit_reached) port_.limit_reached(Limit::groups_per_topic_max);
   if (refusal != Code::ok) return port_.answer_error(header, refusal, why_refused(refusal));
   channels_.add(std::move(channel), header.request);
 }
@@ -54,7 +56,7 @@ void ConsumeSide::on_read(const FrameHeader& header, ByteView body) {
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   if (reads_.is_full())
-    return port_.answer_error(header, Code::limit_reached, "too many reads wait for an answer");
+    return port_.answer_limit(header, Limit::session_reads_max, "too many reads wait for an answer");
   reads_.add(*topic, *asked, header.request);
 }
 

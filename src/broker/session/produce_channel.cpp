@@ -42,10 +42,11 @@ void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
   topic_->fetch_ahead_for_input(step - 1);
 }
 
-Code ProduceChannel::open(const session::ProduceOpen& asked, std::uint64_t batch_bytes_max) {
+Code ProduceChannel::open(const session::ProduceOpen& asked, std::uint64_t user,
+                          std::uint64_t batch_bytes_max) {
   level_ = asked.level == ConfirmLevel::topics_default ? default_level(*topic_) : asked.level;
   if (level_ == ConfirmLevel::flushed && !topic_->is_durable()) return Code::not_supported;
-  const auto opened = topic_->open_producer(asked.producer, *this);
+  const auto opened = topic_->open_producer(asked.producer, *this, user);
   if (opened.refusal != Code::ok) return opened.refusal;
   identity_ = opened.producer.identity;
   received_ = told_ = opened.producer.expected;
@@ -88,8 +89,7 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
   if (refusing_ && sequences.begin != received_) return;
   if (sequences.count > UINT64_MAX - sequences.begin) return link_.broken("sequence numbers without an end");
   if (sequences.producer.id != identity_.id) return link_.broken("a batch of another producer id");
-  if (topic_->message_bytes_max() < checked.longest_message_bytes)
-    return refuse(sequences, Code::too_large, "a message is longer than the broker takes");
+  if (topic_->message_bytes_max() < checked.longest_message_bytes) return refuse_too_long(sequences);
   if (view.is_compressed() && topic_->producers().admit(sequences) == Admission::store &&
       !check_packed(view, sequences))
     return;
@@ -102,7 +102,7 @@ bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& seque
   const auto longest = longest_message_packed_in(batch);
   if (longest && *longest <= topic_->message_bytes_max()) return true;
   if (longest) {
-    refuse(sequences, Code::too_large, "a message is longer than the broker takes");
+    refuse_too_long(sequences);
   } else {
     refuse(sequences, Code::corrupt, "the batch cannot be unpacked");
   }
@@ -196,6 +196,11 @@ bool ProduceChannel::settled() const {
 void ProduceChannel::refuse(const Sequences& sequences, Code code, const std::string& why) {
   refusing_ = true;
   link_.refuse(*this, {sequences.begin, sequences.begin + sequences.count, received_, code, why});
+}
+
+void ProduceChannel::refuse_too_long(const Sequences& sequences) {
+  topic_->count_too_long(1);
+  refuse(sequences, Code::too_large, "a message is longer than the broker takes");
 }
 
 void ProduceChannel::end(Code code, const std::string& why) {

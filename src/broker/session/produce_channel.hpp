@@ -44,9 +44,9 @@ class ProduceChannel final : public Channel, public SessionProducer {
   void leave() override;
   void fetch_ahead_for_input(unsigned step) const override;
 
-  /// Once, before anything else. `batch_bytes_max`: what the session takes. Without a refusal the link is
-  /// told later, of the channel's opening or of its end.
-  session::Code open(const session::ProduceOpen& asked, std::uint64_t batch_bytes_max);
+  /// Once, before anything else. `user`: whose session it is. `batch_bytes_max`: what the session takes.
+  /// Without a refusal the link is told later, of the channel's opening or of its end.
+  session::Code open(const session::ProduceOpen& asked, std::uint64_t user, std::uint64_t batch_bytes_max);
 
   /// A produce frame's body, at least a batch's header long. Written over.
   void produce(std::span<std::byte> body, bool flush);
@@ -77,6 +77,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   void stored(const Arrived& arrived);
   void note_unflushed();
   void refuse(const Sequences& sequences, session::Code code, const std::string& why);
+  void refuse_too_long(const Sequences& sequences);
   void note_progress(bool again);
 
   /// Once the log is durable up to the offset, messages before the sequence number are.

@@ -9,24 +9,34 @@ namespace lightq::broker {
 using session::Code;
 using session::FrameHeader;
 
+namespace {
+
+const char* why_not_begun(Code refusal) {
+  switch (refusal) {
+    case Code::not_supported: return "a topic in memory has nothing to flush";
+    case Code::unknown_producer: return "nothing is known of this producer id";
+    case Code::limit_reached:
+      return "the topic has as many producers open as it may, or leaves the rest to others";
+    default: return "another process has the producer id";
+  }
+}
+
+}  // namespace
+
 void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
   const auto asked = port_.decode<session::ProduceOpen>(header, body);
   if (!asked) return;
   if (port_.leaving()) return;
   if (channels_.is_full())
-    return port_.answer_error(header, Code::limit_reached, "too many channels are open");
+    return port_.answer_limit(header, Limit::session_channels_max, "too many channels are open");
   HostedTopic* const topic = port_.permitted(asked->topic, EndpointRole::produce);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   ProduceChannel::Link& link = *this;
   auto channel = std::make_unique<ProduceChannel>(*topic, link, channels_.take_number());
-  const Code refusal = channel->open(*asked, port_.body_bytes_max());
-  if (refusal != Code::ok) {
-    const char* const why = refusal == Code::not_supported      ? "a topic in memory has nothing to flush"
-                            : refusal == Code::unknown_producer ? "nothing is known of this producer id"
-                                                                : "another process has the producer id";
-    return port_.answer_error(header, refusal, why);
-  }
+  const Code refusal = channel->open(*asked, port_.user(), port_.body_bytes_max());
+  if (refusal == Code::limit_reached) port_.limit_reached(Limit::producers_max);
+  if (refusal != Code::ok) return port_.answer_error(header, refusal, why_not_begun(refusal));
   channels_.add(std::move(channel), header.request);
 }
 

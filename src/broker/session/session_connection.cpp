@@ -61,7 +61,7 @@ void SessionConnection::on_open() {
   // The handshake before it, of TLS or ZeroMQ, has taken its part of the time.
   const auto time = handshake_time();
   hello_timer_ = loop().at(began_ + time, [this, time] {
-    if (!greeted_) close("no hello within " + std::to_string(time.count()) + " ms");
+    if (!greeted_) close_late("no hello within " + std::to_string(time.count()) + " ms");
   });
 }
 
@@ -246,8 +246,7 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
     answer_error(header, Code::unauthorized_access, why);
     return end_session(Code::unauthorized_access, why);
   }
-  if (!host_.admit(permit->holder.user)) {
-    const std::string why = "the user has as many connections as one may have";
+  if (const std::string why{host_.admit(permit->holder.user)}; !why.empty()) {
     answer_error(header, Code::limit_reached, why);
     return end_session(Code::limit_reached, why);
   }
@@ -287,7 +286,7 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
     });
   }
   if (!known && permits_.size() == host_.session_settings().channels_max)
-    return answer_error(header, Code::limit_reached, "more tickets than channels");
+    return answer_limit(header, Limit::session_channels_max, "more tickets than channels");
   if (!known) permits_.push_back(*permit);
   send(session::Done{}, 0, header.request);
 }
@@ -405,7 +404,6 @@ void SessionConnection::finish_settled() {
 
 void SessionConnection::end_session(Code code, const std::string& why) {
   if (ending_ || failed()) return;
-  if (code == Code::limit_reached && greeted_) limit_reached();  // before, its hello was answered so
   send(session::Goodbye{code, why}, 0, 0);
   ending_ = true;
   large_.drop();
@@ -438,7 +436,6 @@ void SessionConnection::look_at_pause() {
 
 void SessionConnection::end_channel(Channel& channel, Code code, const std::string& why) {
   if (ending_) return;
-  if (code == Code::limit_reached) limit_reached();
   const std::uint32_t number = channel.number();
   if (const std::uint32_t asked = channels_.take_opening(number); asked != 0) {
     send(session::ErrorAnswer{code, why}, 0, asked);

@@ -58,13 +58,12 @@ class SessionConnection final : public Connection, private SessionPort {
     [[nodiscard]] virtual bool is_good(const Permit& permit, const HostedTopic& topic) const = 0;
     /// Null: it is not there (any more).
     virtual HostedTopic* find_topic(TopicId topic) = 0;
-    /// Whether the user may have one more connection; then it has, until the session's end.
-    virtual bool admit(std::uint64_t /*user*/) { return true; }
+    /// Why the user may not have one more connection now; empty: it may, and has, until the session's end.
+    virtual std::string_view admit(std::uint64_t /*user*/) { return {}; }
+    virtual void limit_reached(Limit /*limit*/) {}
     virtual void session_opened(SessionConnection& session) = 0;
     [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
     [[nodiscard]] virtual const SessionSettings& session_settings() const = 0;
-    /// Something was refused for a limit.
-    virtual void limit_reached() {}
   };
 
   /// `tls`: what encrypts it; null: nothing does.
@@ -77,7 +76,7 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool greeted() const { return greeted_; }
   /// Whose connection it is: of the first ticket that it showed. 0: nobody's.
-  [[nodiscard]] std::uint64_t user() const { return user_; }
+  [[nodiscard]] std::uint64_t user() const override { return user_; }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;
@@ -103,6 +102,7 @@ class SessionConnection final : public Connection, private SessionPort {
   HostedTopic* permitted(const std::string& topic, EndpointRole role) override;
   HostedTopic* find_topic(TopicId topic) override { return host_.find_topic(topic); }
   [[nodiscard]] std::uint32_t body_bytes_max() const override;
+  void limit_reached(Limit limit) override { host_.limit_reached(limit); }
   void append(ByteView frame) override;
   void deliver(ByteView head, ByteView rest) override;
   void flush() override { loop().call_last(*this); }
@@ -114,7 +114,6 @@ class SessionConnection final : public Connection, private SessionPort {
   void end_channel(Channel& channel, session::Code code, const std::string& why) override;
   [[nodiscard]] bool ending() const override { return ending_; }
   [[nodiscard]] bool leaving() const override { return leaving_; }
-  void limit_reached() override { host_.limit_reached(); }
 
   [[nodiscard]] bool reading() const { return !failed() && !paused() && !ending_; }
   void arm_large_timer();

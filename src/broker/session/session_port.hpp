@@ -32,6 +32,8 @@ class SessionPort {
   /// The channel that the frame is for, of the right kind; null: there is none that takes it, and what is to
   /// be said of that has been said.
   virtual Channel* addressee(const session::FrameHeader& header, Channel::Kind kind) = 0;
+  /// Whose the connection is; 0: nobody's in particular.
+  [[nodiscard]] virtual std::uint64_t user() const = 0;
   /// The topic, if a ticket of this session permits that; else null.
   virtual HostedTopic* permitted(const std::string& topic, EndpointRole role) = 0;
   /// Null: it is not there any more.
@@ -47,9 +49,14 @@ class SessionPort {
   }
   /// To a request; or, where nothing was asked, to the channel.
   void answer_error(const session::FrameHeader& asked, session::Code code, const std::string& why) {
-    if (code == session::Code::limit_reached) limit_reached();
     send(session::ErrorAnswer{code, why}, asked.channel, asked.request);
   }
+  /// Likewise, where a limit is the reason, which is counted.
+  void answer_limit(const session::FrameHeader& asked, Limit limit, const std::string& why) {
+    limit_reached(limit);
+    answer_error(asked, session::Code::limit_reached, why);
+  }
+  virtual void limit_reached(Limit limit) = 0;
   /// A whole frame, which leaves at the end of the turn.
   virtual void append(ByteView frame) = 0;
   /// A frame of messages, in two pieces: a large second one goes to the system straight from where it lies.
@@ -75,8 +82,6 @@ class SessionPort {
   virtual void end_session(session::Code code, const std::string& why) = 0;
   /// The client does not keep to the protocol; the session ends.
   void broken(const std::string& why) { end_session(session::Code::invalid_frame, why); }
-  /// Something was refused for a limit: counts that.
-  virtual void limit_reached() {}
   /// Goodbye has been said: nothing comes behind it.
   [[nodiscard]] virtual bool ending() const = 0;
   /// The client has said goodbye.

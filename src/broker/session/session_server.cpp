@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "broker/delivery/fair_share.hpp"
 #include "broker/endpoint/connection_quota.hpp"
 
 namespace lightq::broker {
@@ -65,6 +66,7 @@ Result<SessionServer::Door*> SessionServer::open_door(Way way) {
 }
 
 void SessionServer::Door::accept_failed() {
+  server.limit_reached(Limit::descriptors_reserved);
   server.context_.sink.error("sessions " + bind_uri +
                              ": a connection was turned away, no file descriptor is free");
 }
@@ -77,8 +79,6 @@ const TlsContext* SessionServer::encryption_of(Way way) const {
 }
 
 void SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls) {
-  // Beyond the limit nobody waits for nothing: the connection is closed at once.
-  if (sessions_.size() >= context_.settings.connections_max) return;
   SessionConnection::Host& host = *this;
   auto session = std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this,
                                                      context_.scratch, host, next_session_++, carrier, tls);
@@ -88,9 +88,27 @@ void SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, c
   if (!made->start()) made->close("the connection could not be watched");
 }
 
-bool SessionServer::admit(std::uint64_t user) {
+/// Who has not said who he is counts as a stranger (HandshakeQueue), not here.
+std::string_view SessionServer::admit(std::uint64_t user) {
+  const auto own = admitted_of_.find(user);
+  const auto verdict = FairShare(context_.settings.connections_max)
+                           .ask(admitted_, user, own == admitted_of_.end() ? 0 : own->second);
+  if (verdict != FairShare::Verdict::room) {
+    limit_reached(Limit::connections_per_endpoint_max);
+    return verdict == FairShare::Verdict::full ? "there are as many sessions as there may be"
+                                               : "the user has many sessions, and leaves the rest to others";
+  }
   auto* const quota = context_.settings.user_connections;
-  return quota == nullptr || quota->take(user);
+  if (quota != nullptr && !quota->take(user)) return "the user has as many connections as one may have";
+  ++admitted_;
+  ++admitted_of_[user];
+  return {};
+}
+
+void SessionServer::give_back(std::uint64_t user) {
+  --admitted_;
+  if (const auto own = admitted_of_.find(user); --own->second == 0) admitted_of_.erase(own);
+  if (auto* const quota = context_.settings.user_connections; quota != nullptr) quota->give_back(user);
 }
 
 void SessionServer::session_opened(SessionConnection& session) {
@@ -105,8 +123,7 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
   context_.handshakes.leave(session);
   const std::string which = "session " + std::to_string(session.id());
   if (session.greeted()) {
-    if (auto* const quota = context_.settings.user_connections; quota != nullptr)
-      quota->give_back(session.user());
+    give_back(session.user());
     context_.sink.debug(which + " of '" + session.name() + "' ended: " + why);
   } else {
     if (session.refused()) ++context_.refused_connections;

@@ -1,0 +1,38 @@
+/// Who has made which topics, for their shares of what there may be. Layer: control.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include <lightq/base/types.hpp>
+
+namespace lightq::broker {
+
+/// Since the broker's start: those that were there before are nobody's, as are the administrators' (user 0).
+/// The control thread.
+class TopicMakers {
+ public:
+  void made(TopicId topic, std::uint64_t user) {
+    if (user == 0) return;
+    by_topic_.emplace(topic.value, user);
+    ++counts_[user];
+  }
+  /// Nothing happens for one that is nobody's.
+  void gone(TopicId topic) {
+    const auto found = by_topic_.extract(topic.value);
+    if (found.empty()) return;
+    if (const auto count = counts_.find(found.mapped()); --count->second == 0) counts_.erase(count);
+  }
+  /// How many of the user's there are.
+  [[nodiscard]] std::size_t of(std::uint64_t user) const {
+    const auto found = counts_.find(user);
+    return found == counts_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::unordered_map<std::uint64_t, std::uint64_t> by_topic_;  // → the user
+  std::unordered_map<std::uint64_t, std::size_t> counts_;      // by user; those that have any
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,33 @@
+/// How much of a thing that there is so many of one user may take. Layer: delivery. docs/protocol.md,
+/// "Limits".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lightq::broker {
+
+/// Whoever has half of them leaves the last eighth to others, so that nobody keeps all others out by filling
+/// it. User 0, which is nobody in particular (the administrator, open topics), is held to the whole alone.
+class FairShare {
+ public:
+  enum class Verdict {
+    room,
+    full,    ///< there are as many as there may be
+    others,  ///< what is left is for others
+  };
+
+  constexpr explicit FairShare(std::size_t most) : most_(most) {}
+
+  /// Whether `user`, who has `own` of the `taken`, may have one more.
+  [[nodiscard]] constexpr Verdict ask(std::size_t taken, std::uint64_t user, std::size_t own) const {
+    if (taken >= most_) return Verdict::full;
+    const bool leaves_it = user != 0 && taken >= most_ - most_ / 8 && own >= most_ / 2;
+    return leaves_it ? Verdict::others : Verdict::room;
+  }
+
+ private:
+  std::size_t most_;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,94 @@
+/// How often each limit has refused somebody something. Layer: endpoint. docs/protocol.md, "stats".
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace lightq::broker {
+
+/// Those that are counted here, by the names that limits.hpp and the settings have for them.
+enum class Limit {
+  answers_unread_bytes_max,
+  client_keys_per_topic_max,
+  connections_per_endpoint_max,
+  connections_per_user,
+  descriptors_reserved,
+  endpoints_per_topic_max,
+  groups_per_topic_max,
+  handshake_ms,
+  json_depth_max,
+  mailbox_entries_max,
+  memory_bytes_max,
+  message_bytes_max,
+  outstanding_ranges_max,
+  producers_max,
+  request_bytes_hard_max,
+  request_bytes_max,
+  requests_waiting_max,
+  requests_waiting_per_source_max,
+  rights_per_user_max,
+  ring_bytes_max,
+  session_channels_max,
+  session_reads_max,
+  topics_max,
+  users_max,
+};
+
+inline constexpr std::string_view limit_names[] = {"answers_unread_bytes_max",
+                                                   "client_keys_per_topic_max",
+                                                   "connections_per_endpoint_max",
+                                                   "connections_per_user",
+                                                   "descriptors_reserved",
+                                                   "endpoints_per_topic_max",
+                                                   "groups_per_topic_max",
+                                                   "handshake_ms",
+                                                   "json_depth_max",
+                                                   "mailbox_entries_max",
+                                                   "memory_bytes_max",
+                                                   "message_bytes_max",
+                                                   "outstanding_ranges_max",
+                                                   "producers_max",
+                                                   "request_bytes_hard_max",
+                                                   "request_bytes_max",
+                                                   "requests_waiting_max",
+                                                   "requests_waiting_per_source_max",
+                                                   "rights_per_user_max",
+                                                   "ring_bytes_max",
+                                                   "session_channels_max",
+                                                   "session_reads_max",
+                                                   "topics_max",
+                                                   "users_max"};
+static_assert(std::size(limit_names) == static_cast<std::size_t>(Limit::users_max) + 1);
+
+/// One for a broker. Counted where the refusal is made; never for each message that goes well. Any thread.
+class LimitCounts {
+ public:
+  void count(Limit limit, std::uint64_t refused = 1) {
+    counts_[static_cast<std::size_t>(limit)].fetch_add(refused, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t of(Limit limit) const {
+    return counts_[static_cast<std::size_t>(limit)].load(std::memory_order_relaxed);
+  }
+  /// Every limit, also those that nobody has reached.
+  [[nodiscard]] std::map<std::string, std::uint64_t> all() const {
+    std::map<std::string, std::uint64_t> all;
+    for (std::size_t i = 0; i < counts_.size(); ++i) all.emplace(limit_names[i], of(static_cast<Limit>(i)));
+    return all;
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, std::size(limit_names)> counts_{};
+};
+
+/// Where counting is left out (tests, and before the broker is put together) `counts` is null.
+inline void count(LimitCounts* counts, Limit limit, std::uint64_t refused = 1) {
+  if (counts != nullptr) counts->count(limit, refused);
+}
+
+}  // namespace lightq::broker

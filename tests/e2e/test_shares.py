@@ -1,0 +1,186 @@
+"""What one user fills others keep their part of: producers, groups, topics, sessions; and strangers fill nothing."""
+import contextlib
+import socket
+
+import pytest
+import zmq
+
+import session_client
+from session_client import Session, hello_values, open_values
+from support import ADMIN, ADMIN_PASSWORD, until
+
+ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+NEW_PRODUCER = {"topic": "t", "producer_id": 0, "producer_epoch": 0, "level": 0}
+
+
+def credentials(name):
+    return {"user_id": name, "password": f"{name}-password-1"}
+
+
+def as_admin(name):
+    return {"admin_user_id": name, "admin_password": f"{name}-password-1"}
+
+
+def join(control, name, kind="push"):
+    return session_client.join(control, "t", kind, **credentials(name))
+
+
+@pytest.fixture
+def of_two(make_broker):
+    """A broker with a topic `t` and the users ann and bob, who may do everything with topics that begin so."""
+    def make(*flags, broker_type="queue"):
+        broker = make_broker("--reactors", "1", *flags)
+        control = broker.control()
+        control.create("t", broker_type)
+        for name in ("ann", "bob"):
+            control.ok("create_user", **ROOT, **credentials(name),
+                       rights=[{"topic": "t*", "rights": ["produce", "consume", "manage"]}])
+        return broker, control
+    return make
+
+
+def refused_at_hello(ticket):
+    """What a session is told that is not begun."""
+    session = Session(ticket, hello=False)
+    with contextlib.closing(session):
+        session.send("hello", request=1, **hello_values(ticket=ticket.text))
+        answer = session.take(lambda frame: frame.op in ("error", "welcome"), "an answer")
+        if answer.op == "welcome":
+            return None
+        return answer.code, session.take(lambda frame: frame.op == "goodbye", "goodbye").code
+
+
+@pytest.mark.parametrize("broker_type", ["queue", "file"])
+def test_producers_that_others_open_in_thousands_end_nobodys_who_is_there(of_two, broker_type):
+    _, control = of_two(broker_type=broker_type)
+    with Session(join(control, "bob")) as bobs, Session(join(control, "ann")) as anns:
+        producer = bobs.producer("t")
+        producer.produce([b"one"])
+        producer.wait_confirmed()
+        silent = bobs.producer("t")  # has stored nothing yet
+        for _ in range(10_001):
+            anns.last_request += 1
+            anns.send("produce_open", request=anns.last_request, **NEW_PRODUCER)
+            opened = anns.take(lambda frame: frame.op in ("produce_opened", "error"), "an answer")
+            assert opened.op == "produce_opened", opened
+            anns.last_request += 1
+            anns.send("close", channel=opened.channel, request=anns.last_request)
+            anns.take(lambda frame: frame.op == "done", "done")
+        for each in (producer, silent):
+            each.produce([b"two"])
+            each.wait_confirmed()
+    assert control.stats("t")["messages_received"] == 3
+
+
+def test_groups_that_one_user_makes_leave_an_eighth_to_others(of_two):
+    _, control = of_two("--groups-per-topic-max", "16")
+    with Session(join(control, "ann", "pull")) as session:
+        made = 0
+        while session.request("consume_open", **open_values("t", f"ann{made}")).op != "error":
+            made += 1
+    assert made == 14
+    with Session(join(control, "bob", "pull")) as session:
+        assert session.request("consume_open", **open_values("t", "bob")).op == "consume_opened"
+    with Session(join(control, "bob", "sub")) as session:
+        assert session.request("consume_open", **open_values("t", "", session_client.OWN)).op == "consume_opened"
+    assert control.broker_stats()["limits_reached"]["groups_per_topic_max"] == 1
+
+
+def test_sessions_of_one_user_leave_an_eighth_to_others(of_two):
+    _, control = of_two("--connections-per-endpoint-max", "16")
+    with contextlib.ExitStack() as open_ones:
+        anns, bobs = join(control, "ann"), join(control, "bob")
+        for _ in range(14):
+            open_ones.enter_context(Session(anns))
+        assert refused_at_hello(anns) == ("limit_reached", "limit_reached")
+        for _ in range(2):
+            open_ones.enter_context(Session(bobs))
+        assert refused_at_hello(bobs) == ("limit_reached", "limit_reached")
+        assert control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] == 2
+    until(lambda: refused_at_hello(anns) is None, "a place is free again")
+
+
+def test_topics_of_one_user_leave_an_eighth_to_others(of_two):
+    broker, control = of_two("--topics-max", "17")
+    made = 0
+    while control("create_topic", topic=f"t{made}", broker_type="direct", **as_admin("ann"))["status"] == "ok":
+        made += 1
+    assert made == 14  # 15 of 17 with `t`
+    control.fails("limit_reached", "create_topic", topic="t-more", broker_type="direct", **as_admin("ann"))
+    assert control.broker_stats()["limits_reached"]["topics_max"] == 2
+    control.ok("create_topic", topic="t-bob", broker_type="direct", **as_admin("bob"))
+    control.ok("create_topic", topic="t-admin", broker_type="direct", **ROOT)
+    control.fails("limit_reached", "create_topic", topic="t-admin2", broker_type="direct", **ROOT)
+    control.ok("delete_topic", topic="t-bob", **ROOT)
+    control.fails("limit_reached", "create_topic", topic="t-more", broker_type="direct", **as_admin("ann"))
+
+
+class Strangers:
+    """Silent connections to an address, as many as asked for, again where the broker has closed one."""
+
+    def __init__(self, uri, count):
+        host, port = uri.removeprefix("tcp://").rsplit(":", 1)
+        self.where, self.count, self.live = (host, int(port)), count, []
+
+    def fill(self):
+        def is_open(each):
+            try:
+                while each.recv(4096):
+                    pass
+                return False
+            except BlockingIOError:
+                return True
+            except OSError:
+                return False
+        kept = []
+        for each in self.live:
+            if is_open(each):
+                kept.append(each)
+            else:
+                each.close()
+        while len(kept) < self.count:
+            kept.append(socket.create_connection(self.where))
+            kept[-1].setblocking(False)
+        self.live = kept
+
+    def close(self):
+        for each in self.live:
+            each.close()
+
+
+def test_strangers_fill_no_endpoint(make_broker):
+    """Fewer connections may be there than strangers: these count for handshakes_max alone."""
+    broker = make_broker("--reactors", "1", "--connections-per-endpoint-max", "20", "--handshake-ms", "60000")
+    control = broker.control()
+    control.create("t")
+    plain, ticket = control.join("t", "push"), session_client.join(control, "t")
+    with contextlib.closing(Strangers(str(plain), 40)) as at_endpoint, contextlib.closing(Strangers(ticket.uri, 40)) as at_door:
+        for strangers in (at_endpoint, at_door):
+            strangers.fill()
+        push = broker.socket(zmq.PUSH, plain)
+        push.send(b"in")
+        until(lambda: control.stats("t")["messages_received"] == 1, "a producer with a ticket to be let in")
+        for _ in range(20):
+            for strangers in (at_endpoint, at_door):
+                strangers.fill()
+            assert refused_at_hello(ticket) is None
+        reached = control.broker_stats()["limits_reached"]
+        assert (reached["connections_per_endpoint_max"], reached["handshakes_max"]) == (0, 0), reached
+
+
+def test_a_full_endpoint_lets_the_next_in_when_one_goes(make_broker):
+    broker = make_broker("--reactors", "1", "--connections-per-endpoint-max", "3")
+    control = broker.control()
+    control.create("t")
+    uri = control.join("t", "push")
+    there = [broker.socket(zmq.PUSH, uri) for _ in range(3)]
+    until(lambda: control.stats("t")["publishers_count"] == 3, "three producers")
+    late = broker.socket(zmq.PUSH, uri)
+    late.send(b"late")
+    until(lambda: control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] > 0, "one to be turned away")
+    assert control.stats("t")["messages_received"] == 0
+    until(lambda: "connections are turned away" in broker.log(), "a line of the log")
+    assert broker.log().count("connections are turned away") == 1
+    there.pop().close()
+    until(lambda: control.stats("t")["messages_received"] == 1, "the fourth to be let in")
+    assert control.stats("t")["publishers_count"] == 3
