@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include <CLI/CLI.hpp>
+#include "client/command_options.hpp"
 
 namespace lightq::cli {
 

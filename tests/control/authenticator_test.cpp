@@ -19,8 +19,10 @@ using protocol::Credentials;
 using test::run_until;
 
 struct Room {
+  explicit Room(std::size_t waiting_max = 1024)
+      : authenticator(loop, "lightq_admin", Secret("adminpw"), waiting_max) {}
   EventLoop loop;
-  Authenticator authenticator{loop, "lightq_admin", Secret("adminpw"), 4};
+  Authenticator authenticator;
   CredentialRecord user{3, "user", hash_password("right").value_or_throw()};
 
   AuthOutcome verify(const CredentialRecord* credential, Credentials given) {
@@ -126,16 +128,17 @@ TEST(Authenticator, ChecksOnceForAllWhoAskTheSame) {
 }
 
 TEST(Authenticator, IsBusyWhenTooManyPasswordsWait) {
-  Room room;
+  Room room(4);
   int busy = 0;
   int wrong = 0;
   for (int i = 0; i < 20; ++i) {
     room.authenticator.verify(&room.user, {"user", "wrong" + std::to_string(i)},
                               [&](AuthOutcome outcome) { ++(outcome == AuthOutcome::busy ? busy : wrong); });
   }
-  EXPECT_GE(busy, 10) << "at most 4 wait and a few were done meanwhile";
+  EXPECT_EQ(busy, 15) << "one is computed, and 4 wait";
   run_until(room.loop, [&] { return busy + wrong == 20; });
-  EXPECT_GE(wrong, 4);
+  EXPECT_EQ(wrong, 5);
+  EXPECT_EQ(room.authenticator.throttled(), 15U);
 }
 
 TEST(Authenticator, HashesTheSameCredentialsOnceForManyTopics) {
@@ -163,84 +166,210 @@ TEST(Authenticator, HashesTheSameCredentialsOnceForManyTopics) {
   EXPECT_EQ(room.authenticator.computations(), 1U);
 }
 
-/// An authenticator whose clock stands still, and that keeps what it would do later.
+TEST(Authenticator, OnlyWhatIsAskedAlikeSharesAComputation) {
+  Room room;
+  const CredentialRecord other{4, "user", room.user.argon2};
+  // By what the broker knows the first three are one and the same.
+  const std::vector<Asking> subjects = {{"a", ""}, {"a", "topic t"}, {"b", "topic t"}, {"a", "topic u"}};
+  int runs = 0;
+  for (const CredentialRecord* const first :
+       std::vector<const CredentialRecord*>{&room.user, &other, nullptr}) {
+    for (const CredentialRecord* const second : {first, static_cast<const CredentialRecord*>(nullptr)}) {
+      for (std::size_t i = 0; i < subjects.size(); ++i) {
+        const std::string run = std::to_string(++runs);  // of which no failure is known
+        const auto before = room.authenticator.computations();
+        const auto ask = [&](const CredentialRecord* credential, const Asking& asking) {
+          room.authenticator.verify(credential, {"user", "wrong"}, [](AuthOutcome) {},
+                                    {run + asking.source, asking.subject});
+        };
+        ask(first, subjects[0]);
+        ask(second, subjects[i]);
+        run_until(room.loop, [&] { return !room.authenticator.is_computing(); });
+        EXPECT_EQ(room.authenticator.computations() - before, i == 0 ? 1U : 2U) << i;
+      }
+    }
+  }
+}
+
+TEST(Authenticator, ARightPasswordIsComputedOnceWhateverItIsAskedFor) {
+  Room room;
+  std::size_t right = 0;
+  for (int i = 0; i < 200; ++i) {
+    room.authenticator.verify(&room.user, {"user", "right"},
+                              [&](AuthOutcome got) { right += got == AuthOutcome::right ? 1 : 0; },
+                              {.source = {}, .subject = "topic " + std::to_string(i)});
+  }
+  run_until(room.loop, [&] { return right == 200; });
+  EXPECT_EQ(room.authenticator.computations(), 1U);
+}
+
+/// An authenticator whose clock the test moves, and that keeps what it would do later.
 struct StoppedRoom {
-  std::vector<std::pair<std::chrono::milliseconds, std::function<void()>>> later;
+  LoginThrottle::Time now{std::chrono::hours(1)};
+  std::vector<std::pair<LoginThrottle::Time, std::function<void()>>> later;
   EventLoop loop;
   Authenticator authenticator{
       loop,
       "lightq_admin",
       Secret("adminpw"),
       1024,
-      {.now = [] { return LoginThrottle::Time(std::chrono::hours(1)); },
+      {.now = [this] { return now; },
        .later = [this](std::chrono::milliseconds delay,
-                       std::function<void()> task) { later.emplace_back(delay, std::move(task)); }}};
+                       std::function<void()> task) { later.emplace_back(now + delay, std::move(task)); }}};
   CredentialRecord user{3, "user", hash_password("right").value_or_throw()};
   std::vector<AuthOutcome> outcomes;
 
-  void try_password(const std::string& password, const std::string& source) {
-    authenticator.verify(
-        &user, {"user", password}, [this](AuthOutcome got) { outcomes.push_back(got); }, source);
+  void try_password(const std::string& password, const std::string& source,
+                    const std::string& name = "user") {
+    authenticator.verify(name == "user" ? &user : nullptr, {name, password},
+                         [this](AuthOutcome got) { outcomes.push_back(got); }, {source, {}});
   }
-  /// Whether that many have been answered, or wait for later.
-  void wait_for(std::size_t answered, std::size_t held_back) {
-    run_until(loop, [&] { return outcomes.size() == answered && later.size() == held_back; });
+  /// Lets the time pass, and what was to be done by then be done.
+  void pass(std::chrono::milliseconds time) {
+    now += time;
+    auto tasks = std::exchange(later, {});
+    for (auto& task : tasks) {
+      if (task.first > now) {
+        later.push_back(std::move(task));
+      } else {
+        task.second();
+      }
+    }
+  }
+  void wait_for_computations(std::uint64_t count) {
+    run_until(loop, [&] { return authenticator.computations() == count && is_idle(); });
+  }
+  [[nodiscard]] bool is_idle() const { return !authenticator.is_computing(); }
+  /// So many wrong ones, after which the source waits a second for each answer.
+  void slow_down(const std::string& source, int failures = 12) {
+    for (int i = 0; i < failures; ++i) {
+      try_password("slow " + std::to_string(i), source, "anybody");
+      wait_for_computations(authenticator.computations());
+      pass(std::chrono::milliseconds(1000));
+    }
+    outcomes.clear();
   }
 };
 
 TEST(Authenticator, HoldsBackTheAnswersToASourceThatFailsAgainAndAgain) {
   StoppedRoom room;
   for (int i = 0; i < 5; ++i) room.try_password("guess " + std::to_string(i), "attacker");
-  room.wait_for(5, 0);
+  room.wait_for_computations(5);
+  EXPECT_EQ(room.outcomes.size(), 5U);
   room.try_password("guess 5", "attacker");
-  room.try_password("guess 6", "attacker");
-  room.wait_for(5, 2);
-  EXPECT_EQ(room.later[0].first, std::chrono::milliseconds(16));
-  EXPECT_EQ(room.later[1].first, std::chrono::milliseconds(32));
+  room.wait_for_computations(6);
+  ASSERT_EQ(room.later.size(), 1U);
+  EXPECT_EQ(room.later[0].first - room.now, std::chrono::milliseconds(16));
+  room.pass(std::chrono::milliseconds(15));
+  EXPECT_EQ(room.outcomes.size(), 5U);
   room.try_password("right", "attacker");
-  room.wait_for(6, 2);
+  room.wait_for_computations(7);
+  EXPECT_EQ(room.outcomes.size(), 6U);
   EXPECT_EQ(room.outcomes.back(), AuthOutcome::right) << "right ones are not held back";
-  for (const auto& [delay, task] : room.later) task();
-  EXPECT_EQ(room.outcomes.size(), 8U);
+  room.pass(std::chrono::milliseconds(1));
+  EXPECT_EQ(room.outcomes.size(), 7U);
   EXPECT_EQ(room.outcomes.back(), AuthOutcome::wrong);
 }
 
-TEST(Authenticator, AnswersThatAreHeldBackAreUnderWay) {
+TEST(Authenticator, AnswersThatAreHeldBackAreInNobodysWay) {
   StoppedRoom room;
-  const std::size_t most = limits::logins_waiting_per_source_max;
-  for (std::size_t i = 0; i < 5; ++i) room.try_password("first " + std::to_string(i), "attacker");
-  room.wait_for(5, 0);
-  for (std::size_t i = 0; i < most; ++i) room.try_password("guess " + std::to_string(i), "attacker");
-  room.wait_for(5, most);
+  room.slow_down("attacker");
   const auto before = room.authenticator.computations();
-  room.try_password("one more", "attacker");
-  ASSERT_EQ(room.outcomes.size(), 6U) << "at once";
-  EXPECT_EQ(room.outcomes.back(), AuthOutcome::busy);
-  EXPECT_EQ(room.authenticator.throttled(), 1U);
-  EXPECT_EQ(room.authenticator.computations(), before);
-  room.try_password("right", "elsewhere");
-  room.wait_for(7, most);
-  EXPECT_EQ(room.outcomes.back(), AuthOutcome::right) << "others are not concerned";
+  constexpr std::size_t most = limits::logins_waiting_slowed_max;
+  for (std::size_t i = 0; i < most; ++i) {
+    room.try_password("guess " + std::to_string(i), "attacker", "zed");
+    room.wait_for_computations(before + i + 1);
+    room.pass(std::chrono::milliseconds(32));
+  }
+  EXPECT_TRUE(room.outcomes.empty()) << "all are held back";
   room.try_password("right", "attacker");
-  EXPECT_EQ(room.outcomes.back(), AuthOutcome::right) << "nor is who is remembered, wherever";
-  room.later.front().second();
-  room.try_password("one more", "attacker");
-  room.wait_for(9, most + 1);
+  room.wait_for_computations(before + most + 1);
+  ASSERT_EQ(room.outcomes.size(), 1U);
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::right);
+  EXPECT_EQ(room.authenticator.throttled(), 0U);
+}
+
+TEST(Authenticator, ASlowedSourceComputesAtABoundedRate) {
+  StoppedRoom room;
+  room.slow_down("attacker");
+  const auto before = room.authenticator.computations();
+  for (int i = 0; i < 12; ++i) room.try_password("guess " + std::to_string(i), "attacker", "zed");
+  room.try_password("right", "elsewhere");
+  run_until(room.loop, [&] { return room.outcomes.size() == 1 && room.is_idle(); });
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::right) << "others are not concerned";
+  EXPECT_EQ(room.authenticator.computations() - before, 2U);
+  for (std::uint64_t done = 2; done < 6; ++done) {
+    room.pass(std::chrono::milliseconds(31));
+    EXPECT_EQ(room.authenticator.computations() - before, done);
+    room.pass(std::chrono::milliseconds(1));
+    room.wait_for_computations(before + done + 1);
+  }
+}
+
+TEST(Authenticator, WhoTriesManyPasswordsMakesRoomForAnotherNameOfItsSource) {
+  StoppedRoom room;
+  room.slow_down("attacker");
+  const auto before = room.authenticator.computations();
+  constexpr std::size_t most = limits::logins_waiting_slowed_max;
+  // One more than wait is at the worker.
+  for (std::size_t i = 0; i <= most; ++i) room.try_password("guess " + std::to_string(i), "attacker", "zed");
+  EXPECT_TRUE(room.outcomes.empty());
+  room.try_password("another", "attacker", "zed");
+  ASSERT_EQ(room.outcomes.size(), 1U);
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::busy);
+  room.try_password("right", "attacker");
+  ASSERT_EQ(room.outcomes.size(), 2U);
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::busy) << "the newest of the other name";
+  EXPECT_EQ(room.authenticator.throttled(), 2U);
+  room.wait_for_computations(before + 1);
+  room.pass(std::chrono::milliseconds(32));
+  room.wait_for_computations(before + 2);
+  room.pass(std::chrono::milliseconds(32));
+  room.wait_for_computations(before + 3);
+  ASSERT_EQ(room.outcomes.size(), 3U) << "its turn came after one of the other name";
+  EXPECT_EQ(room.outcomes.back(), AuthOutcome::right);
+}
+
+TEST(Authenticator, OfTooManyAnswersThatAreHeldBackTheOldestIsGivenEarly) {
+  StoppedRoom room;
+  room.slow_down("attacker");
+  const auto before = room.authenticator.computations();
+  constexpr std::size_t most = limits::answers_held_back_per_source_max;
+  constexpr std::size_t each = limits::logins_waiting_slowed_max + 1;
+  std::size_t asked = 0;
+  for (std::uint64_t done = 1; asked < most; ++done) {
+    for (std::size_t i = 0; i < each; ++i)
+      room.try_password("guess " + std::to_string(done), "attacker", "zed");
+    asked += each;
+    room.wait_for_computations(before + done);
+    room.now += std::chrono::milliseconds(32);  // and nothing is done meanwhile
+  }
+  EXPECT_EQ(room.outcomes, std::vector<AuthOutcome>(asked - most, AuthOutcome::wrong));
+  room.pass(std::chrono::milliseconds(1000));
+  EXPECT_EQ(room.outcomes.size(), asked) << "each is given once";
+}
+
+TEST(Authenticator, PasswordsToBeKeptDoNotWaitBehindThoseThatAreTried) {
+  StoppedRoom room;
+  room.slow_down("attacker");
+  for (std::size_t i = 0; i < 40; ++i) room.try_password("guess " + std::to_string(i), "attacker", "zed");
+  bool hashed = false;
+  room.authenticator.hash(
+      Secret("new"), [&](const Result<std::string>& got) { hashed = got.ok(); }, "attacker");
+  run_until(room.loop, [&] { return hashed; });
 }
 
 TEST(Authenticator, SourcesTakeTurnsAtTheWorker) {
   StoppedRoom room;
   std::vector<std::string> order;
   const auto ask = [&](const std::string& source, int number) {
-    room.authenticator.verify(
-        &room.user, {"user", source + std::to_string(number)},
-        [&, source](AuthOutcome) { order.push_back(source); }, source);
+    room.authenticator.verify(&room.user, {"user", source + std::to_string(number)},
+                              [&, source](AuthOutcome) { order.push_back(source); }, {source, {}});
   };
   for (int i = 0; i < 12; ++i) ask("many", i);
   ask("one", 0);
   run_until(room.loop, [&] { return std::ranges::count(order, "one") == 1; });
-  EXPECT_LE(order.size(), 4U) << "behind what the worker had, and one of the others";
-  run_until(room.loop, [&] { return order.size() + room.later.size() == 13; });
+  EXPECT_LE(order.size(), 3U) << "behind what the worker had, and one of the others";
 }
 
 TEST(Secret, LeavesNothingBehindWhenItMoves) {

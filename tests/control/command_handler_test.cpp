@@ -140,12 +140,11 @@ TEST(CommandHandler, KeepsOneTopicsUserOutOfAnother) {
   broker.create("theirs", admin, {"other", "pw"});
   broker.create("same-name", admin, {"user", "another password"});
   broker.create("admins-only", admin, {});
-  EXPECT_EQ(broker.join("theirs", user), "unauthorized_access");
+  for (const char* topic : {"theirs", "admins-only", "none"})
+    EXPECT_EQ(broker.join(topic, user), "topic_not_found") << topic << ": as if it were not there";
   EXPECT_EQ(broker.join("same-name", user), "unauthorized_access");
-  EXPECT_EQ(broker.join("admins-only", user), "unauthorized_access");
   EXPECT_EQ(broker.join("admins-only", admin, true), "ok");
   EXPECT_EQ(broker.join("same-name", {"user", "another password"}), "ok");
-  EXPECT_EQ(broker.join("none", user), "topic_not_found");
   EXPECT_EQ(broker.join("none", {"user", "another password"}), "topic_not_found");
 }
 
@@ -181,12 +180,12 @@ TEST(CommandHandler, ForgetsAUserWithTheLastTopic) {
 TEST(CommandHandler, HashesTheSameCredentialsOnceForManyTopics) {
   Broker broker;
   int created = 0;
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 200; ++i) {
     broker.handler->handle(
         protocol::CreateTopic{admin, name("t" + std::to_string(i)), {}, user},
         [&](const Reply& reply) { created += std::holds_alternative<protocol::OkReply>(reply); });
   }
-  run_until(broker.loop, [&] { return created == 500; });
+  run_until(broker.loop, [&] { return created == 200; });
   EXPECT_EQ(broker.authenticator.computations(), 2U) << "one for the admin, one for the user";
   const auto& topics = broker.catalogue->state().topics();
   for (const auto& [topic, entry] : topics) {

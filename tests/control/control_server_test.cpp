@@ -36,6 +36,9 @@ class Server {
         [this](protocol::Request request, ControlServer::Answer answer) {
           if (std::holds_alternative<protocol::Stats>(request)) {
             kept_.push_back(std::move(answer));
+          } else if (std::holds_alternative<protocol::Pause>(request)) {
+            answer.stand_aside(true);
+            aside_.push_back(std::move(answer));
           } else {
             answer(protocol::OkReply{"ping", {}, {}});
           }
@@ -55,6 +58,11 @@ class Server {
       for (const auto& answer : kept_)
         answer(protocol::OkReply{"stats", std::string(answer_bytes_, 'x'), {}});
       kept_.clear();
+      for (const auto& answer : aside_) {
+        answer.stand_aside(false);
+        answer(protocol::OkReply{"pause", {}, {}});
+      }
+      aside_.clear();
     });
   }
   /// Behind what the loop's thread is doing.
@@ -69,6 +77,7 @@ class Server {
   EventLoop loop_;
   test::RecordingSink sink_;
   std::vector<ControlServer::Answer> kept_;
+  std::vector<ControlServer::Answer> aside_;
   LimitCounts counts_;
   std::unique_ptr<ControlServer> server_;
   std::jthread thread_;
@@ -222,6 +231,31 @@ TEST(ControlServer, OneSourceHasAPartOfWhatMayBeUnderWay) {
   EXPECT_EQ(dealer.receive().at(0), pong) << "what is answered does not count";
 }
 
+TEST(ControlServer, RequestsThatStandAsideAreInNobodysWay) {
+  Server server;
+  Client dealer(server, zmq::socket_type::dealer);
+  const std::string aside = R"({"cmd":"pause","topic":"t","user_id":"u","password":"p"})";
+  const auto limit = static_cast<int>(limits::requests_waiting_per_source_max);
+  for (int i = 0; i < limit + 3; ++i) dealer.send({aside});
+  EXPECT_EQ(dealer.ask(ping), pong);
+  Client second(server, zmq::socket_type::dealer);
+  second.send({kept_request});
+  EXPECT_EQ(second.ask(ping), pong) << "it was taken";
+  server.release();
+  for (int i = 0; i < limit + 3; ++i) ASSERT_THAT(dealer.receive().at(0), HasSubstr(R"("status":"ok")")) << i;
+}
+
+TEST(ControlServer, WhatNeedsNoCredentialsIsAnsweredWhateverIsUnderWay) {
+  Server server;
+  Client dealer(server, zmq::socket_type::dealer);
+  const auto limit = static_cast<int>(limits::requests_waiting_per_source_max);
+  for (int i = 0; i < limit; ++i) dealer.send({kept_request});
+  dealer.send({kept_request});
+  EXPECT_THAT(dealer.receive().at(0), HasSubstr(R"("code":"busy")"));
+  EXPECT_EQ(dealer.ask(ping), pong);
+  EXPECT_EQ(dealer.ask(R"({"cmd":"version"})"), pong) << "this server says that to all";
+}
+
 TEST(ControlServer, IsBusyWithMoreRequestsUnderWayThanItsLimit) {
   Server server;
   std::vector<std::unique_ptr<Client>> sources;
@@ -351,7 +385,8 @@ TEST(ControlServer, ClosesWhoLeavesMostUnreadOfItsSourceAndNobodyElse) {
   for (Client* const client : {&neighbour, &other}) {
     for (int i = 0; i < 3; ++i) EXPECT_GT(client->receive().at(0).size(), answer_bytes);
   }
-  EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_max), 1U) << "the hog, as the others have all of theirs";
+  EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_max), 1U)
+      << "the hog, as the others have all of theirs";
 }
 
 TEST(UnreadAnswers, AreCountedBySourceAndTogether) {

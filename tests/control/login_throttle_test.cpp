@@ -57,13 +57,30 @@ TEST_F(LoginThrottleTest, FailuresPassWithTime) {
   EXPECT_EQ(throttle.wrong("a", "user", now), 0ms);
 }
 
-TEST_F(LoginThrottleTest, ASourceHasAFewLoginsUnderWay) {
-  for (std::size_t i = 0; i < limits::logins_waiting_per_source_max; ++i) EXPECT_TRUE(throttle.begin("a"));
-  EXPECT_FALSE(throttle.begin("a"));
-  EXPECT_TRUE(throttle.begin("b"));
-  throttle.end("a");
-  EXPECT_TRUE(throttle.begin("a"));
-  EXPECT_FALSE(throttle.begin("a"));
+TEST_F(LoginThrottleTest, ASlowedSourceComputesAFewInTheTimeOfItsDelay) {
+  EXPECT_EQ(throttle.next_computation("a", now), now);
+  fail("a", "user", 5);
+  throttle.computing("a", now);
+  EXPECT_EQ(throttle.next_computation("a", now), now) << "a few failures are free";
+  EXPECT_FALSE(throttle.is_slowed("a", now));
+  fail("a", "user", 1);
+  EXPECT_EQ(throttle.next_computation("a", now), now + 500us);
+  fail("a", "user", 7);
+  EXPECT_EQ(throttle.next_computation("a", now), now + 31'250us);
+  EXPECT_TRUE(throttle.is_slowed("a", now));
+  EXPECT_EQ(throttle.next_computation("b", now), now);
+  const auto later = now + LoginThrottle::forgotten_after;
+  EXPECT_FALSE(throttle.is_slowed("a", later));
+  EXPECT_EQ(throttle.next_computation("a", later), later);
+}
+
+TEST_F(LoginThrottleTest, RemembersWhichNamesASourceHasFailedWith) {
+  fail("a", "user", 1);
+  EXPECT_TRUE(throttle.has_failed("a", "user", now));
+  EXPECT_FALSE(throttle.has_failed("a", "another", now));
+  EXPECT_FALSE(throttle.has_failed("b", "user", now));
+  EXPECT_FALSE(throttle.has_failed("au", "ser", now));
+  EXPECT_FALSE(throttle.has_failed("a", "user", now + LoginThrottle::forgotten_after));
 }
 
 TEST(RecentMap, ForgetsWhatWasUsedLongestAgo) {

@@ -210,6 +210,36 @@ TEST_F(UserCommands, WhoMayNotLearnsNothingAndCostsOneComputationEach) {
   EXPECT_EQ(join("mine", ann), "topic_not_found") << "who has a right on the name may know";
 }
 
+TEST_F(UserCommands, TwoGuessesAtOnceTellNothing) {
+  create_topic("t");
+  create_topic("theirs", admin, {"another owner", "pw"});
+  create_topic("nobodys", admin, {});
+  create_user({{"t", {.produce = true}}});
+  int guesses = 0;
+  // Each pair of a name's requests, from a source of its own: what they cost may depend on what they say
+  // alone.
+  const auto cost = [&](const std::string& who, std::size_t first, std::size_t second) {
+    const Credentials guess{who, "guess " + std::to_string(++guesses)};
+    const std::vector<Request> requests = {
+        protocol::Stats{guess, name("t")},        protocol::Stats{guess, name("theirs")},
+        protocol::Stats{guess, name("nobodys")},  protocol::Stats{guess, name("none")},
+        protocol::Stats{guess, name("none.too")}, protocol::ListUsers{guess}};
+    const auto before = authenticator.computations();
+    for (const std::size_t each : {first, second})
+      handler->handle(requests[each], {[](const Reply&) {}, RequestSource{std::to_string(guesses), {}}});
+    run_until(loop, [&] { return !authenticator.is_computing(); });  // the answers are held back for long
+    return authenticator.computations() - before;
+  };
+  for (const std::string& who :
+       {owner.user_id, std::string("another owner"), ann.user_id, admin.user_id, std::string("nobody")}) {
+    for (std::size_t first = 0; first < 6; ++first) {
+      for (std::size_t second = first; second < 6; ++second)
+        EXPECT_EQ(cost(who, first, second), first == second ? 1U : 2U)
+            << who << ": " << first << ", " << second;
+    }
+  }
+}
+
 TEST_F(UserCommands, AUserWhoIsChangedWhileItsPasswordIsCheckedIsNotLetIn) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
@@ -301,11 +331,12 @@ TEST_F(UserCommands, EveryCommandLooksAtCredentialsBeforeAnythingElse) {
   const auto ask_all = [&](const std::string& who, const std::string& password, std::uint64_t work) {
     for (const auto& [topic, user] : {std::pair("t", "eve"), std::pair("none", "nobody")}) {
       for (std::size_t i = 0; i < all_commands({}, topic, user).size(); ++i) {
-        // Another guess each time, and another source: else they would wait for each other.
+        // Each from another source, which would be slowed down otherwise.
         const std::string number = std::to_string(++asked);
         const Request request = all_commands({who, work == 0 ? password : password + number}, topic, user)[i];
         const std::uint64_t before = authenticator.computations();
         handler->handle(request, {keep, RequestSource{number, {}}});
+        run_until(loop, [&] { return !authenticator.is_computing(); });
         EXPECT_EQ(authenticator.computations() - before, work)
             << protocol::command_of(request) << " of " << topic << " and " << user << " by " << who;
       }

@@ -48,6 +48,7 @@ def from_elsewhere(broker):
 
 
 def limits_reached(broker):
+    """How often limits have refused something, all together."""
     return sum(broker.control().broker_stats()["limits_reached"].values())
 
 
@@ -177,7 +178,7 @@ def hog(broker):
 def test_a_client_that_does_not_read_its_answers_is_closed(make_broker):
     broker, control = with_long_answers(make_broker, "--answers-unread-bytes-max", "64KiB")
     assert hog(broker)
-    until(lambda: sum(control.broker_stats()["limits_reached"].values()) >= 1, "its end")
+    until(lambda: limits_reached(broker) >= 1, "its end")
     for _ in range(20):
         assert len(control.list()) == TOPICS, "one at a time"
 
@@ -188,13 +189,13 @@ def test_what_clients_of_one_address_leave_unread_together_is_bounded(make_broke
     for count in range(1, 40):
         hogs.append(hog(broker))
         assert len(control.list()) == TOPICS, "who reads its answers gets them"
-        if sum(control.broker_stats()["limits_reached"].values()) > 0:
+        if limits_reached(broker) > 0:
             break
     assert 4 < count < 30, "they hold some 100 KiB each, of 512"
     hogs += [hog(broker) for _ in range(10)]
     for _ in range(50):
         assert len(control.list()) == TOPICS
-    until(lambda: sum(control.broker_stats()["limits_reached"].values()) > 5, "others to be closed, too")
+    until(lambda: limits_reached(broker) > 5, "others to be closed, too")
 
 
 def test_what_clients_leave_unread_is_bounded_only_where_it_is_much(make_broker):
@@ -205,4 +206,4 @@ def test_what_clients_leave_unread_is_bounded_only_where_it_is_much(make_broker)
     for each in hogs:
         for _ in range(40):
             assert each.poll(DEADLINE * 1000) and len(json.loads(each.recv())["topics"]) == TOPICS
-    assert sum(control.broker_stats()["limits_reached"].values()) == 0
+    assert limits_reached(broker) == 0

@@ -93,19 +93,25 @@ def test_a_group_is_handed_nothing_new_while_much_waits_to_be_handed_out_again(m
 
 
 def test_a_topic_remembers_so_many_producers(make_broker):
-    control, _ = broker_with(make_broker, "--producers-max", "2")
+    control, reached = broker_with(make_broker, "--producers-max", "2")
     control.create("u")
     ticket = session_client.join(control, "t")
     with Session(ticket) as session:
         session.present(session_client.join(control, "u"))
         elsewhere = session.producer("u")
-        producers = [session.producer("t") for _ in range(3)]
-        for producer in producers[1:]:
+        known = []
+        for _ in range(3):
+            producer = session.producer("t")
             producer.produce([b"x"])
             producer.wait_confirmed()
-        known = [dict(producer_id=each.id, producer_epoch=each.epoch + 1, level=0, topic="t") for each in producers]
+            known.append(dict(producer_id=producer.id, producer_epoch=producer.epoch + 1, level=0, topic="t"))
+            producer.close()
         assert session.error_of("produce_open", **known[0]) == "unknown_producer"
-        assert session.request("produce_open", **known[1]).op == "produce_opened"
+        for each in known[1:]:
+            assert session.request("produce_open", **each).op == "produce_opened"
+        assert reached() == 0
+        assert session.error_of("produce_open", **{**known[0], "producer_id": 0, "producer_epoch": 0}) == "limit_reached"
+        assert reached() == 1
         elsewhere.produce([b"x"])
         elsewhere.wait_confirmed()
 

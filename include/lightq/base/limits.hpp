@@ -39,11 +39,17 @@ inline constexpr std::size_t topic_pattern_bytes_max = 128;
 // Strangers at the control socket.
 inline constexpr std::size_t requests_per_second_default = 10'000;  ///< of one source: answered `busy`
 inline constexpr std::size_t requests_per_second_max = 1'000'000;
-inline constexpr std::size_t requests_per_second_free = 100;      ///< of one connection: they always go
-inline constexpr std::size_t logins_waiting_per_source_max = 16;  ///< not answered yet: answered `busy`
-inline constexpr std::size_t login_sources_max = 4096;            ///< of which failures are remembered
-inline constexpr std::size_t login_users_max = 4096;              ///< likewise
-inline constexpr std::size_t login_sources_per_user_max = 16;     ///< that were right for the user
+inline constexpr std::size_t requests_per_second_free = 100;       ///< of one connection: they always go
+inline constexpr std::size_t logins_waiting_max = 1024;            ///< for their computation: answered `busy`
+inline constexpr std::size_t logins_waiting_per_source_max = 256;  ///< likewise, of one source
+inline constexpr std::size_t logins_waiting_slowed_max =
+    16;  ///< likewise, of one that has given wrong ones; and passwords to be kept, of any
+inline constexpr std::size_t answers_held_back_max = 1024;            ///< to wrong ones: the oldest is given
+inline constexpr std::size_t answers_held_back_per_source_max = 256;  ///< likewise, of one source
+inline constexpr std::size_t login_sources_max = 4096;                ///< of which failures are remembered
+inline constexpr std::size_t login_users_max = 4096;                  ///< likewise
+inline constexpr std::size_t login_names_max = 16'384;         ///< likewise: users that one source has tried
+inline constexpr std::size_t login_sources_per_user_max = 16;  ///< that were right for the user
 
 // Topics.
 inline constexpr std::size_t topics_max = 100'000;

@@ -1,6 +1,7 @@
 /// Layer: control.
 #include "broker/control/authenticator.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <lightq/base/limits.hpp>
@@ -15,7 +16,17 @@ constexpr std::uint64_t any_id = 0;
 /// Digests of computations that verify nobody's credential; apart from all ids in use.
 constexpr std::uint64_t nobody_id = ~std::uint64_t{0} - 1;
 /// Digests of hashes, each of which is made for one alone.
-constexpr std::uint64_t hash_id = ~std::uint64_t{0} - 2;
+constexpr std::uint64_t alone_id = ~std::uint64_t{0} - 2;
+/// Digests of what requests say.
+constexpr std::uint64_t alike_id = ~std::uint64_t{0} - 3;
+
+/// Before the source of passwords to be kept: their askers were let in, and do not wait behind who was not.
+const std::string keeping = "keep ";
+
+std::string subject_of(const Asking& asking, const std::string& user_id) {
+  const auto part = [](const std::string& text) { return std::to_string(text.size()) + ":" + text; };
+  return part(asking.source) + part(asking.subject) + part(user_id);
+}
 
 Error too_many_hashes() {
   return {ErrorCode::busy, "too many passwords are waiting to be hashed; try again"};
@@ -24,8 +35,8 @@ Error too_many_hashes() {
 }  // namespace
 
 Authenticator::Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
-                             std::size_t jobs_max, Clockwork clockwork)
-    : loop_(loop), jobs_max_(jobs_max), clockwork_(std::move(clockwork)) {
+                             std::size_t waiting_max, Clockwork clockwork)
+    : loop_(loop), clockwork_(std::move(clockwork)), waiting_(waiting_max) {
   admin_.id = admin_id;
   admin_.user_id = admin_user_id;
   admin_.argon2 = hash_password(admin_password.expose()).value_or_throw();
@@ -44,51 +55,37 @@ Authenticator::Clockwork Authenticator::clockwork_of(EventLoop& loop) {
 Authenticator::~Authenticator() {
   worker_.request_stop();
   worker_.join();
-  for (auto& [key, waiting] : waiting_) {
-    wipe_text(waiting.given.password);
-    for (auto& [given, done] : waiting.enrol) wipe_text(given.password);
-  }
 }
 
-void Authenticator::verify_admin(protocol::Credentials given, VerifyDone done, const std::string& source) {
-  const CredentialRecord* credential = is_admin(given.user_id) ? &admin_ : nullptr;
-  verify(credential, std::move(given), std::move(done), source);
+void Authenticator::verify_admin(protocol::Credentials given, VerifyDone done, const Asking& asking) {
+  const CredentialRecord* const credential = admin_credential(given.user_id);
+  verify(credential, std::move(given), std::move(done), asking);
 }
 
 void Authenticator::verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done,
-                           const std::string& source) {
+                           const Asking& asking) {
   if (credential != nullptr && credential->user_id != given.user_id) credential = nullptr;
   const std::uint64_t id = credential == nullptr ? nobody_id : credential->id;
-  const Digest key = hash_.digest(id, given.user_id, given.password);
-  if (recall(key) != 0) {
-    wipe_text(given.password);
+  const auto& source = asking.source;
+  const Digest proof = hash_.digest(id, given.user_id, given.password);
+  if (recall(proof) != 0) {
     throttle_.right(source, given.user_id);
     return done(AuthOutcome::right);
   }
-  auto& waiting = waiting_[key];
-  waiting.verify.push_back(std::move(done));
-  if (waiting.verify.size() > 1) {
-    wipe_text(given.password);
-    // Many programs may begin with one right password; who has had many wrong ones does not.
-    if (waiting.verify.size() <= limits::logins_waiting_per_source_max || !throttle_.is_slowed(source))
-      return;
-    const auto refused = std::move(waiting.verify.back());
-    waiting.verify.pop_back();
-    ++throttled_;
-    return refused(AuthOutcome::busy);
-  }
+  const auto now = clockwork_.now();
+  Login login{.source = source,
+              .name = given.user_id,
+              .doubtful = throttle_.has_failed(source, given.user_id, now),
+              .alike = hash_.digest(alike_id, subject_of(asking, given.user_id), given.password),
+              .proof = proof,
+              .id = credential == nullptr ? 0 : id,
+              .user_id = given.user_id,
+              .password = Secret(given.password)};
   // Nobody's password is verified against the admin's hash, and the outcome thrown away: equal work.
-  const auto& argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
-  waiting.id = credential == nullptr ? 0 : id;
-  waiting.source = source;
-  if (begin({key, Secret(given.password), argon2}, source)) {
-    waiting.given = std::move(given);
-    return;
-  }
-  const auto refused = std::move(waiting.verify.front());
-  waiting_.erase(key);
-  wipe_text(given.password);
-  refused(AuthOutcome::busy);
+  login.argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
+  login.verify = std::move(done);
+  wait(std::move(login), throttle_.is_slowed(source, now) ? limits::logins_waiting_slowed_max
+                                                          : limits::logins_waiting_per_source_max);
 }
 
 std::uint64_t Authenticator::remembered(const protocol::Credentials& given) {
@@ -96,35 +93,30 @@ std::uint64_t Authenticator::remembered(const protocol::Credentials& given) {
 }
 
 void Authenticator::hash(Secret password, HashDone done, const std::string& source) {
-  const Digest key = hash_.digest(hash_id, std::to_string(++hashes_), {});
-  Waiting& waiting = waiting_[key];
-  waiting.hash = std::move(done);
-  waiting.source = source;
-  if (begin({key, std::move(password), {}}, source)) return;
-  const auto refused = waiting_.extract(key);
-  refused.mapped().hash(too_many_hashes());
+  Login login{.source = keeping + source,
+              .name = {},
+              .alike = hash_.digest(alone_id, std::to_string(++hashes_), {}),
+              .user_id = {},
+              .password = std::move(password)};
+  login.hash = std::move(done);
+  wait(std::move(login), limits::logins_waiting_slowed_max);
 }
 
 void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std::string& source,
                           Telling telling) {
   const bool alone = telling == Telling::after_equal_work;
-  if (const auto known = remembered(given); known != 0 && !alone) {
-    wipe_text(given.password);
-    return done(Enrolment{known, {}});
-  }
-  const Digest key = alone ? hash_.digest(hash_id, std::to_string(++hashes_), {})
-                           : hash_.digest(any_id, given.user_id, given.password);
-  auto& waiting = waiting_[key];
-  const bool first = waiting.enrol.empty();
-  Secret password(given.password);
-  waiting.enrol.emplace_back(std::move(given), std::move(done));
-  if (!first) return;
-  waiting.source = source;
-  if (begin({key, std::move(password), {}}, source)) return;
-  auto refused = std::move(waiting.enrol.front());
-  waiting_.erase(key);
-  wipe_text(refused.first.password);
-  refused.second(too_many_hashes());
+  if (const auto known = remembered(given); known != 0 && !alone) return done(Enrolment{known, {}});
+  const Digest alike = alone ? hash_.digest(alone_id, std::to_string(++hashes_), {})
+                             : hash_.digest(any_id, given.user_id, given.password);
+  Enrolling& enrolling = enrolling_[alike];
+  enrolling.emplace_back(given, std::move(done));
+  if (enrolling.size() > 1) return;
+  wait({.source = keeping + source,
+        .name = {},
+        .alike = alike,
+        .user_id = {},
+        .password = Secret(given.password)},
+       limits::logins_waiting_slowed_max);
 }
 
 void Authenticator::remember(std::uint64_t id, const protocol::Credentials& given) {
@@ -159,94 +151,126 @@ void Authenticator::keep(const Digest& digest, std::uint64_t id) {
   recent_.pop_back();
 }
 
-/// Ends with LoginThrottle::end. False: too many are waiting, of this source or in all.
-bool Authenticator::begin(Job job, const std::string& source) {
-  if (!throttle_.begin(source)) {
-    ++throttled_;
-    return false;
-  }
-  if (submit(std::move(job), source)) return true;
-  throttle_.end(source);
-  return false;
+void Authenticator::wait(Login login, std::size_t source_max) {
+  auto gone = waiting_.push(std::move(login), source_max);
+  compute_next();
+  for (Login& each : gone) refuse(std::move(each));
 }
 
-bool Authenticator::submit(Job job, const std::string& source) {
+/// There is no room for it.
+void Authenticator::refuse(Login login) {
+  ++throttled_;
+  if (login.verify) return login.verify(AuthOutcome::busy);
+  if (login.hash) return login.hash(too_many_hashes());
+  if (auto found = enrolling_.extract(login.alike); !found.empty())
+    enrolled(std::move(found.mapped()), too_many_hashes());
+}
+
+/// Gives the worker what is next, if it has nothing to do.
+void Authenticator::compute_next() {
+  if (at_worker_) return;
+  const auto now = clockwork_.now();
+  auto next = waiting_.take(
+      [&](const std::string& source) { return throttle_.next_computation(source, now) <= now; });
+  if (next) return begin(std::move(*next));
+  if (!waiting_.empty()) wake_later();
+}
+
+/// Whatever waits is of sources that may not compute yet.
+void Authenticator::wake_later() {
+  if (std::exchange(waking_, true)) return;
+  const auto now = clockwork_.now();
+  auto first = LoginThrottle::Time::max();
+  waiting_.for_each_source(
+      [&](const std::string& source) { first = std::min(first, throttle_.next_computation(source, now)); });
+  const auto delay = std::chrono::ceil<std::chrono::milliseconds>(first - now);
+  clockwork_.later(delay, [this] {
+    waking_ = false;
+    compute_next();
+  });
+}
+
+void Authenticator::begin(Login login) {
+  throttle_.computing(login.source, clockwork_.now());
+  ++computations_;
   {
     const std::lock_guard lock(mutex_);
-    if (jobs_waiting_ >= jobs_max_) return false;
-    auto& of_source = jobs_[source];
-    if (of_source.empty()) turns_.push_back(source);
-    of_source.push_back(std::move(job));
-    ++jobs_waiting_;
+    next_.emplace(login.argon2, Secret(login.password.expose()));
   }
-  ++computations_;
   changed_.notify_one();
-  return true;
-}
-
-/// Under the lock, and where there is one: of the source whose turn it is.
-Authenticator::Job Authenticator::next_job() {
-  const auto of_source = jobs_.find(turns_.front());
-  Job job = std::move(of_source->second.front());
-  of_source->second.pop_front();
-  --jobs_waiting_;
-  if (of_source->second.empty()) {
-    jobs_.erase(of_source);
-  } else {
-    turns_.push_back(turns_.front());
-  }
-  turns_.pop_front();
-  return job;
+  at_worker_ = std::move(login);
 }
 
 void Authenticator::work(const std::stop_token& stop) {
   while (true) {
     std::unique_lock lock(mutex_);
-    if (!changed_.wait(lock, stop, [this] { return !turns_.empty(); })) return;
-    const Job job = next_job();
+    if (!changed_.wait(lock, stop, [this] { return next_.has_value(); })) return;
+    const Computation computation = std::move(*next_);
+    next_.reset();
     lock.unlock();
-    if (job.argon2.empty()) {
-      loop_.post_answer(
-          [this, key = job.key, argon2 = hash_password(job.password.expose())] { enrolled(key, argon2); });
+    if (computation.argon2.empty()) {
+      loop_.post_answer([this, argon2 = hash_password(computation.password.expose())] { hashed(argon2); });
     } else {
-      const bool right = verify_password(job.argon2, job.password.expose());
-      loop_.post_answer([this, key = job.key, right] { verified(key, right); });
+      const bool right = verify_password(computation.argon2, computation.password.expose());
+      loop_.post_answer([this, right] { verified(right); });
     }
     wipe_registers();
     wipe_stack();  // of what hashing has left there
   }
 }
 
-void Authenticator::verified(const Digest& key, bool right) {
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  Waiting waiting = std::move(found->second);
-  waiting_.erase(found);
-  right = right && waiting.id != 0;
-  const std::string& user = waiting.given.user_id;
-  if (right) {
-    remember(waiting.id, waiting.given);
-    throttle_.right(waiting.source, user);
+void Authenticator::verified(bool right) {
+  Login login = std::move(*at_worker_);
+  at_worker_.reset();
+  if (right && login.id != 0) {
+    found_right(std::move(login));
+  } else {
+    found_wrong(std::move(login));
   }
-  wipe_text(waiting.given.password);
-  const auto delay =
-      right ? std::chrono::milliseconds(0) : throttle_.wrong(waiting.source, user, clockwork_.now());
-  const auto answer = [this, right, source = waiting.source, verify = std::move(waiting.verify)] {
-    throttle_.end(source);
-    for (const auto& done : verify) done(right ? AuthOutcome::right : AuthOutcome::wrong);
-  };
-  if (delay.count() == 0) return answer();
-  clockwork_.later(delay, answer);
 }
 
-void Authenticator::enrolled(const Digest& key, const Result<std::string>& argon2) {
-  const auto found = waiting_.find(key);
-  if (found == waiting_.end()) return;
-  Waiting waiting = std::move(found->second);
-  waiting_.erase(found);
-  throttle_.end(waiting.source);
-  if (waiting.hash) waiting.hash(argon2);
-  for (auto& [given, done] : waiting.enrol) {
+void Authenticator::found_right(Login login) {
+  remember(login.id, {login.user_id, login.password.expose()});
+  auto same =
+      waiting_.extract_if([&](const Login& each) { return each.verify && each.proof == login.proof; });
+  compute_next();
+  same.insert(same.begin(), std::move(login));
+  for (const Login& each : same) {
+    throttle_.right(each.source, each.user_id);
+    each.verify(AuthOutcome::right);
+  }
+}
+
+void Authenticator::found_wrong(Login login) {
+  const auto delay = throttle_.wrong(login.source, login.user_id, clockwork_.now());
+  waiting_.doubt(login.source, login.name);
+  auto alike = waiting_.extract_if([&](const Login& each) { return each.alike == login.alike; });
+  compute_next();
+  alike.insert(alike.begin(), std::move(login));
+  for (const Login& each : alike) hold_back(each, delay);
+}
+
+/// Nothing but the answer is left of it.
+void Authenticator::hold_back(const Login& login, std::chrono::milliseconds delay) {
+  if (delay.count() == 0) return login.verify(AuthOutcome::wrong);
+  auto added = held_.add(login.source, [done = login.verify] { done(AuthOutcome::wrong); });
+  clockwork_.later(delay, [this, number = added.number] {
+    if (const auto answer = held_.take(number)) (*answer)();
+  });
+  for (const auto& early : added.early) early();
+}
+
+void Authenticator::hashed(const Result<std::string>& argon2) {
+  const Login login = std::move(*at_worker_);
+  at_worker_.reset();
+  compute_next();
+  if (login.hash) return login.hash(argon2);
+  if (auto found = enrolling_.extract(login.alike); !found.empty())
+    enrolled(std::move(found.mapped()), argon2);
+}
+
+void Authenticator::enrolled(Enrolling enrolling, const Result<std::string>& argon2) {
+  for (auto& [given, done] : enrolling) {
     // The first to be told keeps the hash and says so with remember(); the others then refer to it.
     if (const auto known = remembered(given); known != 0) {
       done(Enrolment{known, {}});

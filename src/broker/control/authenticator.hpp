@@ -6,7 +6,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <list>
 #include <map>
@@ -17,9 +16,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/control.hpp>
 
+#include "broker/control/fair_queue.hpp"
+#include "broker/control/held_answers.hpp"
 #include "broker/control/login_throttle.hpp"
 #include "broker/control/password_hash.hpp"
 #include "broker/control/secret.hpp"
@@ -46,14 +48,23 @@ struct Enrolment {
   std::string argon2;          ///< the hash to keep, if none is known
 };
 
+/// Whom a password came from, and what was asked with it.
+struct Asking {
+  std::string source = {};  ///< RequestSource::key
+  /// All that the request says of what its credentials have to be right for, and nothing that the broker
+  /// knows: requests that are alike in this, in source, user and password share a computation, and no others.
+  std::string subject = {};
+};
+
 /// Every call is made on the loop's thread; `done` is called there exactly once, at once when the answer is
-/// remembered, else later (never, if the loop ends first). The object must outlive the loop's run.
-/// A wrong password, an unknown user and an unknown topic take the same work. Passwords are wiped once used.
+/// remembered or there is no room, else later (never, if the loop ends first). The object must outlive the
+/// loop's run. A wrong password, an unknown user and an unknown topic take the same work. Passwords are wiped
+/// once used.
 ///
-/// `source`: whom the password came from (RequestSource::key). It has only a few computations under way,
-/// whether to check or to keep passwords; the worker takes turns between sources, and the answers to wrong
-/// passwords are held back as LoginThrottle says; one that is remembered, or right,
-/// never is.
+/// What waits to be computed is bounded in all and for each source, less for one that LoginThrottle slows
+/// down; sources and user names share the worker and the room (FairQueue). Passwords to be kept have room and
+/// turns of their own. The answers to wrong passwords are held back as LoginThrottle says, and are in
+/// nobody's way then; right ones never are.
 class Authenticator {
  public:
   using VerifyDone = std::function<void(AuthOutcome)>;
@@ -66,21 +77,25 @@ class Authenticator {
   };
   static Clockwork clockwork_of(EventLoop& loop);
 
-  /// `jobs_max`: argon2 computations that may wait at once.
+  /// `waiting_max`: requests that may wait for a computation at once.
   Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
-                std::size_t jobs_max = 1024)
-      : Authenticator(loop, admin_user_id, admin_password, jobs_max, clockwork_of(loop)) {}
+                std::size_t waiting_max = limits::logins_waiting_max)
+      : Authenticator(loop, admin_user_id, admin_password, waiting_max, clockwork_of(loop)) {}
   Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
-                std::size_t jobs_max, Clockwork clockwork);
+                std::size_t waiting_max, Clockwork clockwork);
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
   ~Authenticator();
 
   [[nodiscard]] bool is_admin(const std::string& user_id) const { return user_id == admin_.user_id; }
-  void verify_admin(protocol::Credentials given, VerifyDone done, const std::string& source = {});
+  /// The administrator's credential, if it is the administrator's name; else null.
+  [[nodiscard]] const CredentialRecord* admin_credential(const std::string& user_id) const {
+    return is_admin(user_id) ? &admin_ : nullptr;
+  }
+  void verify_admin(protocol::Credentials given, VerifyDone done, const Asking& asking = {});
   /// Null: nobody's credential; the answer is `wrong` after the same work.
   void verify(const CredentialRecord* credential, protocol::Credentials given, VerifyDone done,
-              const std::string& source = {});
+              const Asking& asking = {});
   /// The id of the credential that was last seen to be exactly this user and password; 0 if none.
   [[nodiscard]] std::uint64_t remembered(const protocol::Credentials& given);
 
@@ -103,9 +118,10 @@ class Authenticator {
   /// Refused credentials since the start.
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
   void count_failure() { ++failures_; }
-  /// Passwords that were not looked at since the start, because too many of their source were under way.
+  /// Passwords that were not looked at since the start, because too many were waiting.
   [[nodiscard]] std::uint64_t throttled() const { return throttled_; }
-  /// argon2 computations asked for since the start.
+  [[nodiscard]] bool is_computing() const { return at_worker_.has_value(); }
+  /// argon2 computations begun since the start.
   [[nodiscard]] std::uint64_t computations() const { return computations_; }
 
  private:
@@ -121,34 +137,45 @@ class Authenticator {
     Digest digest;
     std::uint64_t id;
   };
-  /// One computation for the worker.
-  struct Job {
-    Digest key;
-    Secret password;
-    std::string argon2;  ///< to verify against; empty: hash
-  };
-  struct Waiting {
-    std::vector<VerifyDone> verify;
-    std::vector<std::pair<protocol::Credentials, EnrolDone>> enrol;
-    HashDone hash;                ///< of a computation that is not shared
-    protocol::Credentials given;  ///< of a verification, to be remembered if right
+  /// A request that waits for a computation. Two that are `alike` have the same outcome.
+  struct Login {
+    std::string source;
+    std::string name;  ///< of its user, for its turn
+    bool doubtful = false;
+    Digest alike{};
+    Digest proof{};  ///< of the very credential, user and password: right for one, right for all
     std::uint64_t id = 0;
-    std::string source;  ///< of the first who asked
+    std::string user_id;
+    Secret password;
+    std::string argon2 = {};  ///< to verify against; empty: hash
+    VerifyDone verify = {};
+    HashDone hash = {};  ///< of a hash for one alone
   };
+  /// What the worker is to do.
+  struct Computation {
+    std::string argon2;
+    Secret password;
+  };
+  using Enrolling = std::vector<std::pair<protocol::Credentials, EnrolDone>>;
 
   static constexpr std::uint64_t admin_id = ~std::uint64_t{0};
 
   std::uint64_t recall(const Digest& digest);
   void keep(const Digest& digest, std::uint64_t id);
-  bool begin(Job job, const std::string& source);
-  bool submit(Job job, const std::string& source);
-  Job next_job();
+  void wait(Login login, std::size_t source_max);
+  void refuse(Login login);
+  void compute_next();
+  void wake_later();
+  void begin(Login login);
   void work(const std::stop_token& stop);
-  void verified(const Digest& key, bool right);
-  void enrolled(const Digest& key, const Result<std::string>& argon2);
+  void verified(bool right);
+  void found_right(Login login);
+  void found_wrong(Login login);
+  void hold_back(const Login& login, std::chrono::milliseconds delay);
+  void hashed(const Result<std::string>& argon2);
+  void enrolled(Enrolling enrolling, const Result<std::string>& argon2);
 
   EventLoop& loop_;
-  const std::size_t jobs_max_;
   const KeyedHash hash_;
   CredentialRecord admin_;
   std::uint64_t failures_ = 0;
@@ -160,14 +187,15 @@ class Authenticator {
 
   std::list<Remembered> recent_;  // newest first, at most credentials_remembered_max
   std::unordered_map<Digest, std::list<Remembered>::iterator, DigestHash> by_digest_;
-  std::map<Digest, Waiting> waiting_;  // one computation serves all who ask the same
+  FairQueue<Login> waiting_;
+  std::map<Digest, Enrolling> enrolling_;  // by what their logins are alike in
+  HeldAnswers held_{limits::answers_held_back_max, limits::answers_held_back_per_source_max};
+  std::optional<Login> at_worker_;
+  bool waking_ = false;  // compute_next will be called
 
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  // Guarded by mutex_.
-  std::unordered_map<std::string, std::deque<Job>> jobs_;  // by source
-  std::deque<std::string> turns_;                          // sources with jobs
-  std::size_t jobs_waiting_ = 0;
+  std::optional<Computation> next_;  // guarded by mutex_
 
   std::jthread worker_;  // last: stops before the rest goes
 };

@@ -51,8 +51,10 @@ void CatalogueState::forget_client_keys_expired_before(std::int64_t ms) {
   std::erase_if(client_keys_, [](const auto& entry) { return entry.second.empty(); });
 }
 
-bool CatalogueState::is_current(const TicketHolder& holder) const {
-  if (holder.user == 0 || in_use(holder.user)) return true;
+bool CatalogueState::is_current(const TicketHolder& holder, TopicId topic) const {
+  if (holder.user == 0) return true;
+  if (const TopicEntry* const entry = find(topic); entry != nullptr && entry->credential_id == holder.user)
+    return true;
   const UserRecord* const found = user_of_id(holder.user);
   return found != nullptr && found->generation == holder.generation;
 }
@@ -66,7 +68,7 @@ std::vector<ClientKeyRecord> Catalogue::keys_in_the_way_of(const ClientKeyRecord
   std::vector<ClientKeyRecord> found;
   if (all.size() >= options_.client_keys_per_topic_max) {
     std::ranges::copy_if(all, std::back_inserter(found), [this](const ClientKeyRecord& each) {
-      return expired(each, now_ms()) || !state_.is_current(each.holder);
+      return expired(each, now_ms()) || !state_.is_current(each.holder, each.grant.topic);
     });
     if (!found.empty()) return found;
   }

@@ -30,9 +30,9 @@ class CatalogueState {
   [[nodiscard]] const CredentialRecord* credential(std::uint64_t id) const;
   /// The newest credential of a user that some topic refers to; null if there is none.
   [[nodiscard]] const CredentialRecord* credential_of(const std::string& user_id) const;
-  /// Whether what this holder was given may still be good: the user is there, with this password, or it is a
-  /// topic's own; of nobody it is.
-  [[nodiscard]] bool is_current(const TicketHolder& holder) const;
+  /// Whether what this holder was given for the topic may still be good: the user is there, with this
+  /// password, or it is the topic's own; of nobody it is.
+  [[nodiscard]] bool is_current(const TicketHolder& holder, TopicId topic) const;
   /// Whether some topic refers to the credential.
   [[nodiscard]] bool in_use(std::uint64_t credential_id) const { return uses_.contains(credential_id); }
   using Users = std::map<std::string, UserRecord, std::less<>>;

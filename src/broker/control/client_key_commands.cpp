@@ -20,7 +20,7 @@ std::optional<Error> CommandHandler::objection_to(const std::optional<CurvePubli
   }
   const auto known = settings_.client_keys->check(*key, grant, settings_.now());
   if (!known.fault.empty() || known.record.holder.user == holder.user) return std::nullopt;
-  if (!catalogue_.state().is_current(known.record.holder)) return std::nullopt;
+  if (!catalogue_.state().is_current(known.record.holder, grant.topic)) return std::nullopt;
   return Error{ErrorCode::invalid_request, "client_key: somebody else has registered it for this topic"};
 }
 

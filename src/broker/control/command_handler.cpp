@@ -9,6 +9,19 @@
 
 namespace lightq::broker {
 
+namespace {
+
+/// Of a request with credentials that may be a topic's own user's (Asking::subject).
+std::string subject_of(const TopicName& topic) {
+  return "topic " + topic.text();
+}
+
+Error topic_not_found() {
+  return {ErrorCode::topic_not_found, "topic not found"};
+}
+
+}  // namespace
+
 protocol::Reply error_reply(std::string_view cmd, const Error& error) {
   return protocol::ErrorReply{std::string(cmd), error.code, error.text()};
 }
@@ -39,36 +52,46 @@ void CommandHandler::refuse(std::string_view cmd, AuthOutcome outcome, const Ans
   answer(error_reply(cmd, {ErrorCode::unauthorized_access, "unauthorized_access"}));
 }
 
+void CommandHandler::verify(const CredentialRecord* credential, protocol::Credentials given,
+                            const Answer& answer, const std::string& subject,
+                            Authenticator::VerifyDone done) {
+  // Those that wait for their passwords are bounded there, and in no other's way.
+  answer.stand_aside(true);
+  authenticator_.verify(credential, std::move(given),
+                        [answer, done = std::move(done)](AuthOutcome outcome) {
+                          answer.stand_aside(false);
+                          done(outcome);
+                        },
+                        {.source = answer.source().key, .subject = subject});
+}
+
 void CommandHandler::verify_user(std::string_view cmd, const UserRecord& user, protocol::Credentials given,
-                                 const Answer& answer, WithUser then) {
+                                 const Answer& answer, const std::string& subject, WithUser then) {
   // A user without a password is verified like nobody.
   const CredentialRecord* const credential = user.credential.argon2.empty() ? nullptr : &user.credential;
-  authenticator_.verify(
-      credential, std::move(given),
-      [=, this, name = user.name(), id = user.id, generation = user.generation,
-       then = std::move(then)](AuthOutcome outcome) {
-        if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
-        // It may have been changed, or deleted, meanwhile.
-        const UserRecord* const now = catalogue_.state().user(name);
-        const bool same = now != nullptr && now->id == id && now->generation == generation;
-        if (!same) return refuse(cmd, AuthOutcome::wrong, answer);
-        then(now);
-      },
-      answer.source().key);
+  verify(credential, std::move(given), answer, subject,
+         [=, this, name = user.name(), id = user.id, generation = user.generation,
+          then = std::move(then)](AuthOutcome outcome) {
+           if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
+           // It may have been changed, or deleted, meanwhile.
+           const UserRecord* const now = catalogue_.state().user(name);
+           const bool same = now != nullptr && now->id == id && now->generation == generation;
+           if (!same) return refuse(cmd, AuthOutcome::wrong, answer);
+           then(now);
+         });
 }
 
 void CommandHandler::permit_someone(std::string_view cmd, protocol::Credentials given, const Answer& answer,
-                                    WithUser then) {
+                                    WithUser then, const std::string& subject) {
   const UserRecord* const user = catalogue_.state().user(given.user_id);
   if (user != nullptr && !authenticator_.is_admin(given.user_id))
-    return verify_user(cmd, *user, std::move(given), answer, std::move(then));
-  authenticator_.verify_admin(
-      std::move(given),
-      [=, this, then = std::move(then)](AuthOutcome outcome) {
-        if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
-        then(nullptr);
-      },
-      answer.source().key);
+    return verify_user(cmd, *user, std::move(given), answer, subject, std::move(then));
+  const CredentialRecord* const credential = authenticator_.admin_credential(given.user_id);
+  verify(credential, std::move(given), answer, subject,
+         [=, this, then = std::move(then)](AuthOutcome outcome) {
+           if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
+           then(nullptr);
+         });
 }
 
 void CommandHandler::permit_admin(std::string_view cmd, protocol::Credentials given, const Answer& answer,
@@ -131,42 +154,40 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
     if (state.user(given.user_id) == nullptr)
       return permit_topics_own(cmd, std::move(given), topic, answer, std::move(then));
   }
-  permit_someone(cmd, std::move(given), answer, std::move(decide));
+  // Users are looked at by their names alone, topics' own by the topic: which of both it is shows in nothing.
+  permit_someone(cmd, std::move(given), answer, std::move(decide),
+                 as_admin ? std::string() : subject_of(topic));
 }
 
 void CommandHandler::permit_topics_own(std::string_view cmd, protocol::Credentials given,
                                        const TopicName& topic, const Answer& answer, WithTopic then) {
   if (given.user_id.empty()) return refuse(cmd, AuthOutcome::wrong, answer);
 
-  // Of a topic that does not exist, or belongs to nobody, only somebody's right credentials learn more.
+  // Of a topic that is not there, or is another's, only somebody's right credentials learn more; and who has
+  // them hears the same of both.
   const auto& state = catalogue_.state();
   const TopicEntry* const entry = state.find(topic.text());
-  const CredentialRecord* credential = nullptr;
-  const bool owned = entry != nullptr && entry->credential_id != 0;
-  if (owned) {
-    credential = state.credential(entry->credential_id);
-  } else if (const auto known = authenticator_.remembered(given); known != 0 && state.in_use(known)) {
-    credential = state.credential(known);
-  } else {
-    credential = state.credential_of(given.user_id);
+  const CredentialRecord* credential = entry == nullptr ? nullptr : state.credential(entry->credential_id);
+  if (credential == nullptr || credential->user_id != given.user_id) {
+    const auto known = authenticator_.remembered(given);
+    credential = state.in_use(known) ? state.credential(known) : state.credential_of(given.user_id);
   }
   const std::uint64_t verified = credential == nullptr ? 0 : credential->id;
-  authenticator_.verify(
-      credential, std::move(given),
-      [=, this, then = std::move(then)](AuthOutcome outcome) {
-        if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
-        const TopicEntry* const now = catalogue_.state().find(topic.text());
-        if (now != nullptr && now->credential_id != verified) return refuse(cmd, AuthOutcome::wrong, answer);
-        with_topic(cmd, topic, {.user = verified, .generation = 0}, answer, then);
-      },
-      answer.source().key);
+  verify(credential, std::move(given), answer, subject_of(topic),
+         [=, this, then = std::move(then)](AuthOutcome outcome) {
+           if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
+           const TopicEntry* const now = catalogue_.state().find(topic.text());
+           if (now != nullptr && now->credential_id != verified)
+             return answer(error_reply(cmd, topic_not_found()));
+           with_topic(cmd, topic, {.user = verified, .generation = 0}, answer, then);
+         });
 }
 
 void CommandHandler::with_topic(std::string_view cmd, const TopicName& topic, const TicketHolder& holder,
                                 const Answer& answer, const WithTopic& then) {
   const TopicEntry* entry = catalogue_.state().find(topic.text());
   if (entry == nullptr || not_ready_.contains(entry->definition.id.value)) {
-    return answer(error_reply(cmd, {ErrorCode::topic_not_found, "topic not found"}));
+    return answer(error_reply(cmd, topic_not_found()));
   }
   const TopicId id = entry->definition.id;
   if (const auto failed = failed_.find(id.value); failed != failed_.end()) {

@@ -102,7 +102,8 @@ class CommandHandler final : public DataPlaneObserver {
 
   // Who may ask (command_handler.cpp). Otherwise they answer the error themselves.
   /// The administrator, or any user.
-  void permit_someone(std::string_view cmd, protocol::Credentials given, const Answer& answer, WithUser then);
+  void permit_someone(std::string_view cmd, protocol::Credentials given, const Answer& answer, WithUser then,
+                      const std::string& subject = {});
   /// The administrator, or a user who is one.
   void permit_admin(std::string_view cmd, protocol::Credentials given, const Answer& answer,
                     Permitted permitted);
@@ -123,7 +124,10 @@ class CommandHandler final : public DataPlaneObserver {
   void permit_topics_own(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
                          const Answer& answer, WithTopic then);
   void verify_user(std::string_view cmd, const UserRecord& user, protocol::Credentials given,
-                   const Answer& answer, WithUser then);
+                   const Answer& answer, const std::string& subject, WithUser then);
+  /// `subject`: Asking::subject.
+  void verify(const CredentialRecord* credential, protocol::Credentials given, const Answer& answer,
+              const std::string& subject, Authenticator::VerifyDone done);
   /// The asker's credentials are right for something: now existence may be told.
   void with_topic(std::string_view cmd, const TopicName& topic, const TicketHolder& holder,
                   const Answer& answer, const WithTopic& then);

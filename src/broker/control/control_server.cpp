@@ -65,6 +65,12 @@ Result<BoundSocket> bind_uri(const std::string& uri) {
   return not_an_address("it must be tcp://HOST:PORT or ipc://PATH");
 }
 
+/// Whether it is answered at once, whoever asks.
+bool needs_no_place(const protocol::Request& request) {
+  return std::holds_alternative<protocol::Ping>(request) ||
+         std::holds_alternative<protocol::Version>(request);
+}
+
 /// Whether only one who is known, or a client of an open topic, is answered so.
 bool shows_credentials(const protocol::Reply& reply) {
   if (const auto* const done = std::get_if<protocol::OkReply>(&reply)) return done->cmd != "ping";
@@ -179,8 +185,8 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
     count_unparsed(error, body);
     return answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
   }
-  if (const auto busy = too_many_under_way(source.key))
-    return answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
+  const auto busy = needs_no_place(*parsed.request) ? std::nullopt : too_many_under_way(source.key);
+  if (busy) return answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
   dispatch(from, source, std::move(parsed.request).value());
 }
 
@@ -203,16 +209,25 @@ std::optional<Error> ControlServer::too_many_under_way(const std::string& source
   return Error{ErrorCode::busy, std::to_string(under_way_) + " requests are under way already; try again"};
 }
 
+void ControlServer::note_under_way(const std::string& source, bool more) {
+  if (more) {
+    ++under_way_;
+    ++under_way_of_[source];
+    return;
+  }
+  --under_way_;
+  if (const auto found = under_way_of_.find(source); --found->second == 0) under_way_of_.erase(found);
+}
+
 void ControlServer::dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
                              protocol::Request request) {
-  ++under_way_;
-  ++under_way_of_[source.key];
+  note_under_way(source.key, true);
   const auto send = [this, from, key = source.key](const protocol::Reply& reply) {
-    --under_way_;
-    if (const auto found = under_way_of_.find(key); --found->second == 0) under_way_of_.erase(found);
+    note_under_way(key, false);
     answer(from, reply);
   };
-  handle_(std::move(request), Answer(send, source));
+  const auto aside = [this, key = source.key](bool is_aside) { note_under_way(key, !is_aside); };
+  handle_(std::move(request), Answer(send, source, aside));
 }
 
 void ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {

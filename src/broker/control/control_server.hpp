@@ -92,6 +92,7 @@ class ControlServer final : public Listener::Owner,
   [[nodiscard]] ControlConnection* least_reading(const std::string* source) const;
   /// Why no more requests of the source are taken for now; nothing: they are.
   [[nodiscard]] std::optional<Error> too_many_under_way(const std::string& source) const;
+  void note_under_way(const std::string& source, bool more);
   void dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
                 protocol::Request request);
   void answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);

@@ -5,8 +5,16 @@
 
 namespace lightq::broker {
 
+namespace {
+
+std::string key_of(const std::string& source, const std::string& user) {
+  return std::to_string(source.size()) + ":" + source + user;
+}
+
+}  // namespace
+
 void LoginThrottle::Failures::add(Time now) {
-  if (count > 0 && now - last >= forgotten_after) count = 0;
+  if (count > 0 && passed(now)) count = 0;
   last = now;
   ++count;
 }
@@ -18,21 +26,24 @@ std::chrono::milliseconds LoginThrottle::Failures::delay() const {
   return std::min(delay_max, delay_first * (1U << doublings));
 }
 
-bool LoginThrottle::begin(const std::string& source) {
-  auto& under_way = under_way_[source];
-  if (under_way >= limits::logins_waiting_per_source_max) return false;
-  ++under_way;
-  return true;
-}
-
-bool LoginThrottle::is_slowed(const std::string& source) const {
+bool LoginThrottle::is_slowed(const std::string& source, Time now) const {
   const Failures* const known = sources_.find(source);
-  return known != nullptr && known->delay() > std::chrono::milliseconds(0);
+  return known != nullptr && !known->passed(now) && known->delay() > std::chrono::milliseconds(0);
 }
 
-void LoginThrottle::end(const std::string& source) {
-  const auto found = under_way_.find(source);
-  if (found != under_way_.end() && --found->second == 0) under_way_.erase(found);
+LoginThrottle::Time LoginThrottle::next_computation(const std::string& source, Time now) const {
+  if (!is_slowed(source, now)) return now;
+  const Failures& known = *sources_.find(source);
+  return known.computing + std::chrono::duration_cast<Time::duration>(known.delay()) / computations_per_delay;
+}
+
+void LoginThrottle::computing(const std::string& source, Time now) {
+  if (sources_.find(source) != nullptr) sources_[source].computing = now;
+}
+
+bool LoginThrottle::has_failed(const std::string& source, const std::string& user, Time now) const {
+  const Time* const last = names_.find(key_of(source, user));
+  return last != nullptr && now - *last < forgotten_after;
 }
 
 void LoginThrottle::right(const std::string& source, const std::string& user) {
@@ -45,6 +56,7 @@ void LoginThrottle::right(const std::string& source, const std::string& user) {
 std::chrono::milliseconds LoginThrottle::wrong(const std::string& source, const std::string& user, Time now) {
   Failures& of_source = sources_[source];
   of_source.add(now);
+  names_[key_of(source, user)] = now;
   User& of_user = users_[user];
   of_user.failures.add(now);
   const bool was_right = std::ranges::find(of_user.sources, source) != of_user.sources.end();

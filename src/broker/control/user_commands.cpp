@@ -258,14 +258,17 @@ void CommandHandler::replace_credential(TopicId topic, const protocol::Credentia
                                         const Enrolment& enrolment, const Answer& answer) {
   if (catalogue_.state().find(topic) == nullptr)
     return answer(error_reply("set_password", {ErrorCode::topic_not_found, "topic not found"}));
-  auto id = enrolment.known_id != 0 ? Result<std::uint64_t>(enrolment.known_id)
-                                    : catalogue_.add_credential(user.user_id, enrolment.argon2);
-  if (!id) return answer(error_reply("set_password", id.error()));
-  if (enrolment.known_id == 0) authenticator_.remember(id.value(), user);
-  if (catalogue_.state().credential(id.value()) == nullptr) {
+  // Always a credential that the topic never had: tickets name it, and those of before are not to be good
+  // again when a password comes back that another topic has kept.
+  const CredentialRecord* const known = catalogue_.state().credential(enrolment.known_id);
+  if (enrolment.known_id != 0 && known == nullptr) {
     return answer(error_reply("set_password",
                               {ErrorCode::busy, "the topic's user was being removed elsewhere; try again"}));
   }
+  const auto id =
+      catalogue_.add_credential(user.user_id, known == nullptr ? enrolment.argon2 : known->argon2);
+  if (!id) return answer(error_reply("set_password", id.error()));
+  authenticator_.remember(id.value(), user);
   if (const auto set = catalogue_.set_topic_credential(topic, id.value()); !set)
     return answer(error_reply("set_password", set.error()));
   bring_into_force(

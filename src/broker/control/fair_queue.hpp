@@ -1,0 +1,164 @@
+/// A bounded queue that many share, none at the expense of another. Layer: control.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <iterator>
+#include <list>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace lightq::broker {
+
+/// Of items with a `source`, a `name`, and whether they are `doubtful`. Sources take turns, and in a source
+/// names do. Where there is no room, the newest item of the name that has most of them goes, unless the one
+/// that comes would be that itself; of a source that is full so are names that are doubtful and those that
+/// are not in two classes: each has half of the places, and more only as long as the other does not want
+/// them. One thread; no clock of its own.
+template <typename Item>
+class FairQueue {
+ public:
+  explicit FairQueue(std::size_t items_max) : items_max_(items_max) {}
+
+  /// What has to go, if its source may have `source_max` items: it may be the item itself.
+  std::vector<Item> push(Item item, std::size_t source_max) {
+    const auto source = source_of(item.source);
+    const auto name = name_of(*source, item.name, item.doubtful);
+    name->items.push_back(std::move(item));
+    ++source->size;
+    ++size_;
+    const Name* const comes = &*name;
+    std::vector<Item> gone;
+    while (source->size > source_max) gone.push_back(remove_newest(source, comes, source_max));
+    if (size_ > items_max_) {
+      const auto fullest = std::ranges::max_element(sources_, {}, &Source::size);
+      const auto from = fullest->size == source->size ? source : fullest;
+      gone.push_back(remove_newest(from, comes, from->size - 1));
+    }
+    return gone;
+  }
+
+  /// The first item of a source that is `ready`, as its turn comes.
+  template <typename Ready>
+  std::optional<Item> take(Ready ready) {
+    const auto source =
+        std::ranges::find_if(sources_, [&](const Source& each) { return ready(each.source); });
+    if (source == sources_.end()) return std::nullopt;
+    const auto name = source->names.begin();
+    Item item = std::move(name->items.front());
+    name->items.pop_front();
+    source->names.splice(source->names.end(), source->names, name);
+    sources_.splice(sources_.end(), sources_, source);
+    --source->size;
+    --size_;
+    tidy(source, name);
+    return item;
+  }
+
+  /// All items that are `meant`, in no order.
+  template <typename Meant>
+  std::vector<Item> extract_if(Meant meant) {
+    std::vector<Item> found;
+    for (auto source = sources_.begin(); source != sources_.end();) {
+      const auto next_source = std::next(source);
+      for (auto name = source->names.begin(); name != source->names.end();) {
+        const auto next_name = std::next(name);
+        auto& items = name->items;
+        const auto kept =
+            std::stable_partition(items.begin(), items.end(), [&](const Item& each) { return !meant(each); });
+        const auto count = static_cast<std::size_t>(std::distance(kept, items.end()));
+        std::move(kept, items.end(), std::back_inserter(found));
+        items.erase(kept, items.end());
+        source->size -= count;
+        size_ -= count;
+        const bool last = source->size == 0;
+        tidy(source, name);
+        if (last) break;
+        name = next_name;
+      }
+      source = next_source;
+    }
+    return found;
+  }
+
+  /// From now on the name's items that wait for the source are.
+  void doubt(const std::string& source, const std::string& name) {
+    const auto found = by_source_.find(source);
+    if (found == by_source_.end()) return;
+    const auto of_name = std::ranges::find(found->second->names, name, &Name::name);
+    if (of_name != found->second->names.end()) of_name->doubtful = true;
+  }
+
+  /// Calls `each` with every source that has items.
+  template <typename Each>
+  void for_each_source(Each each) const {
+    for (const Source& source : sources_) each(source.source);
+  }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  struct Name {
+    std::string name;
+    bool doubtful = false;
+    std::deque<Item> items;
+  };
+  struct Source {
+    std::string source;
+    std::list<Name> names;  // in the order of their turns
+    std::size_t size = 0;
+  };
+  using Sources = std::list<Source>;  // in the order of their turns
+
+  typename Sources::iterator source_of(const std::string& source) {
+    if (const auto found = by_source_.find(source); found != by_source_.end()) return found->second;
+    const auto added = sources_.insert(sources_.end(), Source{source, {}, 0});
+    by_source_.emplace(source, added);
+    return added;
+  }
+
+  static typename std::list<Name>::iterator name_of(Source& source, const std::string& name, bool doubtful) {
+    auto found = std::ranges::find(source.names, name, &Name::name);
+    if (found == source.names.end()) found = source.names.insert(found, Name{name, doubtful, {}});
+    found->doubtful = found->doubtful || doubtful;
+    return found;
+  }
+
+  /// `comes`: the name of what has come, which has to go where nothing is heavier.
+  Item remove_newest(typename Sources::iterator source, const Name* comes, std::size_t source_max) {
+    std::size_t doubtful = 0;
+    for (const Name& each : source->names) doubtful += each.doubtful ? each.items.size() : 0;
+    const bool from = doubtful > source_max / 2;  // otherwise the others have more than the other half
+    auto heaviest = source->names.end();
+    for (auto each = source->names.begin(); each != source->names.end(); ++each) {
+      if (each->doubtful != from) continue;
+      const bool more = heaviest == source->names.end() || each->items.size() > heaviest->items.size();
+      const bool same = !more && each->items.size() == heaviest->items.size() && &*each == comes;
+      if (more || same) heaviest = each;
+    }
+    Item item = std::move(heaviest->items.back());
+    heaviest->items.pop_back();
+    --source->size;
+    --size_;
+    tidy(source, heaviest);
+    return item;
+  }
+
+  void tidy(typename Sources::iterator source, typename std::list<Name>::iterator name) {
+    if (name->items.empty()) source->names.erase(name);
+    if (source->size > 0) return;
+    by_source_.erase(source->source);
+    sources_.erase(source);
+  }
+
+  const std::size_t items_max_;
+  std::size_t size_ = 0;
+  Sources sources_;
+  std::unordered_map<std::string, typename Sources::iterator> by_source_;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,64 @@
+/// Answers that are held back for a while, and not too many of them. Layer: control.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace lightq::broker {
+
+/// One thread; no clock of its own: whoever adds one takes it when its time has come.
+class HeldAnswers {
+ public:
+  using Number = std::uint64_t;
+  using Answer = std::function<void()>;
+
+  HeldAnswers(std::size_t answers_max, std::size_t per_source_max)
+      : answers_max_(answers_max), per_source_max_(per_source_max) {}
+
+  struct Added {
+    Number number;
+    std::vector<Answer> early;  ///< the oldest ones, to be given now: there was no room for more
+  };
+  Added add(const std::string& source, Answer answer) {
+    const Number number = ++last_;
+    held_.emplace(number, Held{source, std::move(answer)});
+    auto& of_source = numbers_[source];
+    of_source.insert(number);
+    std::vector<Answer> early;
+    if (of_source.size() > per_source_max_) early.push_back(*take(*of_source.begin()));
+    if (held_.size() > answers_max_) early.push_back(*take(held_.begin()->first));
+    return {number, std::move(early)};
+  }
+  /// Nothing: it was given already.
+  std::optional<Answer> take(Number number) {
+    auto held = held_.extract(number);
+    if (held.empty()) return std::nullopt;
+    const auto of_source = numbers_.find(held.mapped().source);
+    of_source->second.erase(number);
+    if (of_source->second.empty()) numbers_.erase(of_source);
+    return std::move(held.mapped().answer);
+  }
+  [[nodiscard]] std::size_t size() const { return held_.size(); }
+
+ private:
+  struct Held {
+    std::string source;
+    Answer answer;
+  };
+
+  const std::size_t answers_max_;
+  const std::size_t per_source_max_;
+  Number last_ = 0;
+  std::map<Number, Held> held_;                                // oldest first
+  std::unordered_map<std::string, std::set<Number>> numbers_;  // by source
+};
+
+}  // namespace lightq::broker
