@@ -233,7 +233,8 @@ Result<void> Broker::Parts::open_parts(int stop_descriptor) {
   if (auto proven = prove_gates(); !proven) return proven;
   if (auto opened = open_catalogue(); !opened) return opened;
   remove_orphans();
-  authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password);
+  authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password,
+                                                   config_.requests_waiting_max);
   make_reactors();
   const bool insecure = warn_if_insecure();
   handler_ = std::make_unique<CommandHandler>(

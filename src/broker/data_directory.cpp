@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/version.hpp>
@@ -42,6 +44,14 @@ Result<void> make_directory(const fs::path& path, mode_t mode) {
   return failed("make", path, number == EEXIST ? ENOTDIR : number);
 }
 
+/// A volume that its administrator has given to the broker's group.
+bool is_given_to_our_group(const struct stat& found) {
+  if (found.st_uid != 0 || geteuid() == 0) return false;
+  std::vector<gid_t> groups(static_cast<std::size_t>(std::max(getgroups(0, nullptr), 0)));
+  if (getgroups(static_cast<int>(groups.size()), groups.data()) < 0) groups.clear();
+  return found.st_gid == getegid() || std::ranges::find(groups, found.st_gid) != groups.end();
+}
+
 /// What is in a directory is only as much the broker's as the directory is.
 Result<void> check_is_ours(const fs::path& path, mode_t forbidden) {
   struct stat found{};
@@ -50,7 +60,8 @@ Result<void> check_is_ours(const fs::path& path, mode_t forbidden) {
     return Error{ErrorCode::invalid_argument,
                  "data directory: " + path.string() + " belongs to another user (uid " +
                      std::to_string(found.st_uid) + "): it has to be the broker's"};
-  if ((found.st_mode & forbidden) == 0) return {};
+  const mode_t by_group = is_given_to_our_group(found) ? mode_t{S_IRWXG} : mode_t{0};
+  if ((found.st_mode & forbidden & ~by_group) == 0) return {};
   std::array<char, 8> mode{};
   std::snprintf(mode.data(), mode.size(), "0%o", found.st_mode & 07777U);
   const bool closed = forbidden == used_by_others;
@@ -58,6 +69,15 @@ Result<void> check_is_ours(const fs::path& path, mode_t forbidden) {
                                                 (closed ? " is open to" : " can be written by") +
                                                 " other users: its mode is " + mode.data() + "; chmod " +
                                                 (closed ? "go-rwx" : "go-w") + " it"};
+}
+
+/// Of one that is as closed as a strict umask, or a broker before this one, has made it.
+Result<void> open_door(const fs::path& path) {
+  struct stat found{};
+  if (stat(path.c_str(), &found) != 0) return failed("look at", path, errno);
+  const bool closed = found.st_uid == geteuid() && (found.st_mode & 0777U) == room_mode;
+  if (closed && chmod(path.c_str(), door_mode) != 0) return failed("open", path, errno);
+  return {};
 }
 
 /// As make_directory, with those above it; the names of all that are new survive a power cut.
@@ -92,6 +112,7 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
   }
   if (auto made = make_directory(directory->ipc(), door_mode); !made) return made.error();
   if (auto ours = check_is_ours(directory->ipc(), written_by_others); !ours) return ours.error();
+  if (auto opened = open_door(directory->ipc()); !opened) return opened.error();
   fs::remove(path / "broker.json", code);  // of a broker that was killed
   if (auto synced = log::PosixStorage().sync_directory(path.string()); !synced) return synced.error();
   return directory;

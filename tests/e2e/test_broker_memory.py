@@ -127,7 +127,7 @@ def test_after_many_requests_at_once(asked):
     for _ in range(count):
         assert socket.poll(DEADLINE * 1000)
         codes.add(json.loads(socket.recv())["code"])
-    assert codes == {"unauthorized_access", "busy"}
+    assert "unauthorized_access" in codes and codes <= {"unauthorized_access", "busy"}, codes
     asked.absent()
 
 

@@ -1,10 +1,13 @@
 """The data directory: who may use it, what it holds, and what happens when it is full, foreign or not ours."""
 import json
 import os
+import pathlib
 import re
+import shutil
 import socket as plain
 import stat
 import subprocess
+import tempfile
 
 import pytest
 import zmq
@@ -201,6 +204,30 @@ def test_directories_that_others_may_use_are_refused(broker, control, room, mode
     directory.chmod(before)
     broker.start()
     assert control.stats("t")["topic"] == "t"
+
+
+@pytest.mark.skipif(not ROOT, reason="gives files away")
+def test_a_volume_of_root_may_be_given_to_the_brokers_group(broker):
+    volume = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
+    try:
+        os.chown(volume, 0, 4242)
+        volume.chmod(0o2775)
+        for groups, starts in (([4242], True), ([4243], False)):
+            options = {"user": 65534, "group": 65534, "extra_groups": groups}
+            if subprocess.run(["test", "-x", BINARY], check=False, **options).returncode != 0:
+                pytest.skip("the binary is closed to other users")
+            with open(volume.parent / (volume.name + ".log"), "wb+") as log:
+                process = subprocess.Popen([BINARY, "broker", "--data-dir", str(volume), "--control", "tcp://127.0.0.1:0"],
+                                           stderr=log, env=broker.environment, **options)
+                if starts:
+                    until((volume / "broker.json").exists, "its start")
+                    process.terminate()
+                assert process.wait(DEADLINE) == (0 if starts else 1)
+                log.seek(0)
+                assert starts or b"can be written by other users" in log.read()
+    finally:
+        shutil.rmtree(volume)
+        (volume.parent / (volume.name + ".log")).unlink(missing_ok=True)
 
 
 @pytest.mark.skipif(not ROOT, reason="gives files away")

@@ -1,6 +1,7 @@
 """Bounds on what one client may ask of the broker, as its settings set them."""
 import collections
 import json
+import os
 
 import zmq
 
@@ -136,20 +137,21 @@ def test_keys_of_a_topics_clients_are_bounded(make_broker):
 
 
 def test_connections_to_the_control_socket_are_bounded(make_broker):
+    """Whoever fills them has those closed that were idle longest, and keeps nobody out."""
     broker = make_broker("--control-connections-max", "2")
-    first, second = broker.control(), broker.control()
-    first.ok("ping")
-    second.ok("ping")
-    third = broker.socket(zmq.DEALER, broker.control_uri)
-    third.send(b'{"cmd":"ping"}')
-    assert silent(third)
-    first.ok("ping")
-    second.close()
-    assert third.poll(DEADLINE * 1000), "its library tries again"
-    assert json.loads(third.recv())["status"] == "ok"
-    second.connect()
-    third.close()
-    second.ok("ping")
+    hogs = [broker.control() for _ in range(5)]
+    descriptors = f"/proc/{broker.process.pid}/fd"
+    for hog in hogs:
+        hog.ok("list_topics", **ADMINISTRATOR)
+    many = len(os.listdir(descriptors))
+    other = broker.socket(zmq.DEALER, broker.control_uri)
+    for _ in range(3):
+        other.send(json.dumps({"cmd": "list_topics", **ADMINISTRATOR}).encode())
+        assert other.poll(DEADLINE * 1000) and json.loads(other.recv())["status"] == "ok"
+    until(lambda: broker.control().broker_stats()["limits_reached"]["control_connections_max"] >= 4, "others to go")
+    assert len(os.listdir(descriptors)) <= many + 2
+    for hog in hogs:
+        hog.close()
 
 
 TOPICS = 300

@@ -86,6 +86,18 @@ def test_groups_that_one_user_makes_leave_an_eighth_to_others(of_two):
     assert control.broker_stats()["limits_reached"]["groups_per_topic_max"] == 1
 
 
+def test_a_share_is_that_of_whose_ticket_it_is_opened_with(of_two):
+    """Not of who said hello, which may have been with the ticket of another user."""
+    _, control = of_two("--groups-per-topic-max", "16")
+    control.create("other")
+    with Session(session_client.join(control, "other", "pull")) as session:
+        assert session.present(join(control, "ann", "pull")).op == "done"
+        made = 0
+        while session.request("consume_open", **open_values("t", f"ann{made}")).op != "error":
+            made += 1
+    assert made == 14
+
+
 def test_sessions_of_one_user_leave_an_eighth_to_others(of_two):
     _, control = of_two("--connections-per-endpoint-max", "16")
     with contextlib.ExitStack() as open_ones:

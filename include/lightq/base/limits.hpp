@@ -21,7 +21,8 @@ inline constexpr std::size_t answers_unread_bytes_max = 64 * MiB;  ///< above: t
 /// Of all connections together, of one source a quarter: whoever has most of it is closed.
 inline constexpr std::size_t answers_unread_bytes_total_min = 256 * KiB;
 inline constexpr std::size_t answers_unread_bytes_total_default = 256 * MiB;
-inline constexpr std::size_t control_connections_max = 10'000;  ///< of more each is closed at once
+inline constexpr std::size_t control_connections_max =
+    10'000;  ///< that have shown credentials: the one idle longest goes
 inline constexpr std::size_t json_depth_max = 16;
 inline constexpr std::size_t topic_name_bytes_max = 128;
 inline constexpr std::size_t user_id_bytes_max = 128;

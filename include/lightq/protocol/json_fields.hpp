@@ -25,24 +25,63 @@ using OrderedJson = nlohmann::ordered_json;
 /// JSON numbers above it are read differently by different programs.
 inline constexpr std::uint64_t number_max = (std::uint64_t{1} << 63) - 1;
 
+/// Builds a document, and finds names that objects of one level have twice. The library's own way to look at
+/// names while it reads (a callback) walks all that an array holds after each object in it.
+class NameWatch : public nlohmann::detail::json_sax_dom_parser<Json> {
+ public:
+  /// `level`: how many objects and arrays are around the names, theirs included.
+  NameWatch(Json& to, int level) : Base(to, /*allow_exceptions_=*/false), level_(level) {}
+
+  bool start_object(std::size_t size) {
+    ++depth_;
+    return Base::start_object(size);
+  }
+  bool end_object() {
+    --depth_;
+    return Base::end_object();
+  }
+  bool start_array(std::size_t size) {
+    ++depth_;
+    return Base::start_array(size);
+  }
+  bool end_array() {
+    --depth_;
+    return Base::end_array();
+  }
+  bool key(std::string& name) {
+    if (depth_ != level_ || names_.insert(name).second) return Base::key(name);
+    if (repeated_.empty()) repeated_ = name.substr(0, 64);
+    // Under a name of its own, so that nothing is overwritten, which would stay in memory.
+    std::string other;
+    do {
+      other = name + '\0' + std::to_string(++repeats_);
+    } while (!names_.insert(other).second);
+    return Base::key(other);
+  }
+  /// Empty: there was none.
+  [[nodiscard]] const std::string& repeated() const { return repeated_; }
+
+ private:
+  using Base = nlohmann::detail::json_sax_dom_parser<Json>;
+  const int level_;
+  int depth_ = 0;
+  std::set<std::string> names_;
+  std::size_t repeats_ = 0;
+  std::string repeated_;
+};
+
 /// The object that `text` is, with every name of its first level given once. Errors: request_too_large,
 /// invalid_json (not JSON, not UTF-8, too deep, a number out of range), invalid_request (a repeated name),
 /// invalid_cmd (JSON, but not an object).
 inline Result<Json> parse_object(std::string_view text, std::size_t bytes_max) {
   if (auto fault = scan_json(text, bytes_max)) return *std::move(fault);
-  std::set<std::string> names;
-  std::string repeated;
-  const auto watch_names = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::key && depth == 1) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      if (!names.insert(name).second && repeated.empty()) repeated = name.substr(0, 64);
-    }
-    return true;
-  };
-  Json object = Json::parse(text.begin(), text.end(), watch_names, /*allow_exceptions=*/false);
-  if (object.is_discarded()) return Error{ErrorCode::invalid_json, "the message is not valid JSON"};
+  Json object;
+  NameWatch watch(object, 1);
+  if (!Json::sax_parse(text.begin(), text.end(), &watch))
+    return Error{ErrorCode::invalid_json, "the message is not valid JSON"};
   if (!object.is_object()) return Error{ErrorCode::invalid_cmd, "invalid_cmd"};
-  if (!repeated.empty()) return Error{ErrorCode::invalid_request, repeated + ": given more than once"};
+  if (!watch.repeated().empty())
+    return Error{ErrorCode::invalid_request, watch.repeated() + ": given more than once"};
   return object;
 }
 

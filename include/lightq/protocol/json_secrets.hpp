@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,33 +12,6 @@
 #include <lightq/protocol/json_syntax.hpp>
 
 namespace lightq::inline v1::protocol::detail {
-
-/// Keeps the parser from storing a member of the document that was there before, and wipes the second one.
-class RepeatedNames {
- public:
-  /// What the parser's callback is to answer; `level` is that of the document's members.
-  bool see(int depth, Json::parse_event_t event, Json& parsed, int level) {
-    if (event == Json::parse_event_t::key && depth == level) {
-      const auto& name = parsed.get_ref<const std::string&>();
-      skipping_ = !names_.insert(name).second;
-      if (skipping_ && first_.empty()) first_ = name.substr(0, 64);
-      return !skipping_;
-    }
-    if (skipping_ && event == Json::parse_event_t::value) wipe_text_of(parsed);
-    return true;
-  }
-  /// Empty: there was none.
-  [[nodiscard]] const std::string& first() const { return first_; }
-
- private:
-  static void wipe_text_of(Json& value) {
-    if (auto* const text = value.get_ptr<std::string*>()) wipe_text(*text);
-  }
-
-  std::set<std::string> names_;
-  std::string first_;
-  bool skipping_ = false;
-};
 
 /// As parse_object, of a text that holds secrets: the object is their only copy afterwards, but for the text,
 /// and the caller wipes both (wipe_texts, wipe_stack). Where the text is refused there is none.
@@ -59,21 +31,19 @@ inline Result<Json> parse_secrets(std::string_view text, std::size_t bytes_max) 
   between.reserve(text.size() + 2 * filler.size() + sizeof R"(["",,""])");
   between.append(R"([")").append(filler).append("\",").append(text).append(",\"").append(filler).append(
       "\"]");
-  RepeatedNames repeated;
-  const auto watch = [&repeated](int depth, Json::parse_event_t event, Json& parsed) {
-    return repeated.see(depth, event, parsed, 2);
-  };
-  Json parts = Json::parse(between.begin(), between.end(), watch, /*allow_exceptions=*/false);
+  Json parts;
+  NameWatch watch(parts, 2);
+  const bool read = Json::sax_parse(between.begin(), between.end(), &watch);
   wipe_text(between);
   wipe_stack();
-  if (!parts.is_array()) return Error{ErrorCode::invalid_json, "the message is not valid JSON"};
+  if (!read || !parts.is_array()) return Error{ErrorCode::invalid_json, "the message is not valid JSON"};
   Json object = std::move(parts[1]);
-  const bool good = object.is_object() && repeated.first().empty();
+  const bool good = object.is_object() && watch.repeated().empty();
   if (good) return object;
   const bool is_object = object.is_object();
   wipe_texts(object);
   if (!is_object) return Error{ErrorCode::invalid_cmd, "invalid_cmd"};
-  return Error{ErrorCode::invalid_request, repeated.first() + ": given more than once"};
+  return Error{ErrorCode::invalid_request, watch.repeated() + ": given more than once"};
 }
 
 }  // namespace lightq::inline v1::protocol::detail

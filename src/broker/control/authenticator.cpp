@@ -36,7 +36,11 @@ Error too_many_hashes() {
 
 Authenticator::Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
                              std::size_t waiting_max, Clockwork clockwork)
-    : loop_(loop), clockwork_(std::move(clockwork)), waiting_(waiting_max) {
+    : loop_(loop),
+      clockwork_(std::move(clockwork)),
+      waiting_(waiting_max),
+      waiting_of_source_(std::clamp<std::size_t>(waiting_max / 4, 1, limits::logins_waiting_per_source_max)),
+      waiting_slowed_(std::min(waiting_of_source_, limits::logins_waiting_slowed_max)) {
   admin_.id = admin_id;
   admin_.user_id = admin_user_id;
   admin_.argon2 = hash_password(admin_password.expose()).value_or_throw();
@@ -84,26 +88,25 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
   // Nobody's password is verified against the admin's hash, and the outcome thrown away: equal work.
   login.argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
   login.verify = std::move(done);
-  wait(std::move(login), throttle_.is_slowed(source, now) ? limits::logins_waiting_slowed_max
-                                                          : limits::logins_waiting_per_source_max);
+  wait(std::move(login), throttle_.is_slowed(source, now) ? waiting_slowed_ : waiting_of_source_);
 }
 
 std::uint64_t Authenticator::remembered(const protocol::Credentials& given) {
   return recall(hash_.digest(any_id, given.user_id, given.password));
 }
 
-void Authenticator::hash(Secret password, HashDone done, const std::string& source) {
+void Authenticator::hash(Secret password, HashDone done, const std::string& source, std::string asker) {
   Login login{.source = keeping + source,
-              .name = {},
+              .name = std::move(asker),
               .alike = hash_.digest(alone_id, std::to_string(++hashes_), {}),
               .user_id = {},
               .password = std::move(password)};
   login.hash = std::move(done);
-  wait(std::move(login), limits::logins_waiting_slowed_max);
+  wait(std::move(login), waiting_slowed_);
 }
 
 void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std::string& source,
-                          Telling telling) {
+                          Telling telling, std::string asker) {
   const bool alone = telling == Telling::after_equal_work;
   if (const auto known = remembered(given); known != 0 && !alone) return done(Enrolment{known, {}});
   const Digest alike = alone ? hash_.digest(alone_id, std::to_string(++hashes_), {})
@@ -112,11 +115,11 @@ void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std
   enrolling.emplace_back(given, std::move(done));
   if (enrolling.size() > 1) return;
   wait({.source = keeping + source,
-        .name = {},
+        .name = std::move(asker),
         .alike = alike,
         .user_id = {},
         .password = Secret(given.password)},
-       limits::logins_waiting_slowed_max);
+       waiting_slowed_);
 }
 
 void Authenticator::remember(std::uint64_t id, const protocol::Credentials& given) {

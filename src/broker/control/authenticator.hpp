@@ -77,7 +77,8 @@ class Authenticator {
   };
   static Clockwork clockwork_of(EventLoop& loop);
 
-  /// `waiting_max`: requests that may wait for a computation at once.
+  /// `waiting_max`: requests that may wait for a computation at once; of one source a quarter, at most
+  /// limits::logins_waiting_per_source_max.
   Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
                 std::size_t waiting_max = limits::logins_waiting_max)
       : Authenticator(loop, admin_user_id, admin_password, waiting_max, clockwork_of(loop)) {}
@@ -100,8 +101,9 @@ class Authenticator {
   [[nodiscard]] std::uint64_t remembered(const protocol::Credentials& given);
 
   using HashDone = std::function<void(Result<std::string>)>;
-  /// Hashes a password to keep, whatever is known. Errors: busy, internal.
-  void hash(Secret password, HashDone done, const std::string& source = {});
+  /// Hashes a password to keep, whatever is known. `asker`: who of the source's askers take turns. Errors:
+  /// busy, internal.
+  void hash(Secret password, HashDone done, const std::string& source = {}, std::string asker = {});
   /// When it is told that a password is kept already.
   enum class Telling {
     at_once,
@@ -109,7 +111,7 @@ class Authenticator {
   };
   /// Hashes a password to keep, or finds that it is kept already. Errors: busy, internal.
   void enrol(protocol::Credentials given, EnrolDone done, const std::string& source = {},
-             Telling telling = Telling::at_once);
+             Telling telling = Telling::at_once, std::string asker = {});
   /// These credentials are right for `id`.
   void remember(std::uint64_t id, const protocol::Credentials& given);
   /// Nothing is right for `id` any more. Looks at everything that is remembered.
@@ -188,6 +190,8 @@ class Authenticator {
   std::list<Remembered> recent_;  // newest first, at most credentials_remembered_max
   std::unordered_map<Digest, std::list<Remembered>::iterator, DigestHash> by_digest_;
   FairQueue<Login> waiting_;
+  const std::size_t waiting_of_source_;    // a quarter of what may wait in all
+  const std::size_t waiting_slowed_;       // of a source that is slowed down, and passwords to be kept
   std::map<Digest, Enrolling> enrolling_;  // by what their logins are alike in
   HeldAnswers held_{limits::answers_held_back_max, limits::answers_held_back_per_source_max};
   std::optional<Login> at_worker_;

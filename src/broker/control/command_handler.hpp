@@ -118,6 +118,8 @@ class CommandHandler final : public DataPlaneObserver {
     return user == nullptr ? TicketHolder{} : TicketHolder{user->id, user->generation};
   }
   [[nodiscard]] bool is_still_admin(const TicketHolder& asker) const;
+  /// By which the authenticator tells askers of one source apart.
+  static std::string name_of(const TicketHolder& asker) { return std::to_string(asker.user); }
   [[nodiscard]] bool still_manages(const TicketHolder& asker, const std::string& topic) const;
   [[nodiscard]] const UserRecord* user_of_peer(const protocol::Credentials& given,
                                                const Answer& answer) const;
@@ -137,7 +139,7 @@ class CommandHandler final : public DataPlaneObserver {
   void create_named(const protocol::CreateTopic& request, const TicketHolder& asker, const Answer& answer);
   /// Hashes the password of a topic's own user, or finds the credential that it is already. Who is not the
   /// administrator does not learn by the time which of both it was.
-  void enrol(const protocol::Credentials& given, bool by_admin, Authenticator::EnrolDone done,
+  void enrol(const protocol::Credentials& given, const TicketHolder& asker, Authenticator::EnrolDone done,
              const Answer& answer);
   [[nodiscard]] std::optional<Error> objection_to_ring(const protocol::TopicSettings& settings) const;
   [[nodiscard]] std::optional<Error> no_memory_for(const protocol::TopicSettings& settings) const;

@@ -109,7 +109,8 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
       accepts_(strangers.accepts_per_second, strangers.handshakes_max),
       listener_(loop, std::move(socket), *this, accepts_, limits::descriptors_reserved_for_files),
       scratch_(scratch_bytes),
-      handshakes_(strangers.handshakes_max) {}
+      handshakes_(strangers.handshakes_max),
+      known_(limits_.connections_max, "too many connections to the control socket; it was idle longest") {}
 
 ControlServer::~ControlServer() {
   if (bound_uri_.starts_with(ipc_prefix)) unlink(bound_uri_.c_str() + ipc_prefix.size());
@@ -126,9 +127,6 @@ bool ControlServer::all_sent() const {
 }
 
 void ControlServer::accepted(UniqueFd descriptor) {
-  // Beyond the limits a connection is closed at once, and libzmq tries again.
-  if (clients_.size() - handshakes_.size() >= limits_.connections_max)
-    return limit_reached(Limit::connections_per_endpoint_max);
   const std::uint64_t id = next_client_++;
   auto& client = clients_[id];
   RequestSource source = source_of(descriptor.get());
@@ -149,6 +147,7 @@ void ControlServer::connection_opened(Connection& /*connection*/) {
 
 void ControlServer::connection_closed(Connection& connection, const std::string& why) {
   handshakes_.leave(connection);
+  known_.leave(connection);
   if (connection.was_open()) {
     sink_.debug("control socket: a client has gone: " + why);
   } else {
@@ -233,8 +232,18 @@ void ControlServer::dispatch(const ControlConnection::Envelope& from, const Requ
 void ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
   const auto client = clients_.find(to.client);
   if (client == clients_.end()) return;
-  if (shows_credentials(reply)) handshakes_.leave(*client->second);
+  if (shows_credentials(reply)) note_known(*client->second);
   client->second->answer(to.delimiter, protocol::to_json(reply));
+}
+
+/// Who has shown credentials is no stranger; beyond the limit the one goes that has asked nothing for
+/// longest, so that there is a place for the next, and libzmq connects it again when it asks.
+void ControlServer::note_known(ControlConnection& client) {
+  handshakes_.leave(client);
+  known_.leave(client);
+  const std::uint64_t ended = known_.displaced();
+  known_.enter(client);
+  if (known_.displaced() != ended) limit_reached(Limit::control_connections_max);
 }
 
 // --- Answers that nobody reads ---

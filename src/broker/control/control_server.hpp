@@ -88,6 +88,7 @@ class ControlServer final : public Listener::Owner,
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
   void unread_changed(ControlConnection& client, std::size_t before) override;
   void give_up(ControlConnection& client);
+  void note_known(ControlConnection& client);
   /// Who has most unread, of one source or of all; null: nobody has any.
   [[nodiscard]] ControlConnection* least_reading(const std::string* source) const;
   /// Why no more requests of the source are taken for now; nothing: they are.
@@ -110,6 +111,7 @@ class ControlServer final : public Listener::Owner,
   Listener listener_;
   std::vector<std::byte> scratch_;
   HandshakeQueue handshakes_;  // of who has shown no right credentials
+  HandshakeQueue known_;       // of who has, the one that was answered last at the end
   std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
   std::uint64_t next_client_ = 1;
   std::size_t under_way_ = 0;

@@ -50,7 +50,7 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const Ti
   coming_.insert(name);
   const auto kept = std::make_shared<protocol::CreateTopic>(request);
   enrol(
-      request.user, is_still_admin(asker),
+      request.user, asker,
       [this, kept, asker, maker, answer](const Result<Enrolment>& enrolment) {
         coming_.erase(kept->topic.text());
         if (!still_manages(asker, kept->topic.text())) {
@@ -65,14 +65,14 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const Ti
       answer);
 }
 
-void CommandHandler::enrol(const protocol::Credentials& given, bool by_admin, Authenticator::EnrolDone done,
-                           const Answer& answer) {
+void CommandHandler::enrol(const protocol::Credentials& given, const TicketHolder& asker,
+                           Authenticator::EnrolDone done, const Answer& answer) {
   using Telling = Authenticator::Telling;
   // Of a user who is no more, or that the catalogue has left out since no topic refers to it.
   const auto known = authenticator_.remembered(given);
   if (known != 0 && catalogue_.state().credential(known) == nullptr) authenticator_.forget(known);
   authenticator_.enrol(given, std::move(done), answer.source().key,
-                       by_admin ? Telling::at_once : Telling::after_equal_work);
+                       is_still_admin(asker) ? Telling::at_once : Telling::after_equal_work, name_of(asker));
 }
 
 /// Why a topic cannot have such a ring; nothing: it can.

@@ -121,7 +121,7 @@ void CommandHandler::execute(protocol::CreateUser request, const Answer& answer)
           if (!is_still_admin(asker)) return refuse("create_user", AuthOutcome::wrong, answer);
           create_user(*kept, argon2.value(), answer);
         },
-        answer.source().key);
+        answer.source().key, name_of(asker));
   });
 }
 
@@ -223,7 +223,7 @@ void CommandHandler::set_user_password(const protocol::SetPassword& request, con
         if (!is_self && !is_still_admin(asker)) return refuse("set_password", AuthOutcome::wrong, answer);
         put_user("set_password", catalogue_.set_user_password(*now, argon2.value()), answer);
       },
-      answer.source().key);
+      answer.source().key, name_of(asker));
 }
 
 void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPassword& request,
@@ -237,7 +237,7 @@ void CommandHandler::set_topic_password(TopicId topic, const protocol::SetPasswo
   }
   const auto user = std::make_shared<protocol::Credentials>(own->user_id, request.new_password);
   enrol(
-      *user, is_still_admin(asker),
+      *user, asker,
       [this, topic, user, asker, answer](const Result<Enrolment>& enrolment) {
         const TopicEntry* const now = catalogue_.state().find(topic);
         const bool own_user = now != nullptr && asker.user != 0 && now->credential_id == asker.user;

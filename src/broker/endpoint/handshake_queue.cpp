@@ -8,7 +8,7 @@ void HandshakeQueue::enter(Connection& connection) {
     Connection& oldest = *waiting_.front();
     leave(oldest);
     ++displaced_;
-    oldest.close("too many connections that have not said who they are; it was the oldest");
+    oldest.close(why_);
   }
   places_[&connection] = waiting_.insert(waiting_.end(), &connection);
 }

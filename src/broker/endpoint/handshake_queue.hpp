@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "broker/endpoint/connection.hpp"
 
@@ -15,7 +17,11 @@ namespace lightq::broker {
 /// there is a place for the next who comes. One thread.
 class HandshakeQueue {
  public:
-  explicit HandshakeQueue(std::size_t connections_max) : connections_max_(connections_max) {}
+  /// `why`: told of one that is ended.
+  explicit HandshakeQueue(
+      std::size_t connections_max,
+      std::string why = "too many connections that have not said who they are; it was the oldest")
+      : connections_max_(connections_max), why_(std::move(why)) {}
   HandshakeQueue(const HandshakeQueue&) = delete;
   HandshakeQueue& operator=(const HandshakeQueue&) = delete;
 
@@ -31,6 +37,7 @@ class HandshakeQueue {
 
  private:
   const std::size_t connections_max_;
+  const std::string why_;
   std::list<Connection*> waiting_;  // oldest first
   std::unordered_map<const Connection*, std::list<Connection*>::iterator> places_;
   std::uint64_t displaced_ = 0;

@@ -9,8 +9,8 @@
 
 namespace lightq::broker {
 
-session::Code ConsumeChannel::open(const session::ConsumeOpen& asked) {
-  const session::Code refusal = topic_->open_consumer(asked, *this, port_.user());
+session::Code ConsumeChannel::open(const session::ConsumeOpen& asked, std::uint64_t user) {
+  const session::Code refusal = topic_->open_consumer(asked, *this, user);
   if (refusal != session::Code::ok) topic_ = nullptr;
   return refusal;
 }

@@ -36,12 +36,13 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
   if (channels_.is_full())
     return port_.answer_limit(header, Limit::session_channels_max, "too many channels are open");
   const auto role = asked->mode == session::Mode::group ? EndpointRole::pull : EndpointRole::sub;
-  HostedTopic* const topic = port_.permitted(asked->topic, role);
+  std::uint64_t user = 0;
+  HostedTopic* const topic = port_.permitted(asked->topic, role, &user);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   ConsumeChannel::Link& link = *this;
   auto channel = std::make_unique<ConsumeChannel>(*topic, role, port_, link, channels_.take_number());
-  const Code refusal = channel->open(*asked);
+  const Code refusal = channel->open(*asked, user);
   if (refusal == Code::limit_reached) port_.limit_reached(Limit::groups_per_topic_max);
   if (refusal != Code::ok) return port_.answer_error(header, refusal, why_refused(refusal));
   channels_.add(std::move(channel), header.request);

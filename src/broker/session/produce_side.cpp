@@ -29,12 +29,13 @@ void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
   if (port_.leaving()) return;
   if (channels_.is_full())
     return port_.answer_limit(header, Limit::session_channels_max, "too many channels are open");
-  HostedTopic* const topic = port_.permitted(asked->topic, EndpointRole::produce);
+  std::uint64_t user = 0;
+  HostedTopic* const topic = port_.permitted(asked->topic, EndpointRole::produce, &user);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   ProduceChannel::Link& link = *this;
   auto channel = std::make_unique<ProduceChannel>(*topic, link, channels_.take_number());
-  const Code refusal = channel->open(*asked, port_.user(), port_.body_bytes_max());
+  const Code refusal = channel->open(*asked, user, port_.body_bytes_max());
   if (refusal == Code::limit_reached) port_.limit_reached(Limit::producers_max);
   if (refusal != Code::ok) return port_.answer_error(header, refusal, why_not_begun(refusal));
   channels_.add(std::move(channel), header.request);

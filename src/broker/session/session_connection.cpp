@@ -291,11 +291,12 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
   send(session::Done{}, 0, header.request);
 }
 
-HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role) {
+HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role, std::uint64_t* user) {
   for (const Host::Permit& permit : permits_) {
     if (permit.grant.role != role) continue;
     HostedTopic* const found = host_.find_topic(permit.grant.topic);
     if (found == nullptr || found->definition().name.text() != topic) continue;
+    if (user != nullptr) *user = permit.holder.user;
     if (host_.is_good(permit, *found)) return found;
   }
   return nullptr;

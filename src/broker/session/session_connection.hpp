@@ -76,7 +76,7 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool greeted() const { return greeted_; }
   /// Whose connection it is: of the first ticket that it showed. 0: nobody's.
-  [[nodiscard]] std::uint64_t user() const override { return user_; }
+  [[nodiscard]] std::uint64_t user() const { return user_; }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;
@@ -99,7 +99,7 @@ class SessionConnection final : public Connection, private SessionPort {
  private:
   // SessionPort
   Channel* addressee(const session::FrameHeader& header, Channel::Kind kind) override;
-  HostedTopic* permitted(const std::string& topic, EndpointRole role) override;
+  HostedTopic* permitted(const std::string& topic, EndpointRole role, std::uint64_t* user = nullptr) override;
   HostedTopic* find_topic(TopicId topic) override { return host_.find_topic(topic); }
   [[nodiscard]] std::uint32_t body_bytes_max() const override;
   void limit_reached(Limit limit) override { host_.limit_reached(limit); }

@@ -32,10 +32,10 @@ class SessionPort {
   /// The channel that the frame is for, of the right kind; null: there is none that takes it, and what is to
   /// be said of that has been said.
   virtual Channel* addressee(const session::FrameHeader& header, Channel::Kind kind) = 0;
-  /// Whose the connection is; 0: nobody's in particular.
-  [[nodiscard]] virtual std::uint64_t user() const = 0;
-  /// The topic, if a ticket of this session permits that; else null.
-  virtual HostedTopic* permitted(const std::string& topic, EndpointRole role) = 0;
+  /// The topic, if a ticket of this session permits that; else null. `user`: is told whose ticket it is, 0:
+  /// nobody's in particular.
+  virtual HostedTopic* permitted(const std::string& topic, EndpointRole role,
+                                 std::uint64_t* user = nullptr) = 0;
   /// Null: it is not there any more.
   virtual HostedTopic* find_topic(TopicId topic) = 0;
   /// The longest body of a frame that is taken.
