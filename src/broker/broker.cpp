@@ -8,6 +8,8 @@
 #include <thread>
 #include <utility>
 
+#include <lightq/base/wipe.hpp>
+#include <lightq/base/wipe_registers.hpp>
 #include <lightq/version.hpp>
 
 #include "broker/control/admin_account.hpp"
@@ -222,6 +224,8 @@ void Broker::stop() {
 
 Result<void> Broker::Parts::open_parts(int stop_descriptor) {
   auto admin = open_admin_account(directory_->admin_file(), std::move(config_.admin_password));
+  wipe_registers();  // before threads are started, which begin with them
+  wipe_stack();
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
   auto key = open_ticket_key(directory_->ticket_key_file());

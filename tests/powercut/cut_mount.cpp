@@ -47,8 +47,7 @@ struct stat status_of(CutDisk& disk, CutDisk::Id id) {
   const CutDisk::Inode& inode = disk.at(id);
   struct stat status = {};
   status.st_ino = id;
-  status.st_mode =
-      inode.is_directory ? S_IFDIR | 0755 : S_IFREG | 0600;  // the broker's alone, as it demands of its key
+  status.st_mode = inode.is_directory ? S_IFDIR | 0700 : S_IFREG | 0600;  // the broker's alone, as it demands
   status.st_nlink = inode.is_directory ? 2 : inode.links;
   status.st_size = static_cast<off_t>(inode.bytes.size());
   status.st_blocks = (status.st_size + 511) / 512;
