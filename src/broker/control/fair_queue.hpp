@@ -67,12 +67,17 @@ class FairQueue {
       const auto next_source = std::next(source);
       for (auto name = source->names.begin(); name != source->names.end();) {
         const auto next_name = std::next(name);
-        auto& items = name->items;
-        const auto kept =
-            std::stable_partition(items.begin(), items.end(), [&](const Item& each) { return !meant(each); });
-        const auto count = static_cast<std::size_t>(std::distance(kept, items.end()));
-        std::move(kept, items.end(), std::back_inserter(found));
-        items.erase(kept, items.end());
+        std::deque<Item> kept;
+        const std::size_t found_before = found.size();
+        for (Item& each : name->items) {
+          if (meant(std::as_const(each))) {
+            found.push_back(std::move(each));
+          } else {
+            kept.push_back(std::move(each));
+          }
+        }
+        name->items = std::move(kept);
+        const std::size_t count = found.size() - found_before;
         source->size -= count;
         size_ -= count;
         const bool last = source->size == 0;
