@@ -74,7 +74,7 @@ class DataSocket {
   Result<void> connect(const EndpointAddress& address) {
     const std::string& uri = address.uri;
     try {
-      if (!uri_.empty()) zmq_disconnect(socket_.handle(), uri_.c_str());
+      if (!uri_.empty()) drop_peer();
       look();  // at the old peer's events
       connected_ = refused_ = false;
       uri_ = uri;
@@ -169,6 +169,15 @@ class DataSocket {
 
  private:
   DataSocket() = default;
+
+  /// libzmq would go on trying to reach the peer for as long as the socket's linger says. Throws
+  /// zmq::error_t.
+  void drop_peer() {
+    const int linger = socket_.get(zmq::sockopt::linger);
+    socket_.set(zmq::sockopt::linger, 0);
+    zmq_disconnect(socket_.handle(), uri_.c_str());
+    socket_.set(zmq::sockopt::linger, linger);
+  }
 
   /// Closes the socket without a word.
   void abandon() noexcept {

@@ -8,8 +8,8 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <memory>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,7 +24,7 @@
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
 #include <lightq/ticket_renewal.hpp>
-#include <lightq/unsent_bytes.hpp>
+#include <lightq/unsent_messages.hpp>
 
 namespace lightq::inline v1 {
 
@@ -47,11 +47,9 @@ enum class SendOutcome {
 /// call rejoin().
 ///
 /// When the broker refuses the connection (the ticket of the last join has expired, or the broker has another
-/// key) the next call joins again by itself, which may take as long as a request does, and goes on. ZeroMQ
-/// drops what it held for a refused connection; what was sent while the producer knew that it was not
-/// connected is sent again, in order. It looks every few milliseconds: of what was sent just before, and of
-/// what waited already when the connection broke, the dropped part is lost. Being refused again at once is an
-/// error of the call, unauthorized_access.
+/// key) the next call joins again by itself, which may take as long as a request does, and goes on. libzmq
+/// drops what it held for a refused connection; the producer hands that over again, in order and before
+/// anything else. Being refused again at once is an error of the call, unauthorized_access.
 class PlainProducer {
  public:
   PlainProducer(PlainProducer&&) noexcept = default;
@@ -112,15 +110,14 @@ class PlainProducer {
   /// to join again.
   [[nodiscard]] SendOutcome try_send(ByteView payload) {
     if (!socket_.is_open()) return SendOutcome::closed;
-    if (look_is_due()) socket_.look();
-    if (socket_.was_refused() || !kept_.empty()) {
+    if (look_is_due()) look();
+    if (socket_.was_refused() || !again_.empty()) {
       if (!settle()) return SendOutcome::closed;
-      if (handed_again_ < kept_.size()) return SendOutcome::would_block;
+      if (!again_.empty()) return SendOutcome::would_block;
     }
-    if (unsent_->count() >= options_.high_water_bytes) return SendOutcome::would_block;
+    if (!unsent_.is_below(options_.high_water_bytes)) return SendOutcome::would_block;
     if (!hand_over(payload)) return is_full() ? SendOutcome::would_block : SendOutcome::closed;
-    ++sent_;
-    if (!socket_.was_connected()) keep(payload);
+    if (++sent_ % forget_interval == 0 && was_connected_) unsent_.forget_passed();
     return SendOutcome::sent;
   }
   [[nodiscard]] SendOutcome try_send(std::string_view payload) { return try_send(as_byte_view(payload)); }
@@ -131,11 +128,10 @@ class PlainProducer {
   Result<void> close(Timeout linger) {
     if (!socket_.is_open()) return {};
     const auto deadline = deadline_after(linger);
-    socket_.look();
-    while (settle() && !kept_.empty() &&  // libzmq would not say that it drops them where it is refused
-           socket_.wait_or_look(handed_again_ < kept_.size() ? ZMQ_POLLOUT : 0, deadline)) {
-    }
-    const bool left = socket_.close(time_left(deadline)) && kept_.empty();
+    look();
+    bool left = false;
+    while (settle() && !(left = has_left(deadline)) && time_left(deadline).count() > 0) look();
+    left = socket_.close(time_left(deadline)) && left;
     if (left || linger.count() == 0) return {};
     if (refusal_) return *refusal_;
     return Error{ErrorCode::timeout, "topic '" + topic() + "': not everything sent could leave within " +
@@ -144,26 +140,35 @@ class PlainProducer {
   Result<void> close() { return close(options_.linger); }
 
   /// Joins the topic again and connects to the endpoint that the broker names now. Does nothing else when
-  /// that is the one in use. Messages still waiting for a former endpoint are dropped with it. Errors: the
-  /// broker's, timeout, closed.
+  /// that is the one in use. What has not left goes to the new one; where it turns out that the former one is
+  /// still connected, what waits for that is dropped. Errors: the broker's, timeout, closed.
   Result<void> rejoin() {
     if (!socket_.is_open()) return closed_error();
     Result<EndpointAddress> address = membership_->join();
     if (!address) return address.error();
-    socket_.look();
+    look();
     if (address->uri == socket_.uri() && !socket_.was_refused()) return {};
-    return connect_again(*address);
+    if (Result<void> connected = connect_again(*address); !connected) return connected;
+    hand_over_again();
+    return {};
   }
 
   /// Whether the broker's end of the endpoint is there now, as far as libzmq has noticed.
-  [[nodiscard]] bool connected() { return socket_.connected(); }
+  [[nodiscard]] bool connected() {
+    look();
+    return socket_.was_connected();
+  }
   /// Waits until it is; false when it is not in time, or refuses.
-  [[nodiscard]] bool wait_connected(Timeout timeout) { return socket_.wait_connected(timeout); }
+  [[nodiscard]] bool wait_connected(Timeout timeout) {
+    const bool connected = socket_.wait_connected(timeout);
+    look();
+    return connected;
+  }
   /// Whether the broker has refused the connection, as far as was noticed; the next send joins again.
   [[nodiscard]] bool refused() const { return socket_.was_refused(); }
 
   /// Bytes of messages of 1 KiB and more that wait in this process: at most high_water_bytes and one message.
-  [[nodiscard]] std::size_t unsent_bytes() const { return unsent_ == nullptr ? 0 : unsent_->count(); }
+  [[nodiscard]] std::size_t unsent_bytes() const { return unsent_.bytes(); }
   /// Messages that ZeroMQ took from this producer.
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
   /// Empty once moved from.
@@ -175,12 +180,14 @@ class PlainProducer {
   [[nodiscard]] const std::string& bind_uri() const { return socket_.uri(); }
 
  private:
+  /// A refused connection never makes room, and wakes nobody who waits for that.
+  static constexpr auto patience = std::chrono::milliseconds(100);
+  /// To know what has left costs more than a message: messages in between.
+  static constexpr std::uint64_t forget_interval = 64;
+
   PlainProducer(std::unique_ptr<Membership> membership, DataSocket socket,
                 const PlainProducerOptions& options)
-      : membership_(std::move(membership)),
-        socket_(std::move(socket)),
-        options_(options),
-        unsent_(std::make_shared<UnsentBytes>()) {}
+      : membership_(std::move(membership)), socket_(std::move(socket)), options_(options) {}
 
   /// A look costs more than a message; the clock next to nothing.
   bool look_is_due() {
@@ -193,12 +200,21 @@ class PlainProducer {
     return true;
   }
 
-  /// Joins again if the connection was refused, and hands over again what is kept of it as far as there is
-  /// room; forgets that once the broker is there. False: the broker does not let it in; send_error() says
-  /// why.
+  /// Takes note of what has become of the connection, and of what has left. libzmq lets go of what it holds
+  /// for a refused connection only once this thread calls the socket after the refusal, and tries again a
+  /// tenth of a second after the connection was cut: what it has let go of when the cut is first seen has
+  /// left, and nothing leaves until it is connected again.
+  void look() {
+    socket_.look();
+    if (was_connected_ || connections_ != socket_.connections()) unsent_.forget_passed();
+    was_connected_ = socket_.was_connected();
+    connections_ = socket_.connections();
+  }
+
+  /// Joins again if the connection was refused, and hands over again what had not left, as far as there is
+  /// room. False: the broker does not let it in; send_error() says why.
   bool settle() {
     refusal_.reset();
-    if (std::exchange(connections_, socket_.connections()) != socket_.connections()) forget_handed();
     if (socket_.was_refused()) {
       Result<void> joined = join_again();
       if (!joined) {
@@ -206,13 +222,11 @@ class PlainProducer {
         return false;
       }
     }
-    while (handed_again_ < kept_.size() && hand_over(kept_[handed_again_])) ++handed_again_;
-    if (socket_.was_connected()) forget_handed();
+    hand_over_again();
     return true;
   }
-  void forget_handed() {
-    kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(handed_again_));
-    handed_again_ = 0;
+  void hand_over_again() {
+    while (!again_.empty() && hand_over(again_.front())) again_.pop_front();
   }
 
   Result<void> join_again() {
@@ -222,57 +236,49 @@ class PlainProducer {
   }
 
   Result<void> connect_again(const EndpointAddress& address) {
-    unsent_ = std::make_shared<UnsentBytes>();  // what waits for the former endpoint holds nobody back now
-    handed_again_ = 0;
+    if (!was_connected_) {
+      std::deque<std::vector<std::byte>> waiting;
+      unsent_.copy_to(waiting);
+      std::move(again_.begin(), again_.end(), std::back_inserter(waiting));
+      again_ = std::move(waiting);
+    }
+    unsent_ = UnsentMessages();  // what waits for the former endpoint holds nobody back now
+    was_connected_ = false;
     return socket_.connect(address);
   }
 
-  void keep(ByteView payload) {
-    if (kept_.empty()) connections_ = socket_.connections();
-    kept_.emplace_back(payload.begin(), payload.end());
-    ++handed_again_;  // to the present connection it has been handed
-  }
-
+  /// Asks for room before it copies what is large.
   bool hand_over(ByteView payload) {
-    return payload.size() < limits::counted_message_bytes_min ? send_small(payload) : send_counted(payload);
+    if (payload.size() >= limits::counted_message_bytes_min && !has_room()) return false;
+    if (unsent_.send(socket_.socket(), payload)) return true;
+    send_errno_ = zmq_errno();
+    return false;
+  }
+  bool has_room() {
+    int events = 0;
+    std::size_t size = sizeof events;
+    const bool known = zmq_getsockopt(socket_.socket().handle(), ZMQ_EVENTS, &events, &size) == 0;
+    send_errno_ = known ? EAGAIN : zmq_errno();
+    return known && (events & ZMQ_POLLOUT) != 0;
   }
   [[nodiscard]] bool is_full() const { return send_errno_ == EAGAIN || send_errno_ == EINTR; }
 
-  /// Small messages are bounded by their number alone: libzmq copies them, and counting costs more.
-  bool send_small(ByteView payload) {
-    const int size = zmq_send(socket_.socket().handle(), payload.data(), payload.size(), ZMQ_DONTWAIT);
-    if (size < 0) send_errno_ = zmq_errno();
-    return size >= 0;
-  }
-
-  /// Asks for room before it copies.
-  bool send_counted(ByteView payload) {
-    try {
-      if ((socket_.socket().get(zmq::sockopt::events) & ZMQ_POLLOUT) == 0) {
-        send_errno_ = EAGAIN;
-        return false;
-      }
-      zmq::message_t message = counted_message(payload, unsent_);
-      if (zmq_msg_send(message.handle(), socket_.socket().handle(), ZMQ_DONTWAIT) >= 0) return true;
-      send_errno_ = zmq_errno();
-    } catch (const zmq::error_t& error) {
-      send_errno_ = error.num();
-    } catch (const std::bad_alloc&) {
-      send_errno_ = ENOMEM;
-    }
+  /// Waits a moment, at most until the deadline; true once nothing waits here any more.
+  bool has_left(std::chrono::steady_clock::time_point deadline) {
+    const auto until = std::min(deadline, std::chrono::steady_clock::now() + patience);
+    if (again_.empty()) return unsent_.wait_gone(until);
+    socket_.wait_or_look(ZMQ_POLLOUT, until);
     return false;
   }
 
   /// Waits until another message may fit; false at the deadline.
   bool wait_for_room(std::chrono::steady_clock::time_point deadline) {
-    constexpr auto slice = std::chrono::milliseconds(100);  // a refused connection never makes room
     while (true) {
-      const auto now = std::chrono::steady_clock::now();
-      const auto until = std::min(deadline, now + slice);
-      if (unsent_->wait_below(options_.high_water_bytes, until) && socket_.wait_or_look(ZMQ_POLLOUT, until))
-        return true;
-      socket_.look();
+      const auto until = std::min(deadline, std::chrono::steady_clock::now() + patience);
+      const bool below = unsent_.wait_below(options_.high_water_bytes, until);
+      look();
       if (socket_.was_refused()) return true;
+      if (below && socket_.wait_or_look(ZMQ_POLLOUT, until)) return true;
       if (until == deadline) return false;
     }
   }
@@ -294,10 +300,10 @@ class PlainProducer {
   std::unique_ptr<Membership> membership_;
   DataSocket socket_;
   PlainProducerOptions options_;
-  std::shared_ptr<UnsentBytes> unsent_;      // of the present connection
-  std::deque<std::vector<std::byte>> kept_;  // sent since the connection was seen to be gone
-  std::size_t handed_again_ = 0;             // of these: handed to the present one
-  std::uint64_t connections_ = 0;            // when it was last kept or handed over
+  UnsentMessages unsent_;                     // of the present connection
+  std::deque<std::vector<std::byte>> again_;  // that had not left when a former one ended
+  bool was_connected_ = false;                // at the last look
+  std::uint64_t connections_ = 0;             // likewise
   TicketRenewal renewal_;
   std::optional<Error> refusal_;  // why the broker does not let it in
   std::int64_t looked_ns_ = 0;

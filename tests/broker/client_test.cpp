@@ -159,6 +159,52 @@ TEST_F(Refused, AProducerJoinsAgainAndSendsAgainWhatItSentWhileItKnewOfNoConnect
   EXPECT_EQ(refused(), 1U);
 }
 
+/// The topic is full and the producer's socket, too, when the broker goes: what the system had taken from
+/// libzmq is lost with the connection, what libzmq still held comes, once and in order.
+TEST_F(Refused, AProducerSendsAgainWhatWaitedWhenTheConnectionBroke) {
+  for (const std::size_t size : {20U, 100U, 2000U}) {
+    TopicSettings full{.broker_type = BrokerType::file};
+    full.capacity_bytes = limits::segment_bytes_min;
+    full.segment_bytes = limits::segment_bytes_min;
+    const std::string topic = "full-" + std::to_string(size);
+    client.create_topic(topic, full).value_or_throw();
+    client.join(topic, protocol::JoinType::pull).value_or_throw();  // the group that all of it waits for
+    auto producer = client.plain_producer(topic, {.high_water_messages = 1000}).value_or_throw();
+    const auto message = [&](std::uint64_t number) {
+      const std::string text = std::to_string(number) + " ";
+      return text + std::string(size - text.size(), 'x');
+    };
+    while (producer.send(message(producer.sent()), 1s)) ASSERT_LT(producer.sent(), 2'000'000U);
+    // libzmq says that there is room again once half of what it may hold has left.
+    const std::uint64_t waiting =
+        size < limits::counted_message_bytes_min ? 500 : producer.unsent_bytes() / size;
+    ASSERT_GT(waiting, 0U);
+    restart_with_another_key();
+
+    auto consumer = client.plain_consumer(topic).value_or_throw();
+    std::uint64_t expected = 0;
+    std::uint64_t lost = 0;
+    const std::uint64_t sent = producer.sent();
+    std::jthread sending([&] {
+      EXPECT_TRUE(producer.send(message(sent), 20s).ok());
+      EXPECT_TRUE(producer.close(20s).ok());
+    });
+    while (expected <= sent) {
+      const auto next = consumer.receive(20s).value_or_throw();
+      ASSERT_TRUE(next.has_value()) << "after " << expected << " of " << sent;
+      const std::uint64_t number = std::stoull(std::string(next->text()));
+      ASSERT_GE(number, expected) << "again, or out of order";
+      if (number > expected) {
+        EXPECT_EQ(lost, 0U) << "lost at two places";
+        EXPECT_LE(number, sent - waiting + 1) << "but one whose first bytes had left";
+        lost = number - expected;
+      }
+      expected = number + 1;
+    }
+    EXPECT_EQ(expected, sent + 1);
+  }
+}
+
 TEST_F(Refused, AProducerThatOnlyClosesBringsItAllTheSame) {
   auto producer = client.plain_producer("orders").value_or_throw();
   restart_with_another_key([&] {

@@ -61,6 +61,20 @@ def test_block_holds_the_producer_back_and_loses_nothing(broker, control, settin
     until(lambda: control.stats("t")["blocked_by"] == "", "the producers' release")
 
 
+@pytest.mark.parametrize("size", [100, 2000])
+@pytest.mark.parametrize("transport", ["tcp", "ipc"])
+def test_a_producer_that_ends_while_it_is_held_back_loses_nothing(broker, control, transport, size):
+    """What it leaves behind lies in the system's buffers and in the broker's; behind it comes the connection's end."""
+    control.create("t", "file", capacity_bytes=64 * KIB, segment_bytes=64 * KIB)
+    open_group(broker, control, "t")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push", transport=transport))
+    sent = push_until_held(producer, numbered(0, 100_000, size))
+    producer.close(linger=20_000)
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull", transport=transport))
+    received = receive(consumer, sent)
+    assert [number_of(message) for message in received] == list(range(sent))
+
+
 def test_a_stopped_puller_bounds_the_brokers_memory_in_bytes(broker, control):
     control.create("t", "queue", ring_bytes=4 * MIB)
     consumer = broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=1)

@@ -86,7 +86,7 @@ class SideFilesTest : public ToolFixture {
     return report ? *report : log::RepairReport{};
   }
   void lose_cursor(std::size_t block) {
-    for (const std::size_t copy : {0, 32, 512, 1024}) flip(table_path, 4096 + block * 2048 + copy + 3);
+    for (const std::size_t copy : {0U, 32U, 512U, 1024U}) flip(table_path, 4096 + block * 2048 + copy + 3);
   }
 
   std::uint64_t log_incarnation = 0;

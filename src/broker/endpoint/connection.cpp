@@ -75,7 +75,8 @@ void Connection::on_event(EventLoop::Readiness readiness) {
     if (!failed() && is_open()) on_writable();
   }
   consume_leftover();
-  if (readiness.readable && !paused_ && !failed()) read_once();
+  // What has come is looked at before more is: behind it there may be the end.
+  if (readiness.readable && !paused_ && !leftover_unseen_ && !failed()) read_once();
   end_if_failed();
 }
 
