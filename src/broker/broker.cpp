@@ -133,7 +133,7 @@ class Broker::Parts {
         quota_(quota_of(config_, *directory_, quota_counter_)),
         pool_({.directory = directory_->pool().string(), .quota = quota_ ? &*quota_ : nullptr}, storage_),
         catalogue_pool_({.directory = directory_->pool().string(), .files_max = 0}, storage_),
-        room_(storage_, pool_) {}
+        room_(storage_, pool_, config_.decrypted_bytes_total) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
   ~Parts() { stop(); }
@@ -239,6 +239,8 @@ Result<void> Broker::Parts::open_parts(int stop_descriptor) {
   remove_orphans();
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password,
                                                    config_.requests_waiting_max);
+  authenticator_->remember_at_most(config_.credentials_remembered_max);
+  authenticator_->count_in(*limits_reached_);
   make_reactors();
   const bool insecure = warn_if_insecure();
   handler_ = std::make_unique<CommandHandler>(
@@ -247,6 +249,7 @@ Result<void> Broker::Parts::open_parts(int stop_descriptor) {
                                .now = wall_clock_now,
                                .topics_max = config_.topics_max,
                                .users_max = config_.users_max,
+                               .rights_per_user_max = config_.rights_per_user_max,
                                .ring_bytes_max = config_.ring_bytes_max,
                                .memory_bytes_max = config_.memory_bytes_max,
                                .open_topics = config_.open_topics,

@@ -70,15 +70,18 @@ struct Config {
   std::uint64_t producers_max = limits::producers_max;
   std::uint64_t client_keys_per_topic_max = limits::client_keys_per_topic_max;
   std::uint64_t users_max = limits::users_max;
+  std::uint64_t rights_per_user_max = limits::rights_per_user_max;
+  std::uint64_t credentials_remembered_max = limits::credentials_remembered_max;
   std::uint64_t request_bytes_max = limits::request_bytes_max;
   std::uint64_t requests_waiting_max = limits::requests_waiting_max;
   std::uint64_t control_connections_max = limits::control_connections_max;
   std::uint64_t answers_unread_bytes_max = limits::answers_unread_bytes_max;
   std::uint64_t answers_unread_bytes_total = limits::answers_unread_bytes_total_default;
-  std::uint64_t ring_bytes_max = limits::ring_bytes_max;  ///< of each topic
-  std::uint64_t memory_bytes_max = 0;                     ///< of all topics' rings; 0: as much as there is
-  std::uint64_t reactors = 0;                             ///< 0: by the number of cores
-  std::filesystem::path ipc_dir;                          ///< empty: DATA_DIR/ipc
+  std::uint64_t ring_bytes_max = limits::ring_bytes_max;                        ///< of each topic
+  std::uint64_t decrypted_bytes_total = limits::decrypted_bytes_total_default;  ///< of encrypted topics
+  std::uint64_t memory_bytes_max = 0;  ///< of all topics' rings; 0: as much as there is
+  std::uint64_t reactors = 0;          ///< 0: by the number of cores
+  std::filesystem::path ipc_dir;       ///< empty: DATA_DIR/ipc
   std::filesystem::path admin_password_file;
   Secret admin_password;  ///< empty: the one in DATA_DIR/admin.json
 };

@@ -105,6 +105,12 @@ void add_limits(std::map<std::string, Expectation>& all) {
   all["client_keys_per_topic_max"] = {[](const Config& c) { return shown(c.client_keys_per_topic_max); },
                                       "16384", "30", "30"};
   all["users_max"] = {[](const Config& c) { return shown(c.users_max); }, "10000", "31", "31"};
+  all["rights_per_user_max"] = {[](const Config& c) { return shown(c.rights_per_user_max); }, "256", "34",
+                                "34"};
+  all["credentials_remembered_max"] = {[](const Config& c) { return shown(c.credentials_remembered_max); },
+                                       "65536", "35", "35"};
+  all["decrypted_bytes_total"] = {[](const Config& c) { return shown(c.decrypted_bytes_total); }, "67108864",
+                                  "9MiB", "9437184"};
   all["request_bytes_max"] = {[](const Config& c) { return shown(c.request_bytes_max); }, "65536", "5KiB",
                               "5120"};
   all["requests_waiting_max"] = {[](const Config& c) { return shown(c.requests_waiting_max); }, "1024", "32",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -205,6 +206,8 @@ TEST(Authenticator, ARightPasswordIsComputedOnceWhateverItIsAskedFor) {
 
 /// An authenticator whose clock the test moves, and that keeps what it would do later.
 struct StoppedRoom {
+  explicit StoppedRoom(std::size_t most = 1024) : waiting_max(most) {}
+  const std::size_t waiting_max;
   LoginThrottle::Time now{std::chrono::hours(1)};
   std::vector<std::pair<LoginThrottle::Time, std::function<void()>>> later;
   EventLoop loop;
@@ -212,7 +215,7 @@ struct StoppedRoom {
       loop,
       "lightq_admin",
       Secret("adminpw"),
-      1024,
+      waiting_max,
       {.now = [this] { return now; },
        .later = [this](std::chrono::milliseconds delay,
                        std::function<void()> task) { later.emplace_back(now + delay, std::move(task)); }}};
@@ -372,6 +375,56 @@ TEST(Authenticator, WhoHasManyPasswordsKeptLeavesOthersOfItsSourceTheirTurn) {
       Secret("new"), [&](const Result<std::string>& got) { hashed = got.ok(); }, "source", "administrator");
   run_until(room.loop, [&] { return hashed; });
   EXPECT_GE(busy, 60 - limits::logins_waiting_slowed_max - 1);
+}
+
+TEST(Authenticator, CountsEachRefusalByTheNameOfItsLimitAndNoOther) {
+  StoppedRoom room(8);  // of which one source has two
+  LimitCounts counts;
+  room.authenticator.count_in(counts);
+  const auto counted = [&] {
+    std::map<std::string, std::uint64_t> reached;
+    for (const auto& [name, count] : counts.all()) {
+      if (count > 0) reached.emplace(name, count);
+    }
+    return reached;
+  };
+  using Reached = std::map<std::string, std::uint64_t>;
+  // The first is at the worker.
+  for (int i = 0; i < 3; ++i) room.try_password("guess " + std::to_string(i), "a", "zed");
+  EXPECT_EQ(counted(), Reached());
+  room.try_password("guess", "a", "zed");
+  EXPECT_EQ(counted(), (Reached{{"logins_waiting_per_source_max", 1}}));
+  for (const char* source : {"b", "b", "c", "c", "d", "d"}) {
+    room.try_password(source + std::to_string(room.later.size()), source, std::string("of ") + source);
+  }
+  room.try_password("right", "e");
+  EXPECT_EQ(counted(), (Reached{{"logins_waiting_max", 1}, {"logins_waiting_per_source_max", 1}}));
+  run_until(room.loop, [&] { return room.is_idle(); });
+
+  StoppedRoom slowed;
+  LimitCounts of_slowed;
+  slowed.slow_down("a");
+  slowed.authenticator.count_in(of_slowed);
+  for (std::size_t i = 0; i <= limits::logins_waiting_slowed_max + 1; ++i)
+    slowed.try_password("guess " + std::to_string(i), "a", "zed");
+  EXPECT_EQ(of_slowed.of(Limit::logins_waiting_slowed_max), 1U);
+  EXPECT_EQ(of_slowed.of(Limit::logins_waiting_per_source_max), 0U);
+  for (std::size_t i = 0; i <= limits::passwords_waiting_per_source_max; ++i)
+    slowed.authenticator.hash(Secret("new"), [](const Result<std::string>&) {}, "b");
+  EXPECT_EQ(of_slowed.of(Limit::passwords_waiting_per_source_max), 1U) << "the worker has another's";
+  EXPECT_EQ(of_slowed.of(Limit::logins_waiting_slowed_max), 1U);
+  EXPECT_EQ(slowed.authenticator.throttled(), 2U);
+  run_until(slowed.loop, [&] { return slowed.is_idle(); });
+}
+
+TEST(Authenticator, RemembersAsManyAsItIsTold) {
+  Room room;
+  room.authenticator.remember_at_most(4);
+  for (std::uint64_t id = 1; id <= 3; ++id)
+    room.authenticator.remember(id, {"user", "password " + std::to_string(id)});
+  EXPECT_EQ(room.authenticator.remembered({"user", "password 1"}), 0U);
+  EXPECT_EQ(room.authenticator.remembered({"user", "password 2"}), 2U);
+  EXPECT_EQ(room.authenticator.remembered({"user", "password 3"}), 3U);
 }
 
 TEST(Authenticator, SourcesTakeTurnsAtTheWorker) {

@@ -232,6 +232,10 @@ std::size_t Connection::handshake(ByteView bytes) {
   }
   const std::uint64_t said = output_.appended_total();
   const std::size_t used = handshake_->take(bytes, output_.tail());
+  if (handshake_->complete() && !owner_.has_room_for(handshake_->holder())) {
+    fail("there are as many connections of its user as there may be here");
+    return bytes.size();
+  }
   if (output_.appended_total() != said) flush_output();
   if (!handshake_->failure().empty()) fail(handshake_->failure());
   if (handshake_->complete() && !failed()) {

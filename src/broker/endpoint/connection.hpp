@@ -35,6 +35,9 @@ class Connection : public EventLoop::Source {
     [[nodiscard]] virtual std::chrono::milliseconds handshake_time() const = 0;
     /// Asked before the peer is heard in the handshake. False: it is closed, for there are as many as may be.
     [[nodiscard]] virtual bool has_room() { return true; }
+    /// Asked when the handshake is through, and before the peer hears so: whose connection it is, is known.
+    /// False: as before.
+    [[nodiscard]] virtual bool has_room_for(const TicketHolder& /*holder*/) { return true; }
     /// It took longer than handshake_time, and is closed.
     virtual void handshake_late() {}
   };

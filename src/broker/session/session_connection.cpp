@@ -250,7 +250,7 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
     answer_error(header, Code::limit_reached, why);
     return end_session(Code::limit_reached, why);
   }
-  user_ = permit->holder.user;
+  if (permit->holder.user != 0) users_.insert(permit->holder.user);
   // A message of several frames; docs/session.md, "Transport".
   allow_frames_of(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
   permits_.push_back(*permit);
@@ -271,48 +271,6 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
   arm_silence_timer();
   arm_heartbeat_timer();
   host_.session_opened(*this);
-}
-
-void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
-  const auto shown = decode<session::Present>(header, body);
-  if (!shown) return;
-  const auto permit = host_.permit_of(shown->ticket);
-  if (!permit) return answer_error(header, Code::unauthorized_access, "the ticket is not valid (any more)");
-  const bool known = std::ranges::find(permits_, *permit) != permits_.end();
-  if (!known && permits_.size() == host_.session_settings().channels_max) {
-    std::erase_if(permits_, [&](const Host::Permit& old) {
-      const HostedTopic* const topic = host_.find_topic(old.grant.topic);
-      return topic == nullptr || !host_.is_good(old, *topic);
-    });
-  }
-  if (!known && permits_.size() == host_.session_settings().channels_max)
-    return answer_limit(header, Limit::session_channels_max, "more tickets than channels");
-  if (!known) permits_.push_back(*permit);
-  send(session::Done{}, 0, header.request);
-}
-
-HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role, std::uint64_t* user) {
-  for (const Host::Permit& permit : permits_) {
-    if (permit.grant.role != role) continue;
-    HostedTopic* const found = host_.find_topic(permit.grant.topic);
-    if (found == nullptr || found->definition().name.text() != topic) continue;
-    if (user != nullptr) *user = permit.holder.user;
-    if (host_.is_good(permit, *found)) return found;
-  }
-  return nullptr;
-}
-
-void SessionConnection::look_at_rights() {
-  if (!greeted_ || ending_ || failed()) return;
-  const auto gone = std::erase_if(permits_, [&](const Host::Permit& permit) {
-    const HostedTopic* const topic = host_.find_topic(permit.grant.topic);
-    return topic != nullptr && !host_.is_good(permit, *topic);
-  });
-  producing_.end_unpermitted();
-  consuming_.end_unpermitted();
-  if (gone > 0 && permits_.empty())
-    end_session(Code::unauthorized_access, "no ticket of this session permits anything any more");
-  work_soon();
 }
 
 Channel* SessionConnection::addressee(const FrameHeader& header, Channel::Kind kind) {

@@ -1,0 +1,63 @@
+/// The tickets of a session: what they permit, and whose connection they make it. Layer: session.
+#include <algorithm>
+
+#include "broker/session/session_connection.hpp"
+
+namespace lightq::broker {
+
+using session::Code;
+using session::FrameHeader;
+
+void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
+  const auto shown = decode<session::Present>(header, body);
+  if (!shown) return;
+  const auto permit = host_.permit_of(shown->ticket);
+  if (!permit) return answer_error(header, Code::unauthorized_access, "the ticket is not valid (any more)");
+  const bool known = std::ranges::find(permits_, *permit) != permits_.end();
+  if (!known && permits_.size() == host_.session_settings().channels_max) {
+    std::erase_if(permits_, [&](const Host::Permit& old) {
+      const HostedTopic* const topic = host_.find_topic(old.grant.topic);
+      return topic == nullptr || !host_.is_good(old, *topic);
+    });
+  }
+  if (!known && permits_.size() == host_.session_settings().channels_max)
+    return answer_limit(header, Limit::session_channels_max, "more tickets than channels");
+  if (const std::string why{admit_also(permit->holder.user)}; !why.empty())
+    return answer_error(header, Code::limit_reached, why);
+  if (!known) permits_.push_back(*permit);
+  send(session::Done{}, 0, header.request);
+}
+
+/// Why it cannot count as this user's connection, too; empty: it does.
+std::string_view SessionConnection::admit_also(std::uint64_t user) {
+  if (user == 0 || users_.contains(user)) return {};
+  const std::string_view objection = host_.admit_also(user);
+  if (objection.empty()) users_.insert(user);
+  return objection;
+}
+
+HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role, std::uint64_t* user) {
+  for (const Host::Permit& permit : permits_) {
+    if (permit.grant.role != role) continue;
+    HostedTopic* const found = host_.find_topic(permit.grant.topic);
+    if (found == nullptr || found->definition().name.text() != topic) continue;
+    if (user != nullptr) *user = permit.holder.user;
+    if (host_.is_good(permit, *found)) return found;
+  }
+  return nullptr;
+}
+
+void SessionConnection::look_at_rights() {
+  if (!greeted_ || ending_ || failed()) return;
+  const auto gone = std::erase_if(permits_, [&](const Host::Permit& permit) {
+    const HostedTopic* const topic = host_.find_topic(permit.grant.topic);
+    return topic != nullptr && !host_.is_good(permit, *topic);
+  });
+  producing_.end_unpermitted();
+  consuming_.end_unpermitted();
+  if (gone > 0 && permits_.empty())
+    end_session(Code::unauthorized_access, "no ticket of this session permits anything any more");
+  work_soon();
+}
+
+}  // namespace lightq::broker
