@@ -77,6 +77,7 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] bool greeted() const { return greeted_; }
   /// Whose connection it is: of the first ticket that it showed. 0: nobody's.
   [[nodiscard]] std::uint64_t user() const { return user_; }
+  [[nodiscard]] std::uint64_t held_by() const override { return user_; }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;
@@ -92,6 +93,8 @@ class SessionConnection final : public Connection, private SessionPort {
   void on_open() override;
   std::size_t consume(std::span<std::byte> bytes) override;
   std::span<std::byte> large_frame_space() override { return large_.space(); }
+  [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
+  void release_large_frame() override { large_.release_memory(); }
   void large_frame_received(std::size_t bytes) override;
   void on_writable() override { after_output(); }
   void on_turn_end() override { after_output(); }
