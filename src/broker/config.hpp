@@ -77,6 +77,7 @@ struct Config {
   std::uint64_t control_connections_max = limits::control_connections_max;
   std::uint64_t answers_unread_bytes_max = limits::answers_unread_bytes_max;
   std::uint64_t answers_unread_bytes_total = limits::answers_unread_bytes_total_default;
+  std::uint64_t unfinished_bytes_total = limits::unfinished_bytes_total_default;
   std::uint64_t ring_bytes_max = limits::ring_bytes_max;                        ///< of each topic
   std::uint64_t decrypted_bytes_total = limits::decrypted_bytes_total_default;  ///< of encrypted topics
   std::uint64_t memory_bytes_max = 0;  ///< of all topics' rings; 0: as much as there is

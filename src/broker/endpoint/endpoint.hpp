@@ -75,6 +75,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   [[nodiscard]] bool has_room() override;
   [[nodiscard]] bool has_room_for(const TicketHolder& holder) override;
   void handshake_late() override { count(context_.settings.limits_reached, Limit::handshake_ms); }
+  [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override { host_.accept_failed(*this); }
   void arm_idle_timer();

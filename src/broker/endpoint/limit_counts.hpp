@@ -45,6 +45,7 @@ enum class Limit {
   session_channels_max,
   session_reads_max,
   topics_max,
+  unfinished_bytes_total,
   users_max,
 };
 
@@ -79,6 +80,7 @@ inline constexpr std::string_view limit_names[] = {"answers_unread_bytes_max",
                                                    "session_channels_max",
                                                    "session_reads_max",
                                                    "topics_max",
+                                                   "unfinished_bytes_total",
                                                    "users_max"};
 static_assert(std::size(limit_names) == static_cast<std::size_t>(Limit::users_max) + 1);
 

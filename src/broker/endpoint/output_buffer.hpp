@@ -32,6 +32,10 @@ class OutputBuffer {
   [[nodiscard]] std::size_t buffered() const {
     return bytes_.size() - head_ + (sealed_ ? sealed_->plain_bytes() : 0);
   }
+  /// Of what is buffered, and kept for more.
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return bytes_.capacity() + (sealed_ ? sealed_->memory_bytes() : 0);
+  }
   /// Bytes ever appended; bytes ever passed on. Positions in the stream to the peer, before any encryption.
   [[nodiscard]] std::uint64_t appended_total() const { return sent_total_ + buffered(); }
   [[nodiscard]] std::uint64_t sent_total() const { return sent_total_; }

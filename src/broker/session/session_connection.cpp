@@ -143,7 +143,7 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
   if (left.size() < whole) {
     if (whole <= large_frame_from) return false;
     if (in_messages) messages_.take(whole);
-    large_.begin(whole, left);
+    if (!large_.begin(whole, left)) fail("there is no memory for a message");
     large_used_ = true;
     if (large_timer_ == 0) arm_large_timer();
     at = bytes.size();

@@ -81,6 +81,7 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] bool greeted() const { return greeted_; }
   /// Whose connection it is: of whom it has shown tickets. Of none that is somebody's: empty.
   [[nodiscard]] const std::set<std::uint64_t>& users() const { return users_; }
+  [[nodiscard]] std::uint64_t held_by() const override { return users_.empty() ? 0 : *users_.begin(); }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;
@@ -96,6 +97,8 @@ class SessionConnection final : public Connection, private SessionPort {
   void on_open() override;
   std::size_t consume(std::span<std::byte> bytes) override;
   std::span<std::byte> large_frame_space() override { return large_.space(); }
+  [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
+  void release_large_frame() override { large_.release_memory(); }
   void large_frame_received(std::size_t bytes) override;
   void on_writable() override { after_output(); }
   void on_turn_end() override { after_output(); }

@@ -90,6 +90,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   std::optional<Permit> permit_of(std::string_view ticket) override;
   [[nodiscard]] bool is_good(const Permit& permit, const HostedTopic& topic) const override;
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
+  [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
   void handshake_late() override { limit_reached(Limit::handshake_ms); }
   std::string_view admit(std::uint64_t user) override;
   void limit_reached(Limit limit) override { count(context_.settings.limits_reached, limit); }
