@@ -121,6 +121,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void confirm();
   bool take_frame(std::span<std::byte> bytes, std::size_t& at);
   void take_whole(const session::FrameHeader& header, std::span<std::byte> frame);
+  void forget_ticket(std::span<std::byte> frame);
   bool check_address(const session::FrameHeader& header);
   void handle(const session::FrameHeader& header, std::span<std::byte> body);
   void on_hello(const session::FrameHeader& header, ByteView body);
