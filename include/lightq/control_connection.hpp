@@ -1,6 +1,8 @@
 /// Asks the broker's control socket and waits for the answer, within a deadline. Layer: client.
 #pragma once
 
+#include <string.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -11,6 +13,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include <zmq.hpp>
 
@@ -189,12 +192,13 @@ class ControlConnection {
                 "--data-dir another directory), or it does not allow this client's"};
   }
 
-  Result<protocol::Reply> read(const protocol::Request& request, const zmq::message_t& answer) {
+  Result<protocol::Reply> read(const protocol::Request& request, zmq::message_t& answer) {
     while (socket_.get(zmq::sockopt::rcvmore)) {  // never from a LightQ broker
       zmq::message_t rest;
       (void)socket_.recv(rest, zmq::recv_flags::dontwait);
     }
     Result<protocol::Reply> reply = protocol::parse_reply(request, answer.to_string_view());
+    if (std::holds_alternative<protocol::Join>(request)) explicit_bzero(answer.data(), answer.size());
     if (!reply) return reply;
     if (const auto* error = std::get_if<protocol::ErrorReply>(&*reply)) {
       return Error{error->code, error->description};

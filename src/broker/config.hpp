@@ -12,6 +12,7 @@
 #include <string>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/private_file.hpp>
 #include <lightq/base/result.hpp>
 
 #include "broker/control/secret.hpp"
@@ -130,9 +131,9 @@ std::optional<std::string> process_environment(const std::string& name);
 /// the environment, over that `overrides` (setting name → text, as from flags; dashes or underscores). An
 /// empty variable counts as not set. Errors: invalid_argument (an unknown setting, a value of the wrong type
 /// or out of range, hosts that check_hosts refuses, a file that is not TOML), with
-/// file, line and column, or the variable's or flag's name; io_error for a file that cannot be read.
+/// file, line and column, or the variable's or flag's name; as read_public_file and read_private_line.
 Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
-                           const std::map<std::string, std::string>& overrides);
+                           const std::map<std::string, std::string>& overrides, const PipeWait& wait = {});
 
 /// /var/lib/lightq for root, else $XDG_STATE_HOME/lightq, else ~/.local/state/lightq. Error:
 /// invalid_argument where there is no home either.

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <set>
 
+#include "support/planted.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq::broker {
@@ -234,7 +235,7 @@ TEST(Config, TakesStorageKeysFromOnePlace) {
 
 TEST(Config, ReadsEverySettingFromEachSource) {
   const TempDir directory;
-  std::ofstream(directory / "password") << "from a file\n";
+  std::ofstream(directory / "password") << planted::file_password << "\n";
   std::filesystem::permissions(directory / "password", std::filesystem::perms(0600));
   const auto all = expectations(directory / "password");
   std::set<std::string> names;
@@ -371,11 +372,12 @@ TEST(Config, TakesTheAdminsPasswordFromAFileOrTheEnvironment) {
     std::ofstream(path) << text;
     std::filesystem::permissions(path, std::filesystem::perms(0600));
   };
-  write(file, "from a file\nsecond line\n");
-  EXPECT_EQ(load({{"LIGHTQ_ADMIN_PASSWORD", "variable"}}, {}).admin_password.expose(), "variable");
-  EXPECT_EQ(
-      load({{"LIGHTQ_ADMIN_PASSWORD", "variable"}}, {{"admin-password-file", file}}).admin_password.expose(),
-      "from a file");
+  write(file, std::string(planted::file_password) + "\nsecond line\n");
+  EXPECT_EQ(load({{"LIGHTQ_ADMIN_PASSWORD", planted::admin_password}}, {}).admin_password.expose(),
+            planted::admin_password);
+  EXPECT_EQ(load({{"LIGHTQ_ADMIN_PASSWORD", planted::admin_password}}, {{"admin-password-file", file}})
+                .admin_password.expose(),
+            planted::file_password);
   write(directory / "empty", "\n");
   EXPECT_FALSE(
       load_config(std::nullopt, environment({}), {{"admin-password-file", directory / "empty"}}).ok());

@@ -10,14 +10,16 @@
 
 #include "client/fake_broker.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq::testing {
 namespace {
 
 using namespace std::chrono_literals;
 
 ClientOptions quick() {
-  return {.user = {"alice", "wonder"},
-          .admin = {"root", "secret"},
+  return {.user = {"alice", planted::user_password},
+          .admin = {"root", planted::admin_password},
           .discover_credentials = false,
           .request_timeout = 5s};
 }

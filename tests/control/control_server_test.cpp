@@ -20,6 +20,7 @@
 #include <lightq/base/limits.hpp>
 
 #include "control/catalogue_room.hpp"
+#include "support/planted.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -208,7 +209,8 @@ TEST(ControlServer, AnswersEachOfManyRequestsSentAtOnce) {
   for (int i = 0; i < 900; ++i) ASSERT_EQ(dealer.receive(), std::vector<std::string>{pong}) << i;
 }
 
-const std::string kept_request = R"({"cmd":"stats","topic":"t","user_id":"u","password":"p"})";
+const std::string kept_request = std::string(R"({"cmd":"stats","topic":"t","user_id":"u","password":")") +
+                                 planted::user_password + R"("})";
 
 TEST(ControlServer, OneSourceHasAPartOfWhatMayBeUnderWay) {
   Server server;
@@ -234,7 +236,8 @@ TEST(ControlServer, OneSourceHasAPartOfWhatMayBeUnderWay) {
 TEST(ControlServer, RequestsThatStandAsideAreInNobodysWay) {
   Server server;
   Client dealer(server, zmq::socket_type::dealer);
-  const std::string aside = R"({"cmd":"pause","topic":"t","user_id":"u","password":"p"})";
+  const std::string aside = std::string(R"({"cmd":"pause","topic":"t","user_id":"u","password":")") +
+                            planted::user_password + R"("})";
   const auto limit = static_cast<int>(limits::requests_waiting_per_source_max);
   for (int i = 0; i < limit + 3; ++i) dealer.send({aside});
   EXPECT_EQ(dealer.ask(ping), pong);

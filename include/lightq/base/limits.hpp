@@ -115,6 +115,7 @@ inline constexpr std::uint64_t ticket_ms_default = 86'400'000;
 inline constexpr std::uint64_t ticket_ms_max = 31'536'000'000;
 inline constexpr std::size_t client_keys_per_topic_max = 16'384;  ///< registered, of an encrypting broker
 inline constexpr std::size_t allowed_client_keys_max = 65'536;    ///< in a broker's file of them
+inline constexpr std::size_t allowed_client_keys_bytes_max = 16 * MiB;  ///< of that file
 
 // Plain ZeroMQ sockets of the client library: what waits on this side of the connection.
 inline constexpr int high_water_messages_min = 1;

@@ -10,6 +10,8 @@
 #include <variant>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/wipe.hpp>
+#include <lightq/base/wipe_registers.hpp>
 #include <lightq/protocol/json.hpp>
 #include <lightq/protocol/json_scan.hpp>
 
@@ -239,7 +241,12 @@ void ControlServer::answer(const ControlConnection::Envelope& to, const protocol
   const auto client = clients_.find(to.client);
   if (client == clients_.end()) return;
   if (shows_credentials(reply)) note_known(*client->second);
-  client->second->answer(to.delimiter, protocol::to_json(reply));
+  std::string text = protocol::to_json(reply);
+  client->second->answer(to.delimiter, text);
+  if (!std::holds_alternative<protocol::JoinReply>(reply)) return;
+  wipe_text(text);  // of the ticket
+  wipe_registers();
+  wipe_stack();
 }
 
 /// Who has shown credentials is no stranger; beyond the limit the one goes that has asked nothing for

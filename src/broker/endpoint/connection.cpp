@@ -39,7 +39,7 @@ Connection::~Connection() {
 
 /// Its memory stays, without what was in it if that is to be wiped.
 void Connection::empty(std::vector<std::byte>& input) const {
-  if (wipes_input_ && !input.empty()) explicit_bzero(input.data(), input.size());
+  if (input_is_secret() && !input.empty()) explicit_bzero(input.data(), input.size());
   input.clear();
 }
 
@@ -144,6 +144,7 @@ void Connection::read_once() {
   }
   assert(!space.empty());  // nothing received would look like the end
   const auto got = recv(descriptor_.get(), space.data(), space.size(), MSG_DONTWAIT);
+  if (got <= 0 && large.empty() && input_is_secret()) explicit_bzero(scratch_.data(), leftover_.size());
   if (got == 0) return fail("closed by the peer");
   if (got < 0) {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail(std::strerror(errno));
@@ -152,14 +153,16 @@ void Connection::read_once() {
   const auto bytes = static_cast<std::size_t>(got);
   if (!large.empty()) return large_frame_received(bytes);
   const std::size_t whole = leftover_.size() + bytes;
+  const bool is_secret = input_is_secret();
   empty(leftover_);
   received(std::span(scratch_).first(whole));
-  if (wipes_input_) explicit_bzero(scratch_.data(), whole);
+  if (is_secret) explicit_bzero(scratch_.data(), whole);
 }
 
 void Connection::adopt(std::unique_ptr<WireCipher> cipher) {
   if (cipher == nullptr) return;
   cipher_ = std::move(cipher);
+  cipher_->wipe_plain(wipes_input_);
   output_.seal_with(*cipher_);
 }
 
@@ -186,7 +189,7 @@ void Connection::received_sealed(std::span<std::byte> wire) {
   }
   std::vector<std::byte> plain = std::move(opened_bytes());
   // Where it grew, it would leave what it had behind.
-  if (wipes_input_) plain.reserve(leftover_.size() + opened_bytes_kept_max + scratch_.size());
+  plain.reserve(leftover_.size() + (wipes_input_ ? opened_bytes_kept_max : wire.size()) + scratch_.size());
   plain.assign(leftover_.begin(), leftover_.end());
   empty(leftover_);
   std::vector<std::byte> answer;

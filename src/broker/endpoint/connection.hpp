@@ -102,9 +102,12 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// to its end all the same: what its peer sent before it went is still there.
   [[nodiscard]] virtual bool lives_by_output() const { return true; }
 
-  /// From the start: no memory that input was in keeps it, but for what `consume` has taken. `scratch` is
-  /// wiped after each input then.
-  void wipe_input() { wipes_input_ = true; }
+  /// From here on no memory that input was in keeps it, but for what `consume` has taken. `scratch` is wiped
+  /// after each input then. Input that is received before the connection is open is wiped anyway.
+  void wipe_input(bool wipes = true) {
+    wipes_input_ = wipes;
+    if (cipher_ != nullptr) cipher_->wipe_plain(wipes);
+  }
   /// Encrypted frames may be so long from now on.
   void allow_frames_of(std::uint64_t bytes) {
     if (cipher_ != nullptr) cipher_->allow_units_of(bytes);
@@ -147,6 +150,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void deliver(std::span<std::byte> bytes);
   void adopt(std::unique_ptr<WireCipher> cipher);
   void consume_leftover();
+  [[nodiscard]] bool input_is_secret() const { return wipes_input_ || state_ != State::open; }
   void empty(std::vector<std::byte>& input) const;
   void send_pong(ByteView context);
   void answer_ping();

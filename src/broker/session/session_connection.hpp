@@ -38,7 +38,7 @@ enum class SessionCarrier {
   zmtp,    ///< in messages of a ZeroMQ socket, a DEALER
 };
 
-/// session_connection.cpp, and what concerns tickets in session_connection_tickets.cpp.
+/// session_connection.cpp, and what concerns tickets in session_tickets.cpp.
 /// docs/session.md, on a TCP connection or a Unix socket. The reactor's thread. Bounded in bytes whatever the
 /// client does: while a topic has no room, or the client does not read its answers, the session is not read
 /// from; while it does not read at all, nothing is delivered.
@@ -128,6 +128,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void confirm();
   bool take_frame(std::span<std::byte> bytes, std::size_t& at);
   void take_whole(const session::FrameHeader& header, std::span<std::byte> frame);
+  void forget_ticket(std::span<std::byte> frame);
   bool check_address(const session::FrameHeader& header);
   void handle(const session::FrameHeader& header, std::span<std::byte> body);
   void on_hello(const session::FrameHeader& header, ByteView body);

@@ -1,5 +1,11 @@
 /// The tickets of a session: what they permit, and whose connection they make it. Layer: session.
+#include <string.h>
+
 #include <algorithm>
+#include <string>
+
+#include <lightq/base/wipe.hpp>
+#include <lightq/base/wipe_registers.hpp>
 
 #include "broker/session/session_connection.hpp"
 
@@ -7,6 +13,49 @@ namespace lightq::broker {
 
 using session::Code;
 using session::FrameHeader;
+
+void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
+  if (greeted_) return broken("a second hello");
+  const auto hello = decode<session::Hello>(header, body);
+  if (!hello) return;
+  if (hello->newest_version < session::version_oldest || session::version_newest < hello->oldest_version) {
+    const std::string why = "this broker speaks version " + std::to_string(session::version_newest);
+    answer_error(header, Code::unsupported_version, why);
+    return end_session(Code::unsupported_version, why);
+  }
+  const auto permit = host_.permit_of(hello->ticket);
+  if (!permit) {
+    refused_ = true;
+    const std::string why = "the ticket is not valid (any more): join again";
+    answer_error(header, Code::unauthorized_access, why);
+    return end_session(Code::unauthorized_access, why);
+  }
+  if (const std::string why{host_.admit(permit->holder.user)}; !why.empty()) {
+    answer_error(header, Code::limit_reached, why);
+    return end_session(Code::limit_reached, why);
+  }
+  if (permit->holder.user != 0) users_.insert(permit->holder.user);
+  // A message of several frames; docs/session.md, "Transport".
+  allow_frames_of(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
+  permits_.push_back(*permit);
+  greeted_ = true;
+  name_ = hello->name;
+  loop().cancel(hello_timer_);
+  client_heartbeat_ms_ = hello->heartbeat_ms;
+  client_takes_bytes_ = hello->frame_bytes_max;
+  client_codecs_ = hello->codecs;
+  const auto& settings = host_.session_settings();
+  send(session::Welcome{.version = std::min(hello->newest_version, session::version_newest),
+                        .frame_bytes_max = body_bytes_max(),
+                        .heartbeat_ms = settings.heartbeat_ms,
+                        .channels_max = settings.channels_max,
+                        .broker = settings.broker,
+                        .session = id_},
+       0, header.request);
+  arm_silence_timer();
+  arm_heartbeat_timer();
+  host_.session_opened(*this);
+}
 
 void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
   const auto shown = decode<session::Present>(header, body);
@@ -58,6 +107,14 @@ void SessionConnection::look_at_rights() {
   if (gone > 0 && permits_.empty())
     end_session(Code::unauthorized_access, "no ticket of this session permits anything any more");
   work_soon();
+}
+
+/// It has been looked at. What other frames hold is wiped nowhere.
+void SessionConnection::forget_ticket(std::span<std::byte> frame) {
+  explicit_bzero(frame.data(), frame.size());
+  wipe_registers();
+  wipe_stack();
+  wipe_input(!greeted_);
 }
 
 }  // namespace lightq::broker
