@@ -384,8 +384,8 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   endpoints.idle_time_max = config_.endpoint_idle;
   endpoints.connections_max = config_.connections_per_endpoint_max;
   endpoints.endpoints_max = config_.endpoints_per_topic_max;
-  endpoints.unfinished_bytes_total = std::max(config_.unfinished_bytes_total / settings.reactors,
-                                              4 * config_.message_bytes_max);
+  endpoints.unfinished_bytes_total =
+      std::max(config_.unfinished_bytes_total / settings.reactors, 4 * config_.message_bytes_max);
   endpoints.groups = {.groups_max = config_.groups_per_topic_max,
                       .in_flight_messages_max = config_.in_flight_messages_max,
                       .outstanding_ranges_max = config_.outstanding_ranges_max,

@@ -53,19 +53,21 @@ bool is_given_to_our_group(const struct stat& found) {
 }
 
 /// What is in a directory is only as much the broker's as the directory is.
-Result<void> check_is_ours(const fs::path& path, mode_t forbidden) {
+Result<void> check_is_ours(const fs::path& path, mode_t forbidden,
+                           const std::string& subject = "data directory", bool may_be_sticky = false) {
   struct stat found{};
   if (stat(path.c_str(), &found) != 0) return failed("look at", path, errno);
   if (found.st_uid != geteuid() && found.st_uid != 0)
     return Error{ErrorCode::invalid_argument,
-                 "data directory: " + path.string() + " belongs to another user (uid " +
+                 subject + ": " + path.string() + " belongs to another user (uid " +
                      std::to_string(found.st_uid) + "): it has to be the broker's"};
+  if (may_be_sticky && (found.st_mode & S_ISVTX) != 0) return {};
   const mode_t by_group = is_given_to_our_group(found) ? mode_t{S_IRWXG} : mode_t{0};
   if ((found.st_mode & forbidden & ~by_group) == 0) return {};
   std::array<char, 8> mode{};
   std::snprintf(mode.data(), mode.size(), "0%o", found.st_mode & 07777U);
   const bool closed = forbidden == used_by_others;
-  return Error{ErrorCode::invalid_argument, "data directory: " + path.string() +
+  return Error{ErrorCode::invalid_argument, subject + ": " + path.string() +
                                                 (closed ? " is open to" : " can be written by") +
                                                 " other users: its mode is " + mode.data() + "; chmod " +
                                                 (closed ? "go-rwx" : "go-w") + " it"};
@@ -116,6 +118,12 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
   fs::remove(path / "broker.json", code);  // of a broker that was killed
   if (auto synced = log::PosixStorage().sync_directory(path.string()); !synced) return synced.error();
   return directory;
+}
+
+Result<void> check_socket_directory(std::string_view setting, const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return {};
+  return check_is_ours(path, written_by_others, std::string(setting), true);
 }
 
 Result<std::unique_ptr<CurveKeyPair>> DataDirectory::curve_key(const fs::path& given) {

@@ -55,4 +55,9 @@ class DataDirectory {
   bool published_ = false;
 };
 
+/// Whether the directory of Unix sockets that a setting names is safe: whoever may take a socket's file away
+/// can put his own in its place, and is shown passwords and tickets. One that is not there yet is. Errors:
+/// invalid_argument: it belongs to another user, or others may write there, and it is not sticky as /tmp is.
+Result<void> check_socket_directory(std::string_view setting, const std::filesystem::path& path);
+
 }  // namespace lightq::broker

@@ -3,10 +3,12 @@
 
 #include <arpa/inet.h>
 
+#include <filesystem>
 #include <string_view>
 
 #include <lightq/base/loopback.hpp>
 
+#include "broker/data_directory.hpp"
 #include "broker/endpoint/socket.hpp"
 
 namespace lightq::broker {
@@ -26,6 +28,16 @@ std::string control_host(std::string_view uri) {
 bool is_loopback_host(const std::string& host) {
   const auto address = resolve_host(host);
   return address && is_on_loopback(*address);
+}
+
+Result<void> check_socket_directories(const Config& config) {
+  if (!config.ipc_dir.empty()) {
+    if (auto safe = check_socket_directory("ipc_dir", config.ipc_dir); !safe) return safe;
+  }
+  constexpr std::string_view scheme = "ipc://";
+  if (!config.control_uri.starts_with(scheme)) return {};
+  const auto directory = std::filesystem::path(config.control_uri.substr(scheme.size())).parent_path();
+  return check_socket_directory("control", directory.empty() ? "." : directory);
 }
 
 }  // namespace
@@ -58,6 +70,7 @@ Result<void> check_exposure(const Config& config, const std::string& bind_addres
     return Error{ErrorCode::invalid_argument,
                  "allowed_client_keys: clients have keys where the broker encrypts alone: give --encrypt"};
   }
+  if (auto safe = check_socket_directories(config); !safe) return safe;
   if (config.encrypt || config.insecure) return {};
   const auto open = exposure_of(config, bind_address);
   if (!open) return {};

@@ -122,8 +122,8 @@ void add_limits(std::map<std::string, Expectation>& all) {
                                      "67108864", "6MiB", "6291456"};
   all["answers_unread_bytes_total"] = {[](const Config& c) { return shown(c.answers_unread_bytes_total); },
                                        "268435456", "7MiB", "7340032"};
-  all["unfinished_bytes_total"] = {[](const Config& c) { return shown(c.unfinished_bytes_total); }, "1073741824",
-                                   "9MiB", "9437184"};
+  all["unfinished_bytes_total"] = {[](const Config& c) { return shown(c.unfinished_bytes_total); },
+                                   "1073741824", "9MiB", "9437184"};
   all["ring_bytes_max"] = {[](const Config& c) { return shown(c.ring_bytes_max); }, "1099511627776", "8MiB",
                            "8388608"};
 }

@@ -145,6 +145,11 @@ INSTANTIATE_TEST_SUITE_P(
                       NamedFile{"admin_password_file", true, limits::password_bytes_max}),
     [](const auto& given) { return given.param.setting; });
 
+TEST_P(SettingFile, ThatOthersMayWriteIsRefused) {
+  write(file_, "x", 0622);
+  EXPECT_THAT(refusal().text(), HasSubstr("other users: its mode is 0622; chmod "));
+}
+
 /// What names the settings themselves.
 TEST(ConfigurationFile, ThatIsAPipeWithoutAWriterIsNotWaitedForForEver) {
   const lightq::test::TempDir directory;
@@ -155,6 +160,51 @@ TEST(ConfigurationFile, ThatIsAPipeWithoutAWriterIsNotWaitedForForEver) {
   ASSERT_FALSE(config.ok());
   EXPECT_EQ(config.error().code, ErrorCode::timeout);
   EXPECT_THAT(config.error().text(), HasSubstr(file));
+}
+
+TEST(ConfigurationFile, ThatOthersMayWriteIsRefused) {
+  const lightq::test::TempDir directory;
+  const std::string file = directory / "lightq.toml";
+  const auto load = [&] { return load_config(file, [](const std::string&) { return std::nullopt; }, {}); };
+  std::ofstream(file) << "log_level = \"error\"\n";
+  for (const mode_t mode : {0600U, 0644U, 0444U}) {
+    ASSERT_EQ(chmod(file.c_str(), mode), 0);
+    EXPECT_TRUE(load().ok()) << mode;
+  }
+  for (const mode_t mode : {0620U, 0602U, 0666U}) {
+    ASSERT_EQ(chmod(file.c_str(), mode), 0);
+    ASSERT_FALSE(load().ok()) << mode;
+    EXPECT_THAT(load().error().text(), HasSubstr("can be written by other users"));
+  }
+}
+
+TEST(SocketDirectory, ThatOthersMayWriteToIsRefusedUnlessItIsSticky) {
+  const lightq::test::TempDir directory;
+  const std::string sockets = directory / "sockets";
+  ASSERT_TRUE(std::filesystem::create_directory(sockets));
+  const std::map<std::string, std::string> settings[] = {{{"ipc_dir", sockets}},
+                                                         {{"control", "ipc://" + sockets + "/control"}}};
+  for (auto overrides : settings) {
+    const std::string setting = overrides.begin()->first;
+    overrides.insert({{"data_dir", directory / "data"}, {"min_free_bytes", "0"}});
+    overrides.insert({"control", "tcp://127.0.0.1:0"});
+    const auto started = [&] {
+      lightq::testing::SilentSink sink;
+      auto config =
+          load_config({}, [](const std::string&) { return std::nullopt; }, overrides).value_or_throw();
+      return Broker::start(std::move(config), sink);
+    };
+    for (const mode_t mode : {0755U, 0700U, 01777U}) {
+      ASSERT_EQ(chmod(sockets.c_str(), mode), 0);
+      const auto broker = started();
+      EXPECT_TRUE(broker.ok()) << setting << mode << broker.error().text();
+    }
+    ASSERT_EQ(chmod(sockets.c_str(), 0777), 0);
+    const auto refused = started();
+    ASSERT_FALSE(refused.ok()) << setting;
+    EXPECT_THAT(refused.error().text(),
+                AllOf(StartsWith(setting + ": "), HasSubstr("can be written by other users")));
+  }
 }
 
 }  // namespace

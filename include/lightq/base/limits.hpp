@@ -77,7 +77,8 @@ inline constexpr std::uint64_t queue_segment_bytes_max = 4 * GiB - 68 * KiB;
 inline constexpr std::uint64_t message_bytes_max_default = 16 * MiB;
 inline constexpr std::uint64_t message_bytes_max_max = 1 * GiB;
 inline constexpr std::uint64_t unfinished_bytes_total_min = 1 * MiB;
-inline constexpr std::uint64_t unfinished_bytes_total_default = 1 * GiB;  ///< large messages that come or leave
+inline constexpr std::uint64_t unfinished_bytes_total_default =
+    1 * GiB;                                                 ///< large messages that come or leave
 inline constexpr std::size_t batch_bytes_target = 64 * KiB;  ///< plain messages are packed up to this
 inline constexpr std::size_t batch_records_max = 65536;
 inline constexpr std::size_t compressed_batch_bytes_max =

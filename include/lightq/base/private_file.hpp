@@ -23,23 +23,29 @@
 
 namespace lightq::inline v1 {
 
+/// What others than its owner may do with a file.
+enum class OthersMay { nothing, read };
+
 /// Why a file that was opened, with these `facts`, must not be trusted with what it `holds` ("a password",
-/// for the sentence): its mode lets others in, or it belongs to somebody else; root may read everybody's.
-/// Nothing: it may. A pipe, a process substitution's too, has a mode as a file has; a terminal or another
-/// device has no content of its own and is not judged. Any thread.
+/// for the sentence): its mode lets others do more than they may, or it belongs to somebody else; root may
+/// read everybody's. Nothing: it may. A pipe, a process substitution's too, has a mode as a file has; a
+/// terminal or another device has no content of its own and is not judged. Any thread.
 inline std::optional<Error> private_file_fault(const struct stat& facts, const std::string& path,
-                                               std::string_view holds) {
-  constexpr mode_t open_to_others = 077;
+                                               std::string_view holds,
+                                               OthersMay others = OthersMay::nothing) {
+  const mode_t forbidden = others == OthersMay::nothing ? 077 : 022;
   constexpr mode_t permissions = 07777;
   const bool has_content = S_ISREG(facts.st_mode) || S_ISFIFO(facts.st_mode);
   if (!has_content) return std::nullopt;
   const std::string subject = path + " holds " + std::string(holds);
-  if ((facts.st_mode & open_to_others) != 0) {
+  if ((facts.st_mode & forbidden) != 0) {
     std::string mode;
     for (mode_t bits = facts.st_mode & permissions; bits != 0; bits >>= 3U)
       mode.insert(mode.begin(), static_cast<char>('0' + (bits & 7U)));
+    const bool secret = others == OthersMay::nothing;
     return Error{ErrorCode::invalid_argument,
-                 subject + " and is open to other users: its mode is 0" + mode + "; chmod 600 it"};
+                 subject + (secret ? " and is open to" : " and can be written by") +
+                     " other users: its mode is 0" + mode + "; chmod " + (secret ? "600" : "go-w") + " it"};
   }
   const uid_t user = geteuid();
   if (!S_ISREG(facts.st_mode) || user == 0 || facts.st_uid == user || facts.st_uid == 0) return std::nullopt;
@@ -145,8 +151,8 @@ inline Error unread_private(const std::string& path, int number, const PipeWait&
 struct FileWish {
   std::string_view holds;  ///< "a password", for errors
   std::size_t bytes_max = 0;
-  bool is_secret = true;  ///< see private_file_fault
-  bool line = false;      ///< the first line alone
+  OthersMay others = OthersMay::nothing;  ///< see private_file_fault
+  bool line = false;                      ///< the first line alone
   LinkRule links = LinkRule::followed;
 };
 
@@ -160,8 +166,7 @@ inline Result<std::string> read_file(const std::string& path, const FileWish& wi
   if (wish.links == LinkRule::refused && !S_ISREG(facts.st_mode))
     return Error{ErrorCode::invalid_argument, path + " is no regular file, as one that holds " +
                                                   std::string(wish.holds) + " has to be here"};
-  if (auto fault = wish.is_secret ? private_file_fault(facts, path, wish.holds) : std::nullopt)
-    return *std::move(fault);
+  if (auto fault = private_file_fault(facts, path, wish.holds, wish.others)) return *std::move(fault);
   const bool patient = S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode) || isatty(file.get()) != 0;
   if (patient && fcntl(file.get(), F_SETFL, O_RDONLY) != 0)
     return Error{ErrorCode::io_error, "cannot read " + path, errno};
@@ -185,12 +190,12 @@ inline Result<std::string> read_private_file(const std::string& path, std::strin
   return detail::read_file(path, {.holds = holds, .bytes_max = bytes_max, .links = links}, wait);
 }
 
-/// As read_private_file, of a file that everybody may read and write, such as a certificate.
+/// As read_private_file, of a file that everybody may read, such as a certificate.
 inline Result<std::string> read_public_file(const std::string& path, std::string_view holds,
                                             std::size_t bytes_max, LinkRule links = LinkRule::followed,
                                             const PipeWait& wait = {}) {
-  return detail::read_file(path, {.holds = holds, .bytes_max = bytes_max, .is_secret = false, .links = links},
-                           wait);
+  return detail::read_file(
+      path, {.holds = holds, .bytes_max = bytes_max, .others = OthersMay::read, .links = links}, wait);
 }
 
 /// Its first line, without what ends it; what follows is not read, from a pipe neither. As read_private_file.

@@ -11,9 +11,9 @@
 
 namespace lightq::broker {
 
-/// Of all connections of a thread together. From a quarter of the bound on memory that is kept without need is
-/// given back, and connections that have stood still for `still_time` end; beyond it others do as well: of the user
-/// who holds most the one that has not moved for longest, but never the one that asks. That thread.
+/// Of all connections of a thread together. From a quarter of the bound on memory that is kept without need
+/// is given back, and connections that have stood still for `still_time` end; beyond it others do as well: of
+/// the user who holds most the one that has not moved for longest, but never the one that asks. That thread.
 class BufferBudget {
  public:
   using Clock = std::chrono::steady_clock;

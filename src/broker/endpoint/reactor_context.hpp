@@ -50,7 +50,7 @@ struct EndpointSettings {
   std::size_t endpoints_max = limits::endpoints_per_topic_max;  ///< of a topic
   /// Of a reactor: large messages that have not wholly come, or wholly left.
   std::size_t unfinished_bytes_total = limits::unfinished_bytes_total_default;
-  GroupLimits groups;                                           ///< of a topic
+  GroupLimits groups;  ///< of a topic
 };
 
 /// What a reactor's topics tell on their own, on the reactor's thread.
