@@ -49,7 +49,7 @@ def small_broker(make_broker):
 
 def test_strangers_who_stop_in_the_middle_hold_no_more_than_the_bound(small):
     control = small.control()
-    control.create("t", "queue", open=True, ring_bytes=16 * MIB)
+    control.create("t", "queue", open=True, ring_bytes=4 * MIB)
     uri = str(control.join("t", "push"))
     before = small.anonymous_bytes()
     consumer = small.socket(zmq.PULL, control.join("t", "pull"))
@@ -58,7 +58,7 @@ def test_strangers_who_stop_in_the_middle_hold_no_more_than_the_bound(small):
     for number in range(60):
         peers.append(begun(uri, MIB))
         if number % 10 == 9:  # a legitimate one goes on meanwhile
-            for message in numbered(number, number + 3, MIB):
+            for message in numbered(number, 3, MIB):
                 producer.send(message)
             assert [number_of(message) for message in receive(consumer, 3)] == list(range(number, number + 3))
     until(lambda: sum(is_closed(peer) for peer in peers) >= 50, "those beyond the bound to be closed")

@@ -20,7 +20,7 @@ class Fake final : public BufferBudget::Holder {
  public:
   explicit Fake(std::uint64_t user) : user_(user) {}
   [[nodiscard]] std::size_t buffered_bytes() const override { return bytes + idle; }
-  void release_idle_memory() override { idle = 0; }
+  void release_spare_memory() override { idle = 0; }
   void end_soon(const std::string& why) override { ended = why; }
   [[nodiscard]] std::uint64_t held_by() const override { return user_; }
 

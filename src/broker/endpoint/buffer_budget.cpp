@@ -43,7 +43,7 @@ bool BufferBudget::update(Holder& holder, Entries::iterator entry) {
 
 void BufferBudget::make_room(const Holder& asking, Clock::time_point now) {
   next_look_ = now + look_interval;
-  release_idle_memory(asking);
+  release_spare_memory(asking);
   while (bytes_ > bytes_max_ / 4) {
     const auto still = first_to_go(asking, now - still_time);
     if (still == entries_.end()) break;
@@ -56,14 +56,14 @@ void BufferBudget::make_room(const Holder& asking, Clock::time_point now) {
   }
 }
 
-void BufferBudget::release_idle_memory(const Holder& asking) {
+void BufferBudget::release_spare_memory(const Holder& asking) {
   std::vector<Holder*> others;
   others.reserve(entries_.size());
   for (const auto& [holder, entry] : entries_) {
     if (holder != &asking) others.push_back(holder);
   }
   for (Holder* const holder : others) {
-    holder->release_idle_memory();
+    holder->release_spare_memory();
     update(*holder, entries_.find(holder));
   }
 }

@@ -22,8 +22,8 @@ class BufferBudget {
    public:
     virtual ~Holder() = default;
     [[nodiscard]] virtual std::size_t buffered_bytes() const = 0;
-    /// Gives back what is not in use.
-    virtual void release_idle_memory() = 0;
+    /// Gives back what is not in use. Called within others' callbacks, and its own.
+    virtual void release_spare_memory() = 0;
     /// Ends soon, not within the call.
     virtual void end_soon(const std::string& why) = 0;
     /// The user it belongs to; 0: nobody in particular.
@@ -54,7 +54,7 @@ class BufferBudget {
 
   bool update(Holder& holder, Entries::iterator entry);
   void make_room(const Holder& asking, Clock::time_point now);
-  void release_idle_memory(const Holder& asking);
+  void release_spare_memory(const Holder& asking);
   Entries::iterator first_to_go(const Holder& asking, Clock::time_point moved_before);
   void end(Entries::iterator entry);
 

@@ -64,12 +64,17 @@ bool Connection::start() {
 }
 
 void Connection::on_ready() {
+  in_callback_ = true;
   consume_leftover();
   note_buffers(false);
+  in_callback_ = false;
   end_if_failed();
 }
 
 void Connection::on_event(EventLoop::Readiness readiness) {
+  in_callback_ = true;
+  if (has_buffers_)
+    note_buffers(true);  // now, so that nothing that follows takes it for one that stands still
   // What the peer sent before it hung up is still to be read, so this alone ends nothing.
   if (paused_) peer_gone_ |= readiness.hung_up;
   if (readiness.writable && output_blocked_) {
@@ -81,6 +86,7 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   // What has come is looked at before more is: behind it there may be the end.
   if (readiness.readable && !paused_ && !leftover_unseen_ && !failed()) read_once();
   note_buffers(true);
+  in_callback_ = false;
   end_if_failed();
 }
 
@@ -90,7 +96,7 @@ std::size_t Connection::buffered_bytes() const {
 
 void Connection::note_buffers(bool moved) {
   if (!has_buffers_ && buffered_bytes() < BufferBudget::counted_from) return;
-  BufferBudget* const budget = state_ == State::closed ? nullptr : owner_.buffers();
+  BufferBudget* const budget = state_ == State::closed || failed() ? nullptr : owner_.buffers();
   if (budget == nullptr) return;
   has_buffers_ = budget->note(*this, moved, loop_.call_time());
 }

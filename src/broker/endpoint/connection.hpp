@@ -66,7 +66,10 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void close(const std::string& why);
   /// Received and not consumed, here or in the operating system.
   [[nodiscard]] bool has_unread_input() const;
-  void release_idle_memory() override;
+  void release_idle_memory();
+  void release_spare_memory() override {
+    if (!in_callback_) release_idle_memory();
+  }
   [[nodiscard]] std::size_t buffered_bytes() const override;
   void end_soon(const std::string& why) override { fail(why); }
   [[nodiscard]] std::uint64_t held_by() const override { return holder().user; }
@@ -175,6 +178,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   bool ping_unanswered_ = false;
   bool output_broken_ = false;
   bool wipes_input_ = false;
+  bool in_callback_ = false;
   bool has_buffers_ = false;      // that the owner's budget knows of
   bool was_paused_ = false;       // since it last began to consume
   bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read
