@@ -41,9 +41,9 @@ class Client {
 
   /// A client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`); empty: the one that
   /// discover_control_uri finds. Makes sure that a broker answers there. Errors: timeout, invalid_argument
-  /// (also where a password would go to another machine in clear, other users may read admin.json, or what
-  /// says where the broker is belongs to somebody else),
-  /// limit_reached.
+  /// (also where a password would go to another machine in clear, other users may read admin.json or the
+  /// client's key, or what says where the broker is belongs to somebody else), unauthorized_access (see
+  /// ControlConnection::ask), io_error (there is no such client_key_file), limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
     const Result<std::string> named = uri.empty() ? discover_control_uri(options.data_dir) : uri;
     if (!named) return named.error();
@@ -52,16 +52,14 @@ class Client {
       if (Result<void> found = discover_credentials(chosen, options); !found) return found.error();
       if (Result<void> found = discover_server_key(chosen, options); !found) return found.error();
       options.insecure = options.insecure || discover_insecure();
+      if (options.client_key_file.empty())
+        options.client_key_file = environment_value("LIGHTQ_CLIENT_KEY_FILE");
     }
     const bool exposed = options.server_key.empty() && !stays_on_machine(chosen);
     const bool knows_secrets = !options.user.password.empty() || !options.admin.password.empty();
     if (exposed && knows_secrets && !options.insecure) return exposed_error("the broker at " + chosen);
-    std::shared_ptr<const CurveIdentity> identity;
-    if (!options.server_key.empty()) {
-      auto keys = CurveIdentity::make(options.server_key);
-      if (!keys) return keys.error();
-      identity = std::move(*keys);
-    }
+    auto identities = identities_of(options);
+    if (!identities) return identities.error();
     std::shared_ptr<zmq::context_t> context;
     try {
       if (options.context != nullptr) {
@@ -72,7 +70,7 @@ class Client {
     } catch (const zmq::error_t& error) {
       return zmq_error("cannot make a ZeroMQ context", error.num());
     }
-    Client made(std::move(context), chosen, std::move(options), std::move(identity), exposed);
+    Client made(std::move(context), chosen, std::move(options), std::move(*identities), exposed);
     if (Result<void> answered = made.ping(); !answered) return answered.error();
     return made;
   }
@@ -273,15 +271,30 @@ class Client {
   [[nodiscard]] bool exposed() const { return state_->exposed; }
 
  private:
+  /// By what it is known; null: nothing is encrypted.
+  struct Identities {
+    std::shared_ptr<const CurveIdentity> control;
+    std::shared_ptr<const CurveIdentity> data;
+  };
+  static Result<Identities> identities_of(const ClientOptions& options) {
+    if (options.server_key.empty()) return Identities{};
+    auto made = CurveIdentity::make(options.server_key);
+    if (!made) return made.error();
+    if (options.client_key_file.empty()) return Identities{*made, *made};
+    auto own = CurveIdentity::of_file(options.server_key, options.client_key_file);
+    if (!own) return own.error();
+    return Identities{std::move(*own), std::move(*made)};
+  }
+
   /// What the client shares with its producers and consumers. Immutable but for the connection, which has a
   /// lock of its own.
   struct State {
     State(std::shared_ptr<zmq::context_t> shared_context, std::string uri, ClientOptions chosen,
-          std::shared_ptr<const CurveIdentity> keys, bool is_exposed)
+          Identities identities, bool is_exposed)
         : context(shared_context),
-          connection(std::move(shared_context), std::move(uri), keys),
+          connection(std::move(shared_context), std::move(uri), std::move(identities.control)),
           options(std::move(chosen)),
-          identity(std::move(keys)),
+          identity(std::move(identities.data)),
           exposed(is_exposed) {}
 
     [[nodiscard]] bool asks_as_admin() const {
@@ -363,7 +376,7 @@ class Client {
     std::shared_ptr<zmq::context_t> context;
     ControlConnection connection;
     const ClientOptions options;
-    const std::shared_ptr<const CurveIdentity> identity;  // null: nothing is encrypted
+    const std::shared_ptr<const CurveIdentity> identity;  // of data sockets; null: nothing is encrypted
     const bool exposed;                                   // in clear, to another machine
   };
 
@@ -386,9 +399,9 @@ class Client {
   };
 
   Client(std::shared_ptr<zmq::context_t> context, std::string uri, ClientOptions options,
-         std::shared_ptr<const CurveIdentity> identity, bool exposed)
+         Identities identities, bool exposed)
       : state_(std::make_shared<State>(std::move(context), std::move(uri), std::move(options),
-                                       std::move(identity), exposed)) {}
+                                       std::move(identities), exposed)) {}
 
   static Result<TopicName> topic_name(std::string_view text) {
     if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);

@@ -43,7 +43,8 @@ class ControlConnection {
   /// Sends the request and waits for its reply. The timeout includes waiting for other threads' requests. A
   /// broker that is busy, and so has done nothing, is asked again until the time is up.
   /// Errors: the broker's (its `code` and `description`), timeout (whether the broker did what was asked is
-  /// unknown then), unauthorized_access (the broker encrypts and this client does not, or has another key),
+  /// unknown then), unauthorized_access (the broker encrypts and this client does not, or has another key,
+  /// or one that is not on the broker's list),
   /// invalid_argument (the URI is none), limit_reached, io_error, closed.
   Result<protocol::Reply> ask(const protocol::Request& request, Timeout timeout) {
     constexpr Timeout shortest{20};
@@ -185,11 +186,14 @@ class ControlConnection {
               "data directory, which an encrypting broker has left (remove it, or give another --data-dir, "
               "if "
               "that is right): nothing was said to it"};
-    return {ErrorCode::unauthorized_access,
-            broker +
-                " has another key than the one that was given, or that lies in broker.json or "
-                "server_key.json of this machine's data directory (--server-key gives the right one, "
-                "--data-dir another directory), or it does not allow this client's"};
+    return {
+        ErrorCode::unauthorized_access,
+        broker +
+            " has another key than the one that was given, or that lies in broker.json or "
+            "server_key.json of this machine's data directory (--server-key gives the right one, "
+            "--data-dir another directory), or it takes the keys of a list alone (allowed_client_keys): " +
+            (identity_->file().empty() ? "--client-key-file (LIGHTQ_CLIENT_KEY_FILE) gives one that is on it"
+                                       : "that of " + identity_->file() + " is " + identity_->public_key())};
   }
 
   Result<protocol::Reply> read(const protocol::Request& request, zmq::message_t& answer) {

@@ -3,7 +3,6 @@
 
 #include <strings.h>
 
-#include <array>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,7 +11,7 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/z85.hpp>
-#include <lightq/zmq_error.hpp>
+#include <lightq/client_key_file.hpp>
 
 namespace lightq::inline v1 {
 
@@ -28,23 +27,19 @@ class CurveIdentity {
   /// A new key pair, for the broker with this public key. Errors: invalid_argument (no key), not_supported
   /// (this libzmq cannot encrypt).
   static Result<std::shared_ptr<const CurveIdentity>> make(const std::string& server_key) {
-    if (!curve_key_of_z85(server_key))
-      return Error{
-          ErrorCode::invalid_argument,
-          "the server key must be the broker's public key, 40 characters of Z85, as  lightq broker key  "
-          "prints it"};
-    std::array<char, curve_key_characters + 1> public_key{};
-    std::array<char, curve_key_characters + 1> secret_key{};
-    if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0)
-      return Error{ErrorCode::not_supported, "this libzmq was built without CURVE, and cannot encrypt"};
-    std::shared_ptr<CurveIdentity> made(new CurveIdentity(server_key, public_key.data(), secret_key.data()));
-    explicit_bzero(secret_key.data(), secret_key.size());
-    return std::shared_ptr<const CurveIdentity>(std::move(made));
+    return for_broker(server_key, [] { return make_curve_keys(); });
+  }
+  /// The key pair that a file holds. Errors: as of make and read_client_key.
+  static Result<std::shared_ptr<const CurveIdentity>> of_file(const std::string& server_key,
+                                                              const std::string& path) {
+    return for_broker(server_key, [&path] { return read_client_key(path); }, path);
   }
 
   [[nodiscard]] const std::string& server_key() const { return server_key_; }
   [[nodiscard]] const std::string& public_key() const { return public_key_; }
   [[nodiscard]] const std::string& secret_key() const { return secret_key_; }
+  /// Where the pair is from; empty: it is new.
+  [[nodiscard]] const std::string& file() const { return file_; }
 
   /// Where `socket` connects from now on, it speaks CURVE and nothing else. Throws zmq::error_t.
   void show(zmq::socket_t& socket) const {
@@ -54,12 +49,30 @@ class CurveIdentity {
   }
 
  private:
-  CurveIdentity(std::string server_key, const char* public_key, const char* secret_key)
-      : server_key_(std::move(server_key)), public_key_(public_key), secret_key_(secret_key) {}
+  CurveIdentity(std::string server_key, const CurveKeyTexts& keys, std::string file)
+      : server_key_(std::move(server_key)),
+        public_key_(keys.public_key),
+        secret_key_(keys.secret_key),
+        file_(std::move(file)) {}
+
+  template <typename GetKeys>
+  static Result<std::shared_ptr<const CurveIdentity>> for_broker(const std::string& server_key,
+                                                                 GetKeys&& get_keys,
+                                                                 const std::string& file = {}) {
+    if (!curve_key_of_z85(server_key))
+      return Error{
+          ErrorCode::invalid_argument,
+          "the server key must be the broker's public key, 40 characters of Z85, as  lightq broker key  "
+          "prints it"};
+    const Result<CurveKeyTexts> keys = get_keys();
+    if (!keys) return keys.error();
+    return std::shared_ptr<const CurveIdentity>(new CurveIdentity(server_key, *keys, file));
+  }
 
   const std::string server_key_;
   const std::string public_key_;
   std::string secret_key_;
+  const std::string file_;
 };
 
 }  // namespace lightq::inline v1

@@ -49,6 +49,12 @@ struct ClientOptions {
   /// machine, what its broker.json says, or server_key.json when it is stopped, all with
   /// `discover_credentials`; else nothing is encrypted.
   std::string server_key = {};
+  /// A file with the secret key that this client shows to a broker that encrypts, for one that takes the keys
+  /// of a list alone (`allowed_client_keys`): `lightq key new FILE` makes it. To be read by its owner alone;
+  /// not looked at where nothing is encrypted. It is for the control socket: data sockets have a pair of
+  /// their own, which each join registers. Empty: LIGHTQ_CLIENT_KEY_FILE, with `discover_credentials`; else a
+  /// new pair.
+  std::string client_key_file = {};
   /// Without a server key, passwords and tickets go to this machine alone: loopback, Unix sockets, and names
   /// that stand for loopback addresses; what would carry one elsewhere fails with invalid_argument. True, or
   /// LIGHTQ_INSECURE=true with `discover_credentials`: they go anywhere in clear.

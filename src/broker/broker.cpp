@@ -16,6 +16,7 @@
 #include "broker/control/command_handler.hpp"
 #include "broker/control/control_server.hpp"
 #include "broker/control/curve_key_file.hpp"
+#include "broker/control/registration_check.hpp"
 #include "broker/control/setting_error.hpp"
 #include "broker/control/ticket_key_file.hpp"
 #include "broker/control/tls_files.hpp"
@@ -181,8 +182,9 @@ class Broker::Parts {
   std::unique_ptr<TicketKey> tickets_;
   std::unique_ptr<CurveKeyPair> curve_key_;  // null: nothing is encrypted
   std::set<CurvePublicKey> allowed_keys_;
-  ClientKeys client_keys_;
-  std::unique_ptr<TlsContext> tls_;  // null: nothing is encrypted
+  ClientKeys client_keys_{config_.ticket_lifetime};
+  std::uint32_t admin_generation_ = 0;  // until the catalogue is open
+  std::unique_ptr<TlsContext> tls_;     // null: nothing is encrypted
   std::unique_ptr<ReactorPool> reactors_;
   std::unique_ptr<CommandHandler> handler_;
   std::unique_ptr<ControlServer> server_;
@@ -229,7 +231,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   wipe_stack();
   if (!admin) return admin.error();
   if (admin->is_new) sink_.info("made the administrator's account: " + directory_->admin_file().string());
-  auto key = open_ticket_key(directory_->ticket_key_file());
+  auto key = open_ticket_key(directory_->ticket_key_file(), config_.ticket_lifetime);
   if (!key) return key.error();
   tickets_ = std::move(*key);
   if (auto opened = open_keys(wait); !opened) return opened;
@@ -237,6 +239,9 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   if (auto opened = open_tls(wait); !opened) return opened;
   if (auto proven = prove_gates(); !proven) return proven;
   if (auto opened = open_catalogue(); !opened) return opened;
+  auto generation = check_registrations(*catalogue_, *tickets_, admin->password, sink_);
+  if (!generation) return generation.error();
+  admin_generation_ = *generation;
   remove_orphans();
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password,
                                                    config_.requests_waiting_max);
@@ -258,6 +263,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
                                .server_key = server_key(),
                                .client_keys = &client_keys_,
                                .insecure = insecure,
+                               .admin_generation = admin_generation_,
                                .limits_reached = limits_reached_.get(),
                                .displaced = [this] { return server_->displaced(); }});
   reactors_->set_observer(*handler_);
@@ -350,6 +356,7 @@ Result<void> Broker::Parts::open_catalogue() {
   options.now = wall_clock_now;
   options.port_rest = config_.port_rest;
   options.client_keys_per_topic_max = config_.client_keys_per_topic_max;
+  options.client_key_lifetime_max = config_.ticket_lifetime;
   options.open_log = [this](const std::filesystem::path& path) -> Result<std::unique_ptr<log::Log>> {
     log::SegmentLogOptions segments;
     segments.directory = path.string();
@@ -394,6 +401,7 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   endpoints.user_connections = user_connections_.get();
   endpoints.limits_reached = limits_reached_.get();
   endpoints.ticket_lifetime = config_.ticket_lifetime;
+  endpoints.admin_generation = admin_generation_;
   endpoints.open_topics = config_.open_topics;
   endpoints.curve_key = curve_key_.get();
   endpoints.client_keys = &client_keys_;

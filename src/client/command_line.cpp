@@ -9,6 +9,7 @@
 
 #include "client/broker_options.hpp"
 #include "client/command_options.hpp"
+#include "client/key_options.hpp"
 #include "client/log_options.hpp"
 #include "client/message_options.hpp"
 #include "client/place.hpp"
@@ -21,9 +22,9 @@
 namespace lightq::cli {
 namespace {
 
-constexpr std::array<std::string_view, 13> verbs = {"broker",  "topic", "user", "produce", "consume",
-                                                    "peek",    "stats", "ping", "bench",   "log",
-                                                    "version", "pub",   "sub"};
+constexpr std::array<std::string_view, 14> verbs = {"broker", "topic",   "user", "produce", "consume",
+                                                    "peek",   "stats",   "ping", "bench",   "log",
+                                                    "key",    "version", "pub",  "sub"};
 constexpr std::array<std::string_view, 8> topic_verbs = {"create",       "list",  "info",   "delete",
                                                          "delete-group", "pause", "resume", "purge"};
 
@@ -44,6 +45,9 @@ void add_common(CLI::App* app, Common& common) {
       ->group(group);
   text_option(app, "--server-key", common.server_key,
               "public key of a broker that encrypts; else broker.json's, of this machine's broker", "KEY")
+      ->group(group);
+  text_option(app, "--client-key-file", common.client_key_file,
+              "this client's key, for a broker that takes listed ones alone: see  lightq key new", "FILE")
       ->group(group);
   flag(app, "--insecure", common.insecure, "let passwords and tickets go to other machines in clear")
       ->group(group);
@@ -395,6 +399,7 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
   if (log_verb) return "there is no command '" + arguments[0] + "'; did you mean 'log " + arguments[0] + "'?";
   if (auto fault = unknown(arguments[0], verbs, "")) return fault;
   if (arguments[0] == "log" && arguments.size() > 1) return unknown(arguments[1], log_verbs, "log ");
+  if (arguments[0] == "key" && arguments.size() > 1) return unknown(arguments[1], key_verbs, "key ");
   if (arguments[0] == "user" && arguments.size() > 1) return unknown(arguments[1], user_verbs, "user ");
   if (arguments[0] == "topic" && arguments.size() > 1) return unknown(arguments[1], topic_verbs, "topic ");
   return std::nullopt;
@@ -403,8 +408,9 @@ std::optional<std::string> misspelling(const std::vector<std::string>& arguments
 /// The words that name the command, each with a space behind it.
 std::string command_words(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0].starts_with('-')) return "";
-  const bool two = (arguments[0] == "topic" || arguments[0] == "user" || arguments[0] == "log") &&
-                   arguments.size() > 1 && !arguments[1].starts_with('-');
+  constexpr std::array<std::string_view, 4> groups = {"topic", "user", "log", "key"};
+  const bool two = std::ranges::find(groups, arguments[0]) != groups.end() && arguments.size() > 1 &&
+                   !arguments[1].starts_with('-');
   return arguments[0] + " " + (two ? arguments[1] + " " : "");
 }
 
@@ -428,6 +434,7 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   add_consume(&app, parsed, "sub", Mode::sub);
   add_others(&app, parsed);
   add_log(&app, parsed);
+  add_key(&app, parsed);
 }
 
 /// Appends the flags of the commands under `app`; `before` is what one types to get there.

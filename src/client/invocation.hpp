@@ -29,6 +29,7 @@ struct Common {
   std::string admin_user;           ///< empty: lightq_admin
   std::string admin_password_file;  ///< empty: LIGHTQ_ADMIN_PASSWORD, or this machine's admin.json
   std::string server_key;           ///< the broker's public key; empty: discovered, or nothing is encrypted
+  std::string client_key_file;      ///< with this client's secret key; empty: a new one
   std::string data_dir;             ///< empty: the usual places
   /// What LIGHTQ_PASSWORD, LIGHTQ_ADMIN_PASSWORD and LIGHTQ_NEW_PASSWORD said.
   std::shared_ptr<SecretEnvironment> secrets = std::make_shared<SecretEnvironment>();
@@ -170,6 +171,9 @@ int run_stats(const Common& common, const StatsRequest& stats);
 int run_ping(const Common& common);
 int run_version(const Common& common);
 int run_bench(const Common& common, const Bench& bench);
+// Of a client's key, without a broker.
+int run_key_new(const Common& common, const std::string& file);
+int run_key_public(const Common& common, const std::string& file);
 // Of a log's directory, without a broker. dump and verify answer exit_usage where nothing could be read.
 int run_log_dump(const Common& common, const LogDump& dump);
 int run_log_verify(const Common& common, const LogVerify& verify);

@@ -49,6 +49,7 @@ Result<Client> open_client(const Common& common) {
   ClientOptions options;
   options.data_dir = common.data_dir;
   options.server_key = common.server_key;
+  options.client_key_file = common.client_key_file;
   options.insecure = common.insecure;
   options.request_timeout = common.request_timeout;
   Result<Credentials> user = credentials(common.user, common.password_file, "LIGHTQ_PASSWORD", given.user);
@@ -85,7 +86,7 @@ int fail(const Error& error, const std::string& topic) {
       sentence += topic.empty() ? "" : "\n  create it:  lightq topic create " + topic;
       break;
     case ErrorCode::unauthorized_access:
-      if (mentions("certificate")) break;
+      if (mentions("certificate") || mentions("--server-key")) break;  // not for want of a password
       sentence +=
           "\n  give --user and --password-file (or LIGHTQ_USER, LIGHTQ_PASSWORD). On the broker's own "
           "machine "

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -10,6 +11,7 @@
 #include <lightq/client.hpp>
 
 #include "broker/embedded_broker.hpp"
+#include "support/temp_dir.hpp"
 
 #include "support/planted.hpp"
 
@@ -173,6 +175,96 @@ TEST_F(Encrypted, AnAddressForSocketsOfOnesOwnHasTheKeys) {
   socket.connect(address.uri);
   socket.send(zmq::str_buffer("mine"), zmq::send_flags::none);
   EXPECT_TRUE(comes([&] { return made.stats("orders").value_or_throw().messages_received == 1; }));
+}
+
+/// A broker that answers those alone whose keys are on its list.
+class Listed : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string path(const std::string& name) const { return directory / name; }
+  [[nodiscard]] std::string make_key(const std::string& name) const {
+    return make_client_key(path(name)).value_or_throw();
+  }
+  [[nodiscard]] Result<Client> connect(const std::string& key_file) const {
+    return Client::connect(broker.uri(), {.user = {"alice", "wonder"},
+                                          .admin = {"lightq_admin", "the admin's"},
+                                          .discover_credentials = false,
+                                          .server_key = broker.server_key(),
+                                          .client_key_file = key_file,
+                                          .request_timeout = 60s});
+  }
+
+  test::TempDir directory;
+  const std::string listed_key = make_key("listed.key");
+  EmbeddedBroker broker{"tcp://127.0.0.1:0", [this](broker::Config& config) {
+                          config.encrypt = true;
+                          config.allowed_client_keys = path("allowed");
+                          std::ofstream(path("allowed")) << listed_key << " # the operator\n";
+                        }};
+};
+
+TEST_F(Listed, AClientWithAFileOfAKeyThatIsOnTheListDoesEverything) {
+  Client made = connect(path("listed.key")).value_or_throw();
+  made.create_topic("orders").value_or_throw();
+  made.create_user("ann", "a long password").value_or_throw();
+  auto producer = made.plain_producer("orders").value_or_throw();
+  producer.send("one").value_or_throw();
+  auto consumer = made.plain_consumer("orders").value_or_throw();
+  EXPECT_EQ(consumer.receive(20s).value_or_throw()->text(), "one");
+  ProducerOptions over_zmq;
+  over_zmq.connection = ConnectionType::zmq;
+  EXPECT_TRUE(made.producer("orders", over_zmq).ok());
+  EXPECT_TRUE(made.producer("orders").ok());
+}
+
+TEST_F(Listed, DataSocketsHaveKeysOfTheirOwn) {
+  Client made = connect(path("listed.key")).value_or_throw();
+  made.create_topic("orders").value_or_throw();
+  const auto address = made.join("orders", protocol::JoinType::push).value_or_throw();
+  ASSERT_NE(address.identity, nullptr);
+  EXPECT_NE(address.identity->public_key(), listed_key);
+  EXPECT_EQ(address.identity->file(), "");
+}
+
+TEST_F(Listed, WhoIsNotOnTheListHearsWhatIsMissing) {
+  const auto none = connect("");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::unauthorized_access);
+  EXPECT_THAT(none.error().text(), HasSubstr("allowed_client_keys"));
+  EXPECT_THAT(none.error().text(), HasSubstr("--client-key-file"));
+  const std::string other = make_key("other.key");
+  const auto unlisted = connect(path("other.key"));
+  ASSERT_FALSE(unlisted.ok());
+  EXPECT_EQ(unlisted.error().code, ErrorCode::unauthorized_access);
+  EXPECT_THAT(unlisted.error().text(), HasSubstr("that of " + path("other.key") + " is " + other));
+}
+
+TEST_F(Listed, AFileOfAKeyIsForItsOwnerAlone) {
+  namespace fs = std::filesystem;
+  EXPECT_EQ(fs::status(path("listed.key")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+  fs::permissions(path("listed.key"), fs::perms::group_read, fs::perm_options::add);
+  const auto open_to_others = connect(path("listed.key"));
+  ASSERT_FALSE(open_to_others.ok());
+  EXPECT_EQ(open_to_others.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(open_to_others.error().text(), HasSubstr("listed.key holds a client's secret key and is open"));
+  EXPECT_EQ(connect(path("none.key")).error().code, ErrorCode::io_error);
+  std::ofstream(path("bad.key")) << "no key\n";
+  fs::permissions(path("bad.key"), fs::perms::owner_read);
+  const auto bad = connect(path("bad.key"));
+  EXPECT_EQ(bad.error().code, ErrorCode::invalid_argument);
+  EXPECT_THAT(bad.error().text(), HasSubstr("holds no secret key"));
+}
+
+TEST_F(Listed, AFileThatIsThereIsNotWrittenOver) {
+  const auto again = make_client_key(path("listed.key"));
+  ASSERT_FALSE(again.ok());
+  EXPECT_THAT(again.error().text(), HasSubstr("is there already"));
+  EXPECT_EQ(read_client_key(path("listed.key")).value_or_throw().public_key, listed_key);
+}
+
+TEST(ClientKeyFile, IsNotLookedAtWhereNothingIsEncrypted) {
+  const EmbeddedBroker clear;
+  EXPECT_TRUE(
+      Client::connect(clear.uri(), {.discover_credentials = false, .client_key_file = "none.key"}).ok());
 }
 
 }  // namespace

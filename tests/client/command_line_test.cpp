@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <lightq/client_key_file.hpp>
+
 #include "broker/config.hpp"
 #include "support/temp_dir.hpp"
 
@@ -81,11 +83,18 @@ std::vector<std::string> invocation(const std::string& command) {
   static const test::TempDir empty_log;
   static const test::TempDir outputs;
   static int made = 0;
+  static const std::string a_key = outputs / "a.key";
+  static const bool has_key = make_client_key(a_key).ok();
+  EXPECT_TRUE(has_key);
   if (command.starts_with("log ")) {
     const std::string output = outputs / std::to_string(++made);
     words.push_back(empty_log.path());
     if (command == "log repair") words.insert(words.end(), {"--output", output});
     if (command == "log snapshot") words.push_back(output);
+  } else if (command == "key new") {
+    words.push_back(outputs / ("key" + std::to_string(++made)));
+  } else if (command == "key public") {
+    words.push_back(a_key);
   } else if (std::ranges::find(without, command) == without.end()) {
     words.emplace_back("t");
   }
@@ -96,13 +105,35 @@ std::vector<std::string> invocation(const std::string& command) {
 TEST(CommandLine, HasAllCommands) {
   std::set<std::string> commands;
   for (const FlagListing& flag : list_flags(FakeBroker().command)) commands.insert(flag.command);
-  EXPECT_EQ(commands, (std::set<std::string>{
-                          "bench",        "broker",     "consume",      "log dump",      "log repair",
-                          "log snapshot", "log verify", "peek",         "ping",          "produce",
-                          "stats",        "sub",        "topic create", "topic delete",  "topic delete-group",
-                          "topic info",   "topic list", "topic pause",  "topic purge",   "topic resume",
-                          "user add",     "user grant", "user list",    "user password", "user remove",
-                          "user revoke",  "version"}));
+  EXPECT_EQ(commands, (std::set<std::string>{"bench",
+                                             "broker",
+                                             "consume",
+                                             "key new",
+                                             "key public",
+                                             "log dump",
+                                             "log repair",
+                                             "log snapshot",
+                                             "log verify",
+                                             "peek",
+                                             "ping",
+                                             "produce",
+                                             "stats",
+                                             "sub",
+                                             "topic create",
+                                             "topic delete",
+                                             "topic delete-group",
+                                             "topic info",
+                                             "topic list",
+                                             "topic pause",
+                                             "topic purge",
+                                             "topic resume",
+                                             "user add",
+                                             "user grant",
+                                             "user list",
+                                             "user password",
+                                             "user remove",
+                                             "user revoke",
+                                             "version"}));
 }
 
 TEST(CommandLine, NamesAVariableForEveryFlagOfEveryCommand) {
@@ -200,7 +231,8 @@ TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
     SCOPED_TRACE(variable + " of lightq " + flag.command);
     const FakeBroker broker;
     const int without = run(broker, invocation(flag.command));
-    const bool needs_no_broker = flag.command == "version" || flag.command.starts_with("log ");
+    const bool needs_no_broker =
+        flag.command == "version" || flag.command.starts_with("log ") || flag.command.starts_with("key ");
     EXPECT_EQ(without, needs_no_broker ? 0 : 1);
     const Variable nonsense(variable, "maybe");
     EXPECT_EQ(run(broker, invocation(flag.command)), 2);

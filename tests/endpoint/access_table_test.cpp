@@ -60,8 +60,14 @@ TEST_F(AccessTableTest, ATopicsOwnUserMayEverythingThereAndNothingElsewhere) {
   EXPECT_FALSE(permits({6, 0}));
 }
 
-TEST_F(AccessTableTest, ATicketThatNamesNobodyAsksNobody) {
+TEST_F(AccessTableTest, TheAdministratorsTicketsArePermittedUntilHisPasswordIsAnotherOne) {
   EXPECT_TRUE(permits({}));
+  EXPECT_FALSE(permits({0, 1}));
+  table.set_admin_generation(1);
+  EXPECT_TRUE(permits({0, 1}));
+  EXPECT_TRUE(permits({0, 1}, EndpointRole::sub));
+  EXPECT_FALSE(permits({0, 2}));
+  EXPECT_FALSE(permits({})) << "nobody's";
 }
 
 }  // namespace

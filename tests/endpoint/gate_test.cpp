@@ -254,12 +254,17 @@ TEST_F(GateTest, TheProofPassesOnlyAGateThatKeepsStrangersOut) {
   EXPECT_EQ(left_open.error().code, ErrorCode::internal);
   EXPECT_THAT(left_open.error().text(), HasSubstr("let in a client without a ticket"));
 
-  // A clock that stands at the beginning lets in who is late; another grant lets in the wrong ones only.
-  const WallClock stopped = [] { return Timestamp{0}; };
-  EXPECT_THAT(prove_gate(Gate(tickets, stopped, grant), tickets, grant, time).error().text(),
+  // A clock that is slow lets in who is late; another grant lets in the wrong ones only.
+  const WallClock slow = [this] { return Timestamp{time.us - 7'200'000'000}; };
+  EXPECT_THAT(prove_gate(Gate(tickets, slow, grant), tickets, grant, time).error().text(),
               HasSubstr("has expired"));
   AccessTable of_anybody;
   of_anybody.put_user({~std::uint64_t{0}, 1, true, {}});
+  AccessTable of_old_password;
+  of_old_password.set_admin_generation(1);
+  const Gate of_before(tickets, now, grant, of_old_password, *TopicName::parse("t"));
+  EXPECT_THAT(prove_gate(of_before, tickets, grant, time).error().text(),
+              HasSubstr("another administrator's password"));
   const Gate of_all_users(tickets, now, grant, of_anybody, *TopicName::parse("t"));
   EXPECT_THAT(prove_gate(of_all_users, tickets, grant, time).error().text(), HasSubstr("may not any more"));
   EXPECT_THAT(prove_gate(Gate(tickets, now, {TopicId{9}, grant.role}), tickets, grant, time).error().text(),

@@ -93,6 +93,32 @@ TEST_F(TicketKeyTest, NoTwoTicketsAreTheSameAndEachFitsWhereItGoes) {
   EXPECT_EQ(ticket.text().find_first_not_of("0123456789abcdef."), std::string::npos);
 }
 
+TEST_F(TicketKeyTest, WhatEndsLaterThanATicketThatIsMadeNowIsRefused) {
+  const TicketKey of_a_minute(key_bytes(1), 60s);
+  const auto ends_in = [&](std::chrono::milliseconds lifetime) {
+    return of_a_minute.check(of_a_minute.issue(grant, lifetime, now).text(), now);
+  };
+  EXPECT_TRUE(ends_in(60s).grant.has_value());
+  EXPECT_TRUE(ends_in(60s + ticket_clock_tolerance).grant.has_value()) << "the clock was set back a little";
+  const auto later = ends_in(60s + ticket_clock_tolerance + 1ms);
+  EXPECT_FALSE(later.grant.has_value());
+  EXPECT_THAT(std::string(later.fault), HasSubstr("ends later"));
+  // Made while the clock was ten years ahead.
+  const auto ahead = of_a_minute.issue(grant, 60s, Timestamp{now.us + 315'360'000'000'000});
+  EXPECT_FALSE(of_a_minute.check(ahead.text(), now).grant.has_value());
+  EXPECT_FALSE(of_a_minute.check(of_a_minute.issue(grant, 60s, now).text(), Timestamp{0}).grant.has_value())
+      << "at the beginning of time";
+  const std::chrono::milliseconds year(limits::ticket_ms_max);
+  EXPECT_TRUE(key.check(key.issue(grant, year, now).text(), now).grant.has_value()) << "where a year may be";
+}
+
+TEST_F(TicketKeyTest, AKeysIdIsItsOwnAndNoTicketsSecret) {
+  EXPECT_EQ(key.id(), TicketKey(key_bytes(1)).id());
+  EXPECT_NE(key.id(), TicketKey(key_bytes(2)).id());
+  EXPECT_NE(key.id(), to_hex(key_bytes(1)));
+  EXPECT_EQ(key.id().size(), 64U);
+}
+
 TEST(TicketClaims, ComeBackAsTheyWereWritten) {
   for (const auto role : {EndpointRole::produce, EndpointRole::pull, EndpointRole::sub}) {
     const TicketClaims claims{{TopicId{~std::uint64_t{0}}, role}, 123'456'789'012, {42, 7}, 99};

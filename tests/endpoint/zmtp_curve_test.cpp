@@ -51,7 +51,7 @@ class ZmtpCurveTest : public testing::Test {
     return said;
   }
 
-  static constexpr std::uint64_t later_ms = 1'900'000'000'000;
+  static constexpr std::uint64_t later_ms = 1'800'000'060'000;
   Timestamp time_{1'800'000'000'000'000};
   const WallClock now_ = [this] { return time_; };
   const TicketKey tickets_{TicketKey::random_bytes()};
@@ -322,12 +322,16 @@ TEST_F(CurveProofTest, AGateThatLetsInAStrangerFails) {
   EXPECT_THAT(proven(gate_of(tickets_, now_, open, access_, topic_, grant.role)),
               HasSubstr("with a key that is not registered"));
   const auto of_endpoint = settings();
-  const WallClock stopped = [] { return Timestamp{0}; };
-  EXPECT_THAT(proven(gate_of(tickets_, stopped, of_endpoint, access_, topic_, grant.role)),
+  const WallClock slow = [this] { return Timestamp{time_.us - 7'200'000'000}; };
+  EXPECT_THAT(proven(gate_of(tickets_, slow, of_endpoint, access_, topic_, grant.role)),
               HasSubstr("has expired"));
   access_.put_user({~std::uint64_t{0}, 1, true, {}});
   EXPECT_THAT(proven(gate_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
               HasSubstr("who may not any more"));
+  access_.remove_user(~std::uint64_t{0});
+  access_.set_admin_generation(1);
+  EXPECT_THAT(proven(gate_of(tickets_, now_, of_endpoint, access_, topic_, grant.role)),
+              HasSubstr("another administrator's password"));
 }
 
 TEST_F(CurveProofTest, OfTheControlSocketsGateItSaysWhetherAnybodyMayEnter) {

@@ -27,7 +27,7 @@ const WallClock& now() {
 /// A broker's keys, and those of a client that is registered.
 struct World {
   World() {
-    keys.put({client.public_key(), grant, 1'900'000'000'000, {}});
+    keys.put({client.public_key(), grant, 1'800'000'060'000, {}});
     gate.encrypt(server, &keys);
   }
   const TicketKey tickets{TicketKey::random_bytes()};

@@ -67,6 +67,8 @@ DOCUMENTS = {
                           "expires_ms": 1 << 41, "user": 3, "generation": 4},
     "change_client_key_removed": {"op": "client_key_removed", "key": "HelloWorldHelloWorldHelloWorldHelloWorld", "topic_id": 1,
                                   "role": "sub"},
+    "change_ticket_key": {"op": "ticket_key", "key_id": "5a" * 32},
+    "change_administrator": {"op": "administrator", "generation": 7, "argon2": "$argon2id$v=19$m=65536,t=2,p=1$c2FsdA$aGFzaA"},
     "change_next_ids": {"op": "next_ids", "topic": 2, "credential": 2, "endpoint": 8},
 }
 TEXTS = {
@@ -106,7 +108,7 @@ def peer(kind, socket_type, *frames, piece=256, minor=1):
     return bytes([kind, piece - 1]) + greeting(minor=minor) + ready(socket_type) + b"".join(frames)
 
 
-def ticket(role=0, topic=1, expires_ms=1 << 50):
+def ticket(role=0, topic=1, expires_ms=1_800_000_060_000):
     """With the key of zmtp_fuzz.cpp; the format of src/broker/endpoint/ticket.cpp."""
     name = struct.pack("<BBQQQIQ", 1, role, topic, expires_ms, 0, 0, 4711).hex().encode()
     return name, hashlib.blake2b(name, key=bytes(range(32)), digest_size=32).hexdigest().encode()

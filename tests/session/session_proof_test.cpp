@@ -54,11 +54,15 @@ TEST_F(SessionProofTest, SessionsThatKeepStrangersOutPassInClearAndEncrypted) {
 
 TEST_F(SessionProofTest, WhoLetsInAStrangerFails) {
   SessionProof late = proof();
-  late.now = [] { return Timestamp{0}; };  // nothing expires at the beginning of time
+  int looks = 0;  // at a clock that was set back once the tickets were made
+  late.now = [&] { return looks++ == 0 ? time_ : Timestamp{time_.us - 7'200'000'000}; };
   EXPECT_THAT(said(late), HasSubstr("sessions over TCP let in a client with a ticket that has expired"));
   SessionProof of_anybody = proof();
   of_anybody.access.put_user({~std::uint64_t{0}, 1, true, {}});
   EXPECT_THAT(said(of_anybody), HasSubstr("let in a client who may not any more"));
+  SessionProof of_old_password = proof();
+  of_old_password.access.set_admin_generation(1);
+  EXPECT_THAT(said(of_old_password), HasSubstr("with a ticket of another administrator's password"));
   SessionProof encrypted_of_anybody = encrypted();
   encrypted_of_anybody.access.put_user({~std::uint64_t{0}, 1, true, {}});
   EXPECT_THAT(said(encrypted_of_anybody, &server_), HasSubstr("let in a client who may not any more"));

@@ -33,6 +33,8 @@ class Catalogue {
     std::function<Timestamp()> now;
     std::chrono::milliseconds port_rest{600'000};
     std::size_t client_keys_per_topic_max = limits::client_keys_per_topic_max;
+    /// Those that end later are good no more (ClientKeys).
+    std::chrono::milliseconds client_key_lifetime_max{limits::ticket_ms_max};
   };
 
   /// Errors: io_error, and whatever open_log says. Damaged records are reported to `sink` and left out.
@@ -68,6 +70,12 @@ class Catalogue {
   /// more go, and of a user who has half of them its own that ends first. Answers those that went. Errors
   /// also: limit_reached (catalogue_client_keys.cpp).
   Result<std::vector<ClientKeyRecord>> put_client_key(const ClientKeyRecord& record);
+  /// Tickets are made with the key of this id. If that is another one, the keys that clients have registered
+  /// end, of all topics. How many those were.
+  Result<std::size_t> name_ticket_key(const std::string& key_id);
+  /// The administrator's password is this one. What he has registered under another generation ends. How many
+  /// keys those were.
+  Result<std::size_t> put_administrator(const AdministratorRecord& administrator);
 
   // Compaction while the catalogue is in use (CatalogueCompactor).
 
@@ -90,6 +98,7 @@ class Catalogue {
   Catalogue(std::filesystem::path directory, Options options, LogSink& sink);
 
   [[nodiscard]] std::vector<ClientKeyRecord> keys_in_the_way_of(const ClientKeyRecord& record) const;
+  Result<std::size_t> end_client_keys(const CatalogueChange& by);
   Result<void> load();
   Result<void> open_newest();
   void replay();

@@ -25,6 +25,30 @@ void CatalogueState::apply(const ClientKeyRemoved& change) {
   if (keys->second.empty()) client_keys_.erase(keys);
 }
 
+void CatalogueState::apply(const TicketKeyNamed& change) {
+  if (change.key_id == ticket_key_id_) return;
+  client_keys_.clear();
+  ticket_key_id_ = change.key_id;
+}
+
+void CatalogueState::apply(const AdministratorPut& change) {
+  const std::uint32_t generation = change.administrator.generation;
+  for (auto& [topic, keys] : client_keys_) {
+    std::erase_if(keys, [generation](const auto& entry) {
+      const TicketHolder& holder = entry.second.holder;
+      return holder.user == 0 && holder.generation != generation;
+    });
+  }
+  std::erase_if(client_keys_, [](const auto& entry) { return entry.second.empty(); });
+  administrator_ = change.administrator;
+}
+
+std::size_t CatalogueState::client_key_count() const {
+  std::size_t count = 0;
+  for (const auto& [topic, keys] : client_keys_) count += keys.size();
+  return count;
+}
+
 std::vector<ClientKeyRecord> CatalogueState::client_keys_of(TopicId topic) const {
   std::vector<ClientKeyRecord> found;
   const auto keys = client_keys_.find(topic.value);
@@ -68,7 +92,8 @@ std::vector<ClientKeyRecord> Catalogue::keys_in_the_way_of(const ClientKeyRecord
   std::vector<ClientKeyRecord> found;
   if (all.size() >= options_.client_keys_per_topic_max) {
     std::ranges::copy_if(all, std::back_inserter(found), [this](const ClientKeyRecord& each) {
-      return expired(each, now_ms()) || !state_.is_current(each.holder, each.grant.topic);
+      return expired(each, now_ms()) || !state_.is_current(each.holder, each.grant.topic) ||
+             ends_too_late(each.expires_ms, options_.client_key_lifetime_max, options_.now());
     });
     if (!found.empty()) return found;
   }
@@ -77,6 +102,20 @@ std::vector<ClientKeyRecord> Catalogue::keys_in_the_way_of(const ClientKeyRecord
                        [&](const ClientKeyRecord& each) { return each.holder.user == record.holder.user; });
   if (found.empty() || found.size() < half) return {};
   return {*std::ranges::min_element(found, {}, &ClientKeyRecord::expires_ms)};
+}
+
+Result<std::size_t> Catalogue::name_ticket_key(const std::string& key_id) {
+  return end_client_keys(TicketKeyNamed{key_id});
+}
+
+Result<std::size_t> Catalogue::put_administrator(const AdministratorRecord& administrator) {
+  return end_client_keys(AdministratorPut{administrator});
+}
+
+Result<std::size_t> Catalogue::end_client_keys(const CatalogueChange& by) {
+  const std::size_t before = state_.client_key_count();
+  if (auto changed = change(by); !changed) return changed.error();
+  return before - state_.client_key_count();
 }
 
 Result<std::vector<ClientKeyRecord>> Catalogue::put_client_key(const ClientKeyRecord& record) {

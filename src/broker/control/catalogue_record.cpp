@@ -18,6 +18,7 @@ using protocol::detail::number_max;
 using protocol::detail::OrderedJson;
 
 constexpr std::size_t argon2_bytes_max = 256;
+constexpr std::size_t key_id_bytes_max = 64;
 constexpr std::string_view role_words[] = {"produce", "pull", "sub"};
 
 struct Encoder {
@@ -98,6 +99,14 @@ struct Encoder {
   OrderedJson operator()(const ClientKeyRemoved& change) const {
     return of_key("client_key_removed", change.key, change.grant);
   }
+  OrderedJson operator()(const TicketKeyNamed& change) const {
+    return {{"op", "ticket_key"}, {"key_id", change.key_id}};
+  }
+  OrderedJson operator()(const AdministratorPut& change) const {
+    return {{"op", "administrator"},
+            {"generation", change.administrator.generation},
+            {"argon2", change.administrator.argon2}};
+  }
 
  private:
   static OrderedJson of_key(std::string_view op, const CurvePublicKey& key, const Grant& grant) {
@@ -136,6 +145,8 @@ class Decoder {
     if (op == "next_ids") return NextIds{id("topic"), id("credential"), id("endpoint")};
     if (op == "client_key") return client_key_put();
     if (op == "client_key_removed") return ClientKeyRemoved{key(), {{id("topic_id")}, role()}};
+    if (op == "ticket_key") return TicketKeyNamed{fields_.text("key_id", 1, key_id_bytes_max)};
+    if (op == "administrator") return administrator_put();
     return std::nullopt;
   }
 
@@ -186,6 +197,12 @@ class Decoder {
     record.holder.user = fields_.number("user", 0, number_max, 0);
     record.holder.generation = static_cast<std::uint32_t>(fields_.number("generation", 0, UINT32_MAX, 0));
     return ClientKeyPut{record};
+  }
+
+  CatalogueChange administrator_put() {
+    if (!fields_.has("generation")) fields_.fail("generation", "missing");
+    return AdministratorPut{{static_cast<std::uint32_t>(fields_.number("generation", 1, UINT32_MAX, 1)),
+                             fields_.text("argon2", 1, argon2_bytes_max)}};
   }
 
   EndpointRole role() {

@@ -22,6 +22,13 @@ struct TopicEntry {
   std::uint64_t credential_id = 0;  ///< 0: nobody but the admin, or anybody if the topic is open
 };
 
+/// The administrator's password, as the last start found it.
+struct AdministratorRecord {
+  std::uint32_t generation = 0;  ///< of his tickets and registrations; 0: nothing is known
+  std::string argon2;
+  friend bool operator==(const AdministratorRecord&, const AdministratorRecord&) = default;
+};
+
 struct TopicAdded {
   TopicEntry entry;
 };
@@ -71,6 +78,14 @@ struct ClientKeyRemoved {
   CurvePublicKey key{};
   Grant grant;
 };
+/// The key that tickets are made with has this id: what clients registered under another one has ended.
+struct TicketKeyNamed {
+  std::string key_id;
+};
+/// The administrator has another password, as its hash; what his joins registered has ended.
+struct AdministratorPut {
+  AdministratorRecord administrator;
+};
 /// The smallest ids never used yet; so that ids of what was deleted are not used again.
 struct NextIds {
   std::uint64_t topic = 1;
@@ -79,9 +94,10 @@ struct NextIds {
 };
 
 /// Applying one twice changes nothing more: a snapshot may repeat what a log already says.
-using CatalogueChange = std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicCredential, CredentialAdded,
-                                     UserPut, UserRemoved, EndpointPut, EndpointRemoved, PortReleased,
-                                     NextIds, ClientKeyPut, ClientKeyRemoved>;
+using CatalogueChange =
+    std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicCredential, CredentialAdded, UserPut,
+                 UserRemoved, EndpointPut, EndpointRemoved, PortReleased, NextIds, ClientKeyPut,
+                 ClientKeyRemoved, TicketKeyNamed, AdministratorPut>;
 
 /// One line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);

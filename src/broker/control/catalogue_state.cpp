@@ -174,13 +174,16 @@ void CatalogueState::forget_unused_credentials() {
 
 std::uint64_t CatalogueState::record_count() const {
   std::uint64_t count =
-      1 + uses_.size() + users_.size() + topics_.size() + endpoint_topics_.size() + released_.size();
+      3 + uses_.size() + users_.size() + topics_.size() + endpoint_topics_.size() + released_.size();
   for (const auto& [topic, keys] : client_keys_) count += keys.size();
   return count;
 }
 
 std::vector<CatalogueChange> CatalogueState::snapshot() const {
   std::vector<CatalogueChange> changes{next_ids_};
+  // Before the keys of clients: they end what was before them.
+  if (!ticket_key_id_.empty()) changes.emplace_back(TicketKeyNamed{ticket_key_id_});
+  if (administrator_.generation != 0) changes.emplace_back(AdministratorPut{administrator_});
   for (const auto& [id, record] : credentials_) {
     if (in_use(id)) changes.emplace_back(CredentialAdded{record});
   }

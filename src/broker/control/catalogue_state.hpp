@@ -53,6 +53,11 @@ class CatalogueState {
   [[nodiscard]] std::size_t client_key_count(TopicId topic) const;
   [[nodiscard]] const ClientKeyRecord* client_key(const CurvePublicKey& key, const Grant& grant) const;
   void forget_client_keys_expired_before(std::int64_t ms);
+  /// Of all topics.
+  [[nodiscard]] std::size_t client_key_count() const;
+  /// Of the ticket key that they hang on; empty: none is known.
+  [[nodiscard]] const std::string& ticket_key_id() const { return ticket_key_id_; }
+  [[nodiscard]] const AdministratorRecord& administrator() const { return administrator_; }
 
   /// Credentials that no topic refers to.
   void forget_unused_credentials();
@@ -76,6 +81,8 @@ class CatalogueState {
   void apply(const NextIds& change);
   void apply(const ClientKeyPut& change);
   void apply(const ClientKeyRemoved& change);
+  void apply(const TicketKeyNamed& change);
+  void apply(const AdministratorPut& change);
   void release_port(const EndpointRecord& endpoint, std::int64_t at_ms);
   void add_use(std::uint64_t credential_id);
   void drop_use(std::uint64_t credential_id);
@@ -93,6 +100,8 @@ class CatalogueState {
   std::map<std::uint16_t, std::int64_t> released_;
   using ClientKeyId = std::pair<CurvePublicKey, EndpointRole>;
   std::map<std::uint64_t, std::map<ClientKeyId, ClientKeyRecord>> client_keys_;  // by topic
+  std::string ticket_key_id_;
+  AdministratorRecord administrator_;
   NextIds next_ids_;
 };
 

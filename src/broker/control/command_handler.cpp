@@ -140,7 +140,8 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
   const bool anybody = entry != nullptr && entry->credential_id == 0 && entry->definition.settings.open &&
                        need != protocol::Right::manage;
   WithUser decide = [=, this](const UserRecord* user) {
-    if (user == nullptr) return with_topic(cmd, topic, {}, answer, then);
+    if (user == nullptr)
+      return with_topic(cmd, topic, {.user = 0, .generation = settings_.admin_generation}, answer, then);
     const bool may = need ? user->may(*need, topic.text()) : user->knows(topic.text());
     if (!may) return refuse(cmd, AuthOutcome::wrong, answer);
     with_topic(cmd, topic, {user->id, user->generation}, answer, then);
@@ -148,7 +149,7 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
   if (!as_admin && !authenticator_.is_admin(given.user_id)) {
     if (anybody) {
       wipe_text(given.password);
-      return decide(nullptr);
+      return with_topic(cmd, topic, {}, answer, then);
     }
     if (const UserRecord* const user = user_of_peer(given, answer)) return decide(user);
     if (state.user(given.user_id) == nullptr)

@@ -53,6 +53,7 @@ class CommandHandler final : public DataPlaneObserver {
     std::string server_key = {};            ///< Z85, told to who joins; empty: nothing is encrypted
     ClientKeys* client_keys = nullptr;      ///< of who joins, with server_key; outlives the handler
     bool insecure = false;                  ///< as stats tell it
+    std::uint32_t admin_generation = 0;     ///< of the administrator's tickets and keys
     LimitCounts* limits_reached = nullptr;  ///< null: not counted; outlives the handler
     /// Connections that the control socket has ended to make room for others.
     std::function<std::uint64_t()> displaced = [] { return std::uint64_t{0}; };

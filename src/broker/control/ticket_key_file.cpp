@@ -7,7 +7,8 @@
 
 namespace lightq::broker {
 
-Result<std::unique_ptr<TicketKey>> open_ticket_key(const std::filesystem::path& path) {
+Result<std::unique_ptr<TicketKey>> open_ticket_key(const std::filesystem::path& path,
+                                                   std::chrono::milliseconds lifetime_max) {
   const KeyFile file{path, "a ticket key", "the key of all tickets", "tickets that are out end"};
   TicketKey::Bytes bytes{};
   const auto found = read_key_file(file, bytes);
@@ -17,7 +18,7 @@ Result<std::unique_ptr<TicketKey>> open_ticket_key(const std::filesystem::path& 
     bytes = TicketKey::random_bytes();
     written = write_key_file(file, bytes);
   }
-  auto key = std::make_unique<TicketKey>(bytes);
+  auto key = std::make_unique<TicketKey>(bytes, lifetime_max);
   explicit_bzero(bytes.data(), bytes.size());
   if (!written) return written.error();
   return key;

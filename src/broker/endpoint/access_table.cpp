@@ -16,7 +16,7 @@ void AccessTable::set_owner(TopicId topic, std::uint64_t holder) {
 }
 
 bool AccessTable::permits(const TicketHolder& holder, const Grant& grant, const TopicName& topic) const {
-  if (holder.user == 0) return true;
+  if (holder.user == 0) return holder.generation == admin_generation_;
   if (const auto user = users_.find(holder.user); user != users_.end()) {
     const auto right =
         grant.role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;

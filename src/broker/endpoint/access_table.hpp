@@ -20,14 +20,17 @@ class AccessTable {
   /// Tickets of this holder permit everything with the topic; 0: it has no user of its own.
   void set_owner(TopicId topic, std::uint64_t holder);
   void forget_topic(TopicId topic) { owners_.erase(topic.value); }
+  /// Of the administrator's password: his tickets of another one permit nothing.
+  void set_admin_generation(std::uint32_t generation) { admin_generation_ = generation; }
 
-  /// Whether a ticket of this holder still permits that with the topic, which has this name. A ticket that
-  /// names nobody does.
+  /// Whether a ticket of this holder still permits that with the topic, which has this name. The
+  /// administrator's does.
   [[nodiscard]] bool permits(const TicketHolder& holder, const Grant& grant, const TopicName& topic) const;
 
  private:
   std::unordered_map<std::uint64_t, UserAccess> users_;      // by id
   std::unordered_map<std::uint64_t, std::uint64_t> owners_;  // topic → its own user
+  std::uint32_t admin_generation_ = 0;
 };
 
 }  // namespace lightq::broker

@@ -31,6 +31,8 @@ ClientKeys::Verdict ClientKeys::check(const CurvePublicKey& key, const Grant& gr
   }
   if (now.us / 1000 >= 0 && static_cast<std::uint64_t>(now.us / 1000) >= found->second.expires_ms)
     return {"a key that has expired", {}};
+  if (ends_too_late(found->second.expires_ms, lifetime_max_, now))
+    return {"a key that ends later than one that is registered now", {}};
   return {{}, found->second};
 }
 

@@ -2,12 +2,14 @@
 /// "Encryption".
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <string_view>
 #include <tuple>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/base/z85.hpp>
 
@@ -28,6 +30,11 @@ struct ClientKeyRecord {
 /// where somebody shows a key. Bounded by what the catalogue takes. Any thread.
 class ClientKeys {
  public:
+  /// `lifetime_max`: of what is registered. What ends later is refused, as of tickets.
+  explicit ClientKeys(
+      std::chrono::milliseconds lifetime_max = std::chrono::milliseconds(limits::ticket_ms_max))
+      : lifetime_max_(lifetime_max) {}
+
   /// Another record of the same key, topic and role is replaced.
   void put(const ClientKeyRecord& record);
   void remove(const CurvePublicKey& key, const Grant& grant);
@@ -47,6 +54,7 @@ class ClientKeys {
     return {key, grant.topic.value, grant.role};
   }
 
+  const std::chrono::milliseconds lifetime_max_;
   mutable std::mutex mutex_;
   std::map<Id, ClientKeyRecord> records_;
 };

@@ -125,21 +125,27 @@ Result<void> prove_curve_gate(const Gate& gate, ClientKeys& keys, const CurveKey
                               const TicketKey& tickets, const Grant& grant, Timestamp now) {
   using namespace std::chrono_literals;
   const auto gets = [](const std::string& whom) { return lets_in("data endpoints", whom); };
-  const CurveKeyPair good, of_other_topic, of_other_role, expired, of_nobody_known, unknown, other_server;
-  const auto later_ms = static_cast<std::uint64_t>(now.us / 1000 + 3'600'000);
+  const CurveKeyPair good, of_other_topic, of_other_role, expired, of_nobody_known, of_old_password, endless,
+      unknown, other_server;
+  const auto at = [now](std::chrono::milliseconds later) {
+    return static_cast<std::uint64_t>(now.us / 1000 + later.count());
+  };
+  const std::uint64_t later_ms = at(1min);  // which every ticket_ms permits
   const EndpointRole other_role = grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub;
   Registered registered(keys);
   registered.put(good, grant, later_ms);
   registered.put(of_other_topic, {TopicId{~grant.topic.value}, grant.role}, later_ms);
   registered.put(of_other_role, {grant.topic, other_role}, later_ms);
-  registered.put(expired, grant, 1);
+  registered.put(expired, grant, at(-1h));
   registered.put(of_nobody_known, grant, later_ms, {.user = ~std::uint64_t{0}, .generation = 1});
+  registered.put(of_old_password, grant, later_ms, {.user = 0, .generation = 1});
+  registered.put(endless, grant, at(std::chrono::milliseconds(limits::ticket_ms_max) + 1h));
   const auto enters = [&](const CurveKeyPair& key) {
     return gets_in_by_curve(gate, key, server.public_key());
   };
 
   if (gets_in_by_null(gate)) return gets("that does not encrypt");
-  if (gets_in_by_plain(gate, tickets.issue(grant, 1h, now)))
+  if (gets_in_by_plain(gate, tickets.issue(grant, 1min, now)))
     return gets("that does not encrypt, with a good ticket");
   if (gets_in_by_curve(gate, good, other_server.public_key())) return gets("that has another server's key");
   if (enters(unknown)) return gets("with a key that is not registered");
@@ -149,6 +155,8 @@ Result<void> prove_curve_gate(const Gate& gate, ClientKeys& keys, const CurveKey
   if (enters(of_other_role)) return gets("with a key of another role");
   if (enters(expired)) return gets("with a key that has expired");
   if (enters(of_nobody_known)) return gets("who may not any more");
+  if (enters(of_old_password)) return gets("with a key of another administrator's password");
+  if (enters(endless)) return gets("with a key that ends too late");
   if (!enters(good)) return Error{ErrorCode::internal, "encrypted data endpoints refuse a registered key"};
   return {};
 }

@@ -48,14 +48,18 @@ Result<void> prove_gate(const Gate& gate, const TicketKey& tickets, const Grant&
                  "data endpoints let in a client " + whom +
                      ": the broker does not start with endpoints that anybody can enter"};
   };
+  constexpr auto lifetime = 1min;  // which every ticket_ms permits
   const TicketKey other_key(TicketKey::random_bytes());
-  const auto good = tickets.issue(grant, 1h, now);
-  const auto of_other_key = other_key.issue(grant, 1h, now);
-  const auto of_other_topic = tickets.issue({TopicId{~grant.topic.value}, grant.role}, 1h, now);
+  const auto good = tickets.issue(grant, lifetime, now);
+  const auto of_other_key = other_key.issue(grant, lifetime, now);
+  const auto of_other_topic = tickets.issue({TopicId{~grant.topic.value}, grant.role}, lifetime, now);
   const auto of_other_role = tickets.issue(
-      {grant.topic, grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub}, 1h, now);
+      {grant.topic, grant.role == EndpointRole::sub ? EndpointRole::pull : EndpointRole::sub}, lifetime, now);
   const auto expired = tickets.issue(grant, -1h, now);
-  const auto of_nobody_known = tickets.issue(grant, 1h, now, {.user = ~std::uint64_t{0}, .generation = 1});
+  const auto of_nobody_known =
+      tickets.issue(grant, lifetime, now, {.user = ~std::uint64_t{0}, .generation = 1});
+  const auto of_old_password = tickets.issue(grant, lifetime, now, {.user = 0, .generation = 1});
+  const auto endless = tickets.issue(grant, std::chrono::milliseconds(limits::ticket_ms_max) + 1h, now);
   if (gets_in_without_ticket(gate)) return lets_in("without a ticket");
   if (gets_in_with(gate, "", "")) return lets_in("with an empty ticket");
   if (gets_in_with(gate, good.id, of_other_key.secret)) return lets_in("with a wrong secret");
@@ -65,6 +69,9 @@ Result<void> prove_gate(const Gate& gate, const TicketKey& tickets, const Grant&
   if (gets_in_with(gate, of_other_role.id, of_other_role.secret)) return lets_in("of another role");
   if (gets_in_with(gate, expired.id, expired.secret)) return lets_in("with a ticket that has expired");
   if (gets_in_with(gate, of_nobody_known.id, of_nobody_known.secret)) return lets_in("who may not any more");
+  if (gets_in_with(gate, of_old_password.id, of_old_password.secret))
+    return lets_in("with a ticket of another administrator's password");
+  if (gets_in_with(gate, endless.id, endless.secret)) return lets_in("with a ticket that ends too late");
   if (!gets_in_with(gate, good.id, good.secret))
     return Error{ErrorCode::internal, "data endpoints refuse a client with a good ticket"};
   return {};

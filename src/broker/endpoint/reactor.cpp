@@ -28,6 +28,7 @@ Reactor::Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThre
       settings_(settings),
       storage_(storage) {
   context_.scratch.resize(256 * limits::KiB);
+  context_.access.set_admin_generation(settings.endpoints.admin_generation);
 }
 
 Reactor::~Reactor() {

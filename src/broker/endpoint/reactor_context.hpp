@@ -39,6 +39,7 @@ struct EndpointSettings {
   std::chrono::milliseconds idle_time_max{
       30'000};  ///< an endpoint that nobody is connected to closes after it
   std::chrono::milliseconds ticket_lifetime{limits::ticket_ms_default};  ///< of plain joins
+  std::uint32_t admin_generation = 0;       ///< of the administrator's password: see TicketHolder
   bool open_topics = false;                 ///< no plain endpoint asks for a ticket
   const CurveKeyPair* curve_key = nullptr;  ///< the broker's; null: nothing is encrypted
   const ClientKeys* client_keys = nullptr;  ///< that were registered; with curve_key, and outlive the topics

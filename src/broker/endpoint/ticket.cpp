@@ -34,6 +34,12 @@ std::string to_hex(ByteView bytes) {
   return text;
 }
 
+bool ends_too_late(std::uint64_t expires_ms, std::chrono::milliseconds lifetime_max, Timestamp now) {
+  const std::int64_t latest =
+      now.us / 1000 + (lifetime_max + std::chrono::milliseconds(ticket_clock_tolerance)).count();
+  return latest < 0 || expires_ms > static_cast<std::uint64_t>(latest);
+}
+
 std::string encode_ticket_id(const TicketClaims& claims) {
   std::array<std::byte, claims_bytes> bytes{};
   bytes[version_at] = std::byte{version};

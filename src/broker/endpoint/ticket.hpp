@@ -1,6 +1,7 @@
 /// What a ticket says, and the text of its id. Layer: endpoint. docs/protocol.md, "Tickets".
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +22,8 @@ struct Grant {
 
 /// Whose a ticket is.
 struct TicketHolder {
-  std::uint64_t user = 0;        ///< 0: nobody is named
-  std::uint32_t generation = 0;  ///< of that user's password
+  std::uint64_t user = 0;        ///< 0: the administrator, or nobody in particular
+  std::uint32_t generation = 0;  ///< of that user's password, and the administrator's; 0: nobody's
   friend bool operator==(const TicketHolder&, const TicketHolder&) = default;
 };
 
@@ -34,6 +35,12 @@ struct TicketClaims {
   std::uint64_t nonce = 0;  ///< so that no two tickets are the same
   friend bool operator==(const TicketClaims&, const TicketClaims&) = default;
 };
+
+/// How far the clock may have been set back before what it gave out is refused.
+inline constexpr auto ticket_clock_tolerance = std::chrono::minutes(10);
+/// Whether what ends then ends later than what is given out now, for `lifetime_max` at most: the clock was
+/// ahead when it was given out, or more was permitted.
+bool ends_too_late(std::uint64_t expires_ms, std::chrono::milliseconds lifetime_max, Timestamp now);
 
 /// 76 hexadecimal digits, lower case.
 std::string encode_ticket_id(const TicketClaims& claims);

@@ -21,7 +21,8 @@ void fill_random(void* to, std::size_t bytes) {
 
 }  // namespace
 
-TicketKey::TicketKey(std::span<const std::byte, bytes> key) {
+TicketKey::TicketKey(std::span<const std::byte, bytes> key, std::chrono::milliseconds lifetime_max)
+    : lifetime_max_(lifetime_max) {
   std::copy(key.begin(), key.end(), key_.begin());
 }
 
@@ -44,6 +45,10 @@ std::string TicketKey::secret_of(std::string_view id) const {
   std::string text = to_hex(digest);
   sodium_memzero(digest.data(), digest.size());
   return text;
+}
+
+std::string TicketKey::id() const {
+  return secret_of("the key's own id");  // what no ticket's id is: not hexadecimal
 }
 
 protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,
@@ -72,6 +77,8 @@ TicketVerdict TicketKey::check(std::string_view id, std::string_view secret, Tim
   if (!is_right) return {{}, {}, "a ticket that this broker did not make"};
   if (now.us / 1000 >= 0 && static_cast<std::uint64_t>(now.us / 1000) >= claims->expires_ms)
     return {{}, {}, "a ticket that has expired"};
+  if (ends_too_late(claims->expires_ms, lifetime_max_, now))
+    return {{}, {}, "a ticket that ends later than one that is made now"};
   return {claims->grant, claims->holder, {}};
 }
 

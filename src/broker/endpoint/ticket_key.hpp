@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/control.hpp>
 
@@ -30,13 +31,20 @@ class TicketKey {
   static constexpr std::size_t bytes = 32;
   using Bytes = std::array<std::byte, bytes>;
 
-  explicit TicketKey(std::span<const std::byte, bytes> key);
+  /// `lifetime_max`: of what it issues. Tickets that end later were made under another clock, or when they
+  /// were permitted more, and are refused.
+  explicit TicketKey(
+      std::span<const std::byte, bytes> key,
+      std::chrono::milliseconds lifetime_max = std::chrono::milliseconds(limits::ticket_ms_max));
   TicketKey(const TicketKey&) = delete;
   TicketKey& operator=(const TicketKey&) = delete;
   ~TicketKey();
 
   /// Bytes for a new key.
   static Bytes random_bytes();
+
+  /// By which it is known from other keys, and which says nothing of it: hexadecimal digits.
+  [[nodiscard]] std::string id() const;
 
   /// Good for `lifetime` from `now` on, and as long as its holder may.
   [[nodiscard]] protocol::Ticket issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,
@@ -50,6 +58,7 @@ class TicketKey {
   [[nodiscard]] std::string secret_of(std::string_view id) const;
 
   Bytes key_{};
+  const std::chrono::milliseconds lifetime_max_;
 };
 
 }  // namespace lightq::broker

@@ -235,19 +235,24 @@ class WayProof {
 Result<void> WayProof::run(const TicketKey& issuer, Timestamp now) {
   using namespace std::chrono_literals;
   const Grant grant{proof_topic, EndpointRole::produce};
+  constexpr auto lifetime = 1min;  // which every ticket_ms permits
   const TicketKey other_key(TicketKey::random_bytes());
   const auto shown = [](const protocol::Ticket& ticket) { return ticket.id + "." + ticket.secret; };
-  const auto good = issuer.issue(grant, 1h, now);
-  const auto of_other_key = other_key.issue(grant, 1h, now);
-  const std::array<std::pair<std::string_view, std::string>, 7> strangers = {
+  const auto good = issuer.issue(grant, lifetime, now);
+  const auto of_other_key = other_key.issue(grant, lifetime, now);
+  const std::array<std::pair<std::string_view, std::string>, 9> strangers = {
       {{"without a ticket", ""},
        {"with a ticket that is none", "proof"},
        {"with a wrong secret", good.id + "." + of_other_key.secret},
        {"with another broker's ticket", shown(of_other_key)},
-       {"with a ticket of another topic", shown(issuer.issue({absent_topic, grant.role}, 1h, now))},
+       {"with a ticket of another topic", shown(issuer.issue({absent_topic, grant.role}, lifetime, now))},
        {"with a ticket that has expired", shown(issuer.issue(grant, -1h, now))},
+       {"with a ticket that ends too late",
+        shown(issuer.issue(grant, std::chrono::milliseconds(limits::ticket_ms_max) + 1h, now))},
+       {"with a ticket of another administrator's password",
+        shown(issuer.issue(grant, lifetime, now, {.user = 0, .generation = 1}))},
        {"who may not any more",
-        shown(issuer.issue(grant, 1h, now, {.user = ~std::uint64_t{0}, .generation = 1}))}}};
+        shown(issuer.issue(grant, lifetime, now, {.user = ~std::uint64_t{0}, .generation = 1}))}}};
   for (const auto& [whom, ticket] : strangers) {
     if (enters(hello_with(ticket))) return lets_in(whom);
   }

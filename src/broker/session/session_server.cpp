@@ -14,6 +14,7 @@ namespace lightq::broker {
 namespace {
 // A ticket is for connecting; who comes back later joins again.
 constexpr auto ticket_lifetime = std::chrono::minutes(10);
+static_assert(ticket_lifetime <= ticket_clock_tolerance, "else a short ticket_ms would refuse it");
 }  // namespace
 
 SessionServer::SessionServer(ReactorContext& context, FindTopic find_topic, const SessionSettings& settings,
@@ -150,8 +151,15 @@ std::optional<SessionServer::Permit> SessionServer::permit_of(std::string_view t
   if (!verdict.grant) return std::nullopt;
   const Permit permit{*verdict.grant, verdict.holder};
   const TopicName* const topic = name_of(permit.grant.topic);
-  if (topic == nullptr || !context_.access.permits(permit.holder, permit.grant, *topic)) return std::nullopt;
+  if (topic == nullptr || !permits(permit, *topic, find_topic_(permit.grant.topic))) return std::nullopt;
   return permit;
+}
+
+/// What was given to nobody in particular is good where anybody may join, and nowhere else.
+bool SessionServer::permits(const Permit& permit, const TopicName& name, const HostedTopic* topic) const {
+  const bool nobodys = permit.holder == TicketHolder{};
+  if (nobodys && topic != nullptr && topic->definition().settings.open) return true;
+  return context_.access.permits(permit.holder, permit.grant, name);
 }
 
 const TopicName* SessionServer::name_of(TopicId topic) const {
@@ -161,7 +169,7 @@ const TopicName* SessionServer::name_of(TopicId topic) const {
 }
 
 bool SessionServer::is_good(const Permit& permit, const HostedTopic& topic) const {
-  return context_.access.permits(permit.holder, permit.grant, topic.definition().name);
+  return permits(permit, topic.definition().name, &topic);
 }
 
 void SessionServer::look_at_rights() {

@@ -1,0 +1,44 @@
+/// The flags of `lightq key`; for command_line.cpp alone, as command_options.hpp. Layer: cli.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "client/command_options.hpp"
+
+namespace lightq::cli {
+
+inline constexpr std::array<std::string_view, 2> key_verbs = {"new", "public"};
+
+inline void add_key(CLI::App* app, Parsed& parsed) {
+  using Run = int (*)(const Common&, const std::string&);
+  CLI::App* const key = app->add_subcommand("key", "a client's own key, for a broker that takes listed ones");
+  key->set_help_flag("-h,--help", "this text");
+  key->require_subcommand(1);
+  key->footer(
+      "A broker with --allowed-client-keys answers those alone whose public keys are on its list.\n\n"
+      "Examples:\n  lightq key new client.key >> allowed.txt     # the secret half stays in client.key\n"
+      "  lightq broker --encrypt --allowed-client-keys allowed.txt\n"
+      "  lightq ping --client-key-file client.key");
+  const auto add = [&](const char* name, Run run, const char* help, const char* footer) {
+    CLI::App* const verb = key->add_subcommand(name, help);
+    verb->set_help_flag("-h,--help", "this text");
+    verb->footer(std::string(footer) + "\n\nExit codes: 0 ok, 1 failed, 2 wrong usage.");
+    auto file = std::make_shared<std::string>();
+    verb->add_option("file", *file, "the file of the secret half")->required()->type_name("FILE");
+    verb->parse_complete_callback([] {});  // as add_verb of command_line.cpp
+    add_output_flags(verb, parsed.common);
+    verb->callback([&parsed, file, run] {
+      parsed.command = [&parsed, file, run] { return run(parsed.common, *file); };
+    });
+  };
+  add("new", run_key_new, "make a key pair: the secret half into a new file, the public one is printed",
+      "The file is for its owner alone (mode 0600); one that is there is never written over.\n\n"
+      "Examples:\n  lightq key new client.key\n  lightq key new client.key >> allowed.txt");
+  add("public", run_key_public, "print the public half of a key",
+      "Examples:\n  lightq key public client.key");
+}
+
+}  // namespace lightq::cli
