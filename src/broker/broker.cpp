@@ -237,6 +237,7 @@ Result<void> Broker::Parts::open_parts(int stop_descriptor) {
   if (auto proven = prove_gates(); !proven) return proven;
   if (auto opened = open_catalogue(); !opened) return opened;
   remove_orphans();
+  room_.name_logs(catalogue_->state().log_names());
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password,
                                                    config_.requests_waiting_max);
   make_reactors();

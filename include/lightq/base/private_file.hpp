@@ -18,6 +18,7 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/shown_path.hpp>
 #include <lightq/base/wipe.hpp>
 
 namespace lightq::inline v1 {
@@ -148,7 +149,7 @@ inline Result<std::string> read_private(const std::string& path, std::string_vie
   const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more));
   struct stat facts{};
   if (file.get() < 0 || fstat(file.get(), &facts) != 0)
-    return Error{ErrorCode::io_error, "cannot read " + path, errno};
+    return Error{ErrorCode::io_error, "cannot read " + shown_path(path), errno};
   if (links == LinkRule::refused && !S_ISREG(facts.st_mode))
     return Error{ErrorCode::invalid_argument,
                  path + " is no regular file, as one that holds " + std::string(holds) + " has to be here"};
