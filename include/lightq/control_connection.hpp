@@ -1,14 +1,19 @@
 /// Asks the broker's control socket and waits for the answer, within a deadline. Layer: client.
 #pragma once
 
+#include <string.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
+#include <thread>
 #include <utility>
+#include <variant>
 
 #include <zmq.hpp>
 
@@ -16,6 +21,7 @@
 #include <lightq/data_socket.hpp>
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json.hpp>
+#include <lightq/session_backoff.hpp>
 #include <lightq/socket_monitor.hpp>
 #include <lightq/tcp_uri.hpp>
 
@@ -34,31 +40,22 @@ class ControlConnection {
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;
 
-  /// Sends the request and waits for its reply. The timeout includes waiting for other threads' requests.
+  /// Sends the request and waits for its reply. The timeout includes waiting for other threads' requests. A
+  /// broker that is busy, and so has done nothing, is asked again until the time is up.
   /// Errors: the broker's (its `code` and `description`), timeout (whether the broker did what was asked is
   /// unknown then), unauthorized_access (the broker encrypts and this client does not, or has another key),
   /// invalid_argument (the URI is none), limit_reached, io_error, closed.
   Result<protocol::Reply> ask(const protocol::Request& request, Timeout timeout) {
+    constexpr Timeout shortest{20};
+    constexpr Timeout longest{100};
     const auto deadline = deadline_after(timeout);
-    const Turn turn(*this, deadline);
-    if (!turn.taken) return timeout_error(request, timeout);
-    try {
-      if (Result<void> ready = prepare(); !ready) return ready.error();
-      zmq::message_t message = wiped_message(protocol::to_json(request));
-      (void)socket_.send(message, zmq::send_flags::dontwait);
-      if (Result<bool> answered = wait(deadline); !answered || !*answered) {
-        close();
-        return answered ? timeout_error(request, timeout) : answered.error();
-      }
-      zmq::message_t answer;
-      if (!socket_.recv(answer, zmq::recv_flags::dontwait)) {
-        close();
-        return timeout_error(request, timeout);
-      }
-      return read(request, answer);
-    } catch (const zmq::error_t& error) {
-      close();
-      return zmq_error("cannot ask the broker at " + uri_, error.num());
+    SessionBackoff backoff(shortest, longest, std::random_device{}());
+    while (true) {
+      Result<protocol::Reply> reply = ask_once(request, timeout, deadline);
+      const auto wait = backoff.next();
+      const bool passes = !reply && reply.error().code == ErrorCode::busy;
+      if (!passes || wait >= time_left(deadline)) return reply;
+      std::this_thread::sleep_for(wait);
     }
   }
 
@@ -86,6 +83,31 @@ class ControlConnection {
     ControlConnection& owner;
     bool taken = false;
   };
+
+  /// `timeout`: for the error's words.
+  Result<protocol::Reply> ask_once(const protocol::Request& request, Timeout timeout,
+                                   std::chrono::steady_clock::time_point deadline) {
+    const Turn turn(*this, deadline);
+    if (!turn.taken) return timeout_error(request, timeout);
+    try {
+      if (Result<void> ready = prepare(); !ready) return ready.error();
+      zmq::message_t message = wiped_message(protocol::to_json(request));
+      (void)socket_.send(message, zmq::send_flags::dontwait);
+      if (Result<bool> answered = wait(deadline); !answered || !*answered) {
+        close();
+        return answered ? timeout_error(request, timeout) : answered.error();
+      }
+      zmq::message_t answer;
+      if (!socket_.recv(answer, zmq::recv_flags::dontwait)) {
+        close();
+        return timeout_error(request, timeout);
+      }
+      return read(request, answer);
+    } catch (const zmq::error_t& error) {
+      close();
+      return zmq_error("cannot ask the broker at " + uri_, error.num());
+    }
+  }
 
   /// A message that is wiped when libzmq is done with it. What libzmq copies out of it on the way is
   /// libzmq's.
@@ -170,12 +192,13 @@ class ControlConnection {
                 "--data-dir another directory), or it does not allow this client's"};
   }
 
-  Result<protocol::Reply> read(const protocol::Request& request, const zmq::message_t& answer) {
+  Result<protocol::Reply> read(const protocol::Request& request, zmq::message_t& answer) {
     while (socket_.get(zmq::sockopt::rcvmore)) {  // never from a LightQ broker
       zmq::message_t rest;
       (void)socket_.recv(rest, zmq::recv_flags::dontwait);
     }
     Result<protocol::Reply> reply = protocol::parse_reply(request, answer.to_string_view());
+    if (std::holds_alternative<protocol::Join>(request)) explicit_bzero(answer.data(), answer.size());
     if (!reply) return reply;
     if (const auto* error = std::get_if<protocol::ErrorReply>(&*reply)) {
       return Error{error->code, error->description};

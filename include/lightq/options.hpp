@@ -56,7 +56,7 @@ struct ClientOptions {
   /// Where this machine's broker keeps its data; empty: LIGHTQ_DATA_DIR, else the places that a broker
   /// chooses by itself (see data_directories).
   std::string data_dir = {};
-  /// How long each request to the broker may take.
+  /// How long each request to the broker may take. One that is answered `busy` is sent again meanwhile.
   Timeout request_timeout{5000};
   /// How long producer() and consumer() wait for a topic's endpoint to answer.
   Timeout connect_timeout{5000};

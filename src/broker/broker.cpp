@@ -16,6 +16,7 @@
 #include "broker/control/command_handler.hpp"
 #include "broker/control/control_server.hpp"
 #include "broker/control/curve_key_file.hpp"
+#include "broker/control/setting_error.hpp"
 #include "broker/control/ticket_key_file.hpp"
 #include "broker/control/tls_files.hpp"
 #include "broker/data_directory.hpp"
@@ -133,12 +134,12 @@ class Broker::Parts {
         quota_(quota_of(config_, *directory_, quota_counter_)),
         pool_({.directory = directory_->pool().string(), .quota = quota_ ? &*quota_ : nullptr}, storage_),
         catalogue_pool_({.directory = directory_->pool().string(), .files_max = 0}, storage_),
-        room_(storage_, pool_) {}
+        room_(storage_, pool_, config_.decrypted_bytes_total) {}
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
   ~Parts() { stop(); }
 
-  Result<void> open_parts(int stop_descriptor);
+  Result<void> open_parts(const PipeWait& wait);
   Result<void> bring_up();
   void stop();
   void end_control(EventLoop::Clock::time_point deadline);
@@ -146,12 +147,12 @@ class Broker::Parts {
   [[nodiscard]] const std::filesystem::path& data_dir() const { return directory_->path(); }
 
  private:
-  Result<void> open_keys();
-  Result<void> open_storage_keys(int stop_descriptor);
+  Result<void> open_keys(const PipeWait& wait);
+  Result<void> open_storage_keys(const PipeWait& wait);
   Result<void> open_catalogue();
   Result<void> open_control();
   [[nodiscard]] std::string server_key() const;
-  Result<void> open_tls();
+  Result<void> open_tls(const PipeWait& wait);
   [[nodiscard]] Result<void> prove_gates();
   [[nodiscard]] bool warn_if_insecure() const;
   void remove_orphans();
@@ -193,7 +194,7 @@ Broker::Broker(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Broker::~Broker() = default;
 
-Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, int stop_descriptor) {
+Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, const PipeWait& wait) {
   raise_descriptor_limit();
   if (auto checked = check_hosts(config); !checked) return checked.error();
   if (auto checked = check_tls(config); !checked) return checked.error();
@@ -205,7 +206,7 @@ Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, int 
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();
   auto parts = std::make_unique<Parts>(std::move(config), std::move(*address), sink, std::move(*directory));
-  if (auto opened = parts->open_parts(stop_descriptor); !opened) return opened.error();
+  if (auto opened = parts->open_parts(wait); !opened) return opened.error();
   if (auto up = parts->bring_up(); !up) return up.error();
   return std::unique_ptr<Broker>(new Broker(std::move(parts)));
 }
@@ -222,7 +223,7 @@ void Broker::stop() {
   parts_->stop();
 }
 
-Result<void> Broker::Parts::open_parts(int stop_descriptor) {
+Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   auto admin = open_admin_account(directory_->admin_file(), std::move(config_.admin_password));
   wipe_registers();  // before threads are started, which begin with them
   wipe_stack();
@@ -231,15 +232,17 @@ Result<void> Broker::Parts::open_parts(int stop_descriptor) {
   auto key = open_ticket_key(directory_->ticket_key_file());
   if (!key) return key.error();
   tickets_ = std::move(*key);
-  if (auto opened = open_keys(); !opened) return opened;
-  if (auto opened = open_storage_keys(stop_descriptor); !opened) return opened;
-  if (auto opened = open_tls(); !opened) return opened;
+  if (auto opened = open_keys(wait); !opened) return opened;
+  if (auto opened = open_storage_keys(wait); !opened) return opened;
+  if (auto opened = open_tls(wait); !opened) return opened;
   if (auto proven = prove_gates(); !proven) return proven;
   if (auto opened = open_catalogue(); !opened) return opened;
   remove_orphans();
   room_.name_logs(catalogue_->state().log_names());
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password,
                                                    config_.requests_waiting_max);
+  authenticator_->remember_at_most(config_.credentials_remembered_max);
+  authenticator_->count_in(*limits_reached_);
   make_reactors();
   const bool insecure = warn_if_insecure();
   handler_ = std::make_unique<CommandHandler>(
@@ -248,6 +251,7 @@ Result<void> Broker::Parts::open_parts(int stop_descriptor) {
                                .now = wall_clock_now,
                                .topics_max = config_.topics_max,
                                .users_max = config_.users_max,
+                               .rights_per_user_max = config_.rights_per_user_max,
                                .ring_bytes_max = config_.ring_bytes_max,
                                .memory_bytes_max = config_.memory_bytes_max,
                                .open_topics = config_.open_topics,
@@ -262,26 +266,27 @@ Result<void> Broker::Parts::open_parts(int stop_descriptor) {
 }
 
 /// With `encrypt`: the broker's own key, and those of the clients that may connect.
-Result<void> Broker::Parts::open_keys() {
+Result<void> Broker::Parts::open_keys(const PipeWait& wait) {
   if (!config_.encrypt) return {};
   auto key = open_curve_key(directory_->curve_key_file());
   if (!key) return key.error();
   curve_key_ = std::move(*key);
   if (config_.allowed_client_keys.empty()) return {};
-  auto allowed = read_allowed_keys(config_.allowed_client_keys);
+  auto allowed = read_allowed_keys(config_.allowed_client_keys, wait);
   if (!allowed) return allowed.error();
   allowed_keys_ = std::move(*allowed);
   return {};
 }
 
 /// For topics with `encrypt_at_rest`.
-Result<void> Broker::Parts::open_storage_keys(int stop_descriptor) {
+Result<void> Broker::Parts::open_storage_keys(const PipeWait& wait) {
   if (config_.storage_key_file.empty() && config_.storage_key_command.empty()) return {};
   auto keys = config_.storage_key_file.empty()
                   ? rest::run_storage_key_command(config_.storage_key_command, rest::storage_key_command_time,
-                                                  stop_descriptor)
-                  : rest::read_storage_keys(config_.storage_key_file, {.stop_descriptor = stop_descriptor});
-  if (!keys) return keys.error();
+                                                  wait.stop_descriptor)
+                  : rest::read_storage_keys(config_.storage_key_file, wait);
+  if (!keys && config_.storage_key_file.empty()) return keys.error();
+  if (!keys) return error_of_setting("storage_key_file", keys.error());
   storage_keys_ = std::move(*keys);
   room_.encrypt_with(*storage_keys_);
   sink_.info("storage keys: " + std::to_string(storage_keys_->size()));
@@ -293,10 +298,10 @@ std::string Broker::Parts::server_key() const {
   return curve_key_ == nullptr ? std::string() : to_z85(curve_key_->public_key());
 }
 
-Result<void> Broker::Parts::open_tls() {
+Result<void> Broker::Parts::open_tls(const PipeWait& wait) {
   if (!config_.encrypt) return {};
   const bool given = !config_.tls_certificate.empty();
-  auto opened = given ? open_tls_context({config_.tls_certificate, config_.tls_key}, wall_clock_now())
+  auto opened = given ? open_tls_context({config_.tls_certificate, config_.tls_key}, wall_clock_now(), wait)
                       : open_own_tls_context({directory_->tls_certificate_file(), directory_->tls_key_file()},
                                              wall_clock_now());
   if (!opened) return opened.error();
@@ -380,6 +385,8 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   endpoints.idle_time_max = config_.endpoint_idle;
   endpoints.connections_max = config_.connections_per_endpoint_max;
   endpoints.endpoints_max = config_.endpoints_per_topic_max;
+  endpoints.unfinished_bytes_total =
+      std::max(config_.unfinished_bytes_total / settings.reactors, 4 * config_.message_bytes_max);
   endpoints.groups = {.groups_max = config_.groups_per_topic_max,
                       .in_flight_messages_max = config_.in_flight_messages_max,
                       .outstanding_ranges_max = config_.outstanding_ranges_max,

@@ -23,9 +23,9 @@ class Broker {
   /// Takes the data directory, brings up every topic in it and begins to answer requests. `sink` must outlive
   /// the broker. Errors: in_use (another broker has the directory), address_in_use, invalid_argument,
   /// io_error, no_space, corrupt, foreign_format; internal: its data endpoints would let in who has no
-  /// ticket; shutting_down: there was something to read in `stop_descriptor` (-1: there is none) while what
-  /// is to say the storage keys was waited for.
-  static Result<std::unique_ptr<Broker>> start(Config config, LogSink& sink, int stop_descriptor = -1);
+  /// ticket; of a file that a setting names, with that setting's name: as read_private_file. `wait`: how long
+  /// is waited for such files that are pipes; its stop_descriptor also counts for the storage keys' command.
+  static Result<std::unique_ptr<Broker>> start(Config config, LogSink& sink, const PipeWait& wait = {});
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;
   /// Stops, if nobody did.

@@ -72,7 +72,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   std::signal(SIGPIPE, SIG_IGN);
   // Only looked at: the signal stays for sigwait.
   const int stop_descriptor = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-  auto broker = Broker::start(std::move(*config), **logging, stop_descriptor);
+  auto broker = Broker::start(std::move(*config), **logging, {.stop_descriptor = stop_descriptor});
   close(stop_descriptor);
   const bool stopped = !broker && broker.error().code == ErrorCode::shutting_down;
   if (!broker && !stopped) return fail(broker.error(), exit_failed);

@@ -12,6 +12,7 @@
 #include <string>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/private_file.hpp>
 #include <lightq/base/result.hpp>
 
 #include "broker/control/secret.hpp"
@@ -70,15 +71,19 @@ struct Config {
   std::uint64_t producers_max = limits::producers_max;
   std::uint64_t client_keys_per_topic_max = limits::client_keys_per_topic_max;
   std::uint64_t users_max = limits::users_max;
+  std::uint64_t rights_per_user_max = limits::rights_per_user_max;
+  std::uint64_t credentials_remembered_max = limits::credentials_remembered_max;
   std::uint64_t request_bytes_max = limits::request_bytes_max;
   std::uint64_t requests_waiting_max = limits::requests_waiting_max;
   std::uint64_t control_connections_max = limits::control_connections_max;
   std::uint64_t answers_unread_bytes_max = limits::answers_unread_bytes_max;
   std::uint64_t answers_unread_bytes_total = limits::answers_unread_bytes_total_default;
-  std::uint64_t ring_bytes_max = limits::ring_bytes_max;  ///< of each topic
-  std::uint64_t memory_bytes_max = 0;                     ///< of all topics' rings; 0: as much as there is
-  std::uint64_t reactors = 0;                             ///< 0: by the number of cores
-  std::filesystem::path ipc_dir;                          ///< empty: DATA_DIR/ipc
+  std::uint64_t unfinished_bytes_total = limits::unfinished_bytes_total_default;
+  std::uint64_t ring_bytes_max = limits::ring_bytes_max;                        ///< of each topic
+  std::uint64_t decrypted_bytes_total = limits::decrypted_bytes_total_default;  ///< of encrypted topics
+  std::uint64_t memory_bytes_max = 0;  ///< of all topics' rings; 0: as much as there is
+  std::uint64_t reactors = 0;          ///< 0: by the number of cores
+  std::filesystem::path ipc_dir;       ///< empty: DATA_DIR/ipc
   std::filesystem::path admin_password_file;
   Secret admin_password;  ///< empty: the one in DATA_DIR/admin.json
 };
@@ -126,9 +131,9 @@ std::optional<std::string> process_environment(const std::string& name);
 /// the environment, over that `overrides` (setting name → text, as from flags; dashes or underscores). An
 /// empty variable counts as not set. Errors: invalid_argument (an unknown setting, a value of the wrong type
 /// or out of range, hosts that check_hosts refuses, a file that is not TOML), with
-/// file, line and column, or the variable's or flag's name; io_error for a file that cannot be read.
+/// file, line and column, or the variable's or flag's name; as read_public_file and read_private_line.
 Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
-                           const std::map<std::string, std::string>& overrides);
+                           const std::map<std::string, std::string>& overrides, const PipeWait& wait = {});
 
 /// /var/lib/lightq for root, else $XDG_STATE_HOME/lightq, else ~/.local/state/lightq. Error:
 /// invalid_argument where there is no home either.

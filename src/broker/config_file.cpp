@@ -5,9 +5,6 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +12,7 @@
 #include <lightq/base/secret_variable.hpp>
 
 #include "broker/config.hpp"
+#include "broker/control/setting_error.hpp"
 
 namespace lightq::broker {
 
@@ -67,21 +65,6 @@ const char* type_word(SettingType type) {
   return "";
 }
 
-Result<std::string> read_text(const std::filesystem::path& path, std::size_t bytes_max) {
-  std::string text(bytes_max + 1, '\0');
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file || (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && !file.eof())) {
-    return Error{ErrorCode::io_error, "cannot read " + path.string(), errno == 0 ? EIO : errno};
-  }
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > bytes_max) {
-    return Error{ErrorCode::invalid_argument,
-                 path.string() + ": more than " + std::to_string(bytes_max) + " bytes"};
-  }
-  return text;
-}
-
 Result<void> apply_environment(Config& config, const Environment& environment) {
   for (const auto& setting : settings()) {
     const auto name = environment_name(setting);
@@ -104,18 +87,20 @@ Result<void> apply_overrides(Config& config, const std::map<std::string, std::st
 }
 
 /// The password of the file, or of the environment; the file wins, as naming it is the more deliberate.
-Result<void> read_admin_password(Config& config, const Environment& environment) {
+Result<void> read_admin_password(Config& config, const Environment& environment, const PipeWait& wait) {
+  constexpr std::string_view setting = "admin_password_file";
   auto from_environment = environment(password_variable).value_or("");
   if (config.admin_password_file.empty()) {
     config.admin_password = Secret(from_environment);
   } else {
     auto line = read_private_line(config.admin_password_file.string(), "the administrator's password",
-                                  limits::password_bytes_max);
-    if (!line) return line.error();
+                                  limits::password_bytes_max, wait);
+    if (!line) return error_of_setting(setting, line.error());
     config.admin_password = Secret(*line);
     wipe_text(*line);
     if (config.admin_password.empty()) {
-      return Error{ErrorCode::invalid_argument, config.admin_password_file.string() + ": holds no password"};
+      return error_of_setting(setting, {ErrorCode::invalid_argument,
+                                        config.admin_password_file.string() + ": holds no password"});
     }
   }
   wipe_text(from_environment);
@@ -176,19 +161,19 @@ Result<void> apply_toml(Config& config, std::string_view text, const std::string
 }
 
 Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
-                           const std::map<std::string, std::string>& overrides) {
+                           const std::map<std::string, std::string>& overrides, const PipeWait& wait) {
   Config config;
   std::filesystem::path path = file.value_or("");
   if (path.empty()) path = environment("LIGHTQ_CONFIG").value_or("");
   if (!path.empty()) {
-    const auto text = read_text(path, config_bytes_max);
+    const auto text = read_public_file(path.string(), "settings", config_bytes_max, LinkRule::followed, wait);
     if (!text) return text.error();
     if (auto applied = apply_toml(config, text.value(), path.string()); !applied) return applied.error();
   }
   if (auto applied = apply_environment(config, environment); !applied) return applied.error();
   if (auto applied = apply_overrides(config, overrides); !applied) return applied.error();
   if (auto checked = check_hosts(config); !checked) return checked.error();
-  if (auto read = read_admin_password(config, environment); !read) return read.error();
+  if (auto read = read_admin_password(config, environment, wait); !read) return read.error();
   if (config.data_dir.empty()) {
     auto chosen = default_data_dir(geteuid() == 0, environment);
     if (!chosen) return chosen.error();

@@ -30,7 +30,8 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKe
       now_(wall_clock_now),
       // Counting on from the time keeps ids unique over restarts without storing a counter.
       next_endpoint_id_(static_cast<std::uint64_t>(wall_clock_now().us)),
-      ports_(settings_.bind_host, settings_.ports, settings_.port_rest) {
+      ports_(settings_.bind_host, settings_.ports, settings_.port_rest,
+             settings_.reactor.endpoints.limits_reached) {
   for (std::size_t i = 0; i < settings_.reactors; ++i) {
     reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, storage, disk_, ports_, sink, tickets,
                                                   now_, next_endpoint_id_, events()));

@@ -51,7 +51,8 @@ void add_common(CLI::App* app, Common& common) {
               "where this machine's broker keeps broker.json and admin.json", "DIR")
       ->group(group);
   unit_option(app, "--request-timeout", common.request_timeout, parse_duration,
-              "how long the broker may take to answer (5s)", "TIME")
+              "how long the broker may take to answer; one that is busy is asked again meanwhile (5s)",
+              "TIME")
       ->group(group);
   add_output_flags(app, common);
 }

@@ -57,7 +57,8 @@ class Verify final : public log::LogVisitor {
     return goes_on();
   }
 
-  int end(const std::string& directory, const log::InspectTotals& totals) {
+  /// `keyed`: whether there were keys to look into encrypted batches with.
+  int end(const std::string& directory, const log::InspectTotals& totals, bool keyed) {
     progress_.clear();
     if (interrupted()) {
       out_.flush();
@@ -65,7 +66,7 @@ class Verify final : public log::LogVisitor {
       return exit_failure;
     }
     print_pending();
-    out_.write(common_.json ? document(directory, totals) : sentence(totals));
+    out_.write(common_.json ? document(directory, totals) : sentence(totals, keyed));
     return out_.end() && totals.damages == 0 ? exit_ok : exit_failure;
   }
 
@@ -80,7 +81,7 @@ class Verify final : public log::LogVisitor {
     pending_.clear();
   }
 
-  static std::string sentence(const log::InspectTotals& totals) {
+  static std::string sentence(const log::InspectTotals& totals, bool keyed) {
     std::string text = totals.damages == 0 ? "clean: " : "DAMAGED: ";
     text += format_messages(totals.messages) + " in " + format_count(totals.segments) +
             " segments, offsets " + std::to_string(totals.first_offset.value) + " up to " +
@@ -95,6 +96,7 @@ class Verify final : public log::LogVisitor {
       text += "; " + format_count(totals.encrypted_batches) + " encrypted batches" +
               (unread == 0 ? ", all looked into" : ", not looked into: --key-file does");
     }
+    if (keyed && totals.batches != 0 && totals.encrypted_batches == 0) text += "; nothing of it is encrypted";
     if (totals.torn_bytes != 0) text += "; a torn tail of " + format_size(totals.torn_bytes);
     return text + "\n";
   }
@@ -150,7 +152,7 @@ int run_log_verify(const Common& common, const LogVerify& verify) {
   options.with_indexes = true;
   options.ciphers = keys->get();
   const auto totals = log::inspect_log(*directory, storage, options, run);
-  if (totals) return run.end(*directory, *totals);
+  if (totals) return run.end(*directory, *totals, options.ciphers != nullptr);
   say(totals.error().text());
   return exit_usage;
 }

@@ -36,7 +36,7 @@ class DecryptedMemory {
   using Batch = std::shared_ptr<DecryptedBatch>;
   class Part;
 
-  explicit DecryptedMemory(std::size_t bytes_max = limits::decrypted_bytes_total_max)
+  explicit DecryptedMemory(std::size_t bytes_max = limits::decrypted_bytes_total_default)
       : bytes_max_(bytes_max) {}
   DecryptedMemory(const DecryptedMemory&) = delete;
   DecryptedMemory& operator=(const DecryptedMemory&) = delete;

@@ -20,9 +20,9 @@ std::string positions_text(const Finding& finding) {
 }  // namespace
 
 std::string_view to_word(Finding::Kind kind) {
-  constexpr std::array<std::string_view, 17> words = {
+  constexpr std::array<std::string_view, 18> words = {
       "damaged", "unreadable", "header", "foreign", "stranger", "misnamed", "overlap", "missing", "seal",
-      "cursors", "cursor",     "forged", "torn",    "ahead",    "gap",      "copy",    "index"};
+      "cursors", "cursor",     "forged", "mixed",   "torn",     "ahead",    "gap",     "copy",    "index"};
   return words.at(static_cast<std::size_t>(kind));
 }
 
@@ -44,6 +44,8 @@ std::string Finding::text() const {
     case Kind::seal: return file + ": the seal, positions 64 to 128, is damaged; nothing is lost by it";
     case Kind::forged:
       return file + " holds what was not encrypted there with its key " + positions_text(*this) + ": " + lost;
+    case Kind::mixed:
+      return file + " " + detail + ": the log is mixed, and a broker gives out nothing of such a one";
     case Kind::cursors: return "no cursors can be had: " + detail;
     case Kind::torn:
       if (!detail.empty()) return file + ": " + detail + "; what was written before counts";

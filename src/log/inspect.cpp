@@ -28,6 +28,8 @@ class Inspection {
   Result<bool> look();
   void begin_again();
   void leave_out_what_went();
+  void note_kinds(const std::vector<SurveyedSegment>& segments);
+  void check_kind(SegmentSummary& summary);
   void load_cursors();
   void check_cursors(std::uint64_t incarnation);
   void check_index_of(const SegmentSummary& summary);
@@ -53,6 +55,9 @@ class Inspection {
   std::optional<Offset> expected_;  // where the last segment ended
   std::string before_;              // its path
   bool wanted_ = true;              // by the visitor
+  bool has_clear_ = false;          // there are segment files that are not encrypted
+  bool has_encrypted_ = false;      // there are segment files that are
+  bool odd_are_clear_ = false;      // where there are both: those are the ones that do not belong there
   std::vector<CursorSurvey> found_cursors_;
   std::unique_ptr<BatchCipher> cipher_;  // of cipher_incarnation_; null: none was needed yet
   std::uint64_t cipher_incarnation_ = 0;
@@ -76,6 +81,7 @@ Result<bool> Inspection::look() {
   const auto survey = survey_log(directory_, storage_);
   if (!survey) return survey.error();
   const auto& segments = survey->segments;
+  note_kinds(segments);
   for (std::size_t i = 0; i < segments.size() && wanted_; ++i) {
     const bool last = i + 1 == segments.size();
     const Offset next_first = segments[last ? i : i + 1].first_offset();
@@ -111,6 +117,36 @@ void Inspection::leave_out_what_went() {
   totals_.bytes = totals_.batches = totals_.messages = totals_.gap_messages = 0;
   has_begun_ = false;
   expected_.reset();
+}
+
+// Who has the key says that the log is encrypted; else the fewer ones are those that do not belong.
+void Inspection::note_kinds(const std::vector<SurveyedSegment>& segments) {
+  std::size_t clear = 0;
+  std::size_t encrypted = 0;
+  for (const SurveyedSegment& segment : segments) {
+    const bool usable = segment.state == PageState::sound || segment.state == PageState::misnamed;
+    if (usable) ++(segment.header->key_id == 0 ? clear : encrypted);
+  }
+  has_clear_ = clear > 0;
+  has_encrypted_ = encrypted > 0;
+  odd_are_clear_ = options_.ciphers != nullptr || clear <= encrypted;
+}
+
+// As check_segment_encrypted and check_segment_key, which keep a broker from such a log: a file in clear
+// without batches is none.
+void Inspection::check_kind(SegmentSummary& summary) {
+  const bool is_clear = summary.segment.header->key_id == 0;
+  const bool is_odd = has_clear_ && has_encrypted_ && is_clear == odd_are_clear_;
+  if (!is_odd || summary.dropped || (is_clear && summary.batches == 0)) return;
+  ++summary.damages;
+  report({Finding::Kind::mixed,
+          summary.segment.path,
+          0,
+          summary.segment.size_bytes,
+          {},
+          {},
+          is_clear ? "is not encrypted, and others of its log are"
+                   : "is encrypted, and others of its log are not"});
 }
 
 void Inspection::load_cursors() {
@@ -186,6 +222,7 @@ Result<void> Inspection::read_sound(const SurveyedSegment& segment) {
   if (segment.first_offset() < options_.from) steps.skip_to(options_.from);
   if (auto keyed = take_key_of(segment, **file); !keyed) return keyed;
   walk(steps, summary);
+  check_kind(summary);
   check_index_of(summary);
   summarize(summary);
   return {};

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <set>
 
+#include "support/planted.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq::broker {
@@ -105,6 +106,12 @@ void add_limits(std::map<std::string, Expectation>& all) {
   all["client_keys_per_topic_max"] = {[](const Config& c) { return shown(c.client_keys_per_topic_max); },
                                       "16384", "30", "30"};
   all["users_max"] = {[](const Config& c) { return shown(c.users_max); }, "10000", "31", "31"};
+  all["rights_per_user_max"] = {[](const Config& c) { return shown(c.rights_per_user_max); }, "256", "34",
+                                "34"};
+  all["credentials_remembered_max"] = {[](const Config& c) { return shown(c.credentials_remembered_max); },
+                                       "65536", "35", "35"};
+  all["decrypted_bytes_total"] = {[](const Config& c) { return shown(c.decrypted_bytes_total); }, "67108864",
+                                  "9MiB", "9437184"};
   all["request_bytes_max"] = {[](const Config& c) { return shown(c.request_bytes_max); }, "65536", "5KiB",
                               "5120"};
   all["requests_waiting_max"] = {[](const Config& c) { return shown(c.requests_waiting_max); }, "1024", "32",
@@ -115,6 +122,8 @@ void add_limits(std::map<std::string, Expectation>& all) {
                                      "67108864", "6MiB", "6291456"};
   all["answers_unread_bytes_total"] = {[](const Config& c) { return shown(c.answers_unread_bytes_total); },
                                        "268435456", "7MiB", "7340032"};
+  all["unfinished_bytes_total"] = {[](const Config& c) { return shown(c.unfinished_bytes_total); },
+                                   "1073741824", "9MiB", "9437184"};
   all["ring_bytes_max"] = {[](const Config& c) { return shown(c.ring_bytes_max); }, "1099511627776", "8MiB",
                            "8388608"};
 }
@@ -226,7 +235,7 @@ TEST(Config, TakesStorageKeysFromOnePlace) {
 
 TEST(Config, ReadsEverySettingFromEachSource) {
   const TempDir directory;
-  std::ofstream(directory / "password") << "from a file\n";
+  std::ofstream(directory / "password") << planted::file_password << "\n";
   std::filesystem::permissions(directory / "password", std::filesystem::perms(0600));
   const auto all = expectations(directory / "password");
   std::set<std::string> names;
@@ -363,11 +372,12 @@ TEST(Config, TakesTheAdminsPasswordFromAFileOrTheEnvironment) {
     std::ofstream(path) << text;
     std::filesystem::permissions(path, std::filesystem::perms(0600));
   };
-  write(file, "from a file\nsecond line\n");
-  EXPECT_EQ(load({{"LIGHTQ_ADMIN_PASSWORD", "variable"}}, {}).admin_password.expose(), "variable");
-  EXPECT_EQ(
-      load({{"LIGHTQ_ADMIN_PASSWORD", "variable"}}, {{"admin-password-file", file}}).admin_password.expose(),
-      "from a file");
+  write(file, std::string(planted::file_password) + "\nsecond line\n");
+  EXPECT_EQ(load({{"LIGHTQ_ADMIN_PASSWORD", planted::admin_password}}, {}).admin_password.expose(),
+            planted::admin_password);
+  EXPECT_EQ(load({{"LIGHTQ_ADMIN_PASSWORD", planted::admin_password}}, {{"admin-password-file", file}})
+                .admin_password.expose(),
+            planted::file_password);
   write(directory / "empty", "\n");
   EXPECT_FALSE(
       load_config(std::nullopt, environment({}), {{"admin-password-file", directory / "empty"}}).ok());

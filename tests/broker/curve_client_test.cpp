@@ -11,6 +11,8 @@
 
 #include "broker/embedded_broker.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq {
 namespace {
 
@@ -27,8 +29,8 @@ class Encrypted : public ::testing::Test {
     return file ? file->server_key : std::string();
   }
   [[nodiscard]] static ClientOptions options(std::string server_key) {
-    return {.user = {"alice", "wonder"},
-            .admin = {"lightq_admin", "the admin's"},
+    return {.user = {"alice", planted::user_password},
+            .admin = {"lightq_admin", planted::admin_password},
             .discover_credentials = false,
             .server_key = std::move(server_key),
             .request_timeout = 60s};

@@ -11,13 +11,15 @@
 #include <lightq/client.hpp>
 
 #include "broker/broker.hpp"
+#include "support/planted.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq::testing {
 
+/// Says nothing, and holds the broker to saying no secret.
 class SilentSink final : public broker::LogSink {
  public:
-  void write(broker::LogLevel, std::string_view) override {}
+  void write(broker::LogLevel, std::string_view line) override { planted::expect_none_in(line); }
 };
 
 /// A broker with a data directory of its own, which it finds again when it is started again.
@@ -34,7 +36,7 @@ class EmbeddedBroker {
     broker::Config config;
     config.data_dir = directory_ / "data";
     config.control_uri = uri_;
-    config.admin_password = broker::Secret("the admin's");
+    config.admin_password = broker::Secret(planted::admin_password);
     config.min_free_bytes = 0;
     if (adjust_) adjust_(config);
     broker_ = broker::Broker::start(std::move(config), sink_).value_or_throw();
@@ -44,8 +46,8 @@ class EmbeddedBroker {
   [[nodiscard]] const std::string& uri() const { return uri_; }
   [[nodiscard]] std::filesystem::path data_dir() const { return directory_ / "data"; }
   [[nodiscard]] Client client() const {
-    return Client::connect(uri(), {.user = {"alice", "wonder"},
-                                   .admin = {"lightq_admin", "the admin's"},
+    return Client::connect(uri(), {.user = {"alice", planted::user_password},
+                                   .admin = {"lightq_admin", planted::admin_password},
                                    .discover_credentials = false,
                                    .server_key = server_key()})
         .value_or_throw();

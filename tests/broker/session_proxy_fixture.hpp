@@ -17,6 +17,7 @@
 #include "broker/each_way.hpp"
 #include "broker/embedded_broker.hpp"
 #include "support/fault_proxy.hpp"
+#include "support/planted.hpp"
 #include "support/random.hpp"
 
 namespace lightq::testing {
@@ -62,7 +63,7 @@ class SessionProxyTest : public ::testing::Test {
   /// Joins as a client does, and answers the proxy's address.
   SessionJoin join(protocol::JoinType type) {
     return [this, type]() -> Result<SessionAddress> {
-      const protocol::Join asked{{"alice", "wonder"},
+      const protocol::Join asked{{"alice", planted::user_password},
                                  *TopicName::parse("orders"),
                                  type,
                                  spoken_ == Spoken::zmq ? ConnectionType::zmq : ConnectionType::socket,

@@ -10,14 +10,16 @@
 
 #include "client/fake_broker.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq::testing {
 namespace {
 
 using namespace std::chrono_literals;
 
 ClientOptions quick() {
-  return {.user = {"alice", "wonder"},
-          .admin = {"root", "secret"},
+  return {.user = {"alice", planted::user_password},
+          .admin = {"root", planted::admin_password},
           .discover_credentials = false,
           .request_timeout = 5s};
 }
@@ -95,6 +97,30 @@ TEST(Client, PassesTheBrokersErrorsOn) {
   ASSERT_FALSE(producer.ok());
   EXPECT_EQ(producer.error().code, ErrorCode::topic_not_found);
   EXPECT_EQ(producer.error().message, "topic not found");
+}
+
+TEST(Client, AsksABusyBrokerAgainUntilItsTimeIsUp) {
+  std::atomic<int> asked{0};
+  std::atomic<int> busy{3};
+  FakeBroker broker([&](const protocol::Request& request) -> std::optional<protocol::Reply> {
+    if (std::holds_alternative<protocol::Ping>(request)) return answers_with("")(request);
+    ++asked;
+    if (busy-- > 0) return protocol::ErrorReply{"delete_topic", ErrorCode::busy, "try again"};
+    return answers_with("")(request);
+  });
+  auto client = Client::connect(broker.uri(), quick()).value_or_throw();
+  EXPECT_TRUE(client.delete_topic("orders").ok());
+  EXPECT_EQ(asked, 4);
+
+  busy = 1'000'000;
+  ClientOptions options = quick();
+  options.request_timeout = 300ms;
+  auto hasty = Client::connect(broker.uri(), options).value_or_throw();
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(hasty.delete_topic("orders").error().code, ErrorCode::busy);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 5s) << "it gives up when its time is over";
+  EXPECT_GT(asked, 5);
+  EXPECT_LT(asked, 40) << "it asks more and more seldom";
 }
 
 TEST(Client, RefusesABadTopicNameWithoutAsking) {

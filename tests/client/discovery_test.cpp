@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "support/planted.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq {
@@ -24,7 +25,8 @@ class Discovery : public ::testing::Test {
       unsetenv(name);
     }
     write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0"})");
-    write("admin.json", R"({"admin_user_id":"lightq_admin","admin_password":"random"})");
+    write("admin.json", std::string(R"({"admin_user_id":"lightq_admin","admin_password":")") +
+                            planted::file_password + R"("})");
   }
   void TearDown() override { unsetenv("LIGHTQ_DATA_DIR"); }
   void write(const std::string& name, const std::string& text) const {
@@ -57,7 +59,7 @@ TEST_F(Discovery, FallsBackToTheDefaultPort) {
 }
 
 TEST_F(Discovery, ReadsAdminJsonForTheBrokerBesideIt) {
-  EXPECT_EQ(discovered("tcp://127.0.0.1:5017").admin.password, "random");
+  EXPECT_EQ(discovered("tcp://127.0.0.1:5017").admin.password, planted::file_password);
   EXPECT_EQ(discovered("tcp://localhost:5017").admin.user_id, "lightq_admin");
 }
 
@@ -72,11 +74,12 @@ TEST_F(Discovery, SendsTheLocalPasswordNowhereElse) {
 TEST_F(Discovery, LeavesGivenCredentialsAlone) {
   setenv("LIGHTQ_USER", "other", 1);
   setenv("LIGHTQ_PASSWORD", "else", 1);
-  ClientOptions options{.user = {"alice", "wonder"}, .admin = {"root", "secret"}};
+  ClientOptions options{.user = {"alice", planted::user_password},
+                        .admin = {"root", planted::admin_password}};
   options.data_dir = directory_.path();
   EXPECT_TRUE(discover_credentials("tcp://127.0.0.1:5017", options).ok());
   EXPECT_EQ(options.user.user_id, "alice");
-  EXPECT_EQ(options.admin.password, "secret");
+  EXPECT_EQ(options.admin.password, planted::admin_password);
   unsetenv("LIGHTQ_USER");
   unsetenv("LIGHTQ_PASSWORD");
 }

@@ -5,6 +5,8 @@
 
 #include <lightq/client.hpp>
 
+#include "support/planted.hpp"
+
 namespace lightq {
 namespace {
 
@@ -29,14 +31,14 @@ TEST(Exposure, IsEverythingElse) {
 TEST(Exposure, KeepsAClientThatKnowsAPasswordFromSayingAWord) {
   const std::string uri = "tcp://192.0.2.1:5000";
   for (const ClientOptions& options :
-       {ClientOptions{.user = {"ann", "her password"}, .discover_credentials = false},
-        ClientOptions{.admin = {"chief", "his password"}, .discover_credentials = false}}) {
+       {ClientOptions{.user = {"ann", planted::user_password}, .discover_credentials = false},
+        ClientOptions{.admin = {"chief", planted::admin_password}, .discover_credentials = false}}) {
     const auto refused = Client::connect(uri, options);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
     EXPECT_NE(refused.error().message.find(uri), std::string::npos);
     EXPECT_NE(refused.error().message.find("server_key"), std::string::npos);
-    EXPECT_EQ(refused.error().message.find("password\""), std::string::npos);
+    planted::expect_none_in(refused.error().message);
   }
 }
 

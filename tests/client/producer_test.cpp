@@ -11,13 +11,16 @@
 
 #include "client/fake_broker.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq::testing {
 namespace {
 
 using namespace std::chrono_literals;
 
 Client client_of(const FakeBroker& broker) {
-  return Client::connect(broker.uri(), {.user = {"alice", "wonder"}, .discover_credentials = false})
+  return Client::connect(broker.uri(),
+                         {.user = {"alice", planted::user_password}, .discover_credentials = false})
       .value_or_throw();
 }
 

@@ -8,6 +8,8 @@
 
 #include "session_consumer_fixture.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq::test {
 namespace {
 
@@ -30,7 +32,7 @@ TEST_F(SessionConsumerTest, AsksForWhatItsOptionsSay) {
   Consumer consumer = make();
   const session::Hello hello = greet(consumer);
   EXPECT_EQ(hello.name, "me");
-  EXPECT_EQ(hello.ticket, "id.secret1");
+  EXPECT_EQ(hello.ticket, std::string("id.") + planted::ticket_secret + "1");
   EXPECT_EQ(hello.frame_bytes_max, session::frame_bytes_greatest);
   const auto open = next_frame(consumer).as<session::ConsumeOpen>();
   const session::ConsumeOpen expected{session::Mode::own,

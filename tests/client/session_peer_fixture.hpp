@@ -15,6 +15,8 @@
 
 #include "session_fake_broker.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq::test {
 
 /// A steady clock that a test moves on.
@@ -43,7 +45,8 @@ class SessionPeerTest : public ::testing::Test {
     return [this]() -> Result<SessionAddress> {
       ++joins;
       if (join_error) return *join_error;
-      return SessionAddress{listener.uri(), "id.secret" + std::to_string(joins)};
+      return SessionAddress{listener.uri(),
+                            std::string("id.") + planted::ticket_secret + std::to_string(joins)};
     };
   }
   static void poll(Handle& handle) {

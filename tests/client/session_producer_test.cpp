@@ -5,6 +5,8 @@
 
 #include "session_fixture.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq::test {
 namespace {
 
@@ -22,7 +24,7 @@ TEST_F(SessionProducerTest, GreetsWithItsNameAndTicketAndOpensItsTopic) {
   Producer producer = make();
   const session::Hello hello = greet(producer);
   EXPECT_EQ(hello.name, "till 3");
-  EXPECT_EQ(hello.ticket, "id.secret1");
+  EXPECT_EQ(hello.ticket, std::string("id.") + planted::ticket_secret + "1");
   EXPECT_EQ(hello.heartbeat_ms, 1500U);
   const auto frame = next_frame(producer);
   const auto open = frame.as<session::ProduceOpen>();

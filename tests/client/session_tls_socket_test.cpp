@@ -21,6 +21,8 @@
 
 #include "session_fake_broker.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq::test {
 namespace {
 
@@ -384,7 +386,7 @@ TEST_F(SessionTlsSocketTest, AConnectionWaitsForWhatComesNext) {
   hello.frame_bytes_max = 1 << 20;
   SessionConnection connection(hello);
   const SessionTime now = SessionClock().now();
-  SessionAddress address{listening.uri(), "id.secret"};
+  SessionAddress address{listening.uri(), std::string("id.") + planted::ticket_secret};
   address.certificate_sha256 = identity.fingerprint();
   ASSERT_TRUE(connection.begin(address, now).ok());
   EXPECT_EQ(connection.wait_events(), POLLIN | POLLOUT);
@@ -403,7 +405,7 @@ TEST_F(SessionTlsSocketTest, AConnectionWaitsForWhatComesNext) {
   ASSERT_TRUE(connection.send(now, nullptr).ok());
   EXPECT_FALSE(connection.wants_write());
   EXPECT_TRUE(until([&] { return server->heard.size() > session::frame_layout::header_bytes; }));
-  EXPECT_THAT(server->heard, HasSubstr("id.secret"));
+  EXPECT_THAT(server->heard, HasSubstr(std::string("id.") + planted::ticket_secret));
 }
 
 }  // namespace

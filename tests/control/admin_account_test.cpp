@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "support/planted.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq::broker {
@@ -35,9 +36,9 @@ TEST(AdminAccount, IsMadeOnceWithARandomPasswordThatOnlyItsOwnerMayRead) {
 
 TEST(AdminAccount, TakesAGivenPasswordWithoutAFile) {
   const TempDir directory;
-  const auto account = open_admin_account(directory / "admin.json", Secret("given"));
+  const auto account = open_admin_account(directory / "admin.json", Secret(planted::admin_password));
   ASSERT_TRUE(account.ok());
-  EXPECT_EQ(account.value().password.expose(), "given");
+  EXPECT_EQ(account.value().password.expose(), planted::admin_password);
   EXPECT_FALSE(std::filesystem::exists(directory / "admin.json"));
 }
 

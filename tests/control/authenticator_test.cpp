@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "control/loop_thread.hpp"
+#include "support/planted.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -20,10 +22,10 @@ using test::run_until;
 
 struct Room {
   explicit Room(std::size_t waiting_max = 1024)
-      : authenticator(loop, "lightq_admin", Secret("adminpw"), waiting_max) {}
+      : authenticator(loop, "lightq_admin", Secret(planted::admin_password), waiting_max) {}
   EventLoop loop;
   Authenticator authenticator;
-  CredentialRecord user{3, "user", hash_password("right").value_or_throw()};
+  CredentialRecord user{3, "user", hash_password(planted::user_password).value_or_throw()};
 
   AuthOutcome verify(const CredentialRecord* credential, Credentials given) {
     std::optional<AuthOutcome> outcome;
@@ -40,14 +42,14 @@ struct Room {
 };
 
 TEST(PasswordHash, KnowsItsPasswordAndNoOther) {
-  const auto text = hash_password("right").value_or_throw();
+  const auto text = hash_password(planted::user_password).value_or_throw();
   EXPECT_TRUE(text.starts_with("$argon2id$v=19$m=19456,t=2,p=1$")) << text;
-  EXPECT_TRUE(verify_password(text, "right"));
+  EXPECT_TRUE(verify_password(text, planted::user_password));
   EXPECT_FALSE(verify_password(text, "wrong"));
   EXPECT_FALSE(verify_password(text, ""));
-  EXPECT_FALSE(verify_password("nonsense", "right"));
-  EXPECT_FALSE(verify_password(std::string(1000, '$'), "right"));
-  EXPECT_NE(hash_password("right").value_or_throw(), text) << "no salt";
+  EXPECT_FALSE(verify_password("nonsense", planted::user_password));
+  EXPECT_FALSE(verify_password(std::string(1000, '$'), planted::user_password));
+  EXPECT_NE(hash_password(planted::user_password).value_or_throw(), text) << "no salt";
 }
 
 TEST(PasswordHash, DrawsTextsOfAllTheBitsAsked) {
@@ -66,14 +68,14 @@ TEST(PasswordHash, KeysItsDigestsAndKeepsTheirPartsApart) {
 
 TEST(Authenticator, TellsRightFromWrong) {
   Room room;
-  EXPECT_EQ(room.verify(&room.user, {"user", "right"}), AuthOutcome::right);
+  EXPECT_EQ(room.verify(&room.user, {"user", planted::user_password}), AuthOutcome::right);
   EXPECT_EQ(room.verify(&room.user, {"user", "wrong"}), AuthOutcome::wrong);
-  EXPECT_EQ(room.verify(&room.user, {"other", "right"}), AuthOutcome::wrong);
-  EXPECT_EQ(room.verify(nullptr, {"user", "right"}), AuthOutcome::wrong);
-  EXPECT_EQ(room.verify_admin({"lightq_admin", "adminpw"}), AuthOutcome::right);
-  EXPECT_EQ(room.verify_admin({"lightq_admin", "right"}), AuthOutcome::wrong);
-  EXPECT_EQ(room.verify_admin({"user", "adminpw"}), AuthOutcome::wrong);
-  EXPECT_EQ(room.verify(nullptr, {"lightq_admin", "adminpw"}), AuthOutcome::wrong)
+  EXPECT_EQ(room.verify(&room.user, {"other", planted::user_password}), AuthOutcome::wrong);
+  EXPECT_EQ(room.verify(nullptr, {"user", planted::user_password}), AuthOutcome::wrong);
+  EXPECT_EQ(room.verify_admin({"lightq_admin", planted::admin_password}), AuthOutcome::right);
+  EXPECT_EQ(room.verify_admin({"lightq_admin", planted::user_password}), AuthOutcome::wrong);
+  EXPECT_EQ(room.verify_admin({"user", planted::admin_password}), AuthOutcome::wrong);
+  EXPECT_EQ(room.verify(nullptr, {"lightq_admin", planted::admin_password}), AuthOutcome::wrong)
       << "the admin's password is nobody's";
 }
 
@@ -89,16 +91,16 @@ TEST(Authenticator, DoesTheSameWorkForNobodyAsForAWrongPassword) {
 
 TEST(Authenticator, RecognisesCredentialsItHasSeenToBeRight) {
   Room room;
-  room.verify(&room.user, {"user", "right"});
-  EXPECT_EQ(room.authenticator.remembered({"user", "right"}), 3U);
+  room.verify(&room.user, {"user", planted::user_password});
+  EXPECT_EQ(room.authenticator.remembered({"user", planted::user_password}), 3U);
   EXPECT_EQ(room.authenticator.remembered({"user", "wrong"}), 0U);
   bool at_once = false;
-  room.authenticator.verify(&room.user, {"user", "right"},
+  room.authenticator.verify(&room.user, {"user", planted::user_password},
                             [&](AuthOutcome outcome) { at_once = outcome == AuthOutcome::right; });
   EXPECT_TRUE(at_once);
   EXPECT_EQ(room.authenticator.computations(), 1U);
   const CredentialRecord another{4, "user", room.user.argon2};
-  room.verify(&another, {"user", "right"});
+  room.verify(&another, {"user", planted::user_password});
   EXPECT_EQ(room.authenticator.computations(), 2U) << "of another credential nothing is known";
 }
 
@@ -120,7 +122,7 @@ TEST(Authenticator, ChecksOnceForAllWhoAskTheSame) {
   Room room;
   int right = 0;
   for (int i = 0; i < 100; ++i) {
-    room.authenticator.verify(&room.user, {"user", "right"},
+    room.authenticator.verify(&room.user, {"user", planted::user_password},
                               [&](AuthOutcome outcome) { right += outcome == AuthOutcome::right ? 1 : 0; });
   }
   run_until(room.loop, [&] { return right == 100; });
@@ -146,15 +148,15 @@ TEST(Authenticator, HashesTheSameCredentialsOnceForManyTopics) {
   int hashed = 0;
   int known = 0;
   const auto enrol = [&] {
-    room.authenticator.enrol({"new", "secret"}, [&](const Result<Enrolment>& enrolment) {
+    room.authenticator.enrol({"new", planted::new_password}, [&](const Result<Enrolment>& enrolment) {
       ASSERT_TRUE(enrolment.ok());
       if (enrolment.value().known_id != 0) {
         EXPECT_EQ(enrolment.value().known_id, 9U);
         ++known;
         return;
       }
-      EXPECT_TRUE(verify_password(enrolment.value().argon2, "secret"));
-      room.authenticator.remember(9, {"new", "secret"});
+      EXPECT_TRUE(verify_password(enrolment.value().argon2, planted::new_password));
+      room.authenticator.remember(9, {"new", planted::new_password});
       ++hashed;
     });
   };
@@ -195,7 +197,7 @@ TEST(Authenticator, ARightPasswordIsComputedOnceWhateverItIsAskedFor) {
   Room room;
   std::size_t right = 0;
   for (int i = 0; i < 200; ++i) {
-    room.authenticator.verify(&room.user, {"user", "right"},
+    room.authenticator.verify(&room.user, {"user", planted::user_password},
                               [&](AuthOutcome got) { right += got == AuthOutcome::right ? 1 : 0; },
                               {.source = {}, .subject = "topic " + std::to_string(i)});
   }
@@ -205,18 +207,20 @@ TEST(Authenticator, ARightPasswordIsComputedOnceWhateverItIsAskedFor) {
 
 /// An authenticator whose clock the test moves, and that keeps what it would do later.
 struct StoppedRoom {
+  explicit StoppedRoom(std::size_t most = 1024) : waiting_max(most) {}
+  const std::size_t waiting_max;
   LoginThrottle::Time now{std::chrono::hours(1)};
   std::vector<std::pair<LoginThrottle::Time, std::function<void()>>> later;
   EventLoop loop;
   Authenticator authenticator{
       loop,
       "lightq_admin",
-      Secret("adminpw"),
-      1024,
+      Secret(planted::admin_password),
+      waiting_max,
       {.now = [this] { return now; },
        .later = [this](std::chrono::milliseconds delay,
                        std::function<void()> task) { later.emplace_back(now + delay, std::move(task)); }}};
-  CredentialRecord user{3, "user", hash_password("right").value_or_throw()};
+  CredentialRecord user{3, "user", hash_password(planted::user_password).value_or_throw()};
   std::vector<AuthOutcome> outcomes;
 
   void try_password(const std::string& password, const std::string& source,
@@ -262,7 +266,7 @@ TEST(Authenticator, HoldsBackTheAnswersToASourceThatFailsAgainAndAgain) {
   EXPECT_EQ(room.later[0].first - room.now, std::chrono::milliseconds(16));
   room.pass(std::chrono::milliseconds(15));
   EXPECT_EQ(room.outcomes.size(), 5U);
-  room.try_password("right", "attacker");
+  room.try_password(planted::user_password, "attacker");
   room.wait_for_computations(7);
   EXPECT_EQ(room.outcomes.size(), 6U);
   EXPECT_EQ(room.outcomes.back(), AuthOutcome::right) << "right ones are not held back";
@@ -282,7 +286,7 @@ TEST(Authenticator, AnswersThatAreHeldBackAreInNobodysWay) {
     room.pass(std::chrono::milliseconds(32));
   }
   EXPECT_TRUE(room.outcomes.empty()) << "all are held back";
-  room.try_password("right", "attacker");
+  room.try_password(planted::user_password, "attacker");
   room.wait_for_computations(before + most + 1);
   ASSERT_EQ(room.outcomes.size(), 1U);
   EXPECT_EQ(room.outcomes.back(), AuthOutcome::right);
@@ -294,7 +298,7 @@ TEST(Authenticator, ASlowedSourceComputesAtABoundedRate) {
   room.slow_down("attacker");
   const auto before = room.authenticator.computations();
   for (int i = 0; i < 12; ++i) room.try_password("guess " + std::to_string(i), "attacker", "zed");
-  room.try_password("right", "elsewhere");
+  room.try_password(planted::user_password, "elsewhere");
   run_until(room.loop, [&] { return room.outcomes.size() == 1 && room.is_idle(); });
   EXPECT_EQ(room.outcomes.back(), AuthOutcome::right) << "others are not concerned";
   EXPECT_EQ(room.authenticator.computations() - before, 2U);
@@ -317,7 +321,7 @@ TEST(Authenticator, WhoTriesManyPasswordsMakesRoomForAnotherNameOfItsSource) {
   room.try_password("another", "attacker", "zed");
   ASSERT_EQ(room.outcomes.size(), 1U);
   EXPECT_EQ(room.outcomes.back(), AuthOutcome::busy);
-  room.try_password("right", "attacker");
+  room.try_password(planted::user_password, "attacker");
   ASSERT_EQ(room.outcomes.size(), 2U);
   EXPECT_EQ(room.outcomes.back(), AuthOutcome::busy) << "the newest of the other name";
   EXPECT_EQ(room.authenticator.throttled(), 2U);
@@ -355,7 +359,7 @@ TEST(Authenticator, PasswordsToBeKeptDoNotWaitBehindThoseThatAreTried) {
   for (std::size_t i = 0; i < 40; ++i) room.try_password("guess " + std::to_string(i), "attacker", "zed");
   bool hashed = false;
   room.authenticator.hash(
-      Secret("new"), [&](const Result<std::string>& got) { hashed = got.ok(); }, "attacker");
+      Secret(planted::new_password), [&](const Result<std::string>& got) { hashed = got.ok(); }, "attacker");
   run_until(room.loop, [&] { return hashed; });
 }
 
@@ -369,9 +373,60 @@ TEST(Authenticator, WhoHasManyPasswordsKeptLeavesOthersOfItsSourceTheirTurn) {
   }
   bool hashed = false;
   room.authenticator.hash(
-      Secret("new"), [&](const Result<std::string>& got) { hashed = got.ok(); }, "source", "administrator");
+      Secret(planted::new_password), [&](const Result<std::string>& got) { hashed = got.ok(); }, "source",
+      "administrator");
   run_until(room.loop, [&] { return hashed; });
   EXPECT_GE(busy, 60 - limits::logins_waiting_slowed_max - 1);
+}
+
+TEST(Authenticator, CountsEachRefusalByTheNameOfItsLimitAndNoOther) {
+  StoppedRoom room(8);  // of which one source has two
+  LimitCounts counts;
+  room.authenticator.count_in(counts);
+  const auto counted = [&] {
+    std::map<std::string, std::uint64_t> reached;
+    for (const auto& [name, count] : counts.all()) {
+      if (count > 0) reached.emplace(name, count);
+    }
+    return reached;
+  };
+  using Reached = std::map<std::string, std::uint64_t>;
+  // The first is at the worker.
+  for (int i = 0; i < 3; ++i) room.try_password("guess " + std::to_string(i), "a", "zed");
+  EXPECT_EQ(counted(), Reached());
+  room.try_password("guess", "a", "zed");
+  EXPECT_EQ(counted(), (Reached{{"logins_waiting_per_source_max", 1}}));
+  for (const char* source : {"b", "b", "c", "c", "d", "d"}) {
+    room.try_password(source + std::to_string(room.later.size()), source, std::string("of ") + source);
+  }
+  room.try_password("right", "e");
+  EXPECT_EQ(counted(), (Reached{{"logins_waiting_max", 1}, {"logins_waiting_per_source_max", 1}}));
+  run_until(room.loop, [&] { return room.is_idle(); });
+
+  StoppedRoom slowed;
+  LimitCounts of_slowed;
+  slowed.slow_down("a");
+  slowed.authenticator.count_in(of_slowed);
+  for (std::size_t i = 0; i <= limits::logins_waiting_slowed_max + 1; ++i)
+    slowed.try_password("guess " + std::to_string(i), "a", "zed");
+  EXPECT_EQ(of_slowed.of(Limit::logins_waiting_slowed_max), 1U);
+  EXPECT_EQ(of_slowed.of(Limit::logins_waiting_per_source_max), 0U);
+  for (std::size_t i = 0; i <= limits::passwords_waiting_per_source_max; ++i)
+    slowed.authenticator.hash(Secret("new"), [](const Result<std::string>&) {}, "b");
+  EXPECT_EQ(of_slowed.of(Limit::passwords_waiting_per_source_max), 1U) << "the worker has another's";
+  EXPECT_EQ(of_slowed.of(Limit::logins_waiting_slowed_max), 1U);
+  EXPECT_EQ(slowed.authenticator.throttled(), 2U);
+  run_until(slowed.loop, [&] { return slowed.is_idle(); });
+}
+
+TEST(Authenticator, RemembersAsManyAsItIsTold) {
+  Room room;
+  room.authenticator.remember_at_most(4);
+  for (std::uint64_t id = 1; id <= 3; ++id)
+    room.authenticator.remember(id, {"user", "password " + std::to_string(id)});
+  EXPECT_EQ(room.authenticator.remembered({"user", "password 1"}), 0U);
+  EXPECT_EQ(room.authenticator.remembered({"user", "password 2"}), 2U);
+  EXPECT_EQ(room.authenticator.remembered({"user", "password 3"}), 3U);
 }
 
 TEST(Authenticator, SourcesTakeTurnsAtTheWorker) {

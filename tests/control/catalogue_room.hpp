@@ -11,6 +11,7 @@
 #include "log/posix_storage.hpp"
 #include "log/segment_log.hpp"
 #include "log/segment_pool.hpp"
+#include "support/planted.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq::broker::test {
@@ -18,7 +19,10 @@ namespace lightq::broker::test {
 /// Keeps what was written to it.
 class RecordingSink final : public LogSink {
  public:
-  void write(LogLevel, std::string_view line) override { lines.emplace_back(line); }
+  void write(LogLevel, std::string_view line) override {
+    planted::expect_none_in(line);
+    lines.emplace_back(line);
+  }
   std::vector<std::string> lines;
 };
 

@@ -7,6 +7,7 @@
 #include "control/catalogue_room.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
+#include "support/planted.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -98,7 +99,7 @@ TEST(ClientKeyCatalogue, ARecordThatMakesNoSenseIsReported) {
 class Encrypting : public ::testing::Test {
  protected:
   Encrypting() {
-    data_plane_.ticket = protocol::Ticket{"id", "secret", now_ms + 1'000'000};
+    data_plane_.ticket = protocol::Ticket{"id", planted::ticket_secret, now_ms + 1'000'000};
     handler_.bring_up([] {});
   }
   protocol::Reply ask(const protocol::Request& request) {
@@ -108,7 +109,7 @@ class Encrypting : public ::testing::Test {
     return reply.value_or(protocol::ErrorReply{});
   }
   protocol::Join join(const std::optional<CurvePublicKey>& key) {
-    protocol::Join request{{"lightq_admin", "adminpw"}, name("t"), JoinType::pull};
+    protocol::Join request{{"lightq_admin", planted::admin_password}, name("t"), JoinType::pull};
     request.as_admin = true;
     request.client_key = key;
     return request;
@@ -116,14 +117,14 @@ class Encrypting : public ::testing::Test {
   void create(bool open) {
     protocol::TopicSettings settings;
     settings.open = open;
-    ask(protocol::CreateTopic{{"lightq_admin", "adminpw"}, name("t"), settings, {}});
+    ask(protocol::CreateTopic{{"lightq_admin", planted::admin_password}, name("t"), settings, {}});
     topic_ = catalogue_->state().find("t")->definition.id;
   }
 
   EventLoop loop_;
   CatalogueRoom room_;
   std::unique_ptr<Catalogue> catalogue_ = room_.open();
-  Authenticator authenticator_{loop_, "lightq_admin", Secret("adminpw")};
+  Authenticator authenticator_{loop_, "lightq_admin", Secret(planted::admin_password)};
   test::FakeDataPlane data_plane_{loop_};
   ClientKeys keys_;
   const std::string server_key_ = to_z85(key_of(77));
@@ -143,7 +144,7 @@ TEST_F(Encrypting, APlainJoinRegistersItsKeyDurablyBeforeItIsAnswered) {
   EXPECT_FALSE(catalogue_->unflushed());
   EXPECT_NE(catalogue_->state().client_key(key_of(1), {topic_, EndpointRole::pull}), nullptr);
   EXPECT_EQ(keys_.size(), 1U);
-  ask(protocol::DeleteTopic{{"lightq_admin", "adminpw"}, name("t")});
+  ask(protocol::DeleteTopic{{"lightq_admin", planted::admin_password}, name("t")});
   EXPECT_EQ(keys_.size(), 0U);
 }
 

@@ -7,6 +7,7 @@
 #include "control/catalogue_room.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
+#include "support/planted.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -18,8 +19,8 @@ using protocol::Request;
 using test::name;
 using test::run_until;
 
-const Credentials admin{"lightq_admin", "adminpw"};
-const Credentials user{"user", "secret"};
+const Credentials admin{"lightq_admin", planted::admin_password};
+const Credentials user{"user", planted::user_password};
 
 /// A handler with all its parts; `restart` makes new ones on the same catalogue.
 struct Broker {
@@ -123,10 +124,10 @@ TEST(CommandHandler, ChecksCredentialsBeforeItTellsWhatExists) {
   broker.create("t");
   EXPECT_EQ(broker.join("t", user), "ok");
   EXPECT_EQ(broker.join("t", {"user", "wrong"}), "unauthorized_access");
-  EXPECT_EQ(broker.join("t", {"stranger", "secret"}), "unauthorized_access");
+  EXPECT_EQ(broker.join("t", {"stranger", planted::user_password}), "unauthorized_access");
   EXPECT_EQ(broker.join("t", {}), "unauthorized_access");
   EXPECT_EQ(broker.join("none", {"user", "wrong"}), "unauthorized_access");
-  EXPECT_EQ(broker.join("none", {"stranger", "secret"}), "unauthorized_access");
+  EXPECT_EQ(broker.join("none", {"stranger", planted::user_password}), "unauthorized_access");
   EXPECT_EQ(broker.join("none", {}), "unauthorized_access");
   EXPECT_EQ(broker.join("none", user), "topic_not_found");
   EXPECT_EQ(broker.join("none", admin, true), "topic_not_found");
@@ -138,14 +139,14 @@ TEST(CommandHandler, KeepsOneTopicsUserOutOfAnother) {
   Broker broker;
   broker.create("mine");
   broker.create("theirs", admin, {"other", "pw"});
-  broker.create("same-name", admin, {"user", "another password"});
+  broker.create("same-name", admin, {"user", planted::other_password});
   broker.create("admins-only", admin, {});
   for (const char* topic : {"theirs", "admins-only", "none"})
     EXPECT_EQ(broker.join(topic, user), "topic_not_found") << topic << ": as if it were not there";
   EXPECT_EQ(broker.join("same-name", user), "unauthorized_access");
   EXPECT_EQ(broker.join("admins-only", admin, true), "ok");
-  EXPECT_EQ(broker.join("same-name", {"user", "another password"}), "ok");
-  EXPECT_EQ(broker.join("none", {"user", "another password"}), "topic_not_found");
+  EXPECT_EQ(broker.join("same-name", {"user", planted::other_password}), "ok");
+  EXPECT_EQ(broker.join("none", {"user", planted::other_password}), "topic_not_found");
 }
 
 TEST(CommandHandler, LetsAnybodyIntoAnOpenTopicWithoutAUser) {

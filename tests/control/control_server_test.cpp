@@ -20,6 +20,7 @@
 #include <lightq/base/limits.hpp>
 
 #include "control/catalogue_room.hpp"
+#include "support/planted.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -208,7 +209,8 @@ TEST(ControlServer, AnswersEachOfManyRequestsSentAtOnce) {
   for (int i = 0; i < 900; ++i) ASSERT_EQ(dealer.receive(), std::vector<std::string>{pong}) << i;
 }
 
-const std::string kept_request = R"({"cmd":"stats","topic":"t","user_id":"u","password":"p"})";
+const std::string kept_request = std::string(R"({"cmd":"stats","topic":"t","user_id":"u","password":")") +
+                                 planted::user_password + R"("})";
 
 TEST(ControlServer, OneSourceHasAPartOfWhatMayBeUnderWay) {
   Server server;
@@ -234,7 +236,8 @@ TEST(ControlServer, OneSourceHasAPartOfWhatMayBeUnderWay) {
 TEST(ControlServer, RequestsThatStandAsideAreInNobodysWay) {
   Server server;
   Client dealer(server, zmq::socket_type::dealer);
-  const std::string aside = R"({"cmd":"pause","topic":"t","user_id":"u","password":"p"})";
+  const std::string aside = std::string(R"({"cmd":"pause","topic":"t","user_id":"u","password":")") +
+                            planted::user_password + R"("})";
   const auto limit = static_cast<int>(limits::requests_waiting_per_source_max);
   for (int i = 0; i < limit + 3; ++i) dealer.send({aside});
   EXPECT_EQ(dealer.ask(ping), pong);
@@ -385,8 +388,37 @@ TEST(ControlServer, ClosesWhoLeavesMostUnreadOfItsSourceAndNobodyElse) {
   for (Client* const client : {&neighbour, &other}) {
     for (int i = 0; i < 3; ++i) EXPECT_GT(client->receive().at(0).size(), answer_bytes);
   }
-  EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_max), 1U)
+  EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_total), 1U)
       << "the hog, as the others have all of theirs";
+  EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_max), 0U) << "it had not too much by itself";
+}
+
+TEST(ControlServer, CountsWhoLeavesTooMuchUnreadByItselfApart) {
+  constexpr std::size_t answer_bytes = 1 * limits::MiB;
+  Server server({.answers_unread_bytes_max = 8 * limits::MiB}, answer_bytes);
+  Client hog(server, zmq::socket_type::dealer, "127.0.0.2");
+  for (int i = 0; i < 50; ++i) hog.send({kept_request});
+  hog.send({ping});
+  EXPECT_EQ(hog.receive().at(0), pong);
+  server.release();
+  EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_max), 1U);
+  EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_total), 0U);
+}
+
+TEST(ControlServer, ReadsNothingOfWhatASourceAsksBeyondItsRateButTheCommand) {
+  StingyServer server;
+  Client greedy(server, zmq::socket_type::dealer);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(greedy.ask(ping), pong);
+  const std::string late = R"({"more":")" + std::string(2 * limits::KiB, 'x') + R"(","cmd":"ping"})";
+  const std::string refused = R"("status":"error","code":"busy")";
+  EXPECT_THAT(greedy.ask(R"({"more":1,"cmd" : "ping"})"), HasSubstr(R"({"cmd":"ping",)" + refused));
+  EXPECT_THAT(greedy.ask(late), HasSubstr("{" + refused)) << "its command is not looked for so far behind";
+  EXPECT_THAT(greedy.ask(R"({"cmd":"ping")"), HasSubstr(R"({"cmd":"ping",)" + refused));
+  EXPECT_THAT(greedy.ask("no JSON"), HasSubstr("{" + refused));
+  EXPECT_THAT(greedy.ask(std::string(limits::request_bytes_max + 1, ' ')), HasSubstr("{" + refused));
+  greedy.send({ping, "one part more"});
+  EXPECT_THAT(greedy.receive().at(0), HasSubstr(R"({"cmd":"ping",)" + refused));
+  EXPECT_EQ(server.throttled(), 6U);
 }
 
 TEST(UnreadAnswers, AreCountedBySourceAndTogether) {

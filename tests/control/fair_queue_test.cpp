@@ -25,8 +25,9 @@ class FairQueueTest : public testing::Test {
   std::vector<int> push(const std::string& source, const std::string& name, bool doubtful = false,
                         std::size_t source_max = 4) {
     std::vector<int> gone;
-    for (const Item& each : queue.push({source, name, ++last, doubtful}, source_max))
-      gone.push_back(each.number);
+    const auto pushed = queue.push({source, name, ++last, doubtful}, source_max);
+    for (const Item& each : pushed.of_source) gone.push_back(each.number);
+    for (const Item& each : pushed.of_all) gone.push_back(each.number);
     return gone;
   }
   std::vector<int> take_all() {

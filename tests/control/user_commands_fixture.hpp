@@ -10,6 +10,7 @@
 #include "control/catalogue_room.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
+#include "support/planted.hpp"
 
 namespace lightq::broker {
 
@@ -20,9 +21,9 @@ class UserCommands : public testing::Test {
   using Reply = protocol::Reply;
   using Request = protocol::Request;
   using TopicRight = protocol::TopicRight;
-  static inline const Credentials admin{"lightq_admin", "adminpw"};
-  static inline const Credentials ann{"ann", "ann's password"};
-  static inline const Credentials owner{"owner", "owner's password"};
+  static inline const Credentials admin{"lightq_admin", planted::admin_password};
+  static inline const Credentials ann{"ann", planted::user_password};
+  static inline const Credentials owner{"owner", planted::owner_password};
 
   Reply ask(const Request& request) {
     std::optional<Reply> reply;

@@ -6,6 +6,8 @@
 
 #include "control/user_commands_fixture.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq::broker {
 namespace {
 
@@ -87,7 +89,7 @@ TEST_F(UserCommands, OnlyAnAdministratorAsksOfUsersAndOfTheBroker) {
                                          protocol::ListUsers{ann},
                                          protocol::Stats{ann, std::nullopt, true}};
   for (const Request& request : requests) EXPECT_EQ(code(request), "unauthorized_access");
-  const Credentials chief{"chief", "chief's password"};
+  const Credentials chief{"chief", planted::other_password};
   EXPECT_EQ(code(protocol::CreateUser{admin, chief, true, {}, {}}), "ok");
   EXPECT_EQ(code(protocol::ListUsers{chief}), "ok");
   EXPECT_EQ(code(protocol::Stats{chief, std::nullopt, true}), "ok");
@@ -275,8 +277,8 @@ TEST_F(UserCommands, AProcessOfAUsersUidNeedsNoPassword) {
   EXPECT_EQ(asked_by(1000, {"robot", "guess"}, JoinType::push), "unauthorized_access")
       << "it has no password";
   EXPECT_EQ(asked_by(1000, {"owner", "wrong"}, JoinType::push), "unauthorized_access") << "credentials count";
-  EXPECT_EQ(set_password(admin, true, "robot", "now it has"), "ok");
-  EXPECT_EQ(join("t", {"robot", "now it has"}), "ok");
+  EXPECT_EQ(set_password(admin, true, "robot", planted::new_password), "ok");
+  EXPECT_EQ(join("t", {"robot", planted::new_password}), "ok");
   restart();
   EXPECT_EQ(asked_by(1000, {}, JoinType::push), "ok");
   EXPECT_EQ(code(protocol::DeleteUser{admin, "robot"}), "ok");
@@ -299,7 +301,7 @@ std::vector<Request> all_commands(const Credentials& by, const std::string& of_t
   const TopicName t = name(of_topic);
   const TopicRight right{"*", {.produce = true}};
   return {
-      protocol::CreateTopic{by, t, {}, {of_user, "a password"}},
+      protocol::CreateTopic{by, t, {}, {of_user, planted::new_password}},
       protocol::DeleteTopic{by, t},
       protocol::Join{by, t, JoinType::push},
       protocol::Join{by, t, JoinType::pull, protocol::ConnectionType::zmq, protocol::Transport::tcp, true},
@@ -311,7 +313,7 @@ std::vector<Request> all_commands(const Credentials& by, const std::string& of_t
       protocol::Pause{by, t, {}},
       protocol::Resume{by, t, "default"},
       protocol::Purge{by, t, {}},
-      protocol::CreateUser{by, {of_user, "a password"}, false, {}, {}},
+      protocol::CreateUser{by, {of_user, planted::new_password}, false, {}, {}},
       protocol::DeleteUser{by, of_user},
       protocol::SetPassword{by, true, of_user, {}, "another"},
       protocol::SetPassword{by, true, {}, t, "another"},
@@ -324,7 +326,7 @@ TEST_F(UserCommands, EveryCommandLooksAtCredentialsBeforeAnythingElse) {
   create_topic("t");
   create_user({{"other", {.produce = true}}});
   EXPECT_EQ(join("other", ann), "topic_not_found") << "the password is remembered";
-  create_user({}, {"eve", "eve's password"});
+  create_user({}, {"eve", planted::other_password});
   std::size_t asked = 0;
   std::vector<std::string> answers;
   const auto keep = [&](const Reply& reply) { answers.push_back(protocol::to_json(reply)); };

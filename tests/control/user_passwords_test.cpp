@@ -8,6 +8,8 @@
 
 #include "control/user_commands_fixture.hpp"
 
+#include "support/planted.hpp"
+
 namespace lightq::broker {
 namespace {
 
@@ -47,7 +49,7 @@ TEST_F(UserCommands, ATopicsOwnUserMayHaveTheNameAndPasswordOfAUserWhoIsNoMore) 
 }
 
 TEST_F(UserCommands, WhatWaitsForItsHashIsNotDoneWhenTheRightIsGone) {
-  const Credentials eve{"eve", "eve's password"};
+  const Credentials eve{"eve", planted::other_password};
   ASSERT_EQ(code(protocol::CreateUser{admin, eve, true, {}, {}}), "ok");
   ASSERT_EQ(create_user({{"t*", {.manage = true}}}), "ok");
   ASSERT_EQ(code(protocol::ListUsers{eve}), "ok");  // known from now on, as ann is below
@@ -61,7 +63,7 @@ TEST_F(UserCommands, WhatWaitsForItsHashIsNotDoneWhenTheRightIsGone) {
   };
   begin(protocol::CreateUser{eve, {"mallory", "mallory's"}, true, {}, {}});
   begin(protocol::SetPassword{eve, false, ann.user_id, {}, "eve's choice"});
-  begin(protocol::CreateTopic{ann, name("t-second"), {}, {"own", "own's password"}});
+  begin(protocol::CreateTopic{ann, name("t-second"), {}, {"own", planted::other_password}});
   EXPECT_EQ(code(protocol::DeleteUser{admin, eve.user_id}), "ok");
   EXPECT_EQ(revoke({"t*", {.manage = true}}), "ok");
   run_until(loop, [&] { return answers.size() == 3; });
@@ -91,7 +93,7 @@ TEST_F(UserCommands, HashingForOneSourceIsBounded) {
   std::size_t answered = 0;
   constexpr std::size_t each = limits::logins_waiting_slowed_max;
   for (std::size_t i = 0; i < each; ++i) {
-    const std::string password = "another one " + std::to_string(i);
+    const std::string password = planted::new_password + std::to_string(i);
     const std::vector<Request> asked = {
         protocol::SetPassword{ann, false, ann.user_id, {}, password},
         protocol::SetPassword{ann, true, {}, name("mine.t"), password},
@@ -109,18 +111,19 @@ TEST_F(UserCommands, HashingForOneSourceIsBounded) {
   EXPECT_EQ(authenticator.throttled(), 2 * each - 1);
   run_until(loop, [&] { return answered == 3 * each; });
   EXPECT_EQ(answered, 3 * each);
-  EXPECT_EQ(create_topic("later", admin, {"later", "a password"}), "ok") << "what is answered waits no more";
+  EXPECT_EQ(create_topic("later", admin, {"later", planted::other_password}), "ok")
+      << "what is answered waits no more";
 }
 
 TEST_F(UserCommands, AnotherPasswordIsAnotherGeneration) {
   create_topic("t");
   create_user({{"t", {.produce = true}}});
   EXPECT_EQ(join("t", ann), "ok");
-  EXPECT_EQ(set_password(ann, false, "ann", "the new one"), "ok");
+  EXPECT_EQ(set_password(ann, false, "ann", planted::new_password), "ok");
   EXPECT_EQ(user()->generation, 2U);
   EXPECT_EQ(data_plane.users.at(user()->id).generation, 2U);
   EXPECT_EQ(join("t", ann), "unauthorized_access") << "though it was remembered";
-  EXPECT_EQ(join("t", {"ann", "the new one"}), "ok");
+  EXPECT_EQ(join("t", {"ann", planted::new_password}), "ok");
   EXPECT_EQ(set_password(ann, false, "ann", "a third"), "unauthorized_access");
   EXPECT_EQ(set_password(admin, true, "ann", "a third"), "ok");
   EXPECT_EQ(join("t", {"ann", "a third"}), "ok");

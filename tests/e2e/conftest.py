@@ -23,6 +23,12 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in unfit]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def own_secrets():
+    with support.Secrets.of_one_file():
+        yield
+
+
 @pytest.fixture
 def make_broker():
     """Makes brokers (started) that are ended and checked at the end of the test."""

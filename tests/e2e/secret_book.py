@@ -33,6 +33,7 @@ def bytes_of(path):
 class Secrets:
     """What must stand in no output and no file but its own: passwords, tickets, private keys."""
     known = set()  # of text or bytes
+    ever_known = set()  # those of test files that are done, too
     homes = {}  # the name of the one file in a data directory that may hold it
     bytes_read_max = 1 << 20  # of a file: a secret stands among settings and names, not behind messages
 
@@ -44,6 +45,18 @@ class Secrets:
             if home:
                 cls.homes[secret] = home
         return secret
+
+    @classmethod
+    @contextlib.contextmanager
+    def of_one_file(cls):
+        """Forgets in the end what was planted meanwhile: of several test files in one process each has secrets of its
+        own, and an ordinary word of one may be a password of another."""
+        kept = [(book, book.copy()) for book in (cls.known, cls.homes, Tickets.known)]
+        yield
+        cls.ever_known |= cls.known
+        for book, before in kept:
+            book.clear()
+            book.update(before)
 
     @classmethod
     def said(cls, request):
@@ -143,8 +156,8 @@ def make_key_pair(made_by=zmq.curve_keypair):
 def leave_for_the_whole_suite():
     """The secrets that no other text can hold by chance, for who looks through the output of all tests: scripts/test."""
     place = os.environ.get("LIGHTQ_SECRETS_FILE")
-    texts = [secret for secret in Secrets.known if isinstance(secret, str) and len(secret) >= 16 and re.search(r"\d", secret)
-             and secret.isprintable()]
+    texts = [secret for secret in Secrets.ever_known | Secrets.known if isinstance(secret, str) and len(secret) >= 16
+             and re.search(r"\d", secret) and secret.isprintable()]
     if place and texts:
         with open(os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "a", encoding="utf-8") as file:
             file.write("\n".join(texts) + "\n")

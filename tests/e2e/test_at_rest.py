@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import struct
 import subprocess
 
 import pytest
@@ -230,7 +231,7 @@ def test_a_command_gives_the_key(make_broker):
 
 
 @pytest.mark.parametrize("flags, text, mode, said", [
-    (["--storage-key-file", "./absent"], None, None, "cannot read the storage keys in ./absent"),
+    (["--storage-key-file", "./absent"], None, None, "storage_key_file: cannot read the storage keys in ./absent"),
     (["--storage-key-file", "storage.keys"], KEYS[0].hex(), 0o640, "chmod 600"),
     (["--storage-key-file", "storage.keys"], "planted-no-key", 0o600, "storage.keys, line 1: no key of 64"),
     (["--storage-key-file", "storage.keys"], "", 0o600, "storage.keys has no key"),
@@ -328,6 +329,38 @@ def test_what_was_put_in_place_of_a_batch_shows_with_the_key(files):
     assert report["status"] == "damaged" and [finding["kind"] for finding in report["findings"]] == ["forged"]
     kept = keyed.messages(code=1)
     assert 0 not in kept and kept == {number: WRITTEN[number] for number in kept} and len(kept) < 1000
+
+
+def in_clear(segment, next_offset):
+    """What stands in for a segment of an encrypted log up to the next one: as its header says, but for the key."""
+    epoch, first, incarnation, size = struct.unpack_from("<IQQQ", segment.read_bytes(), 12)
+    batch = batch_bytes.batch([b"planted-in-clear"] * (next_offset - first), offset=first, time_us=1, segment_epoch=epoch)
+    page = bytearray(encrypted_bytes.segment_page(epoch, first, incarnation, size, 0))
+    struct.pack_into("<I", page, 8, 1)  # the version that knows of no keys
+    struct.pack_into("<I", page, 60, batch_bytes.crc32c(bytes(page[:60])))
+    return bytes(page) + batch + bytes(size - PAGE - len(batch))
+
+
+def test_a_file_in_clear_among_encrypted_ones_is_damage_with_the_key_and_without_it(files):
+    bare, keyed = files
+    segment, behind = bare.segments[1:3]
+    segment.write_bytes(in_clear(segment, int(behind.stem)))
+    for log in files:
+        report = log.verify(code=1)
+        assert report["status"] == "damaged"
+        assert [(finding["kind"], finding["file"]) for finding in report["findings"]] == [("mixed", str(segment))], report
+        said = log("verify", code=1).stdout.decode()
+        assert f"damage: {segment} is not encrypted, and others of its log are: the log is mixed" in said, said
+    kept = keyed.messages(code=1)
+    assert set(kept.values()) - set(WRITTEN.values()) == {"planted-in-clear"}, "what clear files hold is shown"
+
+
+def test_a_log_of_which_nothing_is_encrypted_is_said_to_be_so_to_who_has_a_key(sealed, control):
+    control.create("t", "file")
+    send(sealed, control, planted(0, 10))
+    sealed.stop()
+    assert b"; nothing of it is encrypted" in KeyedFiles(sealed)("verify").stdout
+    assert b"encrypted" not in topic_files(sealed)("verify").stdout
 
 
 def test_repairs_and_snapshots_need_no_key_and_a_broker_takes_them(files, sealed, control, tmp_path):

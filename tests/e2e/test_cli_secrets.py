@@ -33,14 +33,14 @@ def environment_of(process):
 class Running:
     """A command with variables of its own that has joined the topic."""
 
-    def __init__(self, lightq, command, topic, *flags, **variables):
+    def __init__(self, lightq, command, topic, *flags, said=b"", **variables):
+        """`said`: on its standard input, before anything else."""
         environment = {**lightq.environment, **variables}
         self.process = subprocess.Popen([BINARY, command, topic, *flags], env=environment, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         lightq.running.append(self.process)
-        if command == "produce":
-            self.process.stdin.write(b"line\n")
-            self.process.stdin.flush()
+        self.process.stdin.write(said + (b"line\n" if command == "produce" else b""))
+        self.process.stdin.flush()
         count = "publishers_count" if command == "produce" else "subscribers_count"
         until(lambda: lightq.stats(topic)[count] == 1, lambda: f"its join; {self.process.poll()}")
 
@@ -114,17 +114,19 @@ def either(make_broker, request):
 @pytest.mark.skipif(SANITIZED, reason="sanitizers keep what was freed, in memory without end")
 # The second one fits into a text's object itself, where moving it leaves it behind.
 @pytest.mark.parametrize("password", [PASSWORD, Secrets.plant("short-secret")], ids=["long", "short"])
-@pytest.mark.parametrize("source", ["environment", "file"])
+@pytest.mark.parametrize("source", ["environment", "file", "standard input"])
 @pytest.mark.parametrize("command", [["consume"], ["consume", "--zmq"], ["consume", "--plain"], ["produce"]], ids=" ".join)
 def test_a_password_stays_in_memory_where_it_has_to_alone(either, tmp_path, command, source, password):
     """Once among the client's options, for joining again; and once in memory of libzmq's, which keeps the last request
     until the next one, or does not wipe what it has encrypted."""
     words = {"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": password}
     either("topic", "create", "t", variables=words)
-    flags = []
+    flags, said = [], b""
+    if source == "standard input":
+        flags, words, said = ["--user", USER, "--password-file", "/dev/stdin"], {}, f"{password}\n".encode()
     if source == "file":
         flags, words = ["--user", USER, "--password-file", secret_file(tmp_path / "password", password)], {}
-    running = Running(either, command[0], "t", *command[1:], *flags, **words)
+    running = Running(either, command[0], "t", *command[1:], *flags, said=said, **words)
     places = places_in_memory(running.process, password)
     assert 1 <= places <= 2, f"{places} copies"
     running.finish()

@@ -53,6 +53,26 @@ def test_revocation_outlives_a_killed_broker(broker, control):
     assert try_out(broker, zmq.PUSH, uri, **keys_for(broker.server_key, pair))[0] == REFUSED
 
 
+def test_places_at_an_endpoint_are_counted_for_whose_key_it_is(make):  # noqa: F811
+    broker = make("--connections-per-endpoint-max", "8")
+    control = broker.control()
+    for user in ("ann", "bob"):
+        control.ok("create_user", **ADMINISTRATOR, user_id=user, password=PASSWORD,
+                   rights=[{"topic": "*", "rights": ["produce"]}])
+    control.create("t")
+    anns = [joined(broker, control, zmq.PUSH, "ann") for _ in range(7)]
+    until(lambda: control.stats("t")["publishers_count"] == 7, "all but the last eighth")
+    anns.append(joined(broker, control, zmq.PUSH, "ann"))
+    anns[-1].send(b"of ann")
+    until(lambda: control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] > 0, "it to be turned away")
+    joined(broker, control, zmq.PUSH, "bob").send(b"of bob")
+    until(lambda: control.stats("t")["messages_received"] == 1, "another user")
+    assert control.stats("t")["publishers_count"] == 8 and control.broker_stats()["refused_connections"] == 0
+    for each in anns[:2]:
+        each.close()
+    until(lambda: control.stats("t")["messages_received"] == 2, "a place for the one that was turned away")
+
+
 def test_nobody_registers_anothers_key(broker, control):
     pair = zmq.curve_keypair()
     uri, keys = control.joined("t", "push", pair, user_id="ann")

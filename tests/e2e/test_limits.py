@@ -87,6 +87,24 @@ def test_of_requests_that_wait_one_address_has_a_quarter(make_broker):
     assert limits_reached(broker) == codes["busy"]
 
 
+def test_credentials_are_remembered_as_the_setting_says(make_broker):
+    """What is not remembered is computed again, 20 ms each time."""
+    spent = {}
+    for most in "2", "65536":
+        broker = make_broker("--credentials-remembered-max", most)
+        control = broker.control()
+        control.create("t")
+        for user in ("ann", "bob"):
+            control.ok("create_user", **ADMINISTRATOR, user_id=user, password=PASSWORD,
+                       rights=[{"topic": "t", "rights": ["consume"]}])
+            control.ok("stats", topic="t", user_id=user, password=PASSWORD)
+        before = broker.processor_seconds()
+        for user in ("ann", "bob") * 15:
+            control.ok("stats", topic="t", user_id=user, password=PASSWORD)
+        spent[most] = broker.processor_seconds() - before
+    assert spent["2"] > 0.2 and spent["2"] > 4 * spent["65536"], spent
+
+
 def test_users_and_rings_are_bounded(make_broker):
     broker = make_broker("--users-max", "2", "--ring-bytes-max", "128KiB")
     control = broker.control()

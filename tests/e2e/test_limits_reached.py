@@ -43,6 +43,13 @@ def many_rights(broker, control):
     control.fails("limit_reached", "create_user", **ROOT, user_id="many", password="manys-password", rights=rights)
 
 
+def fewer_rights(broker, control):
+    rights = [{"topic": f"a{i}", "rights": ["produce"]} for i in range(4)]
+    control.fails("limit_reached", "create_user", **ROOT, user_id="many", password="manys-password", rights=rights)
+    control.ok("create_user", **ROOT, user_id="many", password="manys-password", rights=rights[:3])
+    control.fails("limit_reached", "grant", **ROOT, user_id="many", **rights[3])
+
+
 def many_endpoints(broker, control):
     for _ in range(4):
         control.join("t", "pull")
@@ -141,6 +148,47 @@ def many_requests(broker, control):
     dealer.close()
 
 
+def many_ports(broker, control):
+    control.join("t", "pull")
+    control.fails("limit_reached", "join", topic="t", type="pull", user_id=USER, password=PASSWORD)
+
+
+def many_pieces(broker, control):
+    with Session(session_client.join(control, "t", "push")) as session:
+        producer = session.producer("t")
+        producer.produce([b"x"] * 12)
+        producer.wait_confirmed()
+    with Session(session_client.join(control, "t", "pull")) as session:
+        consumer = session.consumer("t")
+        while reached(control)["outstanding_ranges_max"] == 0:
+            messages = consumer.receive(12)
+            consumer.acknowledge(*range(1, 12, 2))
+            assert consumer.take_error().code == "limit_reached", messages
+
+
+def much_credit(broker, control):
+    with Session(session_client.join(control, "t", "pull")) as session:
+        answer = session.request("consume_open", **open_values("t", "one", credit=(1 << 30, 1 << 30)))
+        for _ in range(2):
+            session.send("credit", channel=answer.channel, messages=1 << 30, bytes=0)
+        assert session.goodbye() == "limit_reached"
+
+
+def answer_at(dealer):
+    assert dealer.poll(DEADLINE * 1000), "no answer"
+    return json.loads(dealer.recv_multipart()[-1])
+
+
+def many_passwords_to_be_kept(broker, control):
+    dealer = broker.socket(zmq.DEALER, broker.control_uri, **control.options)
+    for i in range(40):
+        dealer.send_multipart([b"", json.dumps({"cmd": "create_user", **ROOT, "user_id": f"user{i}",
+                                                "password": PASSWORD}).encode()])
+    answers = [answer_at(dealer) for _ in range(40)]
+    assert {answer.get("code", "ok") for answer in answers} == {"ok", "busy"}
+    dealer.close()
+
+
 LONG = ["--handshake-ms", "60000"]
 CASES = {
     too_many_topics: ("topics_max", ["--topics-max", "2"]),
@@ -148,6 +196,11 @@ CASES = {
     a_long_request: ("request_bytes_max", []),
     a_request_beyond_all_bounds: ("request_bytes_hard_max", []),
     a_deep_request: ("json_depth_max", []),
+    fewer_rights: ("rights_per_user_max", ["--rights-per-user-max", "3"]),
+    many_ports: ("ports", ["--ports", "PORT"]),
+    many_pieces: ("outstanding_ranges_max", ["--outstanding-ranges-max", "4"]),
+    much_credit: ("in_flight_messages_max", []),
+    many_passwords_to_be_kept: ("passwords_waiting_per_source_max", []),
     many_rights: ("rights_per_user_max", []),
     many_endpoints: ("endpoints_per_topic_max", ["--endpoints-per-topic-max", "4"]),
     many_groups: ("groups_per_topic_max", ["--groups-per-topic-max", "2"]),
@@ -164,6 +217,11 @@ CASES = {
 }
 
 
+def free_port():
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as listening:
+        return str(listening.getsockname()[1])
+
+
 def reached(control):
     return control.broker_stats()["limits_reached"]
 
@@ -171,6 +229,7 @@ def reached(control):
 @pytest.mark.parametrize("reach", CASES, ids=lambda reach: reach.__name__)
 def test_who_reaches_a_limit_is_counted_by_its_name(make_broker, reach):
     name, flags = CASES[reach]
+    flags = [free_port() if flag == "PORT" else flag for flag in flags]
     broker = make_broker("--reactors", "1", *flags)
     control = broker.control()
     control.create("t")

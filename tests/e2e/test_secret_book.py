@@ -99,3 +99,16 @@ def test_the_environment_of_a_broker_is_searched(make_broker):
             broker.show_no_secrets()
     finally:
         Secrets.known.discard(str(broker.directory))
+
+
+def test_a_files_secrets_are_no_secrets_of_the_next_one_but_of_the_whole_suite():
+    with Secrets.of_one_file():
+        Secrets.said({"password": "an-ordinary-word", "user_id": "u"})
+        Secrets.heard({"cmd": "join", "ticket": {"id": "x", "secret": "planted-ticket-56"}})
+        Secrets.plant("planted-key-57", home="its.key")
+        for text in ("an-ordinary-word", "planted-ticket-56", "planted-key-57"):
+            with pytest.raises(AssertionError, match="an output"):
+                Secrets.absent_from(f"... {text} ...", "an output")
+    Secrets.absent_from("... an-ordinary-word planted-ticket-56 planted-key-57 ...", "an output")
+    assert PASSWORD in Secrets.known, "what they all have stays"
+    assert {"an-ordinary-word", "planted-ticket-56", "planted-key-57"} <= Secrets.ever_known

@@ -126,17 +126,17 @@ def test_what_cannot_be_used_is_said_at_the_start(given, make_broker, how):
     broker, certificate, key = given
     if how == "open to others":
         os.chmod(key, 0o644)
-        sentence = f"{key} holds the broker's private key and is open to other users: its mode is 0644; chmod 600 it"
+        sentence = f"tls_key: {key} holds the broker's private key and is open to other users: its mode is 0644; chmod 600 it"
     elif how == "missing":
         key.unlink()
-        sentence = f"cannot read {key}: No such file or directory"
+        sentence = f"tls_key: cannot read {key}: No such file or directory"
     elif how == "another key":
         other = make_broker("--encrypt")
         shutil.copy(other.data_dir / "tls.key", key)
-        sentence = f"{key} is not the key of {certificate}"
+        sentence = f"tls_key: {key} is not the key of tls_certificate: {certificate}"
     elif how == "rubbish":
         certificate.write_text("rubbish")
-        sentence = f"{certificate} holds no certificate in PEM"
+        sentence = f"tls_certificate: {certificate} holds no certificate in PEM"
     elif how == "alone":
         broker.flags.pop()
         sentence = "tls_certificate and tls_key go together, and one is missing"

@@ -1,5 +1,6 @@
 """What one user fills others keep their part of: producers, groups, topics, sessions; and strangers fill nothing."""
 import contextlib
+import json
 import socket
 
 import pytest
@@ -7,7 +8,7 @@ import zmq
 
 import session_client
 from session_client import Session, hello_values, open_values
-from support import ADMIN, ADMIN_PASSWORD, until
+from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, until
 
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 NEW_PRODUCER = {"topic": "t", "producer_id": 0, "producer_epoch": 0, "level": 0}
@@ -110,6 +111,78 @@ def test_sessions_of_one_user_leave_an_eighth_to_others(of_two):
         assert refused_at_hello(bobs) == ("limit_reached", "limit_reached")
         assert control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] == 2
     until(lambda: refused_at_hello(anns) is None, "a place is free again")
+
+
+def test_plain_connections_of_one_user_leave_an_eighth_to_others(of_two):
+    broker, control = of_two("--connections-per-endpoint-max", "16")
+    of = {name: control.join("t", "push", **credentials(name)) for name in ("ann", "bob")}
+    assert str(of["ann"]) == str(of["bob"]), "producers share an endpoint"
+    anns = [broker.socket(zmq.PUSH, of["ann"]) for _ in range(14)]
+    until(lambda: control.stats("t")["publishers_count"] == 14, "seven eighths")
+    anns.append(broker.socket(zmq.PUSH, of["ann"]))
+    anns[-1].send(b"of ann")
+    until(lambda: control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] > 0, "one to be turned away")
+    for _ in range(2):
+        broker.socket(zmq.PUSH, of["bob"]).send(b"of bob")
+    until(lambda: control.stats("t")["messages_received"] == 2, "two of another user")
+    assert control.stats("t")["publishers_count"] == 16
+    reached = control.broker_stats()["limits_reached"]
+    assert [name for name, count in reached.items() if count] == ["connections_per_endpoint_max"]
+    assert control.broker_stats()["refused_connections"] == 0, "its ticket is good"
+    for each in anns[:3]:
+        each.close()
+    until(lambda: control.stats("t")["messages_received"] == 3, "a place for the one that was turned away")
+
+
+def test_a_session_counts_for_each_user_whose_ticket_it_shows(of_two):
+    """Whatever ticket it began with: an open topic's, which is nobody's, or another user's."""
+    _, control = of_two("--connections-per-user", "2")
+    control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
+    nobodys, anns, bobs = session_client.join(control, "free"), join(control, "ann"), join(control, "bob")
+    with Session(nobodys) as first, Session(nobodys) as second, Session(bobs) as third:
+        assert first.present(anns).op == "done"
+        assert first.present(join(control, "ann")).op == "done", "it is counted once"
+        assert second.present(anns).op == "done"
+        assert third.present(anns).code == "limit_reached"
+        assert refused_at_hello(anns) == ("limit_reached", "limit_reached")
+        third.producer("t")  # it goes on, with what it had
+        with Session(bobs):
+            assert refused_at_hello(bobs) == ("limit_reached", "limit_reached")
+        with Session(nobodys) as another:
+            another.producer("free")
+        assert control.broker_stats()["limits_reached"]["connections_per_user"] == 3
+    until(lambda: refused_at_hello(anns) is None, "a place is free again")
+
+
+def test_nobodys_sessions_become_a_users_and_leave_an_eighth_to_others(of_two):
+    _, control = of_two("--connections-per-endpoint-max", "16")
+    control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
+    nobodys, anns = session_client.join(control, "free"), join(control, "ann")
+    with contextlib.ExitStack() as open_ones:
+        sessions = [open_ones.enter_context(Session(nobodys)) for _ in range(16)]
+        answers = [each.present(anns) for each in sessions]
+        assert [answer.op for answer in answers] == ["done"] * 8 + ["error"] * 8
+        assert {answer.code for answer in answers[8:]} == {"limit_reached"}
+        assert control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] == 8
+    until(lambda: refused_at_hello(anns) is None, "places are free again")
+
+
+def test_topics_that_are_made_at_once_count_while_their_passwords_are_hashed(of_two):
+    broker, control = of_two("--topics-max", "17")
+    dealer = broker.socket(zmq.DEALER, broker.control_uri, **control.options)
+    for i in range(16):
+        dealer.send_multipart([b"", json.dumps({"cmd": "create_topic", "topic": f"t{i}", "broker_type": "direct",
+                                                "user_id": f"u{i}", "password": PASSWORD, **as_admin("ann")}).encode()])
+    answers = []
+    while len(answers) < 16:
+        assert dealer.poll(DEADLINE * 1000), answers
+        answers.append(json.loads(dealer.recv_multipart()[-1]))
+    assert sorted(answer.get("code", "ok") for answer in answers) == ["limit_reached"] * 2 + ["ok"] * 14
+    control.ok("create_topic", topic="t-bob", broker_type="direct", **as_admin("bob"))
+    control.ok("delete_topic", topic="t-bob", **ROOT)
+    for topic in control.list():
+        control.delete(topic["topic"])
+    control.ok("create_topic", topic="t-again", broker_type="direct", user_id="again", password=PASSWORD, **as_admin("ann"))
 
 
 def test_topics_of_one_user_leave_an_eighth_to_others(of_two):

@@ -335,6 +335,48 @@ TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {
   set_->close_all(false);  // while what counts is there
 }
 
+TEST_F(EndpointSetTest, WhoHasHalfOfTheConnectionsLeavesTheLastOfThemToOthers) {
+  LimitCounts counts;
+  settings_.connections_max = 8;
+  settings_.limits_reached = &counts;
+  settings_.idle_time_max = 1h;
+  for (const std::uint64_t user : {7U, 8U})
+    context_.access.put_user({user, 1, false, {{"t", {.produce = true}}}});
+  const auto producer_of = [this](const TicketHolder& holder) {
+    return connect(zmq::socket_type::push,
+                   join(JoinType::push, Transport::tcp, protocol::ConnectionType::zmq, holder));
+  };
+  std::vector<zmq::socket_t> anns;
+  for (int i = 0; i < 7; ++i) anns.push_back(producer_of({7, 1}));
+  ASSERT_TRUE(run_until([&] { return stats().publishers_count == 7; }));
+  EXPECT_EQ(counts.of(Limit::connections_per_endpoint_max), 0U);
+  anns.push_back(producer_of({7, 1}));
+  ASSERT_TRUE(run_until([&] { return counts.of(Limit::connections_per_endpoint_max) > 0; }));
+  EXPECT_EQ(stats().publishers_count, 7U);
+  EXPECT_EQ(stats().refused_connections, 0U) << "its ticket is good";
+
+  auto bob = producer_of({8, 1});
+  ASSERT_TRUE(run_until([&] { return stats().publishers_count == 8; }));
+  bob.send(zmq::str_buffer("of bob"), zmq::send_flags::none);
+  ASSERT_TRUE(run_until([&] { return stats().messages_received == 1; }));
+
+  // Her last one tries all the while, and has a place once there is one for her.
+  bob.close();
+  anns.front().close();
+  ASSERT_TRUE(anns.back().send(zmq::str_buffer("of ann"), zmq::send_flags::dontwait));
+  EXPECT_TRUE(run_until([&] { return stats().messages_received == 2; }));
+  set_->close_all(false);  // while what counts is there
+}
+
+TEST_F(EndpointSetTest, TheAdministratorsConnectionsAreHeldToTheWholeAlone) {
+  settings_.connections_max = 8;
+  settings_.idle_time_max = 1h;
+  const auto uri = join(JoinType::push);
+  std::vector<zmq::socket_t> producers;
+  for (int i = 0; i < 8; ++i) producers.push_back(connect(zmq::socket_type::push, uri));
+  EXPECT_TRUE(run_until([&] { return stats().publishers_count == 8; }));
+}
+
 TEST_F(EndpointSetTest, TheNumberOfEndpointsOfATopicIsLimited) {
   // Records are cheap to fake; sockets are not, so the limit is reached by ipc endpoints that share a
   // directory.

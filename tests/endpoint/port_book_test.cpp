@@ -107,5 +107,22 @@ TEST(ListenTcp, AnUnknownHostIsRefusedByName) {
   EXPECT_NE(socket.error().message.find("no such host"), std::string::npos);
 }
 
+TEST(PortBook, CountsWhoFindsNoPort) {
+  const auto range = free_port();
+  LimitCounts counts;
+  PortBook book("127.0.0.1", range, 1h, &counts);
+  {
+    const auto first = book.listen();
+    ASSERT_TRUE(first.ok()) << first.error().text();
+    EXPECT_EQ(counts.of(Limit::ports), 0U);
+    EXPECT_EQ(book.listen().error().code, ErrorCode::limit_reached);
+    EXPECT_EQ(counts.of(Limit::ports), 1U);
+  }
+  book.release(range.first);
+  EXPECT_EQ(book.listen().error().code, ErrorCode::limit_reached) << "it rests";
+  EXPECT_EQ(counts.of(Limit::ports), 2U);
+  EXPECT_EQ(counts.of(Limit::descriptors_reserved), 0U);
+}
+
 }  // namespace
 }  // namespace lightq::broker

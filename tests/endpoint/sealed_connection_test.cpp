@@ -63,7 +63,7 @@ class Collector final : public Connection {
       const std::size_t whole = length_bytes + body;
       if (left.size() < whole) {
         if (whole < large_from) break;
-        large_.begin(whole, left);
+        EXPECT_TRUE(large_.begin(whole, left));
         return bytes.size();
       }
       take(left.first(whole));

@@ -9,6 +9,8 @@
 
 #include <string>
 
+#include "support/planted.hpp"
+
 namespace lightq::broker {
 namespace {
 
@@ -51,7 +53,9 @@ std::string certificate_of(const std::string& key, const char* from, const char*
 std::string encrypted(const std::string& key) {
   EVP_PKEY* const pair = parsed(key);
   BIO* const bio = BIO_new(BIO_s_mem());
-  PEM_write_bio_PKCS8PrivateKey(bio, pair, EVP_aes_256_cbc(), "secret", 6, nullptr, nullptr);
+  PEM_write_bio_PKCS8PrivateKey(bio, pair, EVP_aes_256_cbc(), planted::file_password,
+                                static_cast<int>(std::string_view(planted::file_password).size()), nullptr,
+                                nullptr);
   EVP_PKEY_free(pair);
   return written(bio);
 }

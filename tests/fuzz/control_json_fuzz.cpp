@@ -36,6 +36,8 @@ void read_request(std::string_view text) {
     to_json(ErrorReply{parsed.cmd, parsed.request.error().code, parsed.request.error().text()});
     return;
   }
+  const auto in_front = detail::command_in_front(text);
+  must(in_front.empty() || in_front == parsed.cmd);
   const auto written = to_json(parsed.request.value());
   const auto again = parse_request(written);
   must(again.request.ok() && to_json(again.request.value()) == written);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <lightq/protocol/json.hpp>
+#include <lightq/protocol/json_scan.hpp>
 
 namespace lightq::protocol {
 namespace {
@@ -202,6 +203,23 @@ TEST(JsonRequest, EchoesACommandEvenWhereTheRestIsWrong) {
   EXPECT_EQ(parse_request(R"({"cmd":"join"})").cmd, "join");
   EXPECT_EQ(parse_request(R"({"cmd":"dance"})").cmd, "dance");
   EXPECT_EQ(parse_request(R"({"cmd":")" + std::string(60'000, 'x') + R"("})").cmd, "");
+}
+
+TEST(JsonScan, FindsTheCommandInFrontWithoutParsing) {
+  using detail::command_in_front;
+  EXPECT_EQ(command_in_front(R"({"cmd":"ping"})"), "ping");
+  EXPECT_EQ(command_in_front(R"( { "a" : "cmd", "b\"":{"cmd":"no"},"c":[{"cmd":"no"}], "cmd" :
+                                "list_topics" , nonsense)"),
+            "list_topics");
+  for (const char* none : {"", "{", R"({"cmd)", R"({"cmd")", R"({"cmd":)", R"({"cmd":1})", R"({"cmd":"ping)",
+                           R"({"cmd":"pi\u006eg"})", R"({"cmd":"PING"})", R"(["cmd")",
+                           R"({"x":{"cmd":"ping"}})", "{\"cmd\":\"p\xff\"}", R"("\)"})
+    EXPECT_EQ(command_in_front(none), "") << none;
+  const auto behind = [](std::size_t bytes) {
+    return R"({"x":")" + std::string(bytes, '{') + R"(","cmd":"ping"})";
+  };
+  EXPECT_EQ(command_in_front(behind(1000)), "ping");
+  EXPECT_EQ(command_in_front(behind(1024)), "");
 }
 
 TEST(JsonRequest, AcceptsNestingUpToTheLimitAndBracketsInTexts) {

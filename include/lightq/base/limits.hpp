@@ -29,8 +29,9 @@ inline constexpr std::size_t user_id_bytes_max = 128;
 inline constexpr std::size_t password_bytes_max = 1024;
 inline constexpr std::size_t requests_waiting_max = 1024;            ///< above: answered `busy`
 inline constexpr std::size_t requests_waiting_per_source_max = 256;  ///< likewise, of one source
+inline constexpr std::size_t credentials_remembered_min = 2;
 inline constexpr std::size_t credentials_remembered_max =
-    65536;  ///< keyed hashes of passwords seen to be right
+    65536;  ///< keyed hashes of passwords seen to be right, two of most
 
 // Users.
 inline constexpr std::size_t users_max = 10'000;
@@ -43,8 +44,8 @@ inline constexpr std::size_t requests_per_second_max = 1'000'000;
 inline constexpr std::size_t requests_per_second_free = 100;       ///< of one connection: they always go
 inline constexpr std::size_t logins_waiting_max = 1024;            ///< for their computation: answered `busy`
 inline constexpr std::size_t logins_waiting_per_source_max = 256;  ///< likewise, of one source
-inline constexpr std::size_t logins_waiting_slowed_max =
-    16;  ///< likewise, of one that has given wrong ones; and passwords to be kept, of any
+inline constexpr std::size_t logins_waiting_slowed_max = 16;  ///< likewise, of one that has given wrong ones
+inline constexpr std::size_t passwords_waiting_per_source_max = 16;   ///< to be kept: answered `busy`
 inline constexpr std::size_t answers_held_back_max = 1024;            ///< to wrong ones: the oldest is given
 inline constexpr std::size_t answers_held_back_per_source_max = 256;  ///< likewise, of one source
 inline constexpr std::size_t login_sources_max = 4096;                ///< of which failures are remembered
@@ -75,6 +76,9 @@ inline constexpr std::uint64_t queue_segment_bytes_max = 4 * GiB - 68 * KiB;
 // Messages and batches.
 inline constexpr std::uint64_t message_bytes_max_default = 16 * MiB;
 inline constexpr std::uint64_t message_bytes_max_max = 1 * GiB;
+inline constexpr std::uint64_t unfinished_bytes_total_min = 1 * MiB;
+inline constexpr std::uint64_t unfinished_bytes_total_default =
+    1 * GiB;                                                 ///< large messages that come or leave
 inline constexpr std::size_t batch_bytes_target = 64 * KiB;  ///< plain messages are packed up to this
 inline constexpr std::size_t batch_records_max = 65536;
 inline constexpr std::size_t compressed_batch_bytes_max =
@@ -112,6 +116,7 @@ inline constexpr std::uint64_t ticket_ms_default = 86'400'000;
 inline constexpr std::uint64_t ticket_ms_max = 31'536'000'000;
 inline constexpr std::size_t client_keys_per_topic_max = 16'384;  ///< registered, of an encrypting broker
 inline constexpr std::size_t allowed_client_keys_max = 65'536;    ///< in a broker's file of them
+inline constexpr std::size_t allowed_client_keys_bytes_max = 16 * MiB;  ///< of that file
 
 // Plain ZeroMQ sockets of the client library: what waits on this side of the connection.
 inline constexpr int high_water_messages_min = 1;
@@ -143,8 +148,8 @@ inline constexpr std::size_t tls_file_bytes_max = 256 * KiB;  ///< of a certific
 inline constexpr std::size_t storage_keys_max = 64;  ///< of a broker: the one in use, and older ones
 inline constexpr std::size_t storage_key_text_bytes_max =
     64 * KiB;  ///< of the file that holds them, or of what the command prints
-inline constexpr std::uint64_t storage_key_command_ms_max = 10'000;  ///< how long that command may take
-inline constexpr std::size_t decrypted_bytes_total_max = 64 * MiB;   ///< of batches, all topics together
+inline constexpr std::uint64_t storage_key_command_ms_max = 10'000;     ///< how long that command may take
+inline constexpr std::size_t decrypted_bytes_total_default = 64 * MiB;  ///< of batches, all topics together
 
 // Files of passwords and keys.
 inline constexpr std::uint64_t secret_wait_ms_max = 60'000;  ///< until what a pipe is to say has come

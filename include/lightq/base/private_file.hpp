@@ -1,4 +1,5 @@
-/// Files that hold secrets: who else may read one keeps it from being used. Layer: base.
+/// Files that are read whole, within bounds; who else may read one that holds secrets keeps it from being
+/// used. Layer: base.
 #pragma once
 
 #include <fcntl.h>
@@ -141,29 +142,37 @@ inline Error unread_private(const std::string& path, int number, const PipeWait&
   return {ErrorCode::io_error, "cannot read " + path, number};
 }
 
-inline Result<std::string> read_private(const std::string& path, std::string_view holds,
-                                        std::size_t bytes_max, bool line, LinkRule links,
-                                        const PipeWait& wait) {
+/// What is read of a file, and of which files.
+struct FileWish {
+  std::string_view holds;  ///< "a password", for errors
+  std::size_t bytes_max = 0;
+  bool is_secret = true;  ///< see private_file_fault
+  bool line = false;      ///< the first line alone
+  LinkRule links = LinkRule::followed;
+};
+
+inline Result<std::string> read_file(const std::string& path, const FileWish& wish, const PipeWait& wait) {
   // Opening a named pipe does not wait for who writes to it; reading does, but not for ever.
-  const int more = links == LinkRule::refused ? O_NOFOLLOW : 0;
+  const int more = wish.links == LinkRule::refused ? O_NOFOLLOW : 0;
   const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more));
   struct stat facts{};
   if (file.get() < 0 || fstat(file.get(), &facts) != 0)
-    return Error{ErrorCode::io_error, "cannot read " + shown_path(path), errno};
-  if (links == LinkRule::refused && !S_ISREG(facts.st_mode))
-    return Error{ErrorCode::invalid_argument,
-                 path + " is no regular file, as one that holds " + std::string(holds) + " has to be here"};
-  if (auto fault = private_file_fault(facts, path, holds)) return *std::move(fault);
+    return Error{ErrorCode::io_error, "cannot read " + (wish.is_secret ? shown_path(path) : path), errno};
+  if (wish.links == LinkRule::refused && !S_ISREG(facts.st_mode))
+    return Error{ErrorCode::invalid_argument, path + " is no regular file, as one that holds " +
+                                                  std::string(wish.holds) + " has to be here"};
+  if (auto fault = wish.is_secret ? private_file_fault(facts, path, wish.holds) : std::nullopt)
+    return *std::move(fault);
   const bool patient = S_ISREG(facts.st_mode) || S_ISDIR(facts.st_mode) || isatty(file.get()) != 0;
   if (patient && fcntl(file.get(), F_SETFL, O_RDONLY) != 0)
     return Error{ErrorCode::io_error, "cannot read " + path, errno};
   std::string text;
-  const int number = read_bounded({file.get(), patient, wait}, bytes_max + 1, line, text);
-  if (number == 0 && text.size() <= bytes_max) return text;
+  const int number = read_bounded({file.get(), patient, wait}, wish.bytes_max + 1, wish.line, text);
+  if (number == 0 && text.size() <= wish.bytes_max) return text;
   wipe_text(text);
   if (number != 0) return unread_private(path, number, wait);
-  return Error{ErrorCode::invalid_argument, path + ": more than " + std::to_string(bytes_max) + " bytes" +
-                                                (line ? " in its first line" : "")};
+  return Error{ErrorCode::invalid_argument, path + ": more than " + std::to_string(wish.bytes_max) +
+                                                " bytes" + (wish.line ? " in its first line" : "")};
 }
 
 }  // namespace detail
@@ -174,13 +183,22 @@ inline Result<std::string> read_private(const std::string& path, std::string_vie
 inline Result<std::string> read_private_file(const std::string& path, std::string_view holds,
                                              std::size_t bytes_max, LinkRule links = LinkRule::followed,
                                              const PipeWait& wait = {}) {
-  return detail::read_private(path, holds, bytes_max, false, links, wait);
+  return detail::read_file(path, {.holds = holds, .bytes_max = bytes_max, .links = links}, wait);
+}
+
+/// As read_private_file, of a file that everybody may read and write, such as a certificate.
+inline Result<std::string> read_public_file(const std::string& path, std::string_view holds,
+                                            std::size_t bytes_max, LinkRule links = LinkRule::followed,
+                                            const PipeWait& wait = {}) {
+  return detail::read_file(path, {.holds = holds, .bytes_max = bytes_max, .is_secret = false, .links = links},
+                           wait);
 }
 
 /// Its first line, without what ends it; what follows is not read, from a pipe neither. As read_private_file.
 inline Result<std::string> read_private_line(const std::string& path, std::string_view holds,
                                              std::size_t bytes_max, const PipeWait& wait = {}) {
-  Result<std::string> line = detail::read_private(path, holds, bytes_max + 1, true, LinkRule::followed, wait);
+  Result<std::string> line =
+      detail::read_file(path, {.holds = holds, .bytes_max = bytes_max + 1, .line = true}, wait);
   if (line && line->ends_with('\r')) line->pop_back();
   return line;
 }

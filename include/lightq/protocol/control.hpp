@@ -248,11 +248,13 @@ struct VersionReply {
 };
 
 /// What a join gives to connect with. A plain ZeroMQ socket shows id and secret as user name and password
-/// (the mechanism PLAIN), a session `ID.SECRET` in its first frame.
+/// (the mechanism PLAIN), a session `ID.SECRET` in its first frame. The secret is wiped at the end, of each
+/// copy: moving is copying.
 struct Ticket {
   std::string id;
   std::string secret;
   std::uint64_t expires_ms = 0;  ///< since 1970: who connects later joins again first
+  ~Ticket() { wipe_text(secret); }
   [[nodiscard]] std::string text() const { return id + "." + secret; }
   friend bool operator==(const Ticket&, const Ticket&) = default;
 };

@@ -10,6 +10,7 @@
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/protocol/json_functions.hpp>
 #include <lightq/protocol/json_rights.hpp>
+#include <lightq/protocol/json_secrets.hpp>
 
 namespace lightq::inline v1::protocol {
 
@@ -198,7 +199,7 @@ struct FieldWriter {
   template <typename Object>
   void put(const char* name, const Object& object) const {
     OrderedJson fields = OrderedJson::object();
-    visit_fields(object, FieldWriter{fields});
+    visit_fields(object, FieldWriter{with_room(fields)});
     to[name] = std::move(fields);
   }
 };
@@ -299,7 +300,7 @@ struct ReplyWriter {
     OrderedJson to = reply_head("join", "ok");
     to["topic"] = reply.topic;
     to["bind_uri"] = reply.bind_uri;
-    if (reply.ticket) FieldWriter{to}("ticket", *reply.ticket);
+    if (reply.ticket) FieldWriter{with_room(to)}("ticket", *reply.ticket);
     if (!reply.server_key.empty()) to["server_key"] = reply.server_key;
     if (reply.tls) FieldWriter{to}("tls", *reply.tls);
     return to;
@@ -390,11 +391,15 @@ struct ReplyReader {
 }  // namespace detail
 
 LIGHTQ_JSON std::string to_json(const Reply& reply) {
-  return detail::dump(std::visit(detail::ReplyWriter{}, reply));
+  auto document = std::visit(detail::ReplyWriter{}, reply);
+  const bool has_ticket = std::holds_alternative<JoinReply>(reply);
+  return has_ticket ? detail::dump_and_wipe(document) : detail::dump(document);
 }
 
 LIGHTQ_JSON Result<Reply> parse_reply(const Request& asked, std::string_view text) {
-  const auto object = detail::parse_object(text, detail::reply_bytes_max);
+  const bool has_ticket = std::holds_alternative<Join>(asked);
+  auto object = has_ticket ? detail::parse_secrets(text, detail::reply_bytes_max)
+                           : detail::parse_object(text, detail::reply_bytes_max);
   if (!object) {
     Error error = object.error();
     if (error.code == ErrorCode::invalid_cmd) error = {ErrorCode::invalid_json, "the answer is no object"};
@@ -406,6 +411,7 @@ LIGHTQ_JSON Result<Reply> parse_reply(const Request& asked, std::string_view tex
   if (fields.error()) return *fields.error();
   Reply reply = status == "error" ? detail::read_error_reply(fields, object.value())
                                   : std::visit(detail::ReplyReader{object.value(), fields}, asked);
+  if (has_ticket) detail::wipe_texts(object.value());
   if (fields.error()) return *fields.error();
   return reply;
 }

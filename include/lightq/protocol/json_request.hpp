@@ -313,7 +313,7 @@ LIGHTQ_JSON ParsedRequest parse_request(std::string_view text, std::size_t bytes
 
 LIGHTQ_JSON std::string to_json(const Request& request) {
   detail::OrderedJson document{{"cmd", command_of(request)}};
-  std::visit(detail::RequestWriter{document}, request);
+  std::visit(detail::RequestWriter{detail::with_room(document)}, request);
   return detail::dump_and_wipe(document);
 }
 

@@ -1,4 +1,4 @@
-/// A look at foreign JSON before any parser sees it: size and nesting. Layer: protocol.
+/// A look at foreign JSON before any parser sees it: size, nesting, and the command. Layer: protocol.
 /// nlohmann's own functions recurse as deep as a document nests, so depth is bounded on the bytes.
 #pragma once
 
@@ -47,6 +47,33 @@ inline std::optional<Error> scan_json(std::string_view text, std::size_t bytes_m
                  "nested deeper than " + std::to_string(limits::json_depth_max) + " levels"};
   }
   return std::nullopt;
+}
+
+/// The command that a document names in its first KiB, without a look at the rest; empty: it names none
+/// there, or one that is no word of small letters and underscores. Needs no well-formed document.
+constexpr std::string_view command_in_front(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_";
+  text = text.substr(0, limits::KiB);
+  std::size_t depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '{' || c == '[') ++depth;
+    if ((c == '}' || c == ']') && depth > 0) --depth;
+    if (c != '"') continue;
+    const std::size_t begin = ++i;
+    for (; i < text.size() && text[i] != '"'; ++i) i += text[i] == '\\' ? 1 : 0;
+    if (i >= text.size()) return {};
+    if (depth != 1 || text.substr(begin, i - begin) != "cmd") continue;
+    std::size_t at = text.find_first_not_of(blanks, i + 1);
+    if (at == text.npos || text[at] != ':') continue;  // a text, not a name
+    at = text.find_first_not_of(blanks, at + 1);
+    if (at == text.npos || text[at] != '"') return {};
+    const std::size_t end = text.find_first_not_of(letters, at + 1);
+    const bool whole = end != text.npos && text[end] == '"';
+    return whole ? text.substr(at + 1, end - at - 1) : std::string_view();
+  }
+  return {};
 }
 
 }  // namespace lightq::inline v1::protocol::detail

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <lightq/base/codec.hpp>
+#include <lightq/base/wipe.hpp>
 #include <lightq/protocol/session_fields.hpp>
 #include <lightq/protocol/session_frame.hpp>
 
@@ -92,7 +93,8 @@ struct Hello {
   std::uint32_t heartbeat_ms = 0;  ///< how often it wants to hear from the broker; 0: never
   CodecSet codecs;                 ///< of batches that it can read; may have bits that nobody here knows
   std::string name;
-  std::string ticket;
+  std::string ticket;  ///< wiped at the end, of each copy
+  ~Hello() { wipe_text(ticket); }
 
   static Result<Hello> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -148,7 +150,8 @@ struct Welcome {
 /// One more ticket: each join gives one of its own.
 struct Present {
   static constexpr Op op = Op::present;
-  std::string ticket;
+  std::string ticket;  ///< wiped at the end, of each copy
+  ~Present() { wipe_text(ticket); }
 
   static Result<Present> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);

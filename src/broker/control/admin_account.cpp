@@ -1,10 +1,6 @@
 /// Layer: control.
 #include "broker/control/admin_account.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <utility>
 
@@ -38,20 +34,7 @@ Result<AdminAccount> make_account(const std::filesystem::path& file) {
   return account;
 }
 
-/// Reads an open file; closes it.
-Result<AdminAccount> read_account(int descriptor, const std::filesystem::path& file) {
-  struct stat facts{};
-  const bool known = fstat(descriptor, &facts) == 0;
-  std::string text(file_bytes_max, '\0');
-  const auto bytes = read(descriptor, text.data(), text.size());
-  const int number = errno;
-  close(descriptor);
-  if (!known || bytes < 0) return Error{ErrorCode::io_error, "cannot read " + file.string(), number};
-  if (auto fault = private_file_fault(facts, file.string(), "the administrator's password")) {
-    wipe_text(text);
-    return *std::move(fault);
-  }
-  text.resize(static_cast<std::size_t>(bytes));
+Result<AdminAccount> account_of(std::string text, const std::filesystem::path& file) {
   auto found = protocol::parse_admin_file(text);
   wipe_text(text);
   if (!found)
@@ -65,9 +48,10 @@ Result<AdminAccount> read_account(int descriptor, const std::filesystem::path& f
 
 Result<AdminAccount> open_admin_account(const std::filesystem::path& file, Secret given) {
   if (!given.empty()) return AdminAccount{first_admin_user_id, std::move(given), false};
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor >= 0) return read_account(descriptor, file);
-  if (errno != ENOENT) return Error{ErrorCode::io_error, "cannot read " + file.string(), errno};
+  auto text =
+      read_private_file(file.string(), "the administrator's password", file_bytes_max, LinkRule::refused);
+  if (text) return account_of(std::move(*text), file);
+  if (text.error().system_error != ENOENT) return text.error();
   return make_account(file);
 }
 

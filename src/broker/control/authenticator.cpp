@@ -40,7 +40,10 @@ Authenticator::Authenticator(EventLoop& loop, const std::string& admin_user_id, 
       clockwork_(std::move(clockwork)),
       waiting_(waiting_max),
       waiting_of_source_(std::clamp<std::size_t>(waiting_max / 4, 1, limits::logins_waiting_per_source_max)),
-      waiting_slowed_(std::min(waiting_of_source_, limits::logins_waiting_slowed_max)) {
+      waiting_slowed_(std::min(waiting_of_source_, limits::logins_waiting_slowed_max)),
+      keeping_of_source_(std::min(waiting_of_source_, limits::passwords_waiting_per_source_max)),
+      held_(std::min(waiting_max, limits::answers_held_back_max),
+            std::min(waiting_of_source_, limits::answers_held_back_per_source_max)) {
   admin_.id = admin_id;
   admin_.user_id = admin_user_id;
   admin_.argon2 = hash_password(admin_password.expose()).value_or_throw();
@@ -88,7 +91,11 @@ void Authenticator::verify(const CredentialRecord* credential, protocol::Credent
   // Nobody's password is verified against the admin's hash, and the outcome thrown away: equal work.
   login.argon2 = credential == nullptr ? admin_.argon2 : credential->argon2;
   login.verify = std::move(done);
-  wait(std::move(login), throttle_.is_slowed(source, now) ? waiting_slowed_ : waiting_of_source_);
+  if (throttle_.is_slowed(source, now)) {
+    wait(std::move(login), waiting_slowed_, Limit::logins_waiting_slowed_max);
+  } else {
+    wait(std::move(login), waiting_of_source_, Limit::logins_waiting_per_source_max);
+  }
 }
 
 std::uint64_t Authenticator::remembered(const protocol::Credentials& given) {
@@ -102,7 +109,7 @@ void Authenticator::hash(Secret password, HashDone done, const std::string& sour
               .user_id = {},
               .password = std::move(password)};
   login.hash = std::move(done);
-  wait(std::move(login), waiting_slowed_);
+  wait(std::move(login), keeping_of_source_, Limit::passwords_waiting_per_source_max);
 }
 
 void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std::string& source,
@@ -119,7 +126,7 @@ void Authenticator::enrol(protocol::Credentials given, EnrolDone done, const std
         .alike = alike,
         .user_id = {},
         .password = Secret(given.password)},
-       waiting_slowed_);
+       keeping_of_source_, Limit::passwords_waiting_per_source_max);
 }
 
 void Authenticator::remember(std::uint64_t id, const protocol::Credentials& given) {
@@ -149,20 +156,22 @@ void Authenticator::keep(const Digest& digest, std::uint64_t id) {
   }
   recent_.push_front({digest, id});
   by_digest_.emplace(digest, recent_.begin());
-  if (recent_.size() <= limits::credentials_remembered_max) return;
+  if (recent_.size() <= remembered_max_) return;
   by_digest_.erase(recent_.back().digest);
   recent_.pop_back();
 }
 
-void Authenticator::wait(Login login, std::size_t source_max) {
+void Authenticator::wait(Login login, std::size_t source_max, Limit of_source) {
   auto gone = waiting_.push(std::move(login), source_max);
   compute_next();
-  for (Login& each : gone) refuse(std::move(each));
+  for (Login& each : gone.of_source) refuse(std::move(each), of_source);
+  for (Login& each : gone.of_all) refuse(std::move(each), Limit::logins_waiting_max);
 }
 
 /// There is no room for it.
-void Authenticator::refuse(Login login) {
+void Authenticator::refuse(Login login, Limit reached) {
   ++throttled_;
+  count(counts_, reached);
   if (login.verify) return login.verify(AuthOutcome::busy);
   if (login.hash) return login.hash(too_many_hashes());
   if (auto found = enrolling_.extract(login.alike); !found.empty())

@@ -26,6 +26,7 @@
 #include "broker/control/password_hash.hpp"
 #include "broker/control/secret.hpp"
 #include "broker/endpoint/event_loop.hpp"
+#include "broker/endpoint/limit_counts.hpp"
 
 namespace lightq::broker {
 
@@ -78,7 +79,7 @@ class Authenticator {
   static Clockwork clockwork_of(EventLoop& loop);
 
   /// `waiting_max`: requests that may wait for a computation at once; of one source a quarter, at most
-  /// limits::logins_waiting_per_source_max.
+  /// limits::logins_waiting_per_source_max. As many answers to wrong ones may be held back besides.
   Authenticator(EventLoop& loop, const std::string& admin_user_id, const Secret& admin_password,
                 std::size_t waiting_max = limits::logins_waiting_max)
       : Authenticator(loop, admin_user_id, admin_password, waiting_max, clockwork_of(loop)) {}
@@ -87,6 +88,12 @@ class Authenticator {
   Authenticator(const Authenticator&) = delete;
   Authenticator& operator=(const Authenticator&) = delete;
   ~Authenticator();
+
+  // Before anything is asked.
+  /// Keyed hashes that are remembered; most credentials take two.
+  void remember_at_most(std::size_t hashes) { remembered_max_ = hashes; }
+  /// Where what is refused for want of room is counted, which outlives it.
+  void count_in(LimitCounts& counts) { counts_ = &counts; }
 
   [[nodiscard]] bool is_admin(const std::string& user_id) const { return user_id == admin_.user_id; }
   /// The administrator's credential, if it is the administrator's name; else null.
@@ -164,8 +171,8 @@ class Authenticator {
 
   std::uint64_t recall(const Digest& digest);
   void keep(const Digest& digest, std::uint64_t id);
-  void wait(Login login, std::size_t source_max);
-  void refuse(Login login);
+  void wait(Login login, std::size_t source_max, Limit of_source);
+  void refuse(Login login, Limit reached);
   void compute_next();
   void wake_later();
   void begin(Login login);
@@ -184,16 +191,19 @@ class Authenticator {
   std::uint64_t computations_ = 0;
   std::uint64_t hashes_ = 0;
   std::uint64_t throttled_ = 0;
+  std::size_t remembered_max_ = limits::credentials_remembered_max;
+  LimitCounts* counts_ = nullptr;
   const Clockwork clockwork_;
   LoginThrottle throttle_;
 
-  std::list<Remembered> recent_;  // newest first, at most credentials_remembered_max
+  std::list<Remembered> recent_;  // newest first, at most remembered_max_
   std::unordered_map<Digest, std::list<Remembered>::iterator, DigestHash> by_digest_;
   FairQueue<Login> waiting_;
   const std::size_t waiting_of_source_;    // a quarter of what may wait in all
-  const std::size_t waiting_slowed_;       // of a source that is slowed down, and passwords to be kept
+  const std::size_t waiting_slowed_;       // of a source that is slowed down
+  const std::size_t keeping_of_source_;    // passwords to be kept
   std::map<Digest, Enrolling> enrolling_;  // by what their logins are alike in
-  HeldAnswers held_{limits::answers_held_back_max, limits::answers_held_back_per_source_max};
+  HeldAnswers held_;
   std::optional<Login> at_worker_;
   bool waking_ = false;  // compute_next will be called
 

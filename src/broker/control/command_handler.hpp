@@ -44,6 +44,7 @@ class CommandHandler final : public DataPlaneObserver {
     std::function<Timestamp()> now;
     std::size_t topics_max = limits::topics_max;
     std::size_t users_max = limits::users_max;
+    std::size_t rights_per_user_max = limits::rights_per_user_max;
     std::uint64_t ring_bytes_max = limits::ring_bytes_max;  ///< of one topic's
     std::uint64_t memory_bytes_max = 0;                     ///< of all rings; 0: no bound
     bool open_topics = false;  ///< every topic takes plain clients without a ticket

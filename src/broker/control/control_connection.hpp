@@ -48,7 +48,8 @@ class ControlConnection final : public Connection {
         requests_(requests),
         source_(std::move(source)),
         request_bytes_max_(request_bytes_max) {
-    wipe_input();  // it may hold passwords
+    wipe_input();          // it may hold passwords
+    output().wipe_sent();  // and the answers to joins tickets
   }
   ~ControlConnection() override { wipe_text(body_); }
 

@@ -10,6 +10,8 @@
 #include <variant>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/wipe.hpp>
+#include <lightq/base/wipe_registers.hpp>
 #include <lightq/protocol/json.hpp>
 #include <lightq/protocol/json_scan.hpp>
 
@@ -163,22 +165,21 @@ void ControlServer::connection_closed(Connection& connection, const std::string&
 
 void ControlServer::requested(const ControlConnection::Envelope& from, std::size_t parts,
                               std::string_view body) {
+  ControlConnection& client = *clients_.at(from.client);
+  const RequestSource& source = client.source();
+  if (!is_within_rate(client)) {
+    ++throttled_;
+    // Nothing of it is read but its command: who asks too much is to cost little.
+    return answer(from,
+                  protocol::ErrorReply{std::string(protocol::detail::command_in_front(body)), ErrorCode::busy,
+                                       "too many requests from this address; try again"});
+  }
   if (parts != 1) {
     return answer(from, protocol::ErrorReply{{},
                                              ErrorCode::invalid_json,
                                              "a request is one message part, not " + std::to_string(parts)});
   }
-  ControlConnection& client = *clients_.at(from.client);
-  const RequestSource& source = client.source();
   auto parsed = protocol::parse_request(body, limits_.request_bytes_max);
-  const auto now = pace_.now();
-  // Both are counted: what is free uses up the source's, too.
-  const bool within = rate_.take(source.key, now);
-  if (!client.allowance().take(pace_.requests_free, now) && !within) {
-    ++throttled_;
-    return answer(from, protocol::ErrorReply{parsed.cmd, ErrorCode::busy,
-                                             "too many requests from this address; try again"});
-  }
   if (!parsed.request) {
     const Error& error = parsed.request.error();
     count_unparsed(error, body);
@@ -187,6 +188,13 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
   const auto busy = needs_no_place(*parsed.request) ? std::nullopt : too_many_under_way(source.key);
   if (busy) return answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
   dispatch(from, source, std::move(parsed.request).value());
+}
+
+/// One more request of the client. Both are counted: what is free uses up the source's, too.
+bool ControlServer::is_within_rate(ControlConnection& client) {
+  const auto now = pace_.now();
+  const bool within = rate_.take(client.source().key, now);
+  return client.allowance().take(pace_.requests_free, now) || within;
 }
 
 void ControlServer::count_unparsed(const Error& error, std::string_view body) {
@@ -233,7 +241,12 @@ void ControlServer::answer(const ControlConnection::Envelope& to, const protocol
   const auto client = clients_.find(to.client);
   if (client == clients_.end()) return;
   if (shows_credentials(reply)) note_known(*client->second);
-  client->second->answer(to.delimiter, protocol::to_json(reply));
+  std::string text = protocol::to_json(reply);
+  client->second->answer(to.delimiter, text);
+  if (!std::holds_alternative<protocol::JoinReply>(reply)) return;
+  wipe_text(text);  // of the ticket
+  wipe_registers();
+  wipe_stack();
 }
 
 /// Who has shown credentials is no stranger; beyond the limit the one goes that has asked nothing for
@@ -253,13 +266,16 @@ void ControlServer::unread_changed(ControlConnection& client, std::size_t before
   const std::string& source = client.source().key;
   unread_.change(source, before, client.unread());
   if (client.unread() <= before) return;
-  if (client.unread() > limits_.answers_unread_bytes_max) return give_up(client);
-  while (unread_.of(source) > limits_.answers_unread_bytes_per_source()) give_up(*least_reading(&source));
-  while (unread_.total() > limits_.answers_unread_bytes_total) give_up(*least_reading(nullptr));
+  if (client.unread() > limits_.answers_unread_bytes_max)
+    return give_up(client, Limit::answers_unread_bytes_max);
+  constexpr auto of_all = Limit::answers_unread_bytes_total;
+  while (unread_.of(source) > limits_.answers_unread_bytes_per_source())
+    give_up(*least_reading(&source), of_all);
+  while (unread_.total() > limits_.answers_unread_bytes_total) give_up(*least_reading(nullptr), of_all);
 }
 
-void ControlServer::give_up(ControlConnection& client) {
-  count(counts_, Limit::answers_unread_bytes_max);
+void ControlServer::give_up(ControlConnection& client, Limit reached) {
+  limit_reached(reached);
   unread_.change(client.source().key, client.unread(), 0);
   client.give_up();
 }

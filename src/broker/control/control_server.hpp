@@ -84,10 +84,11 @@ class ControlServer final : public Listener::Owner,
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return handshake_time_; }
   void handshake_late() override { limit_reached(Limit::handshake_ms); }
   void limit_reached(Limit limit) override { count(counts_, limit); }
+  [[nodiscard]] bool is_within_rate(ControlConnection& client);
   void count_unparsed(const Error& error, std::string_view body);
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
   void unread_changed(ControlConnection& client, std::size_t before) override;
-  void give_up(ControlConnection& client);
+  void give_up(ControlConnection& client, Limit reached);
   void note_known(ControlConnection& client);
   /// Who has most unread, of one source or of all; null: nobody has any.
   [[nodiscard]] ControlConnection* least_reading(const std::string* source) const;

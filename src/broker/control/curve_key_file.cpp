@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +11,7 @@
 #include <lightq/base/z85.hpp>
 
 #include "broker/control/private_file.hpp"
+#include "broker/control/setting_error.hpp"
 
 namespace lightq::broker {
 
@@ -47,31 +46,34 @@ Result<std::unique_ptr<CurveKeyPair>> open_curve_key(const std::filesystem::path
   return key;
 }
 
-Result<std::set<CurvePublicKey>> read_allowed_keys(const std::filesystem::path& path) {
-  errno = 0;
-  std::ifstream file(path);
-  if (!file)
-    return Error{ErrorCode::io_error, "allowed_client_keys: cannot read " + path.string(),
-                 errno == 0 ? EIO : errno};
+Result<std::set<CurvePublicKey>> read_allowed_keys(const std::filesystem::path& path, const PipeWait& wait) {
+  constexpr std::string_view setting = "allowed_client_keys";
+  const auto text = read_public_file(path.string(), "public keys", limits::allowed_client_keys_bytes_max,
+                                     LinkRule::followed, wait);
+  if (!text) return error_of_setting(setting, text.error());
   std::set<CurvePublicKey> keys;
-  std::string line;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
+  std::string_view left = *text;
+  for (std::size_t number = 1; !left.empty(); ++number) {
+    const std::string_view line = left.substr(0, left.find('\n'));
+    left.remove_prefix(std::min(line.size() + 1, left.size()));
     const auto [word, rest] = words_of(line);
     const auto key = curve_key_of_z85(word);
     if (!key && (word.empty() || word.starts_with('#'))) continue;  // # is a digit of keys too
     if (!key || (!rest.empty() && !rest.starts_with('#'))) {
-      return Error{ErrorCode::invalid_argument, "allowed_client_keys: " + path.string() + ":" +
-                                                    std::to_string(number) +
-                                                    ": no public key of 40 characters (Z85)"};
+      return error_of_setting(
+          setting, {ErrorCode::invalid_argument,
+                    path.string() + ":" + std::to_string(number) + ": no public key of 40 characters (Z85)"});
     }
     keys.insert(*key);
     if (keys.size() > limits::allowed_client_keys_max) {
-      return Error{ErrorCode::limit_reached, "allowed_client_keys: " + path.string() + " has more than " +
-                                                 std::to_string(limits::allowed_client_keys_max) + " keys"};
+      return error_of_setting(
+          setting, {ErrorCode::limit_reached, path.string() + " has more than " +
+                                                  std::to_string(limits::allowed_client_keys_max) + " keys"});
     }
   }
-  if (file.bad()) return Error{ErrorCode::io_error, "allowed_client_keys: cannot read " + path.string(), EIO};
-  return keys;
+  if (!keys.empty()) return keys;
+  return error_of_setting(setting,
+                          {ErrorCode::invalid_argument, path.string() + " has no key: nobody could connect"});
 }
 
 }  // namespace lightq::broker

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include <lightq/base/private_file.hpp>
 #include <lightq/base/result.hpp>
 
 #include "broker/endpoint/curve_box.hpp"
@@ -15,8 +16,10 @@ namespace lightq::broker {
 /// no file. Errors: as of open_ticket_key.
 Result<std::unique_ptr<CurveKeyPair>> open_curve_key(const std::filesystem::path& file);
 
-/// Public keys, Z85, one a line; empty lines and what follows a # are passed over. Errors: io_error;
-/// invalid_argument, naming the line; limit_reached.
-Result<std::set<CurvePublicKey>> read_allowed_keys(const std::filesystem::path& file);
+/// Public keys, Z85, one a line; empty lines and what follows a # are passed over. Errors, which name the
+/// setting: as read_public_file; invalid_argument, naming the line, or where there is no key, as then nobody
+/// could connect; limit_reached.
+Result<std::set<CurvePublicKey>> read_allowed_keys(const std::filesystem::path& file,
+                                                   const PipeWait& wait = {});
 
 }  // namespace lightq::broker

@@ -24,20 +24,25 @@ class FairQueue {
  public:
   explicit FairQueue(std::size_t items_max) : items_max_(items_max) {}
 
-  /// What has to go, if its source may have `source_max` items: it may be the item itself.
-  std::vector<Item> push(Item item, std::size_t source_max) {
+  /// What has to go; it may be the item itself.
+  struct Gone {
+    std::vector<Item> of_source;  ///< for its source had more than it may have
+    std::vector<Item> of_all;     ///< for there were more than there may be
+  };
+  /// `source_max`: items that its source may have.
+  Gone push(Item item, std::size_t source_max) {
     const auto source = source_of(item.source);
     const auto name = name_of(*source, item.name, item.doubtful);
     name->items.push_back(std::move(item));
     ++source->size;
     ++size_;
     const Name* const comes = &*name;
-    std::vector<Item> gone;
-    while (source->size > source_max) gone.push_back(remove_newest(source, comes, source_max));
+    Gone gone;
+    while (source->size > source_max) gone.of_source.push_back(remove_newest(source, comes, source_max));
     if (size_ > items_max_) {
       const auto fullest = std::ranges::max_element(sources_, {}, &Source::size);
       const auto from = fullest->size == source->size ? source : fullest;
-      gone.push_back(remove_newest(from, comes, from->size - 1));
+      gone.of_all.push_back(remove_newest(from, comes, from->size - 1));
     }
     return gone;
   }

@@ -38,7 +38,6 @@ void CommandHandler::broker_stats(const Answer& answer) {
     stats.displaced_connections += settings_.displaced();
     if (settings_.limits_reached != nullptr) stats.limits_reached = settings_.limits_reached->all();
     stats.limits_reached["handshakes_max"] = stats.displaced_connections;
-    stats.limits_reached["logins_waiting_per_source_max"] = authenticator_.throttled();
     stats.limits_reached["requests_per_second"] = settings_.throttled();
     stats.data_dir = settings_.data_dir;
     stats.encrypted = !settings_.server_key.empty();

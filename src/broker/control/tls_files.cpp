@@ -1,18 +1,17 @@
 /// Layer: control.
 #include "broker/control/tls_files.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <string>
-#include <utility>
+#include <string_view>
 
 #include <lightq/base/private_file.hpp>
 
 #include "broker/control/private_file.hpp"
 #include "broker/control/secret.hpp"
+#include "broker/control/setting_error.hpp"
 
 namespace lightq::broker {
 
@@ -20,54 +19,23 @@ namespace {
 
 constexpr mode_t own_mode = 0600;
 
-enum class Kind { certificate, key };
+constexpr std::string_view key_holds = "the broker's private key";
+constexpr std::string_view certificate_holds = "the broker's certificate";
 
-Error unreadable(const std::filesystem::path& file, int number) {
-  return {ErrorCode::io_error, "cannot read " + file.string(), number};
+/// As it was read; the text is wiped.
+Result<Secret> taken(Result<std::string> text) {
+  if (!text) return text.error();
+  Secret taken(*text);
+  wipe_text(*text);
+  return taken;
 }
 
-/// Reads an open file to its end; closes it.
-Result<Secret> read_all(int descriptor, const std::filesystem::path& file, Kind kind) {
-  struct stat facts{};
-  std::string text(limits::tls_file_bytes_max + 1, '\0');
-  std::size_t bytes = 0;
-  int number = fstat(descriptor, &facts) == 0 ? 0 : errno;
-  while (number == 0 && bytes < text.size()) {
-    const auto got = read(descriptor, text.data() + bytes, text.size() - bytes);
-    if (got == 0) break;
-    if (got > 0) bytes += static_cast<std::size_t>(got);
-    if (got < 0 && errno != EINTR) number = errno;
-  }
-  close(descriptor);
-  Secret read(std::string_view(text).substr(0, bytes));
-  wipe_text(text);
-  if (number != 0) return unreadable(file, number);
-  if (kind == Kind::key) {
-    if (auto fault = private_file_fault(facts, file.string(), "the broker's private key"))
-      return *std::move(fault);
-  }
-  if (bytes > limits::tls_file_bytes_max) {
-    return Error{ErrorCode::corrupt, file.string() + " has more than " +
-                                         std::to_string(limits::tls_file_bytes_max) +
-                                         " bytes, which no certificate or key has"};
-  }
-  return read;
+Result<Secret> read_key(const std::filesystem::path& file, LinkRule links, const PipeWait& wait) {
+  return taken(read_private_file(file.string(), key_holds, limits::tls_file_bytes_max, links, wait));
 }
 
-/// Authorities' files are often links to the newest.
-Result<Secret> read_file(const std::filesystem::path& file, Kind kind, int more_flags = 0) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | more_flags);
-  if (descriptor < 0) return unreadable(file, errno);
-  return read_all(descriptor, file, kind);
-}
-
-Result<std::unique_ptr<TlsContext>> make_context(const TlsFiles& files, const Result<Secret>& certificate,
-                                                 const Result<Secret>& key, Timestamp now) {
-  if (!certificate) return certificate.error();
-  if (!key) return key.error();
-  const std::string certificate_name = files.certificate.string();
-  const std::string key_name = files.key.string();
-  return TlsContext::make({certificate->expose(), key->expose(), certificate_name, key_name}, now);
+Result<Secret> read_certificate(const std::filesystem::path& file, LinkRule links, const PipeWait& wait) {
+  return taken(read_public_file(file.string(), certificate_holds, limits::tls_file_bytes_max, links, wait));
 }
 
 /// Whether there is no such file; a link that leads nowhere is one.
@@ -86,9 +54,19 @@ Result<void> make_key(const std::filesystem::path& file) {
 
 }  // namespace
 
-Result<std::unique_ptr<TlsContext>> open_tls_context(const TlsFiles& files, Timestamp now) {
-  const auto certificate = read_file(files.certificate, Kind::certificate);
-  return make_context(files, certificate, read_file(files.key, Kind::key), now);
+/// What they hold is named by the settings, and by the files.
+Result<std::unique_ptr<TlsContext>> open_tls_context(const TlsFiles& files, Timestamp now,
+                                                     const PipeWait& wait) {
+  constexpr std::string_view of_certificate = "tls_certificate";
+  constexpr std::string_view of_key = "tls_key";
+  const auto certificate = read_certificate(files.certificate, LinkRule::followed, wait);
+  if (!certificate) return error_of_setting(of_certificate, certificate.error());
+  const auto key = read_key(files.key, LinkRule::followed, wait);
+  if (!key) return error_of_setting(of_key, key.error());
+  return TlsContext::make(
+      {certificate->expose(), key->expose(), std::string(of_certificate) + ": " + files.certificate.string(),
+       std::string(of_key) + ": " + files.key.string()},
+      now);
 }
 
 Result<std::unique_ptr<TlsContext>> open_own_tls_context(const TlsFiles& files, Timestamp now) {
@@ -96,7 +74,7 @@ Result<std::unique_ptr<TlsContext>> open_own_tls_context(const TlsFiles& files, 
   if (new_key) {
     if (auto made = make_key(files.key); !made) return made.error();
   }
-  const auto key = read_file(files.key, Kind::key, O_NOFOLLOW);
+  const auto key = read_key(files.key, LinkRule::refused, {});
   if (!key) return key.error();
   // A certificate is of no use without its key, and nobody knows it but by a join.
   if (new_key || is_missing(files.certificate)) {
@@ -105,7 +83,10 @@ Result<std::unique_ptr<TlsContext>> open_own_tls_context(const TlsFiles& files, 
     if (auto written = write_file_atomically(files.certificate, *made, own_mode); !written)
       return written.error();
   }
-  return make_context(files, read_file(files.certificate, Kind::certificate, O_NOFOLLOW), key, now);
+  const auto certificate = read_certificate(files.certificate, LinkRule::refused, {});
+  if (!certificate) return certificate.error();
+  return TlsContext::make(
+      {certificate->expose(), key->expose(), files.certificate.string(), files.key.string()}, now);
 }
 
 }  // namespace lightq::broker

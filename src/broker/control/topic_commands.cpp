@@ -48,11 +48,13 @@ void CommandHandler::create_named(const protocol::CreateTopic& request, const Ti
     return answer(error_reply("create_topic", *refused));
   if (request.user.user_id.empty()) return create_with(request, maker, 0, answer);
   coming_.insert(name);
+  makers_.coming(maker);
   const auto kept = std::make_shared<protocol::CreateTopic>(request);
   enrol(
       request.user, asker,
       [this, kept, asker, maker, answer](const Result<Enrolment>& enrolment) {
         coming_.erase(kept->topic.text());
+        makers_.came(maker);
         if (!still_manages(asker, kept->topic.text())) {
           refuse("create_topic", AuthOutcome::wrong, answer);
         } else if (enrolment) {

@@ -22,7 +22,15 @@ class TopicMakers {
   void gone(TopicId topic) {
     const auto found = by_topic_.extract(topic.value);
     if (found.empty()) return;
-    if (const auto count = counts_.find(found.mapped()); --count->second == 0) counts_.erase(count);
+    came(found.mapped());
+  }
+  /// One of the user's is being made, and counts; came() when it is made, or is not to be.
+  void coming(std::uint64_t user) {
+    if (user != 0) ++counts_[user];
+  }
+  void came(std::uint64_t user) {
+    if (const auto count = counts_.find(user); count != counts_.end() && --count->second == 0)
+      counts_.erase(count);
   }
   /// How many of the user's there are.
   [[nodiscard]] std::size_t of(std::uint64_t user) const {

@@ -30,11 +30,12 @@ std::shared_ptr<Asked> keep(Asked request, Wipe wipe_secrets) {
           }};
 }
 
-Result<void> add_right(std::vector<TopicRight>& to, const TopicRight& right) {
+/// `most`: patterns of a user; who has more already keeps them.
+Result<void> add_right(std::vector<TopicRight>& to, const TopicRight& right, std::size_t most) {
   auto found = std::ranges::find(to, right.topic, &TopicRight::topic);
-  if (found == to.end() && to.size() == limits::rights_per_user_max) {
+  if (found == to.end() && to.size() >= most) {
     return Error{ErrorCode::limit_reached,
-                 "a user has rights on at most " + std::to_string(limits::rights_per_user_max) + " patterns"};
+                 "a user has rights on at most " + std::to_string(most) + " patterns"};
   }
   if (found == to.end()) found = to.insert(found, TopicRight{right.topic, {}});
   found->rights.produce |= right.rights.produce;
@@ -134,7 +135,7 @@ void CommandHandler::create_user(const protocol::CreateUser& request, const std:
   user.is_admin = request.is_admin;
   user.uid = request.uid;
   for (const TopicRight& right : request.rights) {
-    if (const auto added = add_right(user.rights, right); !added) {
+    if (const auto added = add_right(user.rights, right, settings_.rights_per_user_max); !added) {
       count(settings_.limits_reached, Limit::rights_per_user_max);
       return answer(error_reply("create_user", added.error()));
     }
@@ -158,19 +159,19 @@ void CommandHandler::execute(protocol::DeleteUser request, const Answer& answer)
 
 void CommandHandler::execute(protocol::GrantRights request, const Answer& answer) {
   protocol::Credentials admin = std::move(request.admin);
-  permit_admin("grant", std::move(admin), answer,
-               [this, name = request.user_id, right = request.right, answer] {
-                 const UserRecord* const user = catalogue_.state().user(name);
-                 if (user == nullptr) return answer(error_reply("grant", no_such_user(name)));
-                 UserRecord changed = *user;
-                 if (const auto added = add_right(changed.rights, right); !added) {
-                   count(settings_.limits_reached, Limit::rights_per_user_max);
-                   return answer(error_reply("grant", added.error()));
-                 }
-                 if (const auto put = catalogue_.put_user(changed); !put)
-                   return answer(error_reply("grant", put.error()));
-                 put_user("grant", changed, answer);
-               });
+  permit_admin(
+      "grant", std::move(admin), answer, [this, name = request.user_id, right = request.right, answer] {
+        const UserRecord* const user = catalogue_.state().user(name);
+        if (user == nullptr) return answer(error_reply("grant", no_such_user(name)));
+        UserRecord changed = *user;
+        if (const auto added = add_right(changed.rights, right, settings_.rights_per_user_max); !added) {
+          count(settings_.limits_reached, Limit::rights_per_user_max);
+          return answer(error_reply("grant", added.error()));
+        }
+        if (const auto put = catalogue_.put_user(changed); !put)
+          return answer(error_reply("grant", put.error()));
+        put_user("grant", changed, answer);
+      });
 }
 
 void CommandHandler::execute(protocol::RevokeRights request, const Answer& answer) {

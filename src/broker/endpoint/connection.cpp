@@ -9,6 +9,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 namespace lightq::broker {
@@ -32,12 +33,13 @@ Connection::~Connection() {
   if (descriptor_.valid()) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);
+  forget_buffers();
   empty(leftover_);
 }
 
 /// Its memory stays, without what was in it if that is to be wiped.
 void Connection::empty(std::vector<std::byte>& input) const {
-  if (wipes_input_ && !input.empty()) explicit_bzero(input.data(), input.size());
+  if (input_is_secret() && !input.empty()) explicit_bzero(input.data(), input.size());
   input.clear();
 }
 
@@ -63,6 +65,7 @@ bool Connection::start() {
 
 void Connection::on_ready() {
   consume_leftover();
+  note_buffers(false);
   end_if_failed();
 }
 
@@ -77,7 +80,33 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   consume_leftover();
   // What has come is looked at before more is: behind it there may be the end.
   if (readiness.readable && !paused_ && !leftover_unseen_ && !failed()) read_once();
+  note_buffers(true);
   end_if_failed();
+}
+
+std::size_t Connection::buffered_bytes() const {
+  return large_frame_memory() + output_.memory_bytes() + sealed_leftover_.capacity();
+}
+
+void Connection::note_buffers(bool moved) {
+  if (!has_buffers_ && buffered_bytes() < BufferBudget::counted_from) return;
+  BufferBudget* const budget = state_ == State::closed ? nullptr : owner_.buffers();
+  if (budget == nullptr) return;
+  has_buffers_ = budget->note(*this, moved, loop_.call_time());
+}
+
+void Connection::forget_buffers() {
+  if (!std::exchange(has_buffers_, false)) return;
+  if (BufferBudget* const budget = owner_.buffers(); budget != nullptr) budget->forget(*this);
+}
+
+std::span<std::byte> Connection::space_for_large_frame() {
+  try {
+    return large_frame_space();
+  } catch (const std::bad_alloc&) {
+    fail("there is no memory for a message");
+    return {};
+  }
 }
 
 void Connection::end_if_failed() {
@@ -100,12 +129,14 @@ void Connection::end(const std::string& why) {
   loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel(handshake_deadline_);
   descriptor_.reset();
+  forget_buffers();
   owner_.connection_closed(*this, why);
 }
 
 void Connection::read_once() {
   if (cipher_ != nullptr) return read_sealed();
-  const auto large = large_frame_space();
+  const auto large = space_for_large_frame();
+  if (failed()) return;
   std::span<std::byte> space = large;
   if (large.empty()) {
     std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
@@ -113,6 +144,7 @@ void Connection::read_once() {
   }
   assert(!space.empty());  // nothing received would look like the end
   const auto got = recv(descriptor_.get(), space.data(), space.size(), MSG_DONTWAIT);
+  if (got <= 0 && large.empty() && input_is_secret()) explicit_bzero(scratch_.data(), leftover_.size());
   if (got == 0) return fail("closed by the peer");
   if (got < 0) {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail(std::strerror(errno));
@@ -121,14 +153,16 @@ void Connection::read_once() {
   const auto bytes = static_cast<std::size_t>(got);
   if (!large.empty()) return large_frame_received(bytes);
   const std::size_t whole = leftover_.size() + bytes;
+  const bool is_secret = input_is_secret();
   empty(leftover_);
   received(std::span(scratch_).first(whole));
-  if (wipes_input_) explicit_bzero(scratch_.data(), whole);
+  if (is_secret) explicit_bzero(scratch_.data(), whole);
 }
 
 void Connection::adopt(std::unique_ptr<WireCipher> cipher) {
   if (cipher == nullptr) return;
   cipher_ = std::move(cipher);
+  cipher_->wipe_plain(wipes_input_);
   output_.seal_with(*cipher_);
 }
 
@@ -146,12 +180,16 @@ void Connection::read_sealed() {
 void Connection::received_sealed(std::span<std::byte> wire) {
   const bool behind_others = !sealed_leftover_.empty();
   if (behind_others) {
-    sealed_leftover_.insert(sealed_leftover_.end(), wire.begin(), wire.end());
+    try {
+      sealed_leftover_.insert(sealed_leftover_.end(), wire.begin(), wire.end());
+    } catch (const std::bad_alloc&) {
+      return fail("there is no memory for a message");
+    }
     wire = sealed_leftover_;
   }
   std::vector<std::byte> plain = std::move(opened_bytes());
   // Where it grew, it would leave what it had behind.
-  if (wipes_input_) plain.reserve(leftover_.size() + opened_bytes_kept_max + scratch_.size());
+  plain.reserve(leftover_.size() + (wipes_input_ ? opened_bytes_kept_max : wire.size()) + scratch_.size());
   plain.assign(leftover_.begin(), leftover_.end());
   empty(leftover_);
   std::vector<std::byte> answer;
@@ -182,7 +220,8 @@ void Connection::received_sealed(std::span<std::byte> wire) {
 /// Plain bytes that have come: first what a large frame under way waits for.
 void Connection::deliver(std::span<std::byte> bytes) {
   while (!bytes.empty() && !failed() && !paused_) {
-    const auto large = large_frame_space();
+    const auto large = space_for_large_frame();
+    if (failed()) return;
     if (large.empty()) return received(bytes);
     const std::size_t step = std::min(large.size(), bytes.size());
     std::copy_n(bytes.begin(), step, large.begin());
@@ -232,6 +271,10 @@ std::size_t Connection::handshake(ByteView bytes) {
   }
   const std::uint64_t said = output_.appended_total();
   const std::size_t used = handshake_->take(bytes, output_.tail());
+  if (handshake_->complete() && !owner_.has_room_for(handshake_->holder())) {
+    fail("there are as many connections of its user as there may be here");
+    return bytes.size();
+  }
   if (output_.appended_total() != said) flush_output();
   if (!handshake_->failure().empty()) fail(handshake_->failure());
   if (handshake_->complete() && !failed()) {
@@ -315,6 +358,7 @@ void Connection::flush_output_with(ByteView behind) {
     return;
   }
   output_blocked_ = outcome == FlushOutcome::blocked;
+  if (output_blocked_) note_buffers(false);
   update_interest();
 }
 
@@ -324,6 +368,7 @@ void Connection::shut_output() {
 
 void Connection::release_idle_memory() {
   output_.release_memory();
+  release_large_frame();
   if (leftover_.empty()) leftover_ = std::vector<std::byte>();
 }
 

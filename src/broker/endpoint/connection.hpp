@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "broker/endpoint/buffer_budget.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/output_buffer.hpp"
 #include "broker/endpoint/socket.hpp"
@@ -19,7 +20,7 @@
 namespace lightq::broker {
 
 /// The reactor's thread. Inlets and outlets say how a connection opens, and what an open one does.
-class Connection : public EventLoop::Source {
+class Connection : public EventLoop::Source, public BufferBudget::Holder {
  public:
   /// Whoever keeps the connection; told at most once each.
   class Owner {
@@ -35,8 +36,13 @@ class Connection : public EventLoop::Source {
     [[nodiscard]] virtual std::chrono::milliseconds handshake_time() const = 0;
     /// Asked before the peer is heard in the handshake. False: it is closed, for there are as many as may be.
     [[nodiscard]] virtual bool has_room() { return true; }
+    /// Asked when the handshake is through, and before the peer hears so: whose connection it is, is known.
+    /// False: as before.
+    [[nodiscard]] virtual bool has_room_for(const TicketHolder& /*holder*/) { return true; }
     /// It took longer than handshake_time, and is closed.
     virtual void handshake_late() {}
+    /// What bounds the memory of large messages; null: nothing does.
+    [[nodiscard]] virtual BufferBudget* buffers() { return nullptr; }
   };
 
   /// `scratch`: where input is received, shared by all connections of a thread.
@@ -60,7 +66,10 @@ class Connection : public EventLoop::Source {
   void close(const std::string& why);
   /// Received and not consumed, here or in the operating system.
   [[nodiscard]] bool has_unread_input() const;
-  void release_idle_memory();
+  void release_idle_memory() override;
+  [[nodiscard]] std::size_t buffered_bytes() const override;
+  void end_soon(const std::string& why) override { fail(why); }
+  [[nodiscard]] std::uint64_t held_by() const override { return holder().user; }
   /// For a connection that is not read from for a while: a peer that checks on us with PING, which we do not
   /// get to see, hears of us all the same and does not take a full log for a dead broker. `all`: also one
   /// that has not been seen to check.
@@ -80,17 +89,25 @@ class Connection : public EventLoop::Source {
   /// again, with more behind it. Calls fail() on nonsense. May write over what it takes.
   virtual std::size_t consume(std::span<std::byte> bytes) = 0;
   /// Where a large frame under way wants its next bytes; empty: none is. While one is, nothing is left over.
+  /// Throws std::bad_alloc.
   virtual std::span<std::byte> large_frame_space() { return {}; }
   virtual void large_frame_received(std::size_t) {}
+  /// Of large frames, under way or kept for the next.
+  [[nodiscard]] virtual std::size_t large_frame_memory() const { return 0; }
+  /// None is under way: its memory is not needed.
+  virtual void release_large_frame() {}
   virtual void on_writable() {}
   virtual void on_command(const zmtp::Command&) {}
   /// Whether an open connection whose output cannot be sent is of no more use. One that only receives is read
   /// to its end all the same: what its peer sent before it went is still there.
   [[nodiscard]] virtual bool lives_by_output() const { return true; }
 
-  /// From the start: no memory that input was in keeps it, but for what `consume` has taken. `scratch` is
-  /// wiped after each input then.
-  void wipe_input() { wipes_input_ = true; }
+  /// From here on no memory that input was in keeps it, but for what `consume` has taken. `scratch` is wiped
+  /// after each input then. Input that is received before the connection is open is wiped anyway.
+  void wipe_input(bool wipes = true) {
+    wipes_input_ = wipes;
+    if (cipher_ != nullptr) cipher_->wipe_plain(wipes);
+  }
   /// Encrypted frames may be so long from now on.
   void allow_frames_of(std::uint64_t bytes) {
     if (cipher_ != nullptr) cipher_->allow_units_of(bytes);
@@ -124,12 +141,16 @@ class Connection : public EventLoop::Source {
  private:
   enum class State { opening, open, closed };
 
+  void note_buffers(bool moved);
+  void forget_buffers();
+  std::span<std::byte> space_for_large_frame();
   void read_once();
   void read_sealed();
   void received_sealed(std::span<std::byte> wire);
   void deliver(std::span<std::byte> bytes);
   void adopt(std::unique_ptr<WireCipher> cipher);
   void consume_leftover();
+  [[nodiscard]] bool input_is_secret() const { return wipes_input_ || state_ != State::open; }
   void empty(std::vector<std::byte>& input) const;
   void send_pong(ByteView context);
   void answer_ping();
@@ -154,6 +175,7 @@ class Connection : public EventLoop::Source {
   bool ping_unanswered_ = false;
   bool output_broken_ = false;
   bool wipes_input_ = false;
+  bool has_buffers_ = false;      // that the owner's budget knows of
   bool was_paused_ = false;       // since it last began to consume
   bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read
   EventLoop::Interest interest_ = EventLoop::Interest::readable;

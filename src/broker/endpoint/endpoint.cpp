@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "broker/delivery/fair_share.hpp"
+
 namespace lightq::broker {
 
 Endpoint::Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
@@ -63,8 +65,19 @@ bool Endpoint::has_room() {
   return false;
 }
 
+/// The last places are for users who have few; libzmq tries again, until one of its user's own is free.
+bool Endpoint::has_room_for(const TicketHolder& holder) {
+  const auto own = open_of_.find(holder.user);
+  const auto verdict = FairShare(context_.settings.connections_max)
+                           .ask(open_, holder.user, own == open_of_.end() ? 0 : own->second);
+  if (verdict == FairShare::Verdict::room) return true;
+  count(context_.settings.limits_reached, Limit::connections_per_endpoint_max);
+  return false;
+}
+
 void Endpoint::connection_opened(Connection& connection) {
   ++open_;
+  ++open_of_[connection.holder().user];
   context_.handshakes.leave(connection);
   context_.loop.cancel(idle_timer_);
 }
@@ -76,7 +89,10 @@ void Endpoint::connection_closed(Connection& connection, const std::string& why)
   if (auto* const quota = context_.settings.user_connections; quota != nullptr)
     quota->give_back(connection.holder().user);
   host_.connection_ending(*this, connection, why);
-  if (connection.was_open()) --open_;
+  if (connection.was_open()) {
+    --open_;
+    if (const auto own = open_of_.find(connection.holder().user); --own->second == 0) open_of_.erase(own);
+  }
   context_.loop.destroy_later(std::move(found->second));
   connections_.erase(found);
   if (open_ > 0 || shut_) return;

@@ -73,7 +73,9 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
     return context_.settings.strangers.handshake_time;
   }
   [[nodiscard]] bool has_room() override;
+  [[nodiscard]] bool has_room_for(const TicketHolder& holder) override;
   void handshake_late() override { count(context_.settings.limits_reached, Limit::handshake_ms); }
+  [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
   void accepted(UniqueFd descriptor) override;
   void accept_failed() override { host_.accept_failed(*this); }
   void arm_idle_timer();
@@ -86,7 +88,8 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   const std::string path_;
   const Gate gate_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
-  std::size_t open_ = 0;  // of connections_, handshake completed
+  std::size_t open_ = 0;                                    // of connections_, handshake completed
+  std::unordered_map<std::uint64_t, std::size_t> open_of_;  // of these, by user; those that have any
   bool leaving_ = false;
   bool shut_ = false;
   EventLoop::TimerId idle_timer_ = 0;

@@ -39,7 +39,7 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
       topic_(std::move(definition), std::move(storage_.log), context.now(), context.settings.groups),
       endpoints_(context, topic_, *this, *this),
       producers_(*storage_.producers),
-      consumers_(topic_, storage_.keeps_cursors()),
+      consumers_(topic_, storage_.keeps_cursors(), context_.settings.limits_reached),
       incarnation_(incarnation_of(storage_)),
       batch_bytes_target_(topic_.batch_bytes_target()),
       last_active_(context.now()) {

@@ -61,7 +61,7 @@ Inlet::Step Inlet::take_message(ByteView bytes, std::size_t& at, const zmtp::Fra
   const ByteView come = bytes.subspan(at + header.header_bytes);
   if (come.size() < body_bytes) {
     if (body_bytes <= large_frame_from) return Step::wait;
-    large_.begin(body_bytes, come);
+    if (!large_.begin(body_bytes, come)) fail("there is no memory for a message");
     at = bytes.size();
     return Step::wait;
   }

@@ -58,6 +58,8 @@ class Inlet final : public Connection {
   std::size_t consume(std::span<std::byte> bytes) override;
   std::span<std::byte> large_frame_space() override { return large_.space(); }
   void large_frame_received(std::size_t bytes) override;
+  [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
+  void release_large_frame() override { large_.release_memory(); }
 
  private:
   /// What to do after looking at one frame.

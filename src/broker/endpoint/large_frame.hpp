@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,15 +17,20 @@ namespace lightq::broker {
 /// to make it anew for each would cost more than the frame. One thread.
 class LargeFrame {
  public:
-  /// `bytes`: its whole length; `begun`, fewer, have come.
-  void begin(std::size_t bytes, ByteView begun) {
+  /// `bytes`: its whole length; `begun`, fewer, have come. False: there is no memory for it.
+  [[nodiscard]] bool begin(std::size_t bytes, ByteView begun) {
+    try {
+      if (memory_.size() < begun.size()) memory_.resize(std::min(bytes, begun.size() + step_bytes));
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    std::copy(begun.begin(), begun.end(), memory_.begin());
     bytes_ = bytes;
     received_ = begun.size();
-    if (memory_.size() < received_) memory_.resize(std::min(bytes_, received_ + step_bytes));
-    std::copy(begun.begin(), begun.end(), memory_.begin());
+    return true;
   }
   [[nodiscard]] bool is_under_way() const { return bytes_ != 0; }
-  /// Where its next bytes belong; empty: none is under way.
+  /// Where its next bytes belong; empty: none is under way. Throws std::bad_alloc.
   std::span<std::byte> space() {
     if (received_ == memory_.size() && received_ < bytes_)
       memory_.resize(std::min(bytes_, received_ + std::max(step_bytes, received_)));
@@ -40,8 +46,10 @@ class LargeFrame {
   /// Nothing more of it is wanted.
   void drop() { bytes_ = received_ = 0; }
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.size(); }
-  /// None may be under way.
-  void release_memory() { memory_ = std::vector<std::byte>(); }
+  /// Unless one is under way.
+  void release_memory() {
+    if (!is_under_way()) memory_ = std::vector<std::byte>();
+  }
 
  private:
   static constexpr std::size_t step_bytes = 256 * limits::KiB;

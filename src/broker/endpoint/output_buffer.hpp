@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
 
 #include "broker/endpoint/sealed_output.hpp"
@@ -21,16 +22,30 @@ enum class FlushOutcome {
 /// One thread. The caller bounds it: append only while buffered() is below the caller's limit.
 class OutputBuffer {
  public:
+  OutputBuffer() = default;
+  OutputBuffer(const OutputBuffer&) = delete;
+  OutputBuffer& operator=(const OutputBuffer&) = delete;
+  ~OutputBuffer();
   /// Room for `bytes` more at the end, for the caller to fill before any other call.
   std::byte* extend(std::size_t bytes);
   void append(ByteView bytes);
   /// Takes back the last `bytes`, which must not have been sent.
   void shrink(std::size_t bytes) { bytes_.resize(bytes_.size() - bytes); }
-  /// For encoders that append to a vector.
-  std::vector<std::byte>& tail() { return bytes_; }
+  /// For encoders that append to a vector; where what was sent is wiped, at most command_room bytes.
+  std::vector<std::byte>& tail() {
+    if (wipes_) make_room(command_room);
+    return bytes_;
+  }
+  /// From here on plain bytes that have been sent, or sealed, stay in no memory.
+  void wipe_sent() { wipes_ = true; }
+  static constexpr std::size_t command_room = 4 * limits::KiB;
 
   [[nodiscard]] std::size_t buffered() const {
     return bytes_.size() - head_ + (sealed_ ? sealed_->plain_bytes() : 0);
+  }
+  /// Of what is buffered, and kept for more.
+  [[nodiscard]] std::size_t memory_bytes() const {
+    return bytes_.capacity() + (sealed_ ? sealed_->memory_bytes() : 0);
   }
   /// Bytes ever appended; bytes ever passed on. Positions in the stream to the peer, before any encryption.
   [[nodiscard]] std::uint64_t appended_total() const { return sent_total_ + buffered(); }
@@ -50,11 +65,14 @@ class OutputBuffer {
 
  private:
   FlushOutcome flush_sealed(int descriptor, ByteView behind);
+  void make_room(std::size_t bytes);
   void emptied();
+  void wipe_from(std::size_t at);
 
   std::vector<std::byte> bytes_;
   std::size_t head_ = 0;  // already sent, or sealed
   std::uint64_t sent_total_ = 0;
+  bool wipes_ = false;
   std::unique_ptr<SealedOutput> sealed_;  // null: nothing is encrypted
 };
 

@@ -41,14 +41,26 @@ Result<ListeningSocket> PortBook::listen() {
   return range_ ? listen_in(*range_) : listen_any();
 }
 
+/// The system's refusals are for want of descriptors.
+Result<ListeningSocket> PortBook::counted(Result<ListeningSocket> socket) {
+  if (!socket && socket.error().code == ErrorCode::limit_reached)
+    count(refusals_, Limit::descriptors_reserved);
+  return socket;
+}
+
+Error PortBook::no_port(const std::string& why) {
+  count(refusals_, Limit::ports);
+  return {ErrorCode::limit_reached, why};
+}
+
 Result<ListeningSocket> PortBook::listen_any() {
   std::vector<ListeningSocket> unwanted;  // kept open meanwhile, so that the system offers others
   for (int tried = 0; tried < tries_for_any_port; ++tried) {
     auto socket = listen_tcp(host_, 0);
-    if (!socket || !not_to_be_given(socket->port)) return socket;
+    if (!socket || !not_to_be_given(socket->port)) return counted(std::move(socket));
     unwanted.push_back(std::move(*socket));
   }
-  return Error{ErrorCode::limit_reached, "every port the system offered rests or is another endpoint's"};
+  return no_port("every port the system offered rests or is another endpoint's");
 }
 
 Result<ListeningSocket> PortBook::listen_in(Range range) {
@@ -62,12 +74,11 @@ Result<ListeningSocket> PortBook::listen_in(Range range) {
       continue;
     }
     auto socket = listen_tcp(host_, port);
-    if (socket || socket.error().code != ErrorCode::address_in_use) return socket;
+    if (socket || socket.error().code != ErrorCode::address_in_use) return counted(std::move(socket));
   }
-  return Error{ErrorCode::limit_reached,
-               "no free port in " + std::to_string(range.first) + "-" + std::to_string(range.last) + " (" +
-                   std::to_string(rests) +
-                   " rest for a while after their endpoints closed, or are about to be used again)"};
+  return no_port("no free port in " + std::to_string(range.first) + "-" + std::to_string(range.last) + " (" +
+                 std::to_string(rests) +
+                 " rest for a while after their endpoints closed, or are about to be used again)");
 }
 
 }  // namespace lightq::broker

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "broker/endpoint/limit_counts.hpp"
 #include "broker/endpoint/socket.hpp"
 
 namespace lightq::broker {
@@ -25,9 +26,14 @@ class PortBook {
   };
 
   /// `host`: a numeric address. `range`: nothing lets the system choose. `rest`: how long a released port is
-  /// left alone.
-  PortBook(std::string host, std::optional<Range> range, std::chrono::milliseconds rest)
-      : host_(std::move(host)), range_(range), rest_(rest), next_(range ? range->first : std::uint16_t{0}) {}
+  /// left alone. `refusals`: where what listen() refuses is counted, which outlives it; null: nowhere.
+  PortBook(std::string host, std::optional<Range> range, std::chrono::milliseconds rest,
+           LimitCounts* refusals = nullptr)
+      : host_(std::move(host)),
+        range_(range),
+        rest_(rest),
+        refusals_(refusals),
+        next_(range ? range->first : std::uint16_t{0}) {}
 
   /// Listens on a free port. Errors: limit_reached (descriptors, or no port of the range is free), io_error.
   Result<ListeningSocket> listen();
@@ -44,11 +50,14 @@ class PortBook {
  private:
   [[nodiscard]] bool not_to_be_given(std::uint16_t port);
   Result<ListeningSocket> listen_any();
+  Result<ListeningSocket> counted(Result<ListeningSocket> socket);
+  [[nodiscard]] Error no_port(const std::string& why);
   Result<ListeningSocket> listen_in(Range range);
 
   const std::string host_;
   const std::optional<Range> range_;
   const std::chrono::milliseconds rest_;
+  LimitCounts* const refusals_;
   std::mutex mutex_;
   std::uint16_t next_;                                  // of the range, tried first
   std::map<std::uint16_t, Clock::time_point> resting_;  // guarded by mutex_

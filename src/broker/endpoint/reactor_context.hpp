@@ -14,6 +14,7 @@
 #include "broker/delivery/group_limits.hpp"
 #include "broker/endpoint/accept_budget.hpp"
 #include "broker/endpoint/access_table.hpp"
+#include "broker/endpoint/buffer_budget.hpp"
 #include "broker/endpoint/disk_thread.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
 #include "broker/endpoint/event_loop.hpp"
@@ -47,7 +48,9 @@ struct EndpointSettings {
   /// Of an endpoint, and sessions of the reactor: those that have said who they are.
   std::size_t connections_max = limits::connections_per_endpoint_max;
   std::size_t endpoints_max = limits::endpoints_per_topic_max;  ///< of a topic
-  GroupLimits groups;                                           ///< of a topic
+  /// Of a reactor: large messages that have not wholly come, or wholly left.
+  std::size_t unfinished_bytes_total = limits::unfinished_bytes_total_default;
+  GroupLimits groups;  ///< of a topic
 };
 
 /// What a reactor's topics tell on their own, on the reactor's thread.
@@ -73,6 +76,7 @@ struct ReactorContext {
   std::vector<std::byte> scratch =
       std::vector<std::byte>(256 * limits::KiB);  ///< input of whichever connection reads
   BatchBuilder batch;                             ///< being packed by whichever inlet reads
+  BufferBudget buffers{settings.unfinished_bytes_total, settings.limits_reached};
   HandshakeQueue handshakes{settings.strangers.handshakes_max};
   AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.handshakes_max};
   std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever

@@ -33,6 +33,7 @@ class SealedOutput {
   std::size_t sent(std::size_t wire_bytes);
   /// Plain bytes that were taken and have not left.
   [[nodiscard]] std::size_t plain_bytes() const { return plain_bytes_; }
+  [[nodiscard]] std::size_t memory_bytes() const { return wire_.capacity(); }
   void release_memory();
 
  private:

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include <lightq/base/wipe.hpp>
+#include <lightq/base/wipe_registers.hpp>
+
 namespace lightq::broker {
 
 namespace {
@@ -38,7 +41,9 @@ std::string TicketKey::secret_of(std::string_view id) const {
   crypto_generichash(reinterpret_cast<unsigned char*>(digest.data()), digest.size(),
                      reinterpret_cast<const unsigned char*>(id.data()), id.size(),
                      reinterpret_cast<const unsigned char*>(key_.data()), key_.size());
-  return to_hex(digest);
+  std::string text = to_hex(digest);
+  sodium_memzero(digest.data(), digest.size());
+  return text;
 }
 
 protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds lifetime, Timestamp now,
@@ -50,15 +55,21 @@ protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds 
   fill_random(&claims.nonce, sizeof claims.nonce);
   std::string id = encode_ticket_id(claims);
   std::string secret = secret_of(id);
+  wipe_registers();
+  wipe_stack();
   return {std::move(id), std::move(secret), claims.expires_ms};
 }
 
 TicketVerdict TicketKey::check(std::string_view id, std::string_view secret, Timestamp now) const {
   const auto claims = decode_ticket_id(id);
   if (!claims) return {{}, {}, "what is no ticket"};
-  const std::string right = secret_of(id);
-  if (secret.size() != right.size() || sodium_memcmp(secret.data(), right.data(), right.size()) != 0)
-    return {{}, {}, "a ticket that this broker did not make"};
+  std::string right = secret_of(id);
+  const bool is_right =
+      secret.size() == right.size() && sodium_memcmp(secret.data(), right.data(), right.size()) == 0;
+  wipe_text(right);
+  wipe_registers();
+  wipe_stack();
+  if (!is_right) return {{}, {}, "a ticket that this broker did not make"};
   if (now.us / 1000 >= 0 && static_cast<std::uint64_t>(now.us / 1000) >= claims->expires_ms)
     return {{}, {}, "a ticket that has expired"};
   return {claims->grant, claims->holder, {}};

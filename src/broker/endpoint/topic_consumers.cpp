@@ -90,6 +90,7 @@ void TopicConsumers::extend(SessionConsumer& consumer, const session::Extend& ex
 
 void TopicConsumers::end_if_in_pieces(SessionConsumer& consumer, const Attached& attached) {
   if (!attached.member->is_in_pieces()) return;
+  count(limits_reached_, Limit::outstanding_ranges_max);
   condemn(consumer, Code::limit_reached,
           "what is not acknowledged is in more than " + std::to_string(attached.member->pieces_max()) +
               " pieces");

@@ -8,6 +8,7 @@
 
 #include "broker/delivery/session_consumer.hpp"
 #include "broker/delivery/topic.hpp"
+#include "broker/endpoint/limit_counts.hpp"
 
 namespace lightq::broker {
 
@@ -18,7 +19,9 @@ class TopicConsumers {
  public:
   /// `durable`: groups outlive the broker, so that a consumer waits until its new group is on the disk. The
   /// topic outlives it.
-  TopicConsumers(Topic& topic, bool durable) : topic_(topic), durable_(durable) {}
+  /// `limits_reached`: outlives it; null: not counted.
+  TopicConsumers(Topic& topic, bool durable, LimitCounts* limits_reached = nullptr)
+      : topic_(topic), durable_(durable), limits_reached_(limits_reached) {}
 
   session::Code open(const session::ConsumeOpen& asked, SessionConsumer& consumer, std::uint64_t incarnation,
                      std::uint64_t user);
@@ -64,6 +67,7 @@ class TopicConsumers {
 
   Topic& topic_;
   const bool durable_;
+  LimitCounts* const limits_reached_;
   bool in_turn_ = false;  // consumers are being called: no member may go
   std::unordered_map<SessionConsumer*, Attached> attached_;
   std::vector<SessionConsumer*> waiting_;  // of these: to be admitted

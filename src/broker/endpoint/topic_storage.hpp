@@ -105,7 +105,10 @@ struct TopicStorage {
 /// Opens topics' storage. Any thread; outlives every topic.
 class StorageRoom {
  public:
-  StorageRoom(log::Storage& storage, log::SegmentPool& pool) : storage_(storage), pool_(pool) {}
+  /// `decrypted_bytes_max`: of batches of encrypted topics that are kept as they were read, of all together.
+  StorageRoom(log::Storage& storage, log::SegmentPool& pool,
+              std::size_t decrypted_bytes_max = limits::decrypted_bytes_total_default)
+      : storage_(storage), pool_(pool), decrypted_(decrypted_bytes_max) {}
 
   /// What topics with `encrypt_at_rest` are encrypted with, which outlives them; before any is opened.
   void encrypt_with(const log::BatchCiphers& ciphers) { ciphers_ = &ciphers; }

@@ -28,6 +28,8 @@ class WireCipher {
                            std::vector<std::byte>& answer) = 0;
   /// Units may be so long from now on, where they have to be kept until they have come whole.
   virtual void allow_units_of(std::uint64_t /*bytes*/) {}
+  /// Whether memory of a library's that input was decrypted in is to be wiped, at some cost.
+  virtual void wipe_plain(bool /*wipes*/) {}
   /// Whether bytes can be sealed: the handshake, if it has one of its own, is over.
   [[nodiscard]] virtual bool ready() const = 0;
   /// Seals one unit (a ZMTP frame, a TLS record) off the front of `plain`, appends it to `wire`, and answers

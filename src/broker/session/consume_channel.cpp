@@ -63,7 +63,6 @@ void ConsumeChannel::go_on() {
 
 void ConsumeChannel::end(session::Code code, const std::string& why) {
   topic_ = nullptr;
-  if (code == session::Code::limit_reached) port_.limit_reached(Limit::outstanding_ranges_max);
   port_.end_channel(*this, code, why);
 }
 

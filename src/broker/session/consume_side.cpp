@@ -77,8 +77,9 @@ void ConsumeSide::on_channel_frame(const FrameHeader& header, ByteView body) {
 
 void ConsumeSide::on_credit(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
   const auto credit = port_.decode<session::Credit>(header, body);
-  if (credit && !channel.topic()->add_credit(channel, *credit))
-    port_.end_session(Code::limit_reached, "credit of more than 2^31 messages or 2^62 bytes");
+  if (!credit || channel.topic()->add_credit(channel, *credit)) return;
+  port_.limit_reached(Limit::in_flight_messages_max);
+  port_.end_session(Code::limit_reached, "credit of more than 2^31 messages or 2^62 bytes");
 }
 
 void ConsumeSide::on_acknowledge(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {

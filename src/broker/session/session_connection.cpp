@@ -37,7 +37,9 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
       tls_(tls),
       channels_(loop, host.session_settings().channels_max),
       producing_(*this, channels_),
-      consuming_(*this, channels_, host.session_settings().reads) {}
+      consuming_(*this, channels_, host.session_settings().reads) {
+  wipe_input();  // until it has shown its ticket
+}
 
 SessionConnection::~SessionConnection() {
   for (const auto timer :
@@ -141,9 +143,10 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
     return false;
   }
   if (left.size() < whole) {
+    if (decoded.header.op == Op::present) wipe_input();  // until all of it has come
     if (whole <= large_frame_from) return false;
     if (in_messages) messages_.take(whole);
-    large_.begin(whole, left);
+    if (!large_.begin(whole, left)) fail("there is no memory for a message");
     large_used_ = true;
     if (large_timer_ == 0) arm_large_timer();
     at = bytes.size();
@@ -187,6 +190,7 @@ void SessionConnection::take_whole(const FrameHeader& header, std::span<std::byt
   if (!session::frame_crc_fits(frame, header)) return broken("a frame whose checksum is wrong");
   if (!check_address(header)) return;
   handle(header, frame.subspan(session::frame_layout::header_bytes));
+  if (header.op == Op::hello || header.op == Op::present) forget_ticket(frame);
 }
 
 /// Channel and request are given where they belong, and only there.
@@ -228,91 +232,6 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
     case Op::error: break;
   }
   broken(std::string(session::rule_of(header.op).name) + " is for the broker to send");
-}
-
-void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
-  if (greeted_) return broken("a second hello");
-  const auto hello = decode<session::Hello>(header, body);
-  if (!hello) return;
-  if (hello->newest_version < session::version_oldest || session::version_newest < hello->oldest_version) {
-    const std::string why = "this broker speaks version " + std::to_string(session::version_newest);
-    answer_error(header, Code::unsupported_version, why);
-    return end_session(Code::unsupported_version, why);
-  }
-  const auto permit = host_.permit_of(hello->ticket);
-  if (!permit) {
-    refused_ = true;
-    const std::string why = "the ticket is not valid (any more): join again";
-    answer_error(header, Code::unauthorized_access, why);
-    return end_session(Code::unauthorized_access, why);
-  }
-  if (const std::string why{host_.admit(permit->holder.user)}; !why.empty()) {
-    answer_error(header, Code::limit_reached, why);
-    return end_session(Code::limit_reached, why);
-  }
-  user_ = permit->holder.user;
-  // A message of several frames; docs/session.md, "Transport".
-  allow_frames_of(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
-  permits_.push_back(*permit);
-  greeted_ = true;
-  name_ = hello->name;
-  loop().cancel(hello_timer_);
-  client_heartbeat_ms_ = hello->heartbeat_ms;
-  client_takes_bytes_ = hello->frame_bytes_max;
-  client_codecs_ = hello->codecs;
-  const auto& settings = host_.session_settings();
-  send(session::Welcome{.version = std::min(hello->newest_version, session::version_newest),
-                        .frame_bytes_max = body_bytes_max(),
-                        .heartbeat_ms = settings.heartbeat_ms,
-                        .channels_max = settings.channels_max,
-                        .broker = settings.broker,
-                        .session = id_},
-       0, header.request);
-  arm_silence_timer();
-  arm_heartbeat_timer();
-  host_.session_opened(*this);
-}
-
-void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
-  const auto shown = decode<session::Present>(header, body);
-  if (!shown) return;
-  const auto permit = host_.permit_of(shown->ticket);
-  if (!permit) return answer_error(header, Code::unauthorized_access, "the ticket is not valid (any more)");
-  const bool known = std::ranges::find(permits_, *permit) != permits_.end();
-  if (!known && permits_.size() == host_.session_settings().channels_max) {
-    std::erase_if(permits_, [&](const Host::Permit& old) {
-      const HostedTopic* const topic = host_.find_topic(old.grant.topic);
-      return topic == nullptr || !host_.is_good(old, *topic);
-    });
-  }
-  if (!known && permits_.size() == host_.session_settings().channels_max)
-    return answer_limit(header, Limit::session_channels_max, "more tickets than channels");
-  if (!known) permits_.push_back(*permit);
-  send(session::Done{}, 0, header.request);
-}
-
-HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role, std::uint64_t* user) {
-  for (const Host::Permit& permit : permits_) {
-    if (permit.grant.role != role) continue;
-    HostedTopic* const found = host_.find_topic(permit.grant.topic);
-    if (found == nullptr || found->definition().name.text() != topic) continue;
-    if (user != nullptr) *user = permit.holder.user;
-    if (host_.is_good(permit, *found)) return found;
-  }
-  return nullptr;
-}
-
-void SessionConnection::look_at_rights() {
-  if (!greeted_ || ending_ || failed()) return;
-  const auto gone = std::erase_if(permits_, [&](const Host::Permit& permit) {
-    const HostedTopic* const topic = host_.find_topic(permit.grant.topic);
-    return topic != nullptr && !host_.is_good(permit, *topic);
-  });
-  producing_.end_unpermitted();
-  consuming_.end_unpermitted();
-  if (gone > 0 && permits_.empty())
-    end_session(Code::unauthorized_access, "no ticket of this session permits anything any more");
-  work_soon();
 }
 
 Channel* SessionConnection::addressee(const FrameHeader& header, Channel::Kind kind) {

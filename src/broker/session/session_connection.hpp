@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ enum class SessionCarrier {
   zmtp,    ///< in messages of a ZeroMQ socket, a DEALER
 };
 
+/// session_connection.cpp, and what concerns tickets in session_tickets.cpp.
 /// docs/session.md, on a TCP connection or a Unix socket. The reactor's thread. Bounded in bytes whatever the
 /// client does: while a topic has no room, or the client does not read its answers, the session is not read
 /// from; while it does not read at all, nothing is delivered.
@@ -60,6 +62,8 @@ class SessionConnection final : public Connection, private SessionPort {
     virtual HostedTopic* find_topic(TopicId topic) = 0;
     /// Why the user may not have one more connection now; empty: it may, and has, until the session's end.
     virtual std::string_view admit(std::uint64_t /*user*/) { return {}; }
+    /// Likewise of a session that is there already, and from now on is this user's, too, or first of all.
+    virtual std::string_view admit_also(std::uint64_t /*user*/) { return {}; }
     virtual void limit_reached(Limit /*limit*/) {}
     virtual void session_opened(SessionConnection& session) = 0;
     [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
@@ -75,8 +79,9 @@ class SessionConnection final : public Connection, private SessionPort {
   /// What the client calls itself.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool greeted() const { return greeted_; }
-  /// Whose connection it is: of the first ticket that it showed. 0: nobody's.
-  [[nodiscard]] std::uint64_t user() const { return user_; }
+  /// Whose connection it is: of whom it has shown tickets. Of none that is somebody's: empty.
+  [[nodiscard]] const std::set<std::uint64_t>& users() const { return users_; }
+  [[nodiscard]] std::uint64_t held_by() const override { return users_.empty() ? 0 : *users_.begin(); }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;
@@ -92,6 +97,8 @@ class SessionConnection final : public Connection, private SessionPort {
   void on_open() override;
   std::size_t consume(std::span<std::byte> bytes) override;
   std::span<std::byte> large_frame_space() override { return large_.space(); }
+  [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
+  void release_large_frame() override { large_.release_memory(); }
   void large_frame_received(std::size_t bytes) override;
   void on_writable() override { after_output(); }
   void on_turn_end() override { after_output(); }
@@ -121,10 +128,12 @@ class SessionConnection final : public Connection, private SessionPort {
   void confirm();
   bool take_frame(std::span<std::byte> bytes, std::size_t& at);
   void take_whole(const session::FrameHeader& header, std::span<std::byte> frame);
+  void forget_ticket(std::span<std::byte> frame);
   bool check_address(const session::FrameHeader& header);
   void handle(const session::FrameHeader& header, std::span<std::byte> body);
   void on_hello(const session::FrameHeader& header, ByteView body);
   void on_present(const session::FrameHeader& header, ByteView body);
+  [[nodiscard]] std::string_view admit_also(std::uint64_t user);
   void on_close(const session::FrameHeader& header);
   void on_goodbye();
   void append_message_header(std::size_t bytes);
@@ -148,7 +157,7 @@ class SessionConnection final : public Connection, private SessionPort {
   std::string name_;
   bool greeted_ = false;
   bool refused_ = false;
-  std::uint64_t user_ = 0;
+  std::set<std::uint64_t> users_;
   bool leaving_ = false;  // the client has said goodbye
   bool ending_ = false;   // we have
   std::vector<Host::Permit> permits_;

@@ -90,9 +90,20 @@ void SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, c
 
 /// Who has not said who he is counts as a stranger (HandshakeQueue), not here.
 std::string_view SessionServer::admit(std::uint64_t user) {
+  const std::string_view objection = take_place(user, admitted_);
+  if (objection.empty()) ++admitted_;
+  return objection;
+}
+
+std::string_view SessionServer::admit_also(std::uint64_t user) {
+  return take_place(user, admitted_ - 1);  // it has a place
+}
+
+/// Of a session that is one of `taken` and one more.
+std::string_view SessionServer::take_place(std::uint64_t user, std::size_t taken) {
   const auto own = admitted_of_.find(user);
   const auto verdict = FairShare(context_.settings.connections_max)
-                           .ask(admitted_, user, own == admitted_of_.end() ? 0 : own->second);
+                           .ask(taken, user, own == admitted_of_.end() ? 0 : own->second);
   if (verdict != FairShare::Verdict::room) {
     limit_reached(Limit::connections_per_endpoint_max);
     return verdict == FairShare::Verdict::full ? "there are as many sessions as there may be"
@@ -100,15 +111,16 @@ std::string_view SessionServer::admit(std::uint64_t user) {
   }
   auto* const quota = context_.settings.user_connections;
   if (quota != nullptr && !quota->take(user)) return "the user has as many connections as one may have";
-  ++admitted_;
-  ++admitted_of_[user];
+  if (user != 0) ++admitted_of_[user];
   return {};
 }
 
-void SessionServer::give_back(std::uint64_t user) {
+void SessionServer::give_back(const SessionConnection& session) {
   --admitted_;
-  if (const auto own = admitted_of_.find(user); --own->second == 0) admitted_of_.erase(own);
-  if (auto* const quota = context_.settings.user_connections; quota != nullptr) quota->give_back(user);
+  for (const std::uint64_t user : session.users()) {
+    if (const auto own = admitted_of_.find(user); --own->second == 0) admitted_of_.erase(own);
+    if (auto* const quota = context_.settings.user_connections; quota != nullptr) quota->give_back(user);
+  }
 }
 
 void SessionServer::session_opened(SessionConnection& session) {
@@ -123,7 +135,7 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
   context_.handshakes.leave(session);
   const std::string which = "session " + std::to_string(session.id());
   if (session.greeted()) {
-    give_back(session.user());
+    give_back(session);
     context_.sink.debug(which + " of '" + session.name() + "' ended: " + why);
   } else {
     if (session.refused()) ++context_.refused_connections;

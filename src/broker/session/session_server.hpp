@@ -90,10 +90,13 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   std::optional<Permit> permit_of(std::string_view ticket) override;
   [[nodiscard]] bool is_good(const Permit& permit, const HostedTopic& topic) const override;
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
+  [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
   void handshake_late() override { limit_reached(Limit::handshake_ms); }
   std::string_view admit(std::uint64_t user) override;
   void limit_reached(Limit limit) override { count(context_.settings.limits_reached, limit); }
-  void give_back(std::uint64_t user);
+  std::string_view admit_also(std::uint64_t user) override;
+  [[nodiscard]] std::string_view take_place(std::uint64_t user, std::size_t taken);
+  void give_back(const SessionConnection& session);
   void session_opened(SessionConnection& session) override;
   [[nodiscard]] std::uint64_t message_bytes_max() const override {
     return context_.settings.message_bytes_max;
@@ -108,7 +111,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   Gate gate_;  // of sessions over ZeroMQ
   std::map<Way, std::unique_ptr<Door>> doors_;
   std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
-  std::unordered_map<std::uint64_t, std::size_t> admitted_of_;  // by user; those that have any
+  std::unordered_map<std::uint64_t, std::size_t> admitted_of_;  // by user, each that it is of; that have any
   std::size_t admitted_ = 0;                                    // of sessions_
   std::uint64_t next_session_ = 1;
   bool stopping_ = false;

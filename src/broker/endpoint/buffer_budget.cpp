@@ -1,0 +1,96 @@
+/// Layer: endpoint.
+#include "broker/endpoint/buffer_budget.hpp"
+
+#include <vector>
+
+namespace lightq::broker {
+
+namespace {
+constexpr auto look_interval = std::chrono::milliseconds(100);  // to look at all costs as many steps
+}
+
+bool BufferBudget::note(Holder& holder, bool moved, Clock::time_point now) {
+  auto entry = entries_.find(&holder);
+  if (entry == entries_.end()) {
+    if (holder.buffered_bytes() < counted_from) return false;
+    entry = entries_.emplace(&holder, Entry{0, now}).first;
+  }
+  if (moved) entry->second.moved = now;
+  const std::size_t before = entry->second.bytes;
+  if (!update(holder, entry)) return false;
+  const bool grew = holder.buffered_bytes() > before;
+  if (grew && (bytes_ > bytes_max_ || (bytes_ > bytes_max_ / 4 && now >= next_look_))) make_room(holder, now);
+  return true;
+}
+
+void BufferBudget::forget(Holder& holder) {
+  const auto entry = entries_.find(&holder);
+  if (entry == entries_.end()) return;
+  bytes_ -= entry->second.bytes;
+  entries_.erase(entry);
+}
+
+/// False: it is not to be counted any more, and has been taken out.
+bool BufferBudget::update(Holder& holder, Entries::iterator entry) {
+  const std::size_t bytes = holder.buffered_bytes();
+  bytes_ = bytes_ - entry->second.bytes + bytes;
+  entry->second.bytes = bytes;
+  if (bytes >= counted_from) return true;
+  bytes_ -= bytes;
+  entries_.erase(entry);
+  return false;
+}
+
+void BufferBudget::make_room(const Holder& asking, Clock::time_point now) {
+  next_look_ = now + look_interval;
+  release_idle_memory(asking);
+  while (bytes_ > bytes_max_ / 4) {
+    const auto still = first_to_go(asking, now - still_time);
+    if (still == entries_.end()) break;
+    end(still);
+  }
+  while (bytes_ > bytes_max_) {
+    const auto victim = first_to_go(asking, Clock::time_point::max());
+    if (victim == entries_.end()) return;
+    end(victim);
+  }
+}
+
+void BufferBudget::release_idle_memory(const Holder& asking) {
+  std::vector<Holder*> others;
+  others.reserve(entries_.size());
+  for (const auto& [holder, entry] : entries_) {
+    if (holder != &asking) others.push_back(holder);
+  }
+  for (Holder* const holder : others) {
+    holder->release_idle_memory();
+    update(*holder, entries_.find(holder));
+  }
+}
+
+/// None: nobody but the one that asks holds anything, or all have moved since.
+BufferBudget::Entries::iterator BufferBudget::first_to_go(const Holder& asking,
+                                                          Clock::time_point moved_before) {
+  std::unordered_map<std::uint64_t, std::size_t> held;
+  for (const auto& [holder, entry] : entries_) held[holder->held_by()] += entry.bytes;
+  auto found = entries_.end();
+  std::size_t most = 0;  // that found's user holds
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->first == &asking || entry->second.moved >= moved_before) continue;
+    const std::size_t of_user = held[entry->first->held_by()];
+    if (of_user < most || (of_user == most && entry->second.moved >= found->second.moved)) continue;
+    found = entry;
+    most = of_user;
+  }
+  return found;
+}
+
+void BufferBudget::end(Entries::iterator entry) {
+  Holder& holder = *entry->first;
+  bytes_ -= entry->second.bytes;
+  entries_.erase(entry);
+  count(refusals_, Limit::unfinished_bytes_total);
+  holder.end_soon("large messages that have not wholly come or left hold more memory than they may");
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,68 @@
+/// What connections hold of large messages that have not wholly come, or wholly left. Layer: endpoint.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+#include "broker/endpoint/limit_counts.hpp"
+
+namespace lightq::broker {
+
+/// Of all connections of a thread together. From a quarter of the bound on memory that is kept without need
+/// is given back, and connections that have stood still for `still_time` end; beyond it others do as well: of
+/// the user who holds most the one that has not moved for longest, but never the one that asks. That thread.
+class BufferBudget {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  class Holder {
+   public:
+    virtual ~Holder() = default;
+    [[nodiscard]] virtual std::size_t buffered_bytes() const = 0;
+    /// Gives back what is not in use.
+    virtual void release_idle_memory() = 0;
+    /// Ends soon, not within the call.
+    virtual void end_soon(const std::string& why) = 0;
+    /// The user it belongs to; 0: nobody in particular.
+    [[nodiscard]] virtual std::uint64_t held_by() const = 0;
+  };
+
+  /// Less than this of one holder is not looked at: connections are bounded by their number.
+  static constexpr std::size_t counted_from = std::size_t{64} * 1024;
+  static constexpr auto still_time = std::chrono::seconds(1);
+
+  /// `refusals`: outlives it; null: they are not counted.
+  explicit BufferBudget(std::size_t bytes_max, LimitCounts* refusals = nullptr)
+      : bytes_max_(bytes_max), refusals_(refusals) {}
+
+  /// Takes note of what it holds now. `moved`: bytes of it have just come or left. False: it is not counted,
+  /// and needs not be forgotten.
+  bool note(Holder& holder, bool moved, Clock::time_point now);
+  void forget(Holder& holder);
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    std::size_t bytes = 0;
+    Clock::time_point moved;
+  };
+  using Entries = std::unordered_map<Holder*, Entry>;
+
+  bool update(Holder& holder, Entries::iterator entry);
+  void make_room(const Holder& asking, Clock::time_point now);
+  void release_idle_memory(const Holder& asking);
+  Entries::iterator first_to_go(const Holder& asking, Clock::time_point moved_before);
+  void end(Entries::iterator entry);
+
+  const std::size_t bytes_max_;
+  LimitCounts* const refusals_;
+  Entries entries_;
+  std::size_t bytes_ = 0;             // of entries_
+  Clock::time_point next_look_ = {};  // for what stands still
+};
+
+}  // namespace lightq::broker

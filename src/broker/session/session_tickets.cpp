@@ -1,0 +1,120 @@
+/// The tickets of a session: what they permit, and whose connection they make it. Layer: session.
+#include <string.h>
+
+#include <algorithm>
+#include <string>
+
+#include <lightq/base/wipe.hpp>
+#include <lightq/base/wipe_registers.hpp>
+
+#include "broker/session/session_connection.hpp"
+
+namespace lightq::broker {
+
+using session::Code;
+using session::FrameHeader;
+
+void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
+  if (greeted_) return broken("a second hello");
+  const auto hello = decode<session::Hello>(header, body);
+  if (!hello) return;
+  if (hello->newest_version < session::version_oldest || session::version_newest < hello->oldest_version) {
+    const std::string why = "this broker speaks version " + std::to_string(session::version_newest);
+    answer_error(header, Code::unsupported_version, why);
+    return end_session(Code::unsupported_version, why);
+  }
+  const auto permit = host_.permit_of(hello->ticket);
+  if (!permit) {
+    refused_ = true;
+    const std::string why = "the ticket is not valid (any more): join again";
+    answer_error(header, Code::unauthorized_access, why);
+    return end_session(Code::unauthorized_access, why);
+  }
+  if (const std::string why{host_.admit(permit->holder.user)}; !why.empty()) {
+    answer_error(header, Code::limit_reached, why);
+    return end_session(Code::limit_reached, why);
+  }
+  if (permit->holder.user != 0) users_.insert(permit->holder.user);
+  // A message of several frames; docs/session.md, "Transport".
+  allow_frames_of(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
+  permits_.push_back(*permit);
+  greeted_ = true;
+  name_ = hello->name;
+  loop().cancel(hello_timer_);
+  client_heartbeat_ms_ = hello->heartbeat_ms;
+  client_takes_bytes_ = hello->frame_bytes_max;
+  client_codecs_ = hello->codecs;
+  const auto& settings = host_.session_settings();
+  send(session::Welcome{.version = std::min(hello->newest_version, session::version_newest),
+                        .frame_bytes_max = body_bytes_max(),
+                        .heartbeat_ms = settings.heartbeat_ms,
+                        .channels_max = settings.channels_max,
+                        .broker = settings.broker,
+                        .session = id_},
+       0, header.request);
+  arm_silence_timer();
+  arm_heartbeat_timer();
+  host_.session_opened(*this);
+}
+
+void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
+  const auto shown = decode<session::Present>(header, body);
+  if (!shown) return;
+  const auto permit = host_.permit_of(shown->ticket);
+  if (!permit) return answer_error(header, Code::unauthorized_access, "the ticket is not valid (any more)");
+  const bool known = std::ranges::find(permits_, *permit) != permits_.end();
+  if (!known && permits_.size() == host_.session_settings().channels_max) {
+    std::erase_if(permits_, [&](const Host::Permit& old) {
+      const HostedTopic* const topic = host_.find_topic(old.grant.topic);
+      return topic == nullptr || !host_.is_good(old, *topic);
+    });
+  }
+  if (!known && permits_.size() == host_.session_settings().channels_max)
+    return answer_limit(header, Limit::session_channels_max, "more tickets than channels");
+  if (const std::string why{admit_also(permit->holder.user)}; !why.empty())
+    return answer_error(header, Code::limit_reached, why);
+  if (!known) permits_.push_back(*permit);
+  send(session::Done{}, 0, header.request);
+}
+
+/// Why it cannot count as this user's connection, too; empty: it does.
+std::string_view SessionConnection::admit_also(std::uint64_t user) {
+  if (user == 0 || users_.contains(user)) return {};
+  const std::string_view objection = host_.admit_also(user);
+  if (objection.empty()) users_.insert(user);
+  return objection;
+}
+
+HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role, std::uint64_t* user) {
+  for (const Host::Permit& permit : permits_) {
+    if (permit.grant.role != role) continue;
+    HostedTopic* const found = host_.find_topic(permit.grant.topic);
+    if (found == nullptr || found->definition().name.text() != topic) continue;
+    if (user != nullptr) *user = permit.holder.user;
+    if (host_.is_good(permit, *found)) return found;
+  }
+  return nullptr;
+}
+
+void SessionConnection::look_at_rights() {
+  if (!greeted_ || ending_ || failed()) return;
+  const auto gone = std::erase_if(permits_, [&](const Host::Permit& permit) {
+    const HostedTopic* const topic = host_.find_topic(permit.grant.topic);
+    return topic != nullptr && !host_.is_good(permit, *topic);
+  });
+  producing_.end_unpermitted();
+  consuming_.end_unpermitted();
+  if (gone > 0 && permits_.empty())
+    end_session(Code::unauthorized_access, "no ticket of this session permits anything any more");
+  work_soon();
+}
+
+/// It has been looked at. What other frames hold is wiped nowhere.
+void SessionConnection::forget_ticket(std::span<std::byte> frame) {
+  explicit_bzero(frame.data(), frame.size());
+  wipe_registers();
+  wipe_stack();
+  wipe_input(!greeted_);
+}
+
+}  // namespace lightq::broker

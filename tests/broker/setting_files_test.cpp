@@ -1,0 +1,161 @@
+/// Tests of the files that a broker's settings name: what is wrong with one is said with both names.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <lightq/base/z85.hpp>
+
+#include "broker/broker.hpp"
+#include "broker/control/curve_key_file.hpp"
+#include "broker/control/tls_files.hpp"
+#include "embedded_broker.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using namespace std::chrono_literals;
+
+struct NamedFile {
+  std::string setting;
+  bool is_secret;
+  std::size_t bytes_max;
+};
+
+void PrintTo(const NamedFile& named, std::ostream* to) {
+  *to << named.setting;
+}
+
+class SettingFile : public ::testing::TestWithParam<NamedFile> {
+ protected:
+  SettingFile() {
+    const TlsFiles own{good_ / "tls.crt", good_ / "tls.key"};
+    EXPECT_TRUE(open_own_tls_context(own, {1'800'000'000'000'000}).ok());
+    write(good_ / "keys", to_z85(CurveKeyPair().public_key()) + "\n");
+    write(good_ / "storage", std::string(64, 'a') + "\n");
+    write(good_ / "password", "planted-in-a-setting's-file\n");
+    overrides_ = {{"data_dir", directory_ / "data"},
+                  {"control", "tcp://127.0.0.1:0"},
+                  {"encrypt", "true"},
+                  {"min_free_bytes", "0"},
+                  {"allowed_client_keys", good_ / "keys"},
+                  {"tls_certificate", own.certificate},
+                  {"tls_key", own.key},
+                  {"storage_key_file", good_ / "storage"},
+                  {"admin_password_file", good_ / "password"}};
+  }
+  static void write(const std::string& path, const std::string& text, mode_t mode = 0600) {
+    std::filesystem::remove(path);
+    std::ofstream(path, std::ios::binary) << text;
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+  }
+  /// What a broker says that is started with it.
+  Error started(const PipeWait& wait = {}) {
+    auto config = load_config({}, [](const std::string&) { return std::nullopt; }, overrides_, wait);
+    if (!config) return config.error();
+    auto broker = Broker::start(std::move(*config), sink_, wait);
+    return broker ? Error{} : broker.error();
+  }
+  /// Likewise, with what is at `file_` for this test's setting; that both names are in the error.
+  Error refusal(const PipeWait& wait = {}) {
+    overrides_[GetParam().setting] = file_;
+    const Error error = started(wait);
+    EXPECT_THAT(error.text(), AllOf(StartsWith(GetParam().setting + ": "), HasSubstr(file_)));
+    EXPECT_THAT(error.text(), Not(HasSubstr("planted")));
+    return error;
+  }
+
+  const lightq::test::TempDir directory_;
+  const lightq::test::TempDir good_;
+  const std::string file_ = directory_ / "named";
+  std::map<std::string, std::string> overrides_;
+  lightq::testing::SilentSink sink_;
+};
+
+TEST_P(SettingFile, IsTakenWhereNothingIsWrong) {
+  const Error error = started();
+  EXPECT_EQ(error.message, "");
+}
+
+TEST_P(SettingFile, ThatIsAPipeWithoutAWriterIsNotWaitedForForEver) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  const Error error = refusal({.time_max = 20ms});
+  EXPECT_EQ(error.code, ErrorCode::timeout) << error.text();
+  EXPECT_THAT(error.text(), HasSubstr("has not come within 20 ms"));
+}
+
+TEST_P(SettingFile, ThatIsAPipeIsNotWaitedForWhereAStopIsAskedFor) {
+  ASSERT_EQ(mkfifo(file_.c_str(), 0600), 0);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "x", 1), 1);
+  EXPECT_EQ(refusal({.stop_descriptor = ends[0]}).code, ErrorCode::shutting_down);
+  for (const int end : ends) close(end);
+}
+
+TEST_P(SettingFile, ThatIsADirectoryIsRefused) {
+  ASSERT_EQ(mkdir(file_.c_str(), 0700), 0);
+  EXPECT_EQ(refusal().system_error, EISDIR);
+}
+
+TEST_P(SettingFile, ThatIsNotThereIsNamed) {
+  EXPECT_EQ(refusal().system_error, ENOENT);
+}
+
+TEST_P(SettingFile, ThatIsTooLargeIsRefused) {
+  write(file_, std::string(GetParam().bytes_max + 3, ' '));
+  const Error error = refusal();
+  EXPECT_EQ(error.code, ErrorCode::invalid_argument);
+  EXPECT_THAT(error.text(), HasSubstr(": more than "));
+}
+
+TEST_P(SettingFile, ThatIsEmptyIsRefused) {
+  write(file_, "");
+  const Error error = refusal();
+  EXPECT_TRUE(error.code == ErrorCode::invalid_argument || error.code == ErrorCode::corrupt) << error.text();
+}
+
+TEST_P(SettingFile, ThatOthersMayReadIsRefusedWhereItIsSecret) {
+  std::filesystem::copy_file(overrides_.at(GetParam().setting), file_);
+  ASSERT_EQ(chmod(file_.c_str(), 0644), 0);
+  if (GetParam().is_secret) {
+    EXPECT_THAT(refusal().text(), HasSubstr("is open to other users: its mode is 0644; chmod 600 it"));
+    return;
+  }
+  overrides_[GetParam().setting] = file_;
+  EXPECT_EQ(started().message, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, SettingFile,
+    ::testing::Values(NamedFile{"allowed_client_keys", false, limits::allowed_client_keys_bytes_max},
+                      NamedFile{"tls_certificate", false, limits::tls_file_bytes_max},
+                      NamedFile{"tls_key", true, limits::tls_file_bytes_max},
+                      NamedFile{"storage_key_file", true, limits::storage_key_text_bytes_max},
+                      NamedFile{"admin_password_file", true, limits::password_bytes_max}),
+    [](const auto& given) { return given.param.setting; });
+
+/// What names the settings themselves.
+TEST(ConfigurationFile, ThatIsAPipeWithoutAWriterIsNotWaitedForForEver) {
+  const lightq::test::TempDir directory;
+  const std::string file = directory / "lightq.toml";
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  const auto config =
+      load_config(file, [](const std::string&) { return std::nullopt; }, {}, {.time_max = 20ms});
+  ASSERT_FALSE(config.ok());
+  EXPECT_EQ(config.error().code, ErrorCode::timeout);
+  EXPECT_THAT(config.error().text(), HasSubstr(file));
+}
+
+}  // namespace
+}  // namespace lightq::broker

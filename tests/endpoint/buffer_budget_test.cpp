@@ -1,0 +1,140 @@
+/// BufferBudget: who goes first, and who does not.
+#include "broker/endpoint/buffer_budget.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace lightq::broker {
+namespace {
+
+using namespace std::chrono_literals;
+using Time = BufferBudget::Clock::time_point;
+
+constexpr std::size_t kib = 1024;
+
+class Fake final : public BufferBudget::Holder {
+ public:
+  explicit Fake(std::uint64_t user) : user_(user) {}
+  [[nodiscard]] std::size_t buffered_bytes() const override { return bytes + idle; }
+  void release_idle_memory() override { idle = 0; }
+  void end_soon(const std::string& why) override { ended = why; }
+  [[nodiscard]] std::uint64_t held_by() const override { return user_; }
+
+  std::size_t bytes = 0;
+  std::size_t idle = 0;
+  std::string ended;
+
+ private:
+  std::uint64_t user_;
+};
+
+class Budget : public ::testing::Test {
+ protected:
+  Fake& add(std::uint64_t user, std::size_t bytes, Time at) {
+    holders.push_back(std::make_unique<Fake>(user));
+    holders.back()->bytes = bytes;
+    budget.note(*holders.back(), true, at);
+    return *holders.back();
+  }
+
+  LimitCounts counts;
+  BufferBudget budget{4096 * kib, &counts};
+  std::vector<std::unique_ptr<Fake>> holders;
+  const Time start{1h};
+};
+
+TEST_F(Budget, SmallOnesAreNotCounted) {
+  Fake& small = add(1, 63 * kib, start);
+  EXPECT_EQ(budget.bytes(), 0U);
+  small.bytes = 64 * kib;
+  EXPECT_TRUE(budget.note(small, true, start));
+  EXPECT_EQ(budget.bytes(), 64 * kib);
+  small.bytes = 0;
+  EXPECT_FALSE(budget.note(small, true, start));
+  EXPECT_EQ(budget.bytes(), 0U);
+  budget.forget(small);
+}
+
+TEST_F(Budget, WhatStandsStillGoesFromAQuarterOn) {
+  Fake& still = add(1, 1000 * kib, start);
+  Fake& moving = add(1, 100 * kib, start + 900ms);
+  EXPECT_EQ(still.ended, "") << "not for a second yet";
+  moving.bytes = 200 * kib;
+  budget.note(moving, true, start + 1001ms);
+  EXPECT_NE(still.ended, "");
+  EXPECT_EQ(moving.ended, "");
+  EXPECT_EQ(budget.bytes(), 200 * kib);
+  EXPECT_EQ(counts.of(Limit::unfinished_bytes_total), 1U);
+  budget.forget(still);
+  EXPECT_EQ(budget.bytes(), 200 * kib);
+}
+
+TEST_F(Budget, BelowAQuarterWhateverStandsStillStays) {
+  Fake& still = add(1, 500 * kib, start);
+  add(2, 500 * kib, start + 1h);
+  EXPECT_EQ(still.ended, "");
+}
+
+TEST_F(Budget, BeyondItTheOneOfWhoHasMostThatMovedLongestAgoGoes) {
+  Fake& other = add(2, 900 * kib, start);
+  Fake& older = add(1, 1000 * kib, start + 1ms);
+  Fake& newer = add(1, 1000 * kib, start + 2ms);
+  Fake& asking = add(3, 1000 * kib, start + 3ms);
+  EXPECT_EQ(other.ended + older.ended + newer.ended + asking.ended, "");
+  asking.bytes = 1200 * kib;
+  budget.note(asking, true, start + 4ms);
+  EXPECT_EQ(other.ended + newer.ended + asking.ended, "");
+  EXPECT_NE(older.ended, "");
+}
+
+TEST_F(Budget, TheOneThatAsksStaysIfItIsAlone) {
+  Fake& alone = add(1, 5000 * kib, start);
+  alone.bytes = 9000 * kib;
+  budget.note(alone, true, start + 1h);
+  EXPECT_EQ(alone.ended, "");
+  EXPECT_EQ(counts.of(Limit::unfinished_bytes_total), 0U);
+}
+
+TEST_F(Budget, WhatIsKeptWithoutNeedGoesBeforeAnybody) {
+  Fake& idle = add(1, 0, start);
+  idle.idle = 3000 * kib;
+  budget.note(idle, false, start);
+  Fake& asking = add(2, 2000 * kib, start + 1h);
+  EXPECT_EQ(idle.ended, "");
+  EXPECT_EQ(idle.idle, 0U);
+  EXPECT_EQ(asking.ended, "");
+  EXPECT_EQ(budget.bytes(), 2000 * kib);
+}
+
+TEST_F(Budget, KeepsCountWhateverHappens) {
+  std::mt19937 random(7);
+  for (std::uint64_t user = 0; user < 40; ++user) add(user % 5, 0, start);
+  Time now = start;
+  for (int step = 0; step < 20'000; ++step) {
+    now += std::chrono::milliseconds(random() % 50);
+    Fake& holder = *holders[random() % holders.size()];
+    if (!holder.ended.empty()) {  // its connection has ended, and another has come
+      budget.forget(holder);
+      holder.ended.clear();
+      holder.bytes = holder.idle = 0;
+    }
+    holder.bytes = random() % (600 * kib);
+    holder.idle = random() % (100 * kib);
+    budget.note(holder, random() % 2 == 0, now);
+    std::size_t expected = 0;
+    for (const auto& each : holders) {
+      if (each->ended.empty() && each->buffered_bytes() >= BufferBudget::counted_from)
+        expected += each->buffered_bytes();
+    }
+    ASSERT_EQ(budget.bytes(), expected) << step;
+    ASSERT_LE(budget.bytes(), 4096 * kib + holder.buffered_bytes());
+  }
+  EXPECT_GT(counts.of(Limit::unfinished_bytes_total), 0U);
+}
+
+}  // namespace
+}  // namespace lightq::broker
