@@ -243,6 +243,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   if (!generation) return generation.error();
   admin_generation_ = *generation;
   remove_orphans();
+  room_.name_logs(catalogue_->state().log_names());
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password,
                                                    config_.requests_waiting_max);
   authenticator_->remember_at_most(config_.credentials_remembered_max);

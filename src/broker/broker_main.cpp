@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include <lightq/base/secret_variable.hpp>
 #include <lightq/base/wipe.hpp>
 #include <lightq/base/wipe_registers.hpp>
 #include <lightq/base/z85.hpp>
@@ -22,6 +23,24 @@ namespace {
 int fail(const Error& error, int exit_code) {
   std::fprintf(stderr, "lightq broker: %s\n", error.text().c_str());
   return exit_code;
+}
+
+/// The settings. The administrator's password is taken out of the environment before anything is waited for,
+/// as a pipe that the settings come by is: `/proc/PID/environ` shows it as long as it is there.
+Result<Config> load(const std::map<std::string, std::string>& flag_overrides,
+                    const std::optional<std::string>& config_file) {
+  static const std::string variable = "LIGHTQ_ADMIN_PASSWORD";
+  auto password = take_secret_variable(variable);
+  const auto environment = [&password](const std::string& name) {
+    if (name != variable) return process_environment(name);
+    std::optional<std::string> taken = password;
+    if (password) wipe_text(*password);
+    password.reset();
+    return taken;
+  };
+  auto config = load_config(config_file, environment, flag_overrides);
+  if (password) wipe_text(*password);
+  return config;
 }
 
 /// SIGTERM and SIGINT, to be waited for rather than handled: every thread started later blocks them too.
@@ -40,7 +59,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
                const std::optional<std::string>& config_file) {
   constexpr int exit_failed = 1;
   constexpr int exit_usage = 2;
-  auto config = load_config(config_file, process_environment, flag_overrides);
+  auto config = load(flag_overrides, config_file);
   wipe_registers();
   wipe_stack();  // where the password went through, on its way here
   if (!config)
@@ -69,7 +88,7 @@ int print_broker_key(const std::map<std::string, std::string>& flag_overrides,
                      const std::optional<std::string>& config_file) {
   constexpr int exit_failed = 1;
   constexpr int exit_usage = 2;
-  const auto config = load_config(config_file, process_environment, flag_overrides);
+  const auto config = load(flag_overrides, config_file);
   if (!config)
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);

@@ -130,7 +130,16 @@ void ReactorPool::add_topic(const TopicDefinition& definition, const std::vector
   if (stopped_) return answer<void>(done, stopping());
   Reactor& reactor = reactor_of(definition.id);
   reactor.loop().post_answer([this, &reactor, definition, endpoints, done = std::move(done)] {
-    answer<void>(done, reactor.add_topic(definition, endpoints));
+    const auto added = reactor.add_topic(definition, endpoints);
+    if (added && definition.settings.encrypt_at_rest && definition.log_id == 0)
+      tell_log_of(*reactor.find(definition.id));
+    answer<void>(done, added);
+  });
+}
+
+void ReactorPool::tell_log_of(const HostedTopic& topic) {
+  control_.post_answer([this, id = topic.definition().id, log = log::log_id_of(topic.incarnation())] {
+    if (observer_ != nullptr) observer_->log_found(id, log);
   });
 }
 

@@ -73,6 +73,7 @@ class ReactorPool final : public DataPlane {
   template <typename T, typename Begin>
   void begin(TopicId topic, Done<Result<T>> done, Begin begin);
   EndpointEvents events();
+  void tell_log_of(const HostedTopic& topic);
 
   const Settings settings_;
   EventLoop& control_;

@@ -1,6 +1,8 @@
 /// `lightq log repair` and `lightq log snapshot`. Layer: cli.
 #include "log/repair.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "client/invocation.hpp"
@@ -88,6 +90,13 @@ int repair_in_place(const Common& common, const LogRepair& repair, const std::st
   return print(common, directory, *report);
 }
 
+/// What is made by copying may lie where everybody looks, other than the log: it is its owner's alone. Linked
+/// files stay as they are.
+void make_private() {
+  constexpr mode_t others = 077;
+  umask(others);
+}
+
 }  // namespace
 
 int run_log_repair(const Common& common, const LogRepair& repair) {
@@ -102,6 +111,7 @@ int run_log_repair(const Common& common, const LogRepair& repair) {
   if (repair.force) return repair_in_place(common, repair, *directory);
   const auto output = find_new_place(repair.output);
   if (!output) return fail_with(output.error());
+  make_private();
   log::PosixStorage storage;
   const auto report = log::repair_to(*directory, *output, {repair.trust_batches}, storage);
   if (!report) return fail_with(report.error());
@@ -116,6 +126,7 @@ int run_log_snapshot(const Common& common, const std::string& given, const std::
   if (!directory) return fail_with(directory.error());
   const auto place = find_new_place(output);
   if (!place) return fail_with(place.error());
+  make_private();
   log::PosixStorage storage;
   const auto report = log::snapshot_log(*directory, *place, storage);
   if (!report) return fail_with(report.error());

@@ -1,11 +1,14 @@
 /// Layer: cli.
 #include "client/password_prompt.hpp"
 
+#include <poll.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include <iostream>
+#include <array>
+#include <csignal>
 #include <optional>
+#include <utility>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/private_file.hpp>
@@ -18,33 +21,105 @@ namespace {
 /// What is typed is not shown as long as it lives.
 class HiddenInput {
  public:
-  HiddenInput() {
+  HiddenInput() { hide(); }
+  HiddenInput(const HiddenInput&) = delete;
+  HiddenInput& operator=(const HiddenInput&) = delete;
+  ~HiddenInput() { show(); }
+  [[nodiscard]] bool hidden() const { return hidden_; }
+  void hide() {
     if (tcgetattr(STDIN_FILENO, &before_) != 0) return;
     termios hidden = before_;
     hidden.c_lflag &= ~static_cast<tcflag_t>(ECHO);
     hidden_ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden) == 0;
   }
-  HiddenInput(const HiddenInput&) = delete;
-  HiddenInput& operator=(const HiddenInput&) = delete;
-  ~HiddenInput() {
-    if (hidden_) (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+  void show() {
+    if (std::exchange(hidden_, false)) (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
   }
-  [[nodiscard]] bool hidden() const { return hidden_; }
 
  private:
   termios before_{};
   bool hidden_ = false;
 };
 
+volatile std::sig_atomic_t signal_seen = 0;
+
+extern "C" void note_signal(int number) {
+  signal_seen = number;
+}
+
+/// As long as it lives, the signals that would end or stop the process while a terminal hides what is typed
+/// are noted instead, in `await_input` alone. Those that end it come when it goes. One at a time; the main
+/// thread.
+class HeldSignals {
+ public:
+  HeldSignals() {
+    signal_seen = 0;
+    sigset_t held;
+    sigemptyset(&held);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      struct sigaction action{};
+      action.sa_handler = note_signal;
+      sigemptyset(&action.sa_mask);
+      sigaction(numbers[i], &action, &before_[i]);
+      // Who started this command may have said that it is not to be ended by them.
+      if (before_[i].sa_handler == SIG_IGN) sigaction(numbers[i], &before_[i], nullptr);
+      sigaddset(&held, numbers[i]);
+    }
+    for (const int number : {SIGINT, SIGTERM}) sigaddset(&held, number);
+    sigprocmask(SIG_BLOCK, &held, &mask_);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+  ~HeldSignals() {
+    for (std::size_t i = 0; i < numbers.size(); ++i) sigaction(numbers[i], &before_[i], nullptr);
+    if (signal_seen != 0) (void)raise(signal_seen);
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
+
+  enum class Came { input, stop, end };
+  /// Waits until something was typed, or one of the signals comes.
+  [[nodiscard]] Came await_input() const {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    if (signal_seen == 0 && ppoll(&input, 1, nullptr, &mask_) > 0 && signal_seen == 0) return Came::input;
+    return signal_seen == SIGTSTP ? Came::stop : Came::end;
+  }
+  /// Stops the process, as the signal would have done; comes back when it goes on.
+  void stop() {
+    signal_seen = 0;
+    struct sigaction noting{};
+    struct sigaction stopping{};
+    stopping.sa_handler = SIG_DFL;
+    sigemptyset(&stopping.sa_mask);
+    sigaction(SIGTSTP, &stopping, &noting);
+    (void)raise(SIGTSTP);
+    sigset_t stops;
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGTSTP);
+    sigprocmask(SIG_UNBLOCK, &stops, nullptr);  // here
+    sigprocmask(SIG_BLOCK, &stops, nullptr);
+    sigaction(SIGTSTP, &noting, nullptr);
+  }
+
+ private:
+  static constexpr std::array<int, 3> numbers = {SIGTSTP, SIGQUIT, SIGHUP};
+  std::array<struct sigaction, numbers.size()> before_{};
+  sigset_t mask_{};
+};
+
 /// A line of standard input, read byte by byte so that what follows is left, and nothing of it stays in a
-/// buffer. Nothing: its end, or a signal, came before.
-std::optional<std::string> read_line() {
+/// buffer. `ready` waits for the next byte, and is false when none is wanted any more. Nothing: its end, or a
+/// signal, came before.
+template <typename Ready>
+std::optional<std::string> read_line(const Ready& ready) {
   std::string line;
   line.reserve(limits::password_bytes_max + 2);
   while (line.size() <= limits::password_bytes_max + 1) {
     char byte = 0;
-    const ssize_t got = read(STDIN_FILENO, &byte, 1);
-    if (got < 0 || (got == 0 && line.empty())) return std::nullopt;
+    const ssize_t got = ready() ? read(STDIN_FILENO, &byte, 1) : -1;
+    if (got < 0 || (got == 0 && line.empty())) {
+      wipe_text(line);
+      return std::nullopt;
+    }
     if (got == 0 || byte == '\n') break;
     line += byte;
   }
@@ -52,22 +127,47 @@ std::optional<std::string> read_line() {
   return line;
 }
 
+/// A line that is typed behind the prompt, which is told again when the command was stopped and goes on.
+std::optional<std::string> ask(const std::string& prompt, HiddenInput& input, HeldSignals& signals) {
+  tell(prompt);
+  auto line = read_line([&] {
+    auto came = signals.await_input();
+    for (; came == HeldSignals::Came::stop; came = signals.await_input()) {
+      input.show();
+      signals.stop();
+      input.hide();
+      if (!input.hidden()) return false;
+      tell(prompt);
+    }
+    return came == HeldSignals::Came::input;
+  });
+  tell("\n");
+  return line;
+}
+
 Error no_password(const std::string& why) {
   return {ErrorCode::invalid_argument, why};
+}
+
+/// `--new-password-file` for LIGHTQ_NEW_PASSWORD.
+std::string flag_of(const std::string& variable) {
+  std::string flag = "--";
+  for (const char letter : variable.substr(variable.find('_') + 1) + "_FILE")
+    flag += letter == '_' ? '-' : static_cast<char>(letter - 'A' + 'a');
+  return flag;
 }
 
 Result<std::string> ask_twice() {
   std::optional<std::string> first;
   std::optional<std::string> second;
   {
-    const HiddenInput input;
+    HeldSignals signals;  // gone after the terminal is as it was
+    HiddenInput input;
     if (!input.hidden())
       return no_password("the terminal does not hide what is typed; use --new-password-file");
-    tell("new password: ");
-    first = read_line();
-    tell("\nonce more: ");
-    second = first ? read_line() : std::nullopt;
-    tell("\n");
+    first = ask("new password: ", input, signals);
+    if (first) second = ask("once more: ", input, signals);
+    if (first && !second) wipe_text(*first);  // before a signal that was held ends the process
   }
   if (!second) return no_password("no password was given");
   const bool same = *first == *second;
@@ -79,21 +179,24 @@ Result<std::string> ask_twice() {
 
 }  // namespace
 
-Result<std::string> read_password(const std::string& path) {
+Result<std::string> read_password(const std::string& path, const std::string& variable) {
   Result<std::string> line = read_private_line(path, "a password", limits::password_bytes_max);
-  if (!line && line.error().code == ErrorCode::io_error)
-    return no_password("cannot read a password from '" + path + "': " + line.error().text());
+  const bool unread = !line && line.error().code == ErrorCode::io_error;
+  if (unread && may_be_secret(path))
+    return no_password(flag_of(variable) + " and " + variable +
+                       "_FILE take the name of a file that holds a password, and " + line.error().text());
+  if (unread) return no_password("cannot read a password from '" + path + "': " + line.error().text());
   if (line && line->empty()) return no_password("'" + path + "' holds no password in its first line");
   return line;
 }
 
 Result<std::string> new_password(const std::string& file, std::string given) {
-  if (!file.empty()) return read_password(file);
+  if (!file.empty()) return read_password(file, "LIGHTQ_NEW_PASSWORD");
   if (!given.empty()) return given;
   Result<std::string> typed = isatty(STDIN_FILENO) != 0 ? ask_twice() : Result<std::string>(std::string());
   if (!typed) return typed;
   if (isatty(STDIN_FILENO) == 0) {
-    std::optional<std::string> line = read_line();
+    std::optional<std::string> line = read_line([] { return true; });
     if (!line) return no_password("no password on standard input; or give --new-password-file");
     typed = std::move(*line);
   }

@@ -7,9 +7,10 @@
 
 namespace lightq::cli {
 
-/// The first line of a file, without its end; what follows in a pipe is left there. Errors: invalid_argument
-/// (other users may read it, or there is none). The caller wipes it.
-Result<std::string> read_password(const std::string& path);
+/// The first line of a file, without its end; what follows in a pipe is left there. `variable`: what would
+/// hold the password itself, for errors, which do not repeat what may be one. Errors: invalid_argument (other
+/// users may read it, or there is none). The caller wipes it.
+Result<std::string> read_password(const std::string& path, const std::string& variable);
 
 /// The first line of `file` if one is named, else what LIGHTQ_NEW_PASSWORD has `given`, else what is typed
 /// twice on the terminal without being shown, or one line of standard input where that is none. Errors:

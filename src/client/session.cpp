@@ -17,7 +17,7 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
   }
   if (name.empty()) return Credentials{};
   if (!file.empty()) {
-    Result<std::string> password = read_password(file);
+    Result<std::string> password = read_password(file, variable);
     if (!password) return password.error();
     Credentials found{name, *password};
     wipe_text(*password);  // moved, a short text would stay

@@ -5,6 +5,7 @@
 #include "client/json_text.hpp"
 #include "client/password_prompt.hpp"
 #include "client/session.hpp"
+#include "client/shown_text.hpp"
 #include "client/terminal.hpp"
 
 namespace lightq::cli {
@@ -45,7 +46,7 @@ int done(const Common& common, const Result<void>& result, const std::string& cm
          const std::string& what) {
   if (!result) return fail(result.error());
   if (!common.json) {
-    if (!common.quiet) say("user '" + name + "' " + what);
+    if (!common.quiet) say("user '" + without_controls(name) + "' " + what);
     return exit_ok;
   }
   Output out;
@@ -127,9 +128,10 @@ int run_user_list(const Common& common) {
   if (users->empty() && !common.quiet)
     say("no users yet; make one:  lightq user add NAME --consume 'orders*'");
   for (const protocol::UserListing& user : *users) {
-    std::string line = user.user_id + (user.admin ? "\tadmin" : "\t-");
+    std::string line = without_controls(user.user_id) + (user.admin ? "\tadmin" : "\t-");
     if (user.uid) line += "\tuid " + std::to_string(*user.uid);
-    for (const TopicRight& right : user.rights) line += "\t" + right.topic + "=" + words_of(right.rights);
+    for (const TopicRight& right : user.rights)
+      line += "\t" + without_controls(right.topic) + "=" + words_of(right.rights);
     out.write(line + "\n");
   }
   return out.end() ? exit_ok : exit_failure;

@@ -30,11 +30,14 @@ struct FoundFile {
 
 class Recovery {
  public:
-  Recovery(const std::string& directory, Storage& storage, const BatchCiphers* ciphers)
-      : directory_(directory), storage_(storage), ciphers_(ciphers) {}
+  Recovery(const std::string& directory, Storage& storage, const BatchCiphers* ciphers,
+           const ExpectedLog& expected)
+      : directory_(directory), storage_(storage), ciphers_(ciphers), expected_(expected) {}
   Result<RecoveredSegments> run();
 
  private:
+  Result<void> look_whose_it_is();
+  [[nodiscard]] Result<void> check_owner(std::uint64_t incarnation) const;
   Result<std::vector<Offset>> name_all_segments();
   Result<void> remove_unfinished(std::vector<Offset>& names);
   bool shows_earlier_life(const FoundFile& found, const std::vector<Offset>& names);
@@ -60,11 +63,13 @@ class Recovery {
   const std::string& directory_;
   Storage& storage_;
   const BatchCiphers* const ciphers_;
+  const ExpectedLog& expected_;
   const BootId boot_{storage_.boot_id()};
   RecoveredSegments result_;
 };
 
 Result<RecoveredSegments> Recovery::run() {
+  if (auto looked = look_whose_it_is(); !looked) return looked.error();
   auto names = name_all_segments();
   if (!names) return names.error();
   if (const auto removed = remove_unfinished(*names); !removed) return removed.error();
@@ -77,6 +82,27 @@ Result<RecoveredSegments> Recovery::run() {
   }
   add_up();
   return std::move(result_);
+}
+
+// Before anything is changed.
+Result<void> Recovery::look_whose_it_is() {
+  if (expected_.id == 0) return {};
+  const auto names = list_named_segments(directory_, storage_);
+  if (!names) return names.error();
+  const auto incarnation = incarnation_of(*names);
+  return incarnation ? check_owner(*incarnation) : Result<void>{};
+}
+
+Result<void> Recovery::check_owner(std::uint64_t incarnation) const {
+  const std::uint32_t found = log_id_of(incarnation);
+  if (expected_.id == 0 || found == expected_.id) return {};
+  const auto id_text = [](std::uint32_t id) { return key_id_text(id).substr(8); };
+  std::string owner;
+  if (expected_.names != nullptr && expected_.names->contains(found))
+    owner = ", that of topic " + expected_.names->at(found);
+  return Error{ErrorCode::corrupt, directory_ + " belongs to another topic: its files are of log " +
+                                       id_text(found) + owner + ", and here log " + id_text(expected_.id) +
+                                       " has its place; nothing of it was changed"};
 }
 
 // All of them have their names then, and nothing else is left of an earlier process's next ones.
@@ -168,7 +194,10 @@ Result<void> Recovery::add(FoundFile& found, std::optional<Offset> next_name) {
   }
   SegmentHeader header = *found.decoded.header;
   if (header.first_offset == offset_not_yet_known) header.first_offset = found.name_offset;
-  if (result_.incarnation == 0) result_.incarnation = header.incarnation;
+  if (result_.incarnation == 0) {
+    if (auto checked = check_owner(header.incarnation); !checked) return checked;
+    result_.incarnation = header.incarnation;
+  }
   if (header.first_offset != found.name_offset || header.incarnation != result_.incarnation) {
     return add_unreadable(found, next_name);
   }
@@ -417,8 +446,8 @@ void Recovery::add_up() {
 }  // namespace
 
 Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage,
-                                           const BatchCiphers* ciphers) {
-  return Recovery(directory, storage, ciphers).run();
+                                           const BatchCiphers* ciphers, const ExpectedLog& expected) {
+  return Recovery(directory, storage, ciphers, expected).run();
 }
 
 std::string RecoveryReport::text() const {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,14 +52,24 @@ struct RecoveredSegments {
   std::unique_ptr<BatchCipher> cipher;  ///< null: there were no segments, or no ciphers
 };
 
+/// Whose a log is to be.
+struct ExpectedLog {
+  using Names = std::map<std::uint32_t, std::string>;  ///< by log id
+
+  std::uint32_t id = 0;          ///< the upper half of its incarnation; 0: whichever is there
+  const Names* names = nullptr;  ///< of whom other logs are, for the error; null: not known
+};
+
 /// Reads the directory of a log; none is an empty log. Scans what lies past the newest checkpoint of each
 /// segment that has no seal, unless the log was closed. Cuts and wipes a torn tail; a segment that was begun
 /// without its name gets it, other leftovers of preparing are removed; nothing else on disk is changed.
 /// `ciphers`: of what is encrypted; null: nothing is to be. Nothing of a segment that cannot be decrypted is
-/// changed. Errors: foreign_format (names the file), corrupt (two files claim the same offsets), io_error;
-/// not_supported where what a segment was encrypted with is not there (names file and key); corrupt, too,
-/// where one is not encrypted though there are ciphers.
+/// changed, nor of another log than the one expected. Errors: foreign_format (names the file), corrupt (two
+/// files claim the same offsets, or it belongs to another topic), io_error; not_supported where what a
+/// segment was encrypted with is not there (names file and key); corrupt, too, where one is not encrypted
+/// though there are ciphers.
 Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage,
-                                           const BatchCiphers* ciphers = nullptr);
+                                           const BatchCiphers* ciphers = nullptr,
+                                           const ExpectedLog& expected = {});
 
 }  // namespace lightq::log

@@ -35,6 +35,12 @@ inline constexpr std::uint32_t epochs_unsynced_max = 0x10000;
 /// SegmentHeader::key_id, where it was lost: a repair found encrypted batches under no header.
 inline constexpr std::uint64_t key_id_unknown = ~std::uint64_t{0};
 
+/// The upper half of an incarnation: whose log it is, over all its lives. 0: of a log that was begun for
+/// nobody.
+constexpr std::uint32_t log_id_of(std::uint64_t incarnation) {
+  return static_cast<std::uint32_t>(incarnation >> 32);
+}
+
 /// Some epochs.
 struct Epochs {
   std::uint32_t first = 0;

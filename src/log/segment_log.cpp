@@ -30,7 +30,7 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   }
   if (options.ciphers != nullptr && (options.mapped_writes || options.views != nullptr))
     return Error{ErrorCode::invalid_argument, "what is mapped for others is not encrypted", 0};
-  auto recovered = recover_segments(options.directory, storage, options.ciphers);
+  auto recovered = recover_segments(options.directory, storage, options.ciphers, options.expected);
   if (!recovered) return recovered.error();
   std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));
   // What the earlier process had appended may not be on disk yet; if it cannot be synced, durable_offset says
@@ -69,7 +69,10 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
       rolls_(segments_.empty() ? 0 : 1),
       jobs_(std::make_shared<SegmentJobState>()),
       recovery_(std::move(recovered.report)) {
+  const bool is_new = incarnation_ == 0;
   while (incarnation_ == 0) incarnation_ = storage_.random();
+  if (is_new && options_.expected.id != 0)
+    incarnation_ = std::uint64_t{options_.expected.id} << 32 | (incarnation_ & 0xFFFFFFFF);
   if (recovered.cipher == nullptr && options_.ciphers != nullptr)
     recovered.cipher = options_.ciphers->of(incarnation_);
   if (recovered.cipher != nullptr)

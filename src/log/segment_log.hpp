@@ -41,6 +41,8 @@ struct SegmentLogOptions {
   /// Batches are encrypted on the disk, and nothing that is not is given out. Null: they are not. Not with
   /// mapped_writes or views. Must outlive the log.
   const BatchCiphers* ciphers = nullptr;
+  /// Whose the log is: files of another one are not opened.
+  ExpectedLog expected = {};
   /// Where it keeps what it has decrypted, with other logs; outlives it. Null: in a memory of its own.
   DecryptedMemory* decrypted = nullptr;
 };

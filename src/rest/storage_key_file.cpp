@@ -11,7 +11,8 @@ Result<std::unique_ptr<StorageKeys>> read_storage_keys(const std::filesystem::pa
   Result<std::string> text = read_private_file(name, "the storage keys", limits::storage_key_text_bytes_max,
                                                LinkRule::followed, wait);
   if (!text && text.error().code == ErrorCode::io_error)
-    return Error{ErrorCode::io_error, "cannot read the storage keys in " + name, text.error().system_error};
+    return Error{ErrorCode::io_error, "cannot read the storage keys in " + shown_path(name),
+                 text.error().system_error};
   if (!text) return text.error();
   auto keys = StorageKeys::parse(*text, name);
   wipe_text(*text);

@@ -56,6 +56,34 @@ TEST(Catalogue, RemembersEverythingOverARestart) {
   EXPECT_TRUE(room.sink.lines.empty());
 }
 
+TEST(Catalogue, AnEncryptedTopicHasALogOfItsOwnForGood) {
+  CatalogueRoom room;
+  auto settings = file_settings();
+  std::uint32_t first = 0;
+  TopicId clear;
+  {
+    const auto catalogue = room.open();
+    clear = catalogue->add_topic(name("clear"), settings, 0)->id;
+    EXPECT_EQ(catalogue->state().find("clear")->definition.log_id, 0U);
+    settings.encrypt_at_rest = true;
+    first = catalogue->add_topic(name("a"), settings, 0)->log_id;
+    EXPECT_NE(first, 0U);
+    EXPECT_NE(catalogue->add_topic(name("b"), settings, 0)->log_id, first);
+    EXPECT_EQ(catalogue->state().topic_of_log(first)->definition.name, name("a"));
+    EXPECT_EQ(catalogue->state().topic_of_log(0), nullptr);
+    ASSERT_TRUE(catalogue->set_log(clear, 4711).ok());
+    const auto compaction = catalogue->begin_compaction();
+    compaction->run({});
+    catalogue->finish_compaction(*compaction);
+    EXPECT_EQ(catalogue->state().find("a")->definition.log_id, first);
+    ASSERT_TRUE(catalogue->set_log(clear, 4712).ok());
+  }
+  const auto catalogue = room.open();
+  EXPECT_EQ(catalogue->state().find("a")->definition.log_id, first);
+  EXPECT_EQ(catalogue->state().find(clear)->definition.log_id, 4712U);
+  EXPECT_TRUE(room.sink.lines.empty());
+}
+
 TEST(Catalogue, RemembersUsersAndNeverUsesTheirNumbersAgain) {
   CatalogueRoom room;
   UserRecord ann;

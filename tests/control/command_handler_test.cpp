@@ -276,6 +276,22 @@ TEST(CommandHandler, FollowsTheEndpointsThatCloseAndMove) {
   EXPECT_TRUE(broker.catalogue->state().released_ports().contains(7777));
 }
 
+TEST(CommandHandler, KeepsWhoseTheFilesOfATopicAreUnlessTheyAreAnothers) {
+  Broker broker;
+  broker.create("a");
+  broker.create("b");
+  const auto definition_of = [&](const char* topic) {
+    return broker.catalogue->state().find(topic)->definition;
+  };
+  broker.handler->log_found(definition_of("a").id, 4711);
+  EXPECT_EQ(definition_of("a").log_id, 4711U);
+  broker.handler->log_found(definition_of("b").id, 4711);
+  EXPECT_EQ(definition_of("b").log_id, 0U);
+  EXPECT_EQ(broker.room.sink.lines.back(), "topic b: its files are those of topic a, or a copy of them");
+  broker.handler->log_found(TopicId{99}, 4712);
+  EXPECT_EQ(broker.catalogue->state().topic_of_log(4712), nullptr);
+}
+
 TEST(CommandHandler, PassesOnWhatTheDataPlaneSays) {
   Broker broker;
   broker.create("t");

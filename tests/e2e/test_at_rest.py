@@ -231,7 +231,7 @@ def test_a_command_gives_the_key(make_broker):
 
 
 @pytest.mark.parametrize("flags, text, mode, said", [
-    (["--storage-key-file", "absent"], None, None, "storage_key_file: cannot read the storage keys in absent"),
+    (["--storage-key-file", "./absent"], None, None, "storage_key_file: cannot read the storage keys in ./absent"),
     (["--storage-key-file", "storage.keys"], KEYS[0].hex(), 0o640, "chmod 600"),
     (["--storage-key-file", "storage.keys"], "planted-no-key", 0o600, "storage.keys, line 1: no key of 64"),
     (["--storage-key-file", "storage.keys"], "", 0o600, "storage.keys has no key"),

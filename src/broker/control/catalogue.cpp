@@ -2,9 +2,11 @@
 #include "broker/control/catalogue.hpp"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -34,6 +36,15 @@ Result<void> sync_directory(const fs::path& path) {
   close(descriptor);
   if (failed != 0) return Error{ErrorCode::io_error, "catalogue: cannot sync " + path.string(), failed};
   return {};
+}
+
+/// Which no other topic has.
+std::uint32_t new_log_id(const CatalogueState& state) {
+  std::uint32_t id = 0;
+  while (id == 0 || state.topic_of_log(id) != nullptr) {
+    if (getrandom(&id, sizeof id, 0) != sizeof id) std::abort();
+  }
+  return id;
 }
 
 std::optional<std::uint64_t> generation_of(const std::string& name) {
@@ -199,13 +210,18 @@ Result<void> Catalogue::change(const CatalogueChange& change) {
 
 Result<TopicDefinition> Catalogue::add_topic(const TopicName& name, const protocol::TopicSettings& settings,
                                              std::uint64_t credential_id) {
-  const TopicDefinition definition{{state_.next_ids().topic}, name, settings};
+  TopicDefinition definition{{state_.next_ids().topic}, name, settings};
+  if (settings.encrypt_at_rest) definition.log_id = new_log_id(state_);
   if (auto changed = change(TopicAdded{{definition, credential_id}}); !changed) return changed.error();
   return definition;
 }
 
 Result<void> Catalogue::remove_topic(TopicId topic) {
   return change(TopicRemoved{topic, now_ms()});
+}
+
+Result<void> Catalogue::set_log(TopicId topic, std::uint32_t log_id) {
+  return change(TopicLog{topic, log_id});
 }
 
 Result<void> Catalogue::set_paused(TopicId topic, bool paused) {

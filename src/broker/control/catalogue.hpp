@@ -51,6 +51,8 @@ class Catalogue {
   Result<TopicDefinition> add_topic(const TopicName& name, const protocol::TopicSettings& settings,
                                     std::uint64_t credential_id);
   Result<void> remove_topic(TopicId topic);
+  /// Files of this log were found in the place of a topic of which it was not known.
+  Result<void> set_log(TopicId topic, std::uint32_t log_id);
   /// Nothing is handed out of the topic; no change if that is known.
   Result<void> set_paused(TopicId topic, bool paused);
   /// Answers the new credential's id.

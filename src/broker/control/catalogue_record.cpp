@@ -28,6 +28,7 @@ struct Encoder {
     protocol::detail::write_settings(to, definition.settings);
     if (change.entry.credential_id != 0) to["credential"] = change.entry.credential_id;
     if (definition.paused) to["paused"] = true;
+    if (definition.log_id != 0) to["log"] = definition.log_id;
     return to;
   }
   OrderedJson operator()(const TopicRemoved& change) const {
@@ -35,6 +36,9 @@ struct Encoder {
   }
   OrderedJson operator()(const TopicPaused& change) const {
     return {{"op", "topic_paused"}, {"id", change.topic.value}, {"paused", change.paused}};
+  }
+  OrderedJson operator()(const TopicLog& change) const {
+    return {{"op", "topic_log"}, {"id", change.topic.value}, {"log", change.log_id}};
   }
   OrderedJson operator()(const CredentialAdded& change) const {
     const auto& credential = change.credential;
@@ -135,6 +139,7 @@ class Decoder {
     if (op == "topic") return topic_added();
     if (op == "topic_removed") return TopicRemoved{{id("id")}, at_ms()};
     if (op == "topic_paused") return TopicPaused{{id("id")}, fields_.boolean("paused", false)};
+    if (op == "topic_log") return TopicLog{{id("id")}, log_id()};
     if (op == "credential") return credential_added();
     if (op == "topic_credential") return TopicCredential{{id("id")}, id("credential")};
     if (op == "user") return user_put();
@@ -156,6 +161,7 @@ class Decoder {
     TopicEntry entry{{{id("id")}, *name, protocol::detail::read_settings(fields_)}, 0};
     entry.credential_id = fields_.number("credential", 0, number_max, 0);
     entry.definition.paused = fields_.boolean("paused", false);
+    entry.definition.log_id = log_id();
     return TopicAdded{std::move(entry)};
   }
   CatalogueChange credential_added() {
@@ -221,6 +227,7 @@ class Decoder {
     if (!fields_.has(name)) fields_.fail(name, "missing");
     return fields_.number(name, 1, number_max, 1);
   }
+  std::uint32_t log_id() { return static_cast<std::uint32_t>(fields_.number("log", 0, UINT32_MAX, 0)); }
   std::int64_t at_ms() { return static_cast<std::int64_t>(fields_.number("at_ms", 0, number_max, 0)); }
   std::uint16_t port() { return static_cast<std::uint16_t>(fields_.number("port", 0, 65535, 0)); }
 

@@ -42,6 +42,11 @@ struct TopicPaused {
   TopicId topic;
   bool paused = false;
 };
+/// Whose log the files of a topic of an earlier version were found to be.
+struct TopicLog {
+  TopicId topic;
+  std::uint32_t log_id = 0;
+};
 struct CredentialAdded {
   CredentialRecord credential;
 };
@@ -95,7 +100,7 @@ struct NextIds {
 
 /// Applying one twice changes nothing more: a snapshot may repeat what a log already says.
 using CatalogueChange =
-    std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicCredential, CredentialAdded, UserPut,
+    std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicLog, TopicCredential, CredentialAdded, UserPut,
                  UserRemoved, EndpointPut, EndpointRemoved, PortReleased, NextIds, ClientKeyPut,
                  ClientKeyRemoved, TicketKeyNamed, AdministratorPut>;
 

@@ -36,6 +36,11 @@ void CatalogueState::apply(const TopicPaused& change) {
   if (name != topic_names_.end()) topics_.at(name->second).definition.paused = change.paused;
 }
 
+void CatalogueState::apply(const TopicLog& change) {
+  const auto name = topic_names_.find(change.topic.value);
+  if (name != topic_names_.end()) topics_.at(name->second).definition.log_id = change.log_id;
+}
+
 void CatalogueState::apply(const CredentialAdded& change) {
   credentials_.insert_or_assign(change.credential.id, change.credential);
   next_ids_.credential = std::max(next_ids_.credential, change.credential.id + 1);
@@ -124,6 +129,21 @@ const TopicEntry* CatalogueState::find(std::string_view name) const {
 const TopicEntry* CatalogueState::find(TopicId id) const {
   const auto name = topic_names_.find(id.value);
   return name == topic_names_.end() ? nullptr : find(name->second);
+}
+
+const TopicEntry* CatalogueState::topic_of_log(std::uint32_t log_id) const {
+  const auto found = std::find_if(topics_.begin(), topics_.end(), [log_id](const auto& topic) {
+    return topic.second.definition.log_id == log_id;
+  });
+  return log_id == 0 || found == topics_.end() ? nullptr : &found->second;
+}
+
+std::map<std::uint32_t, std::string> CatalogueState::log_names() const {
+  std::map<std::uint32_t, std::string> names;
+  for (const auto& [name, topic] : topics_) {
+    if (topic.definition.log_id != 0) names.emplace(topic.definition.log_id, name);
+  }
+  return names;
 }
 
 const CredentialRecord* CatalogueState::credential(std::uint64_t id) const {

@@ -24,6 +24,10 @@ class CatalogueState {
 
   [[nodiscard]] const TopicEntry* find(std::string_view name) const;
   [[nodiscard]] const TopicEntry* find(TopicId id) const;
+  /// Null if none is known to have this log, or for 0. Looks at all topics.
+  [[nodiscard]] const TopicEntry* topic_of_log(std::uint32_t log_id) const;
+  /// The names of all topics whose log is known, by that.
+  [[nodiscard]] std::map<std::uint32_t, std::string> log_names() const;
   /// By name.
   [[nodiscard]] const Topics& topics() const { return topics_; }
   /// Null if there is none.
@@ -71,6 +75,7 @@ class CatalogueState {
   void apply(const TopicAdded& change);
   void apply(const TopicRemoved& change);
   void apply(const TopicPaused& change);
+  void apply(const TopicLog& change);
   void apply(const TopicCredential& change);
   void apply(const CredentialAdded& change);
   void apply(const UserPut& change);

@@ -73,6 +73,7 @@ class CommandHandler final : public DataPlaneObserver {
 
   void endpoint_closed(const EndpointRecord& record) override;
   void endpoint_changed(const EndpointRecord& record) override;
+  void log_found(TopicId topic, std::uint32_t log_id) override;
 
  private:
   using Permitted = std::function<void()>;

@@ -89,6 +89,8 @@ class DataPlaneObserver {
   virtual void endpoint_closed(const EndpointRecord& record) = 0;
   /// A remembered endpoint could not have its old port and runs on another, or an endpoint's record changed.
   virtual void endpoint_changed(const EndpointRecord& record) = 0;
+  /// The topic's files are of this log, of which its definition says nothing; before add_topic is answered.
+  virtual void log_found(TopicId topic, std::uint32_t log_id) = 0;
 };
 
 }  // namespace lightq::broker

@@ -124,4 +124,18 @@ void CommandHandler::endpoint_changed(const EndpointRecord& record) {
   commits_.commit([](const Result<void>&) {});
 }
 
+void CommandHandler::log_found(TopicId topic, std::uint32_t log_id) {
+  const TopicEntry* const entry = catalogue_.state().find(topic);
+  if (entry == nullptr) return;
+  const std::string where = "topic " + entry->definition.name.text() + ": ";
+  if (const TopicEntry* const other = catalogue_.state().topic_of_log(log_id); other != nullptr) {
+    sink_.error(where + "its files are those of topic " + other->definition.name.text() +
+                ", or a copy of them");
+    return;
+  }
+  if (const auto kept = catalogue_.set_log(topic, log_id); !kept)
+    sink_.error(where + "whose its files are is not in the catalogue: " + kept.error().text());
+  commits_.commit([](const Result<void>&) {});
+}
+
 }  // namespace lightq::broker

@@ -1,26 +1,39 @@
-/// Messages that are lost to damage, whichever cursors came to them. Layer: delivery.
+/// Messages that are lost to damage, whoever came to them. Layer: delivery.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <vector>
 
-#include "broker/delivery/record_walk.hpp"
+#include "broker/delivery/range_map.hpp"
 
 namespace lightq::broker {
 
-/// A plain value; one thread.
+/// Each counts once, when the first cursor or read comes to it. A plain value; one thread.
 class DamageCount {
  public:
-  /// A cursor's loss before and after it moved on: damaged messages count when the first cursor comes to
-  /// them.
-  void note(const WalkLoss& before, const WalkLoss& after) {
-    if (after.damaged_end <= known_to_) return;
-    messages_ += after.damaged - before.damaged;
-    known_to_ = after.damaged_end;
+  /// What one of them has passed over.
+  void note(const std::vector<OffsetRange>& damage) {
+    for (const OffsetRange range : damage) {
+      messages_ += distance(range.begin, range.end) - known_.messages_in(range);
+      known_.assign(range, true);
+    }
+    while (known_.ranges() > stretches_max) forget_the_lowest();
   }
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
 
  private:
-  Offset known_to_;
+  static constexpr std::size_t stretches_max = 4096;
+
+  // What lies between the lowest two counts as known from then on, so that nothing is counted twice.
+  void forget_the_lowest() {
+    const OffsetRange lowest = known_.front().range;
+    known_.cut(lowest);
+    known_.assign({lowest.begin, known_.front().range.begin}, true);
+  }
+
+  RangeMap<bool> known_;
   std::uint64_t messages_ = 0;
 };
 

@@ -289,8 +289,14 @@ WalkLoss Group::loss() const {
   const WalkLoss& returned = returned_.loss();
   loss.trimmed += returned.trimmed;
   loss.damaged += returned.damaged;
-  loss.damaged_end = std::max(loss.damaged_end, returned.damaged_end);
   return loss;
+}
+
+std::vector<OffsetRange> Group::take_damage() {
+  auto damage = walk_.take_damage();
+  const auto returned = returned_.take_damage();
+  damage.insert(damage.end(), returned.begin(), returned.end());
+  return damage;
 }
 
 std::uint64_t Group::unhanded_in(OffsetRange range) const {

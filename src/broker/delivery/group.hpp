@@ -101,6 +101,8 @@ class Group {
 
   /// Messages that could not be handed out, those that came back from a consumer included.
   [[nodiscard]] WalkLoss loss() const;
+  /// Where such failed their checks, as far as nobody has taken that yet.
+  [[nodiscard]] std::vector<OffsetRange> take_damage();
   /// Messages in `range` that were not handed out yet, or came back and wait for another.
   [[nodiscard]] std::uint64_t unhanded_in(OffsetRange range) const;
   /// Messages of a log from `first` to `next` that were not handed out since the start.

@@ -203,10 +203,9 @@ GroupSet::Pumped GroupSet::pump(std::size_t bytes_max, SteadyTime now, DamageCou
   Pumped pumped;
   for (Entry& entry : groups_) {
     Group& group = *entry.group;
-    const WalkLoss before = group.loss();
     if (paused_) group.tend(now);
     const auto handed = paused_ ? Group::Handed{} : group.pump(log_, bytes_max, now);
-    damage.note(before, group.loss());
+    damage.note(group.take_damage());
     pumped.deliveries += handed.messages + handed.redelivered;
     pumped.bytes += handed.bytes;
     pumped.more |= handed.more;

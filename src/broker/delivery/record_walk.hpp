@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "broker/delivery/batch_slice.hpp"
 #include "broker/delivery/unpacked.hpp"
@@ -15,7 +17,6 @@ namespace lightq::broker {
 struct WalkLoss {
   std::uint64_t trimmed = 0;  ///< the log had moved past them
   std::uint64_t damaged = 0;  ///< failed their checks
-  Offset damaged_end;         ///< one past the last of these
 };
 
 /// A cursor. A plain value; one thread.
@@ -27,7 +28,13 @@ class RecordWalk {
   [[nodiscard]] Offset offset() const { return place_.offset; }
   /// What was passed over since construction.
   [[nodiscard]] const WalkLoss& loss() const { return loss_; }
-  void seek(Offset offset) { *this = RecordWalk(offset, loss_); }
+  /// Where what failed its checks was, as far as nobody has taken that yet.
+  [[nodiscard]] std::vector<OffsetRange> take_damage() { return std::exchange(damage_, {}); }
+  void seek(Offset offset) {
+    place_ = log::Place{offset};
+    batch_base_ = in_batch_offset_ = {};
+    in_batch_ = 0;
+  }
   /// As seek; going on in the batch that it stands in costs no search from the batch's start.
   void move_to(Offset offset) {
     if (offset < place_.offset) return seek(offset);
@@ -82,14 +89,20 @@ class RecordWalk {
   }
 
  private:
-  RecordWalk(Offset start, WalkLoss loss) : place_{start}, loss_(loss) {}
-
   void pass_over(log::ReadOutcome why, Offset to) {
     auto& count = why == log::ReadOutcome::trimmed ? loss_.trimmed : loss_.damaged;
     count += distance(place_.offset, to);
-    if (why == log::ReadOutcome::damaged) loss_.damaged_end = to;
+    if (why == log::ReadOutcome::damaged) note_damage({place_.offset, to});
     place_ = log::Place{to};
     in_batch_ = 0;
+  }
+
+  void note_damage(OffsetRange range) {
+    if (!damage_.empty() && damage_.back().end == range.begin) {
+      damage_.back().end = range.end;
+    } else {
+      damage_.push_back(range);
+    }
   }
 
   /// False if `take` refused a record.
@@ -175,6 +188,7 @@ class RecordWalk {
   std::size_t in_batch_ = 0;  // bytes from the batch's start to record in_batch_offset_; 0: to be found
   Offset in_batch_offset_;
   WalkLoss loss_;
+  std::vector<OffsetRange> damage_;
 };
 
 }  // namespace lightq::broker

@@ -48,6 +48,7 @@ class ReturnedMessages {
   [[nodiscard]] std::uint64_t fresh_messages_from(Offset first) const;
   void append_ranges_to(std::vector<OffsetRange>& ranges) const;
   [[nodiscard]] const WalkLoss& loss() const { return walk_.loss(); }
+  [[nodiscard]] std::vector<OffsetRange> take_damage() { return walk_.take_damage(); }
   void clear() {
     ready_.clear();
     delayed_.clear();

@@ -57,7 +57,7 @@ class Subscriber {
   [[nodiscard]] std::uint64_t delivered() const { return delivered_; }
   /// Messages that this subscriber will never see: the log moved past it, or they were damaged.
   [[nodiscard]] std::uint64_t lost() const { return walk_.loss().trimmed + walk_.loss().damaged; }
-  [[nodiscard]] const WalkLoss& loss() const { return walk_.loss(); }
+  [[nodiscard]] std::vector<OffsetRange> take_damage() { return walk_.take_damage(); }
   void skip_to(Offset offset) { walk_.seek(offset); }
   /// As skip_to; what it was handed still leaves, and does not come again.
   void pass_over_to(Offset offset) {

@@ -186,9 +186,8 @@ Topic::Pumped Topic::pump(SteadyTime now) {
   count_progress(handed_to_groups.furthest_of_others);
   for (const auto& subscriber : subscribers_) {
     if (is_paused()) break;
-    const WalkLoss before = subscriber->loss();
     const auto handed = subscriber->pump(*log_, pump_bytes_per_cursor);
-    damage_.note(before, subscriber->loss());
+    damage_.note(subscriber->take_damage());
     deliveries_ += handed.messages;
     delivered_bytes_ += handed.bytes;
     pumped.more |= handed.more;
@@ -197,6 +196,14 @@ Topic::Pumped Topic::pump(SteadyTime now) {
   trim();
   pumped.progress |= log_->first_offset() != first;
   return pumped;
+}
+
+std::optional<BatchSlice> Topic::read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max,
+                                            CodecSet codecs) {
+  const auto slice = walk.next_slice(*log_, end, limits::batch_records_max,
+                                     std::max<std::uint64_t>(message_bytes_max, 1), codecs);
+  damage_.note(walk.take_damage());
+  return slice;
 }
 
 void Topic::count_progress(Offset next) {

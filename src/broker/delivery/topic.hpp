@@ -100,6 +100,10 @@ class Topic {
   /// messages are stored.
   std::uint64_t pass_over_all();
 
+  /// The next of what somebody reads without a cursor, as RecordWalk::next_slice; what cannot be read counts.
+  std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max,
+                                       CodecSet codecs);
+
   // Cursors, statistics.
 
   [[nodiscard]] std::optional<Offset> group_committed() const;

@@ -2,6 +2,8 @@
 /// brings it to life. Layer: delivery.
 #pragma once
 
+#include <cstdint>
+
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/control.hpp>
 
@@ -11,7 +13,8 @@ struct TopicDefinition {
   TopicId id;
   TopicName name;
   protocol::TopicSettings settings;
-  bool paused = false;  ///< it begins so
+  bool paused = false;       ///< it begins so
+  std::uint32_t log_id = 0;  ///< of an encrypted topic: the upper half of its log's incarnation; 0: not known
 };
 
 }  // namespace lightq::broker

@@ -136,8 +136,7 @@ std::optional<BatchSlice> HostedTopic::read_slice(RecordWalk& walk, Offset end,
                                                   std::uint64_t message_bytes_max, CodecSet codecs) {
   last_active_ = context_.now();
   want_ticks();  // what is kept of it is given back when nobody has read for a while
-  return walk.next_slice(topic_.log(), end, limits::batch_records_max,
-                         std::max<std::uint64_t>(message_bytes_max, 1), codecs);
+  return topic_.read_slice(walk, end, message_bytes_max, codecs);
 }
 
 PublishOutcome HostedTopic::store(const OfferedBatch& batch, const Sequences& sequences) {

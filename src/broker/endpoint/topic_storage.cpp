@@ -105,6 +105,7 @@ Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinit
   if (definition.settings.encrypt_at_rest) {
     options.ciphers = ciphers_;
     options.decrypted = &decrypted_;
+    options.expected = {definition.log_id, &log_names_};
   }
   if (definition.settings.encrypt_at_rest && ciphers_ == nullptr) {
     return Error{ErrorCode::not_supported,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "broker/delivery/durable_producers.hpp"
@@ -111,9 +112,12 @@ class StorageRoom {
 
   /// What topics with `encrypt_at_rest` are encrypted with, which outlives them; before any is opened.
   void encrypt_with(const log::BatchCiphers& ciphers) { ciphers_ = &ciphers; }
+  /// Whose the logs of such topics are, for errors; before any is opened.
+  void name_logs(log::ExpectedLog::Names names) { log_names_ = std::move(names); }
 
   /// Recovers what is there, or begins anew; what recovery found is written to the sink. Errors:
-  /// not_supported where a key is missing; as log::SegmentLog::open.
+  /// not_supported where a key is missing; corrupt where the files are another topic's; as
+  /// log::SegmentLog::open.
   Result<TopicStorage> open(const TopicDefinition& definition, const StorageSettings& settings, Timestamp now,
                             LogSink& sink);
 
@@ -129,6 +133,7 @@ class StorageRoom {
   log::Storage& storage_;
   log::SegmentPool& pool_;
   const log::BatchCiphers* ciphers_ = nullptr;
+  log::ExpectedLog::Names log_names_;
   log::DecryptedMemory decrypted_;  // of all topics that are encrypted
 };
 

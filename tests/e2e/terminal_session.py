@@ -1,0 +1,97 @@
+"""A command as a shell's job on a terminal of its own, to be stopped, continued and ended by signals. As a program: the
+shell's part of it."""
+import fcntl
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import termios
+
+if __name__ != "__main__":
+    from support import DEADLINE, until
+
+
+class TerminalSession:
+    """The terminal, and what the command showed on it."""
+
+    def __init__(self, arguments, environment):
+        self.master, self.slave = pty.openpty()
+        self.shown = b""
+        self.states = b""
+        reading, writing = os.pipe()
+        self.reports = reading
+        self.shell = subprocess.Popen([sys.executable, "-B", __file__, str(writing), *arguments], stdin=self.slave,
+                                      stdout=self.slave, stderr=self.slave, env=environment, start_new_session=True,
+                                      pass_fds=[writing])
+        os.close(writing)
+
+    def __enter__(self):
+        self.wait_state(b"began ")
+        self.pid = int(self.states.split()[1])
+        return self
+
+    def __exit__(self, *_):
+        for process in (getattr(self, "pid", None), self.shell.pid):
+            try:
+                if process:
+                    os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.shell.wait(DEADLINE)
+        for descriptor in (self.master, self.slave, self.reports):
+            os.close(descriptor)
+
+    @property
+    def echo(self):
+        return bool(termios.tcgetattr(self.slave)[3] & termios.ECHO)
+
+    def _read(self):
+        for descriptor in select.select([self.master, self.reports], [], [], 0.01)[0]:
+            piece = os.read(descriptor, 4096)
+            if descriptor == self.master:
+                self.shown += piece
+            else:
+                self.states += piece
+
+    def wait_state(self, state):
+        """Until the shell has said this of its job: `began PID`, `stopped`, `ended STATUS`."""
+        until(lambda: self._read() or (state in self.states and self.states.endswith(b"\n")), lambda: f"{state} in {self.states}")
+
+    def wait_prompt(self, prompt, times=1):
+        until(lambda: self._read() or self.shown.count(prompt) >= times, lambda: f"{times} {prompt} in {self.shown}")
+
+    def type(self, text):
+        os.write(self.master, text)
+
+    def signal(self, number):
+        os.kill(self.pid, number)
+
+    def go_on(self):
+        """As the shell's `fg`."""
+        os.kill(self.pid, signal.SIGCONT)
+
+
+def main(writing, command):
+    """Runs the command as a shell does: in a process group of its own, which has the terminal."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+    child = os.fork()
+    if child == 0:
+        os.setpgid(0, 0)
+        os.tcsetpgrp(0, os.getpid())
+        signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+        os.set_inheritable(writing, False)
+        os.execve(command[0], command, os.environ)
+    os.write(writing, b"began %d\n" % child)
+    while True:
+        _, status = os.waitpid(child, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            os.write(writing, b"ended %d\n" % os.waitstatus_to_exitcode(status))
+            return
+        os.write(writing, b"stopped\n")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])
