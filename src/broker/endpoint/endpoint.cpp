@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "broker/endpoint/endpoint_shares.hpp"
+
 namespace lightq::broker {
 
 Endpoint::Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
@@ -65,6 +67,7 @@ bool Endpoint::has_room() {
 
 void Endpoint::connection_opened(Connection& connection) {
   ++open_;
+  if (!was_used_) expect_back();
   context_.handshakes.leave(connection);
   context_.loop.cancel(idle_timer_);
 }
@@ -92,6 +95,11 @@ std::size_t Endpoint::connected() const {
 
 void Endpoint::touch() {
   if (open_ == 0) arm_idle_timer();
+}
+
+void Endpoint::expect_back() {
+  was_used_ = true;
+  if (auto* const shares = context_.settings.endpoint_shares; shares != nullptr) shares->used(record_.id);
 }
 
 void Endpoint::leave() {

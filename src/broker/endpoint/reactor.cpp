@@ -28,6 +28,9 @@ Reactor::Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThre
       settings_(settings),
       storage_(storage) {
   context_.scratch.resize(256 * limits::KiB);
+  context_.make_room = [this](TopicId topic, std::uint64_t endpoint) {
+    if (HostedTopic* const hosted = find(topic)) hosted->endpoints().make_room(endpoint);
+  };
 }
 
 Reactor::~Reactor() {
