@@ -45,11 +45,9 @@ Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::
 }
 
 void SessionServer::open_doors() {
-  for (const auto transport : {protocol::Transport::tcp, protocol::Transport::ipc}) {
-    for (const auto carrier : {SessionCarrier::stream, SessionCarrier::zmtp}) {
-      const auto opened = open_door({transport, carrier});
-      if (!opened) context_.sink.info("sessions have an address less for now: " + opened.error().text());
-    }
+  for (const auto carrier : {SessionCarrier::stream, SessionCarrier::zmtp}) {
+    const auto opened = open_door({protocol::Transport::tcp, carrier});
+    if (!opened) context_.sink.warn("sessions have an address less for now: " + opened.error().text());
   }
 }
 

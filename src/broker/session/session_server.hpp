@@ -45,8 +45,8 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   /// invalid_argument (the path of the socket file is too long).
   Result<Joined> join(const Grant& grant, protocol::Transport transport, SessionCarrier carrier,
                       const TicketHolder& holder);
-  /// Opens all its addresses, so that none depends on what is left when the first session joins. What cannot
-  /// be opened now is when somebody joins.
+  /// Opens its addresses over TCP, so that none depends on a port that is left when the first session joins.
+  /// What cannot be opened now is when somebody joins.
   void open_doors();
   /// A connection that has come as by this way, from elsewhere than its address.
   void take(UniqueFd descriptor, protocol::Transport transport, SessionCarrier carrier) {
