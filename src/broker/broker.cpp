@@ -385,6 +385,7 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   settings.session_channels_max = static_cast<std::uint32_t>(config_.session_channels_max);
   settings.session_reads = {.waiting_max = config_.session_reads_max, .bytes_max = config_.read_bytes_max};
   settings.tls = tls_.get();
+  settings.endpoints_max = config_.endpoints_max;
   auto& endpoints = settings.reactor.endpoints;
   endpoints.advertise_host = config_.advertise_host.empty() ? config_.bind_host : config_.advertise_host;
   endpoints.ipc_directory = config_.ipc_dir.empty() ? directory_->ipc() : config_.ipc_dir;

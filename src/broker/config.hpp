@@ -59,6 +59,7 @@ struct Config {
   std::uint64_t requests_per_second = limits::requests_per_second_default;    ///< of each source
   std::uint64_t connections_per_user = limits::connections_per_user_default;  ///< to data endpoints
   std::uint64_t topics_max = limits::topics_max;
+  std::uint64_t endpoints_max = 0;  ///< of all topics; 0: half of the descriptors
   std::uint64_t endpoints_per_topic_max = limits::endpoints_per_topic_max;
   std::uint64_t connections_per_endpoint_max = limits::connections_per_endpoint_max;
   std::uint64_t groups_per_topic_max = limits::groups_per_topic_max;

@@ -1,10 +1,12 @@
 /// Layer: broker.
 #include "broker/reactor_pool.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <utility>
 
+#include "broker/endpoint/socket.hpp"
 #include "broker/wall_clock.hpp"
 
 namespace lightq::broker {
@@ -21,17 +23,46 @@ Error stopping() {
   return {ErrorCode::shutting_down, "the broker is stopping"};
 }
 
+// With fewer ports, somebody counts on every one: then sessions have theirs when the first one joins.
+constexpr std::size_t ports_for_doors_min = 16;  // for each thread
+constexpr std::size_t ports_of_doors = 2;        // likewise
+
+bool opens_doors(const ReactorPool::Settings& settings) {
+  return PortBook::count_of(settings.ports) >= ports_for_doors_min * settings.reactors;
+}
+
+/// The others are for connections and files.
+std::size_t half_of_the_descriptors() {
+  const std::uint64_t limit =
+      std::max<std::uint64_t>(raise_descriptor_limit(), 2 * limits::descriptors_reserved);
+  return static_cast<std::size_t>((limit - limits::descriptors_reserved) / 2);
+}
+
+/// What the system gives to anybody, clients included, endpoints leave half of.
+EndpointShares::Bounds bounds_of(const ReactorPool::Settings& settings) {
+  const std::size_t ports = PortBook::count_of(settings.ports);
+  const std::size_t doors = opens_doors(settings) ? ports_of_doors * settings.reactors : 0;
+  return {.endpoints = settings.endpoints_max == 0 ? half_of_the_descriptors() : settings.endpoints_max,
+          .ports = settings.ports ? ports - doors : ports / 2};
+}
+
+ReactorPool::Settings with_shares(ReactorPool::Settings settings, EndpointShares& shares) {
+  settings.reactor.endpoints.endpoint_shares = &shares;
+  return settings;
+}
+
 }  // namespace
 
 ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKey& tickets,
                          EventLoop& control, LogSink& sink)
-    : settings_(std::move(settings)),
+    : shares_(bounds_of(settings), settings.reactor.endpoints.limits_reached),
+      settings_(with_shares(std::move(settings), shares_)),
       control_(control),
       now_(wall_clock_now),
       // Counting on from the time keeps ids unique over restarts without storing a counter.
       next_endpoint_id_(static_cast<std::uint64_t>(wall_clock_now().us)),
-      ports_(settings_.bind_host, settings_.ports, settings_.port_rest,
-             settings_.reactor.endpoints.limits_reached) {
+      ports_(settings_.bind_host, settings_.ports, settings_.port_rest) {
+  ports_.count_in(settings_.reactor.endpoints.limits_reached);
   for (std::size_t i = 0; i < settings_.reactors; ++i) {
     reactors_.push_back(std::make_unique<Reactor>(settings_.reactor, storage, disk_, ports_, sink, tickets,
                                                   now_, next_endpoint_id_, events()));
@@ -72,7 +103,11 @@ EndpointEvents ReactorPool::events() {
 }
 
 void ReactorPool::start() {
-  for (auto& reactor : reactors_) reactor->start();
+  for (std::size_t i = 0; i < reactors_.size(); ++i) {
+    reactors_[i]->start();
+    if (!opens_doors(settings_)) continue;
+    reactors_[i]->loop().post_answer([sessions = sessions_[i].get()] { sessions->open_doors(); });
+  }
 }
 
 void ReactorPool::stop(std::chrono::steady_clock::time_point deadline) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "broker/control/data_plane.hpp"
+#include "broker/endpoint/endpoint_shares.hpp"
 #include "broker/endpoint/reactor.hpp"
 #include "broker/session/session_server.hpp"
 
@@ -26,6 +27,7 @@ class ReactorPool final : public DataPlane {
     std::chrono::milliseconds session_heartbeat{10'000};
     std::uint32_t session_channels_max = limits::session_channels_max;
     ReadLimits session_reads;
+    std::size_t endpoints_max = 0;    ///< of all topics together; 0: half of the descriptors
     const TlsContext* tls = nullptr;  ///< of sessions over TCP; null: they go in clear. Outlives the pool
   };
 
@@ -75,6 +77,7 @@ class ReactorPool final : public DataPlane {
   EndpointEvents events();
   void tell_log_of(const HostedTopic& topic);
 
+  EndpointShares shares_;
   const Settings settings_;
   EventLoop& control_;
   DataPlaneObserver* observer_ = nullptr;

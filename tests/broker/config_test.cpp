@@ -85,6 +85,7 @@ std::string shown(std::chrono::milliseconds time) {
 
 /// Of limits that can be lower.
 void add_limits(std::map<std::string, Expectation>& all) {
+  all["endpoints_max"] = {[](const Config& c) { return shown(c.endpoints_max); }, "0", "25", "25"};
   all["endpoints_per_topic_max"] = {[](const Config& c) { return shown(c.endpoints_per_topic_max); }, "4096",
                                     "22", "22"};
   all["connections_per_endpoint_max"] = {

@@ -72,7 +72,7 @@ def test_a_thousand_idle_topics_take_less_than_a_hundredth_of_a_core(broker, con
 
 
 def test_the_descriptor_limit_is_a_clear_error_to_the_one_who_asked(make_broker):
-    broker = make_broker(prefix=["prlimit", "--nofile=256:256"])
+    broker = make_broker("--endpoints-max", "1000", prefix=["prlimit", "--nofile=256:256"])
     control = broker.control()
     control.create("flow", "queue")
     producer = broker.socket(zmq.PUSH, control.join("flow", "push"))

@@ -87,7 +87,7 @@ TEST_F(EndpointSetTest, AnEndpointThatNobodyUsesClosesAndItsPortRests) {
   ASSERT_TRUE(run_until([&] { return !closed_.empty(); }));
   EXPECT_EQ(set_->leave(uri, manager).error().code, ErrorCode::endpoint_not_found);
   const auto port = static_cast<std::uint16_t>(std::stoi(uri.substr(uri.rfind(':') + 1)));
-  for (int i = 0; i < 50; ++i) ASSERT_NE(ports_.listen()->port, port);
+  for (int i = 0; i < 50; ++i) ASSERT_NE(ports_.listen({})->port, port);
 }
 
 TEST_F(EndpointSetTest, AnEndpointInUseStaysOpenAndAnotherJoinRenewsItsTime) {

@@ -1,18 +1,16 @@
 /// Tests of which ports endpoints get.
 #include "broker/endpoint/port_book.hpp"
 
+#include <unistd.h>
+
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace lightq::broker {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// A range of one port that is free now.
-PortBook::Range free_port() {
-  const auto socket = listen_tcp("127.0.0.1", 0);
-  return {socket->port, socket->port};
-}
 
 TEST(ListenTcp, TakesAddressesOnlySoThatNoNameServerIsWaitedFor) {
   EXPECT_TRUE(listen_tcp("127.0.0.1", 0).ok());
@@ -30,32 +28,177 @@ TEST(ResolveHost, AnswersAnAddressToListenOn) {
   EXPECT_EQ(unknown.error().code, ErrorCode::invalid_argument);
 }
 
-TEST(PortBook, AReleasedPortRestsBeforeSomebodyElseGetsIt) {
+/// A few free ports in a row; none that the system gives to who names none.
+PortBook::Range free_ports(std::uint16_t count) {
+  static int first = 10'000 + getpid() % 300 * 64;
+  for (;; first += count) {
+    bool free = true;
+    for (int port = first; free && port < first + count; ++port)
+      free = listen_tcp("127.0.0.1", static_cast<std::uint16_t>(port)).ok();
+    if (!free) continue;
+    const PortBook::Range range{static_cast<std::uint16_t>(first),
+                                static_cast<std::uint16_t>(first + count - 1)};
+    first += count;
+    return range;
+  }
+}
+
+/// One of them.
+PortBook::Range free_port() {
+  return free_ports(1);
+}
+
+constexpr PortUse open_pull{.topic = TopicId{1}, .role = EndpointRole::pull};
+constexpr PortUse pull{.topic = TopicId{2}, .role = EndpointRole::pull, .guarded = true};
+constexpr PortUse sub{.topic = TopicId{2}, .role = EndpointRole::sub, .guarded = true};
+constexpr PortUse produce{.topic = TopicId{2}, .role = EndpointRole::produce, .guarded = true};
+constexpr PortUse other_produce{.topic = TopicId{3}, .role = EndpointRole::produce, .guarded = true};
+constexpr bool unused = true;
+constexpr bool used = false;
+
+/// The port, or 0: none was to be had.
+std::uint16_t port_for(PortBook& ports, const PortUse& use) {
+  const auto socket = ports.listen(use);
+  if (socket) return socket->port;
+  EXPECT_EQ(socket.error().code, ErrorCode::limit_reached) << socket.error().text();
+  return 0;
+}
+
+TEST(PortBook, AReleasedPortRestsBeforeSomebodyElseGetsItWhereNobodyIsAskedForATicket) {
+  const auto range = free_port();
+  LimitCounts counts;
+  PortBook ports("127.0.0.1", range, 1h);
+  ports.count_in(&counts);
+  EXPECT_EQ(port_for(ports, open_pull), range.first);
+  for (const bool was : {unused, used}) {
+    ports.release(range.first, pull, was);
+    const auto second = ports.listen(open_pull);
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(second.error().code, ErrorCode::limit_reached);
+    EXPECT_NE(second.error().message.find("1 rest"), std::string::npos) << second.error().message;
+  }
+  EXPECT_EQ(counts.of(Limit::ports), 2U);
+}
+
+TEST(PortBook, WhoseClientsShowTicketsGetsAPortThatRestsWhenThereIsNoOther) {
   const auto range = free_port();
   PortBook ports("127.0.0.1", range, 1h);
-  {
-    const auto first = ports.listen();
-    ASSERT_TRUE(first.ok()) << first.error().text();
-    EXPECT_EQ(first->port, range.first);
+  ports.release(range.first, open_pull, used);
+  EXPECT_EQ(port_for(ports, pull), range.first);
+  ports.rest_until(range.first, PortBook::Clock::now() + 1h);
+  EXPECT_EQ(port_for(ports, {.guarded = true}), range.first);
+}
+
+TEST(PortBook, TheSameTopicGetsItsPortBack) {
+  const auto range = free_port();
+  PortBook ports("127.0.0.1", range, 1h);
+  ports.release(range.first, open_pull, used);
+  auto asked = open_pull;
+  asked.connection_type = protocol::ConnectionType::socket;
+  EXPECT_EQ(port_for(ports, asked), 0U);
+  asked = open_pull;
+  asked.topic = TopicId{7};
+  EXPECT_EQ(port_for(ports, asked), 0U);
+  EXPECT_EQ(port_for(ports, open_pull), range.first);
+}
+
+TEST(PortBook, OfATopicsPortsThoseForTheSameRoleGoFirst) {
+  const auto range = free_ports(3);
+  PortBook ports("127.0.0.1", range, 1h);
+  const auto at = [&](int i) { return static_cast<std::uint16_t>(range.first + i); };
+  auto open_sub = open_pull;
+  open_sub.role = EndpointRole::sub;
+  ports.release(at(0), open_pull, used);
+  ports.release(at(1), open_sub, used);
+  ports.release(at(2), open_pull, used);
+  const auto first = ports.listen(open_sub);
+  EXPECT_EQ(first->port, at(1));
+  const auto second = ports.listen(open_sub);
+  EXPECT_EQ(second->port, at(0)) << "the longest rested of the topic";
+}
+
+TEST(PortBook, ProducersGetTheirTopicsPortBackThoughOthersAreFree) {
+  const auto range = free_ports(8);
+  PortBook ports("127.0.0.1", range, 1h);
+  const auto had = static_cast<std::uint16_t>(range.first + 5);
+  ports.release(had, produce, used);
+  EXPECT_EQ(port_for(ports, other_produce), range.first);
+  EXPECT_EQ(port_for(ports, produce), had);
+}
+
+TEST(PortBook, AsLongAsHalfOfThePortsHaveNoEndpointAndDoNotRestNoneThatRestsIsTaken) {
+  const auto range = free_ports(8);
+  PortBook ports("127.0.0.1", range, 1h);
+  for (std::uint16_t i = 0; i < 4; ++i)
+    ports.release(static_cast<std::uint16_t>(range.first + i), pull, unused);
+  EXPECT_GE(port_for(ports, pull), range.first + 4);
+  EXPECT_EQ(port_for(ports, pull), range.first);
+}
+
+TEST(PortBook, OfThoseThatRestTheUnusedGoFirstThenOnesOwnThenTheLongestRested) {
+  const auto range = free_ports(8);
+  PortBook ports("127.0.0.1", range, 1h);
+  const auto at = [&](int i) { return static_cast<std::uint16_t>(range.first + i); };
+  for (int i = 0; i < 2; ++i) ports.release(at(i), pull, used);
+  for (int i = 2; i < 4; ++i) ports.release(at(i), sub, used);
+  for (int i = 4; i < 6; ++i) ports.release(at(i), produce, unused);
+  ports.release(at(6), open_pull, used);
+  std::vector<ListeningSocket> kept;
+  std::vector<std::uint16_t> got;
+  const auto take = [&](const PortUse& use) {
+    auto socket = ports.listen(use);
+    got.push_back(socket ? socket->port : std::uint16_t{0});
+    if (socket) kept.push_back(std::move(*socket));
+  };
+  take(sub);
+  take(sub);
+  take(sub);
+  take(open_pull);
+  take(open_pull);  // there is one that does not rest
+  take(sub);
+  take(sub);
+  take(sub);
+  take(sub);
+  EXPECT_EQ(got, (std::vector<std::uint16_t>{at(4), at(5), at(2), at(6), at(7), at(3), at(0), at(1), 0}));
+}
+
+TEST(PortBook, WhoTakesAndLeavesPortsAgainAndAgainLeavesThemToOthers) {
+  const auto range = free_ports(32);
+  LimitCounts counts;
+  PortBook ports("127.0.0.1", range, 1h);
+  ports.count_in(&counts);
+  for (const auto& use : {pull, sub, open_pull}) {
+    for (int i = 0; i < 500; ++i) {
+      const auto port = port_for(ports, use);
+      ASSERT_NE(port, 0);
+      ports.release(port, use, i % 2 == 0);
+      ASSERT_NE(port_for(ports, other_produce), 0);
+    }
   }
-  ports.release(range.first);
-  const auto second = ports.listen();
-  ASSERT_FALSE(second.ok());
-  EXPECT_EQ(second.error().code, ErrorCode::limit_reached);
-  EXPECT_NE(second.error().message.find("1 rest"), std::string::npos) << second.error().message;
+  EXPECT_EQ(counts.of(Limit::ports), 0U);
+}
+
+TEST(PortBook, APortThatAnotherProgramHasIsPassedOver) {
+  const auto range = free_ports(4);
+  PortBook ports("127.0.0.1", range, 1h);
+  for (std::uint16_t i = 0; i < 4; ++i)
+    ports.release(static_cast<std::uint16_t>(range.first + i), pull, used);
+  const auto taken = listen_tcp("127.0.0.1", range.first);
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(port_for(ports, pull), range.first + 1);
 }
 
 TEST(PortBook, APortMayBeTakenAgainAfterItsRest) {
   const auto range = free_port();
   PortBook ports("127.0.0.1", range, 0ms);
-  ports.release(range.first);
-  EXPECT_TRUE(ports.listen().ok());
+  ports.release(range.first, pull, used);
+  EXPECT_EQ(port_for(ports, open_pull), range.first);
 }
 
 TEST(PortBook, AnEndpointGetsItsOwnPortBackWhileItRests) {
   const auto range = free_port();
   PortBook ports("127.0.0.1", range, 1h);
-  ports.release(range.first);
+  ports.release(range.first, pull, used);
   EXPECT_TRUE(ports.listen_again(range.first).ok());
 }
 
@@ -63,9 +206,9 @@ TEST(PortBook, APortThatIsAboutToBeUsedAgainIsGivenToNobodyElse) {
   const auto range = free_port();
   PortBook ports("127.0.0.1", range, 1h);
   ports.reserve(range.first);
-  EXPECT_FALSE(ports.listen().ok());
+  EXPECT_EQ(port_for(ports, pull), 0U);
   EXPECT_TRUE(ports.listen_again(range.first).ok());
-  EXPECT_TRUE(ports.listen().ok()) << "once it was opened and closed again it is a port like any other";
+  EXPECT_NE(port_for(ports, pull), 0U) << "once it was opened and closed again it is a port like any other";
 }
 
 TEST(PortBook, ATakenPortIsToldApart) {
@@ -79,18 +222,19 @@ TEST(PortBook, ATakenPortIsToldApart) {
 
 TEST(PortBook, APortThatRestsIsNotTakenFromTheSystemsOffersEither) {
   PortBook ports("127.0.0.1", std::nullopt, 1h);
-  std::uint16_t first = 0;
-  {
-    const auto socket = ports.listen();
-    ASSERT_TRUE(socket.ok());
-    first = socket->port;
-  }
-  ports.release(first);
-  for (int i = 0; i < 200; ++i) {
-    const auto socket = ports.listen();
-    ASSERT_TRUE(socket.ok());
-    ASSERT_NE(socket->port, first);
-  }
+  const auto first = port_for(ports, pull);
+  ports.release(first, pull, used);
+  for (int i = 0; i < 200; ++i) ASSERT_NE(port_for(ports, pull), first);
+}
+
+TEST(PortBook, WhereTheSystemChoosesPortsThatRestAreTakenWhenMoreThanHalfDo) {
+  PortBook ports("127.0.0.1", std::nullopt, 1h);
+  const std::size_t all = PortBook::count_of(std::nullopt);
+  ASSERT_GE(all, 64U);
+  const auto first = port_for(ports, sub);
+  for (std::size_t i = 0; i <= all / 2; ++i) ports.release(static_cast<std::uint16_t>(1'024 + i), pull, used);
+  ports.release(first, sub, used);
+  EXPECT_EQ(port_for(ports, sub), first);
 }
 
 TEST(ListenUnix, APathTooLongForTheSystemIsRefusedByName) {
@@ -105,23 +249,6 @@ TEST(ListenTcp, AnUnknownHostIsRefusedByName) {
   const auto socket = listen_tcp("no such host", 0);
   ASSERT_FALSE(socket.ok());
   EXPECT_NE(socket.error().message.find("no such host"), std::string::npos);
-}
-
-TEST(PortBook, CountsWhoFindsNoPort) {
-  const auto range = free_port();
-  LimitCounts counts;
-  PortBook book("127.0.0.1", range, 1h, &counts);
-  {
-    const auto first = book.listen();
-    ASSERT_TRUE(first.ok()) << first.error().text();
-    EXPECT_EQ(counts.of(Limit::ports), 0U);
-    EXPECT_EQ(book.listen().error().code, ErrorCode::limit_reached);
-    EXPECT_EQ(counts.of(Limit::ports), 1U);
-  }
-  book.release(range.first);
-  EXPECT_EQ(book.listen().error().code, ErrorCode::limit_reached) << "it rests";
-  EXPECT_EQ(counts.of(Limit::ports), 2U);
-  EXPECT_EQ(counts.of(Limit::descriptors_reserved), 0U);
 }
 
 }  // namespace

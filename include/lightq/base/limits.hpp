@@ -56,6 +56,7 @@ inline constexpr std::size_t login_sources_per_user_max = 16;  ///< that were ri
 // Topics.
 inline constexpr std::size_t topics_max = 100'000;
 inline constexpr std::size_t endpoints_per_topic_max = 4096;
+inline constexpr std::size_t endpoints_max = 1'000'000;  ///< of all topics
 inline constexpr std::uint64_t ring_bytes_min = 64 * KiB;
 inline constexpr std::uint64_t ring_bytes_default = 64 * MiB;
 inline constexpr std::uint64_t ring_bytes_max = 1024 * GiB;  ///< mapped lazily: address space, not memory

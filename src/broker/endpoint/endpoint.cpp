@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/delivery/fair_share.hpp"
+#include "broker/endpoint/endpoint_shares.hpp"
 
 namespace lightq::broker {
 
@@ -78,6 +79,7 @@ bool Endpoint::has_room_for(const TicketHolder& holder) {
 void Endpoint::connection_opened(Connection& connection) {
   ++open_;
   ++open_of_[connection.holder().user];
+  if (!was_used_) expect_back();
   context_.handshakes.leave(connection);
   context_.loop.cancel(idle_timer_);
 }
@@ -108,6 +110,11 @@ std::size_t Endpoint::connected() const {
 
 void Endpoint::touch() {
   if (open_ == 0) arm_idle_timer();
+}
+
+void Endpoint::expect_back() {
+  was_used_ = true;
+  if (auto* const shares = context_.settings.endpoint_shares; shares != nullptr) shares->used(record_.id);
 }
 
 void Endpoint::leave() {

@@ -58,6 +58,14 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   /// Accepts nobody any more, and is done once the last connection is gone.
   void leave();
   [[nodiscard]] bool leaving() const { return leaving_; }
+  /// Somebody is connected, or has been.
+  [[nodiscard]] bool was_used() const { return was_used_; }
+  /// It is there again, and who was connected to it may come back.
+  void expect_back();
+  /// What its port is listened on for.
+  [[nodiscard]] PortUse use() const {
+    return {record_.topic, record_.role, record_.connection_type, !gate_.is_open()};
+  }
   void stop_accepting();
   /// Ends every connection, and accepts nobody any more.
   void shut();
@@ -91,6 +99,7 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   std::size_t open_ = 0;                                    // of connections_, handshake completed
   std::unordered_map<std::uint64_t, std::size_t> open_of_;  // of these, by user; those that have any
   bool leaving_ = false;
+  bool was_used_ = false;
   bool shut_ = false;
   EventLoop::TimerId idle_timer_ = 0;
   EventLoop::Clock::time_point said_full_{};

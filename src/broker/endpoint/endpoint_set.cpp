@@ -46,15 +46,20 @@ std::string EndpointSet::name_of(const Endpoint& endpoint) const {
          " endpoint " + endpoint.bind_uri();
 }
 
-Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again) {
-  if (record.transport == Transport::ipc) return listen_unix(ipc_path_of(record));
+Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again, const Gate& gate) {
+  if (record.transport == Transport::ipc) {
+    auto socket = listen_unix(ipc_path_of(record));
+    if (!socket && socket.error().code == ErrorCode::limit_reached)
+      count(context_.settings.limits_reached, Limit::descriptors_reserved);
+    return socket;
+  }
   if (again) {
     auto old = context_.ports.listen_again(record.port);
     if (old) return old;
     context_.sink.error("topic " + topic_.definition().name.text() + ": its " + std::string(word_of(record)) +
                         " endpoint cannot have its port again and gets another: " + old.error().text());
   }
-  auto fresh = context_.ports.listen();
+  auto fresh = context_.ports.listen({record.topic, record.role, record.connection_type, !gate.is_open()});
   if (fresh) record.port = fresh->port;
   return fresh;
 }
@@ -76,8 +81,9 @@ std::optional<Error> EndpointSet::no_place_for(std::uint64_t user) const {
                                              std::to_string(most - entries_.size()) + " for others"};
 }
 
-Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again) {
-  if (const auto refused = again ? std::nullopt : no_place_for(record.user)) return *refused;
+Result<EndpointSet::Entry*> EndpointSet::open(const EndpointRecord& record,
+                                              std::optional<std::uint64_t> joined_by) {
+  if (const auto refused = joined_by ? no_place_for(record.user) : std::nullopt) return *refused;
   const Gate gate = gate_of(context_.tickets, context_.now, context_.settings, context_.access,
                             topic_.definition(), record.role);
   // A raw consumer has no way to show a ticket.
@@ -91,16 +97,80 @@ Result<EndpointSet::Entry*> EndpointSet::open(EndpointRecord record, bool again)
     return Error{ErrorCode::not_supported,
                  "connection_type: socket is in clear, and this broker encrypts: use transport ipc, or zmq"};
   }
-  auto socket = listen(record, again);
-  if (!socket) return socket.error();
+  if (const auto refused = take_place(record, joined_by, gate)) return *refused;
+  auto entry = start(record, !joined_by, gate);
+  if (!entry) give_place_back(record.id);
+  return entry;
+}
+
+Result<EndpointSet::Entry*> EndpointSet::start(EndpointRecord record, bool again, const Gate& gate) {
+  auto socket = listen(record, again, gate);
+  if (!socket) {
+    if (socket.error().code == ErrorCode::limit_reached) say_refused(Limit::ports, socket.error());
+    return socket.error();
+  }
   auto endpoint = std::make_unique<Endpoint>(
       context_, *this, record, std::move(*socket), bind_uri_of(record),
       record.transport == Transport::ipc ? ipc_path_of(record) : std::string(), gate);
   if (!endpoint->start())
     return Error{ErrorCode::io_error, "cannot watch the new endpoint " + endpoint->bind_uri()};
+  if (again) endpoint->expect_back();
   Entry& entry = entries_[record.id];
   entry.endpoint = std::move(endpoint);
   return &entry;
+}
+
+EndpointShares::Place EndpointSet::place_of(const EndpointRecord& record, std::uint64_t user) const {
+  return {record.id, record.topic, record.transport == Transport::tcp, user, &context_};
+}
+
+/// Of all endpoints of the broker. Those that lose theirs to it are closed; another thread's own soon.
+std::optional<Error> EndpointSet::take_place(const EndpointRecord& record,
+                                             std::optional<std::uint64_t> joined_by, const Gate& gate) {
+  auto* const shares = context_.settings.endpoint_shares;
+  if (shares == nullptr) return std::nullopt;
+  if (!joined_by) {
+    shares->add(place_of(record, record.user));
+    return std::nullopt;
+  }
+  const bool is_stranger = *joined_by == 0 && gate.is_open();
+  const auto wanted = place_of(record, is_stranger ? EndpointShares::strangers : *joined_by);
+  const auto displaced = shares->take(wanted, EventLoop::Clock::now());
+  if (!displaced) {
+    say_refused(Limit::endpoints_max, displaced.error());
+    return displaced.error();
+  }
+  for (const auto& each : *displaced) {
+    if (each.at == &context_) {
+      context_.make_room(each.topic, each.id);
+    } else {
+      each.at->loop.post_answer([each] { each.at->make_room(each.topic, each.id); });
+    }
+  }
+  return std::nullopt;
+}
+
+void EndpointSet::give_place_back(std::uint64_t id) {
+  if (auto* const shares = context_.settings.endpoint_shares; shares != nullptr) shares->give_back(id);
+}
+
+/// Once in a while: whoever is refused may ask again and again.
+void EndpointSet::say_refused(Limit limit, const Error& why) {
+  auto* const shares = context_.settings.endpoint_shares;
+  if (shares == nullptr || !shares->is_to_be_said(limit, EventLoop::Clock::now())) return;
+  context_.sink.warn("topic " + topic_.definition().name.text() + ": a join was refused: " + why.message);
+}
+
+void EndpointSet::make_room(std::uint64_t id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  const Endpoint& endpoint = *found->second.endpoint;
+  if (endpoint.was_used()) {
+    context_.settings.endpoint_shares->add(place_of(endpoint.record(), endpoint.record().user));
+    return;
+  }
+  context_.sink.info(name_of(endpoint) + " closes: nobody was connected yet, and others need the room");
+  close(id, true);
 }
 
 Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, ConnectionType connection_type,
@@ -122,7 +192,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
   record.transport = transport;
   record.connection_type = connection_type;
   if (role != EndpointRole::produce) record.user = holder.user;
-  auto entry = open(record, false);
+  auto entry = open(record, holder.user);
   if (!entry) return entry.error();
   if (role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(std::nullopt);
   if (role == EndpointRole::pull) topic_.open_group();
@@ -140,13 +210,13 @@ OpenedEndpoint EndpointSet::opened(const Endpoint& endpoint, bool is_new, const 
 }
 
 Result<void> EndpointSet::reopen(const EndpointRecord& record, std::optional<Offset> from) {
-  auto entry = open(record, true);
+  auto entry = open(record, std::nullopt);
   if (!entry) return entry.error();
   if (record.role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(from);
   if (record.role == EndpointRole::pull) topic_.open_group();
   const auto& opened = (*entry)->endpoint->record();
   if (opened.port != record.port) {
-    context_.ports.release(record.port);
+    context_.ports.release(record.port, (*entry)->endpoint->use(), false);
     context_.events.changed(opened);
   }
   return {};
@@ -180,7 +250,8 @@ void EndpointSet::close(std::uint64_t id, bool tell) {
   Endpoint& endpoint = *found->second.endpoint;
   endpoint.shut();
   if (found->second.subscriber != nullptr) topic_.remove_subscriber(*found->second.subscriber);
-  context_.ports.release(endpoint.record().port);
+  context_.ports.release(endpoint.record().port, endpoint.use(), !endpoint.was_used());
+  give_place_back(id);
   if (tell) context_.events.closed(endpoint.record());
   context_.loop.destroy_later(std::move(found->second.endpoint));
   entries_.erase(found);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +13,7 @@
 
 #include "broker/delivery/topic.hpp"
 #include "broker/endpoint/endpoint.hpp"
+#include "broker/endpoint/endpoint_shares.hpp"
 #include "broker/endpoint/inlet.hpp"
 #include "broker/endpoint/leaver.hpp"
 #include "broker/endpoint/outlet_connection.hpp"
@@ -65,6 +67,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   void end_unpermitted();
   /// Closes everything; the ports rest. `tell`: report each as closed.
   void close_all(bool tell);
+  /// Closes this endpoint, which has lost its place to another, unless somebody has connected meanwhile.
+  void make_room(std::uint64_t id);
   void stop_accepting();
   /// Nothing that consumers were handed waits in this process.
   [[nodiscard]] bool all_sent();
@@ -101,9 +105,16 @@ class EndpointSet final : public EndpointHost, public OutletHost {
 
   [[nodiscard]] OpenedEndpoint opened(const Endpoint& endpoint, bool is_new,
                                       const TicketHolder& holder) const;
-  Result<ListeningSocket> listen(EndpointRecord& record, bool again);
+  Result<ListeningSocket> listen(EndpointRecord& record, bool again, const Gate& gate);
   [[nodiscard]] std::optional<Error> no_place_for(std::uint64_t user) const;
-  Result<Entry*> open(EndpointRecord record, bool again);
+  /// `joined_by`: whose join it is; nothing: it was there before and opens again.
+  Result<Entry*> open(const EndpointRecord& record, std::optional<std::uint64_t> joined_by);
+  Result<Entry*> start(EndpointRecord record, bool again, const Gate& gate);
+  [[nodiscard]] EndpointShares::Place place_of(const EndpointRecord& record, std::uint64_t user) const;
+  std::optional<Error> take_place(const EndpointRecord& record, std::optional<std::uint64_t> joined_by,
+                                  const Gate& gate);
+  void give_place_back(std::uint64_t id);
+  void say_refused(Limit limit, const Error& why);
   [[nodiscard]] std::string bind_uri_of(const EndpointRecord& record) const;
   [[nodiscard]] std::string ipc_path_of(const EndpointRecord& record) const;
   [[nodiscard]] std::string name_of(const Endpoint& endpoint) const;

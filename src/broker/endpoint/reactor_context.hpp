@@ -30,6 +30,7 @@ namespace lightq::broker {
 class ClientKeys;
 class ConnectionQuota;
 class CurveKeyPair;
+class EndpointShares;
 
 /// How endpoints behave; the same for all topics.
 struct EndpointSettings {
@@ -45,6 +46,7 @@ struct EndpointSettings {
   const ClientKeys* client_keys = nullptr;  ///< that were registered; with curve_key, and outlive the topics
   LimitCounts* limits_reached = nullptr;    ///< null: not counted. Outlives the topics
   ConnectionQuota* user_connections = nullptr;  ///< of each user; null: not counted. Outlives the topics
+  EndpointShares* endpoint_shares = nullptr;    ///< of all endpoints; null: not counted. Outlives the topics
   StrangerLimits strangers;
   /// Of an endpoint, and sessions of the reactor: those that have said who they are.
   std::size_t connections_max = limits::connections_per_endpoint_max;
@@ -82,6 +84,8 @@ struct ReactorContext {
   AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.handshakes_max};
   std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever
   AccessTable access = {};
+  /// Closes one that nobody was ever connected to, for want of a place (EndpointShares).
+  std::function<void(TopicId, std::uint64_t endpoint)> make_room = {};
 };
 
 }  // namespace lightq::broker

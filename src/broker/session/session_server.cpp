@@ -45,13 +45,20 @@ Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::
                 std::move(tls)};
 }
 
+void SessionServer::open_doors() {
+  for (const auto carrier : {SessionCarrier::stream, SessionCarrier::zmtp}) {
+    const auto opened = open_door({protocol::Transport::tcp, carrier});
+    if (!opened) context_.sink.warn("sessions have an address less for now: " + opened.error().text());
+  }
+}
+
 Result<SessionServer::Door*> SessionServer::open_door(Way way) {
   if (const auto found = doors_.find(way); found != doors_.end()) return found->second.get();
   const auto [transport, carrier] = way;
   const bool is_unix = transport == protocol::Transport::ipc;
   const std::string file = name_ + (carrier == SessionCarrier::zmtp ? "z.sock" : ".sock");
   const std::string path = is_unix ? (context_.settings.ipc_directory / file).string() : std::string();
-  auto socket = is_unix ? listen_unix(path) : context_.ports.listen();
+  auto socket = is_unix ? listen_unix(path) : context_.ports.listen({.guarded = true});
   if (!socket) return socket.error();
   const std::string uri =
       is_unix ? "ipc://" + path

@@ -19,9 +19,9 @@
 
 namespace lightq::broker {
 
-/// One address a transport and carrier of frames, opened at the first join and then there as long as the
-/// broker. The reactor's thread, but for the constructor and the destructor, which run when that one does
-/// not.
+/// One address a transport and carrier of frames, opened at the first join, if not before, and then there as
+/// long as the broker. The reactor's thread, but for the constructor and the destructor, which run when that
+/// one does not.
 class SessionServer final : public Connection::Owner, private SessionConnection::Host {
  public:
   /// A session's way in.
@@ -45,6 +45,9 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   /// invalid_argument (the path of the socket file is too long).
   Result<Joined> join(const Grant& grant, protocol::Transport transport, SessionCarrier carrier,
                       const TicketHolder& holder);
+  /// Opens its addresses over TCP, so that none depends on a port that is left when the first session joins.
+  /// What cannot be opened now is when somebody joins.
+  void open_doors();
   /// A connection that has come as by this way, from elsewhere than its address.
   void take(UniqueFd descriptor, protocol::Transport transport, SessionCarrier carrier) {
     begin_session(std::move(descriptor), carrier, encryption_of({transport, carrier}));
