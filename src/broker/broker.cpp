@@ -26,6 +26,7 @@
 #include "broker/endpoint/gate_proof.hpp"
 #include "broker/endpoint/socket.hpp"
 #include "broker/exposure.hpp"
+#include "broker/parts_settings.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/session/session_proof.hpp"
 #include "broker/wall_clock.hpp"
@@ -38,21 +39,6 @@
 namespace lightq::broker {
 
 namespace {
-
-constexpr std::uint64_t free_floor_bytes = limits::GiB;
-constexpr std::uint64_t free_floor_share = 50;  // or 2 % of the disk
-constexpr unsigned cores_with_one_reactor = 4;
-
-std::uint64_t default_free_floor(const std::filesystem::path& directory) {
-  std::error_code failed;
-  const auto space = std::filesystem::space(directory, failed);
-  return failed ? free_floor_bytes : std::max(free_floor_bytes, space.capacity / free_floor_share);
-}
-
-std::size_t default_reactors() {
-  const unsigned cores = std::thread::hardware_concurrency();
-  return cores <= cores_with_one_reactor ? 1 : cores / 2;
-}
 
 constexpr auto answers_linger = std::chrono::milliseconds(500);
 constexpr auto answers_check_interval = std::chrono::milliseconds(5);
@@ -89,20 +75,6 @@ std::uint64_t bytes_below(const std::vector<std::filesystem::path>& directories)
     }
   }
   return bytes;
-}
-
-StrangerLimits stranger_limits_of(const Config& config) {
-  const auto usual =
-      config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
-  return {config.handshakes_max, config.accepts_per_second.value_or(usual), config.handshake_time};
-}
-
-ControlLimits control_limits_of(const Config& config) {
-  return {.request_bytes_max = config.request_bytes_max,
-          .requests_waiting_max = config.requests_waiting_max,
-          .connections_max = config.control_connections_max,
-          .answers_unread_bytes_max = config.answers_unread_bytes_max,
-          .answers_unread_bytes_total = config.answers_unread_bytes_total};
 }
 
 /// `counter`: ends before the quota.
@@ -376,43 +348,15 @@ Result<void> Broker::Parts::open_catalogue() {
 }
 
 ReactorPool::Settings Broker::Parts::reactor_settings() const {
-  ReactorPool::Settings settings;
-  settings.reactors = config_.reactors == 0 ? default_reactors() : static_cast<std::size_t>(config_.reactors);
+  ReactorPool::Settings settings = reactor_settings_of(config_, *directory_);
   settings.bind_host = bind_address_;
-  if (config_.ports) settings.ports = PortBook::Range{config_.ports->first, config_.ports->last};
-  settings.port_rest = config_.port_rest;
-  settings.session_heartbeat = config_.session_heartbeat;
-  settings.session_channels_max = static_cast<std::uint32_t>(config_.session_channels_max);
-  settings.session_reads = {.waiting_max = config_.session_reads_max, .bytes_max = config_.read_bytes_max};
   settings.tls = tls_.get();
-  settings.endpoints_max = config_.endpoints_max;
   auto& endpoints = settings.reactor.endpoints;
-  endpoints.advertise_host = config_.advertise_host.empty() ? config_.bind_host : config_.advertise_host;
-  endpoints.ipc_directory = config_.ipc_dir.empty() ? directory_->ipc() : config_.ipc_dir;
-  endpoints.message_bytes_max = config_.message_bytes_max;
-  endpoints.idle_time_max = config_.endpoint_idle;
-  endpoints.connections_max = config_.connections_per_endpoint_max;
-  endpoints.endpoints_max = config_.endpoints_per_topic_max;
-  endpoints.unfinished_bytes_total =
-      std::max(config_.unfinished_bytes_total / settings.reactors, 4 * config_.message_bytes_max);
-  endpoints.groups = {.groups_max = config_.groups_per_topic_max,
-                      .in_flight_messages_max = config_.in_flight_messages_max,
-                      .outstanding_ranges_max = config_.outstanding_ranges_max,
-                      .returned_ranges_max = config_.returned_ranges_max};
-  endpoints.strangers = stranger_limits_of(config_);
   endpoints.user_connections = user_connections_.get();
   endpoints.limits_reached = limits_reached_.get();
-  endpoints.ticket_lifetime = config_.ticket_lifetime;
   endpoints.admin_generation = admin_generation_;
-  endpoints.open_topics = config_.open_topics;
   endpoints.curve_key = curve_key_.get();
   endpoints.client_keys = &client_keys_;
-  auto& storage = settings.reactor.storage;
-  storage.topics_directory = directory_->topics();
-  storage.message_bytes_max = config_.message_bytes_max;
-  storage.disk_free_floor_bytes = config_.min_free_bytes.value_or(default_free_floor(directory_->path()));
-  storage.flush_interval_ms = config_.flush_interval.count();
-  storage.producers_max = config_.producers_max;
   return settings;
 }
 

@@ -163,7 +163,8 @@ inline Result<std::string> read_file(const std::string& path, const FileWish& wi
   const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | more));
   struct stat facts{};
   if (file.get() < 0 || fstat(file.get(), &facts) != 0)
-    return Error{ErrorCode::io_error, "cannot read " + (wish.is_secret ? shown_path(path) : path), errno};
+    return Error{ErrorCode::io_error,
+                 "cannot read " + (wish.others == OthersMay::nothing ? shown_path(path) : path), errno};
   if (wish.links == LinkRule::refused && !S_ISREG(facts.st_mode))
     return Error{ErrorCode::invalid_argument, path + " is no regular file, as one that holds " +
                                                   std::string(wish.holds) + " has to be here"};

@@ -1,0 +1,78 @@
+/// Layer: broker.
+#include "broker/parts_settings.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+namespace lightq::broker {
+
+namespace {
+
+constexpr std::uint64_t free_floor_bytes = limits::GiB;
+constexpr std::uint64_t free_floor_share = 50;  // or 2 % of the disk
+constexpr unsigned cores_with_one_reactor = 4;
+
+std::uint64_t default_free_floor(const std::filesystem::path& directory) {
+  std::error_code failed;
+  const auto space = std::filesystem::space(directory, failed);
+  return failed ? free_floor_bytes : std::max(free_floor_bytes, space.capacity / free_floor_share);
+}
+
+std::size_t default_reactors() {
+  const unsigned cores = std::thread::hardware_concurrency();
+  return cores <= cores_with_one_reactor ? 1 : cores / 2;
+}
+
+}  // namespace
+
+StrangerLimits stranger_limits_of(const Config& config) {
+  const auto usual =
+      config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
+  return {config.handshakes_max, config.accepts_per_second.value_or(usual), config.handshake_time};
+}
+
+ControlLimits control_limits_of(const Config& config) {
+  return {.request_bytes_max = config.request_bytes_max,
+          .requests_waiting_max = config.requests_waiting_max,
+          .connections_max = config.control_connections_max,
+          .answers_unread_bytes_max = config.answers_unread_bytes_max,
+          .answers_unread_bytes_total = config.answers_unread_bytes_total};
+}
+
+ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirectory& directory) {
+  ReactorPool::Settings settings;
+  settings.reactors = config.reactors == 0 ? default_reactors() : static_cast<std::size_t>(config.reactors);
+  if (config.ports) settings.ports = PortBook::Range{config.ports->first, config.ports->last};
+  settings.port_rest = config.port_rest;
+  settings.session_heartbeat = config.session_heartbeat;
+  settings.session_channels_max = static_cast<std::uint32_t>(config.session_channels_max);
+  settings.session_reads = {.waiting_max = config.session_reads_max, .bytes_max = config.read_bytes_max};
+  settings.endpoints_max = config.endpoints_max;
+  auto& endpoints = settings.reactor.endpoints;
+  endpoints.advertise_host = config.advertise_host.empty() ? config.bind_host : config.advertise_host;
+  endpoints.ipc_directory = config.ipc_dir.empty() ? directory.ipc() : config.ipc_dir;
+  endpoints.message_bytes_max = config.message_bytes_max;
+  endpoints.idle_time_max = config.endpoint_idle;
+  endpoints.connections_max = config.connections_per_endpoint_max;
+  endpoints.endpoints_max = config.endpoints_per_topic_max;
+  endpoints.unfinished_bytes_total =
+      std::max(config.unfinished_bytes_total / settings.reactors, 4 * config.message_bytes_max);
+  endpoints.groups = {.groups_max = config.groups_per_topic_max,
+                      .in_flight_messages_max = config.in_flight_messages_max,
+                      .outstanding_ranges_max = config.outstanding_ranges_max,
+                      .returned_ranges_max = config.returned_ranges_max};
+  endpoints.strangers = stranger_limits_of(config);
+  endpoints.ticket_lifetime = config.ticket_lifetime;
+  endpoints.open_topics = config.open_topics;
+  auto& storage = settings.reactor.storage;
+  storage.topics_directory = directory.topics();
+  storage.message_bytes_max = config.message_bytes_max;
+  storage.disk_free_floor_bytes = config.min_free_bytes.value_or(default_free_floor(directory.path()));
+  storage.flush_interval_ms = config.flush_interval.count();
+  storage.producers_max = config.producers_max;
+  return settings;
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,18 @@
+/// What the broker's parts are told of its configuration. Layer: broker.
+#pragma once
+
+#include "broker/config.hpp"
+#include "broker/control/control_limits.hpp"
+#include "broker/data_directory.hpp"
+#include "broker/endpoint/stranger_limits.hpp"
+#include "broker/reactor_pool.hpp"
+
+namespace lightq::broker {
+
+StrangerLimits stranger_limits_of(const Config& config);
+ControlLimits control_limits_of(const Config& config);
+
+/// All that the configuration says; what the broker has made of it, such as keys, is still to be put in.
+ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirectory& directory);
+
+}  // namespace lightq::broker
