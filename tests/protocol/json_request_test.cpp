@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <lightq/protocol/json.hpp>
+#include <lightq/protocol/json_scan.hpp>
 
 namespace lightq::protocol {
 namespace {
