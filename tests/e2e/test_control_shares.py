@@ -66,6 +66,28 @@ def test_connections_of_one_user_end_nobody_elses(of_two):
     assert many[0].stats("ann")["status"] == "ok", "what was ended comes back by itself"
 
 
+def test_long_answers_to_one_user_are_bounded_and_nobody_elses(of_two):
+    broker, control = of_two("--requests-per-second", "500")
+    for i in range(60):
+        control.ok("create_topic", **ROOT, topic=f"t{i:0119}", broker_type="direct")
+    ann, bob = Asker(broker), Asker(broker)
+    listed = {"cmd": "list_topics", "admin_user_id": "ann", "admin_password": "ann-password-1"}
+
+    def refused():
+        for _ in range(40):
+            ann.put(**listed)
+        answers = [ann.get() for _ in range(40)]
+        assert {answer.get("code", "ok") for answer in answers} <= {"ok", "busy"}
+        return any("long answers" in answer.get("description", "") for answer in answers)
+
+    until(refused, "one to be too much")
+    assert ann.ask(cmd="join", topic="t", type="push", **credentials("ann"))["status"] == "ok", "it is short"
+    assert bob.stats("bob")["status"] == "ok", "another user at the same address"
+    assert len(control.list()) == 61, "the administrator"
+    assert control.broker_stats()["limits_reached"]["requests_per_second"] > 0
+    until(lambda: ann.ask(**listed)["status"] == "ok", "it to be made up for")
+
+
 def test_requests_of_one_user_leave_room_for_others_wherever_he_asks(of_two):
     broker, control = of_two("--requests-waiting-max", "8")
     addresses = [Asker(broker, f"127.0.0.{i}") for i in range(2, 8)]

@@ -71,6 +71,13 @@ bool needs_no_place(const protocol::Request& request) {
          std::holds_alternative<protocol::Version>(request);
 }
 
+/// Whether the answer is as long as there are things of which it tells.
+bool may_be_long(const protocol::Request& request) {
+  return std::holds_alternative<protocol::Stats>(request) ||
+         std::holds_alternative<protocol::ListTopics>(request) ||
+         std::holds_alternative<protocol::ListUsers>(request);
+}
+
 /// Who shares what there is with others, as long as it is not told apart from other users of a source.
 std::string owner_of(const Asker& asker, const std::string& source) {
   return asker ? "user " + std::to_string(*asker) : "source " + source;
@@ -102,6 +109,7 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
       pace_(std::move(pace)),
       limits_(control_limits),
       rate_(pace_.requests_per_second),
+      answer_rate_(pace_.requests_per_second),
       bound_uri_(std::move(bound_uri)),
       handshake_time_(strangers.handshake_time),
       accepts_(strangers.accepts_per_second, strangers.handshakes_max),
@@ -166,24 +174,29 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
   if (!is_within_rate(client)) {
     ++throttled_;
     // Nothing of it is read but its command: who asks too much is to cost little.
-    return answer(from,
-                  protocol::ErrorReply{std::string(protocol::detail::command_in_front(body)), ErrorCode::busy,
-                                       "too many requests from this address; try again"});
+    answer(from, protocol::ErrorReply{std::string(protocol::detail::command_in_front(body)), ErrorCode::busy,
+                                      "too many requests from this address; try again"});
+    return;
   }
   if (parts != 1) {
-    return answer(from, protocol::ErrorReply{{},
-                                             ErrorCode::invalid_json,
-                                             "a request is one message part, not " + std::to_string(parts)});
+    answer(from,
+           protocol::ErrorReply{
+               {}, ErrorCode::invalid_json, "a request is one message part, not " + std::to_string(parts)});
+    return;
   }
   auto parsed = protocol::parse_request(body, limits_.request_bytes_max);
   if (!parsed.request) {
     const Error& error = parsed.request.error();
     count_unparsed(error, body);
-    return answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
+    answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
+    return;
   }
   const auto busy = needs_no_place(*parsed.request) ? std::nullopt : too_many_under_way(source.key);
-  if (busy) return answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
-  dispatch(from, source, std::move(parsed.request).value());
+  if (busy) {
+    answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
+  } else {
+    dispatch(from, source, std::move(parsed.request).value());
+  }
 }
 
 /// One more request of the client. Both are counted: what is free uses up the source's, too.
@@ -212,8 +225,8 @@ std::optional<Error> ControlServer::too_many_under_way(const std::string& source
 
 class ControlServer::Course final : public RequestCourse {
  public:
-  Course(ControlServer& server, std::uint64_t client, const std::string& source)
-      : server_(server), client_(client), request_{source} {
+  Course(ControlServer& server, std::uint64_t client, const std::string& source, bool may_be_long)
+      : server_(server), client_(client), may_be_long_(may_be_long), request_{source} {
     server_.under_way_.enter(request_);
   }
   void stand_aside(bool aside) override {
@@ -222,11 +235,23 @@ class ControlServer::Course final : public RequestCourse {
   std::optional<Error> asked_by(const Asker& asker) override { return server_.asked_by(*this, asker); }
   [[nodiscard]] std::uint64_t client() const { return client_; }
   [[nodiscard]] RequestsUnderWay::Request& request() { return request_; }
+  [[nodiscard]] bool may_be_long() const { return may_be_long_; }
+  /// `taken` of what the owner may have was taken for the answer.
+  void paid(const std::string& owner, double taken) {
+    payer_ = owner;
+    taken_ = taken;
+  }
+  void answered(std::size_t bytes) {
+    if (!payer_.empty() && bytes > 0) server_.answer_rate_.settle(payer_, taken_, bytes);
+  }
 
  private:
   ControlServer& server_;
   const std::uint64_t client_;
+  const bool may_be_long_;
   RequestsUnderWay::Request request_;
+  std::string payer_;  // empty: nobody
+  double taken_ = 0;
 };
 
 void ControlServer::dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
@@ -234,10 +259,10 @@ void ControlServer::dispatch(const ControlConnection::Envelope& from, const Requ
   ControlConnection& client = *clients_.at(from.client);
   client.request_begins();
   known_.busy(from.client);
-  auto course = std::make_shared<Course>(*this, from.client, source.key);
+  auto course = std::make_shared<Course>(*this, from.client, source.key, may_be_long(request));
   const auto send = [this, from, course](const protocol::Reply& reply) {
     course->stand_aside(true);
-    answer(from, reply);
+    course->answered(answer(from, reply));
     request_ended(from.client);
   };
   handle_(std::move(request), Answer(send, source, course));
@@ -246,13 +271,27 @@ void ControlServer::dispatch(const ControlConnection::Envelope& from, const Requ
 /// Whoever is permitted something has a connection that is known, also where he asks too much.
 std::optional<Error> ControlServer::asked_by(Course& course, const Asker& asker) {
   auto& request = course.request();
+  const std::string owner = owner_of(asker, request.source);
   if (const auto client = clients_.find(course.client()); client != clients_.end())
-    make_known(*client->second, owner_of(asker, request.source));
+    make_known(*client->second, owner);
   const std::uint64_t user = asker.value_or(0);
-  if (under_way_.belongs_to(request, user)) return std::nullopt;
+  const bool is_administrator = asker && user == 0;
+  if (under_way_.belongs_to(request, user))
+    return is_administrator ? std::nullopt : too_much_answered(course, owner);
   limit_reached(Limit::requests_waiting_per_user_max);
   return Error{ErrorCode::busy, std::to_string(under_way_.of_user(user)) +
                                     " requests of this user are under way already; try again"};
+}
+
+/// Counted by who asks, not by his source: who else asks from there is to notice nothing.
+std::optional<Error> ControlServer::too_much_answered(Course& course, const std::string& owner) {
+  if (!course.may_be_long()) return std::nullopt;
+  if (const auto taken = answer_rate_.take(owner, pace_.now())) {
+    course.paid(owner, *taken);
+    return std::nullopt;
+  }
+  ++throttled_;
+  return Error{ErrorCode::busy, "too many long answers to this user, or to this address; try again"};
 }
 
 void ControlServer::request_ended(std::uint64_t client) {
@@ -260,9 +299,12 @@ void ControlServer::request_ended(std::uint64_t client) {
   if (found != clients_.end() && found->second->request_ends() == 0) known_.idle(client);
 }
 
-void ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
+std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
   const auto client = clients_.find(to.client);
-  if (client != clients_.end()) client->second->answer(to.delimiter, protocol::to_json(reply));
+  if (client == clients_.end()) return 0;
+  const std::string text = protocol::to_json(reply);
+  client->second->answer(to.delimiter, text);
+  return text.size();
 }
 
 /// Who was permitted something is no stranger. Beyond the limit others of the owner that has most make room,

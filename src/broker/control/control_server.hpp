@@ -14,6 +14,7 @@
 #include <lightq/protocol/control.hpp>
 
 #include "broker/control/answer.hpp"
+#include "broker/control/answer_rate.hpp"
 #include "broker/control/control_connection.hpp"
 #include "broker/control/control_limits.hpp"
 #include "broker/control/known_connections.hpp"
@@ -103,7 +104,9 @@ class ControlServer final : public Listener::Owner,
   void dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
                 protocol::Request request);
   void request_ended(std::uint64_t client);
-  void answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);
+  [[nodiscard]] std::optional<Error> too_much_answered(Course& course, const std::string& owner);
+  /// How long it is.
+  std::size_t answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);
 
   EventLoop& loop_;
   LogSink& sink_;
@@ -111,6 +114,7 @@ class ControlServer final : public Listener::Owner,
   const Pace pace_;
   const ControlLimits limits_;
   RequestRate rate_;
+  AnswerRate answer_rate_;
   const std::string bound_uri_;
   Gate gate_;
   const std::chrono::milliseconds handshake_time_;
