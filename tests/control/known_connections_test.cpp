@@ -22,7 +22,7 @@ TEST(KnownConnections, TheOneUsedLongestAgoOfTheOwnerThatHasMostMakesRoom) {
   KnownConnections known;
   EXPECT_EQ(known.to_displace(), std::nullopt);
   use(known, 1, "bob");
-  for (const std::uint64_t each : {2, 3, 4}) use(known, each, "ann");
+  for (const std::uint64_t each : {2U, 3U, 4U}) use(known, each, "ann");
   EXPECT_EQ(known.to_displace(), 2U) << "not bob's, though it was used before";
   use(known, 2, "ann");
   EXPECT_EQ(known.to_displace(), 3U);
@@ -51,8 +51,8 @@ TEST(KnownConnections, OneWithARequestUnderWayStays) {
 
 TEST(KnownConnections, IsOfWhomeverItWasPermittedSomethingLast) {
   KnownConnections known;
-  for (const std::uint64_t each : {1, 2, 3}) use(known, each, "ann");
-  for (const std::uint64_t each : {4, 5}) use(known, each, "bob");
+  for (const std::uint64_t each : {1U, 2U, 3U}) use(known, each, "ann");
+  for (const std::uint64_t each : {4U, 5U}) use(known, each, "bob");
   use(known, 1, "bob");
   EXPECT_EQ(known.to_displace(), 4U) << "bob has three now";
   use(known, 1, "ann");
