@@ -29,6 +29,7 @@
 #include "broker/parts_settings.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/session/session_proof.hpp"
+#include "broker/topic_space.hpp"
 #include "broker/wall_clock.hpp"
 #include "log/disk_quota.hpp"
 #include "log/posix_storage.hpp"
@@ -62,38 +63,6 @@ Result<void> check_open_topics(const Config& config, const std::string& bind_add
                    " is none: whoever reaches it could read and write every topic"};
 }
 
-/// Of all files below the directories.
-std::uint64_t bytes_below(const std::vector<std::filesystem::path>& directories) {
-  std::uint64_t bytes = 0;
-  for (const auto& directory : directories) {
-    std::error_code failed;
-    std::filesystem::recursive_directory_iterator at(directory, failed);
-    for (; !failed && at != std::filesystem::recursive_directory_iterator(); at.increment(failed)) {
-      std::error_code gone;  // it may go meanwhile
-      const std::uint64_t size = at->is_regular_file(gone) ? at->file_size(gone) : 0;
-      if (!gone) bytes += size;
-    }
-  }
-  return bytes;
-}
-
-/// `counter`: ends before the quota.
-std::optional<log::DiskQuota> quota_of(const Config& config, const DataDirectory& directory,
-                                       std::jthread& counter) {
-  if (config.disk_bytes_max == 0) return std::nullopt;
-  return std::optional<log::DiskQuota>(
-      std::in_place, config.disk_bytes_max,
-      [directories = std::vector{directory.topics(), directory.pool()}] { return bytes_below(directories); },
-      [&counter](std::function<void()> task) {
-        try {
-          counter = std::jthread(std::move(task));
-          return true;
-        } catch (const std::system_error&) {
-          return false;  // there are too many threads
-        }
-      });
-}
-
 }  // namespace
 
 /// The broker's layers, wired together. Same thread rule as Broker.
@@ -105,7 +74,10 @@ class Broker::Parts {
         sink_(sink),
         directory_(std::move(directory)),
         quota_(quota_of(config_, *directory_, quota_counter_)),
-        pool_({.directory = directory_->pool().string(), .quota = quota_ ? &*quota_ : nullptr}, storage_),
+        pool_({.directory = directory_->pool().string(),
+               .quota = quota_ ? &*quota_ : nullptr,
+               .log_waits = [this](log::SpaceBound bound) { count_wait(*limits_reached_, bound); }},
+              storage_),
         catalogue_pool_({.directory = directory_->pool().string(), .files_max = 0}, storage_),
         room_(storage_, pool_, config_.decrypted_bytes_total) {}
   Parts(const Parts&) = delete;

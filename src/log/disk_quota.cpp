@@ -21,10 +21,7 @@ bool DiskQuota::take(std::uint64_t bytes, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const auto has_room = [&] { return bytes <= bytes_max_ && bytes_ <= bytes_max_ - bytes; };
   if (!has_room()) {
-    if (!counting_ && now - counted_at_ >= count_again_after) {
-      counted_at_ = now;
-      count_again();
-    }
+    count_again(now);
     return false;
   }
   bytes_ += bytes;
@@ -32,9 +29,22 @@ bool DiskQuota::take(std::uint64_t bytes, Clock::time_point now) {
   return true;
 }
 
-/// Under the lock. What is made meanwhile may be counted twice, and what goes not be seen to go: too much
-/// rather than too little, until it is counted again.
-void DiskQuota::count_again() {
+bool DiskQuota::leaves_room(std::uint64_t bytes, std::uint64_t log_bytes, std::uint64_t unused,
+                            Clock::time_point now) {
+  if (log_bytes < bytes_max_ / 2) return true;
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t used = bytes_ - std::min(bytes_, unused);
+  const std::uint64_t most = bytes_max_ - bytes_max_ / 8;
+  if (bytes <= most && used <= most - bytes) return true;
+  count_again(now);
+  return false;
+}
+
+/// Under the lock; now and then. What is made meanwhile may be counted twice, and what goes not be seen to
+/// go: too much rather than too little, until it is counted again.
+void DiskQuota::count_again(Clock::time_point now) {
+  if (counting_ || now - counted_at_ < count_again_after) return;
+  counted_at_ = now;
   taken_since_ = 0;
   counting_ = true;
   counting_ = elsewhere_([this] {

@@ -94,8 +94,8 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
     return done;
   }
   if (work.prepare_bytes != 0) {
-    auto prepared = pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation,
-                                 work.disk_free_floor_bytes, work.prepare_new, work.key_id);
+    auto prepared = pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation, work.prepare_space,
+                                 work.prepare_new, work.key_id);
     if (prepared) done.prepared = std::move(*prepared);
     if (done.prepared && work.map_prepared != nullptr) map_prepared(*done.prepared, pool, *work.map_prepared);
   }

@@ -64,7 +64,7 @@ struct SegmentWork {
   std::vector<std::shared_ptr<WritableMapping>> unmap;  ///< let go of here: that takes a while
   std::uint64_t incarnation = 0;
   std::uint64_t key_id = 0;  ///< of the prepared file
-  std::uint64_t disk_free_floor_bytes = 0;
+  SpaceWanted prepare_space;
 };
 
 /// What came of it.

@@ -227,17 +227,28 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
   if (prepared_ && segment_header_bytes + batch_bytes <= prepared_->header.file_bytes) {
     PreparedSegment taken = std::move(*prepared_);
     prepared_.reset();
+    waits_for_space_ = false;
     return taken;
   }
   const std::string path = options_.directory + "/roll" + prepared_suffix;
   const std::uint64_t bytes = next_segment_bytes(batch_bytes);
+  auto bound = SpaceBound::disk;
+  const SpaceWanted wanted{options_.disk_free_floor_bytes, stored_bytes_, &bound};
   const auto prepare = [&] {
-    return pool_.prepare(path, bytes, incarnation_, options_.disk_free_floor_bytes, new_bytes(), key_id());
+    return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id());
   };
   auto made = prepare();
-  if (made || made.error().code != ErrorCode::no_space || retired_.empty() || jobs_->is_out) return made;
-  if (const auto retired = retire_now(); !retired) return made;
-  return prepare();
+  const bool waits = !made && made.error().code == ErrorCode::no_space;
+  if (waits && !retired_.empty() && !jobs_->is_out && retire_now()) made = prepare();
+  note_wait(made, bound);
+  return made;
+}
+
+// Told once, when it begins.
+void SegmentLog::note_wait(const Result<PreparedSegment>& made, SpaceBound bound) {
+  const bool waits = !made && made.error().code == ErrorCode::no_space;
+  if (waits && !waits_for_space_) pool_.note_wait(bound);
+  waits_for_space_ = waits;
 }
 
 // Begins a new segment at next_. The header and the name reach the disk with the next sync; until then

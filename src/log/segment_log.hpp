@@ -172,6 +172,7 @@ class SegmentLog final : public Log {
   void seal_for_this_boot(SegmentFile& segment);
   void rest_full_segments();
   Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
+  void note_wait(const Result<PreparedSegment>& made, SpaceBound bound);
   Result<void> make_directory();
   Result<void> give_name();
 
@@ -242,6 +243,7 @@ class SegmentLog final : public Log {
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
+  bool waits_for_space_ = false;       // for a new segment
   std::shared_ptr<PendingName> name_;  // the active segment's, if it was begun without; perhaps given by now
   Result<void> naming_;
   std::optional<Offset> remembered_;  // the segment that begins here has its name and header on disk

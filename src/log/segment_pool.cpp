@@ -19,6 +19,10 @@ std::uint32_t next_epoch(std::uint32_t epoch) {
   return epoch + 1 == 0 ? 1 : epoch + 1;
 }
 
+std::string segment_text(const std::string& path, std::uint64_t bytes) {
+  return "a new segment of " + std::to_string(bytes) + " bytes at " + path;
+}
+
 // Past all that may have been given since a header with this one came to the disk.
 std::uint32_t epoch_beyond(std::uint32_t epoch) {
   const bool trusted = seeded(SeededBug::found_epoch_trusted) || seeded(SeededBug::recycled_epoch_kept);
@@ -194,15 +198,16 @@ void SegmentPool::unmap() {
 }
 
 Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint64_t bytes,
-                                             std::uint64_t incarnation, std::uint64_t free_bytes_floor,
+                                             std::uint64_t incarnation, const SpaceWanted& wanted,
                                              NewBytes new_bytes, std::uint64_t key_id) {
   const Owner owner{incarnation, key_id};
+  if (auto refused = no_share(path, bytes, wanted)) return *refused;
   while (const auto entry = take(bytes)) {
     auto recycled = recycle(*entry, path, owner);
     if (recycled) return recycled;
     static_cast<void>(remove(entry->path, entry->bytes));  // one bad file must not be tried for ever
   }
-  return create(path, bytes, owner, free_bytes_floor, new_bytes);
+  return create(path, bytes, owner, wanted, new_bytes);
 }
 
 // What the file is to say of itself now.
@@ -270,21 +275,46 @@ bool SegmentPool::take_of_quota(std::uint64_t bytes) {
   return true;
 }
 
+// Of what the logs may take of the disk, for one that has much of it. What is in the pool others could have.
+std::optional<Error> SegmentPool::no_share(const std::string& path, std::uint64_t bytes,
+                                           const SpaceWanted& wanted) {
+  if (options_.quota == nullptr) return std::nullopt;
+  std::uint64_t unused = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    load_once();
+    unused = bytes_;
+  }
+  if (options_.quota->leaves_room(bytes, wanted.log_bytes, unused)) return std::nullopt;
+  if (wanted.bound != nullptr) *wanted.bound = SpaceBound::quota;
+  return Error{ErrorCode::no_space,
+               segment_text(path, bytes) + " would be of a log that has " + std::to_string(wanted.log_bytes) +
+                   " bytes, and who has half leaves the last eighth of " +
+                   std::to_string(options_.quota->bytes_max()) + " to others",
+               0};
+}
+
 // Of the disk, or of what the logs may take of it; that has been taken then.
 std::optional<Error> SegmentPool::no_room(const std::string& path, std::uint64_t bytes,
-                                          std::uint64_t free_bytes_floor) {
-  const std::string segment = "a new segment of " + std::to_string(bytes) + " bytes at " + path;
-  if (free_bytes_floor != 0) {
+                                          const SpaceWanted& wanted) {
+  const std::string segment = segment_text(path, bytes);
+  const std::uint64_t floor = wanted.free_bytes_floor;
+  const auto reached = [&](SpaceBound bound) {
+    if (wanted.bound != nullptr) *wanted.bound = bound;
+  };
+  if (floor != 0) {
     const auto free = storage_.free_bytes(path);
     if (!free) return free.error();
-    if (*free < bytes || *free - bytes < free_bytes_floor) {
+    if (*free < bytes || *free - bytes < floor) {
+      reached(SpaceBound::floor);
       return Error{ErrorCode::no_space,
-                   segment + " would leave less than " + std::to_string(free_bytes_floor) +
+                   segment + " would leave less than " + std::to_string(floor) +
                        " bytes on the disk (free now: " + std::to_string(*free) + ")",
                    0};
     }
   }
   if (take_of_quota(bytes)) return std::nullopt;
+  reached(SpaceBound::quota);
   return Error{ErrorCode::no_space,
                segment + " would make all segments larger than " +
                    std::to_string(options_.quota->bytes_max()) + " bytes, the most they may take of the disk",
@@ -292,8 +322,9 @@ std::optional<Error> SegmentPool::no_room(const std::string& path, std::uint64_t
 }
 
 Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64_t bytes, const Owner& owner,
-                                            std::uint64_t free_bytes_floor, NewBytes new_bytes) {
-  if (auto full = no_room(path, bytes, free_bytes_floor)) return *full;
+                                            const SpaceWanted& wanted, NewBytes new_bytes) {
+  if (wanted.bound != nullptr) *wanted.bound = SpaceBound::disk;
+  if (auto full = no_room(path, bytes, wanted)) return *full;
   auto file = storage_.open(path, OpenMode::create);
   if (!file) {
     give_back(bytes);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,11 +17,27 @@
 
 namespace lightq::log {
 
+/// What keeps a log from a new segment.
+enum class SpaceBound {
+  disk,   ///< it is full
+  floor,  ///< it would have less left than it is to have
+  quota   ///< logs have as much of it as they may, all together or this one
+};
+
+/// What a new segment is held to.
+struct SpaceWanted {
+  std::uint64_t free_bytes_floor = 0;  ///< of the disk, with a new file
+  std::uint64_t log_bytes = 0;         ///< what its log has already
+  SpaceBound* bound = nullptr;         ///< told what was reached, where there was no space
+};
+
 struct SegmentPoolOptions {
   std::string directory;  ///< on the same file system as the logs; made when first needed
   std::size_t files_max = 64;
   std::uint64_t bytes_max = 1 * limits::GiB;
   DiskQuota* quota = nullptr;  ///< of all segment files, those in the pool too; outlives the pool; null: none
+  /// A log begins to wait for space. Any thread.
+  std::function<void(SpaceBound)> log_waits = [](SpaceBound) {};
 };
 
 /// A file that is ready to become a log's next segment: allocated, and with a header that belongs to that log
@@ -80,12 +97,14 @@ class SegmentPool {
   Result<void> remove(const std::string& path, std::uint64_t bytes);
 
   /// Makes a file of exactly `bytes` at `path` for the log `incarnation`: from the pool, or a new one unless
-  /// that left less than `free_bytes_floor` on the disk, or went beyond the quota. Errors: no_space,
-  /// io_error; nothing stays at `path` then.
-  /// `key_id`: see SegmentHeader.
+  /// that left too little on the disk, or went beyond the quota. A log that has half of the quota has neither
+  /// where others would be left less than an eighth. Errors: no_space, io_error; nothing stays at `path`
+  /// then. `key_id`: see SegmentHeader.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
-                                  std::uint64_t free_bytes_floor, NewBytes new_bytes = NewBytes::reserved,
+                                  const SpaceWanted& wanted, NewBytes new_bytes = NewBytes::reserved,
                                   std::uint64_t key_id = 0);
+  /// A log has asked, and waits from now on.
+  void note_wait(SpaceBound bound) const { options_.log_waits(bound); }
 
   /// Gives up the mappings that files came with: their room is needed.
   void unmap();
@@ -97,8 +116,10 @@ class SegmentPool {
   using Entry = FreeFile;
   void load_once();
   void give_back(std::uint64_t bytes);
+  [[nodiscard]] std::optional<Error> no_share(const std::string& path, std::uint64_t bytes,
+                                              const SpaceWanted& wanted);
   [[nodiscard]] std::optional<Error> no_room(const std::string& path, std::uint64_t bytes,
-                                             std::uint64_t free_bytes_floor);
+                                             const SpaceWanted& wanted);
   std::optional<Entry> take_smaller(std::uint64_t bytes);
   std::optional<Entry> take_any();
   bool take_of_quota(std::uint64_t bytes);
@@ -130,7 +151,7 @@ class SegmentPool {
   static Result<void> begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes);
   Result<PreparedSegment> recycle(const Entry& entry, const std::string& path, const Owner& owner);
   Result<PreparedSegment> create(const std::string& path, std::uint64_t bytes, const Owner& owner,
-                                 std::uint64_t free_bytes_floor, NewBytes new_bytes);
+                                 const SpaceWanted& wanted, NewBytes new_bytes);
 
   const SegmentPoolOptions options_;
   Storage& storage_;

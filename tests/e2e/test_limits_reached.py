@@ -148,6 +148,21 @@ def many_requests(broker, control):
     dealer.close()
 
 
+def many_requests_of_a_user(broker, control):
+    """From two addresses, each with one under way."""
+    dealers = [broker.socket(zmq.DEALER, broker.control_uri.replace("tcp://", f"tcp://127.0.0.{i}:0;")) for i in (2, 3)]
+    asked = json.dumps({"cmd": "stats", "topic": "t", "user_id": USER, "password": PASSWORD}).encode()
+
+    def refused():
+        for dealer in dealers:
+            dealer.send_multipart([b"", asked])
+        answers = [answer_at(dealer) for dealer in dealers]
+        assert {answer.get("code", "ok") for answer in answers} <= {"ok", "busy"}
+        return reached(control)["requests_waiting_per_user_max"] > 0
+
+    until(refused, "both to be under way at once")
+
+
 def many_ports(broker, control):
     control.join("t", "pull")
     control.fails("limit_reached", "join", topic="t", type="pull", user_id=USER, password=PASSWORD)
@@ -213,6 +228,7 @@ CASES = {
     a_silent_stranger_at_the_control_socket: ("handshake_ms", ["--handshake-ms", "500"]),
     many_strangers_at_the_control_socket: ("handshakes_max", ["--handshakes-max", "16"] + LONG),
     many_connections_of_a_user: ("connections_per_user", ["--connections-per-user", "2"]),
+    many_requests_of_a_user: ("requests_waiting_per_user_max", ["--requests-waiting-max", "4"]),
     many_requests: ("requests_per_second", ["--requests-per-second", "1"]),
 }
 

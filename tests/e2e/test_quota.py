@@ -27,6 +27,11 @@ def fill(broker, control, topic, payload=b"x" * 65536):
     return push
 
 
+def reached(control):
+    """The limits that somebody has reached, and how often."""
+    return {name: count for name, count in control.broker_stats()["limits_reached"].items() if count}
+
+
 def bytes_of_topics(broker):
     return sum(path.stat().st_size for path in (broker.data_dir / "topics").rglob("*") if path.is_file())
 
@@ -41,15 +46,72 @@ def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker)
     kept = control.stats("first")["messages_received"]
     assert kept > 60  # 65,536 bytes each
 
-    second = broker.socket(zmq.PUSH, control.join("second", "push"))
-    second.send(b"waits")
-    until(lambda: control.stats("second")["blocked_by"] == "disk", "the other topic to wait, too")
+    assert "leaves the last eighth of 8388608 to others" in broker.log()
+    second = fill(broker, control, "second", b"y" * 4096)
+    got = control.stats("second")["messages_received"]
+    assert got > 0  # of what the first may not have
     assert "the most they may take of the disk" in broker.log()
+    assert bytes_of_topics(broker) <= 8 * MIB + MIB
 
     pull = broker.socket(zmq.PULL, control.join("first", "pull"))
     assert pull.recv() == b"x" * 65536  # what is there can be read
     control.delete("first")
-    until(lambda: control.stats("second")["messages_received"] == 1, "the other topic to go on")
+    until(lambda: control.stats("second")["messages_received"] > got, "the other topic to go on")
+
+
+def test_one_topic_that_fills_the_quota_keeps_nobody_elses_from_it(make_broker):
+    """Also where its files wait in the pool to be written again."""
+    broker = make_broker("--disk-bytes-max", str(16 * MIB), "--min-free-bytes", "0")
+    control = broker.control()
+    for topic in ("anns", "bobs"):
+        control.create(topic, "file", segment_bytes=MIB)
+    fill(broker, control, "anns")
+    until(lambda: reached(control) == {"disk_bytes_max": 1}, "it to be counted")
+    push = broker.socket(zmq.PUSH, control.join("bobs", "push"))
+    for _ in range(10):
+        push.send(b"x" * 65536)
+    until(lambda: control.stats("bobs")["messages_received"] == 10, "another topic's messages")
+    stats = control.stats("anns")
+    assert stats["blocked_by"] == "disk" and reached(control) == {"disk_bytes_max": 1}, "it waits still"
+    kept = stats["messages_received"]
+    control.ok("purge", topic="anns", user_id=ADMIN, password=ADMIN_PASSWORD)
+    until(lambda: control.stats("anns")["messages_received"] > kept, "it to go on")
+
+
+def test_the_floor_counts_by_its_own_name(make_broker):
+    broker = make_broker("--min-free-bytes", str(1 << 60))
+    control = broker.control()
+    control.create("t", "file")
+    push = broker.socket(zmq.PUSH, control.join("t", "push"))
+    push.send(b"waits")
+    until(lambda: control.stats("t")["blocked_by"] == "disk", "it to wait")
+    assert reached(control) == {"min_free_bytes": 1}
+
+
+def test_rings_of_one_user_leave_an_eighth_to_others(make_broker):
+    broker = make_broker("--memory-bytes-max", str(16 * MIB))
+    control = broker.control()
+    administrator = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+    for name in ("ann", "bob"):
+        control.ok("create_user", **administrator, user_id=name, password=PASSWORD,
+                   rights=[{"topic": f"{name}*", "rights": ["manage"]}])
+
+    def create(name, topic, ring_bytes=2 * MIB):
+        return control("create_topic", admin_user_id=name, admin_password=PASSWORD if name != ADMIN else ADMIN_PASSWORD,
+                       topic=topic, broker_type="queue", ring_bytes=ring_bytes).get("code", "ok")
+
+    assert create("ann", "ann0", 15 * MIB) == "limit_reached"  # at once neither
+    assert [create("ann", f"ann{i}") for i in range(9)] == ["ok"] * 7 + ["limit_reached"] * 2
+    assert control.fails("limit_reached", "create_topic", admin_user_id="ann", admin_password=PASSWORD, topic="ann9",
+                         broker_type="queue", ring_bytes=2 * MIB)["description"].endswith("of 16777216 to others")
+    assert reached(control) == {"memory_bytes_max": 4}
+    assert create("bob", "bob", MIB) == "ok"
+    assert create(ADMIN, "roots", MIB) == "ok"
+    assert create(ADMIN, "more", MIB) == "limit_reached"  # the whole holds for everybody
+    control.ok("delete_topic", **administrator, topic="ann0")
+    assert create("ann", "ann-again") == "limit_reached"  # 16 of 16 again
+    control.ok("delete_topic", **administrator, topic="ann1")
+    assert create("ann", "ann-again") == "ok"
 
 
 def test_the_quota_counts_what_an_earlier_life_left(make_broker):

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <optional>
 #include <thread>
 
 #include "log/posix_storage.hpp"
@@ -117,11 +118,36 @@ TEST(DiskQuota, GivingBackTooMuchIsNoRoomBeyondTheBound) {
   EXPECT_TRUE(quota.take(100));
 }
 
+TEST(DiskQuota, ALogThatHasHalfLeavesTheLastEighth) {
+  DiskQuota quota(80, [] { return 60U; }, nowhere);
+  EXPECT_TRUE(quota.leaves_room(10, 40, 0));
+  EXPECT_FALSE(quota.leaves_room(11, 40, 0));
+  EXPECT_TRUE(quota.leaves_room(11, 39, 0)) << "it has less than half";
+  EXPECT_TRUE(quota.leaves_room(20, 40, 10)) << "what no log has, others can have as well";
+  EXPECT_FALSE(quota.leaves_room(21, 40, 10));
+  EXPECT_FALSE(quota.leaves_room(71, 40, 100)) << "never more than seven eighths";
+  EXPECT_TRUE(quota.take(20)) << "nothing was taken";
+  EXPECT_FALSE(quota.leaves_room(1, 79, 0));
+  EXPECT_FALSE(quota.leaves_room(1, 79, 10));
+}
+
+TEST(DiskQuota, CountsAgainAlsoWhereOneLogMayHaveNoMore) {
+  std::atomic<std::uint64_t> there = 80;
+  Counted counted(80, [&] { return there.load(); });
+  DiskQuota& quota = counted.quota;
+  there = 10;
+  const auto now = DiskQuota::Clock::now();
+  EXPECT_FALSE(quota.leaves_room(1, 40, 0, now)) << "it was counted just now";
+  EXPECT_FALSE(quota.leaves_room(1, 40, 0, now + 1min)) << "what a count finds a later call sees";
+  counted.counter.join();
+  EXPECT_TRUE(quota.leaves_room(1, 40, 0, now + 1min));
+}
+
 class QuotaOfPoolTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t file_bytes = 64 * limits::KiB;
   Result<log::PreparedSegment> prepare(const std::string& name, std::uint64_t bytes = file_bytes) {
-    return pool_.prepare(directory_.path() + "/" + name, bytes, 1, 0);
+    return pool_.prepare(directory_.path() + "/" + name, bytes, 1, {});
   }
   Result<void> retire(const std::string& name) {
     return pool_.retire({directory_.path() + "/" + name, file_bytes});
@@ -152,6 +178,48 @@ TEST_F(QuotaOfPoolTest, AFileInThePoolIsWrittenAgainOrGoesForOneOfAnotherSize) {
   EXPECT_TRUE(prepare("e", 2 * file_bytes).ok());
   EXPECT_EQ(pool_.files(), 0U) << "both were given up for it";
   EXPECT_FALSE(prepare("f").ok());
+}
+
+class SharesOfPoolTest : public QuotaOfPoolTest {
+ protected:
+  /// What has kept a log of so many bytes from a file; nothing: it has it.
+  std::optional<log::SpaceBound> refused(const std::string& name, std::uint64_t log_bytes) {
+    auto bound = log::SpaceBound::disk;
+    const auto made = eight_.prepare(directory_.path() + "/" + name, file_bytes, 1,
+                                     {.log_bytes = log_bytes, .bound = &bound});
+    if (made) return std::nullopt;
+    EXPECT_EQ(made.error().code, ErrorCode::no_space);
+    return bound;
+  }
+
+  DiskQuota of_eight_{8 * file_bytes, [] { return 0U; }, nowhere};
+  log::SegmentPool eight_{{.directory = directory_.path() + "/pool", .quota = &of_eight_}, storage_};
+};
+
+TEST_F(SharesOfPoolTest, ALogThatHasHalfLeavesTheLastFileToOthers) {
+  for (std::uint64_t i = 0; i < 7; ++i)
+    EXPECT_EQ(refused(std::to_string(i), i * file_bytes), std::nullopt) << i;
+  EXPECT_EQ(refused("mine", 7 * file_bytes), log::SpaceBound::quota);
+  EXPECT_FALSE(storage_.open(directory_.path() + "/mine", log::OpenMode::read_only).ok());
+  EXPECT_EQ(refused("others", 0), std::nullopt);
+  EXPECT_EQ(refused("more", 0), log::SpaceBound::quota) << "there is none left";
+}
+
+TEST_F(SharesOfPoolTest, NorDoesItTakeThemFromThePool) {
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(refused(std::to_string(i), 0), std::nullopt) << i;
+  ASSERT_TRUE(eight_.retire({directory_.path() + "/7", file_bytes}).ok());
+  EXPECT_EQ(refused("mine", 7 * file_bytes), log::SpaceBound::quota);
+  EXPECT_EQ(eight_.files(), 1U) << "it is there still";
+  EXPECT_EQ(refused("others", 0), std::nullopt);
+  EXPECT_EQ(eight_.files(), 0U);
+}
+
+TEST_F(SharesOfPoolTest, TheFloorIsToldFromTheQuota) {
+  auto bound = log::SpaceBound::disk;
+  const auto made = eight_.prepare(directory_.path() + "/floor", file_bytes, 1,
+                                   {.free_bytes_floor = std::uint64_t{1} << 62, .bound = &bound});
+  EXPECT_FALSE(made.ok());
+  EXPECT_EQ(bound, log::SpaceBound::floor);
 }
 
 TEST_F(QuotaOfPoolTest, AFileThatCouldNotBeMadeTakesNothing) {

@@ -147,6 +147,24 @@ TEST_F(SegmentLogTest, StaysAboveItsFloorOfFreeDisk) {
   EXPECT_EQ(append({"a"}), AppendOutcome::appended);
 }
 
+TEST_F(SegmentLogTest, SaysOnceThatItWaitsForSpace) {
+  std::vector<SpaceBound> waits;
+  SegmentPoolOptions of_pool{"/pool"};
+  of_pool.log_waits = [&](SpaceBound bound) { waits.push_back(bound); };
+  pool = std::make_unique<SegmentPool>(of_pool, storage);
+  storage.disk_bytes = 10 * limits::MiB;
+  options.disk_free_floor_bytes = 9 * limits::MiB + 1;
+  open();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(append({"a"}), AppendOutcome::no_space);
+  EXPECT_EQ(waits, std::vector{SpaceBound::floor});
+  storage.disk_bytes += 1;
+  while (append({big('x')}) == AppendOutcome::appended) {
+  }
+  EXPECT_EQ(append({big('x')}), AppendOutcome::no_space);
+  EXPECT_EQ(waits, (std::vector{SpaceBound::floor, SpaceBound::floor})) << "it has waited twice";
+  log.reset();
+}
+
 TEST_F(SegmentLogTest, BecomesDurableWithEachJobAndNotEarlier) {
   open();
   append({"a"});

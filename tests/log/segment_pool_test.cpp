@@ -19,7 +19,7 @@ class SegmentPoolTest : public ::testing::Test {
   /// A file of a log's in the pool; what it was written through.
   std::weak_ptr<log::WritableMapping> retire(bool with_mapping) {
     const std::string path = directory.path() + "/" + std::to_string(files_++);
-    auto prepared = pool.prepare(path, file_bytes, 1, 0).value_or_throw();
+    auto prepared = pool.prepare(path, file_bytes, 1, {}).value_or_throw();
     std::shared_ptr<log::WritableMapping> mapping;
     if (with_mapping) mapping = prepared.file->map_writable(file_bytes).value_or_throw();
     const std::weak_ptr<log::WritableMapping> seen = mapping;
@@ -47,10 +47,10 @@ TEST_F(SegmentPoolTest, AFileThatHasItsMappingIsTakenFirst) {
   const auto mapping = retire(true);
   retire(false);
   into_the_pool();
-  const auto first = pool.prepare(directory.path() + "/next", file_bytes, 1, 0).value_or_throw();
+  const auto first = pool.prepare(directory.path() + "/next", file_bytes, 1, {}).value_or_throw();
   ASSERT_NE(first.mapping, nullptr);
   EXPECT_EQ(first.mapping, mapping.lock());
-  EXPECT_EQ(pool.prepare(directory.path() + "/after", file_bytes, 1, 0).value_or_throw().mapping, nullptr);
+  EXPECT_EQ(pool.prepare(directory.path() + "/after", file_bytes, 1, {}).value_or_throw().mapping, nullptr);
 }
 
 TEST_F(SegmentPoolTest, MappingsAreGivenUpWithoutTheirFiles) {
@@ -60,7 +60,7 @@ TEST_F(SegmentPoolTest, MappingsAreGivenUpWithoutTheirFiles) {
   pool.unmap();
   EXPECT_TRUE(mapping.expired());
   EXPECT_EQ(pool.files(), 1U);
-  const auto next = pool.prepare(directory.path() + "/next", file_bytes, 1, 0).value_or_throw();
+  const auto next = pool.prepare(directory.path() + "/next", file_bytes, 1, {}).value_or_throw();
   EXPECT_EQ(next.mapping, nullptr);
   EXPECT_EQ(pool.files(), 0U);
 }
@@ -80,7 +80,7 @@ class SegmentPoolSyncTest : public ::testing::Test {
     };
   }
   log::SegmentHeader prepare(std::uint64_t incarnation = ours) {
-    return pool.prepare("/log/next", file_bytes, incarnation, 0).value_or_throw().header;
+    return pool.prepare("/log/next", file_bytes, incarnation, {}).value_or_throw().header;
   }
   /// With what its log knows of it, or nothing if a process before this one has begun it.
   void retire(std::optional<log::SegmentHeader> header) {
@@ -173,7 +173,7 @@ TEST_F(SegmentPoolSyncTest, ManyFilesAreRetiredWithOneSyncOfTheirDirectory) {
   std::vector<log::FreeFile> files;
   for (int i = 0; i < 5; ++i) {
     const std::string path = "/log/" + std::to_string(i);
-    const auto prepared = pool.prepare(path, file_bytes, ours, 0).value_or_throw();
+    const auto prepared = pool.prepare(path, file_bytes, ours, {}).value_or_throw();
     files.push_back({path, file_bytes, nullptr, prepared.header});
   }
   directory_syncs = 0;
@@ -189,7 +189,7 @@ TEST_F(SegmentPoolSyncTest, NoMoreFilesMoveInAtOnceThanThereIsRoomFor) {
   std::vector<log::FreeFile> files;
   for (int i = 0; i < 5; ++i) {
     const std::string path = "/log/" + std::to_string(i);
-    const auto prepared = small.prepare(path, file_bytes, ours, 0).value_or_throw();
+    const auto prepared = small.prepare(path, file_bytes, ours, {}).value_or_throw();
     files.push_back({path, file_bytes, nullptr, prepared.header});
   }
   std::size_t done = 0;
@@ -219,7 +219,7 @@ TEST_F(SegmentPoolSyncTest, ASmallNewFileIsWrittenWithZeros) {
     most += call == Call::write ? 1 : 0;
     return FaultyStorage::Fault{};
   };
-  const auto made = pool.prepare("/log/next", file_bytes, ours, 0, log::NewBytes::written).value_or_throw();
+  const auto made = pool.prepare("/log/next", file_bytes, ours, {}, log::NewBytes::written).value_or_throw();
   EXPECT_EQ(most, 1U);
   const auto& bytes = storage.bytes_of("/log/next");
   ASSERT_EQ(bytes.size(), file_bytes);

@@ -77,6 +77,7 @@ void CommandHandler::verify_user(std::string_view cmd, const UserRecord& user, p
            const UserRecord* const now = catalogue_.state().user(name);
            const bool same = now != nullptr && now->id == id && now->generation == generation;
            if (!same) return refuse(cmd, AuthOutcome::wrong, answer);
+           if (const auto busy = answer.asked_by(id)) return answer(error_reply(cmd, *busy));
            then(now);
          });
 }
@@ -90,6 +91,7 @@ void CommandHandler::permit_someone(std::string_view cmd, protocol::Credentials 
   verify(credential, std::move(given), answer, subject,
          [=, this, then = std::move(then)](AuthOutcome outcome) {
            if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
+           if (const auto busy = answer.asked_by(0)) return answer(error_reply(cmd, *busy));
            then(nullptr);
          });
 }
@@ -149,9 +151,13 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
   if (!as_admin && !authenticator_.is_admin(given.user_id)) {
     if (anybody) {
       wipe_text(given.password);
+      if (const auto busy = answer.asked_by(std::nullopt)) return answer(error_reply(cmd, *busy));
       return with_topic(cmd, topic, {}, answer, then);
     }
-    if (const UserRecord* const user = user_of_peer(given, answer)) return decide(user);
+    if (const UserRecord* const user = user_of_peer(given, answer)) {
+      if (const auto busy = answer.asked_by(user->id)) return answer(error_reply(cmd, *busy));
+      return decide(user);
+    }
     if (state.user(given.user_id) == nullptr)
       return permit_topics_own(cmd, std::move(given), topic, answer, std::move(then));
   }
@@ -177,6 +183,7 @@ void CommandHandler::permit_topics_own(std::string_view cmd, protocol::Credentia
   verify(credential, std::move(given), answer, subject_of(topic),
          [=, this, then = std::move(then)](AuthOutcome outcome) {
            if (outcome != AuthOutcome::right) return refuse(cmd, outcome, answer);
+           if (const auto busy = answer.asked_by(verified)) return answer(error_reply(cmd, *busy));
            const TopicEntry* const now = catalogue_.state().find(topic.text());
            if (now != nullptr && now->credential_id != verified)
              return answer(error_reply(cmd, topic_not_found()));

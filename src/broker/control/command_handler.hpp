@@ -145,7 +145,8 @@ class CommandHandler final : public DataPlaneObserver {
   void enrol(const protocol::Credentials& given, const TicketHolder& asker, Authenticator::EnrolDone done,
              const Answer& answer);
   [[nodiscard]] std::optional<Error> objection_to_ring(const protocol::TopicSettings& settings) const;
-  [[nodiscard]] std::optional<Error> no_memory_for(const protocol::TopicSettings& settings) const;
+  [[nodiscard]] std::optional<Error> no_memory_for(const protocol::TopicSettings& settings,
+                                                   std::uint64_t maker) const;
   [[nodiscard]] std::optional<Error> no_place_for_topic(std::uint64_t maker) const;
   void create_enrolled(const protocol::CreateTopic& request, std::uint64_t maker, const Enrolment& enrolment,
                        const Answer& answer);

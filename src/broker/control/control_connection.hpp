@@ -57,6 +57,9 @@ class ControlConnection final : public Connection {
   [[nodiscard]] const RequestSource& source() const { return source_; }
   /// Of requests that go whatever else comes from its source.
   [[nodiscard]] Allowance& allowance() { return allowance_; }
+  void request_begins() { ++requests_under_way_; }
+  /// How many others are under way now.
+  std::size_t request_ends() { return --requests_under_way_; }
   /// Sends an answer, after the delimiter if its request had one. Nothing happens once the client has gone.
   void answer(bool delimiter, std::string_view text);
   /// The operating system has every answer given so far.
@@ -94,6 +97,7 @@ class ControlConnection final : public Connection {
   const std::size_t request_bytes_max_;
   std::size_t unread_ = 0;  // as it was told
   Allowance allowance_;
+  std::size_t requests_under_way_ = 0;
   Body frame_ = Body::none;
   std::uint64_t frame_left_ = 0;  // bytes of its body still to come
   bool frame_more_ = false;

@@ -73,11 +73,16 @@ bool needs_no_place(const protocol::Request& request) {
          std::holds_alternative<protocol::Version>(request);
 }
 
-/// Whether only one who is known, or a client of an open topic, is answered so.
-bool shows_credentials(const protocol::Reply& reply) {
-  if (const auto* const done = std::get_if<protocol::OkReply>(&reply)) return done->cmd != "ping";
-  return !std::holds_alternative<protocol::ErrorReply>(reply) &&
-         !std::holds_alternative<protocol::VersionReply>(reply);
+/// Whether the answer is as long as there are things of which it tells.
+bool may_be_long(const protocol::Request& request) {
+  return std::holds_alternative<protocol::Stats>(request) ||
+         std::holds_alternative<protocol::ListTopics>(request) ||
+         std::holds_alternative<protocol::ListUsers>(request);
+}
+
+/// Who shares what there is with others, as long as it is not told apart from other users of a source.
+std::string owner_of(const Asker& asker, const std::string& source) {
+  return asker ? "user " + std::to_string(*asker) : "source " + source;
 }
 
 }  // namespace
@@ -106,13 +111,14 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
       pace_(std::move(pace)),
       limits_(control_limits),
       rate_(pace_.requests_per_second),
+      answer_rate_(pace_.requests_per_second),
       bound_uri_(std::move(bound_uri)),
       handshake_time_(strangers.handshake_time),
       accepts_(strangers.accepts_per_second, strangers.handshakes_max),
       listener_(loop, std::move(socket), *this, accepts_, limits::descriptors_reserved_for_files),
       scratch_(scratch_bytes),
       handshakes_(strangers.handshakes_max),
-      known_(limits_.connections_max, "too many connections to the control socket; it was idle longest") {}
+      under_way_(limits_) {}
 
 ControlServer::~ControlServer() {
   if (bound_uri_.starts_with(ipc_prefix)) unlink(bound_uri_.c_str() + ipc_prefix.size());
@@ -149,7 +155,7 @@ void ControlServer::connection_opened(Connection& /*connection*/) {
 
 void ControlServer::connection_closed(Connection& connection, const std::string& why) {
   handshakes_.leave(connection);
-  known_.leave(connection);
+  known_.leave(static_cast<const ControlConnection&>(connection).id());
   if (connection.was_open()) {
     sink_.debug("control socket: a client has gone: " + why);
   } else {
@@ -170,24 +176,29 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
   if (!is_within_rate(client)) {
     ++throttled_;
     // Nothing of it is read but its command: who asks too much is to cost little.
-    return answer(from,
-                  protocol::ErrorReply{std::string(protocol::detail::command_in_front(body)), ErrorCode::busy,
-                                       "too many requests from this address; try again"});
+    answer(from, protocol::ErrorReply{std::string(protocol::detail::command_in_front(body)), ErrorCode::busy,
+                                      "too many requests from this address; try again"});
+    return;
   }
   if (parts != 1) {
-    return answer(from, protocol::ErrorReply{{},
-                                             ErrorCode::invalid_json,
-                                             "a request is one message part, not " + std::to_string(parts)});
+    answer(from,
+           protocol::ErrorReply{
+               {}, ErrorCode::invalid_json, "a request is one message part, not " + std::to_string(parts)});
+    return;
   }
   auto parsed = protocol::parse_request(body, limits_.request_bytes_max);
   if (!parsed.request) {
     const Error& error = parsed.request.error();
     count_unparsed(error, body);
-    return answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
+    answer(from, protocol::ErrorReply{parsed.cmd, error.code, error.text()});
+    return;
   }
   const auto busy = needs_no_place(*parsed.request) ? std::nullopt : too_many_under_way(source.key);
-  if (busy) return answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
-  dispatch(from, source, std::move(parsed.request).value());
+  if (busy) {
+    answer(from, protocol::ErrorReply{parsed.cmd, busy->code, busy->message});
+  } else {
+    dispatch(from, source, std::move(parsed.request).value());
+  }
 }
 
 /// One more request of the client. Both are counted: what is free uses up the source's, too.
@@ -204,59 +215,117 @@ void ControlServer::count_unparsed(const Error& error, std::string_view body) {
 }
 
 std::optional<Error> ControlServer::too_many_under_way(const std::string& source) const {
-  const auto found = under_way_of_.find(source);
-  const std::size_t of_source = found == under_way_of_.end() ? 0 : found->second;
-  if (of_source >= limits_.requests_waiting_per_source_max()) {
-    count(counts_, Limit::requests_waiting_per_source_max);
-    return Error{ErrorCode::busy,
-                 std::to_string(of_source) + " requests from this address are under way already; try again"};
-  }
-  if (under_way_ < limits_.requests_waiting_max) return std::nullopt;
-  count(counts_, Limit::requests_waiting_max);
-  return Error{ErrorCode::busy, std::to_string(under_way_) + " requests are under way already; try again"};
+  const auto reached = under_way_.objection_to(source);
+  if (!reached) return std::nullopt;
+  count(counts_, *reached);
+  const bool of_source = *reached == Limit::requests_waiting_per_source_max;
+  const std::size_t many = of_source ? under_way_.of(source) : under_way_.total();
+  return Error{ErrorCode::busy, std::to_string(many) + " requests " +
+                                    (of_source ? "from this address " : "") +
+                                    "are under way already; try again"};
 }
 
-void ControlServer::note_under_way(const std::string& source, bool more) {
-  if (more) {
-    ++under_way_;
-    ++under_way_of_[source];
-    return;
+class ControlServer::Course final : public RequestCourse {
+ public:
+  Course(ControlServer& server, std::uint64_t client, const std::string& source, bool may_be_long)
+      : server_(server), client_(client), may_be_long_(may_be_long), request_{source} {
+    server_.under_way_.enter(request_);
   }
-  --under_way_;
-  if (const auto found = under_way_of_.find(source); --found->second == 0) under_way_of_.erase(found);
-}
+  void stand_aside(bool aside) override {
+    aside ? server_.under_way_.leave(request_) : server_.under_way_.enter(request_);
+  }
+  std::optional<Error> asked_by(const Asker& asker) override { return server_.asked_by(*this, asker); }
+  [[nodiscard]] std::uint64_t client() const { return client_; }
+  [[nodiscard]] RequestsUnderWay::Request& request() { return request_; }
+  [[nodiscard]] bool may_be_long() const { return may_be_long_; }
+  /// `taken` of what the owner may have was taken for the answer.
+  void paid(const std::string& owner, double taken) {
+    payer_ = owner;
+    taken_ = taken;
+  }
+  void answered(std::size_t bytes) {
+    if (!payer_.empty() && bytes > 0) server_.answer_rate_.settle(payer_, taken_, bytes);
+  }
+
+ private:
+  ControlServer& server_;
+  const std::uint64_t client_;
+  const bool may_be_long_;
+  RequestsUnderWay::Request request_;
+  std::string payer_;  // empty: nobody
+  double taken_ = 0;
+};
 
 void ControlServer::dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
                              protocol::Request request) {
-  note_under_way(source.key, true);
-  const auto send = [this, from, key = source.key](const protocol::Reply& reply) {
-    note_under_way(key, false);
-    answer(from, reply);
+  ControlConnection& client = *clients_.at(from.client);
+  client.request_begins();
+  known_.busy(from.client);
+  auto course = std::make_shared<Course>(*this, from.client, source.key, may_be_long(request));
+  const auto send = [this, from, course](const protocol::Reply& reply) {
+    course->stand_aside(true);
+    course->answered(answer(from, reply));
+    request_ended(from.client);
   };
-  const auto aside = [this, key = source.key](bool is_aside) { note_under_way(key, !is_aside); };
-  handle_(std::move(request), Answer(send, source, aside));
+  handle_(std::move(request), Answer(send, source, course));
 }
 
-void ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
+/// Whoever is permitted something has a connection that is known, also where he asks too much.
+std::optional<Error> ControlServer::asked_by(Course& course, const Asker& asker) {
+  auto& request = course.request();
+  const std::string owner = owner_of(asker, request.source);
+  if (const auto client = clients_.find(course.client()); client != clients_.end())
+    make_known(*client->second, owner);
+  const std::uint64_t user = asker.value_or(0);
+  const bool is_administrator = asker && user == 0;
+  if (under_way_.belongs_to(request, user))
+    return is_administrator ? std::nullopt : too_much_answered(course, owner);
+  limit_reached(Limit::requests_waiting_per_user_max);
+  return Error{ErrorCode::busy, std::to_string(under_way_.of_user(user)) +
+                                    " requests of this user are under way already; try again"};
+}
+
+/// Counted by who asks, not by his source: who else asks from there is to notice nothing.
+std::optional<Error> ControlServer::too_much_answered(Course& course, const std::string& owner) {
+  if (!course.may_be_long()) return std::nullopt;
+  if (const auto taken = answer_rate_.take(owner, pace_.now())) {
+    course.paid(owner, *taken);
+    return std::nullopt;
+  }
+  ++throttled_;
+  return Error{ErrorCode::busy, "too many long answers to this user, or to this address; try again"};
+}
+
+void ControlServer::request_ended(std::uint64_t client) {
+  const auto found = clients_.find(client);
+  if (found != clients_.end() && found->second->request_ends() == 0) known_.idle(client);
+}
+
+std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
   const auto client = clients_.find(to.client);
-  if (client == clients_.end()) return;
-  if (shows_credentials(reply)) note_known(*client->second);
+  if (client == clients_.end()) return 0;
   std::string text = protocol::to_json(reply);
+  const std::size_t bytes = text.size();
   client->second->answer(to.delimiter, text);
-  if (!std::holds_alternative<protocol::JoinReply>(reply)) return;
+  if (!std::holds_alternative<protocol::JoinReply>(reply)) return bytes;
   wipe_text(text);  // of the ticket
   wipe_registers();
   wipe_stack();
+  return bytes;
 }
 
-/// Who has shown credentials is no stranger; beyond the limit the one goes that has asked nothing for
-/// longest, so that there is a place for the next, and libzmq connects it again when it asks.
-void ControlServer::note_known(ControlConnection& client) {
+/// Who was permitted something is no stranger. Beyond the limit others of the owner that has most make room,
+/// and libzmq connects them again when they ask. As long as all of those wait for answers there are more.
+void ControlServer::make_known(ControlConnection& client, const std::string& owner) {
   handshakes_.leave(client);
-  known_.leave(client);
-  const std::uint64_t ended = known_.displaced();
-  known_.enter(client);
-  if (known_.displaced() != ended) limit_reached(Limit::control_connections_max);
+  known_.used(client.id(), owner);
+  while (known_.size() > limits_.connections_max) {
+    const auto ended = known_.to_displace();
+    if (!ended) return;
+    limit_reached(Limit::control_connections_max);
+    clients_.at(*ended)->close(
+        "too many connections to the control socket; of those of its user it was idle longest");
+  }
 }
 
 // --- Answers that nobody reads ---

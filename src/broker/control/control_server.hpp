@@ -14,9 +14,12 @@
 #include <lightq/protocol/control.hpp>
 
 #include "broker/control/answer.hpp"
+#include "broker/control/answer_rate.hpp"
 #include "broker/control/control_connection.hpp"
 #include "broker/control/control_limits.hpp"
+#include "broker/control/known_connections.hpp"
 #include "broker/control/request_rate.hpp"
+#include "broker/control/requests_under_way.hpp"
 #include "broker/control/unread_answers.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/gate.hpp"
@@ -89,15 +92,21 @@ class ControlServer final : public Listener::Owner,
   void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
   void unread_changed(ControlConnection& client, std::size_t before) override;
   void give_up(ControlConnection& client, Limit reached);
-  void note_known(ControlConnection& client);
+  void make_known(ControlConnection& client, const std::string& owner);
   /// Who has most unread, of one source or of all; null: nobody has any.
   [[nodiscard]] ControlConnection* least_reading(const std::string* source) const;
+  /// A request that is being handled.
+  class Course;
+  friend class Course;
   /// Why no more requests of the source are taken for now; nothing: they are.
   [[nodiscard]] std::optional<Error> too_many_under_way(const std::string& source) const;
-  void note_under_way(const std::string& source, bool more);
+  std::optional<Error> asked_by(Course& course, const Asker& asker);
   void dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
                 protocol::Request request);
-  void answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);
+  void request_ended(std::uint64_t client);
+  [[nodiscard]] std::optional<Error> too_much_answered(Course& course, const std::string& owner);
+  /// How long it is.
+  std::size_t answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);
 
   EventLoop& loop_;
   LogSink& sink_;
@@ -105,6 +114,7 @@ class ControlServer final : public Listener::Owner,
   const Pace pace_;
   const ControlLimits limits_;
   RequestRate rate_;
+  AnswerRate answer_rate_;
   const std::string bound_uri_;
   Gate gate_;
   const std::chrono::milliseconds handshake_time_;
@@ -112,11 +122,10 @@ class ControlServer final : public Listener::Owner,
   Listener listener_;
   std::vector<std::byte> scratch_;
   HandshakeQueue handshakes_;  // of who has shown no right credentials
-  HandshakeQueue known_;       // of who has, the one that was answered last at the end
+  KnownConnections known_;     // of who has
   std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
   std::uint64_t next_client_ = 1;
-  std::size_t under_way_ = 0;
-  std::unordered_map<std::string, std::size_t> under_way_of_;  // by source; those that have any
+  RequestsUnderWay under_way_;
   UnreadAnswers unread_;
   std::uint64_t throttled_ = 0;
   LimitCounts* counts_ = nullptr;

@@ -18,15 +18,17 @@ class Allowance {
   using Time = std::chrono::steady_clock::time_point;
 
   /// False: it is used up.
-  bool take(std::size_t per_second, Time now) {
+  bool take(std::size_t per_second, Time now, double amount = 1) {
     const auto most = static_cast<double>(per_second);
     const std::chrono::duration<double> passed = now - seen_;
     left_ = seen_ == Time{} ? most : std::min(most, left_ + passed.count() * most);
     seen_ = now;
-    if (left_ < 1) return false;
-    left_ -= 1;
+    if (left_ < amount) return false;
+    left_ -= amount;
     return true;
   }
+  /// What was taken has cost so much more; less where it is negative. It may be owed.
+  void charge(double amount) { left_ -= amount; }
 
  private:
   Time seen_;

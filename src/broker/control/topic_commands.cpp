@@ -101,18 +101,27 @@ std::optional<Error> CommandHandler::no_place_for_topic(std::uint64_t maker) con
 }
 
 /// Rings are mapped whole when a topic begins, and filled later: so what counts is what they may grow to.
-std::optional<Error> CommandHandler::no_memory_for(const protocol::TopicSettings& settings) const {
+/// `maker`: as of no_place_for_topic.
+std::optional<Error> CommandHandler::no_memory_for(const protocol::TopicSettings& settings,
+                                                   std::uint64_t maker) const {
   if (settings_.memory_bytes_max == 0 || !has_ring(settings.broker_type)) return std::nullopt;
-  std::uint64_t bytes = settings.ring_bytes;
+  std::uint64_t taken = 0;
   for (const auto& [name, entry] : catalogue_.state().topics()) {
     const auto& each = entry.definition.settings;
-    if (has_ring(each.broker_type)) bytes += each.ring_bytes;
+    if (has_ring(each.broker_type)) taken += each.ring_bytes;
   }
-  if (bytes <= settings_.memory_bytes_max) return std::nullopt;
+  const std::uint64_t own = makers_.ring_bytes_of(maker);
+  const auto verdict = FairShare(settings_.memory_bytes_max).ask(taken, maker, own, settings.ring_bytes);
+  if (verdict == FairShare::Verdict::room) return std::nullopt;
   count(settings_.limits_reached, Limit::memory_bytes_max);
-  return Error{ErrorCode::limit_reached, "the rings of all topics would be " + std::to_string(bytes) +
-                                             " bytes, more than the " +
-                                             std::to_string(settings_.memory_bytes_max) + " they may be"};
+  const std::string most = std::to_string(settings_.memory_bytes_max);
+  if (verdict == FairShare::Verdict::full)
+    return Error{ErrorCode::limit_reached, "the rings of all topics would be " +
+                                               std::to_string(taken + settings.ring_bytes) +
+                                               " bytes, more than the " + most + " they may be"};
+  return Error{ErrorCode::limit_reached,
+               "the rings of this user's topics would be " + std::to_string(own + settings.ring_bytes) +
+                   " bytes, and who has half leaves the last eighth of " + most + " to others"};
 }
 
 /// Why a topic cannot have a user of its own of this name; nothing: it can.
@@ -141,11 +150,13 @@ void CommandHandler::create_with(const protocol::CreateTopic& request, std::uint
     return answer(error_reply("create_topic", *refused));
   if (credential_id != 0 && catalogue_.state().credential(credential_id) == nullptr)
     return answer(error_reply("create_topic", credential_gone()));
-  if (const auto full = no_memory_for(request.settings)) return answer(error_reply("create_topic", *full));
+  if (const auto full = no_memory_for(request.settings, maker))
+    return answer(error_reply("create_topic", *full));
   const auto added = catalogue_.add_topic(request.topic, request.settings, credential_id);
   if (!added) return answer(error_reply("create_topic", added.error()));
   not_ready_.insert(added.value().id.value);
-  makers_.made(added.value().id, maker);
+  const auto& settings = added.value().settings;
+  makers_.made(added.value().id, maker, has_ring(settings.broker_type) ? settings.ring_bytes : 0);
   commits_.commit([this, definition = added.value(), answer](const Result<void>& committed) {
     if (!committed) return undo_create(definition.id, committed.error(), answer);
     add_to_data_plane(definition, answer);

@@ -13,16 +13,20 @@ namespace lightq::broker {
 /// The control thread.
 class TopicMakers {
  public:
-  void made(TopicId topic, std::uint64_t user) {
+  /// `ring_bytes`: what its ring may take; 0: it has none.
+  void made(TopicId topic, std::uint64_t user, std::uint64_t ring_bytes) {
     if (user == 0) return;
-    by_topic_.emplace(topic.value, user);
+    by_topic_.emplace(topic.value, Made{user, ring_bytes});
     ++counts_[user];
+    if (ring_bytes != 0) rings_[user] += ring_bytes;
   }
   /// Nothing happens for one that is nobody's.
   void gone(TopicId topic) {
     const auto found = by_topic_.extract(topic.value);
     if (found.empty()) return;
-    came(found.mapped());
+    const Made& made = found.mapped();
+    came(made.user);
+    if (made.ring_bytes != 0 && (rings_.at(made.user) -= made.ring_bytes) == 0) rings_.erase(made.user);
   }
   /// One of the user's is being made, and counts; came() when it is made, or is not to be.
   void coming(std::uint64_t user) {
@@ -37,10 +41,20 @@ class TopicMakers {
     const auto found = counts_.find(user);
     return found == counts_.end() ? 0 : found->second;
   }
+  /// What the rings of the user's may take together.
+  [[nodiscard]] std::uint64_t ring_bytes_of(std::uint64_t user) const {
+    const auto found = rings_.find(user);
+    return found == rings_.end() ? 0 : found->second;
+  }
 
  private:
-  std::unordered_map<std::uint64_t, std::uint64_t> by_topic_;  // → the user
-  std::unordered_map<std::uint64_t, std::size_t> counts_;      // by user; those that have any
+  struct Made {
+    std::uint64_t user = 0;
+    std::uint64_t ring_bytes = 0;
+  };
+  std::unordered_map<std::uint64_t, Made> by_topic_;
+  std::unordered_map<std::uint64_t, std::size_t> counts_;   // by user; those that have any
+  std::unordered_map<std::uint64_t, std::uint64_t> rings_;  // likewise, in bytes
 };
 
 }  // namespace lightq::broker

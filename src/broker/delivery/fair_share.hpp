@@ -19,10 +19,11 @@ class FairShare {
 
   constexpr explicit FairShare(std::size_t most) : most_(most) {}
 
-  /// Whether `user`, who has `own` of the `taken`, may have one more.
-  [[nodiscard]] constexpr Verdict ask(std::size_t taken, std::uint64_t user, std::size_t own) const {
-    if (taken >= most_) return Verdict::full;
-    const bool leaves_it = user != 0 && taken >= most_ - most_ / 8 && own >= most_ / 2;
+  /// Whether `user`, who has `own` of the `taken`, may have so many more.
+  [[nodiscard]] constexpr Verdict ask(std::size_t taken, std::uint64_t user, std::size_t own,
+                                      std::size_t more = 1) const {
+    if (taken >= most_ || more > most_ - taken) return Verdict::full;
+    const bool leaves_it = user != 0 && taken + more > most_ - most_ / 8 && own + more > most_ / 2;
     return leaves_it ? Verdict::others : Verdict::room;
   }
 

@@ -1,0 +1,132 @@
+/// Tests of which connections to the control socket make room: control/known_connections.
+#include "broker/control/known_connections.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+
+namespace lightq::broker {
+namespace {
+
+void use(KnownConnections& known, std::uint64_t connection, const std::string& owner) {
+  known.used(connection, owner);
+  known.idle(connection);
+}
+
+TEST(KnownConnections, TheOneUsedLongestAgoOfTheOwnerThatHasMostMakesRoom) {
+  KnownConnections known;
+  EXPECT_EQ(known.to_displace(), std::nullopt);
+  use(known, 1, "bob");
+  for (const std::uint64_t each : {2U, 3U, 4U}) use(known, each, "ann");
+  EXPECT_EQ(known.to_displace(), 2U) << "not bob's, though it was used before";
+  use(known, 2, "ann");
+  EXPECT_EQ(known.to_displace(), 3U);
+  known.leave(3);
+  EXPECT_EQ(known.to_displace(), 4U);
+  known.leave(4);
+  EXPECT_EQ(known.to_displace(), 1U) << "each has one: the one used longest ago";
+  EXPECT_EQ(known.size(), 2U);
+}
+
+TEST(KnownConnections, OneWithARequestUnderWayStays) {
+  KnownConnections known;
+  use(known, 1, "bob");
+  known.used(2, "ann");
+  use(known, 3, "ann");
+  EXPECT_EQ(known.to_displace(), 3U) << "the older one waits for its answer";
+  known.busy(3);
+  EXPECT_EQ(known.to_displace(), std::nullopt) << "nor does bob's go for them";
+  known.idle(2);
+  EXPECT_EQ(known.to_displace(), 2U);
+  known.busy(2);
+  known.busy(2);
+  known.idle(3);
+  EXPECT_EQ(known.to_displace(), 3U);
+}
+
+TEST(KnownConnections, IsOfWhomeverItWasPermittedSomethingLast) {
+  KnownConnections known;
+  for (const std::uint64_t each : {1U, 2U, 3U}) use(known, each, "ann");
+  for (const std::uint64_t each : {4U, 5U}) use(known, each, "bob");
+  use(known, 1, "bob");
+  EXPECT_EQ(known.to_displace(), 4U) << "bob has three now";
+  use(known, 1, "ann");
+  EXPECT_EQ(known.to_displace(), 2U);
+}
+
+TEST(KnownConnections, NothingHappensToOneThatIsNotKnown) {
+  KnownConnections known;
+  known.busy(7);
+  known.idle(7);
+  known.leave(7);
+  EXPECT_EQ(known.size(), 0U);
+  use(known, 7, "ann");
+  known.leave(7);
+  known.idle(7);
+  EXPECT_EQ(known.to_displace(), std::nullopt);
+}
+
+/// As the class says it, by looking at all of them.
+struct Model {
+  struct Place {
+    std::string owner;
+    std::uint64_t used;
+    bool busy;
+  };
+  std::map<std::uint64_t, Place> places;
+
+  /// Of owners that have equally many the one whose idle connection was used longest ago.
+  [[nodiscard]] std::optional<std::uint64_t> to_displace() const {
+    std::map<std::string, std::size_t> counts;
+    for (const auto& [connection, place] : places) ++counts[place.owner];
+    std::size_t most = 0;
+    for (const auto& [owner, count] : counts) most = std::max(most, count);
+    std::optional<std::uint64_t> found;
+    for (const auto& [connection, place] : places) {
+      if (place.busy || counts[place.owner] != most) continue;
+      if (!found || place.used < places.at(*found).used) found = connection;
+    }
+    return found;
+  }
+};
+
+TEST(KnownConnections, DoAsAModelThatLooksAtAllOfThem) {
+  std::mt19937 random(5);  // NOLINT(cert-msc51-cpp): the same in every run
+  KnownConnections known;
+  Model model;
+  std::uint64_t uses = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    const std::uint64_t connection = random() % 24;
+    const auto place = model.places.find(connection);
+    switch (random() % 4) {
+      case 0: {
+        const std::string owner = "user " + std::to_string(random() % 5);
+        known.used(connection, owner);
+        model.places[connection] = {owner, ++uses, true};
+        break;
+      }
+      case 1:
+        known.busy(connection);
+        if (place != model.places.end()) place->second.busy = true;
+        break;
+      case 2:
+        known.idle(connection);
+        if (place != model.places.end()) place->second.busy = false;
+        break;
+      default:
+        if (random() % 3 != 0) break;
+        known.leave(connection);
+        model.places.erase(connection);
+    }
+    ASSERT_EQ(known.to_displace(), model.to_displace()) << "step " << step;
+    ASSERT_EQ(known.size(), model.places.size());
+  }
+}
+
+}  // namespace
+}  // namespace lightq::broker

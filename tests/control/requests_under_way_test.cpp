@@ -1,0 +1,73 @@
+/// Tests of who may have how many requests under way: control/requests_under_way.
+#include "broker/control/requests_under_way.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace lightq::broker {
+namespace {
+
+using Request = RequestsUnderWay::Request;
+
+TEST(RequestsUnderWay, OneSourceHasAQuarterAndAllTogetherTheWhole) {
+  RequestsUnderWay under_way({.requests_waiting_max = 8});
+  std::vector<Request> requests;
+  for (const std::string source : {"a", "b", "c", "d"}) {
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_FALSE(under_way.objection_to(source)) << source << i;
+      under_way.enter(requests.emplace_back(Request{source}));
+    }
+    EXPECT_EQ(under_way.objection_to(source), Limit::requests_waiting_per_source_max);
+  }
+  EXPECT_EQ(under_way.objection_to("e"), Limit::requests_waiting_max);
+  under_way.leave(requests.front());
+  EXPECT_FALSE(under_way.objection_to("e"));
+  EXPECT_FALSE(under_way.objection_to("a"));
+}
+
+TEST(RequestsUnderWay, OneUserHasAQuarterFromWhereverHeAsks) {
+  RequestsUnderWay under_way({.requests_waiting_max = 8});
+  Request one{"a"};
+  Request two{"b"};
+  Request three{"c"};
+  for (Request* const each : {&one, &two, &three}) under_way.enter(*each);
+  EXPECT_TRUE(under_way.belongs_to(one, 7));
+  EXPECT_TRUE(under_way.belongs_to(one, 7)) << "said again";
+  EXPECT_TRUE(under_way.belongs_to(two, 7));
+  EXPECT_FALSE(under_way.belongs_to(three, 7));
+  EXPECT_TRUE(under_way.belongs_to(three, 8)) << "another user";
+  EXPECT_EQ(under_way.of_user(7), 2U);
+  EXPECT_EQ(under_way.total(), 3U);
+  under_way.leave(one);
+  under_way.leave(one);
+  EXPECT_EQ(under_way.of_user(7), 1U);
+  EXPECT_TRUE(under_way.belongs_to(three, 7));
+  EXPECT_EQ(under_way.of_user(8), 0U);
+  EXPECT_EQ(under_way.total(), 2U);
+}
+
+TEST(RequestsUnderWay, TheAdministratorIsHeldToHisSourceAndTheWhole) {
+  RequestsUnderWay under_way({.requests_waiting_max = 8});
+  std::vector<Request> requests(5, Request{"a"});
+  for (Request& each : requests) {
+    under_way.enter(each);
+    EXPECT_TRUE(under_way.belongs_to(each, 0));
+  }
+}
+
+TEST(RequestsUnderWay, WhatStandsAsideCountsForNobodyAndLaterForItsUser) {
+  RequestsUnderWay under_way({.requests_waiting_max = 8});
+  Request request{"a"};
+  under_way.enter(request);
+  under_way.leave(request);
+  EXPECT_TRUE(under_way.belongs_to(request, 7));
+  EXPECT_EQ(under_way.total() + under_way.of("a") + under_way.of_user(7), 0U);
+  under_way.enter(request);
+  EXPECT_EQ(under_way.of_user(7), 1U);
+  EXPECT_EQ(under_way.of("a"), 1U);
+}
+
+}  // namespace
+}  // namespace lightq::broker
