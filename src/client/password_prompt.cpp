@@ -2,10 +2,13 @@
 #include "client/password_prompt.hpp"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <optional>
 #include <utility>
@@ -41,50 +44,55 @@ class HiddenInput {
   bool hidden_ = false;
 };
 
-volatile std::sig_atomic_t signal_seen = 0;
+std::atomic<int> signal_seen = 0;
+std::atomic<int> signal_bell = -1;  // whichever thread the signal comes to, this wakes who waits for input
 
 extern "C" void note_signal(int number) {
-  signal_seen = number;
+  const int before = errno;
+  if (number != SIGTSTP || signal_seen == 0) signal_seen = number;
+  (void)eventfd_write(signal_bell, 1);
+  errno = before;
 }
 
-/// As long as it lives, the signals that would end or stop the process while a terminal hides what is typed
-/// are noted instead, in `await_input` alone. Those that end it come when it goes. One at a time; the main
-/// thread.
+/// As long as it lives, signals that would end or stop the process while a terminal hides what is typed are
+/// noted instead. Those that end it come when it goes. One at a time; the main thread.
 class HeldSignals {
  public:
   HeldSignals() {
     signal_seen = 0;
-    sigset_t held;
-    sigemptyset(&held);
+    signal_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct sigaction noting{};
+    noting.sa_handler = note_signal;
+    sigemptyset(&noting.sa_mask);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
-      struct sigaction action{};
-      action.sa_handler = note_signal;
-      sigemptyset(&action.sa_mask);
-      sigaction(numbers[i], &action, &before_[i]);
+      sigaction(numbers[i], &noting, &before_[i]);
       // Who started this command may have said that it is not to be ended by them.
       if (before_[i].sa_handler == SIG_IGN) sigaction(numbers[i], &before_[i], nullptr);
-      sigaddset(&held, numbers[i]);
     }
-    for (const int number : {SIGINT, SIGTERM}) sigaddset(&held, number);
-    sigprocmask(SIG_BLOCK, &held, &mask_);
   }
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
   ~HeldSignals() {
     for (std::size_t i = 0; i < numbers.size(); ++i) sigaction(numbers[i], &before_[i], nullptr);
+    close(signal_bell.exchange(-1));
     if (signal_seen != 0) (void)raise(signal_seen);
-    sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
 
   enum class Came { input, stop, end };
   /// Waits until something was typed, or one of the signals comes.
-  [[nodiscard]] Came await_input() const {
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    if (signal_seen == 0 && ppoll(&input, 1, nullptr, &mask_) > 0 && signal_seen == 0) return Came::input;
+  [[nodiscard]] static Came await_input() {
+    std::array<pollfd, 2> waiting{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{signal_bell, POLLIN, 0}};
+    int ready = 0;
+    do {
+      ready = poll(waiting.data(), waiting.size(), -1);
+    } while (ready < 0 && errno == EINTR && signal_seen == 0);
+    if (ready > 0 && signal_seen == 0) return Came::input;
     return signal_seen == SIGTSTP ? Came::stop : Came::end;
   }
   /// Stops the process, as the signal would have done; comes back when it goes on.
-  void stop() {
+  static void stop() {
+    eventfd_t rung = 0;
+    (void)eventfd_read(signal_bell, &rung);
     signal_seen = 0;
     struct sigaction noting{};
     struct sigaction stopping{};
@@ -92,18 +100,12 @@ class HeldSignals {
     sigemptyset(&stopping.sa_mask);
     sigaction(SIGTSTP, &stopping, &noting);
     (void)raise(SIGTSTP);
-    sigset_t stops;
-    sigemptyset(&stops);
-    sigaddset(&stops, SIGTSTP);
-    sigprocmask(SIG_UNBLOCK, &stops, nullptr);  // here
-    sigprocmask(SIG_BLOCK, &stops, nullptr);
     sigaction(SIGTSTP, &noting, nullptr);
   }
 
  private:
-  static constexpr std::array<int, 3> numbers = {SIGTSTP, SIGQUIT, SIGHUP};
+  static constexpr std::array<int, 5> numbers = {SIGTSTP, SIGINT, SIGTERM, SIGQUIT, SIGHUP};
   std::array<struct sigaction, numbers.size()> before_{};
-  sigset_t mask_{};
 };
 
 /// A line of standard input, read byte by byte so that what follows is left, and nothing of it stays in a
@@ -128,13 +130,13 @@ std::optional<std::string> read_line(const Ready& ready) {
 }
 
 /// A line that is typed behind the prompt, which is told again when the command was stopped and goes on.
-std::optional<std::string> ask(const std::string& prompt, HiddenInput& input, HeldSignals& signals) {
+std::optional<std::string> ask(const std::string& prompt, HiddenInput& input) {
   tell(prompt);
   auto line = read_line([&] {
-    auto came = signals.await_input();
-    for (; came == HeldSignals::Came::stop; came = signals.await_input()) {
+    auto came = HeldSignals::await_input();
+    for (; came == HeldSignals::Came::stop; came = HeldSignals::await_input()) {
       input.show();
-      signals.stop();
+      HeldSignals::stop();
       input.hide();
       if (!input.hidden()) return false;
       tell(prompt);
@@ -161,12 +163,12 @@ Result<std::string> ask_twice() {
   std::optional<std::string> first;
   std::optional<std::string> second;
   {
-    HeldSignals signals;  // gone after the terminal is as it was
+    const HeldSignals signals;  // gone after the terminal is as it was
     HiddenInput input;
     if (!input.hidden())
       return no_password("the terminal does not hide what is typed; use --new-password-file");
-    first = ask("new password: ", input, signals);
-    if (first) second = ask("once more: ", input, signals);
+    first = ask("new password: ", input);
+    if (first) second = ask("once more: ", input);
     if (first && !second) wipe_text(*first);  // before a signal that was held ends the process
   }
   if (!second) return no_password("no password was given");

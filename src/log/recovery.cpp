@@ -37,10 +37,11 @@ class Recovery {
 
  private:
   Result<void> look_whose_it_is();
-  [[nodiscard]] Result<void> check_owner(std::uint64_t incarnation) const;
+  [[nodiscard]] Result<void> check_owner(const FoundFile& file) const;
   Result<std::vector<Offset>> name_all_segments();
   Result<void> remove_unfinished(std::vector<Offset>& names);
   bool shows_earlier_life(const FoundFile& found, const std::vector<Offset>& names);
+  std::optional<FoundFile> first_with_its_header(const std::vector<Offset>& names);
   std::optional<std::uint64_t> incarnation_of(const std::vector<Offset>& names);
   static std::optional<ScannedBatch> first_batch(FoundFile& found, SegmentScanner& scanner);
   Result<FoundFile> look_at(Offset name_offset);
@@ -89,13 +90,18 @@ Result<void> Recovery::look_whose_it_is() {
   if (expected_.id == 0) return {};
   const auto names = list_named_segments(directory_, storage_);
   if (!names) return names.error();
-  const auto incarnation = incarnation_of(*names);
-  return incarnation ? check_owner(*incarnation) : Result<void>{};
+  const auto first = first_with_its_header(*names);
+  return first ? check_owner(*first) : Result<void>{};
 }
 
-Result<void> Recovery::check_owner(std::uint64_t incarnation) const {
-  const std::uint32_t found = log_id_of(incarnation);
+// Of a file in clear its own error says more.
+Result<void> Recovery::check_owner(const FoundFile& file) const {
+  const SegmentHeader& header = *file.decoded.header;
+  const std::uint32_t found = log_id_of(header.incarnation);
   if (expected_.id == 0 || found == expected_.id) return {};
+  const KeyedSegment segment{file.path, *file.file, header, std::min(file.size_bytes, header.file_bytes)};
+  auto encrypted = ciphers_ == nullptr ? Result<void>{} : check_segment_encrypted(segment);
+  if (!encrypted) return encrypted;
   const auto id_text = [](std::uint32_t id) { return key_id_text(id).substr(8); };
   std::string owner;
   if (expected_.names != nullptr && expected_.names->contains(found))
@@ -146,14 +152,19 @@ bool Recovery::shows_earlier_life(const FoundFile& found, const std::vector<Offs
 
 // As the first file says that has its own header. That need not be the oldest: where nothing is synced, only
 // the one that was the newest when others were dropped has its header on disk for sure.
-std::optional<std::uint64_t> Recovery::incarnation_of(const std::vector<Offset>& names) {
+std::optional<FoundFile> Recovery::first_with_its_header(const std::vector<Offset>& names) {
   for (const Offset name : names) {
-    const auto found = look_at(name);
+    auto found = look_at(name);
     if (!found || !found->decoded.header) continue;
-    const SegmentHeader& header = *found->decoded.header;
-    if (header.first_offset == name || header.first_offset == offset_not_yet_known) return header.incarnation;
+    const Offset first = found->decoded.header->first_offset;
+    if (first == name || first == offset_not_yet_known) return std::move(*found);
   }
   return std::nullopt;
+}
+
+std::optional<std::uint64_t> Recovery::incarnation_of(const std::vector<Offset>& names) {
+  const auto found = first_with_its_header(names);
+  return found ? std::optional(found->decoded.header->incarnation) : std::nullopt;
 }
 
 // Of a file without its header: from the offset in its name on, of whatever epochs the scanner looks for.
@@ -195,7 +206,7 @@ Result<void> Recovery::add(FoundFile& found, std::optional<Offset> next_name) {
   SegmentHeader header = *found.decoded.header;
   if (header.first_offset == offset_not_yet_known) header.first_offset = found.name_offset;
   if (result_.incarnation == 0) {
-    if (auto checked = check_owner(header.incarnation); !checked) return checked;
+    if (auto checked = check_owner(found); !checked) return checked;
     result_.incarnation = header.incarnation;
   }
   if (header.first_offset != found.name_offset || header.incarnation != result_.incarnation) {
