@@ -247,8 +247,7 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
 // Told once, when it begins.
 void SegmentLog::note_wait(const Result<PreparedSegment>& made, SpaceBound bound) {
   const bool waits = !made && made.error().code == ErrorCode::no_space;
-  if (waits && !waits_for_space_) pool_.note_wait(bound);
-  waits_for_space_ = waits;
+  if (!std::exchange(waits_for_space_, waits) && waits) pool_.note_wait(bound);
 }
 
 // Begins a new segment at next_. The header and the name reach the disk with the next sync; until then
