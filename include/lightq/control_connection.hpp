@@ -17,6 +17,8 @@
 
 #include <zmq.hpp>
 
+#include <lightq/base/wipe.hpp>
+#include <lightq/base/wipe_registers.hpp>
 #include <lightq/curve_identity.hpp>
 #include <lightq/data_socket.hpp>
 #include <lightq/protocol/control.hpp>
@@ -93,6 +95,8 @@ class ControlConnection {
     try {
       if (Result<void> ready = prepare(); !ready) return ready.error();
       zmq::message_t message = wiped_message(protocol::to_json(request));
+      wipe_registers();  // of the password: from there it comes onto the stack again
+      wipe_stack();
       (void)socket_.send(message, zmq::send_flags::dontwait);
       if (Result<bool> answered = wait(deadline); !answered || !*answered) {
         close();

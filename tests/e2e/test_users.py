@@ -428,6 +428,9 @@ producer.plain_username = reply["ticket"]["id"].encode()
 producer.plain_password = reply["ticket"]["secret"].encode()
 producer.connect(reply["bind_uri"])
 producer.send(b"from another uid")
+producer.close(linger=20000)
+control.close()
+zmq.Context.instance().term()  # which waits for what has not left
 """
 
 
