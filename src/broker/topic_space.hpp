@@ -35,7 +35,7 @@ inline std::uint64_t bytes_below(const std::vector<std::filesystem::path>& direc
 
 /// A topic begins to wait for space: that counts for the setting that keeps it from having more.
 inline void count_wait(LimitCounts& counts, log::SpaceBound bound) {
-  if (bound == log::SpaceBound::quota) counts.count(Limit::disk_bytes_max);
+  if (bound == log::SpaceBound::quota || bound == log::SpaceBound::share) counts.count(Limit::disk_bytes_max);
   if (bound == log::SpaceBound::floor) counts.count(Limit::min_free_bytes);
 }
 

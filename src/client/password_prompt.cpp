@@ -91,9 +91,10 @@ class HeldSignals {
   }
   /// Stops the process, as the signal would have done; comes back when it goes on.
   static void stop() {
+    int stopping_signal = SIGTSTP;
+    if (!signal_seen.compare_exchange_strong(stopping_signal, 0)) return;  // another has come, which ends
     eventfd_t rung = 0;
     (void)eventfd_read(signal_bell, &rung);
-    signal_seen = 0;
     struct sigaction noting{};
     struct sigaction stopping{};
     stopping.sa_handler = SIG_DFL;

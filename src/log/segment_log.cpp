@@ -244,9 +244,9 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
   return made;
 }
 
-// Told once, when it begins.
 void SegmentLog::note_wait(const Result<PreparedSegment>& made, SpaceBound bound) {
   const bool waits = !made && made.error().code == ErrorCode::no_space;
+  over_share_ = waits && bound == SpaceBound::share;
   if (!std::exchange(waits_for_space_, waits) && waits) pool_.note_wait(bound);
 }
 

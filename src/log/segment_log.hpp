@@ -82,6 +82,7 @@ class SegmentLog final : public Log {
   /// there at the latest.
   void drop_before(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
+  [[nodiscard]] bool is_over_share() const override { return over_share_; }
   /// As make_room, for a batch of `messages`.
   bool make_room(std::size_t bytes, std::uint64_t messages, Offset limit);
   void maintain(Timestamp now) override;
@@ -243,7 +244,8 @@ class SegmentLog final : public Log {
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
-  bool waits_for_space_ = false;       // for a new segment
+  bool waits_for_space_ = false;       // for a new segment, which is told once, when it begins
+  bool over_share_ = false;            // and that is why
   std::shared_ptr<PendingName> name_;  // the active segment's, if it was begun without; perhaps given by now
   Result<void> naming_;
   std::optional<Offset> remembered_;  // the segment that begins here has its name and header on disk

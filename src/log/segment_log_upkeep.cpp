@@ -33,6 +33,7 @@ bool SegmentLog::make_room(std::size_t bytes, Offset limit) {
 }
 
 bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset limit) {
+  if (std::exchange(over_share_, false) && !drop_first(limit, bytes_on_disk(bytes))) return false;
   while (!fits_capacity(bytes_on_disk(bytes), messages)) {
     if (!drop_first(limit, bytes_on_disk(bytes))) return false;
   }

@@ -286,7 +286,7 @@ std::optional<Error> SegmentPool::no_share(const std::string& path, std::uint64_
     unused = bytes_;
   }
   if (options_.quota->leaves_room(bytes, wanted.log_bytes, unused)) return std::nullopt;
-  if (wanted.bound != nullptr) *wanted.bound = SpaceBound::quota;
+  if (wanted.bound != nullptr) *wanted.bound = SpaceBound::share;
   return Error{ErrorCode::no_space,
                segment_text(path, bytes) + " would be of a log that has " + std::to_string(wanted.log_bytes) +
                    " bytes, and who has half leaves the last eighth of " +

@@ -21,7 +21,8 @@ namespace lightq::log {
 enum class SpaceBound {
   disk,   ///< it is full
   floor,  ///< it would have less left than it is to have
-  quota   ///< logs have as much of it as they may, all together or this one
+  quota,  ///< logs have as much of it as they may, all together
+  share   ///< this log has as much of that as it may
 };
 
 /// What a new segment is held to.

@@ -185,8 +185,8 @@ class Listed : public ::testing::Test {
     return make_client_key(path(name)).value_or_throw();
   }
   [[nodiscard]] Result<Client> connect(const std::string& key_file) const {
-    return Client::connect(broker.uri(), {.user = {"alice", "wonder"},
-                                          .admin = {"lightq_admin", "the admin's"},
+    return Client::connect(broker.uri(), {.user = {"alice", planted::user_password},
+                                          .admin = {"lightq_admin", planted::admin_password},
                                           .discover_credentials = false,
                                           .server_key = broker.server_key(),
                                           .client_key_file = key_file,

@@ -23,7 +23,9 @@ class Fake final : public BufferBudget::Holder {
   void release_spare_memory() override { idle = 0; }
   void end_soon(const std::string& why) override { ended = why; }
   [[nodiscard]] std::uint64_t held_by() const override { return user_; }
+  [[nodiscard]] bool waits_for_us() const override { return waits; }
 
+  bool waits = false;
   std::size_t bytes = 0;
   std::size_t idle = 0;
   std::string ended;
@@ -89,6 +91,21 @@ TEST_F(Budget, BeyondItTheOneOfWhoHasMostThatMovedLongestAgoGoes) {
   budget.note(asking, true, start + 4ms);
   EXPECT_EQ(other.ended + newer.ended + asking.ended, "");
   EXPECT_NE(older.ended, "");
+}
+
+TEST_F(Budget, WhoWaitsForUsDoesNotStandStillAndGoesAfterOthersOfHisUser) {
+  Fake& waiting = add(1, 1500 * kib, start);
+  waiting.waits = true;
+  Fake& other = add(1, 1500 * kib, start + 1h);
+  Fake& honest = add(2, 500 * kib, start + 1h);
+  EXPECT_EQ(waiting.ended + other.ended + honest.ended, "");
+  Fake& asking = add(3, 900 * kib, start + 1h);
+  EXPECT_EQ(waiting.ended + honest.ended + asking.ended, "");
+  EXPECT_NE(other.ended, "");
+  asking.bytes = 2200 * kib;
+  budget.note(asking, true, start + 1h + 1ms);
+  EXPECT_NE(waiting.ended, "") << "his user holds most, whether he waits or not";
+  EXPECT_EQ(honest.ended + asking.ended, "");
 }
 
 TEST_F(Budget, TheOneThatAsksStaysIfItIsAlone) {

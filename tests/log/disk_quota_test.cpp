@@ -199,7 +199,7 @@ class SharesOfPoolTest : public QuotaOfPoolTest {
 TEST_F(SharesOfPoolTest, ALogThatHasHalfLeavesTheLastFileToOthers) {
   for (std::uint64_t i = 0; i < 7; ++i)
     EXPECT_EQ(refused(std::to_string(i), i * file_bytes), std::nullopt) << i;
-  EXPECT_EQ(refused("mine", 7 * file_bytes), log::SpaceBound::quota);
+  EXPECT_EQ(refused("mine", 7 * file_bytes), log::SpaceBound::share);
   EXPECT_FALSE(storage_.open(directory_.path() + "/mine", log::OpenMode::read_only).ok());
   EXPECT_EQ(refused("others", 0), std::nullopt);
   EXPECT_EQ(refused("more", 0), log::SpaceBound::quota) << "there is none left";
@@ -208,7 +208,7 @@ TEST_F(SharesOfPoolTest, ALogThatHasHalfLeavesTheLastFileToOthers) {
 TEST_F(SharesOfPoolTest, NorDoesItTakeThemFromThePool) {
   for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(refused(std::to_string(i), 0), std::nullopt) << i;
   ASSERT_TRUE(eight_.retire({directory_.path() + "/7", file_bytes}).ok());
-  EXPECT_EQ(refused("mine", 7 * file_bytes), log::SpaceBound::quota);
+  EXPECT_EQ(refused("mine", 7 * file_bytes), log::SpaceBound::share);
   EXPECT_EQ(eight_.files(), 1U) << "it is there still";
   EXPECT_EQ(refused("others", 0), std::nullopt);
   EXPECT_EQ(eight_.files(), 0U);

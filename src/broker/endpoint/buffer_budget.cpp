@@ -1,6 +1,8 @@
 /// Layer: endpoint.
 #include "broker/endpoint/buffer_budget.hpp"
 
+#include <optional>
+#include <tuple>
 #include <vector>
 
 namespace lightq::broker {
@@ -50,7 +52,7 @@ void BufferBudget::make_room(const Holder& asking, Clock::time_point now) {
     end(still);
   }
   while (bytes_ > bytes_max_) {
-    const auto victim = first_to_go(asking, Clock::time_point::max());
+    const auto victim = first_to_go(asking);
     if (victim == entries_.end()) return;
     end(victim);
   }
@@ -68,19 +70,21 @@ void BufferBudget::release_spare_memory(const Holder& asking) {
   }
 }
 
-/// None: nobody but the one that asks holds anything, or all have moved since.
+/// Of those that have stood still since then, if that is said. None: there is nobody but the one that asks.
 BufferBudget::Entries::iterator BufferBudget::first_to_go(const Holder& asking,
-                                                          Clock::time_point moved_before) {
+                                                          std::optional<Clock::time_point> still_since) {
   std::unordered_map<std::uint64_t, std::size_t> held;
   for (const auto& [holder, entry] : entries_) held[holder->held_by()] += entry.bytes;
   auto found = entries_.end();
-  std::size_t most = 0;  // that found's user holds
+  std::tuple<std::size_t, bool, Clock::duration> first;
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    if (entry->first == &asking || entry->second.moved >= moved_before) continue;
-    const std::size_t of_user = held[entry->first->held_by()];
-    if (of_user < most || (of_user == most && entry->second.moved >= found->second.moved)) continue;
+    const Holder& holder = *entry->first;
+    const auto moved = entry->second.moved;
+    if (&holder == &asking || (still_since && (holder.waits_for_us() || moved >= *still_since))) continue;
+    const std::tuple rank(held[holder.held_by()], !holder.waits_for_us(), -moved.time_since_epoch());
+    if (found != entries_.end() && rank <= first) continue;
     found = entry;
-    most = of_user;
+    first = rank;
   }
   return found;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -26,6 +27,9 @@ class BufferBudget {
     virtual void release_spare_memory() = 0;
     /// Ends soon, not within the call.
     virtual void end_soon(const std::string& why) = 0;
+    /// Nothing of it comes or leaves because of us: it does not stand still, and goes after others of its
+    /// user.
+    [[nodiscard]] virtual bool waits_for_us() const { return false; }
     /// The user it belongs to; 0: nobody in particular.
     [[nodiscard]] virtual std::uint64_t held_by() const = 0;
   };
@@ -55,7 +59,7 @@ class BufferBudget {
   bool update(Holder& holder, Entries::iterator entry);
   void make_room(const Holder& asking, Clock::time_point now);
   void release_spare_memory(const Holder& asking);
-  Entries::iterator first_to_go(const Holder& asking, Clock::time_point moved_before);
+  Entries::iterator first_to_go(const Holder& asking, std::optional<Clock::time_point> still_since = {});
   void end(Entries::iterator entry);
 
   const std::size_t bytes_max_;

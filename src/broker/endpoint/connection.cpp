@@ -91,7 +91,9 @@ void Connection::on_event(EventLoop::Readiness readiness) {
 }
 
 std::size_t Connection::buffered_bytes() const {
-  return large_frame_memory() + output_.memory_bytes() + sealed_leftover_.capacity();
+  // A read's worth that waits for room is bounded by the number of connections.
+  const std::size_t left = leftover_.capacity() > scratch_.size() ? leftover_.capacity() : 0;
+  return large_frame_memory() + held_bytes() + left + output_.memory_bytes() + sealed_leftover_.capacity();
 }
 
 void Connection::note_buffers(bool moved) {
@@ -341,6 +343,7 @@ void Connection::set_paused(bool paused) {
   if (paused_ == paused) return;
   paused_ = paused;
   was_paused_ |= paused;
+  if (has_buffers_ && !paused) note_buffers(true);  // it may move again
   update_interest();
 }
 

@@ -72,6 +72,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   }
   [[nodiscard]] std::size_t buffered_bytes() const override;
   void end_soon(const std::string& why) override { fail(why); }
+  [[nodiscard]] bool waits_for_us() const override { return paused_ && !output_blocked_; }
   [[nodiscard]] std::uint64_t held_by() const override { return holder().user; }
   /// For a connection that is not read from for a while: a peer that checks on us with PING, which we do not
   /// get to see, hears of us all the same and does not take a full log for a dead broker. `all`: also one
@@ -95,6 +96,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// Throws std::bad_alloc.
   virtual std::span<std::byte> large_frame_space() { return {}; }
   virtual void large_frame_received(std::size_t) {}
+  /// Of what has come whole and finds no room.
+  [[nodiscard]] virtual std::size_t held_bytes() const { return 0; }
   /// Of large frames, under way or kept for the next.
   [[nodiscard]] virtual std::size_t large_frame_memory() const { return 0; }
   /// None is under way: its memory is not needed.

@@ -82,7 +82,7 @@ std::optional<Error> EndpointSet::no_place_for(std::uint64_t user) const {
 }
 
 Result<EndpointSet::Entry*> EndpointSet::open(const EndpointRecord& record,
-                                              std::optional<std::uint64_t> joined_by) {
+                                              std::optional<TicketHolder> joined_by) {
   if (const auto refused = joined_by ? no_place_for(record.user) : std::nullopt) return *refused;
   const Gate gate = gate_of(context_.tickets, context_.now, context_.settings, context_.access,
                             topic_.definition(), record.role);
@@ -126,15 +126,15 @@ EndpointShares::Place EndpointSet::place_of(const EndpointRecord& record, std::u
 
 /// Of all endpoints of the broker. Those that lose theirs to it are closed; another thread's own soon.
 std::optional<Error> EndpointSet::take_place(const EndpointRecord& record,
-                                             std::optional<std::uint64_t> joined_by, const Gate& gate) {
+                                             std::optional<TicketHolder> joined_by, const Gate& gate) {
   auto* const shares = context_.settings.endpoint_shares;
   if (shares == nullptr) return std::nullopt;
   if (!joined_by) {
     shares->add(place_of(record, record.user));
     return std::nullopt;
   }
-  const bool is_stranger = *joined_by == 0 && gate.is_open();
-  const auto wanted = place_of(record, is_stranger ? EndpointShares::strangers : *joined_by);
+  const bool is_stranger = *joined_by == TicketHolder{} && gate.is_open();
+  const auto wanted = place_of(record, is_stranger ? EndpointShares::strangers : joined_by->user);
   const auto displaced = shares->take(wanted, EventLoop::Clock::now());
   if (!displaced) {
     say_refused(Limit::endpoints_max, displaced.error());
@@ -192,7 +192,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
   record.transport = transport;
   record.connection_type = connection_type;
   if (role != EndpointRole::produce) record.user = holder.user;
-  auto entry = open(record, holder.user);
+  auto entry = open(record, holder);
   if (!entry) return entry.error();
   if (role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(std::nullopt);
   if (role == EndpointRole::pull) topic_.open_group();

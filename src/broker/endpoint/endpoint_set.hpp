@@ -108,10 +108,10 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   Result<ListeningSocket> listen(EndpointRecord& record, bool again, const Gate& gate);
   [[nodiscard]] std::optional<Error> no_place_for(std::uint64_t user) const;
   /// `joined_by`: whose join it is; nothing: it was there before and opens again.
-  Result<Entry*> open(const EndpointRecord& record, std::optional<std::uint64_t> joined_by);
+  Result<Entry*> open(const EndpointRecord& record, std::optional<TicketHolder> joined_by);
   Result<Entry*> start(EndpointRecord record, bool again, const Gate& gate);
   [[nodiscard]] EndpointShares::Place place_of(const EndpointRecord& record, std::uint64_t user) const;
-  std::optional<Error> take_place(const EndpointRecord& record, std::optional<std::uint64_t> joined_by,
+  std::optional<Error> take_place(const EndpointRecord& record, std::optional<TicketHolder> joined_by,
                                   const Gate& gate);
   void give_place_back(std::uint64_t id);
   void say_refused(Limit limit, const Error& why);

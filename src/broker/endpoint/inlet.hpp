@@ -58,6 +58,11 @@ class Inlet final : public Connection {
   std::size_t consume(std::span<std::byte> bytes) override;
   std::span<std::byte> large_frame_space() override { return large_.space(); }
   void large_frame_received(std::size_t bytes) override;
+  [[nodiscard]] std::size_t held_bytes() const override {
+    const std::size_t bytes = pending_ == nullptr ? 0 : pending_->size_bytes();
+    return bytes > 2 * limits::batch_bytes_target ? bytes
+                                                  : 0;  // of small messages: as what a read leaves over
+  }
   [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
   void release_large_frame() override { large_.release_memory(); }
 

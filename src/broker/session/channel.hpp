@@ -19,6 +19,8 @@ class Channel {
   [[nodiscard]] std::uint32_t number() const { return number_; }
   /// The session is not to be read from.
   [[nodiscard]] virtual bool held() const = 0;
+  /// Of what is held.
+  [[nodiscard]] virtual std::size_t held_bytes() const { return 0; }
   /// Nothing that came on it waits for a word of ours.
   [[nodiscard]] virtual bool settled() const = 0;
   /// Nothing more comes from the topic, and nothing more may be asked but destruction.

@@ -59,6 +59,11 @@ class ChannelBook {
   void count_held() { ++held_; }
   void count_resumed() { --held_; }
   [[nodiscard]] bool any_held() const { return held_ > 0; }
+  [[nodiscard]] std::size_t held_bytes() const {
+    std::size_t bytes = 0;
+    if (held_ > 0) for_each([&](const Channel& channel) { bytes += channel.held_bytes(); });
+    return bytes;
+  }
 
   /// Destroys it later, for this may be its own call; it is told nothing any more.
   void drop(std::uint32_t number);

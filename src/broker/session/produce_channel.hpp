@@ -51,6 +51,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   /// A produce frame's body, at least a batch's header long. Written over.
   void produce(std::span<std::byte> body, bool flush);
   [[nodiscard]] bool held() const override { return !held_.empty(); }
+  [[nodiscard]] std::size_t held_bytes() const override { return held_.capacity(); }
   /// The next confirm, which the caller is going to send.
   session::Confirm take_confirm();
   /// Every batch that came is confirmed at the channel's level, or refused.

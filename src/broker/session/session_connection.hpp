@@ -97,6 +97,7 @@ class SessionConnection final : public Connection, private SessionPort {
   void on_open() override;
   std::size_t consume(std::span<std::byte> bytes) override;
   std::span<std::byte> large_frame_space() override { return large_.space(); }
+  [[nodiscard]] std::size_t held_bytes() const override { return channels_.held_bytes(); }
   [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
   void release_large_frame() override { large_.release_memory(); }
   void large_frame_received(std::size_t bytes) override;
