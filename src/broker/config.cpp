@@ -350,7 +350,7 @@ constexpr Setting table[] = {
      "requests that may wait for their answers, 1 to 1024; of one address a quarter (1024)",
      set_limit<&Config::requests_waiting_max, limits::requests_waiting_max>},
     {"control_connections_max", number, "N",
-     "connections to the control socket, 1 to 10000; for more the one idle longest is closed (10000)",
+     "connections to the control socket, 1 to 10000; for more one of the user with most is closed (10000)",
      set_limit<&Config::control_connections_max, limits::control_connections_max>},
     {"answers_unread_bytes_max", bytes, "BYTES",
      "answers that one client leaves unread before it is closed, 64KiB to 64MiB (64MiB)",

@@ -111,9 +111,6 @@ class Log {
   /// Drops the oldest batches until an append of `bytes` would fit, but none that holds a message at or past
   /// `limit`. True if it fits now. first_offset() tells what was dropped.
   virtual bool make_room(std::size_t bytes, Offset limit) = 0;
-  /// Whether the last append had `no_space` because this log has its share of what all may have of the disk:
-  /// make_room() helps then.
-  [[nodiscard]] virtual bool is_over_share() const { return false; }
 
   /// Applies retention and other housekeeping that depends on time (write-behind, giving back idle memory);
   /// cheap when there is nothing to do. Called about every 100 ms while the topic is in use.

@@ -233,7 +233,8 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
   const std::string path = options_.directory + "/roll" + prepared_suffix;
   const std::uint64_t bytes = next_segment_bytes(batch_bytes);
   auto bound = SpaceBound::disk;
-  const SpaceWanted wanted{options_.disk_free_floor_bytes, stored_bytes_, &bound};
+  const SpaceWanted wanted{options_.disk_free_floor_bytes, options_.leaves_others_room ? stored_bytes_ : 0,
+                           &bound};
   const auto prepare = [&] {
     return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id());
   };
@@ -246,7 +247,6 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
 
 void SegmentLog::note_wait(const Result<PreparedSegment>& made, SpaceBound bound) {
   const bool waits = !made && made.error().code == ErrorCode::no_space;
-  over_share_ = waits && bound == SpaceBound::share;
   if (!std::exchange(waits_for_space_, waits) && waits) pool_.note_wait(bound);
 }
 

@@ -29,7 +29,8 @@ struct SegmentLogOptions {
   std::uint64_t retention_messages = 0;    ///< at least so many of the newest are kept; 0: all
   std::int64_t flush_interval_ms = 100;    ///< 0: only flush() makes anything durable
   std::uint64_t disk_free_floor_bytes = 0;
-  std::uint64_t flush_bytes = 0;  ///< a sync is due when so many bytes are not durable; 0: not by size
+  bool leaves_others_room = true;  ///< of what all logs may have of the disk: DiskQuota::leaves_room
+  std::uint64_t flush_bytes = 0;   ///< a sync is due when so many bytes are not durable; 0: not by size
   /// Batches are stored into a mapping of the file, not written: quicker, unless something syncs often.
   bool mapped_writes = false;
   /// Mapped: the next segment is mapped and made present by the disk job, and gets its name from the one
@@ -82,7 +83,6 @@ class SegmentLog final : public Log {
   /// there at the latest.
   void drop_before(Offset before) override;
   bool make_room(std::size_t bytes, Offset limit) override;
-  [[nodiscard]] bool is_over_share() const override { return over_share_; }
   /// As make_room, for a batch of `messages`.
   bool make_room(std::size_t bytes, std::uint64_t messages, Offset limit);
   void maintain(Timestamp now) override;
@@ -245,7 +245,6 @@ class SegmentLog final : public Log {
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
   bool waits_for_space_ = false;       // for a new segment, which is told once, when it begins
-  bool over_share_ = false;            // and that is why
   std::shared_ptr<PendingName> name_;  // the active segment's, if it was begun without; perhaps given by now
   Result<void> naming_;
   std::optional<Offset> remembered_;  // the segment that begins here has its name and header on disk

@@ -33,7 +33,6 @@ bool SegmentLog::make_room(std::size_t bytes, Offset limit) {
 }
 
 bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset limit) {
-  if (std::exchange(over_share_, false) && !drop_first(limit, bytes_on_disk(bytes))) return false;
   while (!fits_capacity(bytes_on_disk(bytes), messages)) {
     if (!drop_first(limit, bytes_on_disk(bytes))) return false;
   }
@@ -288,7 +287,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
     if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
     work.incarnation = incarnation_;
     work.key_id = key_id();
-    work.prepare_space = {options_.disk_free_floor_bytes, stored_bytes_};
+    work.prepare_space = {options_.disk_free_floor_bytes, options_.leaves_others_room ? stored_bytes_ : 0};
   }
   const bool name = name_is_due(now);
   if (name) last_naming_ = now;

@@ -65,11 +65,8 @@ PublishOutcome Topic::publish(BatchBuilder& batch, Timestamp now) {
 PublishOutcome Topic::publish(const OfferedBatch& batch, Timestamp now) {
   if (waits_for_disk(now)) return no_room_for(batch.records);
   const auto result = log_->append(batch.bytes, now);
-  const bool has_its_share = result.outcome == log::AppendOutcome::no_space && log_->is_over_share() &&
-                             definition_.settings.overflow == Overflow::drop_oldest;
-  const auto outcome = result.outcome == log::AppendOutcome::full || has_its_share
-                           ? make_room_and_append(batch, now)
-                           : outcome_of(result.outcome, batch.records);
+  const auto outcome = result.outcome == log::AppendOutcome::full ? make_room_and_append(batch, now)
+                                                                  : outcome_of(result.outcome, batch.records);
   if (held_by_disk_) disk_failed_ = now;
   if (outcome == PublishOutcome::accepted) {
     received_ += batch.records;
