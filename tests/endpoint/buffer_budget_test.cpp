@@ -108,6 +108,17 @@ TEST_F(Budget, WhoWaitsForUsDoesNotStandStillAndGoesAfterOthersOfHisUser) {
   EXPECT_EQ(honest.ended + asking.ended, "");
 }
 
+TEST_F(Budget, WhatWaitsForUsMakesNobodyElseStandStill) {
+  Fake& waiting = add(1, 3000 * kib, start);
+  waiting.waits = true;
+  Fake& still = add(2, 500 * kib, start);
+  add(3, 500 * kib, start + 1h);
+  EXPECT_EQ(waiting.ended + still.ended, "");
+  add(4, 64 * kib, start + 1h + 1s);
+  EXPECT_EQ(waiting.ended, "");
+  EXPECT_NE(still.ended, "") << "what does not wait is more than a quarter by itself";
+}
+
 TEST_F(Budget, TheOneThatAsksStaysIfItIsAlone) {
   Fake& alone = add(1, 5000 * kib, start);
   alone.bytes = 9000 * kib;

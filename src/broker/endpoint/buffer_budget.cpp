@@ -46,7 +46,9 @@ bool BufferBudget::update(Holder& holder, Entries::iterator entry) {
 void BufferBudget::make_room(const Holder& asking, Clock::time_point now) {
   next_look_ = now + look_interval;
   release_spare_memory(asking);
-  while (bytes_ > bytes_max_ / 4) {
+  std::size_t waiting = 0;  // is not to be blamed on others
+  for (const auto& [holder, entry] : entries_) waiting += holder->waits_for_us() ? entry.bytes : 0;
+  while (bytes_ - waiting > bytes_max_ / 4) {
     const auto still = first_to_go(asking, now - still_time);
     if (still == entries_.end()) break;
     end(still);
