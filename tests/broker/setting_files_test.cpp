@@ -188,8 +188,8 @@ TEST(SocketDirectory, ThatOthersMayWriteToIsRefusedUnlessItIsSticky) {
     const std::string setting = overrides.begin()->first;
     overrides.insert({{"data_dir", directory / "data"}, {"min_free_bytes", "0"}});
     overrides.insert({"control", "tcp://127.0.0.1:0"});
+    lightq::testing::SilentSink sink;
     const auto started = [&] {
-      lightq::testing::SilentSink sink;
       auto config =
           load_config({}, [](const std::string&) { return std::nullopt; }, overrides).value_or_throw();
       return Broker::start(std::move(config), sink);
