@@ -32,7 +32,8 @@ inline std::optional<Error> asked_by(const protocol::Credentials& given,
 /// asks too much it says so.
 class Server {
  public:
-  explicit Server(const ControlLimits& control_limits = {}, std::size_t answer_bytes = 0)
+  explicit Server(const ControlLimits& control_limits = {}, std::size_t answer_bytes = 0,
+                  std::size_t requests_per_second = limits::requests_per_second_default)
       : answer_bytes_(answer_bytes) {
     auto opened = ControlServer::open(
         loop_, sink_, "tcp://127.0.0.1:0",
@@ -51,7 +52,7 @@ class Server {
             answer(protocol::OkReply{"ping", {}, {}});
           }
         },
-        {}, {}, control_limits);
+        {}, {.requests_per_second = requests_per_second}, control_limits);
     server_ = std::move(opened).value_or_throw();
     server_->count_in(counts_);
     server_->accept().value_or_throw();

@@ -307,6 +307,32 @@ TEST(ControlServer, CountsWhoLeavesTooMuchUnreadByItselfApart) {
   EXPECT_EQ(server.count_of(Limit::answers_unread_bytes_total), 0U);
 }
 
+TEST(ControlServer, WhoIsStillReadingItsAnswersIsNotTheFirstThatMakesRoom) {
+  constexpr std::size_t answer_bytes = 4 * limits::MiB;
+  constexpr int answers = 8;  // more than lies between
+  Server server({.connections_max = 3}, answer_bytes, 1'000'000);
+  const std::string of_seven = std::string(R"("7","password":")") + planted::user_password + "\"}";
+  Client reader(server, zmq::socket_type::dealer, "127.0.0.2");
+  for (int i = 0; i < answers; ++i) reader.send({R"({"cmd":"stats","topic":"t","user_id":)" + of_seven});
+  reader.send({ping});
+  EXPECT_EQ(reader.receive().at(0), pong) << "what came before was taken";
+  server.release();
+  std::vector<std::unique_ptr<Client>> others;
+  for (int i = 0; i < 5; ++i) {
+    others.push_back(std::make_unique<Client>(server, zmq::socket_type::dealer));
+    const auto answer =
+        others.back()->ask(std::string(R"({"cmd":"list_topics","admin_user_id":"7","admin_password":")") +
+                           planted::user_password + "\"}");
+    EXPECT_THAT(answer, HasSubstr(R"("status":"ok")"));
+  }
+  EXPECT_EQ(server.count_of(Limit::control_connections_max), 3U);
+  for (int i = 0; i < answers; ++i) {
+    const auto answer = reader.receive();
+    ASSERT_EQ(answer.size(), 1U) << "of answer " << i;
+    EXPECT_GT(answer[0].size(), answer_bytes);
+  }
+}
+
 TEST(ControlServer, ReadsNothingOfWhatASourceAsksBeyondItsRateButTheCommand) {
   StingyServer server;
   Client greedy(server, zmq::socket_type::dealer);

@@ -49,6 +49,20 @@ TEST(KnownConnections, OneWithARequestUnderWayStays) {
   EXPECT_EQ(known.to_displace(), 3U);
 }
 
+TEST(KnownConnections, OneWhoseAnswersHaveNotWhollyLeftGoesAfterTheOthersOfItsOwner) {
+  KnownConnections known;
+  for (const std::uint64_t each : {1U, 2U, 3U}) use(known, each, "ann");
+  known.unread(1);
+  EXPECT_EQ(known.to_displace(), 2U);
+  known.busy(2);
+  known.unread(3);
+  EXPECT_EQ(known.to_displace(), 1U) << "who never reads is not safe";
+  known.leave(1);
+  EXPECT_EQ(known.to_displace(), 3U);
+  known.idle(2);
+  EXPECT_EQ(known.to_displace(), 2U);
+}
+
 TEST(KnownConnections, IsOfWhomeverItWasPermittedSomethingLast) {
   KnownConnections known;
   for (const std::uint64_t each : {1U, 2U, 3U}) use(known, each, "ann");
@@ -77,10 +91,16 @@ struct Model {
     std::string owner;
     std::uint64_t used;
     bool busy;
+    bool unread;
   };
   std::map<std::uint64_t, Place> places;
 
-  /// Of owners that have equally many the one whose idle connection was used longest ago.
+  static bool goes_before(const Place& one, const Place& other) {
+    return one.unread != other.unread ? other.unread : one.used < other.used;
+  }
+
+  /// Of all the owners that have most the idle connection that was used longest ago; where there is none, of
+  /// those whose answers have not wholly left.
   [[nodiscard]] std::optional<std::uint64_t> to_displace() const {
     std::map<std::string, std::size_t> counts;
     for (const auto& [connection, place] : places) ++counts[place.owner];
@@ -89,7 +109,7 @@ struct Model {
     std::optional<std::uint64_t> found;
     for (const auto& [connection, place] : places) {
       if (place.busy || counts[place.owner] != most) continue;
-      if (!found || place.used < places.at(*found).used) found = connection;
+      if (!found || goes_before(place, places.at(*found))) found = connection;
     }
     return found;
   }
@@ -103,20 +123,27 @@ TEST(KnownConnections, DoAsAModelThatLooksAtAllOfThem) {
   for (int step = 0; step < 20'000; ++step) {
     const std::uint64_t connection = random() % 24;
     const auto place = model.places.find(connection);
-    switch (random() % 4) {
+    switch (random() % 5) {
       case 0: {
         const std::string owner = "user " + std::to_string(random() % 5);
         known.used(connection, owner);
-        model.places[connection] = {owner, ++uses, true};
+        model.places[connection] = {owner, ++uses, true, false};
         break;
       }
       case 1:
         known.busy(connection);
-        if (place != model.places.end()) place->second.busy = true;
+        if (place != model.places.end()) place->second.busy = true;  // and whatever else it was is forgotten
         break;
       case 2:
         known.idle(connection);
-        if (place != model.places.end()) place->second.busy = false;
+        if (place != model.places.end()) place->second.busy = place->second.unread = false;
+        break;
+      case 3:
+        known.unread(connection);
+        if (place != model.places.end()) {
+          place->second.busy = false;
+          place->second.unread = true;
+        }
         break;
       default:
         if (random() % 3 != 0) break;

@@ -58,8 +58,8 @@ class ControlConnection final : public Connection {
   /// Of requests that go whatever else comes from its source.
   [[nodiscard]] Allowance& allowance() { return allowance_; }
   void request_begins() { ++requests_under_way_; }
-  /// How many others are under way now.
-  std::size_t request_ends() { return --requests_under_way_; }
+  void request_ends() { --requests_under_way_; }
+  [[nodiscard]] bool waits_for_answers() const { return requests_under_way_ > 0; }
   /// Sends an answer, after the delimiter if its request had one. Nothing happens once the client has gone.
   void answer(bool delimiter, std::string_view text);
   /// The operating system has every answer given so far.

@@ -298,7 +298,19 @@ std::optional<Error> ControlServer::too_much_answered(Course& course, const std:
 
 void ControlServer::request_ended(std::uint64_t client) {
   const auto found = clients_.find(client);
-  if (found != clients_.end() && found->second->request_ends() == 0) known_.idle(client);
+  if (found == clients_.end()) return;
+  found->second->request_ends();
+  note_use(*found->second);
+}
+
+/// Whether others may be let in for it.
+void ControlServer::note_use(const ControlConnection& client) {
+  if (client.waits_for_answers()) return;
+  if (client.unread() > 0) {
+    known_.unread(client.id());
+  } else {
+    known_.idle(client.id());
+  }
 }
 
 std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
@@ -334,6 +346,7 @@ void ControlServer::make_known(ControlConnection& client, const std::string& own
 void ControlServer::unread_changed(ControlConnection& client, std::size_t before) {
   const std::string& source = client.source().key;
   unread_.change(source, before, client.unread());
+  note_use(client);
   if (client.unread() <= before) return;
   if (client.unread() > limits_.answers_unread_bytes_max)
     return give_up(client, Limit::answers_unread_bytes_max);

@@ -104,6 +104,7 @@ class ControlServer final : public Listener::Owner,
   void dispatch(const ControlConnection::Envelope& from, const RequestSource& source,
                 protocol::Request request);
   void request_ended(std::uint64_t client);
+  void note_use(const ControlConnection& client);
   [[nodiscard]] std::optional<Error> too_much_answered(Course& course, const std::string& owner);
   /// How long it is.
   std::size_t answer(const ControlConnection::Envelope& to, const protocol::Reply& reply);

@@ -7,14 +7,15 @@ namespace lightq::broker {
 
 bool KnownConnections::Rank::operator<(const Rank& other) const {
   if (connections != other.connections) return connections > other.connections;
-  if (idle_since != other.idle_since) return idle_since < other.idle_since;
+  if (unread != other.unread) return other.unread;
+  if (used != other.used) return used < other.used;
   return owner < other.owner;
 }
 
 KnownConnections::Rank KnownConnections::rank_of(const Owners::value_type& owner) {
-  const auto& idle = owner.second.idle;
-  const auto since = idle.empty() ? std::numeric_limits<std::uint64_t>::max() : idle.begin()->first;
-  return {owner.second.connections, since, &owner};
+  const ByUse& first = owner.second.first_to_go();
+  const auto used = first.empty() ? std::numeric_limits<std::uint64_t>::max() : first.begin()->first;
+  return {owner.second.connections, owner.second.idle.empty(), used, &owner};
 }
 
 void KnownConnections::used(std::uint64_t connection, const std::string& owner) {
@@ -31,25 +32,26 @@ void KnownConnections::used(std::uint64_t connection, const std::string& owner) 
 }
 
 void KnownConnections::busy(std::uint64_t connection) {
-  set_idle(connection, false);
+  set(connection, State::busy);
+}
+
+void KnownConnections::unread(std::uint64_t connection) {
+  set(connection, State::unread);
 }
 
 void KnownConnections::idle(std::uint64_t connection) {
-  set_idle(connection, true);
+  set(connection, State::idle);
 }
 
-void KnownConnections::set_idle(std::uint64_t connection, bool is_idle) {
+void KnownConnections::set(std::uint64_t connection, State state) {
   const auto found = places_.find(connection);
-  if (found == places_.end() || found->second.is_idle == is_idle) return;
+  if (found == places_.end() || found->second.state == state) return;
   Place& place = found->second;
-  place.is_idle = is_idle;
   auto& owner = *place.owner;
   ranks_.erase(rank_of(owner));
-  if (is_idle) {
-    owner.second.idle.emplace(place.used, connection);
-  } else {
-    owner.second.idle.erase(place.used);
-  }
+  if (ByUse* const before = owner.second.in(place.state)) before->erase(place.used);
+  if (ByUse* const now = owner.second.in(state)) now->emplace(place.used, connection);
+  place.state = state;
   ranks_.insert(rank_of(owner));
 }
 
@@ -64,8 +66,8 @@ void KnownConnections::remove_from_owner(Place& place) {
   if (place.owner == nullptr) return;
   auto& owner = *place.owner;
   ranks_.erase(rank_of(owner));
-  if (place.is_idle) owner.second.idle.erase(place.used);
-  place.is_idle = false;
+  if (ByUse* const in = owner.second.in(place.state)) in->erase(place.used);
+  place.state = State::busy;
   place.owner = nullptr;
   if (--owner.second.connections > 0) {
     ranks_.insert(rank_of(owner));
@@ -76,9 +78,9 @@ void KnownConnections::remove_from_owner(Place& place) {
 
 std::optional<std::uint64_t> KnownConnections::to_displace() const {
   if (ranks_.empty()) return std::nullopt;
-  const auto& idle = ranks_.begin()->owner->second.idle;
-  if (idle.empty()) return std::nullopt;
-  return idle.begin()->second;
+  const ByUse& first = ranks_.begin()->owner->second.first_to_go();
+  if (first.empty()) return std::nullopt;
+  return first.begin()->second;
 }
 
 }  // namespace lightq::broker
