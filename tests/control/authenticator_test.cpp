@@ -357,10 +357,17 @@ TEST(Authenticator, PasswordsToBeKeptDoNotWaitBehindThoseThatAreTried) {
   StoppedRoom room;
   room.slow_down("attacker");
   for (std::size_t i = 0; i < 40; ++i) room.try_password("guess " + std::to_string(i), "attacker", "zed");
-  bool hashed = false;
+  const auto before = room.authenticator.computations();
+  std::optional<std::uint64_t> tried_first;
   room.authenticator.hash(
-      Secret(planted::new_password), [&](const Result<std::string>& got) { hashed = got.ok(); }, "attacker");
-  run_until(room.loop, [&] { return hashed; });
+      Secret(planted::new_password),
+      [&](const Result<std::string>& got) {
+        EXPECT_TRUE(got.ok());
+        tried_first = room.authenticator.computations() - before;
+      },
+      "attacker");
+  run_until(room.loop, [&] { return tried_first.has_value(); });
+  EXPECT_LE(tried_first, 2U) << "the one at the worker, and its own";
 }
 
 TEST(Authenticator, WhoHasManyPasswordsKeptLeavesOthersOfItsSourceTheirTurn) {
@@ -376,7 +383,7 @@ TEST(Authenticator, WhoHasManyPasswordsKeptLeavesOthersOfItsSourceTheirTurn) {
       Secret(planted::new_password), [&](const Result<std::string>& got) { hashed = got.ok(); }, "source",
       "administrator");
   run_until(room.loop, [&] { return hashed; });
-  EXPECT_GE(busy, 60 - limits::logins_waiting_slowed_max - 1);
+  EXPECT_GE(busy, 60 - limits::passwords_waiting_per_source_max - 1);
 }
 
 TEST(Authenticator, CountsEachRefusalByTheNameOfItsLimitAndNoOther) {
