@@ -24,7 +24,7 @@ class EndpointRoomTest : public test::EndpointSetTest {
     settings_.limits_reached = &counts_;
     settings_.endpoint_shares = &shares_;
     settings_.idle_time_max = 1h;
-    context_.make_room = [this](TopicId, std::uint64_t endpoint) { set_->make_room(endpoint); };
+    context_.make_room = [this](const EndpointShares::Place& lost) { set_->make_room(lost); };
   }
   ~EndpointRoomTest() override { set_->close_all(false); }
 

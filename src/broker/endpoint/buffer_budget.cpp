@@ -20,7 +20,7 @@ bool BufferBudget::note(Holder& holder, bool moved, Clock::time_point now) {
   if (moved) entry->second.moved = now;
   const std::size_t before = entry->second.bytes;
   if (!update(holder, entry)) return false;
-  const bool grew = holder.buffered_bytes() > before;
+  const bool grew = entry->second.bytes > before;
   if (grew && (bytes_ > bytes_max_ || (bytes_ > bytes_max_ / 4 && now >= next_look_))) make_room(holder, now);
   return true;
 }

@@ -112,8 +112,12 @@ Result<EndpointSet::Entry*> EndpointSet::start(EndpointRecord record, bool again
   auto endpoint = std::make_unique<Endpoint>(
       context_, *this, record, std::move(*socket), bind_uri_of(record),
       record.transport == Transport::ipc ? ipc_path_of(record) : std::string(), gate);
-  if (!endpoint->start())
-    return Error{ErrorCode::io_error, "cannot watch the new endpoint " + endpoint->bind_uri()};
+  if (!endpoint->start()) {
+    const PortUse use = endpoint->use();
+    endpoint.reset();
+    if (record.transport == Transport::tcp) context_.ports.release(record.port, use, true);
+    return Error{ErrorCode::io_error, "cannot watch the new endpoint " + bind_uri_of(record)};
+  }
   if (again) endpoint->expect_back();
   Entry& entry = entries_[record.id];
   entry.endpoint = std::move(endpoint);
@@ -142,9 +146,9 @@ std::optional<Error> EndpointSet::take_place(const EndpointRecord& record,
   }
   for (const auto& each : *displaced) {
     if (each.at == &context_) {
-      context_.make_room(each.topic, each.id);
+      context_.make_room(each);
     } else {
-      each.at->loop.post_answer([each] { each.at->make_room(each.topic, each.id); });
+      each.at->loop.post_answer([each] { each.at->make_room(each); });
     }
   }
   return std::nullopt;
@@ -161,16 +165,16 @@ void EndpointSet::say_refused(Limit limit, const Error& why) {
   context_.sink.warn("topic " + topic_.definition().name.text() + ": a join was refused: " + why.message);
 }
 
-void EndpointSet::make_room(std::uint64_t id) {
-  const auto found = entries_.find(id);
+void EndpointSet::make_room(const EndpointShares::Place& lost) {
+  const auto found = entries_.find(lost.id);
   if (found == entries_.end()) return;
   const Endpoint& endpoint = *found->second.endpoint;
   if (endpoint.was_used()) {
-    context_.settings.endpoint_shares->add(place_of(endpoint.record(), endpoint.record().user));
+    context_.settings.endpoint_shares->add(lost);  // meanwhile somebody has connected
     return;
   }
   context_.sink.info(name_of(endpoint) + " closes: nobody was connected yet, and others need the room");
-  close(id, true);
+  close(lost.id, true);
 }
 
 Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, ConnectionType connection_type,

@@ -67,8 +67,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   void end_unpermitted();
   /// Closes everything; the ports rest. `tell`: report each as closed.
   void close_all(bool tell);
-  /// Closes this endpoint, which has lost its place to another, unless somebody has connected meanwhile.
-  void make_room(std::uint64_t id);
+  /// Closes the endpoint that has lost this place to another, unless somebody has connected meanwhile.
+  void make_room(const EndpointShares::Place& lost);
   void stop_accepting();
   /// Nothing that consumers were handed waits in this process.
   [[nodiscard]] bool all_sent();

@@ -29,8 +29,8 @@ Reactor::Reactor(const ReactorSettings& settings, StorageRoom& storage, DiskThre
       storage_(storage) {
   context_.scratch.resize(256 * limits::KiB);
   context_.access.set_admin_generation(settings.endpoints.admin_generation);
-  context_.make_room = [this](TopicId topic, std::uint64_t endpoint) {
-    if (HostedTopic* const hosted = find(topic)) hosted->endpoints().make_room(endpoint);
+  context_.make_room = [this](const EndpointShares::Place& lost) {
+    if (HostedTopic* const hosted = find(lost.topic)) hosted->endpoints().make_room(lost);
   };
 }
 

@@ -17,6 +17,7 @@
 #include "broker/endpoint/buffer_budget.hpp"
 #include "broker/endpoint/disk_thread.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
+#include "broker/endpoint/endpoint_shares.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/handshake_queue.hpp"
 #include "broker/endpoint/limit_counts.hpp"
@@ -30,7 +31,6 @@ namespace lightq::broker {
 class ClientKeys;
 class ConnectionQuota;
 class CurveKeyPair;
-class EndpointShares;
 
 /// How endpoints behave; the same for all topics.
 struct EndpointSettings {
@@ -85,7 +85,7 @@ struct ReactorContext {
   std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever
   AccessTable access = {};
   /// Closes one that nobody was ever connected to, for want of a place (EndpointShares).
-  std::function<void(TopicId, std::uint64_t endpoint)> make_room = {};
+  std::function<void(const EndpointShares::Place& lost)> make_room = {};
 };
 
 }  // namespace lightq::broker

@@ -60,12 +60,17 @@ Result<SessionServer::Door*> SessionServer::open_door(Way way) {
   const std::string path = is_unix ? (context_.settings.ipc_directory / file).string() : std::string();
   auto socket = is_unix ? listen_unix(path) : context_.ports.listen({.guarded = true});
   if (!socket) return socket.error();
+  const std::uint16_t port = socket->port;
   const std::string uri =
       is_unix ? "ipc://" + path
-              : "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(socket->port);
+              : "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(port);
   const TlsContext* const tls = encryption_of(way);
   auto made = std::make_unique<Door>(*this, std::move(*socket), carrier, tls, uri, path);
-  if (!made->listener.start()) return Error{ErrorCode::io_error, "cannot watch the new endpoint " + uri};
+  if (!made->listener.start()) {
+    made.reset();
+    if (!is_unix) context_.ports.release(port, {.guarded = true}, true);
+    return Error{ErrorCode::io_error, "cannot watch the new endpoint " + uri};
+  }
   context_.sink.info((carrier == SessionCarrier::zmtp ? "sessions over ZeroMQ: "
                       : tls != nullptr                ? "sessions over TLS: "
                                                       : "sessions: ") +
