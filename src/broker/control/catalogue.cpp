@@ -2,16 +2,15 @@
 #include "broker/control/catalogue.hpp"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <set>
 #include <system_error>
 #include <utility>
 
 #include <lightq/base/batch.hpp>
+#include <lightq/base/random.hpp>
 
 namespace lightq::broker {
 
@@ -42,7 +41,7 @@ Result<void> sync_directory(const fs::path& path) {
 std::uint32_t new_log_id(const CatalogueState& state) {
   std::uint32_t id = 0;
   while (id == 0 || state.topic_of_log(id) != nullptr) {
-    if (getrandom(&id, sizeof id, 0) != sizeof id) std::abort();
+    id = random_number<std::uint32_t>();
   }
   return id;
 }

@@ -1,14 +1,12 @@
 /// Layer: endpoint.
 #include "broker/endpoint/hosted_topic.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
+#include <lightq/base/random.hpp>
 
 namespace lightq::broker {
 
@@ -23,10 +21,7 @@ constexpr std::int64_t ticks_after_activity_us = 15'000'000;
 
 /// Another one each time, where the log does not outlive the process.
 std::uint64_t incarnation_of(const TopicStorage& storage) {
-  if (storage.segments != nullptr) return storage.segments->incarnation();
-  std::uint64_t incarnation = 0;
-  if (getrandom(&incarnation, sizeof incarnation, 0) != sizeof incarnation) std::abort();
-  return incarnation;
+  return storage.segments != nullptr ? storage.segments->incarnation() : random_number<std::uint64_t>();
 }
 
 }  // namespace

@@ -2,24 +2,14 @@
 #include "broker/endpoint/ticket_key.hpp"
 
 #include <sodium.h>
-#include <sys/random.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include <lightq/base/random.hpp>
 #include <lightq/base/wipe.hpp>
 #include <lightq/base/wipe_registers.hpp>
 
 namespace lightq::broker {
-
-namespace {
-
-/// Of what is certainly got whole.
-void fill_random(void* to, std::size_t bytes) {
-  if (getrandom(to, bytes, 0) != static_cast<ssize_t>(bytes)) std::abort();  // cannot be, of so few
-}
-
-}  // namespace
 
 TicketKey::TicketKey(std::span<const std::byte, bytes> key, std::chrono::milliseconds lifetime_max)
     : lifetime_max_(lifetime_max) {
@@ -32,7 +22,7 @@ TicketKey::~TicketKey() {
 
 TicketKey::Bytes TicketKey::random_bytes() {
   Bytes made{};
-  fill_random(made.data(), made.size());
+  fill_random(made);
   return made;
 }
 
@@ -57,7 +47,7 @@ protocol::Ticket TicketKey::issue(const Grant& grant, std::chrono::milliseconds 
   claims.grant = grant;
   claims.holder = holder;
   claims.expires_ms = static_cast<std::uint64_t>(now.us / 1000 + lifetime.count());
-  fill_random(&claims.nonce, sizeof claims.nonce);
+  claims.nonce = random_number<std::uint64_t>();
   std::string id = encode_ticket_id(claims);
   std::string secret = secret_of(id);
   wipe_registers();

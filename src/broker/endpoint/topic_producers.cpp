@@ -1,12 +1,11 @@
 /// Layer: endpoint.
 #include "broker/endpoint/topic_producers.hpp"
 
-#include <sys/random.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <iterator>
 #include <utility>
+
+#include <lightq/base/random.hpp>
 
 namespace lightq::broker {
 
@@ -14,7 +13,7 @@ namespace lightq::broker {
 std::uint64_t TopicProducers::fresh_id() const {
   std::uint64_t id = 0;
   while (id == 0 || known_.find(id) != nullptr) {
-    if (getrandom(&id, sizeof id, 0) != sizeof id) std::abort();  // cannot be, of so few bytes
+    id = random_number<std::uint64_t>();
   }
   return id;
 }
