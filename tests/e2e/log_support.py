@@ -6,8 +6,9 @@ import struct
 import subprocess
 
 import pytest
+import zmq
 
-from support import BINARY, DEADLINE
+from support import BINARY, DEADLINE, until
 
 SEAL, PAGE = 64, 4096
 
@@ -82,3 +83,13 @@ def log_files(make_broker):
     assert len(files.segments) > 4, files.segments
     files.broker = broker
     return files
+
+
+def send(broker, control, messages, topic="t"):
+    """Returns when they are in the log."""
+    goal = control.stats(topic)["messages_received"] + len(messages)
+    producer = broker.socket(zmq.PUSH, control.join(topic, "push"))
+    for message in messages:
+        producer.send(message)
+    until(lambda: control.stats(topic)["messages_received"] >= goal, f"{goal} messages in the log")
+    producer.close()

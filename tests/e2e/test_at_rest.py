@@ -12,7 +12,7 @@ from session_client import FLUSHED, OWN, join  # first: it knows where the vecto
 import batch_bytes
 import encrypted_bytes
 from batch_bytes import LZ4, NONE, ZSTD, Message
-from log_support import PAGE, LogFiles, change
+from log_support import PAGE, LogFiles, change, send
 from session_support import consumer_of
 from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, Secrets, bytes_of, files_below, receive, receive_topic, until
 
@@ -45,15 +45,6 @@ def control(sealed):
 
 def planted(first, count):
     return [b"%d|%s|" % (number, PLANTED) + b"." * 200 for number in range(first, first + count)]
-
-
-def send(broker, control, messages, topic="t"):
-    goal = control.stats(topic)["messages_received"] + len(messages)
-    producer = broker.socket(zmq.PUSH, control.join(topic, "push"))
-    for message in messages:
-        producer.send(message)
-    until(lambda: control.stats(topic)["messages_received"] >= goal, f"{goal} messages in the log")
-    producer.close()
 
 
 def lies_in(directory, text):

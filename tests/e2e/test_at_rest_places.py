@@ -8,7 +8,7 @@ import zmq
 from session_client import join  # first: it knows where the vectors are
 import encrypted_bytes
 from cli_support import CommandLine
-from log_support import PAGE, LogFiles, sealed_end
+from log_support import PAGE, LogFiles, sealed_end, send
 from support import ADMIN, ADMIN_PASSWORD, Secrets, files_below, receive, until
 
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
@@ -28,7 +28,7 @@ def sealed(make_broker):
     broker.start()
     for topic in "ab":
         broker.control().create(topic, "file", encrypt_at_rest=True, segment_bytes=64 * 1024)
-        send(broker, topic, said(topic))
+        send(broker, broker.control(), said(topic), topic)
     return broker
 
 
@@ -39,16 +39,6 @@ def control(sealed):
 
 def said(topic, first=0):
     return [b"%s|%d|" % (topic.encode(), number) + b"." * 200 for number in range(first, first + COUNT)]
-
-
-def send(broker, topic, messages):
-    control = broker.control()
-    goal = control.stats(topic)["messages_received"] + len(messages)
-    producer = broker.socket(zmq.PUSH, control.join(topic, "push"))
-    for message in messages:
-        producer.send(message)
-    until(lambda: control.stats(topic)["messages_received"] >= goal, f"{goal} messages in the log")
-    producer.close()
 
 
 def place(broker, topic):
@@ -128,7 +118,7 @@ def test_another_topics_files_in_a_topics_place_are_not_given_out(sealed, sessio
 def test_its_own_files_open_whatever_became_of_them(sealed, session, tmp_path):
     log = LogFiles(place(sealed, "a"))
     log("snapshot", tmp_path / "copy")
-    send(sealed, "a", said("a", COUNT))
+    send(sealed, sealed.control(), said("a", COUNT), "a")
     sealed.kill()
     sealed.start()
     assert read(session, sealed, "a") == said("a") + said("a", COUNT)
@@ -145,7 +135,7 @@ def test_its_own_files_open_whatever_became_of_them(sealed, session, tmp_path):
     sealed.kill()
     sealed.start()
     assert read(session, sealed, "a") == []
-    send(sealed, "a", [b"behind it"])
+    send(sealed, sealed.control(), [b"behind it"], "a")
     sealed.restart()
     assert read(session, sealed, "a") == [b"behind it"]
 
@@ -164,7 +154,7 @@ def test_a_log_that_is_begun_anew_is_the_topics_too_and_another_one(sealed, sess
     assert read(session, sealed, "a") == []
     sealed.kill()  # before there is a file again
     sealed.start()
-    send(sealed, "a", [b"anew"])
+    send(sealed, sealed.control(), [b"anew"], "a")
     sealed.restart()
     assert read(session, sealed, "a") == [b"anew"]
     second = incarnation(directory)
@@ -186,7 +176,7 @@ def test_a_catalogue_of_before_takes_over_what_lies_there_and_keeps_to_it(sealed
     sealed.start()
     assert "belongs to another topic" in sealed.control()("stats", topic="a", **ROOT)["description"]
     assert read(session, sealed, "b") == said("b")
-    send(sealed, "never", [b"first"])
+    send(sealed, sealed.control(), [b"first"], "never")
     sealed.restart()
     assert read(session, sealed, "never") == [b"first"]
 
