@@ -12,6 +12,7 @@ import zmq
 from secret_book import Secrets, bytes_of, files_below, secret_file  # noqa: F401
 
 BINARY = os.environ.get("LIGHTQ_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/lightq"))
+SANITIZERS = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}  # every program's
 SANITIZED = bool(os.environ.get("LIGHTQ_SANITIZE"))
 AT_REST = bool(os.environ.get("LIGHTQ_TEST_AT_REST"))  # durable topics are encrypted on the disk
 ADMIN, ADMIN_PASSWORD = "lightq_admin", Secrets.plant("planted-admin-secret-0451")

@@ -6,7 +6,7 @@ import pytest
 import zmq
 
 from cli_support import CommandLine, numbers
-from support import BINARY, DEADLINE, PASSWORD, USER, until
+from support import BINARY, DEADLINE, PASSWORD, SANITIZERS, USER, until
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ def test_what_is_encrypted_never_goes_on_in_clear(lightq):
 
 
 def run_beside(lightq, lying, *command):
-    environment = {"HOME": str(lightq.broker.directory), "LIGHTQ_BROKER": lying.uri, "LIGHTQ_SERVER_KEY": lying.key,
-                   "LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD,
+    environment = {**SANITIZERS, "HOME": str(lightq.broker.directory), "LIGHTQ_BROKER": lying.uri,
+                   "LIGHTQ_SERVER_KEY": lying.key, "LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD,
                    "LIGHTQ_DATA_DIR": str(lightq.broker.directory / "nothing")}
     return subprocess.run([BINARY, command[0], "t", *command[1:]], input=b"two\n", env=environment,
                           capture_output=True, timeout=DEADLINE)

@@ -10,7 +10,7 @@ import pytest
 
 from cli_support import lightq  # noqa: F401: a fixture
 from log_support import log_files  # noqa: F401: a fixture
-from support import BINARY, DEADLINE, Secrets, bytes_of, until
+from support import BINARY, DEADLINE, SANITIZERS, Secrets, bytes_of, until
 from terminal_session import TerminalSession
 
 TYPED = Secrets.plant("planted-typed-secret-3391")
@@ -172,7 +172,8 @@ def test_a_broker_that_waits_for_its_settings_shows_no_password(lightq, tmp_path
         os.close(descriptor)
         until(lambda: (tmp_path / "data" / "broker.json").exists() or process.poll() is not None, "its start")
         assert process.poll() is None, process.communicate()
-        environment = {"LIGHTQ_DATA_DIR": str(tmp_path / "data"), "LIGHTQ_ADMIN_PASSWORD": MISTAKEN, "HOME": str(tmp_path)}
+        environment = {**SANITIZERS, "LIGHTQ_DATA_DIR": str(tmp_path / "data"), "LIGHTQ_ADMIN_PASSWORD": MISTAKEN,
+                       "HOME": str(tmp_path)}
         done = subprocess.run([BINARY, "topic", "create", "t"], env=environment, capture_output=True, timeout=DEADLINE)
         assert done.returncode == 0, done
     finally:
