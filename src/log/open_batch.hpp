@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include <lightq/base/batch.hpp>
 #include <lightq/base/bytes.hpp>
@@ -15,6 +16,12 @@
 
 #include "log/record_sum.hpp"
 #include "log/segment_format.hpp"
+
+#if defined(__GNUC__)
+#define LIGHTQ_ALWAYS_INLINE [[gnu::always_inline]] inline
+#else
+#define LIGHTQ_ALWAYS_INLINE inline
+#endif
 
 namespace lightq::log {
 
@@ -47,8 +54,13 @@ class OpenBatch {
   [[nodiscard]] bool fits(std::size_t payload_bytes) const {
     return record_bytes(payload_bytes) <= bytes_max_ - bytes_ && count_ < records_max_;
   }
-  /// Adds a message that fits. When it returns, the message survives the process.
+  /// Adds a message that fits (else it is written beyond the batch's room). When it returns, the message
+  /// survives the process.
   void add(ByteView payload);
+#ifdef LIGHTQ_RECORD_SUM_WIDE
+  /// The same in less time, where RecordSum::may_be_wide says so.
+  LIGHTQ_AVX2_INLINE void add_wide(ByteView payload);
+#endif
   [[nodiscard]] Timestamp opened() const { return opened_; }
   [[nodiscard]] std::uint32_t count() const { return count_; }
   [[nodiscard]] Offset next_offset() const { return base_ + count_; }
@@ -56,6 +68,16 @@ class OpenBatch {
   std::span<std::byte> finish();
 
  private:
+  /// Where a record's payload goes, and what the mark says when it is there.
+  struct Added {
+    std::byte* to;
+    std::byte* mark;
+    std::uint64_t extent;
+    std::uint32_t seed;
+  };
+  Added begin_record(std::size_t payload_bytes);
+  void end_record(const Added& added);
+
   std::byte* start_ = nullptr;
   std::size_t bytes_ = 0;
   std::size_t bytes_max_ = 0;
@@ -72,42 +94,56 @@ class OpenBatch {
 /// left the caches, and a store that must wait for its line holds up all those behind it: from 2 to 8 KiB a
 /// message of 128 B takes a third less time than without (docs/benchmarks.md, suite `log`).
 inline constexpr std::size_t fetched_ahead_bytes = 4096;
+/// So much at a time, which is less work than line by line.
+inline constexpr std::size_t fetched_at_once_bytes = 512;
 
-/// Asks for the lines of `bytes` from `at` on, which need not be memory.
-#if defined(__GNUC__)
-[[gnu::always_inline]]
-inline void fetch_lines(const std::byte* at, std::size_t bytes) {
+/// Asks for the memory far ahead of `start + from`, up to far ahead of `start + to`, which need not be
+/// memory.
+LIGHTQ_ALWAYS_INLINE void fetch_ahead_of(const std::byte* start, std::size_t from, std::size_t to) {
   constexpr std::size_t line_bytes = 64;
-  for (std::size_t done = 0; done < bytes; done += line_bytes) __builtin_prefetch(at + done, 0, 2);
+  for (std::size_t at = from / fetched_at_once_bytes; at < to / fetched_at_once_bytes; ++at) {
+    const std::byte* const piece = start + at * fetched_at_once_bytes + fetched_ahead_bytes;
+    for (std::size_t done = 0; done < fetched_at_once_bytes; done += line_bytes)
+      __builtin_prefetch(piece + done, 0, 2);
+  }
 }
-#else
-inline void fetch_lines(const std::byte*, std::size_t) {}
-#endif
 
 // What is in here is most of what a single message costs.
-#if defined(__GNUC__)
-[[gnu::always_inline]]
-#endif
-inline void OpenBatch::add(ByteView payload) {
-  using namespace open_mark_layout;
-  assert(is_open() && fits(payload.size()));
+LIGHTQ_ALWAYS_INLINE OpenBatch::Added OpenBatch::begin_record(std::size_t payload_bytes) {
   std::byte* const to = start_ + bytes_;
-  const std::size_t bytes = record_bytes(payload.size());
-  fetch_lines(to + fetched_ahead_bytes, bytes);
-  store_little_endian(to, static_cast<std::uint32_t>(payload.size()));
-  sum_.add_copying(to + sizeof(std::uint32_t), payload);
-  bytes_ += bytes;
+  const std::size_t bytes_before = std::exchange(bytes_, bytes_ + record_bytes(payload_bytes));
   ++count_;
-  const std::uint64_t extent_now = count_ | (bytes_ - batch_layout::header_bytes) << 32;
+  const Added added{to + sizeof(std::uint32_t), slots_[count_ % 2],
+                    count_ | (bytes_ - batch_layout::header_bytes) << 32, seed_};
+  fetch_ahead_of(start_, bytes_before, bytes_);
+  store_little_endian(to, static_cast<std::uint32_t>(payload_bytes));
+  return added;
+}
+
+LIGHTQ_ALWAYS_INLINE void OpenBatch::end_record(const Added& added) {
+  using namespace open_mark_layout;
   const std::uint64_t sum_now = sum_.value();
   // The process may end between any two stores: the record must be there before the mark says so.
   std::atomic_signal_fence(std::memory_order_release);
-  std::byte* const mark = slots_[count_ % 2];
-  store_little_endian(mark + extent, extent_now);
-  store_little_endian(mark + sum, sum_now);
-  store_little_endian(mark + crc, crc32c_of_words(extent_now, sum_now, seed_));
+  store_little_endian(added.mark + extent, added.extent);
+  store_little_endian(added.mark + sum, sum_now);
+  store_little_endian(added.mark + crc, crc32c_of_words(added.extent, sum_now, added.seed));
   std::atomic_signal_fence(std::memory_order_release);
 }
+
+LIGHTQ_ALWAYS_INLINE void OpenBatch::add(ByteView payload) {
+  const Added added = begin_record(payload.size());
+  sum_.add_copying(added.to, payload);
+  end_record(added);
+}
+
+#ifdef LIGHTQ_RECORD_SUM_WIDE
+LIGHTQ_AVX2_INLINE void OpenBatch::add_wide(ByteView payload) {
+  const Added added = begin_record(payload.size());
+  sum_.add_copying_wide(added.to, payload);
+  end_record(added);
+}
+#endif
 
 /// Makes a batch of one message in `room`, which has exactly its size: copied and summed in one pass. What is
 /// left is for the log to stamp.
@@ -131,3 +167,5 @@ std::optional<OpenBatchMark> decode_open_mark(const SegmentPage& page, const Seg
 bool complete_open_batch(std::span<std::byte> batch, const OpenBatchMark& mark, const SegmentHeader& header);
 
 }  // namespace lightq::log
+
+#undef LIGHTQ_ALWAYS_INLINE

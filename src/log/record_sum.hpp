@@ -10,6 +10,8 @@
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/types.hpp>
 
+#include "log/record_sum_wide.hpp"
+
 namespace lightq::log {
 
 namespace record_sum_detail {
@@ -55,11 +57,25 @@ inline void store_pair(std::byte* to, Pair pair) {
   std::memcpy(to, &pair, sizeof pair);
 }
 
-/// Zeros behind what is no whole pair. `bytes` < 16.
+/// Word by word: who has just written a message so need not wait until it is in memory.
+inline Pair load_words(const std::byte* from) {
+  return Pair{load_little_endian<std::uint64_t>(from), load_little_endian<std::uint64_t>(from + 8)};
+}
+
+/// Zeros behind it. `bytes` < 8.
+inline std::uint64_t load_part_of_word(const std::byte* from, std::size_t bytes) {
+  const auto byte = [from](std::size_t at) { return std::to_integer<std::uint64_t>(from[at]) << 8 * at; };
+  if (bytes >= 4) {
+    const std::uint64_t end = load_little_endian<std::uint32_t>(from + bytes - 4);
+    return load_little_endian<std::uint32_t>(from) | end << 8 * (bytes - 4);
+  }
+  return bytes == 0 ? 0 : byte(0) | byte(bytes / 2) | byte(bytes - 1);
+}
+
+/// Zeros behind what is no whole pair: without a copy, which would have to be in memory first. `bytes` < 16.
 inline Pair load_part(const std::byte* from, std::size_t bytes) {
-  std::array<std::byte, sizeof(Pair)> part{};
-  if (bytes != 0) std::memcpy(part.data(), from, bytes);
-  return load_pair(part.data());
+  if (bytes < 8) return low_only(load_part_of_word(from, bytes));
+  return Pair{load_little_endian<std::uint64_t>(from), load_part_of_word(from + 8, bytes - 8)};
 }
 
 }  // namespace record_sum_detail
@@ -71,6 +87,14 @@ class RecordSum {
   void add(ByteView payload) { add_to(nullptr, payload); }
   /// As add, and copies the record to `to`: the bytes are read once for both.
   void add_copying(std::byte* to, ByteView payload) { add_to(to, payload); }
+#ifdef LIGHTQ_RECORD_SUM_WIDE
+  /// Whether add_copying_wide may be used for a record of so many bytes.
+  static bool may_be_wide(std::size_t bytes) { return record_sum_detail::may_be_wide(bytes); }
+  /// As add_copying, in less time.
+  LIGHTQ_AVX2_INLINE void add_copying_wide(std::byte* to, ByteView payload) {
+    record_sum_detail::add_copying_wide<turn_bits>(lanes_.data(), to, payload.data(), payload.size());
+  }
+#endif
   [[nodiscard]] std::uint64_t value() const {
     return (lanes_[0] ^ std::rotl(lanes_[1], 16)) + std::rotl(lanes_[2] ^ std::rotl(lanes_[3], 16), 32);
   }
@@ -83,8 +107,8 @@ class RecordSum {
 
   void add_to(std::byte* to, ByteView payload);
 
-  alignas(pair_bytes) std::array<std::uint64_t, 4> lanes_ = {0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F,
-                                                             0x165667B19E3779F9, 0x27D4EB2F165667C5};
+  alignas(2 * pair_bytes) std::array<std::uint64_t, 4> lanes_ = {0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F,
+                                                                 0x165667B19E3779F9, 0x27D4EB2F165667C5};
 };
 
 // Each eight bytes are added to one of the four lanes, which is then turned; before the first, the length to
@@ -102,7 +126,7 @@ inline void RecordSum::add_to(std::byte* to, ByteView payload) {
   const std::byte* at = payload.data();
   std::size_t left = payload.size();
   for (; left >= block_bytes; at += block_bytes, left -= block_bytes) {
-    const Pair a = load_pair(at);
+    const Pair a = load_words(at);
     const Pair b = load_pair(at + pair_bytes);
     if (to != nullptr) {
       store_pair(to, a);
@@ -116,7 +140,7 @@ inline void RecordSum::add_to(std::byte* to, ByteView payload) {
     if (left < pair_bytes) {
       mix(load_part(at, left), Pair{});
     } else {
-      mix(load_pair(at), load_part(at + pair_bytes, left - pair_bytes));
+      mix(load_words(at), load_part(at + pair_bytes, left - pair_bytes));
     }
   }
   store_pair(lanes, first);

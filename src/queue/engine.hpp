@@ -44,6 +44,10 @@ class Engine final : public SegmentSource {
 
   // Appending: engine_append.cpp.
   Result<Offset> enqueue(ByteView payload);
+#ifdef LIGHTQ_RECORD_SUM_WIDE
+  /// As enqueue, where RecordSum::may_be_wide says so.
+  LIGHTQ_AVX2_TARGET Result<Offset> enqueue_wide(ByteView payload);
+#endif
   Result<Offset> append(std::span<std::byte> batch);
 
   // Durability: engine_upkeep.cpp.
@@ -91,14 +95,23 @@ class Engine final : public SegmentSource {
   Result<Offset> enqueue_otherwise(ByteView payload);
   Result<Offset> enqueue_written(ByteView payload);
   Result<Offset> enqueue_mapped(ByteView payload);
-  /// The open batch takes one more: it has room, and its time is still right.
-  [[nodiscard]] bool goes_on(std::size_t payload_bytes) {
-    return open_.fits(payload_bytes) && payload_bytes <= packed_bytes_max_ &&
-           (beat_->load(std::memory_order_relaxed) == batch_beat_ || is_young());
+  /// The open batch takes one more: it has room, and its time is still right, as shows without the clock.
+  [[nodiscard]] bool goes_on_at_once(std::size_t payload_bytes) const {
+    return has_room_for(payload_bytes) && beat_->load(std::memory_order_relaxed) == batch_beat_;
+  }
+  /// The same, by the clock.
+  [[nodiscard]] bool goes_on(std::size_t payload_bytes) { return has_room_for(payload_bytes) && is_young(); }
+  [[nodiscard]] bool has_room_for(std::size_t payload_bytes) const {
+    return open_.fits(payload_bytes) && payload_bytes <= packed_bytes_max_;
   }
   [[nodiscard]] bool is_young();
   void note_beat();
-  Offset add_to_open_batch(ByteView payload);
+  Offset add_to_open_batch(ByteView payload) {
+    const Offset offset = open_.next_offset();
+    open_.add(payload);
+    show(offset + 1);
+    return offset;
+  }
   /// Readers may have everything before `next`.
   void show(Offset next) {
     publish(next);

@@ -16,15 +16,24 @@ constexpr std::uint64_t unsynced_bytes_max = 48 * limits::MiB;  // with a batch,
 
 // The quick way first, and nothing else in here: a message that joins the open batch costs a few nanoseconds.
 Result<Offset> Engine::enqueue(ByteView payload) {
-  if (!quick_ || !goes_on(payload.size())) [[unlikely]]
+  if (!quick_ || !goes_on_at_once(payload.size())) [[unlikely]]
+    return enqueue_otherwise(payload);
+  return add_to_open_batch(payload);
+}
+
+#ifdef LIGHTQ_RECORD_SUM_WIDE
+LIGHTQ_AVX2_TARGET Result<Offset> Engine::enqueue_wide(ByteView payload) {
+  if (!quick_ || !goes_on_at_once(payload.size())) [[unlikely]]
     return enqueue_otherwise(payload);
   const Offset offset = open_.next_offset();
-  open_.add(payload);
+  open_.add_wide(payload);
   show(offset + 1);
   return offset;
 }
+#endif
 
 Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
+  if (quick_ && goes_on(payload.size())) return add_to_open_batch(payload);
   if (payload.size() > options_.message_bytes_max) {
     return Error{ErrorCode::too_large,
                  "a message of " + std::to_string(payload.size()) + " bytes, above message_bytes_max of " +
@@ -64,13 +73,6 @@ bool Engine::is_young() {
 void Engine::note_beat() {
   const std::uint32_t beat = beat_->load(std::memory_order_relaxed);
   batch_beat_ = beat == Pulse::still ? 1 : beat;
-}
-
-Offset Engine::add_to_open_batch(ByteView payload) {
-  const Offset offset = open_.next_offset();
-  open_.add(payload);
-  show(offset + 1);
-  return offset;
 }
 
 Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {

@@ -159,6 +159,10 @@ Result<void> Queue::close() {
 }
 
 Result<Offset> Queue::enqueue(ByteView payload) {
+#ifdef LIGHTQ_RECORD_SUM_WIDE
+  if (log::RecordSum::may_be_wide(payload.size())) [[likely]]
+    return parts_->engine->enqueue_wide(payload);
+#endif
   return parts_->engine->enqueue(payload);
 }
 

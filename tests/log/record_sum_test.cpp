@@ -40,17 +40,29 @@ std::string noise(std::size_t bytes, Random& random) {
   return made;
 }
 
-TEST(RecordSumTest, IsWhatTheFormatSaysForEachLengthAndAlignment) {
+/// As appending does.
+void add_copying(log::RecordSum& sum, std::byte* to, ByteView payload) {
+  sum.add_copying(to, payload);
+}
+#ifdef LIGHTQ_RECORD_SUM_WIDE
+LIGHTQ_AVX2_TARGET void add_copying_wide(log::RecordSum& sum, std::byte* to, ByteView payload) {
+  sum.add_copying_wide(to, payload);
+}
+#endif
+
+using AddCopying = void (*)(log::RecordSum& sum, std::byte* to, ByteView payload);
+
+void expect_what_the_format_says(AddCopying add, std::size_t from_bytes) {
   Random random(7);
   log::RecordSum sum;
   log::RecordSum copying;
   PlainSum plain;
-  for (std::size_t bytes = 0; bytes < 300; ++bytes) {
+  for (std::size_t bytes = from_bytes; bytes < 300; ++bytes) {
     const std::string shifted = noise(bytes + bytes % 16, random);
     const ByteView payload = as_byte_view(shifted).subspan(bytes % 16);
     std::vector<std::byte> copy(bytes + 2, std::byte{0xA5});
     sum.add(payload);
-    copying.add_copying(copy.data() + 1, payload);
+    add(copying, copy.data() + 1, payload);
     plain.add(shifted.substr(bytes % 16));
     ASSERT_EQ(plain.value(), sum.value()) << bytes;
     ASSERT_EQ(plain.value(), copying.value()) << bytes;
@@ -59,6 +71,19 @@ TEST(RecordSumTest, IsWhatTheFormatSaysForEachLengthAndAlignment) {
     ASSERT_EQ(copy.back(), std::byte{0xA5}) << bytes;
   }
 }
+
+TEST(RecordSumTest, IsWhatTheFormatSaysForEachLengthAndAlignment) {
+  expect_what_the_format_says(add_copying, 0);
+}
+
+#ifdef LIGHTQ_RECORD_SUM_WIDE
+TEST(RecordSumTest, IsTheSameWithAllLanesInOneRegister) {
+  constexpr std::size_t from_bytes = 32;
+  EXPECT_FALSE(log::RecordSum::may_be_wide(from_bytes - 1));
+  if (!log::RecordSum::may_be_wide(from_bytes)) GTEST_SKIP() << "the processor has no AVX2";
+  expect_what_the_format_says(add_copying_wide, from_bytes);
+}
+#endif
 
 TEST(RecordSumTest, AnyChangedBitChangesIt) {
   Random random(8);
