@@ -76,6 +76,7 @@ class Broker::Parts {
         quota_(quota_of(config_, *directory_, quota_counter_)),
         pool_({.directory = directory_->pool().string(),
                .quota = quota_ ? &*quota_ : nullptr,
+               .floor_has_parts = true,
                .log_waits = [this](log::SpaceBound bound) { count_wait(*limits_reached_, bound); }},
               storage_),
         catalogue_pool_({.directory = directory_->pool().string(), .files_max = 0}, storage_),

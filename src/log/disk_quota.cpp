@@ -29,12 +29,10 @@ bool DiskQuota::take(std::uint64_t bytes, Clock::time_point now) {
   return true;
 }
 
-bool DiskQuota::leaves_room(std::uint64_t bytes, std::uint64_t log_bytes, std::uint64_t unused,
-                            Clock::time_point now) {
-  if (log_bytes < bytes_max_ / 2) return true;
+bool DiskQuota::leaves_last(std::uint64_t bytes, std::uint64_t unused, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t used = bytes_ - std::min(bytes_, unused);
-  const std::uint64_t most = bytes_max_ - bytes_max_ / 8;
+  const std::uint64_t most = bytes_max_ - last_bytes();
   if (bytes <= most && used <= most - bytes) return true;
   count_again(now);
   return false;

@@ -28,14 +28,14 @@ class DiskQuota {
 
   /// Whether there is room for so many more; then they are taken. What a count finds, a later call sees.
   bool take(std::uint64_t bytes, Clock::time_point now = Clock::now());
-  /// Whether a log that has `log_bytes` may grow by so many: one that has half of all leaves the last eighth
-  /// to others. `unused` of those that are taken no log has. Takes nothing.
-  bool leaves_room(std::uint64_t bytes, std::uint64_t log_bytes, std::uint64_t unused,
-                   Clock::time_point now = Clock::now());
+  /// Whether there is room for so many more without the last eighth. `unused` of those that are taken no log
+  /// has. Takes nothing.
+  bool leaves_last(std::uint64_t bytes, std::uint64_t unused, Clock::time_point now = Clock::now());
   /// A file of so many is gone, or was not made after all.
   void give_back(std::uint64_t bytes);
 
   [[nodiscard]] std::uint64_t bytes_max() const { return bytes_max_; }
+  [[nodiscard]] std::uint64_t last_bytes() const { return bytes_max_ / 8; }
 
  private:
   void count_again(Clock::time_point now);

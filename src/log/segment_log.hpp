@@ -29,7 +29,7 @@ struct SegmentLogOptions {
   std::uint64_t retention_messages = 0;    ///< at least so many of the newest are kept; 0: all
   std::int64_t flush_interval_ms = 100;    ///< 0: only flush() makes anything durable
   std::uint64_t disk_free_floor_bytes = 0;
-  bool leaves_others_room = true;  ///< of what all logs may have of the disk: DiskQuota::leaves_room
+  bool leaves_others_room = true;  ///< of what all logs may have of the disk: SpaceWanted::leaves_room
   std::uint64_t flush_bytes = 0;   ///< a sync is due when so many bytes are not durable; 0: not by size
   /// Batches are stored into a mapping of the file, not written: quicker, unless something syncs often.
   bool mapped_writes = false;
@@ -225,6 +225,7 @@ class SegmentLog final : public Log {
   const SegmentLogOptions options_;
   Storage& storage_;
   SegmentPool& pool_;
+  const SegmentPool::Member member_{pool_};
   std::deque<std::unique_ptr<SegmentFile>> segments_;
   std::uint64_t front_number_ = 0;   // segments_[i] is segment number front_number_ + i in hints and jobs
   std::uint64_t rested_ = 0;         // segments before this number have no descriptor

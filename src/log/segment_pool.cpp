@@ -275,22 +275,29 @@ bool SegmentPool::take_of_quota(std::uint64_t bytes) {
   return true;
 }
 
+// Of so many bytes that are kept for logs that have little. One that has nothing gets its first file whole.
+bool SegmentPool::is_its_part(const SpaceWanted& wanted, std::uint64_t bytes, std::uint64_t kept) const {
+  const std::uint64_t part = kept / std::max<std::uint64_t>(1, logs_);
+  return wanted.log_bytes == 0 || (bytes <= part && wanted.log_bytes <= part - bytes);
+}
+
 // Of what the logs may take of the disk, for one that has much of it. What is in the pool others could have.
 std::optional<Error> SegmentPool::no_share(const std::string& path, std::uint64_t bytes,
                                            const SpaceWanted& wanted) {
-  if (options_.quota == nullptr) return std::nullopt;
+  if (options_.quota == nullptr || !wanted.leaves_room) return std::nullopt;
+  if (is_its_part(wanted, bytes, options_.quota->last_bytes())) return std::nullopt;
   std::uint64_t unused = 0;
   {
     const std::lock_guard lock(mutex_);
     load_once();
     unused = bytes_;
   }
-  if (options_.quota->leaves_room(bytes, wanted.log_bytes, unused)) return std::nullopt;
+  if (options_.quota->leaves_last(bytes, unused)) return std::nullopt;
   if (wanted.bound != nullptr) *wanted.bound = SpaceBound::share;
   return Error{ErrorCode::no_space,
                segment_text(path, bytes) + " would be of a log that has " + std::to_string(wanted.log_bytes) +
-                   " bytes, and who has half leaves the last eighth of " +
-                   std::to_string(options_.quota->bytes_max()) + " to others",
+                   " bytes, and the last eighth of " + std::to_string(options_.quota->bytes_max()) +
+                   " is for those that have little",
                0};
 }
 
@@ -298,7 +305,9 @@ std::optional<Error> SegmentPool::no_share(const std::string& path, std::uint64_
 std::optional<Error> SegmentPool::no_room(const std::string& path, std::uint64_t bytes,
                                           const SpaceWanted& wanted) {
   const std::string segment = segment_text(path, bytes);
-  const std::uint64_t floor = wanted.free_bytes_floor;
+  const std::uint64_t half = wanted.free_bytes_floor / 2;
+  const bool below = options_.floor_has_parts && is_its_part(wanted, bytes, half);
+  const std::uint64_t floor = below ? half : wanted.free_bytes_floor;
   const auto reached = [&](SpaceBound bound) {
     if (wanted.bound != nullptr) *wanted.bound = bound;
   };

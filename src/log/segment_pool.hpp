@@ -2,6 +2,7 @@
 /// allocating new ones. Layer: log.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,6 +30,7 @@ enum class SpaceBound {
 struct SpaceWanted {
   std::uint64_t free_bytes_floor = 0;  ///< of the disk, with a new file
   std::uint64_t log_bytes = 0;         ///< what its log has already
+  bool leaves_room = true;             ///< of the quota, for others, once the log has more than its part
   SpaceBound* bound = nullptr;         ///< told what was reached, where there was no space
 };
 
@@ -37,6 +39,8 @@ struct SegmentPoolOptions {
   std::size_t files_max = 64;
   std::uint64_t bytes_max = 1 * limits::GiB;
   DiskQuota* quota = nullptr;  ///< of all segment files, those in the pool too; outlives the pool; null: none
+  /// Of the floor that logs are held to, half is for those that have no more than their part of that.
+  bool floor_has_parts = false;
   /// A log begins to wait for space. Any thread.
   std::function<void(SpaceBound)> log_waits = [](SpaceBound) {};
 };
@@ -98,12 +102,23 @@ class SegmentPool {
   Result<void> remove(const std::string& path, std::uint64_t bytes);
 
   /// Makes a file of exactly `bytes` at `path` for the log `incarnation`: from the pool, or a new one unless
-  /// that left too little on the disk, or went beyond the quota. A log that has half of the quota has neither
-  /// where others would be left less than an eighth. Errors: no_space, io_error; nothing stays at `path`
-  /// then. `key_id`: see SegmentHeader.
+  /// that left too little on the disk, or went beyond the quota. The quota's last eighth is for logs that
+  /// would have no more than their part of it, which all logs have alike, or have nothing yet. Errors:
+  /// no_space, io_error; nothing stays at `path` then. `key_id`: see SegmentHeader.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
                                   const SpaceWanted& wanted, NewBytes new_bytes = NewBytes::reserved,
                                   std::uint64_t key_id = 0);
+  /// A log that is open: what is kept for those that have little is divided among all.
+  class Member {
+   public:
+    explicit Member(SegmentPool& pool) : pool_(pool) { ++pool_.logs_; }
+    ~Member() { --pool_.logs_; }
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+
+   private:
+    SegmentPool& pool_;
+  };
   /// A log has asked, and waits from now on.
   void note_wait(SpaceBound bound) const { options_.log_waits(bound); }
 
@@ -117,6 +132,7 @@ class SegmentPool {
   using Entry = FreeFile;
   void load_once();
   void give_back(std::uint64_t bytes);
+  [[nodiscard]] bool is_its_part(const SpaceWanted& wanted, std::uint64_t bytes, std::uint64_t kept) const;
   [[nodiscard]] std::optional<Error> no_share(const std::string& path, std::uint64_t bytes,
                                               const SpaceWanted& wanted);
   [[nodiscard]] std::optional<Error> no_room(const std::string& path, std::uint64_t bytes,
@@ -156,6 +172,7 @@ class SegmentPool {
 
   const SegmentPoolOptions options_;
   Storage& storage_;
+  std::atomic<std::uint64_t> logs_{0};
   std::mutex mutex_;  // guards what follows; never held during a rename, a write or a sync
   bool loaded_ = false;
   std::vector<Entry> entries_;

@@ -47,10 +47,13 @@ def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker)
     kept = control.stats("first")["messages_received"]
     assert kept > 60  # 65,536 bytes each
 
-    assert "leaves the last eighth of 8388608 to others" in broker.log()
+    assert "the last eighth of 8388608 is for those that have little" in broker.log()
     second = fill(broker, control, "second", b"y" * 4096)
     got = control.stats("second")["messages_received"]
     assert got > 0  # of what the first may not have
+    control.create("third", "file", segment_bytes=MIB)
+    fill(broker, control, "third").close()
+    assert control.stats("third")["messages_received"] == 0
     assert "the most they may take of the disk" in broker.log()
     assert bytes_of_topics(broker) <= 8 * MIB + MIB
 
@@ -58,6 +61,21 @@ def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker)
     assert pull.recv() == b"x" * 65536  # what is there can be read
     control.delete("first")
     until(lambda: control.stats("second")["messages_received"] > got, "the other topic to go on")
+
+
+def test_several_topics_that_fill_the_quota_keep_no_other_from_it(make_broker):
+    broker = make_broker("--disk-bytes-max", str(32 * MIB), "--min-free-bytes", "0")
+    control = broker.control()
+    anns = [f"ann{i}" for i in range(4)]
+    for topic in (*anns, "bobs"):
+        control.create(topic, "file", segment_bytes=MIB)
+    for topic in anns:
+        fill(broker, control, topic)
+    assert reached(control) == {"disk_bytes_max": 4}
+    push = broker.socket(zmq.PUSH, control.join("bobs", "push"))
+    for _ in range(10):
+        push.send(b"x" * 65536)
+    until(lambda: control.stats("bobs")["messages_received"] == 10, "another topic's messages")
 
 
 def test_one_topic_that_fills_the_quota_keeps_nobody_elses_from_it(make_broker):

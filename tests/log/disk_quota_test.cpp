@@ -118,17 +118,17 @@ TEST(DiskQuota, GivingBackTooMuchIsNoRoomBeyondTheBound) {
   EXPECT_TRUE(quota.take(100));
 }
 
-TEST(DiskQuota, ALogThatHasHalfLeavesTheLastEighth) {
+TEST(DiskQuota, TellsWhetherTheLastEighthIsLeft) {
   DiskQuota quota(80, [] { return 60U; }, nowhere);
-  EXPECT_TRUE(quota.leaves_room(10, 40, 0));
-  EXPECT_FALSE(quota.leaves_room(11, 40, 0));
-  EXPECT_TRUE(quota.leaves_room(11, 39, 0)) << "it has less than half";
-  EXPECT_TRUE(quota.leaves_room(20, 40, 10)) << "what no log has, others can have as well";
-  EXPECT_FALSE(quota.leaves_room(21, 40, 10));
-  EXPECT_FALSE(quota.leaves_room(71, 40, 100)) << "never more than seven eighths";
+  EXPECT_EQ(quota.last_bytes(), 10U);
+  EXPECT_TRUE(quota.leaves_last(10, 0));
+  EXPECT_FALSE(quota.leaves_last(11, 0));
+  EXPECT_TRUE(quota.leaves_last(20, 10)) << "what no log has, others can have as well";
+  EXPECT_FALSE(quota.leaves_last(21, 10));
+  EXPECT_FALSE(quota.leaves_last(71, 100)) << "never more than seven eighths";
   EXPECT_TRUE(quota.take(20)) << "nothing was taken";
-  EXPECT_FALSE(quota.leaves_room(1, 79, 0));
-  EXPECT_FALSE(quota.leaves_room(1, 79, 10));
+  EXPECT_FALSE(quota.leaves_last(1, 0));
+  EXPECT_FALSE(quota.leaves_last(1, 10));
 }
 
 TEST(DiskQuota, CountsAgainAlsoWhereOneLogMayHaveNoMore) {
@@ -137,10 +137,10 @@ TEST(DiskQuota, CountsAgainAlsoWhereOneLogMayHaveNoMore) {
   DiskQuota& quota = counted.quota;
   there = 10;
   const auto now = DiskQuota::Clock::now();
-  EXPECT_FALSE(quota.leaves_room(1, 40, 0, now)) << "it was counted just now";
-  EXPECT_FALSE(quota.leaves_room(1, 40, 0, now + 1min)) << "what a count finds a later call sees";
+  EXPECT_FALSE(quota.leaves_last(1, 0, now)) << "it was counted just now";
+  EXPECT_FALSE(quota.leaves_last(1, 0, now + 1min)) << "what a count finds a later call sees";
   counted.counter.join();
-  EXPECT_TRUE(quota.leaves_room(1, 40, 0, now + 1min));
+  EXPECT_TRUE(quota.leaves_last(1, 0, now + 1min));
 }
 
 class QuotaOfPoolTest : public ::testing::Test {
@@ -196,13 +196,49 @@ class SharesOfPoolTest : public QuotaOfPoolTest {
   log::SegmentPool eight_{{.directory = directory_.path() + "/pool", .quota = &of_eight_}, storage_};
 };
 
-TEST_F(SharesOfPoolTest, ALogThatHasHalfLeavesTheLastFileToOthers) {
+TEST_F(SharesOfPoolTest, ALogThatHasMuchLeavesTheLastFileToOthers) {
   for (std::uint64_t i = 0; i < 7; ++i)
     EXPECT_EQ(refused(std::to_string(i), i * file_bytes), std::nullopt) << i;
   EXPECT_EQ(refused("mine", 7 * file_bytes), log::SpaceBound::share);
   EXPECT_FALSE(storage_.open(directory_.path() + "/mine", log::OpenMode::read_only).ok());
   EXPECT_EQ(refused("others", 0), std::nullopt);
   EXPECT_EQ(refused("more", 0), log::SpaceBound::quota) << "there is none left";
+}
+
+TEST_F(SharesOfPoolTest, SoDoSeveralThatHaveMuchTogether) {
+  const log::SegmentPool::Member mine(eight_), too(eight_), others(eight_);
+  for (std::uint64_t i = 0; i < 7; ++i)
+    EXPECT_EQ(refused(std::to_string(i), i / 2 * file_bytes), std::nullopt) << i;
+  EXPECT_EQ(refused("mine", 4 * file_bytes), log::SpaceBound::share);
+  EXPECT_EQ(refused("mine too", 3 * file_bytes), log::SpaceBound::share) << "which is less than half";
+  EXPECT_EQ(refused("others", 0), std::nullopt);
+}
+
+TEST_F(SharesOfPoolTest, OfTheLastEighthEachLogHasAPart) {
+  DiskQuota of_sixty_four(64 * file_bytes, [] { return 56 * file_bytes; }, nowhere);
+  log::SegmentPool pool({.directory = directory_.path() + "/pool", .quota = &of_sixty_four}, storage_);
+  const log::SegmentPool::Member mine(pool), others(pool);
+  const auto is_made = [&](const std::string& name, std::uint64_t log_bytes, bool leaves_room = true) {
+    const log::SpaceWanted wanted{.log_bytes = log_bytes, .leaves_room = leaves_room};
+    return pool.prepare(directory_.path() + "/" + name, file_bytes, 1, wanted).ok();
+  };
+  EXPECT_TRUE(is_made("part", 3 * file_bytes));
+  EXPECT_FALSE(is_made("more", 4 * file_bytes)) << "a half of the last eighth";
+  EXPECT_TRUE(is_made("drops its oldest", 4 * file_bytes, false));
+}
+
+TEST_F(SharesOfPoolTest, OfTheFloorHalfIsForLogsThatHaveLittle) {
+  const auto free = storage_.free_bytes(directory_.path()).value_or_throw();
+  const std::uint64_t floor = free + free / 2;  // so that half of it is there
+  for (const bool has_parts : {false, true}) {
+    log::SegmentPool pool({.directory = directory_.path() + "/pool", .floor_has_parts = has_parts}, storage_);
+    const auto is_made = [&](std::uint64_t log_bytes) {
+      const log::SpaceWanted wanted{.free_bytes_floor = floor, .log_bytes = log_bytes};
+      return pool.prepare(directory_.path() + "/floor", file_bytes, 1, wanted).ok();
+    };
+    EXPECT_EQ(is_made(0), has_parts);
+    EXPECT_FALSE(is_made(floor / 2));
+  }
 }
 
 TEST_F(SharesOfPoolTest, NorDoesItTakeThemFromThePool) {
