@@ -13,6 +13,7 @@
 #include <zmq.hpp>
 
 #include <lightq/base/result.hpp>
+#include <lightq/base/shown_uri.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/control_connection.hpp>
@@ -41,13 +42,20 @@ class Client {
 
   /// A client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`); empty: the one that
   /// discover_control_uri finds. Makes sure that a broker answers there. Errors: timeout, invalid_argument
-  /// (also where a password would go to another machine in clear, other users may read admin.json or the
-  /// client's key, or what says where the broker is belongs to somebody else), unauthorized_access (see
-  /// ControlConnection::ask), io_error (there is no such client_key_file), limit_reached.
+  /// (also where a user or password stands in the URI, which is not repeated then, a password would go to
+  /// another machine in clear, other users may read admin.json or the client's key, or what says where the
+  /// broker is belongs to somebody else), unauthorized_access (see ControlConnection::ask), io_error (there
+  /// is no such client_key_file), limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
     const Result<std::string> named = uri.empty() ? discover_control_uri(options.data_dir) : uri;
     if (!named) return named.error();
     const std::string& chosen = *named;
+    if (const std::string shown = shown_uri(chosen); shown != chosen) {  // before its host is looked up
+      return Error{ErrorCode::invalid_argument,
+                   "cannot connect to '" + shown +
+                       "': an address has no user or password in it (a broker is given as tcp://HOST:PORT or "
+                       "ipc://PATH)"};
+    }
     if (options.discover_credentials) {
       if (Result<void> found = discover_credentials(chosen, options); !found) return found.error();
       if (Result<void> found = discover_server_key(chosen, options); !found) return found.error();

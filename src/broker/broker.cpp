@@ -55,14 +55,6 @@ Result<std::string> bind_address_of(const std::string& host) {
   return error;
 }
 
-/// Endpoints that anybody can enter are for this machine alone.
-Result<void> check_open_topics(const Config& config, const std::string& bind_address) {
-  if (!config.open_topics || is_on_loopback(bind_address)) return {};
-  return Error{ErrorCode::invalid_argument,
-               "open_topics: only where bind is a loopback address, and " + config.bind_host +
-                   " is none: whoever reaches it could read and write every topic"};
-}
-
 }  // namespace
 
 /// The broker's layers, wired together. Same thread rule as Broker.
@@ -148,7 +140,6 @@ Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, cons
   if (auto checked = check_storage_keys(config); !checked) return checked.error();
   auto address = bind_address_of(config.bind_host);
   if (!address) return address.error();
-  if (auto checked = check_open_topics(config, *address); !checked) return checked.error();
   if (auto checked = check_exposure(config, *address); !checked) return checked.error();
   auto directory = DataDirectory::open(config.data_dir);
   if (!directory) return directory.error();

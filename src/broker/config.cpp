@@ -124,7 +124,7 @@ Result<void> set_host(Config& config, const std::string& text) {
   std::string host = bracketed ? text.substr(1, text.size() - 2) : text;
   if (host == "*" && !bracketed) host = "0.0.0.0";
   const bool has_colon = host.find(':') != std::string::npos;
-  if (host.empty() || host.size() > 255 || host.find_first_of(" \t\r\n/[]\0"sv) != std::string::npos ||
+  if (host.empty() || host.size() > 255 || host.find_first_of(" \t\r\n/@[]\0"sv) != std::string::npos ||
       ((has_colon || bracketed) && !is_ipv6(host))) {
     return must_be("a host name or an address, without a port");
   }
@@ -139,7 +139,8 @@ Result<void> set_storage_key_command(Config& config, const std::string& text) {
 }
 
 Result<void> set_control_uri(Config& config, const std::string& text) {
-  if (!text.starts_with("tcp://") && !text.starts_with("ipc://")) {
+  const bool tcp = text.starts_with("tcp://") && text.find('@') == std::string::npos;  // nor a password in it
+  if (!tcp && !text.starts_with("ipc://")) {
     return must_be("tcp://HOST:PORT or ipc://PATH");
   }
   config.control_uri = text;

@@ -10,6 +10,7 @@
 
 #include <lightq/base/private_file.hpp>
 #include <lightq/base/secret_variable.hpp>
+#include <lightq/base/shown_uri.hpp>
 
 #include "broker/config.hpp"
 #include "broker/control/setting_error.hpp"
@@ -32,8 +33,8 @@ const Setting* find_setting(std::string name) {
 /// `what` names the setting as the user wrote it, and where.
 Result<void> apply(Config& config, const Setting& setting, const std::string& text, const std::string& what) {
   auto set = setting.set(config, text);
-  if (!set) return Error{set.error().code, what + ": " + set.error().message + ", not \"" + text + "\""};
-  return set;
+  if (set) return set;
+  return Error{set.error().code, what + ": " + set.error().message + ", not \"" + shown_uri(text) + "\""};
 }
 
 std::string place(const std::string& file, const toml::source_region& region) {

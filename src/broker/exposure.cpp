@@ -71,9 +71,14 @@ Result<void> check_exposure(const Config& config, const std::string& bind_addres
                  "allowed_client_keys: clients have keys where the broker encrypts alone: give --encrypt"};
   }
   if (auto safe = check_socket_directories(config); !safe) return safe;
-  if (config.encrypt || config.insecure) return {};
+  if ((config.encrypt || config.insecure) && !config.open_topics) return {};
   const auto open = exposure_of(config, bind_address);
   if (!open) return {};
+  if (config.open_topics) {
+    return Error{ErrorCode::invalid_argument,
+                 "open_topics: on loopback alone, and " + *open +
+                     ": who reaches the broker from elsewhere could read and write every topic"};
+  }
   return Error{ErrorCode::invalid_argument,
                *open +
                    ", and nothing is encrypted on its way: give --encrypt, or --insecure where the network "

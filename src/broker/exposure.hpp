@@ -18,8 +18,9 @@ bool is_on_loopback(const std::string& address);
 /// host's, numeric.
 std::optional<std::string> exposure_of(const Config& config, const std::string& bind_address);
 
-/// What other machines can reach has to be encrypted, or be said to be `insecure`; what goes with encryption
-/// alone is refused without it; and where Unix sockets lie nobody else may write. Error: invalid_argument.
+/// What other machines can reach has to be encrypted, or be said to be `insecure`, and has no `open_topics`
+/// in either case; what goes with encryption alone is refused without it; and where Unix sockets lie nobody
+/// else may write. Error: invalid_argument.
 Result<void> check_exposure(const Config& config, const std::string& bind_address);
 
 }  // namespace lightq::broker

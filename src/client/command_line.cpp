@@ -482,8 +482,7 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == 0;
     if (asked_for_help) return app.exit(error, std::cout, std::cerr);
-    say(without_values(error, command_words(arguments)) + "\n  see  lightq " + command_words(arguments) +
-        "--help");
+    say(without_values(error) + "\n  see  lightq " + command_words(arguments) + "--help");
     return exit_usage;
   }
   if (parsed.version) parsed.command = [&parsed] { return run_version(parsed.common); };

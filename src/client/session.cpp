@@ -1,6 +1,8 @@
 /// A command's client: found, logged in, its errors explained. Layer: cli.
 #include "client/session.hpp"
 
+#include <lightq/base/shown_uri.hpp>
+
 #include "client/password_prompt.hpp"
 #include "client/terminal.hpp"
 
@@ -24,8 +26,9 @@ Result<Credentials> credentials(const std::string& name, const std::string& file
     return found;
   }
   if (!given.empty()) return Credentials{name, given};
-  return Error{ErrorCode::invalid_argument,
-               "user '" + name + "' needs a password: give a file that holds it, or set " + variable};
+  return Error{
+      ErrorCode::invalid_argument,
+      "user '" + shown_user(name) + "' needs a password: give a file that holds it, or set " + variable};
 }
 
 /// Passwords of the environment, as long as it takes to choose between them and others.
@@ -71,7 +74,7 @@ Result<Client> open_client(const Common& common) {
   }
   if (!other_admin) return client;
   return Error{ErrorCode::invalid_argument,
-               "administrator '" + name +
+               "administrator '" + shown_user(name) +
                    "' needs a password: give --admin-password-file, or set LIGHTQ_ADMIN_PASSWORD"};
 }
 

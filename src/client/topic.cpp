@@ -1,4 +1,6 @@
 /// `lightq topic create|list|info|delete|delete-group|pause|resume|purge`. Layer: cli.
+#include <lightq/base/shown_uri.hpp>
+
 #include "client/invocation.hpp"
 #include "client/session.hpp"
 #include "client/terminal.hpp"
@@ -29,7 +31,7 @@ int run_topic_create(const Common& common, const TopicCreate& create) {
   const std::string user = client->options().user.user_id;
   const std::string whose = create.settings.open ? "open to all"
                             : user.empty()       ? "for the admin only; --user makes it somebody's"
-                                                 : "for user '" + user + "'";
+                                                 : "for user '" + shown_user(user) + "'";
   return done(common, client->create_topic(create.topic, create.settings), "create_topic", create.topic,
               "created (" + std::string(to_word(create.settings.broker_type)) + ", " + whose + ")");
 }

@@ -7,23 +7,33 @@
 
 namespace lightq::cli {
 
-std::string without_values(const CLI::ParseError& error, std::string_view command) {
+namespace {
+
+/// Its name alone: of a short flag nothing of the value that may follow at once, as in `-pVALUE`.
+std::string name_of_flag(const std::string& word) {
+  constexpr std::size_t short_flag_bytes = 2;
+  return word.starts_with("--") ? word.substr(0, word.find('=')) : word.substr(0, short_flag_bytes);
+}
+
+}  // namespace
+
+std::string without_values(const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::size_t list = text.find(": ");
   if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || list == std::string::npos) return text;
   // The parser tells them in no order of ours: beside a flag, any other word may be its value.
   std::istringstream words(text.substr(list + 2));
   std::string told;
-  std::string others;
-  const bool behind_name = command.starts_with("user add") || command.starts_with("user password");
-  bool secret = behind_name;
+  bool others = false;
   for (std::string word; words >> word;) {
-    const bool is_flag = word.starts_with('-');
-    const std::string name = is_flag ? word.substr(0, word.find('=')) : word;
-    secret = secret || (is_flag && name.find("password") != std::string::npos);
-    (is_flag ? told : others) += ' ' + name;
+    if (word.starts_with('-')) {
+      told += ' ' + name_of_flag(word);
+    } else {
+      others = true;
+    }
   }
-  if (told.empty()) told = behind_name ? " a word that is not repeated" : others;
+  if (told.empty()) told = " a word that is not repeated";
+  const bool secret = others || told.find("password") != std::string::npos;
   told = text.substr(0, list + 1) + told;
   return secret ? told + "\n  passwords come from a file (see --help), a prompt, or LIGHTQ_PASSWORD" : told;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 namespace CLI {
 class ParseError;
@@ -10,9 +9,8 @@ class ParseError;
 
 namespace lightq::cli {
 
-/// What the parser says of a command of these words. Of arguments that it does not know, flags' names alone:
-/// what stands behind them may be a secret, given in a way that there is none for; so may any word behind a
-/// user's name.
-std::string without_values(const CLI::ParseError& error, std::string_view command);
+/// What the parser says. Of arguments that it does not know, flags' names alone: any other word may be a
+/// secret, given in a way that there is none for.
+std::string without_values(const CLI::ParseError& error);
 
 }  // namespace lightq::cli

@@ -1,6 +1,8 @@
 /// `lightq user add|remove|password|grant|revoke|list`. Layer: cli.
 #include <algorithm>
 
+#include <lightq/base/shown_uri.hpp>
+
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
 #include "client/password_prompt.hpp"
@@ -46,7 +48,7 @@ int done(const Common& common, const Result<void>& result, const std::string& cm
          const std::string& what) {
   if (!result) return fail(result.error());
   if (!common.json) {
-    if (!common.quiet) say("user '" + without_controls(name) + "' " + what);
+    if (!common.quiet) say("user '" + without_controls(shown_user(name)) + "' " + what);
     return exit_ok;
   }
   Output out;

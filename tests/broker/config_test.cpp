@@ -351,6 +351,15 @@ TEST(Config, RefusesValuesOutOfRangeAndSaysWhatTheyMayBe) {
     EXPECT_THAT(config.error().text(), StartsWith("--" + name + ": must be ")) << value;
     EXPECT_THAT(config.error().text(), HasSubstr('"' + value + '"'));
   }
+  for (const auto& [name, value] :
+       {std::pair<std::string, std::string>{"control", "tcp://ann:hunter2@[::1]:0"},
+        {"bind", "ann:hunter2@localhost"},
+        {"advertise", "hunter2@localhost"}}) {
+    const auto config = load_config(std::nullopt, environment({}), {{name, value}});
+    ASSERT_FALSE(config.ok()) << name;
+    EXPECT_THAT(config.error().text(), StartsWith("--" + name + ": must be "));
+    EXPECT_THAT(config.error().text(), Not(HasSubstr("hunter2")));
+  }
   const auto unknown = load_config(std::nullopt, environment({}), {{"colour", "red"}});
   EXPECT_THAT(unknown.error().text(), StartsWith("--colour: there is no such setting"));
   const auto variable = load_config(std::nullopt, environment({{"LIGHTQ_PORTS", "9-5"}}), {});

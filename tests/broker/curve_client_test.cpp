@@ -205,7 +205,7 @@ class Listed : public ::testing::Test {
 TEST_F(Listed, AClientWithAFileOfAKeyThatIsOnTheListDoesEverything) {
   Client made = connect(path("listed.key")).value_or_throw();
   made.create_topic("orders").value_or_throw();
-  made.create_user("ann", "a long password").value_or_throw();
+  made.create_user("ann", planted::other_password).value_or_throw();
   auto producer = made.plain_producer("orders").value_or_throw();
   producer.send("one").value_or_throw();
   auto consumer = made.plain_consumer("orders").value_or_throw();

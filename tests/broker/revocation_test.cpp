@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "broker/embedded_broker.hpp"
+#include "support/planted.hpp"
 
 namespace lightq::testing {
 namespace {
@@ -17,7 +18,8 @@ class Revocation : public ::testing::Test {
  protected:
   Revocation() {
     client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
-    client.create_user("ann", "hers", {{"orders", {.produce = true, .consume = true}}}).value_or_throw();
+    client.create_user("ann", planted::user_password, {{"orders", {.produce = true, .consume = true}}})
+        .value_or_throw();
   }
   [[nodiscard]] Client client_of(const std::string& user, const std::string& password) const {
     return Client::connect(broker.uri(), {.user = {user, password}, .discover_credentials = false})
@@ -37,7 +39,7 @@ class Revocation : public ::testing::Test {
 
   EmbeddedBroker broker;
   Client client = broker.client();
-  Client ann = client_of("ann", "hers");
+  Client ann = client_of("ann", planted::user_password);
 };
 
 TEST_F(Revocation, UsersAreMadeListedChangedAndDeleted) {
@@ -51,11 +53,11 @@ TEST_F(Revocation, UsersAreMadeListedChangedAndDeleted) {
   EXPECT_EQ(client.revoke("ann", {"*.eu", {.manage = true}}).error().code, ErrorCode::invalid_request);
   EXPECT_EQ(ann.list_topics().value_or_throw().size(), 1U) << "with its own credentials";
   EXPECT_EQ(ann.list_users().error().code, ErrorCode::unauthorized_access);
-  ann.set_password("ann", "another").value_or_throw();
+  ann.set_password("ann", planted::new_password).value_or_throw();
   EXPECT_EQ(ann.stats("orders").error().code, ErrorCode::unauthorized_access);
-  EXPECT_TRUE(client_of("ann", "another").stats("orders").ok());
-  client.set_topic_password("orders", "the topic's").value_or_throw();
-  EXPECT_TRUE(client_of("alice", "the topic's").stats("orders").ok());
+  EXPECT_TRUE(client_of("ann", planted::new_password).stats("orders").ok());
+  client.set_topic_password("orders", planted::owner_password).value_or_throw();
+  EXPECT_TRUE(client_of("alice", planted::owner_password).stats("orders").ok());
   client.delete_user("ann").value_or_throw();
   EXPECT_EQ(client.delete_user("ann").error().code, ErrorCode::user_not_found);
 }
@@ -93,10 +95,11 @@ class ReaderRevocation : public ::testing::TestWithParam<std::tuple<ConnectionTy
     auto producer = client.producer("orders").value_or_throw();
     producer.send("one").value_or_throw();
     producer.flush(20s).value_or_throw();
-    client.create_user("ann", "hers", {{"orders", {.produce = true, .consume = true}}}).value_or_throw();
+    client.create_user("ann", planted::user_password, {{"orders", {.produce = true, .consume = true}}})
+        .value_or_throw();
   }
   [[nodiscard]] Reader reader() const {
-    auto ann = Client::connect(broker.uri(), {.user = {"ann", "hers"},
+    auto ann = Client::connect(broker.uri(), {.user = {"ann", planted::user_password},
                                               .discover_credentials = false,
                                               .server_key = broker.server_key()})
                    .value_or_throw();
@@ -133,7 +136,7 @@ TEST_P(ReaderRevocation, AReaderIsToldWhenItsRightGoes) {
 TEST_P(ReaderRevocation, AReaderIsToldWhenItsPasswordGoes) {
   auto ours = reader();
   ASSERT_EQ(read(ours).value_or_throw(), "one");
-  client.set_password("ann", "another").value_or_throw();
+  client.set_password("ann", planted::new_password).value_or_throw();
   EXPECT_EQ(read(ours).error().code, ErrorCode::unauthorized_access);
 }
 
@@ -142,7 +145,7 @@ TEST_P(ReaderRevocation, AReaderIsToldWhenItsUserGoes) {
   ASSERT_EQ(read(ours).value_or_throw(), "one");
   client.delete_user("ann").value_or_throw();
   EXPECT_EQ(read(ours).error().code, ErrorCode::unauthorized_access);
-  client.create_user("ann", "hers", {{"orders", {.consume = true}}}).value_or_throw();
+  client.create_user("ann", planted::user_password, {{"orders", {.consume = true}}}).value_or_throw();
   EXPECT_EQ(read(ours).error().code, ErrorCode::unauthorized_access) << "it is somebody else";
 }
 

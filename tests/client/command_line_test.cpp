@@ -203,6 +203,35 @@ TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
   }
 }
 
+/// What is told of a command line that is refused.
+std::string told_of(const std::vector<std::string>& arguments) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run(FakeBroker(), arguments), 2) << arguments[0];
+  return ::testing::internal::GetCapturedStderr();
+}
+
+TEST(CommandLine, RepeatsNoWordThatMayBeAPassword) {
+  const std::string secret = "hunter2";
+  const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"stats", "t", secret},
+           {"consume", "t", secret},
+           {"topic", "create", "t", secret},
+           {"ping", secret},
+           {"broker", secret},
+           {"user", "add", "ann", secret},
+           {"stats", "t", "-p" + secret},
+           {"stats", "t", "--password=" + secret},
+           {"stats", "t", "--user", "ann:" + secret},
+           {"stats", "t", "--broker", "tcp://ann:" + secret + "@127.0.0.1:1"}}) {
+    EXPECT_EQ(told_of(arguments).find(secret), std::string::npos) << arguments[0];
+  }
+  EXPECT_NE(told_of({"stats", "t", "-p" + secret}).find("not expected: -p\n"), std::string::npos);
+  EXPECT_NE(told_of({"stats", "t", secret}).find("passwords come from"), std::string::npos);
+  EXPECT_NE(told_of({"stats", "t", "--user", "ann:" + secret}).find("user 'ann:...'"), std::string::npos);
+  EXPECT_NE(told_of({"stats", "t", "--frob", secret}).find("--frob"), std::string::npos);
+}
+
 TEST(CommandLine, LetsAFlagWinOverItsVariable) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");

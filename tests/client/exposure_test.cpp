@@ -42,5 +42,17 @@ TEST(Exposure, KeepsAClientThatKnowsAPasswordFromSayingAWord) {
   }
 }
 
+TEST(Exposure, KeepsBackAPasswordThatStandsInAnAddress) {
+  const std::string user = std::string("ann:") + planted::user_password;
+  for (const std::string& uri :
+       {"tcp://" + user + "@127.0.0.1:5000", "tcp://" + user + "@192.0.2.1:5000", user + "@127.0.0.1:5000"}) {
+    const auto refused = Client::connect(uri, {.discover_credentials = false});
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+    EXPECT_NE(refused.error().message.find("no user or password"), std::string::npos);
+    planted::expect_none_in(refused.error().message);
+  }
+}
+
 }  // namespace
 }  // namespace lightq

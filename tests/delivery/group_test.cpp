@@ -319,6 +319,7 @@ TEST_F(GroupTest, WhatIsRejectedForLongInManyPiecesKeepsNewMessagesBack) {
     pump();
   }
   ASSERT_EQ(rejected, pieces);
+  EXPECT_EQ(held_back, 1U) << "it is told of once";
   member.consumer.take();
   publish({"new"});
   pump();

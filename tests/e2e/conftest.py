@@ -5,6 +5,7 @@ import tempfile
 
 import pytest
 
+import secret_book
 import session_client
 import support
 
@@ -21,6 +22,13 @@ def pytest_collection_modifyitems(config, items):
     unfit = [item for item in items if any(item.get_closest_marker(name) for name in out)]
     config.hook.pytest_deselected(items=unfit)
     items[:] = [item for item in items if item not in unfit]
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.passed:
+        secret_book.search_printed(report)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -131,6 +131,40 @@ def secret_file(path, text, mode=0o600):
     return str(path)
 
 
+class WatchedStream:
+    """A stream from a process: what a test reads of it holds no secret, in one piece or in several."""
+
+    kept_max = 4096  # of what was read before, behind which the next piece comes
+
+    def __init__(self, stream, where):
+        self._stream, self._where, self._kept = stream, where, None
+
+    def _watch(self, piece):
+        if piece:
+            self._kept = piece if self._kept is None else self._kept + piece
+            Secrets.absent_from(self._kept, self._where)
+            self._kept = self._kept[-self.kept_max:]
+        return piece
+
+    def read(self, *size):
+        return self._watch(self._stream.read(*size))
+
+    def read1(self, *size):
+        return self._watch(self._stream.read1(*size))
+
+    def readline(self, *size):
+        return self._watch(self._stream.readline(*size))
+
+    def readlines(self, *size):
+        return [self._watch(line) for line in self._stream.readlines(*size)]
+
+    def __iter__(self):
+        return map(self._watch, self._stream)
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+
 class WatchedProcess(subprocess.Popen):
     """Any process of a test: the passwords in its environment are watched, and what it wrote, if the test takes that,
     holds no secret. It is what `subprocess.run` and `subprocess.Popen` make, once a test file imports this."""
@@ -138,12 +172,25 @@ class WatchedProcess(subprocess.Popen):
     def __init__(self, *arguments, **options):
         Secrets.of_environment(options.get("env"))
         super().__init__(*arguments, **options)
+        for name in ("stdout", "stderr"):
+            if stream := getattr(self, name):
+                setattr(self, name, WatchedStream(stream, f"the output of {self.args}"))
 
     def communicate(self, *arguments, **options):
         outputs = super().communicate(*arguments, **options)
         for output in outputs:
             Secrets.absent_from(output or b"", f"the output of {self.args}")
         return outputs
+
+
+def search_printed(report):
+    """What a test that passed has printed is shown to nobody: it is looked through here, and fails it if it has a
+    secret in it."""
+    try:
+        for title, text in report.sections:
+            Secrets.absent_from(text, f"what the test printed: {title}")
+    except AssertionError as found:
+        report.outcome, report.longrepr, report.sections = "failed", str(found), []
 
 
 def make_key_pair(made_by=zmq.curve_keypair):

@@ -10,7 +10,7 @@ import sys
 import termios
 
 if __name__ != "__main__":
-    from support import DEADLINE, until
+    from support import DEADLINE, Secrets, until
 
 
 class TerminalSession:
@@ -42,6 +42,7 @@ class TerminalSession:
         self.shell.wait(DEADLINE)
         for descriptor in (self.master, self.slave, self.reports):
             os.close(descriptor)
+        Secrets.absent_from(self.shown, "what the terminal showed")
 
     @property
     def echo(self):

@@ -143,11 +143,37 @@ def test_a_broker_does_not_repeat_it_either(lightq, tmp_path, flag, secret):
         assert "not repeated" in told and flag[2:].replace("-", "_") in told, told
 
 
-@pytest.mark.parametrize("verb", ["add", "password"])
-def test_a_word_behind_a_users_name_is_not_repeated(lightq, verb):
-    told = refused(lightq, "user", verb, "ann", MISTAKEN)
+COMMANDS = [["user", "add", "ann"], ["user", "password", "ann"], ["stats", "t"], ["consume", "t"], ["topic", "create", "t"],
+            ["ping"], ["broker"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_a_word_that_is_not_expected_is_not_repeated(lightq, command):
+    told = refused(lightq, *command, MISTAKEN)
     assert "was not expected" in told and "passwords come from" in told
-    assert "--frob" in refused(lightq, "user", verb, "ann", MISTAKEN, "--frob=" + MISTAKEN)
+    assert "--frob" in refused(lightq, *command, MISTAKEN, "--frob=" + MISTAKEN)
+    assert "not expected: -p\n" in refused(lightq, *command, "-p" + MISTAKEN)
+
+
+def test_a_password_behind_a_users_name_is_not_repeated(lightq):
+    told = "user 'ann:...' needs a password"
+    assert told in refused(lightq, "stats", "t", "--user", "ann:" + MISTAKEN)
+    assert told in refused(lightq, "stats", "t", LIGHTQ_USER="ann:" + MISTAKEN)
+    # A name with a colon that there is, so that it may stand in the catalogue.
+    with_password = {"LIGHTQ_USER": "ann:of-rome", "LIGHTQ_PASSWORD": TYPED}
+    assert b"user 'ann:...'" in lightq("topic", "create", "t", variables=with_password).stderr
+    assert b"user 'eve:...' is there" in lightq("user", "add", "eve:of-rome", stdin=b"pw\n").stderr
+
+
+@pytest.mark.parametrize("uri", ["tcp://ann:{}@127.0.0.1:1", "tcp://ann:{}@192.0.2.1:1", "ann:{}@127.0.0.1:1", "tcp://{}@[::1]:1"])
+def test_a_password_in_an_address_is_not_repeated(lightq, tmp_path, uri):
+    shown = (uri[:6] if uri.startswith("tcp:") else "") + "..." + uri[uri.index("@"):]
+    wrong = uri.format(MISTAKEN)
+    assert shown in refused(lightq, "ping", "--broker", wrong)
+    assert shown in refused(lightq, "stats", "t", LIGHTQ_BROKER=wrong)
+    for flag in ("--control", "--bind", "--advertise"):
+        command = ["broker", "--data-dir", str(tmp_path / "data"), flag, wrong]
+        assert flag + ": must be" in refused(lightq, *command)
 
 
 def test_a_broker_that_waits_for_its_settings_shows_no_password(lightq, tmp_path):

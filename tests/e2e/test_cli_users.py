@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from cli_support import lightq  # noqa: F401: a fixture
-from support import BINARY, DEADLINE, secret_file, until
+from support import BINARY, DEADLINE, Secrets, secret_file, until
 
 SECRET, OTHER = "planted-cli-secret-3001", "planted-cli-secret-4002"
 
@@ -109,6 +109,7 @@ def on_terminal(lightq, lines, *arguments):
         except OSError:
             break
     os.close(master)
+    Secrets.absent_from(shown, f"what {arguments} showed")
     return shown, process.wait(DEADLINE)
 
 

@@ -124,6 +124,7 @@ def many_strangers_at_the_control_socket(broker, control):
     with contextlib.ExitStack() as there:
         for _ in range(20):
             there.enter_context(contextlib.closing(socket.create_connection((host, int(port)))))
+            control.broker_stats()  # not all at once, or some would wait
         until(lambda: reached(control)["handshakes_max"] > 0, "the oldest to make room")
         stats = control.broker_stats()
         assert stats["displaced_connections"] == stats["limits_reached"]["handshakes_max"]
@@ -181,6 +182,28 @@ def many_pieces(broker, control):
             assert consumer.take_error().code == "limit_reached", messages
 
 
+def many_pieces_that_came_back(broker, control):
+    with Session(session_client.join(control, "t", "push")) as session:
+        producer = session.producer("t")
+        producer.produce([b"x"] * 12)
+        producer.wait_confirmed()
+    with Session(session_client.join(control, "t", "pull")) as session:
+        consumer = session.consumer("t")
+        consumer.receive(12)
+        consumer.reject(0, 2, 4, ms=60_000)
+        until(lambda: reached(control)["returned_ranges_max"] > 0, "the group to be held back")
+
+
+def many_newcomers(broker, control):
+    host, port = broker.control_uri.removeprefix("tcp://").rsplit(":", 1)
+
+    def waits():
+        socket.create_connection((host, int(port)), DEADLINE).close()
+        return reached(control)["accepts_per_second"] > 0
+
+    until(waits, "one to wait")
+
+
 def much_credit(broker, control):
     with Session(session_client.join(control, "t", "pull")) as session:
         answer = session.request("consume_open", **open_values("t", "one", credit=(1 << 30, 1 << 30)))
@@ -214,6 +237,8 @@ CASES = {
     fewer_rights: ("rights_per_user_max", ["--rights-per-user-max", "3"]),
     many_ports: ("ports", ["--ports", "PORT"]),
     many_pieces: ("outstanding_ranges_max", ["--outstanding-ranges-max", "4"]),
+    many_pieces_that_came_back: ("returned_ranges_max", ["--returned-ranges-max", "3"]),
+    many_newcomers: ("accepts_per_second", ["--accepts-per-second", "1", "--handshakes-max", "16"] + LONG),
     much_credit: ("in_flight_messages_max", []),
     many_passwords_to_be_kept: ("passwords_waiting_per_source_max", []),
     many_rights: ("rights_per_user_max", []),
@@ -226,7 +251,8 @@ CASES = {
     a_silent_stranger: ("handshake_ms", ["--handshake-ms", "500"]),
     a_silent_stranger_at_an_endpoint: ("handshake_ms", ["--handshake-ms", "500"]),
     a_silent_stranger_at_the_control_socket: ("handshake_ms", ["--handshake-ms", "500"]),
-    many_strangers_at_the_control_socket: ("handshakes_max", ["--handshakes-max", "16"] + LONG),
+    many_strangers_at_the_control_socket: ("handshakes_max",
+                                           ["--handshakes-max", "16", "--accepts-per-second", "1000000"] + LONG),
     many_connections_of_a_user: ("connections_per_user", ["--connections-per-user", "2"]),
     many_requests_of_a_user: ("requests_waiting_per_user_max", ["--requests-waiting-max", "4"]),
     many_requests: ("requests_per_second", ["--requests-per-second", "1"]),

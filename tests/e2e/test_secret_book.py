@@ -3,12 +3,14 @@ import json
 import shutil
 import subprocess
 import tempfile
+import types
 
 import pytest
 import zmq
 import zmq.utils.z85
 
 from cli_support import lightq  # noqa: F401: a fixture
+from secret_book import search_printed
 from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, Broker, Secrets, secret_file
 
 
@@ -79,6 +81,28 @@ def test_what_a_process_says_is_searched(lightq, tmp_path):
     with pytest.raises(AssertionError, match="the output of"):
         lightq("topic", "create", "planted-topic-name")
     Secrets.known.discard("planted-topic-name")
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["bytes", "text"])
+@pytest.mark.parametrize("read", [lambda stream: stream.read(), lambda stream: stream.readline(), list,
+                                  lambda stream: stream.readlines(), lambda stream: [stream.read(5) for _ in range(9)]],
+                         ids=["read", "readline", "lines", "readlines", "in pieces"])
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_what_is_read_of_a_process_piece_by_piece_is_searched(stream, read, text):
+    shell = {"stdout": "echo", "stderr": "echo >&2"}[stream]
+    with subprocess.Popen(["sh", "-c", f"{shell} said planted-$0", "piece-58"], **{stream: subprocess.PIPE}, text=text) as said:
+        Secrets.plant("planted-piece-58")
+        with pytest.raises(AssertionError, match="the output of"):
+            read(getattr(said, stream))
+
+
+def test_what_a_test_prints_is_searched():
+    report = types.SimpleNamespace(outcome="passed", longrepr=None, sections=[("Captured stdout call", "nothing")])
+    search_printed(report)
+    assert report.outcome == "passed"
+    report.sections.append(("Captured stderr call", f"... {PASSWORD} ..."))
+    search_printed(report)
+    assert report.outcome == "failed" and PASSWORD not in report.longrepr and report.sections == []
 
 
 def test_answers_are_searched_but_for_the_ticket_that_they_give():

@@ -12,7 +12,8 @@ import pytest
 import zmq
 
 import session_client
-from session_client import GROUP, OWN, Session, Ticket, certificate_of, hello_values, open_values
+from session_client import (GROUP, OWN, Ended, Session, Ticket, certificate_of, hello_values, messages_of, open_values,
+                            session_frames)
 from support import ADMIN, ADMIN_PASSWORD, PASSWORD, USER, Address, present, receive, receive_topic, running, silent, until
 
 TICKETS = ["none", "wrong_secret", "expired", "foreign_topic", "foreign_role", "foreign_mode", "other_broker", "revoked",
@@ -134,7 +135,7 @@ def world():
 
 
 def fill(world, topic):
-    """A message from a producer that is let in."""
+    """A message from a producer that is let in, and is answered."""
     before = world.control.stats(topic)["messages_received"]
     with Session(session_client.join(world.control, topic)) as session:
         producer = session.producer(topic)
@@ -142,6 +143,7 @@ def fill(world, topic):
         producer.wait_confirmed()
     assert world.control.stats(topic)["messages_received"] == before + 1
     until(lambda: world.control.stats(topic)["publishers_count"] == 0, "its producer's end")
+    return producer
 
 
 def connect(world, kind, uri, ticket):
@@ -200,37 +202,67 @@ def plain(world, cell):
     socket.close()
 
 
+def frames_behind_hello(topic, kind, producer):
+    """What opens the first channel, and what uses it, as both can be sent before anything is answered. `producer`: who
+    is known to the topic."""
+    if kind != "push":
+        opening = open_values(topic, "g", GROUP if kind == "pull" else OWN)
+        return session_frames.encode("consume_open", opening, request=2), b""
+    known = dict(producer_id=producer.id, producer_epoch=producer.epoch + 1, level=0, topic=topic)
+    batch = session_frames.batch([b"sent"], producer.id, producer.epoch + 1, producer.next)
+    produce = session_frames.encode("produce", dict(batch=batch.hex()), channel=1)
+    return session_frames.encode("produce_open", known, request=2), produce
+
+
+def answer_to(session, request):
+    return session.take(lambda frame: frame.request == request, f"the answer to request {request}")
+
+
+def let_nothing_pass(session, foreign, use):
+    """Once it was refused, and goes on as if it were not: the rest of what comes. A session with a good ticket for
+    something else may stay."""
+    with contextlib.suppress(OSError):  # it has ended by now
+        if use:
+            session.send_raw(use)
+    with contextlib.suppress(Ended):
+        if foreign:
+            session.is_silent(0.05)
+        else:
+            session.wait(lambda: False, "its end")
+    passed = {"produce_opened", "consume_opened", "confirm", "deliver"}
+    assert not passed & {frame.op for frame in session.frames}, session.frames
+
+
 def over_session(world, cell):
-    """The certificate that was asked for; None: there was no TLS."""
+    """Sends all at once, before it can know that it is refused. The certificate that was asked for; None: there was no
+    TLS."""
     way, carrier, which = cell
     topic, kind = topic_of(cell), kind_of(way)
     own, ticket = world.ticket(cell)
-    if kind != "push":
-        fill(world, topic)
+    opening, use = frames_behind_hello(topic, kind, fill(world, topic))
     before = world.control.stats(topic)["messages_received"]
     text = "" if ticket is None else f"{ticket['id']}.{ticket['secret']}"
     where = Ticket(own["bind_uri"], text, CARRIERS[carrier][0], certificate=certificate_of(own))
     with Session(where, hello=False) as session:
-        answer = session.request("hello", **hello_values(ticket=text))
+        session.send_raw(session_frames.encode("hello", hello_values(ticket=text), request=1) + opening + use)
+        answer = answer_to(session, 1)
         if which == "valid":
             assert answer.op == "welcome", answer
+            assert answer_to(session, 2).channel == 1
             if kind == "push":
-                producer = session.producer(topic)
-                producer.produce([b"sent"])
-                producer.wait_confirmed()
-                assert world.control.stats(topic)["messages_received"] == 1
+                session.send_raw(use)  # again: the channel was not open yet
+                until(lambda: world.control.stats(topic)["messages_received"] == before + 1, "what was sent")
             else:
-                consumer = session.consumer(topic, "g", GROUP if kind == "pull" else OWN)
-                assert [message.payload for message in consumer.receive(1)] == [b"kept"]
+                delivered = session.take(lambda frame: frame.op == "deliver", "what is stored")
+                assert [message.payload for message in messages_of(delivered)] == [b"kept"]
             return where.certificate
         # A good ticket for something else opens a session, on which this topic cannot be opened.
-        if which.startswith("foreign_"):
+        foreign = which.startswith("foreign_")
+        if foreign:
             assert answer.op == "welcome", answer
-            if kind == "push":
-                answer = session.request("produce_open", producer_id=0, producer_epoch=0, level=0, topic=topic)
-            else:
-                answer = session.request("consume_open", **open_values(topic, "g", GROUP if kind == "pull" else OWN))
+            answer = answer_to(session, 2)
         assert (answer.op, answer.code) == ("error", "unauthorized_access"), answer
+        let_nothing_pass(session, foreign, use)
     stats = world.control.stats(topic)
     assert stats["messages_received"] == before
     assert (stats["publishers_count"], stats["subscribers_count"], stats["deliveries"]) == (0, 0, 0)

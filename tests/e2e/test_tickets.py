@@ -208,14 +208,38 @@ def test_with_open_topics_nobody_needs_a_ticket(make_broker):
 
 @pytest.mark.parametrize("how", [{"flags": ["--open-topics"]}, {"environment": {"LIGHTQ_OPEN_TOPICS": "true"}}],
                          ids=["flag", "environment"])
-def test_open_topics_are_for_loopback_alone(make_broker, how):
-    flags = [*how.get("flags", []), "--bind", "0.0.0.0", "--advertise", "127.0.0.1"]
-    broker = make_broker(*flags, start=False, environment=how.get("environment"))
+@pytest.mark.parametrize("more", [[], ["--insecure"], ["--encrypt"]], ids=["", "insecure", "encrypted"])
+@pytest.mark.parametrize("setting", ["control", "bind", "advertise"])
+def test_open_topics_are_for_loopback_alone(make_broker, how, setting, more):
+    control = "tcp://0.0.0.0:0" if setting == "control" else "tcp://127.0.0.1:0"
+    where = {"control": [], "bind": ["--bind", "0.0.0.0", "--advertise", "127.0.0.1"], "advertise": ["--advertise", "192.0.2.1"]}
+    broker = make_broker(*how.get("flags", []), *where[setting], *more, control=control, start=False,
+                         environment=how.get("environment"))
     broker.start(wait=False)
     assert broker.process.wait(DEADLINE) == 1
     broker.process = None
-    assert "open_topics: only where bind is a loopback address" in broker.log()
+    assert f"open_topics: on loopback alone, and {setting}: " in broker.log()
     assert not (broker.data_dir / "ticket.key").exists(), "refused before anything is made"
+
+
+def warnings_of_open_topics(broker):
+    return [line.split('msg="')[1].rstrip('"') for line in broker.log().splitlines()
+            if "level=warning" in line and "open" in line]
+
+
+def test_the_log_says_which_topics_are_open(broker, control):
+    made = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD, "broker_type": "direct"}
+    control.ok("create_topic", **made, topic="shut")
+    broker.restart()
+    assert warnings_of_open_topics(broker) == []
+    for i in range(22):
+        control.ok("create_topic", **made, topic=f"free{i:02}", open=True)
+    assert warnings_of_open_topics(broker) == [
+        f"topic free{i:02} is open: plain clients that reach its endpoints need no ticket" for i in range(22)]
+    broker.restart()
+    names = ", ".join(f"free{i:02}" for i in range(20))
+    assert warnings_of_open_topics(broker)[22:] == [
+        f"open topics, whose plain clients need no ticket: {names} and 2 more"]
 
 
 def test_a_ticket_of_a_deleted_topic_is_not_good_for_the_next_of_its_name(broker, control):

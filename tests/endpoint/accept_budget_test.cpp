@@ -28,6 +28,16 @@ TEST_F(AcceptBudgetTest, SoManyAtOnceAndThenSoManyASecond) {
   EXPECT_EQ(taken(now_ + 11ms), 1);
 }
 
+TEST_F(AcceptBudgetTest, CountsHowOftenThereWasNoneToTake) {
+  LimitCounts counts;
+  AcceptBudget budget(1000, 2, &counts);
+  EXPECT_TRUE(budget.take(now_) && budget.take(now_));
+  EXPECT_EQ(counts.of(Limit::accepts_per_second), 0U);
+  EXPECT_FALSE(budget.take(now_));
+  EXPECT_FALSE(budget.take(now_));
+  EXPECT_EQ(counts.of(Limit::accepts_per_second), 2U);
+}
+
 TEST_F(AcceptBudgetTest, SavesNoMoreThanMayComeAtOnce) {
   EXPECT_EQ(taken(now_), 50);
   EXPECT_EQ(taken(now_ + 1h), 50);

@@ -155,6 +155,7 @@ class CommandHandler final : public DataPlaneObserver {
                    const Answer& answer);
   void add_to_data_plane(const TopicDefinition& definition, const Answer& answer);
   void undo_create(TopicId topic, const Error& error, const Answer& answer);
+  void warn_of_open_topics();
   void bring_up_next();
 
   // Endpoints (endpoint_commands.cpp).

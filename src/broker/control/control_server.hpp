@@ -67,7 +67,10 @@ class ControlServer final : public Listener::Owner,
   /// Connections ended before they had shown right credentials, to make room for others.
   [[nodiscard]] std::uint64_t displaced() const { return handshakes_.displaced(); }
   /// Before `accept`: where refusals are counted, which outlives it.
-  void count_in(LimitCounts& counts) { counts_ = &counts; }
+  void count_in(LimitCounts& counts) {
+    counts_ = &counts;
+    accepts_.count_in(counts);
+  }
   /// The operating system has every answer given so far.
   [[nodiscard]] bool all_sent() const;
   /// Before `accept`: who may connect at all, and whether it is encrypted.

@@ -13,6 +13,9 @@ namespace {
 /// Topics handed to the data plane at once at the start; its mailboxes are bounded.
 constexpr std::size_t bring_up_at_once = 256;
 
+/// Named in one line of the log; of more it tells how many.
+constexpr std::size_t open_topics_named = 20;
+
 Error already_exists() {
   return {ErrorCode::topic_already_exists, "topic already exists"};
 }
@@ -167,14 +170,19 @@ void CommandHandler::add_to_data_plane(const TopicDefinition& definition, const 
   const TopicEntry* const entry = catalogue_.state().find(definition.id);
   if (entry != nullptr && entry->credential_id != 0)
     data_plane_.set_owner(definition.id, entry->credential_id, [](const Result<void>&) {});
-  data_plane_.add_topic(definition, {}, [this, id = definition.id, answer](const Result<void>& added) {
-    if (!added) {
-      data_plane_.remove_topic(id, [](const Result<void>&) {});  // what it had written before it failed
-      return undo_create(id, added.error(), answer);
-    }
-    not_ready_.erase(id.value);
-    answer(protocol::OkReply{"create_topic", "topic created successfully", {}});
-  });
+  data_plane_.add_topic(
+      definition, {},
+      [this, id = definition.id, name = definition.name.text(), open = definition.settings.open,
+       answer](const Result<void>& added) {
+        if (!added) {
+          data_plane_.remove_topic(id, [](const Result<void>&) {});  // what it had written before it failed
+          return undo_create(id, added.error(), answer);
+        }
+        not_ready_.erase(id.value);
+        if (open)
+          sink_.warn("topic " + name + " is open: plain clients that reach its endpoints need no ticket");
+        answer(protocol::OkReply{"create_topic", "topic created successfully", {}});
+      });
 }
 
 void CommandHandler::undo_create(TopicId topic, const Error& error, const Answer& answer) {
@@ -225,8 +233,22 @@ void CommandHandler::execute(protocol::ListTopics request, const Answer& answer)
   });
 }
 
+/// Of those that were created so.
+void CommandHandler::warn_of_open_topics() {
+  std::size_t count = 0;
+  std::string names;
+  for (const auto& [name, entry] : catalogue_.state().topics()) {
+    if (!entry.definition.settings.open || ++count > open_topics_named) continue;
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  if (count == 0) return;
+  if (count > open_topics_named) names += " and " + std::to_string(count - open_topics_named) + " more";
+  sink_.warn("open topics, whose plain clients need no ticket: " + names);
+}
+
 void CommandHandler::bring_up(std::function<void()> done) {
   brought_up_ = std::move(done);
+  warn_of_open_topics();
   // Before the first endpoint is there.
   for (const auto& [name, user] : catalogue_.state().users())
     data_plane_.put_user(user, [](const Result<void>&) {});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
 
@@ -105,13 +106,14 @@ Group::Handed Group::pump(log::Log& log, std::size_t bytes_max, SteadyTime now) 
   }
   for (Outlet* const outlet : outlets_) outlet->flush();
   redelivered_ += handed.redelivered;
+  handed.held_back = !std::exchange(held_back_, is_in_pieces()) && held_back_;
   return handed;
 }
 
 /// Nothing newer is handed out before what came back; nor while that is in so many pieces that their number
 /// must not grow.
 bool Group::may_go_on() const {
-  return !returned_.ready() && returned_.ranges() < limits_.returned_ranges_max;
+  return !returned_.ready() && !is_in_pieces();
 }
 
 bool Group::hand_over(Offset offset, ByteView payload) {

@@ -64,7 +64,8 @@ class Group {
     std::uint64_t messages = 0;  ///< for the first time
     std::uint64_t redelivered = 0;
     std::uint64_t bytes = 0;
-    bool more = false;  ///< stopped for its bound while consumers could take more
+    bool more = false;       ///< stopped for its bound while consumers could take more
+    bool held_back = false;  ///< came into so many pieces that nothing newer is handed out
     [[nodiscard]] std::uint64_t record_bytes() const {
       return bytes + (messages + redelivered) * lightq::record_bytes(0);
     }
@@ -121,6 +122,7 @@ class Group {
   bool hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Handed& handed);
   std::uint32_t deliver(GroupMember& member, const HandedSlice& handed, SteadyTime now);
   [[nodiscard]] bool may_go_on() const;
+  [[nodiscard]] bool is_in_pieces() const { return returned_.ranges() >= limits_.returned_ranges_max; }
   std::uint64_t take_untold_loss();
   void come_back(OffsetRange range, std::uint32_t deliveries);
   void count_if_dropped(OffsetRange range);
@@ -137,6 +139,7 @@ class Group {
   std::vector<Outlet*> outlets_;
   std::vector<std::unique_ptr<GroupMember>> members_;
   bool paused_ = false;
+  bool held_back_ = false;       // by returned_ranges_max
   std::size_t outlet_turn_ = 0;  // who is asked next
   std::size_t member_turn_ = 0;
   SteadyTime next_timer_ = never;

@@ -209,6 +209,7 @@ GroupSet::Pumped GroupSet::pump(std::size_t bytes_max, SteadyTime now, DamageCou
     pumped.deliveries += handed.messages + handed.redelivered;
     pumped.bytes += handed.bytes;
     pumped.more |= handed.more;
+    pumped.held_back += handed.held_back ? 1 : 0;
     if (&group == plain_) {
       pumped.to_plain_group += handed.messages;
     } else if (handed.messages > 0) {

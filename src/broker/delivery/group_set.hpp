@@ -84,6 +84,7 @@ class GroupSet {
     std::uint64_t bytes = 0;
     bool more = false;
     bool progress = false;
+    std::uint64_t held_back = 0;  ///< groups that have come to returned_ranges_max
   };
   /// Hands out in each group, about `bytes_max` bytes.
   Pumped pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage);

@@ -183,6 +183,7 @@ Topic::Pumped Topic::pump(SteadyTime now) {
   delivered_bytes_ += handed_to_groups.bytes;
   pumped.more = handed_to_groups.more;
   pumped.progress = handed_to_groups.progress;
+  pumped.held_back = handed_to_groups.held_back;
   count_progress(handed_to_groups.furthest_of_others);
   for (const auto& subscriber : subscribers_) {
     if (is_paused()) break;

@@ -87,8 +87,9 @@ class Topic {
   void pause_subscriber(Subscriber& subscriber);
 
   struct Pumped {
-    bool more = false;      ///< consumers could take more now: pump again soon
-    bool progress = false;  ///< something was handed out or freed: held producers may try again
+    bool more = false;            ///< consumers could take more now: pump again soon
+    bool progress = false;        ///< something was handed out or freed: held producers may try again
+    std::uint64_t held_back = 0;  ///< groups that have come to returned_ranges_max
   };
   /// Hands out what can be handed out, a bounded amount. `now` is for those who acknowledge.
   Pumped pump(SteadyTime now = {});

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
+#include "broker/endpoint/limit_counts.hpp"
+
 namespace lightq::broker {
 
 /// A token bucket, shared by all listeners of a thread: so many connections at once, and then so many a
@@ -14,17 +16,22 @@ class AcceptBudget {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `per_second`: 1 to 1,000,000.
-  AcceptBudget(std::uint64_t per_second, std::uint64_t at_once)
+  /// `per_second`: 1 to 1,000,000. `counts`: of what take() refuses; null: not counted. Outlives it.
+  AcceptBudget(std::uint64_t per_second, std::uint64_t at_once, LimitCounts* counts = nullptr)
       : cost_(std::chrono::nanoseconds(std::chrono::seconds(1)) / per_second),
         saved_max_(cost_ * at_once),
-        saved_(saved_max_) {}
+        saved_(saved_max_),
+        counts_(counts) {}
+  void count_in(LimitCounts& counts) { counts_ = &counts; }
 
   /// Whether one more may be taken now; then it has been.
   bool take(Clock::time_point now) {
     if (now > seen_) saved_ = std::min<Clock::duration>(saved_max_, saved_ + (now - seen_));
     seen_ = now;
-    if (saved_ < cost_) return false;
+    if (saved_ < cost_) {
+      count(counts_, Limit::accepts_per_second);
+      return false;
+    }
     saved_ -= cost_;
     return true;
   }
@@ -38,6 +45,7 @@ class AcceptBudget {
   const Clock::duration saved_max_;
   Clock::duration saved_;
   Clock::time_point seen_{};
+  LimitCounts* counts_;
 };
 
 }  // namespace lightq::broker

@@ -14,6 +14,7 @@ namespace lightq::broker {
 
 /// Those that are counted here, by the names that limits.hpp and the settings have for them.
 enum class Limit {
+  accepts_per_second,
   answers_unread_bytes_max,
   answers_unread_bytes_total,
   client_keys_per_topic_max,
@@ -44,6 +45,7 @@ enum class Limit {
   requests_waiting_max,
   requests_waiting_per_source_max,
   requests_waiting_per_user_max,
+  returned_ranges_max,
   rights_per_user_max,
   ring_bytes_max,
   session_channels_max,
@@ -53,7 +55,8 @@ enum class Limit {
   users_max,
 };
 
-inline constexpr std::string_view limit_names[] = {"answers_unread_bytes_max",
+inline constexpr std::string_view limit_names[] = {"accepts_per_second",
+                                                   "answers_unread_bytes_max",
                                                    "answers_unread_bytes_total",
                                                    "client_keys_per_topic_max",
                                                    "connections_per_endpoint_max",
@@ -83,6 +86,7 @@ inline constexpr std::string_view limit_names[] = {"answers_unread_bytes_max",
                                                    "requests_waiting_max",
                                                    "requests_waiting_per_source_max",
                                                    "requests_waiting_per_user_max",
+                                                   "returned_ranges_max",
                                                    "rights_per_user_max",
                                                    "ring_bytes_max",
                                                    "session_channels_max",

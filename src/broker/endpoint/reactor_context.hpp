@@ -81,7 +81,8 @@ struct ReactorContext {
   BatchBuilder batch;                             ///< being packed by whichever inlet reads
   BufferBudget buffers{settings.unfinished_bytes_total, settings.limits_reached};
   HandshakeQueue handshakes{settings.strangers.handshakes_max};
-  AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.handshakes_max};
+  AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.handshakes_max,
+                       settings.limits_reached};
   std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever
   AccessTable access = {};
   /// Closes one that nobody was ever connected to, for want of a place (EndpointShares).

@@ -119,6 +119,7 @@ Topic::Pumped TopicConsumers::pump(SteadyTime now) {
     if (!waiting_.empty()) admit();
     pumped = topic_.pump(now);
   });
+  if (pumped.held_back > 0) count(limits_reached_, Limit::returned_ranges_max, pumped.held_back);
   return pumped;
 }
 
