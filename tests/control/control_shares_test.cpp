@@ -48,6 +48,19 @@ TEST(ControlServer, OneUserHasAPartOfWhatMayBeUnderWayWhereverHeAsks) {
   EXPECT_EQ(elsewhere.ask(ping), pong);
 }
 
+TEST(ControlServer, OneUserLeavesRoomForOthersOfHisAddress) {
+  Server server;
+  Client ann(server, zmq::socket_type::dealer);
+  for (std::size_t i = 0; i <= limits::requests_waiting_per_source_max; ++i) ann.send({kept_of(7)});
+  EXPECT_THAT(ann.receive().at(0), HasSubstr("224 requests of this user are under way already"));
+  Client bob(server, zmq::socket_type::dealer);
+  bob.send({kept_of(8)});
+  EXPECT_EQ(bob.ask(ping), pong) << "it was taken";
+  EXPECT_EQ(server.count_of(Limit::requests_waiting_per_source_max), 0U);
+  server.release();
+  EXPECT_THAT(bob.receive().at(0), HasSubstr(R"("status":"ok")"));
+}
+
 TEST(ControlServer, ConnectionsOfTheUserWhoHasMostMakeRoomAndNoneThatWaitsForItsAnswer) {
   Server server({.connections_max = 4});
   Client bobs(server, zmq::socket_type::dealer);

@@ -1,5 +1,5 @@
 /// Tests of slowing down who tries passwords: control/login_throttle, recent_map, request_rate,
-/// request_source.
+/// endpoint/request_source.
 #include "broker/control/login_throttle.hpp"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "broker/control/request_rate.hpp"
-#include "broker/control/request_source.hpp"
+#include "broker/endpoint/request_source.hpp"
 #include "broker/endpoint/socket.hpp"
 
 namespace lightq::broker {

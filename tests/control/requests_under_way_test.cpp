@@ -48,6 +48,41 @@ TEST(RequestsUnderWay, OneUserHasAQuarterFromWhereverHeAsks) {
   EXPECT_EQ(under_way.total(), 2U);
 }
 
+/// So many of those that the user asks for from there are his.
+std::size_t taken_by(RequestsUnderWay& under_way, std::vector<Request>& requests, std::uint64_t user,
+                     const std::string& source = "a") {
+  std::size_t taken = 0;
+  while (!under_way.objection_to(source)) {
+    Request& request = requests.emplace_back(Request{source});
+    under_way.enter(request);
+    if (!under_way.belongs_to(request, user)) {
+      under_way.leave(request);
+      break;
+    }
+    ++taken;
+  }
+  return taken;
+}
+
+TEST(RequestsUnderWay, WhoHasHalfOfASourcesPartLeavesTheLastEighthToOthers) {
+  RequestsUnderWay under_way({.requests_waiting_max = 256});
+  std::vector<Request> requests;
+  EXPECT_EQ(taken_by(under_way, requests, 7), 56U) << "of 64";
+  EXPECT_EQ(taken_by(under_way, requests, 8), 8U);
+  EXPECT_EQ(under_way.objection_to("a"), Limit::requests_waiting_per_source_max);
+  EXPECT_EQ(taken_by(under_way, requests, 7, "b"), 8U) << "a quarter of all";
+  EXPECT_EQ(taken_by(under_way, requests, 9, "b"), 48U) << "he has not half of it before";
+}
+
+TEST(RequestsUnderWay, OfFewOneIsLeftToOthers) {
+  RequestsUnderWay under_way({.requests_waiting_max = 8});
+  std::vector<Request> requests;
+  EXPECT_EQ(taken_by(under_way, requests, 7), 1U);
+  EXPECT_EQ(taken_by(under_way, requests, 8), 1U);
+  RequestsUnderWay one({.requests_waiting_max = 4});
+  EXPECT_EQ(taken_by(one, requests, 7), 1U) << "of one none";
+}
+
 TEST(RequestsUnderWay, TheAdministratorIsHeldToHisSourceAndTheWhole) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
   std::vector<Request> requests(5, Request{"a"});

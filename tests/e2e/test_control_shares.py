@@ -102,3 +102,16 @@ def test_requests_of_one_user_leave_room_for_others_wherever_he_asks(of_two):
         answers = [each.get() for each in addresses for _ in range(20)]
         assert {answer.get("code", "ok") for answer in answers} <= {"ok", "busy"}
     until(lambda: control.broker_stats()["limits_reached"]["requests_waiting_max"] == 0, "no more than a part")
+
+
+def test_requests_of_one_user_leave_room_for_others_of_his_address(of_two):
+    broker, control = of_two("--requests-waiting-max", "32")
+    ann, bob = Asker(broker), Asker(broker)
+    assert ann.stats("ann")["status"] == "ok"
+    assert bob.stats("bob")["status"] == "ok"
+    for _ in range(50):
+        for _ in range(40):
+            ann.put(cmd="stats", topic="t", **credentials("ann"))
+        assert bob.stats("bob")["status"] == "ok"
+        assert {ann.get().get("code", "ok") for _ in range(40)} <= {"ok", "busy"}
+    assert control.broker_stats()["limits_reached"]["requests_waiting_per_user_max"] > 0, "she asked for too much"

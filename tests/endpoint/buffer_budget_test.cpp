@@ -34,6 +34,16 @@ class Fake final : public BufferBudget::Holder {
   std::uint64_t user_;
 };
 
+class LastLine final : public LogSink {
+ public:
+  void write(LogLevel, std::string_view line) override {
+    ++lines;
+    last = line;
+  }
+  int lines = 0;
+  std::string last;
+};
+
 class Budget : public ::testing::Test {
  protected:
   Fake& add(std::uint64_t user, std::size_t bytes, Time at) {
@@ -44,7 +54,8 @@ class Budget : public ::testing::Test {
   }
 
   LimitCounts counts;
-  BufferBudget budget{4096 * kib, &counts};
+  LastLine log;
+  BufferBudget budget{4096 * kib, &counts, &log};
   std::vector<std::unique_ptr<Fake>> holders;
   const Time start{1h};
 };
@@ -81,6 +92,46 @@ TEST_F(Budget, BelowAQuarterWhateverStandsStillStays) {
   EXPECT_EQ(still.ended, "");
 }
 
+TEST_F(Budget, WhoHoldsLittleDoesNotGoForWhatAnotherHolds) {
+  Fake& bobs = add(2, 300 * kib, start);
+  Fake& drips = add(1, 1500 * kib, start);
+  budget.note(drips, true, start + 1900ms);
+  Fake& anns = add(1, 100 * kib, start + 2s);
+  EXPECT_EQ(bobs.ended + drips.ended + anns.ended, "") << "who holds most goes on";
+  anns.bytes = 200 * kib;
+  budget.note(anns, true, start + 3s);
+  EXPECT_NE(drips.ended, "");
+  EXPECT_EQ(bobs.ended + anns.ended, "");
+}
+
+TEST_F(Budget, WhoHoldsAnEighthMayStandStill) {
+  std::vector<Fake*> few;
+  for (const std::uint64_t user : {1U, 2U, 3U}) few.push_back(&add(user, 512 * kib, start));
+  Fake& asking = add(4, 64 * kib, start + 1h);
+  for (const Fake* const each : few) EXPECT_EQ(each->ended, "");
+  few.front()->bytes = 513 * kib;
+  budget.note(*few.front(), false, start + 1h);
+  asking.bytes = 65 * kib;
+  budget.note(asking, true, start + 2h);
+  EXPECT_NE(few.front()->ended, "");
+  EXPECT_EQ(few[1]->ended + few[2]->ended + asking.ended, "");
+}
+
+TEST_F(Budget, SaysOnceInAWhileWhatItEnds) {
+  add(1, 1100 * kib, start);
+  add(1, 1100 * kib, start + 1500ms);
+  EXPECT_EQ(log.lines, 1);
+  EXPECT_EQ(
+      log.last,
+      "a connection is closed, for large messages that have not wholly come or left hold 2252800 of the "
+      "4194304 bytes that a thread has for them (unfinished_bytes_total), those of its user 2252800");
+  add(1, 1100 * kib, start + 3s);
+  EXPECT_EQ(counts.of(Limit::unfinished_bytes_total), 2U);
+  EXPECT_EQ(log.lines, 1) << "not again so soon";
+  add(1, 1100 * kib, start + 13s);
+  EXPECT_EQ(log.lines, 2);
+}
+
 TEST_F(Budget, BeyondItTheOneOfWhoHasMostThatMovedLongestAgoGoes) {
   Fake& other = add(2, 900 * kib, start);
   Fake& older = add(1, 1000 * kib, start + 1ms);
@@ -111,7 +162,7 @@ TEST_F(Budget, WhoWaitsForUsDoesNotStandStillAndGoesAfterOthersOfHisUser) {
 TEST_F(Budget, WhatWaitsForUsMakesNobodyElseStandStill) {
   Fake& waiting = add(1, 3000 * kib, start);
   waiting.waits = true;
-  Fake& still = add(2, 500 * kib, start);
+  Fake& still = add(2, 520 * kib, start);
   add(3, 500 * kib, start + 1h);
   EXPECT_EQ(waiting.ended + still.ended, "");
   add(4, 64 * kib, start + 1h + 1s);

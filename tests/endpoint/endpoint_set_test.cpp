@@ -25,9 +25,13 @@ using testing::ElementsAre;
 /// A bare TCP connection that says nothing.
 class Stranger {
  public:
-  explicit Stranger(const std::string& uri) : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
+  /// `from`: an address of the loopback network.
+  explicit Stranger(const std::string& uri, std::uint32_t from = INADDR_LOOPBACK)
+      : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(from);
+    EXPECT_EQ(bind(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(uri.substr(uri.rfind(':') + 1))));
     EXPECT_EQ(::connect(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
@@ -308,6 +312,27 @@ TEST_F(FewStrangersTest, OfStrangersBeyondTheLimitTheOldestGoesAndAClientGetsInA
   EXPECT_TRUE(run_until([&] { return stats().publishers_count == 1; }));
   EXPECT_EQ(context_.handshakes.displaced(), 2U);
   EXPECT_EQ(context_.handshakes.size(), 2U) << "who is in waits no longer";
+}
+
+TEST_F(FewStrangersTest, WhoFillsTheQueueFromOneAddressEndsHisOwn) {
+  const auto uri = join(JoinType::push);
+  Stranger slow(uri, INADDR_LOOPBACK + 1);
+  ASSERT_TRUE(run_until([&] { return slow.greeted(); }));
+  std::vector<Stranger> many;
+  for (int i = 0; i < 6; ++i) {
+    Stranger& one = many.emplace_back(uri);
+    ASSERT_TRUE(run_until([&] { return one.greeted(); }));
+  }
+  EXPECT_FALSE(slow.closed()) << "though it came first";
+  EXPECT_EQ(context_.handshakes.displaced(), 4U);
+  Stranger other(uri, INADDR_LOOPBACK + 2);
+  ASSERT_TRUE(run_until([&] { return other.greeted(); }));
+  Stranger another(uri, INADDR_LOOPBACK + 3);
+  ASSERT_TRUE(run_until([&] { return another.greeted(); }));
+  EXPECT_TRUE(slow.closed()) << "where each address has one the oldest goes";
+  EXPECT_FALSE(many.back().closed());
+  EXPECT_EQ(context_.handshakes.displaced(), 6U);
+  EXPECT_EQ(context_.handshakes.size(), 3U);
 }
 
 TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {

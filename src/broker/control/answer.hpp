@@ -11,7 +11,7 @@
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/control.hpp>
 
-#include "broker/control/request_source.hpp"
+#include "broker/endpoint/request_source.hpp"
 
 namespace lightq::broker {
 

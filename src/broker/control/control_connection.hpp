@@ -12,9 +12,9 @@
 #include <lightq/base/wipe.hpp>
 
 #include "broker/control/request_rate.hpp"
-#include "broker/control/request_source.hpp"
 #include "broker/endpoint/connection.hpp"
 #include "broker/endpoint/limit_counts.hpp"
+#include "broker/endpoint/request_source.hpp"
 
 namespace lightq::broker {
 

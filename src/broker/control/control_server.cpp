@@ -140,7 +140,7 @@ void ControlServer::accepted(UniqueFd descriptor) {
   RequestSource source = source_of(descriptor.get());
   client = std::make_unique<ControlConnection>(loop_, std::move(descriptor), *this, scratch_, id, *this,
                                                std::move(source), limits_.request_bytes_max);
-  handshakes_.enter(*client);
+  handshakes_.enter(*client, client->source().key);
   if (!client->start()) client->close("the connection could not be watched");
 }
 

@@ -1,6 +1,7 @@
 /// Requests that wait for their answers, and whose they are. Layer: control.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,8 +14,9 @@
 
 namespace lightq::broker {
 
-/// Of what there may be at once one source has a quarter, and so has one user, whatever sources he asks from.
-/// Whose a request is shows when its credentials were right. One thread.
+/// Of what there may be at once one source has a quarter, and so has one user, whatever sources he asks from;
+/// but who has half as many leaves the last eighth of a source's to others who ask from there. Whose a
+/// request is shows when its credentials were right. One thread.
 class RequestsUnderWay {
  public:
   explicit RequestsUnderWay(const ControlLimits& limits)
@@ -47,10 +49,10 @@ class RequestsUnderWay {
     one_less(sources_, request.source);
     if (request.user != 0) one_less(users_, request.user);
   }
-  /// It is the user's. False: he has as many as he may have.
+  /// It is the user's. False: he has as many as he may have, or as he may have from there.
   [[nodiscard]] bool belongs_to(Request& request, std::uint64_t user) {
     if (user == request.user) return true;
-    if (of_user(user) >= share_ && user != 0) return false;
+    if (user != 0 && (of_user(user) >= share_ || is_for_others(request, user))) return false;
     const bool counted = request.counted;
     leave(request);
     request.user = user;
@@ -62,6 +64,13 @@ class RequestsUnderWay {
   [[nodiscard]] std::size_t total() const { return total_; }
 
  private:
+  /// What FairShare says, but of few one is left, too; and also of a source that has more than its part, for
+  /// what stood aside comes back.
+  [[nodiscard]] bool is_for_others(const Request& request, std::uint64_t user) const {
+    const std::size_t left = std::max<std::size_t>(1, share_ / 8);
+    const std::size_t taken = of(request.source) - (request.counted ? 1 : 0);
+    return share_ > 1 && taken + left >= share_ && of_user(user) >= share_ / 2;
+  }
   template <typename Counts>
   static std::size_t count_in(const Counts& counts, const typename Counts::key_type& key) {
     const auto found = counts.find(key);

@@ -1,7 +1,7 @@
 /// Layer: endpoint.
 #include "broker/endpoint/buffer_budget.hpp"
 
-#include <optional>
+#include <algorithm>
 #include <tuple>
 #include <vector>
 
@@ -9,7 +9,8 @@ namespace lightq::broker {
 
 namespace {
 constexpr auto look_interval = std::chrono::milliseconds(100);  // to look at all costs as many steps
-}
+constexpr auto said_again_after = std::chrono::seconds(10);
+}  // namespace
 
 bool BufferBudget::note(Holder& holder, bool moved, Clock::time_point now) {
   auto entry = entries_.find(&holder);
@@ -49,14 +50,14 @@ void BufferBudget::make_room(const Holder& asking, Clock::time_point now) {
   std::size_t waiting = 0;  // is not to be blamed on others
   for (const auto& [holder, entry] : entries_) waiting += holder->waits_for_us() ? entry.bytes : 0;
   while (bytes_ - waiting > bytes_max_ / 4) {
-    const auto still = first_to_go(asking, now - still_time);
+    const auto still = first_that_stands_still(asking, now - still_time);
     if (still == entries_.end()) break;
-    end(still);
+    end(still, now);
   }
   while (bytes_ > bytes_max_) {
     const auto victim = first_to_go(asking);
     if (victim == entries_.end()) return;
-    end(victim);
+    end(victim, now);
   }
 }
 
@@ -72,18 +73,17 @@ void BufferBudget::release_spare_memory(const Holder& asking) {
   }
 }
 
-/// Of those that have stood still since then, if that is said. None: there is nobody but the one that asks.
-BufferBudget::Entries::iterator BufferBudget::first_to_go(const Holder& asking,
-                                                          std::optional<Clock::time_point> still_since) {
+/// None: there is nobody but the one that asks.
+BufferBudget::Entries::iterator BufferBudget::first_to_go(const Holder& asking) {
   std::unordered_map<std::uint64_t, std::size_t> held;
   for (const auto& [holder, entry] : entries_) held[holder->held_by()] += entry.bytes;
   auto found = entries_.end();
   std::tuple<std::size_t, bool, Clock::duration> first;
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     const Holder& holder = *entry->first;
-    const auto moved = entry->second.moved;
-    if (&holder == &asking || (still_since && (holder.waits_for_us() || moved >= *still_since))) continue;
-    const std::tuple rank(held[holder.held_by()], !holder.waits_for_us(), -moved.time_since_epoch());
+    if (&holder == &asking) continue;
+    const std::tuple rank(held[holder.held_by()], !holder.waits_for_us(),
+                          -entry->second.moved.time_since_epoch());
     if (found != entries_.end() && rank <= first) continue;
     found = entry;
     first = rank;
@@ -91,12 +91,47 @@ BufferBudget::Entries::iterator BufferBudget::first_to_go(const Holder& asking,
   return found;
 }
 
-void BufferBudget::end(Entries::iterator entry) {
+/// Of the user who holds most, what waits for us apart: nobody who holds little goes for what another holds.
+/// None: all of his have moved since then, or what he holds is his share.
+BufferBudget::Entries::iterator BufferBudget::first_that_stands_still(const Holder& asking,
+                                                                      Clock::time_point since) {
+  std::unordered_map<std::uint64_t, std::size_t> held;
+  for (const auto& [holder, entry] : entries_) {
+    if (!holder->waits_for_us()) held[holder->held_by()] += entry.bytes;
+  }
+  const auto most = std::max_element(
+      held.begin(), held.end(), [](const auto& one, const auto& other) { return one.second < other.second; });
+  auto found = entries_.end();
+  if (most == held.end() || most->second <= bytes_max_ / 8) return found;
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    const Holder& holder = *entry->first;
+    const auto moved = entry->second.moved;
+    if (&holder == &asking || holder.waits_for_us() || holder.held_by() != most->first || moved >= since)
+      continue;
+    if (found == entries_.end() || moved < found->second.moved) found = entry;
+  }
+  return found;
+}
+
+void BufferBudget::end(Entries::iterator entry, Clock::time_point now) {
+  say_so(*entry->first, now);
   Holder& holder = *entry->first;
   bytes_ -= entry->second.bytes;
   entries_.erase(entry);
   count(refusals_, Limit::unfinished_bytes_total);
   holder.end_soon("large messages that have not wholly come or left hold more memory than they may");
+}
+
+/// Once in a while: which connection it is, its own end says to who reads the lines of `debug`.
+void BufferBudget::say_so(const Holder& ended, Clock::time_point now) {
+  if (sink_ == nullptr || now < next_said_) return;
+  next_said_ = now + said_again_after;
+  std::size_t own = 0;
+  for (const auto& [holder, entry] : entries_) own += holder->held_by() == ended.held_by() ? entry.bytes : 0;
+  sink_->warn("a connection is closed, for large messages that have not wholly come or left hold " +
+              std::to_string(bytes_) + " of the " + std::to_string(bytes_max_) +
+              " bytes that a thread has for them (unfinished_bytes_total), those of its user " +
+              std::to_string(own));
 }
 
 }  // namespace lightq::broker

@@ -9,6 +9,7 @@
 
 #include "broker/delivery/fair_share.hpp"
 #include "broker/endpoint/endpoint_shares.hpp"
+#include "broker/endpoint/request_source.hpp"
 
 namespace lightq::broker {
 
@@ -46,10 +47,11 @@ void Endpoint::shut() {
 void Endpoint::accepted(UniqueFd descriptor) {
   // Who has not said who he is counts as a stranger (HandshakeQueue), not here. A raw consumer says nothing.
   if (record_.connection_type == protocol::ConnectionType::socket && !has_room()) return;
+  const std::string source = source_of(descriptor.get()).key;
   auto connection = host_.make_connection(*this, std::move(descriptor));
   Connection* const key = connection.get();
   connections_.emplace(key, std::move(connection));
-  context_.handshakes.enter(*key);
+  context_.handshakes.enter(*key, source);
   if (!key->start()) key->close("the connection could not be watched");
 }
 

@@ -79,7 +79,7 @@ struct ReactorContext {
   std::vector<std::byte> scratch =
       std::vector<std::byte>(256 * limits::KiB);  ///< input of whichever connection reads
   BatchBuilder batch;                             ///< being packed by whichever inlet reads
-  BufferBudget buffers{settings.unfinished_bytes_total, settings.limits_reached};
+  BufferBudget buffers{settings.unfinished_bytes_total, settings.limits_reached, &sink};
   HandshakeQueue handshakes{settings.strangers.handshakes_max};
   AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.handshakes_max,
                        settings.limits_reached};

@@ -8,6 +8,7 @@
 
 #include "broker/delivery/fair_share.hpp"
 #include "broker/endpoint/connection_quota.hpp"
+#include "broker/endpoint/request_source.hpp"
 
 namespace lightq::broker {
 
@@ -93,11 +94,12 @@ const TlsContext* SessionServer::encryption_of(Way way) const {
 
 void SessionServer::begin_session(UniqueFd descriptor, SessionCarrier carrier, const TlsContext* tls) {
   SessionConnection::Host& host = *this;
+  const std::string source = source_of(descriptor.get()).key;
   auto session = std::make_unique<SessionConnection>(context_.loop, std::move(descriptor), *this,
                                                      context_.scratch, host, next_session_++, carrier, tls);
   SessionConnection* const made = session.get();
   sessions_.emplace(made, std::move(session));
-  context_.handshakes.enter(*made);
+  context_.handshakes.enter(*made, source);
   if (!made->start()) made->close("the connection could not be watched");
 }
 

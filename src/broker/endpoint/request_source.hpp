@@ -1,4 +1,4 @@
-/// Where a request came from, as far as strangers are told apart by it. Layer: control.
+/// Where a request or a connection came from, as far as strangers are told apart by it. Layer: endpoint.
 #pragma once
 
 #include <cstdint>

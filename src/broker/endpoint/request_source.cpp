@@ -1,5 +1,5 @@
-/// Layer: control.
-#include "broker/control/request_source.hpp"
+/// Layer: endpoint.
+#include "broker/endpoint/request_source.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
