@@ -453,8 +453,10 @@ class Client {
     const Timeout timeout = state_->options.connect_timeout;
     if (handle->wait_connected(timeout)) return handle;
     if (handle->refused())
-      return Error{ErrorCode::unauthorized_access, "joined topic '" + name->text() + "', but its endpoint " +
-                                                       address->uri + " refuses the ticket of the join"};
+      return Error{ErrorCode::unauthorized_access,
+                   "joined topic '" + name->text() + "', but its endpoint " + address->uri +
+                       " refuses the ticket of the join (has its user as many "
+                       "connections as one may have by now?)"};
     return Error{ErrorCode::timeout, "joined topic '" + name->text() + "', but its endpoint " + address->uri +
                                          " does not answer within " + std::to_string(timeout.count()) +
                                          " ms (can this host be reached from here? see --advertise)"};

@@ -93,6 +93,7 @@ class Broker::Parts {
   Result<void> open_tls(const PipeWait& wait);
   [[nodiscard]] Result<void> prove_gates();
   [[nodiscard]] bool warn_if_insecure() const;
+  void say_fewer_connections() const;
   void remove_orphans();
   void make_reactors();
   [[nodiscard]] ReactorPool::Settings reactor_settings() const;
@@ -104,7 +105,7 @@ class Broker::Parts {
   log::PosixStorage storage_;
   const std::unique_ptr<LimitCounts> limits_reached_ = std::make_unique<LimitCounts>();
   const std::unique_ptr<ConnectionQuota> user_connections_ =
-      std::make_unique<ConnectionQuota>(config_.connections_per_user, limits_reached_.get());
+      std::make_unique<ConnectionQuota>(connections_per_user_of(config_), limits_reached_.get());
   std::optional<log::DiskQuota> quota_;  // nothing: the disk itself is the only bound
   std::jthread quota_counter_;
   log::SegmentPool pool_;
@@ -186,6 +187,7 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   authenticator_->count_in(*limits_reached_);
   make_reactors();
   const bool insecure = warn_if_insecure();
+  say_fewer_connections();
   handler_ = std::make_unique<CommandHandler>(
       CommandHandler::Parts{control_, *catalogue_, *authenticator_, *reactors_, sink_},
       CommandHandler::Settings{.data_dir = directory_->path().string(),
@@ -254,7 +256,8 @@ Result<void> Broker::Parts::open_tls(const PipeWait& wait) {
 
 /// That an endpoint lets nobody in without a ticket is not left to be believed.
 Result<void> Broker::Parts::prove_gates() {
-  const auto parts = reactor_settings();
+  auto parts = reactor_settings();
+  parts.reactor.endpoints.user_connections = nullptr;  // what the proof lets in takes nobody's place
   auto sessions = prove_session_gates(
       {parts.reactor.endpoints, {.tls = parts.tls}, *tickets_, wall_clock_now}, *tickets_, curve_key_.get());
   if (!sessions) return sessions;
@@ -309,6 +312,15 @@ Result<void> Broker::Parts::open_catalogue() {
   if (!catalogue) return catalogue.error();
   catalogue_ = std::move(*catalogue);
   return {};
+}
+
+void Broker::Parts::say_fewer_connections() const {
+  const std::size_t most = user_connections_->per_user_max();
+  if (most >= config_.connections_per_user) return;
+  sink_.warn(
+      "a user may have " + std::to_string(most) + " data connections, not connections_per_user (" +
+      std::to_string(config_.connections_per_user) +
+      "): that is a third of the file descriptors that are not reserved; raise the limit with ulimit -n");
 }
 
 ReactorPool::Settings Broker::Parts::reactor_settings() const {

@@ -11,6 +11,8 @@ namespace lightq::broker {
 
 StrangerLimits stranger_limits_of(const Config& config);
 ControlLimits control_limits_of(const Config& config);
+/// `connections_per_user`, or as many as leave descriptors to others.
+std::size_t connections_per_user_of(const Config& config);
 
 /// All that the configuration says; what the broker has made of it, such as keys, is still to be put in.
 ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirectory& directory);

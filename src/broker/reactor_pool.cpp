@@ -31,18 +31,15 @@ bool opens_doors(const ReactorPool::Settings& settings) {
   return PortBook::count_of(settings.ports) >= ports_for_doors_min * settings.reactors;
 }
 
-/// The others are for connections and files.
-std::size_t half_of_the_descriptors() {
-  const std::uint64_t limit =
-      std::max<std::uint64_t>(raise_descriptor_limit(), 2 * limits::descriptors_reserved);
-  return static_cast<std::size_t>((limit - limits::descriptors_reserved) / 2);
-}
+constexpr std::size_t parts_with_endpoints =
+    2;  // of the descriptors; the others are for connections and files
 
 /// What the system gives to anybody, clients included, endpoints leave half of.
 EndpointShares::Bounds bounds_of(const ReactorPool::Settings& settings) {
   const std::size_t ports = PortBook::count_of(settings.ports);
   const std::size_t doors = opens_doors(settings) ? ports_of_doors * settings.reactors : 0;
-  return {.endpoints = settings.endpoints_max == 0 ? half_of_the_descriptors() : settings.endpoints_max,
+  return {.endpoints = settings.endpoints_max == 0 ? part_of_descriptors(parts_with_endpoints)
+                                                   : settings.endpoints_max,
           .ports = settings.ports ? ports - doors : ports / 2};
 }
 
@@ -52,6 +49,12 @@ ReactorPool::Settings with_shares(ReactorPool::Settings settings, EndpointShares
 }
 
 }  // namespace
+
+std::size_t part_of_descriptors(std::size_t parts) {
+  const std::uint64_t limit =
+      std::max<std::uint64_t>(raise_descriptor_limit(), 2 * limits::descriptors_reserved);
+  return static_cast<std::size_t>((limit - limits::descriptors_reserved) / parts);
+}
 
 ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKey& tickets,
                          EventLoop& control, LogSink& sink)

@@ -15,6 +15,9 @@
 
 namespace lightq::broker {
 
+/// One of so many parts of the file descriptors that the process may have, less those that are reserved.
+std::size_t part_of_descriptors(std::size_t parts);
+
 /// Made, started and stopped on the composition root's thread; the DataPlane calls on the control thread.
 class ReactorPool final : public DataPlane {
  public:

@@ -89,7 +89,8 @@ int fail(const Error& error, const std::string& topic) {
       sentence += topic.empty() ? "" : "\n  create it:  lightq topic create " + topic;
       break;
     case ErrorCode::unauthorized_access:
-      if (mentions("certificate") || mentions("--server-key")) break;  // not for want of a password
+      // Not for want of a password.
+      if (mentions("certificate") || mentions("--server-key") || mentions("refuses the ticket")) break;
       sentence +=
           "\n  give --user and --password-file (or LIGHTQ_USER, LIGHTQ_PASSWORD). On the broker's own "
           "machine "

@@ -135,7 +135,7 @@ def test_plain_connections_of_one_user_leave_an_eighth_to_others(of_two):
 
 
 def test_a_session_counts_for_each_user_whose_ticket_it_shows(of_two):
-    """Whatever ticket it began with: an open topic's, which is nobody's, or another user's."""
+    """Whatever ticket it began with: an open topic's, which is a stranger's, or another user's."""
     _, control = of_two("--connections-per-user", "2")
     control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
     nobodys, anns, bobs = session_client.join(control, "free"), join(control, "ann"), join(control, "bob")
@@ -148,23 +148,126 @@ def test_a_session_counts_for_each_user_whose_ticket_it_shows(of_two):
         third.producer("t")  # it goes on, with what it had
         with Session(bobs):
             assert refused_at_hello(bobs) == ("limit_reached", "limit_reached")
-        with Session(nobodys) as another:
-            another.producer("free")
-        assert control.broker_stats()["limits_reached"]["connections_per_user"] == 3
+        assert refused_at_hello(nobodys) == ("limit_reached", "limit_reached"), "strangers have what one user has"
+        assert control.broker_stats()["limits_reached"]["connections_per_user"] == 4
     until(lambda: refused_at_hello(anns) is None, "a place is free again")
 
 
-def test_nobodys_sessions_become_a_users_and_leave_an_eighth_to_others(of_two):
+def test_strangers_sessions_become_a_users_and_leave_an_eighth_to_others(of_two):
     _, control = of_two("--connections-per-endpoint-max", "16")
     control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
     nobodys, anns = session_client.join(control, "free"), join(control, "ann")
     with contextlib.ExitStack() as open_ones:
-        sessions = [open_ones.enter_context(Session(nobodys)) for _ in range(16)]
+        sessions = [open_ones.enter_context(Session(nobodys)) for _ in range(14)]
+        admins = session_client.join(control, "t", **ROOT)
+        sessions += [open_ones.enter_context(Session(admins)) for _ in range(2)]
         answers = [each.present(anns) for each in sessions]
         assert [answer.op for answer in answers] == ["done"] * 8 + ["error"] * 8
         assert {answer.code for answer in answers[8:]} == {"limit_reached"}
         assert control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] == 8
     until(lambda: refused_at_hello(anns) is None, "places are free again")
+
+
+@pytest.fixture
+def of_strangers(of_two):
+    """The same with the open topic `free`."""
+    def make(*flags):
+        broker, control = of_two(*flags)
+        control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
+        return broker, control
+    return make
+
+
+def stranger_joins(control, **more):
+    return control("join", topic="free", **{"type": "push", "connection_type": "zmq", **more})
+
+
+def test_strangers_sessions_leave_an_eighth_to_users(of_strangers):
+    _, control = of_strangers("--connections-per-endpoint-max", "16")
+    answer = stranger_joins(control, connection_type="socket", delivery="session")
+    ticket = session_client.Ticket(answer["bind_uri"], f"{answer['ticket']['id']}.{answer['ticket']['secret']}", "socket")
+    with contextlib.ExitStack() as open_ones:
+        for _ in range(14):
+            open_ones.enter_context(Session(ticket))
+        assert refused_at_hello(ticket) == ("limit_reached", "limit_reached")
+        with Session(join(control, "ann")) as anns:
+            anns.producer("t")
+            assert refused_at_hello(session_client.join(control, "t", **ROOT)) is None, "nor does the administrator"
+
+
+def test_strangers_producers_and_groups_leave_an_eighth_to_others(of_strangers):
+    _, control = of_strangers("--producers-max", "16", "--groups-per-topic-max", "16")
+    with Session(session_client.join(control, "free")) as strangers, \
+            Session(session_client.join(control, "free", **ROOT)) as admins:
+        opened = [strangers.request("produce_open", **{**NEW_PRODUCER, "topic": "free"}).op for _ in range(15)]
+        assert opened == ["produce_opened"] * 14 + ["error"]
+        admins.producer("free")
+    with Session(session_client.join(control, "free", "pull")) as strangers, \
+            Session(session_client.join(control, "free", "pull", **ROOT)) as admins:
+        opened = [strangers.request("consume_open", **open_values("free", f"g{i}")).op for i in range(15)]
+        assert opened == ["consume_opened"] * 14 + ["error"]
+        assert admins.request("consume_open", **open_values("free", "admins")).op == "consume_opened"
+
+
+def test_strangers_plain_connections_have_what_one_user_has(of_strangers):
+    broker, control = of_strangers("--connections-per-user", "3")
+    uri = stranger_joins(control)["bind_uri"]
+    there = [broker.socket(zmq.PUSH, uri) for _ in range(3)]
+    until(lambda: control.stats("free")["publishers_count"] == 3, "as many as one user may have")
+    refused = stranger_joins(control)
+    assert refused["code"] == "limit_reached" and "clients of open topics" in refused["description"], refused
+    assert stranger_joins(control, type="pull", connection_type="socket")["code"] == "limit_reached"
+    broker.socket(zmq.PUSH, uri).send(b"one too many")
+    until(lambda: control.broker_stats()["limits_reached"]["connections_per_user"] >= 3, "it to be turned away")
+    broker.socket(zmq.PUSH, control.join("t", "push", **credentials("ann"))).send(b"ann's")
+    broker.socket(zmq.PUSH, control.join("free", "push", **ROOT)).send(b"the administrator's")
+    until(lambda: control.stats("t")["messages_received"] == 1, "a user to be let in")
+    until(lambda: control.stats("free")["messages_received"] == 1, "the administrator to be let in")
+    there.pop().close()
+    until(lambda: control.stats("free")["messages_received"] == 2, "the fourth to be let in")
+
+
+def test_nobodys_connections_use_up_all_descriptors(make_broker):
+    """Neither a user's nor strangers': the broker has 272 of them to give, and one of both has 90."""
+    broker = make_broker("--reactors", "1", prefix=["prlimit", "--nofile=400:400"])
+    control = broker.control()
+    assert "a user may have 90 data connections, not connections_per_user (4000)" in broker.log()
+    control.create("t")
+    control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
+    for name in ("ann", "bob"):
+        control.ok("create_user", **ROOT, **credentials(name), rights=[{"topic": "t", "rights": ["produce"]}])
+    answer = stranger_joins(control, connection_type="socket", delivery="session")
+    ticket = session_client.Ticket(answer["bind_uri"], f"{answer['ticket']['id']}.{answer['ticket']['secret']}", "socket")
+    with contextlib.ExitStack() as open_ones:
+        for each in (ticket, join(control, "ann")):
+            for _ in range(90):
+                open_ones.enter_context(Session(each))
+            assert refused_at_hello(each) == ("limit_reached", "limit_reached")
+        with Session(join(control, "bob")) as bobs:
+            bobs.producer("t")
+    assert control.broker_stats()["limits_reached"]["descriptors_reserved"] == 0
+
+
+def test_a_plain_join_says_that_there_is_no_place_for_its_connection(of_two):
+    broker, control = of_two("--connections-per-endpoint-max", "2", "--connections-per-user", "2")
+    anns = control.join("t", "push", **credentials("ann"))
+    there = [broker.socket(zmq.PUSH, anns)]
+    until(lambda: control.stats("t")["publishers_count"] == 1, "one of ann")
+    control.join("t", "push", **credentials("ann"))  # there is room for another
+    there.append(broker.socket(zmq.PUSH, anns))
+    until(lambda: control.stats("t")["publishers_count"] == 2, "both of ann")
+    reached = control.broker_stats()["limits_reached"]
+    assert not any(reached.values()), reached
+    of = {"type": "push", "topic": "t", "connection_type": "zmq"}
+    assert "(connections_per_user)" in control.fails("limit_reached", "join", **of, **credentials("ann"))["description"]
+    assert "(connections_per_endpoint_max)" in control.fails("limit_reached", "join", **of,
+                                                             **credentials("bob"))["description"]
+    control.join("t", "pull", **credentials("bob"))  # has an endpoint of its own
+    reached = control.broker_stats()["limits_reached"]
+    assert {name: count for name, count in reached.items() if count} == \
+        {"connections_per_endpoint_max": 1, "connections_per_user": 1}
+    there.pop().close()
+    until(lambda: control("join", **of, **credentials("bob"))["status"] == "ok", "a place to be free")
 
 
 def test_topics_that_are_made_at_once_count_while_their_passwords_are_hashed(of_two):

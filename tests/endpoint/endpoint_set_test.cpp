@@ -21,6 +21,7 @@ using protocol::Transport;
 using test::EndpointSetTest;
 using test::manager;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 /// A bare TCP connection that says nothing.
 class Stranger {
@@ -375,8 +376,13 @@ TEST_F(EndpointSetTest, WhoHasHalfOfTheConnectionsLeavesTheLastOfThemToOthers) {
   for (int i = 0; i < 7; ++i) anns.push_back(producer_of({7, 1}));
   ASSERT_TRUE(run_until([&] { return stats().publishers_count == 7; }));
   EXPECT_EQ(counts.of(Limit::connections_per_endpoint_max), 0U);
-  anns.push_back(producer_of({7, 1}));
-  ASSERT_TRUE(run_until([&] { return counts.of(Limit::connections_per_endpoint_max) > 0; }));
+  const auto once_more = set_->join(JoinType::push, Transport::tcp, protocol::ConnectionType::zmq, {7, 1});
+  ASSERT_FALSE(once_more.ok()) << "a join says what the connection could not";
+  EXPECT_EQ(once_more.error().code, ErrorCode::limit_reached);
+  EXPECT_THAT(once_more.error().text(), HasSubstr("this user has 7 of endpoint tcp://"));
+  EXPECT_EQ(counts.of(Limit::connections_per_endpoint_max), 1U);
+  anns.push_back(connect(zmq::socket_type::push, tickets_by_uri_.begin()->first));
+  ASSERT_TRUE(run_until([&] { return counts.of(Limit::connections_per_endpoint_max) > 1; }));
   EXPECT_EQ(stats().publishers_count, 7U);
   EXPECT_EQ(stats().refused_connections, 0U) << "its ticket is good";
 
@@ -400,6 +406,67 @@ TEST_F(EndpointSetTest, TheAdministratorsConnectionsAreHeldToTheWholeAlone) {
   std::vector<zmq::socket_t> producers;
   for (int i = 0; i < 8; ++i) producers.push_back(connect(zmq::socket_type::push, uri));
   EXPECT_TRUE(run_until([&] { return stats().publishers_count == 8; }));
+}
+
+TEST_F(EndpointSetTest, AJoinSaysThatItsUserHasAllHisConnections) {
+  ConnectionQuota quota(2);
+  settings_.user_connections = &quota;
+  settings_.idle_time_max = 1h;
+  context_.access.put_user({7, 1, false, {{"t", {.produce = true, .consume = true}}}});
+  const auto joined = [this](JoinType type, const TicketHolder& holder) {
+    return set_->join(type, Transport::tcp, protocol::ConnectionType::zmq, holder);
+  };
+  const auto uri = join(JoinType::push, Transport::tcp, protocol::ConnectionType::zmq, {7, 1});
+  auto first = connect(zmq::socket_type::push, uri);
+  ASSERT_TRUE(run_until([&] { return stats().publishers_count == 1; }));
+  EXPECT_TRUE(joined(JoinType::push, {7, 1}).ok()) << "there is room for one more";
+  auto second = connect(zmq::socket_type::push, uri);
+  ASSERT_TRUE(run_until([&] { return stats().publishers_count == 2; }));
+  for (const JoinType type : {JoinType::push, JoinType::pull}) {
+    const auto third = joined(type, {7, 1});
+    ASSERT_FALSE(third.ok());
+    EXPECT_EQ(third.error().code, ErrorCode::limit_reached);
+    EXPECT_THAT(third.error().text(), HasSubstr("this user has 2 data connections"));
+    EXPECT_TRUE(joined(type, {8, 1}).ok()) << "another has his own";
+  }
+  second.close();
+  EXPECT_TRUE(run_until([&] { return joined(JoinType::push, {7, 1}).ok(); }));
+  set_->close_all(false);  // while what counts is there
+}
+
+class OpenEndpointSetTest : public EndpointSetTest {
+ protected:
+  OpenEndpointSetTest() : EndpointSetTest(true) { settings_.idle_time_max = 1h; }
+};
+
+TEST_F(OpenEndpointSetTest, StrangersLeaveTheLastConnectionsToTheAdministratorAndToUsers) {
+  settings_.connections_max = 8;
+  context_.access.set_admin_generation(1);
+  const auto uri = join(JoinType::push);
+  std::vector<zmq::socket_t> strangers;
+  for (int i = 0; i < 9; ++i) strangers.push_back(connect(zmq::socket_type::push, uri));
+  ASSERT_TRUE(run_until([&] { return stats().publishers_count == 7; }));
+  EXPECT_FALSE(set_->join(JoinType::push, Transport::tcp).ok());
+  join(JoinType::push, Transport::tcp, protocol::ConnectionType::zmq, {0, 1});
+  auto administrator = connect(zmq::socket_type::push, uri);
+  EXPECT_TRUE(run_until([&] { return stats().publishers_count == 8; }));
+}
+
+TEST_F(OpenEndpointSetTest, RawConsumersAreStrangersConnections) {
+  ConnectionQuota quota(2);
+  settings_.user_connections = &quota;
+  const auto uri = join(JoinType::pull, Transport::tcp, protocol::ConnectionType::socket);
+  {
+    const Stranger first(uri);
+    const Stranger second(uri);
+    ASSERT_TRUE(run_until([&] { return topic_.pullers() == 2; }));
+    Stranger third(uri);
+    ASSERT_TRUE(run_until([&] { return third.closed(); }));
+    EXPECT_FALSE(quota.take(FairShare::strangers));
+  }
+  EXPECT_TRUE(run_until([&] { return topic_.pullers() == 0; }));
+  EXPECT_TRUE(quota.take(FairShare::strangers));
+  set_->close_all(false);  // while what counts is there
 }
 
 TEST_F(EndpointSetTest, TheNumberOfEndpointsOfATopicIsLimited) {

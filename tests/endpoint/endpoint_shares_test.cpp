@@ -38,7 +38,7 @@ class EndpointSharesTest : public testing::Test {
 };
 
 TEST_F(EndpointSharesTest, WhoHasHalfLeavesTheLastEighthToOthers) {
-  for (const std::uint64_t user : {ann, EndpointShares::strangers}) {
+  for (const std::uint64_t user : {ann, FairShare::strangers}) {
     EndpointShares shares({.endpoints = 16}, &counts_);
     take(shares, user, 14);
     EXPECT_NE(

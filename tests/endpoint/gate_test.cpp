@@ -247,6 +247,38 @@ TEST_F(GateTest, ATicketIsGoodAsLongAsItsHolderMayDoThat) {
   EXPECT_TRUE(by_nobody.handshake.complete()) << "a ticket that names nobody asks nobody";
 }
 
+TEST_F(GateTest, WhoShowsNothingGoodAtAnOpenGateIsOneOfTheStrangers) {
+  const TicketHolder stranger{.user = FairShare::strangers};
+  ConnectionQuota quota(2);
+  Gate gate(tickets, now, grant, access, *TopicName::parse("orders"));
+  gate.open();
+  gate.count(quota);
+  access.put_user({7, 2, false, {{"ord*", {.produce = true}}}});
+  access.set_admin_generation(1);
+  const auto holder_of = [&](const std::string& said) {
+    Side side(gate);
+    side.take(said, 100);
+    EXPECT_EQ(side.handshake.complete(), side.handshake.failure().empty());
+    return side.handshake.complete() ? side.handshake.holder() : TicketHolder{};
+  };
+  const auto anns = with_ticket(tickets.issue(grant, 1h, time, {.user = 7, .generation = 2}));
+  const auto admins = with_ticket(tickets.issue(grant, 1h, time, {.user = 0, .generation = 1}));
+  EXPECT_EQ(holder_of(opening("PUSH")), stranger);
+  EXPECT_EQ(holder_of(with_ticket(ticket)), stranger) << "its ticket names nobody";
+  EXPECT_EQ(holder_of(opening("PUSH")), TicketHolder{}) << "they have as many as one user may have";
+  EXPECT_EQ(holder_of(plain + hello("no", "ticket") + initiate("PUSH")), TicketHolder{});
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(holder_of(anns), (TicketHolder{7, 2}));
+  EXPECT_EQ(holder_of(anns), TicketHolder{});
+  for (int i = 0; i < 3; ++i) {
+    Side side(gate);
+    side.take(admins, 100);
+    EXPECT_TRUE(side.handshake.complete()) << "the administrator has no bound";
+    EXPECT_EQ(side.handshake.holder(), (TicketHolder{0, 1}));
+  }
+  quota.give_back(FairShare::strangers);
+  EXPECT_EQ(holder_of(opening("PUSH")), stranger);
+}
+
 TEST_F(GateTest, TheProofPassesOnlyAGateThatKeepsStrangersOut) {
   EXPECT_TRUE(prove_gate(guarded, tickets, grant, time).ok());
   const auto left_open = prove_gate(open, tickets, grant, time);

@@ -4,13 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <string>
 
 namespace lightq::broker {
 
 /// Whoever has half of them leaves the last eighth to others, so that nobody keeps all others out by filling
-/// it. User 0, which is nobody in particular (the administrator, open topics), is held to the whole alone.
+/// it. User 0 (the administrator, or nobody knows who) is held to the whole alone.
 class FairShare {
  public:
+  /// Clients of open topics who are nobody in particular: all of them have together what one user has.
+  static constexpr std::uint64_t strangers = std::numeric_limits<std::uint64_t>::max();
+
   enum class Verdict {
     room,
     full,    ///< there are as many as there may be
@@ -30,5 +35,10 @@ class FairShare {
  private:
   std::size_t most_;
 };
+
+/// Who has something, for the sentence of a refusal.
+inline std::string name_of_sharer(std::uint64_t user) {
+  return user == FairShare::strangers ? "clients of open topics who are no users have" : "this user has";
+}
 
 }  // namespace lightq::broker

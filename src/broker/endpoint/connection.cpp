@@ -279,7 +279,8 @@ std::size_t Connection::handshake(ByteView bytes) {
   }
   const std::uint64_t said = output_.appended_total();
   const std::size_t used = handshake_->take(bytes, output_.tail());
-  if (handshake_->complete() && !owner_.has_room_for(handshake_->holder())) {
+  const bool is_known = handshake_->complete() || handshake_->holder() != TicketHolder{};
+  if (is_known && !owner_.has_room_for(handshake_->holder())) {
     fail("there are as many connections of its user as there may be here");
     return bytes.size();
   }

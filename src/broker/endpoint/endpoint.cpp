@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/delivery/fair_share.hpp"
+#include "broker/endpoint/connection_quota.hpp"
 #include "broker/endpoint/endpoint_shares.hpp"
 #include "broker/endpoint/request_source.hpp"
 
@@ -46,7 +47,7 @@ void Endpoint::shut() {
 
 void Endpoint::accepted(UniqueFd descriptor) {
   // Who has not said who he is counts as a stranger (HandshakeQueue), not here. A raw consumer says nothing.
-  if (record_.connection_type == protocol::ConnectionType::socket && !has_room()) return;
+  if (record_.connection_type == protocol::ConnectionType::socket && !lets_in_raw()) return;
   const std::string source = source_of(descriptor.get()).key;
   auto connection = host_.make_connection(*this, std::move(descriptor));
   Connection* const key = connection.get();
@@ -70,17 +71,39 @@ bool Endpoint::has_room() {
 
 /// The last places are for users who have few; libzmq tries again, until one of its user's own is free.
 bool Endpoint::has_room_for(const TicketHolder& holder) {
-  const auto own = open_of_.find(holder.user);
-  const auto verdict = FairShare(context_.settings.connections_max)
-                           .ask(open_, holder.user, own == open_of_.end() ? 0 : own->second);
-  if (verdict == FairShare::Verdict::room) return true;
+  return !no_place_for(holder.user);
+}
+
+std::optional<Error> Endpoint::no_place_for(std::uint64_t user) const {
+  const std::size_t most = context_.settings.connections_max;
+  const auto found = open_of_.find(user);
+  const std::size_t own = found == open_of_.end() ? 0 : found->second;
+  const auto verdict = FairShare(most).ask(open_, user, own);
+  if (verdict == FairShare::Verdict::room) return std::nullopt;
   count(context_.settings.limits_reached, Limit::connections_per_endpoint_max);
-  return false;
+  const std::string all = std::to_string(most) + " connections (connections_per_endpoint_max)";
+  if (verdict == FairShare::Verdict::full)
+    return Error{ErrorCode::limit_reached, "endpoint " + bind_uri_ + " has all its " + all};
+  return Error{ErrorCode::limit_reached, name_of_sharer(user) + " " + std::to_string(own) + " of endpoint " +
+                                             bind_uri_ + "'s " + all + ", and the last " +
+                                             std::to_string(most - open_) + " are left to others"};
+}
+
+/// It counts as a stranger's, for it has no way to say whose it is.
+bool Endpoint::lets_in_raw() {
+  if (!has_room() || !has_room_for({.user = FairShare::strangers})) return false;
+  auto* const quota = context_.settings.user_connections;
+  return quota == nullptr || quota->take(FairShare::strangers);
+}
+
+std::uint64_t Endpoint::sharer_of(const Connection& connection) const {
+  const bool is_raw = record_.connection_type == protocol::ConnectionType::socket;
+  return is_raw ? FairShare::strangers : connection.holder().user;
 }
 
 void Endpoint::connection_opened(Connection& connection) {
   ++open_;
-  ++open_of_[connection.holder().user];
+  ++open_of_[sharer_of(connection)];
   if (!was_used_) expect_back();
   context_.handshakes.leave(connection);
   context_.loop.cancel(idle_timer_);
@@ -91,11 +114,11 @@ void Endpoint::connection_closed(Connection& connection, const std::string& why)
   if (found == connections_.end()) return;
   context_.handshakes.leave(connection);
   if (auto* const quota = context_.settings.user_connections; quota != nullptr)
-    quota->give_back(connection.holder().user);
+    quota->give_back(sharer_of(connection));
   host_.connection_ending(*this, connection, why);
   if (connection.was_open()) {
     --open_;
-    if (const auto own = open_of_.find(connection.holder().user); --own->second == 0) open_of_.erase(own);
+    if (const auto own = open_of_.find(sharer_of(connection)); --own->second == 0) open_of_.erase(own);
   }
   context_.loop.destroy_later(std::move(found->second));
   connections_.erase(found);

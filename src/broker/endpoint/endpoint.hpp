@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -53,6 +54,9 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   [[nodiscard]] const std::string& bind_uri() const { return bind_uri_; }
   /// Completed handshakes whose peer is still there.
   [[nodiscard]] std::size_t connected() const;
+  /// Why a connection of the user would be turned away now: limit_reached, and counted. Nothing: it would
+  /// not.
+  [[nodiscard]] std::optional<Error> no_place_for(std::uint64_t user) const;
   /// Another join was answered with this endpoint: it gets its whole idle time again.
   void touch();
   /// Accepts nobody any more, and is done once the last connection is gone.
@@ -82,6 +86,9 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   }
   [[nodiscard]] bool has_room() override;
   [[nodiscard]] bool has_room_for(const TicketHolder& holder) override;
+  [[nodiscard]] bool lets_in_raw();
+  /// As whom it counts, once its handshake is through.
+  [[nodiscard]] std::uint64_t sharer_of(const Connection& connection) const;
   void handshake_late() override { count(context_.settings.limits_reached, Limit::handshake_ms); }
   [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
   void accepted(UniqueFd descriptor) override;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "broker/delivery/fair_share.hpp"
+#include "broker/endpoint/connection_quota.hpp"
 #include "broker/endpoint/raw_outlet.hpp"
 #include "broker/endpoint/zmtp_outlet.hpp"
 
@@ -138,7 +139,7 @@ std::optional<Error> EndpointSet::take_place(const EndpointRecord& record,
     return std::nullopt;
   }
   const bool is_stranger = *joined_by == TicketHolder{} && gate.is_open();
-  const auto wanted = place_of(record, is_stranger ? EndpointShares::strangers : joined_by->user);
+  const auto wanted = place_of(record, is_stranger ? FairShare::strangers : joined_by->user);
   const auto displaced = shares->take(wanted, EventLoop::Clock::now());
   if (!displaced) {
     say_refused(Limit::endpoints_max, displaced.error());
@@ -177,6 +178,16 @@ void EndpointSet::make_room(const EndpointShares::Place& lost) {
   close(lost.id, true);
 }
 
+/// Here it can be said why; a plain connection that is turned away hears of no reason. `shared`: the endpoint
+/// that is there already.
+std::optional<Error> EndpointSet::no_connection_for(const TicketHolder& holder,
+                                                    const Endpoint* shared) const {
+  auto* const quota = context_.settings.user_connections;
+  auto refused = quota == nullptr ? std::nullopt : quota->objection(holder.sharer());
+  if (!refused && shared != nullptr) refused = shared->no_place_for(holder.sharer());
+  return refused;
+}
+
 Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, ConnectionType connection_type,
                                          const TicketHolder& holder) {
   assert(connection_type == ConnectionType::zmq || type == JoinType::pull);
@@ -185,10 +196,12 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
     for (auto& [id, entry] : entries_) {
       const auto& record = entry.endpoint->record();
       if (record.role != role || record.transport != transport) continue;
+      if (const auto refused = no_connection_for(holder, entry.endpoint.get())) return *refused;
       entry.endpoint->touch();
       return opened(*entry.endpoint, false, holder);
     }
   }
+  if (const auto refused = no_connection_for(holder, nullptr)) return *refused;
   EndpointRecord record;
   record.id = context_.next_endpoint_id++;
   record.topic = topic_.definition().id;

@@ -107,6 +107,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
                                       const TicketHolder& holder) const;
   Result<ListeningSocket> listen(EndpointRecord& record, bool again, const Gate& gate);
   [[nodiscard]] std::optional<Error> no_place_for(std::uint64_t user) const;
+  [[nodiscard]] std::optional<Error> no_connection_for(const TicketHolder& holder,
+                                                       const Endpoint* shared) const;
   /// `joined_by`: whose join it is; nothing: it was there before and opens again.
   Result<Entry*> open(const EndpointRecord& record, std::optional<TicketHolder> joined_by);
   Result<Entry*> start(EndpointRecord record, bool again, const Gate& gate);

@@ -70,10 +70,8 @@ Error EndpointShares::refusal(Pot pot, FairShare::Verdict verdict, std::uint64_t
   const std::string all = pot == Pot::ports ? "TCP ports for endpoints" : "endpoints (endpoints_max)";
   const std::string of_all = std::to_string(most(pot)) + " " + all;
   if (verdict == FairShare::Verdict::full) return {ErrorCode::limit_reached, "all " + of_all + " are taken"};
-  const std::string who =
-      user == strangers ? "clients of open topics who are no users have " : "this user has ";
-  return {ErrorCode::limit_reached, who + std::to_string(own(pot, user)) + " of the " + of_all +
-                                        ", and the last " + std::to_string(most(pot) - taken(pot)) +
+  return {ErrorCode::limit_reached, name_of_sharer(user) + " " + std::to_string(own(pot, user)) + " of the " +
+                                        of_all + ", and the last " + std::to_string(most(pot) - taken(pot)) +
                                         " are left to others"};
 }
 

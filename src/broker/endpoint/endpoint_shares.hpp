@@ -28,9 +28,6 @@ class EndpointShares {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Who joins an open topic and is nobody in particular: all of them share what one user may have.
-  static constexpr std::uint64_t strangers = std::numeric_limits<std::uint64_t>::max();
-
   struct Bounds {
     std::size_t endpoints = std::numeric_limits<std::size_t>::max();
     std::size_t ports = std::numeric_limits<std::size_t>::max();

@@ -31,6 +31,9 @@ class Gate {
        const TopicName& topic)
       : tickets_(&tickets), now_(&now), grant_(grant), access_(&access), topic_(topic) {}
 
+  /// From now on everybody may. Who shows what would let him in comes as its holder, anybody else as one of
+  /// the strangers (FairShare).
+  void open() { open_ = true; }
   /// Nobody comes in any more but by CURVE, to the server with this key. `keys`: those that clients have
   /// registered, for a gate that is not open; all outlive it.
   void encrypt(const CurveKeyPair& server, const ClientKeys* keys) {
@@ -44,7 +47,7 @@ class Gate {
   /// the connection has a holder. It outlives the gate.
   void count(ConnectionQuota& quota) { quota_ = &quota; }
 
-  [[nodiscard]] bool is_open() const { return tickets_ == nullptr; }
+  [[nodiscard]] bool is_open() const { return open_ || tickets_ == nullptr; }
   /// Null: nothing is encrypted.
   [[nodiscard]] const CurveKeyPair* curve() const { return curve_; }
   /// Why the ticket does not let its bearer in, for the log; empty: it does, and it is `holder`'s. Lives as
@@ -53,12 +56,19 @@ class Gate {
                                            TicketHolder& holder) const;
   /// The same of the key that a client has shown to have.
   [[nodiscard]] std::string_view key_objection(const CurvePublicKey& key, TicketHolder& holder) const;
+  /// The same of who shows nothing, at a gate that is open.
+  [[nodiscard]] std::string_view stranger_objection(TicketHolder& holder) const;
   /// Whether who came in with a ticket of this holder may still be there.
   [[nodiscard]] bool permits(const TicketHolder& holder) const;
 
  private:
+  [[nodiscard]] std::string_view fault_of_ticket(std::string_view id, std::string_view secret,
+                                                 TicketHolder& shown) const;
+  [[nodiscard]] std::string_view fault_of_key(const CurvePublicKey& key, TicketHolder& shown) const;
+  [[nodiscard]] bool knows(const TicketHolder& holder) const;
   [[nodiscard]] std::string_view admit(const TicketHolder& shown, TicketHolder& holder) const;
 
+  bool open_ = false;
   const TicketKey* tickets_ = nullptr;
   const WallClock* now_ = nullptr;
   Grant grant_;

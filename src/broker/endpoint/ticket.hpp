@@ -9,6 +9,7 @@
 
 #include <lightq/base/types.hpp>
 
+#include "broker/delivery/fair_share.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
 
 namespace lightq::broker {
@@ -24,6 +25,11 @@ struct Grant {
 struct TicketHolder {
   std::uint64_t user = 0;        ///< 0: the administrator, or nobody in particular
   std::uint32_t generation = 0;  ///< of that user's password, and the administrator's; 0: nobody's
+
+  /// Whose places it takes of what all share: who is nobody in particular is one of the strangers.
+  [[nodiscard]] constexpr std::uint64_t sharer() const {
+    return user == 0 && generation == 0 ? FairShare::strangers : user;
+  }
   friend bool operator==(const TicketHolder&, const TicketHolder&) = default;
 };
 

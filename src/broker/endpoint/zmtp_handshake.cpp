@@ -101,7 +101,10 @@ void ZmtpHandshake::agree_on(Mechanism theirs, bool peer_is_server, std::vector<
     return;
   }
   state_ = plain ? State::hello : State::ready;
-  if (!plain) zmtp::append_ready(output, our_type_);
+  if (plain) return;
+  // Before READY, behind which the peer takes its messages for sent.
+  if (gate_ != nullptr) failure_ = gate_->stranger_objection(holder_);
+  if (failure_.empty()) zmtp::append_ready(output, our_type_);
 }
 
 std::size_t ZmtpHandshake::take_command(ByteView bytes, std::vector<std::byte>& output) {

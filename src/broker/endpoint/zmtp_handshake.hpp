@@ -50,7 +50,7 @@ class ZmtpHandshake {
   [[nodiscard]] const std::string& failure() const { return failure_; }
   /// It is turned away for want of a good ticket.
   [[nodiscard]] bool unauthorized() const { return unauthorized_; }
-  /// Whose ticket the peer has shown, if it was a good one.
+  /// Whose ticket the peer has shown, if it was a good one; of the strangers where none was asked for.
   [[nodiscard]] const TicketHolder& holder() const { return holder_; }
   /// The peer knows PING and PONG.
   [[nodiscard]] bool peer_speaks_3_1() const { return peer_speaks_3_1_; }

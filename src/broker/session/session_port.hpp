@@ -32,8 +32,8 @@ class SessionPort {
   /// The channel that the frame is for, of the right kind; null: there is none that takes it, and what is to
   /// be said of that has been said.
   virtual Channel* addressee(const session::FrameHeader& header, Channel::Kind kind) = 0;
-  /// The topic, if a ticket of this session permits that; else null. `user`: is told whose ticket it is, 0:
-  /// nobody's in particular.
+  /// The topic, if a ticket of this session permits that; else null. `user`: is told whose places it takes
+  /// (TicketHolder::sharer).
   virtual HostedTopic* permitted(const std::string& topic, EndpointRole role,
                                  std::uint64_t* user = nullptr) = 0;
   /// Null: it is not there any more.

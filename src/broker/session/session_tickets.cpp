@@ -30,11 +30,12 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
     answer_error(header, Code::unauthorized_access, why);
     return end_session(Code::unauthorized_access, why);
   }
-  if (const std::string why{host_.admit(permit->holder.user)}; !why.empty()) {
+  const std::uint64_t user = permit->holder.sharer();
+  if (const std::string why{host_.admit(user)}; !why.empty()) {
     answer_error(header, Code::limit_reached, why);
     return end_session(Code::limit_reached, why);
   }
-  if (permit->holder.user != 0) users_.insert(permit->holder.user);
+  if (user != 0) users_.insert(user);
   // A message of several frames; docs/session.md, "Transport".
   allow_frames_of(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
   permits_.push_back(*permit);
@@ -71,15 +72,16 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
   }
   if (!known && permits_.size() == host_.session_settings().channels_max)
     return answer_limit(header, Limit::session_channels_max, "more tickets than channels");
-  if (const std::string why{admit_also(permit->holder.user)}; !why.empty())
+  if (const std::string why{admit_also(permit->holder.sharer())}; !why.empty())
     return answer_error(header, Code::limit_reached, why);
   if (!known) permits_.push_back(*permit);
   send(session::Done{}, 0, header.request);
 }
 
-/// Why it cannot count as this user's connection, too; empty: it does.
+/// Why it cannot count as this user's connection, too; empty: it does. What anybody may makes no session that
+/// is somebody's a stranger's.
 std::string_view SessionConnection::admit_also(std::uint64_t user) {
-  if (user == 0 || users_.contains(user)) return {};
+  if (user == 0 || user == FairShare::strangers || users_.contains(user)) return {};
   const std::string_view objection = host_.admit_also(user);
   if (objection.empty()) users_.insert(user);
   return objection;
@@ -90,7 +92,7 @@ HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole
     if (permit.grant.role != role) continue;
     HostedTopic* const found = host_.find_topic(permit.grant.topic);
     if (found == nullptr || found->definition().name.text() != topic) continue;
-    if (user != nullptr) *user = permit.holder.user;
+    if (user != nullptr) *user = permit.holder.sharer();
     if (host_.is_good(permit, *found)) return found;
   }
   return nullptr;
