@@ -60,9 +60,13 @@ def test_places_at_an_endpoint_are_counted_for_whose_key_it_is(make):  # noqa: F
         control.ok("create_user", **ADMINISTRATOR, user_id=user, password=PASSWORD,
                    rights=[{"topic": "*", "rights": ["produce"]}])
     control.create("t")
+    uri, keys = control.joined("t", "push", user_id="ann")  # while there is room
     anns = [joined(broker, control, zmq.PUSH, "ann") for _ in range(7)]
     until(lambda: control.stats("t")["publishers_count"] == 7, "all but the last eighth")
-    anns.append(joined(broker, control, zmq.PUSH, "ann"))
+    refused = control.fails("limit_reached", "join", topic="t", type="push", user_id="ann", password=PASSWORD,
+                            client_key=zmq.curve_keypair()[0].decode())
+    assert "connections_per_endpoint_max" in refused["description"]
+    anns.append(broker.socket(zmq.PUSH, uri, **keys))
     anns[-1].send(b"of ann")
     until(lambda: control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] > 0, "it to be turned away")
     joined(broker, control, zmq.PUSH, "bob").send(b"of bob")

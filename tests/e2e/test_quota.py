@@ -188,8 +188,8 @@ def test_one_users_connections_are_bounded_and_nobody_elses(make_broker):
         control.ok("create_user", **administrator, user_id=name, password=PASSWORD,
                    rights=[{"topic": "*", "rights": ["produce", "consume"]}])
 
-    def push(user):
-        return broker.socket(zmq.PUSH, control.join("t", "push", user_id=user))
+    def push(user, join=None):
+        return broker.socket(zmq.PUSH, join or control.join("t", "push", user_id=user))
 
     def ticket(user):
         return session_client.join(control, "t", user_id=user)
@@ -199,6 +199,7 @@ def test_one_users_connections_are_bounded_and_nobody_elses(make_broker):
 
     first, _ = push("ann"), push("ann")
     until(lambda: connected() == 2, "two plain connections")
+    while_there_is_room = control.join("t", "push", user_id="ann")
     with Session(ticket("ann")):
         late = ticket("ann")
         with Session(late, hello=False) as refused:
@@ -206,8 +207,10 @@ def test_one_users_connections_are_bounded_and_nobody_elses(make_broker):
             assert answer.op == "error" and answer.code == "limit_reached"
             assert refused.goodbye() == "limit_reached"
         before = control.stats("t")["refused_connections"]
-        push("ann")
+        push("ann", while_there_is_room)
         until(lambda: control.stats("t")["refused_connections"] > before, "the plain one to be refused")
+        refused = control.fails("limit_reached", "join", topic="t", type="push", user_id="ann", password=PASSWORD)
+        assert "connections_per_user" in refused["description"]
         assert "more connections than its user may have" in broker.log()
         push("bob")
         until(lambda: connected() == 3, "another user's")
