@@ -233,8 +233,8 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
   const std::string path = options_.directory + "/roll" + prepared_suffix;
   const std::uint64_t bytes = next_segment_bytes(batch_bytes);
   auto bound = SpaceBound::disk;
-  const SpaceWanted wanted{options_.disk_free_floor_bytes, stored_bytes_, options_.leaves_others_room,
-                           &bound};
+  const SpaceWanted wanted{options_.disk_free_floor_bytes, stored_bytes_, options_.leaves_others_room, &bound,
+                           batch_bytes};
   const auto prepare = [&] {
     return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id());
   };

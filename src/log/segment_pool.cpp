@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::string_view suffix = ".free";
 
-constexpr std::uint64_t written_max = 2 * limits::MiB;  // larger files are mapped by large pages
+constexpr std::uint64_t small_file_bytes = 64 * limits::KiB;  // where not even the first size is to be had
+constexpr std::uint64_t written_max = 2 * limits::MiB;        // larger files are mapped by large pages
 
 std::uint32_t next_epoch(std::uint32_t epoch) {
   if (seeded(SeededBug::recycled_epoch_kept)) return epoch;
@@ -201,6 +202,17 @@ Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint6
                                              std::uint64_t incarnation, const SpaceWanted& wanted,
                                              NewBytes new_bytes, std::uint64_t key_id) {
   const Owner owner{incarnation, key_id};
+  auto made = prepare_exactly(path, bytes, owner, wanted, new_bytes);
+  if (made || made.error().code != ErrorCode::no_space) return made;
+  const std::uint64_t smaller =
+      std::max(small_file_bytes, round_up_to_page(segment_header_bytes + wanted.batch_bytes));
+  if (bytes <= smaller || !has_part(wanted, smaller)) return made;
+  return prepare_exactly(path, smaller, owner, wanted, new_bytes);
+}
+
+Result<PreparedSegment> SegmentPool::prepare_exactly(const std::string& path, std::uint64_t bytes,
+                                                     const Owner& owner, const SpaceWanted& wanted,
+                                                     NewBytes new_bytes) {
   if (auto refused = no_share(path, bytes, wanted)) return *refused;
   while (const auto entry = take(bytes)) {
     auto recycled = recycle(*entry, path, owner);
@@ -275,10 +287,15 @@ bool SegmentPool::take_of_quota(std::uint64_t bytes) {
   return true;
 }
 
-// Of so many bytes that are kept for logs that have little. One that has nothing gets its first file whole.
+// Of so many bytes that are kept for logs that have little.
 bool SegmentPool::is_its_part(const SpaceWanted& wanted, std::uint64_t bytes, std::uint64_t kept) const {
   const std::uint64_t part = kept / std::max<std::uint64_t>(1, logs_);
-  return wanted.log_bytes == 0 || (bytes <= part && wanted.log_bytes <= part - bytes);
+  return bytes <= part && wanted.log_bytes <= part - bytes;
+}
+
+bool SegmentPool::has_part(const SpaceWanted& wanted, std::uint64_t bytes) const {
+  return (options_.quota != nullptr && is_its_part(wanted, bytes, options_.quota->last_bytes())) ||
+         (options_.floor_has_parts && is_its_part(wanted, bytes, wanted.free_bytes_floor / 2));
 }
 
 // Of what the logs may take of the disk, for one that has much of it. What is in the pool others could have.

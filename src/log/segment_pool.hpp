@@ -32,6 +32,8 @@ struct SpaceWanted {
   std::uint64_t log_bytes = 0;         ///< what its log has already
   bool leaves_room = true;             ///< of the quota, for others, once the log has more than its part
   SpaceBound* bound = nullptr;         ///< told what was reached, where there was no space
+  std::size_t batch_bytes =
+      0;  ///< where only its part is left, a smaller file that has room for so much does
 };
 
 struct SegmentPoolOptions {
@@ -103,8 +105,8 @@ class SegmentPool {
 
   /// Makes a file of exactly `bytes` at `path` for the log `incarnation`: from the pool, or a new one unless
   /// that left too little on the disk, or went beyond the quota. The quota's last eighth is for logs that
-  /// would have no more than their part of it, which all logs have alike, or have nothing yet. Errors:
-  /// no_space, io_error; nothing stays at `path` then. `key_id`: see SegmentHeader.
+  /// have no more than their part of it then, which all logs have alike; what they get there may be smaller.
+  /// Errors: no_space, io_error; nothing stays at `path` then. `key_id`: see SegmentHeader.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
                                   const SpaceWanted& wanted, NewBytes new_bytes = NewBytes::reserved,
                                   std::uint64_t key_id = 0);
@@ -130,9 +132,17 @@ class SegmentPool {
 
  private:
   using Entry = FreeFile;
+  /// A log, and what it encrypts with.
+  struct Owner {
+    std::uint64_t incarnation = 0;
+    std::uint64_t key_id = 0;
+  };
   void load_once();
   void give_back(std::uint64_t bytes);
+  Result<PreparedSegment> prepare_exactly(const std::string& path, std::uint64_t bytes, const Owner& owner,
+                                          const SpaceWanted& wanted, NewBytes new_bytes);
   [[nodiscard]] bool is_its_part(const SpaceWanted& wanted, std::uint64_t bytes, std::uint64_t kept) const;
+  [[nodiscard]] bool has_part(const SpaceWanted& wanted, std::uint64_t bytes) const;
   [[nodiscard]] std::optional<Error> no_share(const std::string& path, std::uint64_t bytes,
                                               const SpaceWanted& wanted);
   [[nodiscard]] std::optional<Error> no_room(const std::string& path, std::uint64_t bytes,
@@ -158,11 +168,6 @@ class SegmentPool {
   struct NextHeader {
     SegmentHeader header;
     bool sync = true;
-  };
-  /// A log, and what it encrypts with.
-  struct Owner {
-    std::uint64_t incarnation = 0;
-    std::uint64_t key_id = 0;
   };
   Result<NextHeader> next_header(const Entry& entry, File& file, const Owner& owner);
   static Result<void> begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes);

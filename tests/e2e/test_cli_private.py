@@ -159,6 +159,9 @@ def test_a_password_behind_a_users_name_is_not_repeated(lightq):
     told = "user 'ann:...' needs a password"
     assert told in refused(lightq, "stats", "t", "--user", "ann:" + MISTAKEN)
     assert told in refused(lightq, "stats", "t", LIGHTQ_USER="ann:" + MISTAKEN)
+    for command in (["remove", "ann:" + MISTAKEN], ["grant", "ann:" + MISTAKEN, "--produce", "t"],
+                    ["revoke", "ann:" + MISTAKEN, "--produce", "t"]):
+        assert "there is no user ann:..." in refused(lightq, "user", *command, code=1)
     # A name with a colon that there is, so that it may stand in the catalogue.
     with_password = {"LIGHTQ_USER": "ann:of-rome", "LIGHTQ_PASSWORD": TYPED}
     assert b"user 'ann:...'" in lightq("topic", "create", "t", variables=with_password).stderr

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "endpoint/endpoint_set_harness.hpp"
+#include "endpoint/stranger.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -20,44 +21,9 @@ using protocol::JoinType;
 using protocol::Transport;
 using test::EndpointSetTest;
 using test::manager;
+using test::Stranger;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-/// A bare TCP connection that says nothing.
-class Stranger {
- public:
-  /// `from`: an address of the loopback network.
-  explicit Stranger(const std::string& uri, std::uint32_t from = INADDR_LOOPBACK)
-      : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(from);
-    EXPECT_EQ(bind(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(uri.substr(uri.rfind(':') + 1))));
-    EXPECT_EQ(::connect(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  }
-  bool greeted() {
-    look();
-    return received_ > 0;
-  }
-  bool closed() {
-    look();
-    return closed_;
-  }
-
- private:
-  void look() {
-    char bytes[256];
-    const auto got = recv(descriptor_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-    if (got > 0) received_ += static_cast<std::size_t>(got);
-    if (got == 0 || (got < 0 && errno == ECONNRESET)) closed_ = true;
-  }
-
-  UniqueFd descriptor_;
-  std::size_t received_ = 0;
-  bool closed_ = false;
-};
 
 TEST_F(EndpointSetTest, ProducersShareAnEndpointAndConsumersDoNot) {
   EXPECT_EQ(join(JoinType::push), join(JoinType::pub));
@@ -281,59 +247,6 @@ TEST_F(EndpointSetTest, ARememberedEndpointGetsItsPortBackOrSaysThatItIsTaken) {
   ASSERT_TRUE(set_->reopen(record, std::nullopt).ok());
   ASSERT_EQ(changed_.size(), 1U);
   EXPECT_NE(changed_[0], taken->port);
-}
-
-class FewStrangersTest : public EndpointSetTest {
- protected:
-  FewStrangersTest() : EndpointSetTest(false, few()) {}
-
- private:
-  static EndpointSettings few() {
-    EndpointSettings settings;
-    settings.strangers.handshakes_max = 3;
-    return settings;
-  }
-};
-
-TEST_F(FewStrangersTest, OfStrangersBeyondTheLimitTheOldestGoesAndAClientGetsInAtOnce) {
-  settings_.idle_time_max = 1h;
-  const auto uri = join(JoinType::push);
-  std::vector<Stranger> strangers;
-  for (std::size_t i = 0; i < settings_.strangers.handshakes_max; ++i) strangers.emplace_back(uri);
-  ASSERT_TRUE(run_until([&] {
-    return std::all_of(strangers.begin(), strangers.end(), [](auto& stranger) { return stranger.greeted(); });
-  }));
-  Stranger one_more(uri);
-  ASSERT_TRUE(run_until([&] { return one_more.greeted(); }));
-  EXPECT_TRUE(strangers[0].closed());
-  EXPECT_FALSE(strangers[1].closed() || strangers[2].closed() || one_more.closed());
-  EXPECT_EQ(context_.handshakes.displaced(), 1U);
-  // Nor do those who fill the queue keep a client out.
-  auto producer = connect(zmq::socket_type::push, uri);
-  EXPECT_TRUE(run_until([&] { return stats().publishers_count == 1; }));
-  EXPECT_EQ(context_.handshakes.displaced(), 2U);
-  EXPECT_EQ(context_.handshakes.size(), 2U) << "who is in waits no longer";
-}
-
-TEST_F(FewStrangersTest, WhoFillsTheQueueFromOneAddressEndsHisOwn) {
-  const auto uri = join(JoinType::push);
-  Stranger slow(uri, INADDR_LOOPBACK + 1);
-  ASSERT_TRUE(run_until([&] { return slow.greeted(); }));
-  std::vector<Stranger> many;
-  for (int i = 0; i < 6; ++i) {
-    Stranger& one = many.emplace_back(uri);
-    ASSERT_TRUE(run_until([&] { return one.greeted(); }));
-  }
-  EXPECT_FALSE(slow.closed()) << "though it came first";
-  EXPECT_EQ(context_.handshakes.displaced(), 4U);
-  Stranger other(uri, INADDR_LOOPBACK + 2);
-  ASSERT_TRUE(run_until([&] { return other.greeted(); }));
-  Stranger another(uri, INADDR_LOOPBACK + 3);
-  ASSERT_TRUE(run_until([&] { return another.greeted(); }));
-  EXPECT_TRUE(slow.closed()) << "where each address has one the oldest goes";
-  EXPECT_FALSE(many.back().closed());
-  EXPECT_EQ(context_.handshakes.displaced(), 6U);
-  EXPECT_EQ(context_.handshakes.size(), 3U);
 }
 
 TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {

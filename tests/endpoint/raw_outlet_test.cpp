@@ -48,6 +48,7 @@ TEST_F(RawOutletTest, TheConsumerIsReadyFromItsFirstMomentAndNothingIsSaidBefore
   EXPECT_TRUE(outlet_.is_open());
   EXPECT_TRUE(host_.ready);
   EXPECT_EQ(wire_.received(), "");
+  EXPECT_EQ(outlet_.held_by(), FairShare::strangers) << "not the administrator";
 }
 
 TEST_F(RawOutletTest, AMessageIsItsLengthInFourBytesTheSmallestFirstAndItsPayload) {

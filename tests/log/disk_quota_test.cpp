@@ -147,7 +147,7 @@ class QuotaOfPoolTest : public ::testing::Test {
  protected:
   static constexpr std::uint64_t file_bytes = 64 * limits::KiB;
   Result<log::PreparedSegment> prepare(const std::string& name, std::uint64_t bytes = file_bytes) {
-    return pool_.prepare(directory_.path() + "/" + name, bytes, 1, {});
+    return pool_.prepare(directory_.path() + "/" + name, bytes, 1, {.leaves_room = false});
   }
   Result<void> retire(const std::string& name) {
     return pool_.retire({directory_.path() + "/" + name, file_bytes});
@@ -205,15 +205,6 @@ TEST_F(SharesOfPoolTest, ALogThatHasMuchLeavesTheLastFileToOthers) {
   EXPECT_EQ(refused("more", 0), log::SpaceBound::quota) << "there is none left";
 }
 
-TEST_F(SharesOfPoolTest, SoDoSeveralThatHaveMuchTogether) {
-  const log::SegmentPool::Member mine(eight_), too(eight_), others(eight_);
-  for (std::uint64_t i = 0; i < 7; ++i)
-    EXPECT_EQ(refused(std::to_string(i), i / 2 * file_bytes), std::nullopt) << i;
-  EXPECT_EQ(refused("mine", 4 * file_bytes), log::SpaceBound::share);
-  EXPECT_EQ(refused("mine too", 3 * file_bytes), log::SpaceBound::share) << "which is less than half";
-  EXPECT_EQ(refused("others", 0), std::nullopt);
-}
-
 TEST_F(SharesOfPoolTest, OfTheLastEighthEachLogHasAPart) {
   DiskQuota of_sixty_four(64 * file_bytes, [] { return 56 * file_bytes; }, nowhere);
   log::SegmentPool pool({.directory = directory_.path() + "/pool", .quota = &of_sixty_four}, storage_);
@@ -225,6 +216,21 @@ TEST_F(SharesOfPoolTest, OfTheLastEighthEachLogHasAPart) {
   EXPECT_TRUE(is_made("part", 3 * file_bytes));
   EXPECT_FALSE(is_made("more", 4 * file_bytes)) << "a half of the last eighth";
   EXPECT_TRUE(is_made("drops its oldest", 4 * file_bytes, false));
+}
+
+TEST_F(SharesOfPoolTest, WhereOnlyItsPartIsLeftALogGetsASmallerFile) {
+  DiskQuota of_sixty_four(64 * file_bytes, [] { return 56 * file_bytes; }, nowhere);
+  log::SegmentPool pool({.directory = directory_.path() + "/pool", .quota = &of_sixty_four}, storage_);
+  const log::SegmentPool::Member mine(pool), others(pool);
+  const auto bytes_of = [&](const std::string& name, std::uint64_t log_bytes, std::size_t batch_bytes) {
+    const log::SpaceWanted wanted{.log_bytes = log_bytes, .batch_bytes = batch_bytes};
+    const auto made = pool.prepare(directory_.path() + "/" + name, 16 * file_bytes, 1, wanted);
+    return made ? made->header.file_bytes : 0;
+  };
+  EXPECT_EQ(bytes_of("small", 0, 1000), file_bytes);
+  EXPECT_EQ(bytes_of("for a batch", 0, file_bytes), file_bytes + 4096);
+  EXPECT_EQ(bytes_of("too much", 0, 4 * file_bytes), 0U);
+  EXPECT_EQ(bytes_of("its part is used", 4 * file_bytes, 1000), 0U);
 }
 
 TEST_F(SharesOfPoolTest, OfTheFloorHalfIsForLogsThatHaveLittle) {

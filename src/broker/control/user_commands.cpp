@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include <lightq/base/shown_uri.hpp>
+
 #include "broker/control/command_handler.hpp"
 #include "broker/control/secret.hpp"
 
@@ -14,7 +16,7 @@ using protocol::Rights;
 using protocol::TopicRight;
 
 Error no_such_user(const std::string& user_id) {
-  return {ErrorCode::user_not_found, "there is no user " + user_id};
+  return {ErrorCode::user_not_found, "there is no user " + shown_user(user_id)};
 }
 
 Error taken(const std::string& why) {

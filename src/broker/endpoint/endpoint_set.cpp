@@ -201,7 +201,8 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
       return opened(*entry.endpoint, false, holder);
     }
   }
-  if (const auto refused = no_connection_for(holder, nullptr)) return *refused;
+  const bool is_raw = connection_type == ConnectionType::socket;  // whose it is its connection cannot say
+  if (const auto refused = no_connection_for(is_raw ? TicketHolder{} : holder, nullptr)) return *refused;
   EndpointRecord record;
   record.id = context_.next_endpoint_id++;
   record.topic = topic_.definition().id;

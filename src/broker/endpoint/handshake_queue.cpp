@@ -1,6 +1,8 @@
 /// Layer: endpoint.
 #include "broker/endpoint/handshake_queue.hpp"
 
+#include <algorithm>
+
 namespace lightq::broker {
 
 bool HandshakeQueue::Rank::operator<(const Rank& other) const {
@@ -17,12 +19,19 @@ void HandshakeQueue::enter(Connection& connection, const std::string& source) {
   if (!of_source.second.empty()) ranks_.erase(rank_of(of_source));
   of_source.second.emplace(++entered_, &connection);
   ranks_.insert(rank_of(of_source));
+  all_.emplace(entered_, &connection);
   places_[&connection] = {&of_source, entered_};
   if (places_.size() <= connections_max_) return;
-  Connection& oldest = *ranks_.begin()->source->second.begin()->second;
+  Connection& oldest = first_to_go();
   leave(oldest);
   ++displaced_;
   oldest.close(why_);
+}
+
+Connection& HandshakeQueue::first_to_go() const {
+  const Rank& most = *ranks_.begin();
+  const bool has_much = most.connections > std::max<std::size_t>(1, connections_max_ / 8);
+  return has_much ? *most.source->second.begin()->second : *all_.begin()->second;
 }
 
 void HandshakeQueue::leave(const Connection& connection) {
@@ -30,6 +39,7 @@ void HandshakeQueue::leave(const Connection& connection) {
   if (found == places_.end()) return;
   const auto [source, number] = found->second;
   places_.erase(found);
+  all_.erase(number);
   ranks_.erase(rank_of(*source));
   source->second.erase(number);
   if (source->second.empty()) {

@@ -13,17 +13,17 @@
 
 namespace lightq::broker {
 
-/// A thread keeps so many strangers and no more. One too many ends, of the source that has most, the one that
-/// has been silent longest: who means well is through within milliseconds, while those who fill the queue
-/// wait in it, so that even then there is a place for the next who comes; and who fills it from one address
-/// ends his own. One thread.
+/// A thread keeps so many strangers and no more. One too many ends the one that has been silent longest: who
+/// means well is through within milliseconds, while those who fill the queue wait in it, so that even then
+/// there is a place for the next who comes. Where a source has more than an eighth of all, of the one that
+/// has most: who fills it from one address ends his own. One thread.
 class HandshakeQueue {
  public:
   /// `why`: told of one that is ended.
-  explicit HandshakeQueue(
-      std::size_t connections_max,
-      std::string why =
-          "too many connections that have not said who they are; of its address's it was the oldest")
+  explicit HandshakeQueue(std::size_t connections_max,
+                          std::string why =
+                              "too many connections that have not said who they are; this was the oldest, of "
+                              "all or of its address")
       : connections_max_(connections_max), why_(std::move(why)) {}
   HandshakeQueue(const HandshakeQueue&) = delete;
   HandshakeQueue& operator=(const HandshakeQueue&) = delete;
@@ -54,11 +54,14 @@ class HandshakeQueue {
   };
   static Rank rank_of(Sources::value_type& source);
 
+  [[nodiscard]] Connection& first_to_go() const;
+
   const std::size_t connections_max_;
   const std::string why_;
   std::uint64_t entered_ = 0;
   Sources sources_;  // those that have any; each stays where it is in memory
   std::set<Rank> ranks_;
+  Waiting all_;
   std::unordered_map<const Connection*, Place> places_;
   std::uint64_t displaced_ = 0;
 };

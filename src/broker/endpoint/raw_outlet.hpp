@@ -1,6 +1,7 @@
 /// A raw consumer's connection: a plain socket that receives lengths and payloads. Layer: endpoint.
 #pragma once
 
+#include "broker/delivery/fair_share.hpp"
 #include "broker/endpoint/outlet_connection.hpp"
 
 namespace lightq::broker {
@@ -10,6 +11,8 @@ namespace lightq::broker {
 class RawOutlet final : public OutletConnection {
  public:
   using OutletConnection::OutletConnection;
+  /// It has no way to say whose it is.
+  [[nodiscard]] std::uint64_t held_by() const override { return FairShare::strangers; }
 
  protected:
   [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override { return std::nullopt; }

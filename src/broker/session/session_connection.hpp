@@ -79,8 +79,7 @@ class SessionConnection final : public Connection, private SessionPort {
   /// What the client calls itself.
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool greeted() const { return greeted_; }
-  /// Whose connection it is: of whom it has shown tickets. The administrator's
-  /// alone: empty.
+  /// Whose connection it is: of whom it has shown tickets. The administrator's alone: empty.
   [[nodiscard]] const std::set<std::uint64_t>& users() const { return users_; }
   [[nodiscard]] std::uint64_t held_by() const override { return users_.empty() ? 0 : *users_.begin(); }
   /// It was turned away for want of a good ticket.

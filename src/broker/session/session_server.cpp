@@ -121,11 +121,13 @@ std::string_view SessionServer::take_place(std::uint64_t user, std::size_t taken
                            .ask(taken, user, own == admitted_of_.end() ? 0 : own->second);
   if (verdict != FairShare::Verdict::room) {
     limit_reached(Limit::connections_per_endpoint_max);
-    return verdict == FairShare::Verdict::full ? "there are as many sessions as there may be"
-                                               : "the user has many sessions, and leaves the rest to others";
+    return verdict == FairShare::Verdict::full
+               ? "there are as many sessions as there may be"
+               : "the user has (or those have who are no users) many sessions, and leaves the rest to others";
   }
   auto* const quota = context_.settings.user_connections;
-  if (quota != nullptr && !quota->take(user)) return "the user has as many connections as one may have";
+  if (quota != nullptr && !quota->take(user))
+    return "the user has (or those have who are no users) as many connections as one may have";
   if (user != 0) ++admitted_of_[user];
   return {};
 }

@@ -1,0 +1,53 @@
+/// Somebody who has not said who he is, for tests of endpoints. Layer: endpoint.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+
+#include "broker/endpoint/socket.hpp"
+
+namespace lightq::broker::test {
+
+/// A bare TCP connection that says nothing.
+class Stranger {
+ public:
+  /// `from`: an address of the loopback network.
+  explicit Stranger(const std::string& uri, std::uint32_t from = INADDR_LOOPBACK)
+      : descriptor_(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(from);
+    EXPECT_EQ(bind(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(uri.substr(uri.rfind(':') + 1))));
+    EXPECT_EQ(::connect(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  bool greeted() {
+    look();
+    return received_ > 0;
+  }
+  bool closed() {
+    look();
+    return closed_;
+  }
+
+ private:
+  void look() {
+    char bytes[256];
+    const auto got = recv(descriptor_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
+    if (got > 0) received_ += static_cast<std::size_t>(got);
+    if (got == 0 || (got < 0 && errno == ECONNRESET)) closed_ = true;
+  }
+
+  UniqueFd descriptor_;
+  std::size_t received_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace lightq::broker::test
