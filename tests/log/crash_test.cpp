@@ -157,6 +157,7 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
 };
 
 TEST_P(CrashTest, DoesWhatAMapWouldDoOverKillsAndPowerCuts) {
+  log.reset();
   pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
   options.capacity_bytes = 400'000;
   open();
@@ -167,6 +168,7 @@ TEST_P(CrashTest, DoesWhatAMapWouldDoOverKillsAndPowerCuts) {
 }
 
 TEST_P(CrashTest, DoesWhatAMapWouldDoWhileCallsFail) {
+  log.reset();
   pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
   options.retention_bytes = 300'000;
   open();
@@ -179,6 +181,7 @@ TEST_P(CrashTest, DoesWhatAMapWouldDoWhileCallsFail) {
 TEST_P(CrashTest, DoesWhatAMapWouldDoWhereAllIsEncrypted) {
   const auto keys = test::storage_keys({1});
   const auto both = test::storage_keys({2, 1});
+  log.reset();
   pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool", 4}, storage);
   options.retention_bytes = 300'000;
   options.ciphers = keys.get();

@@ -154,6 +154,7 @@ TEST_F(LinkedSegment, IsNotTakenFromThePoolOfAnEndedProcess) {
     if (path.starts_with("/snapshot/")) kept.emplace_back(path, storage.bytes_of(path));
   }
   ASSERT_FALSE(kept.empty());
+  log.reset();
   pool = std::make_unique<log::SegmentPool>(log::SegmentPoolOptions{"/pool"}, storage);
   open();
   for (int i = 0; i < 6; ++i) ASSERT_EQ(append({std::string(40'000, 'y')}), AppendOutcome::appended);

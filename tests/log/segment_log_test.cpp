@@ -151,6 +151,7 @@ TEST_F(SegmentLogTest, SaysOnceThatItWaitsForSpace) {
   std::vector<SpaceBound> waits;
   SegmentPoolOptions of_pool{"/pool"};
   of_pool.log_waits = [&](SpaceBound bound) { waits.push_back(bound); };
+  log.reset();
   pool = std::make_unique<SegmentPool>(of_pool, storage);
   storage.disk_bytes = 10 * limits::MiB;
   options.disk_free_floor_bytes = 9 * limits::MiB + 1;
