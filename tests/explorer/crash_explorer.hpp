@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "explorer/checkpoint_distances.hpp"
 #include "explorer/crash_cuts.hpp"
 #include "explorer/log_client.hpp"
 #include "explorer/small_random.hpp"
@@ -79,6 +80,7 @@ class CrashExplorer {
   [[nodiscard]] std::string describe_cuts(std::size_t depth) const;
   [[nodiscard]] bool done() const { return result_.violation || result_.states >= options_.states_max; }
 
+  CheckpointDistances checkpoints_;  // outlives the clients
   ExplorerOptions options_;
   SmallRandom random_;
   ExplorerWorld world_;

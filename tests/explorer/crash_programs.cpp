@@ -35,8 +35,11 @@ void CrashExplorer::choose_options() {
   if (random_.one_in(2)) options.retention_bytes = random_.between(4000, 16'000);
   if (random_.one_in(3)) options.capacity_bytes = random_.between(6000, 20'000);
   const bool small = options_.small_checkpoints && random_.one_in(2);
-  log::checkpoint_reserve_bytes = small ? random_.between(200, 4000) : 64 * limits::MiB;
-  log::checkpoint_interval_bytes = small ? random_.between(1, 2000) : 16 * limits::MiB;
+  checkpoints_.set_usual();
+  if (small) {
+    const std::uint64_t reserve_bytes = random_.between(200, 4000);
+    checkpoints_.set(reserve_bytes, random_.between(1, 2000));
+  }
   if (!options_.mapped) return;
   if (random_.one_in(2)) options.flush_interval_ms = 0;
   options.prefault = random_.one_in(2);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "explorer/checkpoint_distances.hpp"
 #include "explorer/log_client.hpp"
 #include "explorer/planted_rests.hpp"
 #include "explorer/queue_client.hpp"
@@ -327,16 +328,13 @@ TEST_F(FoundInCursorsTest, NothingIsDroppedUnderACursorThatIsBeingMade) {
 class FoundInMappedTest : public FoundDefectsTest {
  protected:
   FoundInMappedTest() {
-    log::checkpoint_reserve_bytes = 1000;
-    log::checkpoint_interval_bytes = 500;
     client.options.mapped_writes = true;
     client.options.segment_bytes = 16'384;
     client.open(Ending::kill);
   }
-  ~FoundInMappedTest() override {
-    log::checkpoint_reserve_bytes = 64 * limits::MiB;
-    log::checkpoint_interval_bytes = 16 * limits::MiB;
-  }
+
+ private:
+  CheckpointDistances checkpoints_{1000, 500};
 };
 
 // How far a writer goes was told by a checkpoint that holds in its boot only; after a power cut nobody looked

@@ -59,8 +59,11 @@ void QueueExplorer::choose_options(QueueOptions& options) {
     default: options.flush = FlushPolicy::none();
   }
   const bool small = random_.one_in(2);
-  log::checkpoint_reserve_bytes = small ? random_.between(200, 4000) : 64 * limits::MiB;
-  log::checkpoint_interval_bytes = small ? random_.between(1, 2000) : 16 * limits::MiB;
+  checkpoints_.set_usual();
+  if (small) {
+    const std::uint64_t reserve_bytes = random_.between(200, 4000);
+    checkpoints_.set(reserve_bytes, random_.between(1, 2000));
+  }
 }
 
 std::size_t QueueExplorer::some_size() {

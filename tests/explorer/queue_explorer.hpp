@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "explorer/checkpoint_distances.hpp"
 #include "explorer/crash_cuts.hpp"
 #include "explorer/crash_explorer.hpp"
 #include "explorer/queue_client.hpp"
@@ -47,6 +48,7 @@ class QueueExplorer {
   [[nodiscard]] std::string describe(const ExplorerStorage& from, const Level& level) const;
   [[nodiscard]] bool done() const { return result_.violation || result_.states >= options_.states_max; }
 
+  CheckpointDistances checkpoints_;  // outlives the clients
   ExplorerOptions options_;
   SmallRandom random_;
   ExplorerWorld world_;

@@ -1,0 +1,35 @@
+/// How often small logs of tests write a checkpoint, while the test lasts.
+#pragma once
+
+#include <cstdint>
+
+#include "log/segment_format.hpp"
+
+namespace lightq::test {
+
+/// Sets how far a writer goes past its newest checkpoint and after how much the next is due; puts back what
+/// was. One thread, one at a time.
+class CheckpointDistances {
+ public:
+  CheckpointDistances() = default;
+  CheckpointDistances(std::uint64_t reserve_bytes, std::uint64_t interval_bytes) {
+    set(reserve_bytes, interval_bytes);
+  }
+  CheckpointDistances(const CheckpointDistances&) = delete;
+  CheckpointDistances& operator=(const CheckpointDistances&) = delete;
+  CheckpointDistances(CheckpointDistances&&) = delete;
+  CheckpointDistances& operator=(CheckpointDistances&&) = delete;
+  ~CheckpointDistances() { set_usual(); }
+
+  void set(std::uint64_t reserve_bytes, std::uint64_t interval_bytes) {
+    log::checkpoint_reserve_bytes = reserve_bytes;
+    log::checkpoint_interval_bytes = interval_bytes;
+  }
+  void set_usual() { set(usual_reserve_, usual_interval_); }
+
+ private:
+  std::uint64_t usual_reserve_ = log::checkpoint_reserve_bytes;
+  std::uint64_t usual_interval_ = log::checkpoint_interval_bytes;
+};
+
+}  // namespace lightq::test
