@@ -290,10 +290,10 @@ constexpr Setting table[] = {
      set_ms<&Config::stop_deadline>},
     {"handshakes_max", number, "N",
      "connections of each thread that have not said who they are, 16 to 65536; of more the oldest is closed "
-     "(512)",
+     "(4096)",
      set_handshakes_max},
     {"accepts_per_second", number, "N",
-     "new connections a second that each thread takes, once handshakes_max came at once, 1 to 1000000; "
+     "new connections a second that each thread takes, once 512 came at once, 1 to 1000000; "
      "others wait (4000; 1000 with encrypt)",
      set_accepts_per_second},
     {"handshake_ms", number, "MS",

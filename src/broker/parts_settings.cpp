@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint64_t free_floor_bytes = limits::GiB;
 constexpr std::uint64_t free_floor_share = 50;  // or 2 % of the disk
 constexpr unsigned cores_with_one_reactor = 4;
+constexpr std::size_t threads_of_strangers = 8;  // that together may have all descriptors
 
 std::uint64_t default_free_floor(const std::filesystem::path& directory) {
   std::error_code failed;
@@ -30,7 +31,9 @@ std::size_t default_reactors() {
 StrangerLimits stranger_limits_of(const Config& config) {
   const auto usual =
       config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
-  return {config.handshakes_max, config.accepts_per_second.value_or(usual), config.handshake_time};
+  const auto waiting =
+      std::min<std::size_t>(config.handshakes_max, part_of_descriptors(threads_of_strangers));
+  return {waiting, config.accepts_per_second.value_or(usual), config.handshake_time};
 }
 
 ControlLimits control_limits_of(const Config& config) {

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "broker/endpoint/zmtp.hpp"
 #include "endpoint/endpoint_set_harness.hpp"
 #include "endpoint/stranger.hpp"
 
@@ -247,6 +248,40 @@ TEST_F(EndpointSetTest, ARememberedEndpointGetsItsPortBackOrSaysThatItIsTaken) {
   ASSERT_TRUE(set_->reopen(record, std::nullopt).ok());
   ASSERT_EQ(changed_.size(), 1U);
   EXPECT_NE(changed_[0], taken->port);
+}
+
+TEST_F(EndpointSetTest, AGreetingThatComesInPiecesIsHeardWhenAllOfItHasCome) {
+  settings_.idle_time_max = 1h;
+  const auto greeting = zmtp::greeting();
+  const ByteView bytes(greeting);
+  Stranger slow(join(JoinType::push));
+  ASSERT_TRUE(run_until([&] { return slow.heard() == zmtp::greeting_head_bytes; }));
+  std::size_t said = 0;
+  for (const std::size_t piece : {1U, 1U, 9U, 20U, 32U}) {
+    slow.say(bytes.subspan(said, piece));
+    said += piece;
+    Stranger other(join(JoinType::push));  // greeted when what was said before has been looked at
+    ASSERT_TRUE(run_until([&] { return other.greeted(); }));
+    ASSERT_FALSE(slow.closed());
+    EXPECT_EQ(slow.heard(), zmtp::greeting_head_bytes);
+  }
+  slow.say(bytes.subspan(said));
+  EXPECT_TRUE(run_until([&] { return slow.heard() >= zmtp::greeting_bytes; }));
+}
+
+TEST_F(EndpointSetTest, WhoWasToldNothingButTheGreetingIsReset) {
+  settings_.idle_time_max = 1h;
+  Stranger lost(join(JoinType::push));
+  ASSERT_TRUE(run_until([&] { return lost.greeted(); }));
+  lost.say(as_byte_view("GET / HTTP/1.1\r\n"));
+  ASSERT_TRUE(run_until([&] { return lost.closed(); }));
+  EXPECT_TRUE(lost.reset());
+  Stranger without_ticket(join(JoinType::push));
+  ASSERT_TRUE(run_until([&] { return without_ticket.greeted(); }));
+  without_ticket.say(zmtp::greeting());
+  ASSERT_TRUE(run_until([&] { return without_ticket.closed(); }));
+  EXPECT_FALSE(without_ticket.reset()) << "it is to hear why";
+  EXPECT_EQ(without_ticket.heard(), zmtp::greeting_bytes);
 }
 
 TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {

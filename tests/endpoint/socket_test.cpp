@@ -2,6 +2,12 @@
 #include "broker/endpoint/socket.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
 
 #include "support/temp_dir.hpp"
 
@@ -25,6 +31,73 @@ TEST(Socket, TellsASocketFileInUseFromOneLeftBehind) {
   }
   EXPECT_FALSE(is_listened_on(path)) << "the file is still there";
   EXPECT_TRUE(listen_unix(path).ok());
+}
+
+int option_of(const UniqueFd& socket, int level, int option) {
+  int value = -1;
+  socklen_t bytes = sizeof value;
+  getsockopt(socket.get(), level, option, &value, &bytes);
+  return value;
+}
+
+/// Both ends of a connection to 127.0.0.1.
+struct Accepting {
+  Accepting() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(listener.port);
+    EXPECT_EQ(::connect(theirs.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    auto accepted = accept_connection(listener, 0);
+    EXPECT_EQ(accepted.outcome, AcceptOutcome::accepted);
+    ours = std::move(accepted.descriptor);
+  }
+  [[nodiscard]] bool readable() const {
+    pollfd asked{ours.get(), POLLIN, 0};
+    return poll(&asked, 1, 0) == 1;
+  }
+  void say(const std::string& text) const {
+    EXPECT_EQ(send(theirs.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  }
+
+  ListeningSocket listener = listen_tcp("127.0.0.1", 0).value_or_throw();
+  UniqueFd theirs{socket(AF_INET, SOCK_STREAM, 0)};
+  UniqueFd ours;
+};
+
+TEST(Socket, WhomItAcceptsHasNoDelayAndIsKeptAlive) {
+  const Accepting both;
+  EXPECT_EQ(option_of(both.ours, IPPROTO_TCP, TCP_NODELAY), 1);
+  EXPECT_EQ(option_of(both.ours, SOL_SOCKET, SO_KEEPALIVE), 1);
+  EXPECT_EQ(option_of(both.ours, IPPROTO_TCP, TCP_KEEPIDLE), 60);
+  EXPECT_EQ(option_of(both.ours, IPPROTO_TCP, TCP_KEEPINTVL), 10);
+  EXPECT_EQ(option_of(both.ours, IPPROTO_TCP, TCP_KEEPCNT), 3);
+  char control[16] = {};
+  socklen_t bytes = sizeof control;
+  getsockopt(both.ours.get(), IPPROTO_TCP, TCP_CONGESTION, control, &bytes);
+  EXPECT_STREQ(control, "reno");
+}
+
+TEST(Socket, IsReadableWhenAsMuchHasComeAsItWaitsForOrTheEnd) {
+  Accepting both;
+  set_low_water(both.ours.get(), 3);
+  both.say("ab");
+  EXPECT_FALSE(both.readable());
+  both.say("c");
+  EXPECT_TRUE(both.readable());
+  set_low_water(both.ours.get(), 10);
+  EXPECT_FALSE(both.readable());
+  both.theirs.reset();
+  EXPECT_TRUE(both.readable());
+}
+
+TEST(Socket, EndsByResetWhereThatIsSaid) {
+  Accepting both;
+  end_by_reset(both.ours.get());
+  both.ours.reset();
+  char byte = 0;
+  EXPECT_LT(recv(both.theirs.get(), &byte, 1, 0), 0);
+  EXPECT_EQ(errno, ECONNRESET);
 }
 
 }  // namespace

@@ -10,11 +10,13 @@
 #include <cstdint>
 #include <string>
 
+#include <lightq/base/types.hpp>
+
 #include "broker/endpoint/socket.hpp"
 
 namespace lightq::broker::test {
 
-/// A bare TCP connection that says nothing.
+/// A bare TCP connection that says nothing by itself.
 class Stranger {
  public:
   /// `from`: an address of the loopback network.
@@ -28,9 +30,23 @@ class Stranger {
     address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(uri.substr(uri.rfind(':') + 1))));
     EXPECT_EQ(::connect(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   }
+  void say(ByteView bytes) {
+    EXPECT_EQ(send(descriptor_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
   bool greeted() {
     look();
     return received_ > 0;
+  }
+  /// Bytes it was told.
+  std::size_t heard() {
+    look();
+    return received_;
+  }
+  /// Its connection ended without a proper end.
+  bool reset() {
+    look();
+    return reset_;
   }
   bool closed() {
     look();
@@ -42,12 +58,14 @@ class Stranger {
     char bytes[256];
     const auto got = recv(descriptor_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
     if (got > 0) received_ += static_cast<std::size_t>(got);
-    if (got == 0 || (got < 0 && errno == ECONNRESET)) closed_ = true;
+    reset_ |= got < 0 && errno == ECONNRESET;
+    closed_ |= got == 0 || reset_;
   }
 
   UniqueFd descriptor_;
   std::size_t received_ = 0;
   bool closed_ = false;
+  bool reset_ = false;
 };
 
 }  // namespace lightq::broker::test

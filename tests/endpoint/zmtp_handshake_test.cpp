@@ -57,6 +57,21 @@ TEST(ZmtpHandshake, SaysTheGreetingFirstAndReadyOnceThePeerHasGreeted) {
   EXPECT_EQ(as_text(side.said), opening("XPUB"));
 }
 
+TEST(ZmtpHandshake, TellsHowMuchIsMissingOfWhatItWaitsFor) {
+  constexpr std::size_t to_version = 11;
+  const std::string whole = opening("SUB");
+  Side side;
+  const auto missing = [&](const std::string& left) { return side.handshake.missing(as_byte_view(left)); };
+  EXPECT_EQ(missing(whole.substr(0, 1)), to_version - 1);
+  EXPECT_EQ(missing(whole.substr(0, to_version - 1)), 1U);
+  EXPECT_EQ(missing(whole.substr(0, to_version)), zmtp::greeting_bytes - to_version);
+  EXPECT_EQ(side.take(whole.substr(0, zmtp::greeting_bytes), 1), zmtp::greeting_bytes);
+  const std::string ready = whole.substr(zmtp::greeting_bytes);
+  EXPECT_EQ(missing(ready.substr(0, 1)), 1U) << "its length is not known yet";
+  EXPECT_EQ(missing(ready.substr(0, 2)), ready.size() - 2);
+  EXPECT_EQ(missing(ready.substr(0, ready.size() - 1)), 1U);
+}
+
 TEST(ZmtpHandshake, KnowsAPeerWithoutHeartbeats) {
   std::string old = opening("SUB");
   old[11] = 0;  // the minor version

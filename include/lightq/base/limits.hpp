@@ -97,9 +97,10 @@ inline constexpr std::size_t attributes_bytes_max =
 // Plain ZeroMQ endpoints.
 /// Connections that have not said who they are, of one thread of the broker: the oldest makes room.
 inline constexpr std::size_t handshakes_max_min = 16;
-inline constexpr std::size_t handshakes_max_default = 512;
+inline constexpr std::size_t handshakes_max_default = 4'096;
 inline constexpr std::size_t handshakes_max_max = 65'536;
-/// New connections a second that one thread of the broker takes; before, `handshakes_max` of them at once.
+/// New connections a second that one thread of the broker takes; before, so many of them at once.
+inline constexpr std::size_t accepts_at_once = 512;
 /// A handshake that is encrypted costs a few tenths of a millisecond.
 inline constexpr std::uint64_t accepts_per_second_default = 4'000;
 inline constexpr std::uint64_t accepts_per_second_encrypted = 1'000;

@@ -54,6 +54,7 @@ bool Connection::start() {
   if (handshake_) {
     handshake_->guard(owner_.gate());
     handshake_->begin(output_.tail());
+    greeting_said_ = output_.appended_total();
   }
   const auto time = owner_.handshake_time();
   handshake_deadline_ = loop_.at(EventLoop::Clock::now() + time, [this, time] {
@@ -131,11 +132,18 @@ void Connection::close(const std::string& why) {
   end(why);
 }
 
+/// To a stranger, but the greeting that anybody is told.
+bool Connection::has_told_nothing() const {
+  return is_stranger() && cipher_ == nullptr && output_.appended_total() == greeting_said_;
+}
+
 void Connection::end(const std::string& why) {
   if (state_ == State::closed) return;
+  const bool leaves_nothing = has_told_nothing();
   state_ = State::closed;
   loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel(handshake_deadline_);
+  if (leaves_nothing) end_by_reset(descriptor_.get());
   descriptor_.reset();
   forget_buffers();
   owner_.connection_closed(*this, why);
@@ -261,6 +269,14 @@ void Connection::received(std::span<std::byte> bytes) {
   if (leftover_unseen_ && !paused_) loop_.call_soon(*this);
   if (leftover_.empty() && leftover_.capacity() > zmtp::command_bytes_max)
     leftover_ = std::vector<std::byte>();
+  if (!leftover_.empty() || low_water_ > 1) wait_for_missing();
+}
+
+/// A stranger who speaks byte by byte wakes nobody before there is something to look at.
+void Connection::wait_for_missing() {
+  const bool waits = !leftover_.empty() && cipher_ == nullptr && is_stranger();
+  const std::size_t bytes = waits ? std::min(missing(leftover_), zmtp::command_bytes_max) : 1;
+  if (std::exchange(low_water_, bytes) != bytes) set_low_water(descriptor_.get(), bytes);
 }
 
 void Connection::consume_leftover() {

@@ -102,6 +102,13 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   [[nodiscard]] virtual std::size_t large_frame_memory() const { return 0; }
   /// None is under way: its memory is not needed.
   virtual void release_large_frame() {}
+  /// Not known yet: it is still to show what lets it in.
+  [[nodiscard]] virtual bool is_stranger() const { return state_ != State::open; }
+  /// Of a stranger's bytes that are left over: how many more it takes until they can be gone on with, at
+  /// least 1.
+  [[nodiscard]] virtual std::size_t missing(ByteView left) const {
+    return handshake_ ? handshake_->missing(left) : 1;
+  }
   virtual void on_writable() {}
   virtual void on_command(const zmtp::Command&) {}
   /// Whether an open connection whose output cannot be sent is of no more use. One that only receives is read
@@ -162,9 +169,11 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void answer_ping();
   void received(std::span<std::byte> bytes);
   std::size_t handshake(ByteView bytes);
+  void wait_for_missing();
   void opened();
   void update_interest();
   void end_if_failed();
+  [[nodiscard]] bool has_told_nothing() const;
   void end(const std::string& why);
 
   EventLoop& loop_;
@@ -189,6 +198,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   EventLoop::TimerId handshake_deadline_ = 0;
   std::array<std::byte, zmtp::ping_context_bytes_max> ping_context_{};  // of the last one
   std::size_t ping_context_bytes_ = 0;
+  std::uint64_t greeting_said_ = 0;  // bytes
+  std::size_t low_water_ = 1;        // bytes that make the descriptor readable
   std::string failure_;
   std::vector<std::byte> leftover_;
   std::unique_ptr<WireCipher> cipher_;      // null: nothing is encrypted

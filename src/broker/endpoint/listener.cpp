@@ -40,7 +40,7 @@ void Listener::on_ready() {
   for (int i = 0; i < accepts_per_turn && accepting_; ++i) {
     const bool enough = i < accepts_when_scarce || !budget_.scarce();
     if (!enough || !budget_.take(now)) return pause(pause_without_budget);
-    auto peer = accept_connection(socket_.descriptor.get(), reserved_);
+    auto peer = accept_connection(socket_, reserved_);
     if (peer.outcome == AcceptOutcome::none) return budget_.give_back();
     if (peer.outcome == AcceptOutcome::out_of_descriptors) {
       owner_.accept_failed();

@@ -74,6 +74,16 @@ void set_option(int descriptor, int level, int option, int value) {
   setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
+/// What TCP connections have from the socket that accepts them (Linux; tcp(7) and socket(7) of the BSDs leave
+/// it open).
+void set_for_all_accepted(int listener) {
+  set_option(listener, IPPROTO_TCP, TCP_NODELAY, 1);
+  set_option(listener, SOL_SOCKET, SO_KEEPALIVE, 1);
+  set_option(listener, IPPROTO_TCP, TCP_KEEPIDLE, keep_alive_idle_s);
+  set_option(listener, IPPROTO_TCP, TCP_KEEPINTVL, keep_alive_interval_s);
+  set_option(listener, IPPROTO_TCP, TCP_KEEPCNT, keep_alive_count);
+}
+
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
 Error cannot_resolve(const std::string& host, int why) {
@@ -137,8 +147,12 @@ Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t por
   if (!descriptor.valid()) return bind_error(what);
   set_option(descriptor.get(), SOL_SOCKET, SO_REUSEADDR, 1);
   if (auto error = bind_and_listen(descriptor.get(), found->ai_addr, found->ai_addrlen, what)) return *error;
+  set_for_all_accepted(descriptor.get());
+  sockaddr_storage ours{};
+  std::memcpy(&ours, found->ai_addr, found->ai_addrlen);
+  send_unpaced_on_loopback(descriptor.get(), ours);
   const std::uint16_t bound = bound_port(descriptor.get());
-  return ListeningSocket{std::move(descriptor), bound};
+  return ListeningSocket{std::move(descriptor), bound, is_loopback(ours)};
 }
 
 bool is_listened_on(const std::string& path) {
@@ -162,27 +176,31 @@ Result<ListeningSocket> listen_unix(const std::string& path) {
   // As on loopback, any process of the machine may knock, whatever the umask is; the directory may be closed
   // to it.
   if (chmod(path.c_str(), socket_mode) != 0) return bind_error(path);
-  return ListeningSocket{std::move(descriptor), 0};
+  return ListeningSocket{std::move(descriptor), 0, true};
 }
 
-Accepted accept_connection(int listener, std::size_t reserved) {
+Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved) {
   sockaddr_storage peer{};
   socklen_t bytes = sizeof peer;
-  const int descriptor =
-      accept4(listener, reinterpret_cast<sockaddr*>(&peer), &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  const int descriptor = accept4(listener.descriptor.get(), reinterpret_cast<sockaddr*>(&peer), &bytes,
+                                 SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor < 0) {
     const bool out = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
     return {out ? AcceptOutcome::out_of_descriptors : AcceptOutcome::none, UniqueFd()};
   }
   UniqueFd owned(descriptor);
   if (in_reserve(descriptor, reserved)) return {AcceptOutcome::out_of_descriptors, UniqueFd()};
-  set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);  // fails on a Unix socket, which has no delay
-  send_unpaced_on_loopback(descriptor, peer);
-  set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, keep_alive_idle_s);
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, keep_alive_interval_s);
-  set_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, keep_alive_count);
+  if (!listener.loopback) send_unpaced_on_loopback(descriptor, peer);
   return {AcceptOutcome::accepted, std::move(owned)};
+}
+
+void set_low_water(int descriptor, std::size_t bytes) {
+  set_option(descriptor, SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes));
+}
+
+void end_by_reset(int descriptor) {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 std::uint64_t raise_descriptor_limit() {

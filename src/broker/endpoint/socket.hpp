@@ -34,10 +34,11 @@ class UniqueFd {
   int descriptor_ = -1;
 };
 
-/// A listening socket; non-blocking.
+/// A listening socket; non-blocking. TCP: whom it accepts has no delay, and keep-alive.
 struct ListeningSocket {
   UniqueFd descriptor;
   std::uint16_t port = 0;  ///< tcp: the bound port
+  bool loopback = false;   ///< nobody comes to it but from this machine
 };
 
 /// `host` as a URI wants it: an IPv6 address in brackets, anything else as it is.
@@ -62,10 +63,18 @@ bool is_listened_on(const std::string& path);
 enum class AcceptOutcome { accepted, none, out_of_descriptors };
 struct Accepted {
   AcceptOutcome outcome = AcceptOutcome::none;
-  UniqueFd descriptor;  ///< non-blocking; TCP: no delay, keep-alive
+  UniqueFd descriptor;  ///< non-blocking
 };
 /// The next waiting connection. Keeps so many of the process's descriptors free for everything else.
-Accepted accept_connection(int listener, std::size_t reserved);
+Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved);
+
+/// From now on the descriptor counts as readable when so many bytes have come, or the end; on a Unix socket
+/// any byte will do.
+void set_low_water(int descriptor, std::size_t bytes);
+
+/// Its end will be a reset: what has not been received yet is of no use to either side, and the system need
+/// not wait until the peer has agreed.
+void end_by_reset(int descriptor);
 
 /// Raises this process's soft limit of descriptors to the hard one. Answers the limit in force.
 std::uint64_t raise_descriptor_limit();

@@ -84,6 +84,11 @@ GreetingOutcome check_greeting(ByteView bytes) {
   return bytes.size() < greeting_bytes ? GreetingOutcome::incomplete : GreetingOutcome::valid;
 }
 
+std::size_t missing_of_greeting(ByteView bytes) {
+  const std::size_t told_by = bytes.size() <= version_at ? version_at + 1 : greeting_bytes;
+  return std::max<std::size_t>(told_by, bytes.size() + 1) - bytes.size();
+}
+
 std::optional<Mechanism> mechanism_of(ByteView greeting) {
   std::string_view said = as_text(greeting.subspan(mechanism_at, mechanism_bytes));
   const std::size_t end = said.find_last_not_of('\0');

@@ -43,6 +43,8 @@ enum class GreetingOutcome {
 };
 /// Judges the first bytes of a peer, as early as a byte is wrong.
 GreetingOutcome check_greeting(ByteView bytes);
+/// How many more bytes it takes to tell more of a greeting that is incomplete; at least 1.
+std::size_t missing_of_greeting(ByteView bytes);
 
 /// Of a valid greeting; nothing: one that is not spoken here.
 std::optional<Mechanism> mechanism_of(ByteView greeting);

@@ -107,6 +107,14 @@ void ZmtpHandshake::agree_on(Mechanism theirs, bool peer_is_server, std::vector<
   if (failure_.empty()) zmtp::append_ready(output, our_type_);
 }
 
+std::size_t ZmtpHandshake::missing(ByteView left) const {
+  if (state_ == State::greeting) return zmtp::missing_of_greeting(left);
+  zmtp::FrameHeader header;
+  if (zmtp::parse_frame_header(left, header) != zmtp::FrameOutcome::complete) return 1;
+  const std::uint64_t whole = header.header_bytes + header.body_bytes;
+  return whole > left.size() ? static_cast<std::size_t>(whole - left.size()) : 1;
+}
+
 std::size_t ZmtpHandshake::take_command(ByteView bytes, std::vector<std::byte>& output) {
   zmtp::FrameHeader header;
   const auto outcome = zmtp::parse_frame_header(bytes, header);

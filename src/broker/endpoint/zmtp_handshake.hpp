@@ -43,6 +43,9 @@ class ZmtpHandshake {
   /// left comes again, with more behind it. Appends what is to be said to `output`.
   std::size_t take(ByteView bytes, std::vector<std::byte>& output);
 
+  /// Of what `take` has left: how many more bytes it takes until there is something to take, at least 1.
+  [[nodiscard]] std::size_t missing(ByteView left) const;
+
   [[nodiscard]] bool complete() const { return state_ == State::complete; }
   /// What encrypts all that comes behind a complete handshake; null: nothing does, or it has been taken.
   [[nodiscard]] std::unique_ptr<WireCipher> take_cipher() { return std::move(cipher_); }

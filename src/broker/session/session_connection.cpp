@@ -158,6 +158,13 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
   return true;
 }
 
+std::size_t SessionConnection::missing(ByteView left) const {
+  if (carrier_ == SessionCarrier::zmtp) return Connection::missing(left);
+  std::size_t whole = session::frame_layout::header_bytes;
+  if (left.size() >= whole) whole += session::decode_frame_header(left, body_bytes_max()).header.body_bytes;
+  return whole > left.size() ? whole - left.size() : 1;
+}
+
 void SessionConnection::large_frame_received(std::size_t bytes) {
   const auto frame = large_.take(bytes);
   if (frame.empty()) return hear(bytes);

@@ -101,6 +101,8 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
   void release_large_frame() override { large_.release_memory(); }
   void large_frame_received(std::size_t bytes) override;
+  [[nodiscard]] bool is_stranger() const override { return !greeted_; }
+  [[nodiscard]] std::size_t missing(ByteView left) const override;
   void on_writable() override { after_output(); }
   void on_turn_end() override { after_output(); }
 
