@@ -53,7 +53,7 @@ struct Config {
   std::filesystem::path storage_key_file;     ///< both empty: nothing is encrypted on the disk
   std::string storage_key_command;
   std::chrono::milliseconds stop_deadline{5'000};
-  std::uint64_t handshakes_max = limits::handshakes_max_default;  ///< of each thread
+  std::optional<std::uint64_t> handshakes_max;      ///< of each thread; nothing: by the descriptors
   std::optional<std::uint64_t> accepts_per_second;  ///< likewise; nothing: by whether it encrypts
   std::chrono::milliseconds handshake_time{limits::handshake_ms_default};     ///< to say who it is
   std::uint64_t requests_per_second = limits::requests_per_second_default;    ///< of each source

@@ -31,9 +31,10 @@ std::size_t default_reactors() {
 StrangerLimits stranger_limits_of(const Config& config) {
   const auto usual =
       config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
-  const auto waiting =
-      std::min<std::size_t>(config.handshakes_max, part_of_descriptors(threads_of_strangers));
-  return {waiting, config.accepts_per_second.value_or(usual), config.handshake_time};
+  const std::uint64_t waiting =
+      std::min<std::uint64_t>(limits::handshakes_max_default, part_of_descriptors(threads_of_strangers));
+  return {static_cast<std::size_t>(config.handshakes_max.value_or(waiting)),
+          config.accepts_per_second.value_or(usual), config.handshake_time};
 }
 
 ControlLimits control_limits_of(const Config& config) {

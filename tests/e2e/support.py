@@ -342,12 +342,3 @@ def numbered(first, count, size=0):
 
 def number_of(message):
     return int(message.split(b"|", 1)[0])
-
-
-def read_to_the_end(connection):
-    """What comes until the broker ends the connection: properly, or by a reset, as with those who were told nothing."""
-    come = b""
-    with contextlib.suppress(ConnectionResetError):
-        while part := connection.recv(4096):
-            come += part
-    return come

@@ -51,6 +51,10 @@ def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker)
     second = fill(broker, control, "second", b"y" * 4096)
     got = control.stats("second")["messages_received"]
     assert got > 0  # of what the first may not have
+    control.create("third", "file", segment_bytes=MIB)
+    fill(broker, control, "third").close()
+    assert control.stats("third")["messages_received"] > 0, "each has its part of the last eighth"
+    assert "the most they may take of the disk" in broker.log()
     assert bytes_of_topics(broker) <= 8 * MIB + MIB
 
     pull = broker.socket(zmq.PULL, control.join("first", "pull"))

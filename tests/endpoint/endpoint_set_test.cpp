@@ -269,21 +269,6 @@ TEST_F(EndpointSetTest, AGreetingThatComesInPiecesIsHeardWhenAllOfItHasCome) {
   EXPECT_TRUE(run_until([&] { return slow.heard() >= zmtp::greeting_bytes; }));
 }
 
-TEST_F(EndpointSetTest, WhoWasToldNothingButTheGreetingIsReset) {
-  settings_.idle_time_max = 1h;
-  Stranger lost(join(JoinType::push));
-  ASSERT_TRUE(run_until([&] { return lost.greeted(); }));
-  lost.say(as_byte_view("GET / HTTP/1.1\r\n"));
-  ASSERT_TRUE(run_until([&] { return lost.closed(); }));
-  EXPECT_TRUE(lost.reset());
-  Stranger without_ticket(join(JoinType::push));
-  ASSERT_TRUE(run_until([&] { return without_ticket.greeted(); }));
-  without_ticket.say(zmtp::greeting());
-  ASSERT_TRUE(run_until([&] { return without_ticket.closed(); }));
-  EXPECT_FALSE(without_ticket.reset()) << "it is to hear why";
-  EXPECT_EQ(without_ticket.heard(), zmtp::greeting_bytes);
-}
-
 TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {
   LimitCounts counts;
   settings_.connections_max = 2;

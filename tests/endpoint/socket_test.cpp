@@ -7,8 +7,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include <cerrno>
-
 #include "support/temp_dir.hpp"
 
 namespace lightq::broker {
@@ -89,15 +87,6 @@ TEST(Socket, IsReadableWhenAsMuchHasComeAsItWaitsForOrTheEnd) {
   EXPECT_FALSE(both.readable());
   both.theirs.reset();
   EXPECT_TRUE(both.readable());
-}
-
-TEST(Socket, EndsByResetWhereThatIsSaid) {
-  Accepting both;
-  end_by_reset(both.ours.get());
-  both.ours.reset();
-  char byte = 0;
-  EXPECT_LT(recv(both.theirs.get(), &byte, 1, 0), 0);
-  EXPECT_EQ(errno, ECONNRESET);
 }
 
 }  // namespace

@@ -43,11 +43,6 @@ class Stranger {
     look();
     return received_;
   }
-  /// Its connection ended without a proper end.
-  bool reset() {
-    look();
-    return reset_;
-  }
   bool closed() {
     look();
     return closed_;
@@ -58,14 +53,12 @@ class Stranger {
     char bytes[256];
     const auto got = recv(descriptor_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
     if (got > 0) received_ += static_cast<std::size_t>(got);
-    reset_ |= got < 0 && errno == ECONNRESET;
-    closed_ |= got == 0 || reset_;
+    if (got == 0 || (got < 0 && errno == ECONNRESET)) closed_ = true;
   }
 
   UniqueFd descriptor_;
   std::size_t received_ = 0;
   bool closed_ = false;
-  bool reset_ = false;
 };
 
 }  // namespace lightq::broker::test

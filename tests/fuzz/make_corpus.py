@@ -189,6 +189,7 @@ TLS = {
     "changes": bytes([CHANGES, 255, 5, 0, 1, 60, 0, 255]),
     "conversation": bytes([SOUND, 255, 1, 100, 255, 239, 254, 250, 3]),
     "conversation_in_small_pieces": bytes([SOUND + 4, 6, 1, 100, 255, 239, 254, 250, 3]),
+    "conversation_of_much_in_single_bytes": bytes([SOUND, 0, 255, 100]) + bytes([249]) * 119,
 }
 
 

@@ -83,10 +83,13 @@ void talk_with(ByteView changes, TlsPeer& peer, Broker& broker) {
   }
 }
 
-/// Each byte of `doings`: a text of that length, or one of a few other things. Everything arrives.
+/// Each byte of `doings`: a text of that length, or one of a few other things. Everything arrives. What is
+/// said is bounded, for it may be cut to single bytes.
 void converse(ByteView doings, TlsPeer& peer, Broker& broker) {
+  constexpr std::size_t said_bytes_max = 100'000;
   std::string said;
   for (const std::byte doing : doings) {
+    if (said.size() >= said_bytes_max) break;
     if (broker.failed()) return;  // so many changes of the key are too many
     const auto what = std::to_integer<unsigned>(doing);
     constexpr unsigned other_things = 240;

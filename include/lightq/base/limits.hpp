@@ -99,7 +99,7 @@ inline constexpr std::size_t attributes_bytes_max =
 inline constexpr std::size_t handshakes_max_min = 16;
 inline constexpr std::size_t handshakes_max_default = 4'096;
 inline constexpr std::size_t handshakes_max_max = 65'536;
-/// New connections a second that one thread of the broker takes; before, so many of them at once.
+/// New connections that one thread of the broker takes at once, and then so many a second.
 inline constexpr std::size_t accepts_at_once = 512;
 /// A handshake that is encrypted costs a few tenths of a millisecond.
 inline constexpr std::uint64_t accepts_per_second_default = 4'000;

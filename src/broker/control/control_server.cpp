@@ -114,7 +114,7 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
       answer_rate_(pace_.requests_per_second),
       bound_uri_(std::move(bound_uri)),
       handshake_time_(strangers.handshake_time),
-      accepts_(strangers.accepts_per_second, std::min(strangers.handshakes_max, limits::accepts_at_once)),
+      accepts_(strangers.accepts_per_second, strangers.accepts_at_once()),
       listener_(loop, std::move(socket), *this, accepts_, limits::descriptors_reserved_for_files),
       scratch_(scratch_bytes),
       handshakes_(strangers.handshakes_max),

@@ -9,7 +9,6 @@ namespace lightq::broker {
 
 namespace {
 constexpr auto look_interval = std::chrono::milliseconds(100);  // to look at all costs as many steps
-constexpr auto closed_said_again_after = std::chrono::seconds(10);
 }  // namespace
 
 bool BufferBudget::note(Holder& holder, bool moved, Clock::time_point now) {
@@ -125,7 +124,7 @@ void BufferBudget::end(Entries::iterator entry, Clock::time_point now) {
 /// Once in a while: which connection it is, its own end says to who reads the lines of `debug`.
 void BufferBudget::say_so(const Holder& ended, Clock::time_point now) {
   if (sink_ == nullptr || now < next_said_) return;
-  next_said_ = now + closed_said_again_after;
+  next_said_ = now + said_again_after;
   std::size_t own = 0;
   for (const auto& [holder, entry] : entries_) own += holder->held_by() == ended.held_by() ? entry.bytes : 0;
   sink_->warn("a connection is closed, for large messages that have not wholly come or left hold " +

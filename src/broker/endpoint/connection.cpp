@@ -54,7 +54,6 @@ bool Connection::start() {
   if (handshake_) {
     handshake_->guard(owner_.gate());
     handshake_->begin(output_.tail());
-    greeting_said_ = output_.appended_total();
   }
   const auto time = owner_.handshake_time();
   handshake_deadline_ = loop_.at(EventLoop::Clock::now() + time, [this, time] {
@@ -132,18 +131,11 @@ void Connection::close(const std::string& why) {
   end(why);
 }
 
-/// To a stranger, but the greeting that anybody is told.
-bool Connection::has_told_nothing() const {
-  return is_stranger() && cipher_ == nullptr && output_.appended_total() == greeting_said_;
-}
-
 void Connection::end(const std::string& why) {
   if (state_ == State::closed) return;
-  const bool leaves_nothing = has_told_nothing();
   state_ = State::closed;
   loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel(handshake_deadline_);
-  if (leaves_nothing) end_by_reset(descriptor_.get());
   descriptor_.reset();
   forget_buffers();
   owner_.connection_closed(*this, why);

@@ -173,7 +173,6 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void opened();
   void update_interest();
   void end_if_failed();
-  [[nodiscard]] bool has_told_nothing() const;
   void end(const std::string& why);
 
   EventLoop& loop_;
@@ -198,8 +197,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   EventLoop::TimerId handshake_deadline_ = 0;
   std::array<std::byte, zmtp::ping_context_bytes_max> ping_context_{};  // of the last one
   std::size_t ping_context_bytes_ = 0;
-  std::uint64_t greeting_said_ = 0;  // bytes
-  std::size_t low_water_ = 1;        // bytes that make the descriptor readable
+  std::size_t low_water_ = 1;  // bytes that make the descriptor readable
   std::string failure_;
   std::vector<std::byte> leftover_;
   std::unique_ptr<WireCipher> cipher_;      // null: nothing is encrypted

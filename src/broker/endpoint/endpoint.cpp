@@ -58,11 +58,10 @@ void Endpoint::accepted(UniqueFd descriptor) {
 
 /// Beyond the limit nobody waits for nothing: the connection is closed at once, and libzmq tries again.
 bool Endpoint::has_room() {
-  constexpr auto full_said_again_after = std::chrono::seconds(10);
   if (open_ < context_.settings.connections_max) return true;
   count(context_.settings.limits_reached, Limit::connections_per_endpoint_max);
   const auto now = EventLoop::Clock::now();
-  if (said_full_ == EventLoop::Clock::time_point{} || now - said_full_ >= full_said_again_after) {
+  if (said_full_ == EventLoop::Clock::time_point{} || now - said_full_ >= said_again_after) {
     said_full_ = now;
     host_.endpoint_full(*this);
   }

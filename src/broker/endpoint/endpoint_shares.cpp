@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <string>
 
-namespace lightq::broker {
+#include "broker/endpoint/log_sink.hpp"
 
-namespace {
-constexpr auto refusal_said_again_after = std::chrono::seconds(10);
-}
+namespace lightq::broker {
 
 std::size_t EndpointShares::own(Pot pot, std::uint64_t user) const {
   const auto share = shares_.find(user);
@@ -126,7 +124,7 @@ std::size_t EndpointShares::taken() const {
 bool EndpointShares::is_to_be_said(Limit limit, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const auto [said, first] = said_.try_emplace(limit, now);
-  if (!first && now - said->second < refusal_said_again_after) return false;
+  if (!first && now - said->second < said_again_after) return false;
   said->second = now;
   return true;
 }

@@ -1,11 +1,15 @@
 /// Where the broker's layers put what an operator should read; broker/logging writes it out. Layer: endpoint.
 #pragma once
 
+#include <chrono>
 #include <string_view>
 
 namespace lightq::broker {
 
 enum class LogLevel { debug, info, warn, error };
+
+/// What happens again and again is said once in this time.
+inline constexpr auto said_again_after = std::chrono::seconds(10);
 
 /// One line per event, never per message, and never a secret. Any thread.
 class LogSink {

@@ -1,7 +1,6 @@
 /// What all topics of one reactor share. Layer: endpoint.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -82,8 +81,7 @@ struct ReactorContext {
   BatchBuilder batch;                             ///< being packed by whichever inlet reads
   BufferBudget buffers{settings.unfinished_bytes_total, settings.limits_reached, &sink};
   HandshakeQueue handshakes{settings.strangers.handshakes_max};
-  AcceptBudget accepts{settings.strangers.accepts_per_second,
-                       std::min(settings.strangers.handshakes_max, limits::accepts_at_once),
+  AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.accepts_at_once(),
                        settings.limits_reached};
   std::uint64_t refused_connections = 0;  ///< for want of a good ticket, at all topics and ever
   AccessTable access = {};

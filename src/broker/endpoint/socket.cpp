@@ -74,8 +74,7 @@ void set_option(int descriptor, int level, int option, int value) {
   setsockopt(descriptor, level, option, &value, sizeof value);
 }
 
-/// What TCP connections have from the socket that accepts them (Linux; tcp(7) and socket(7) of the BSDs leave
-/// it open).
+/// What TCP connections have from the socket that accepts them (Linux).
 void set_for_all_accepted(int listener) {
   set_option(listener, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(listener, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -146,11 +145,11 @@ Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t por
   UniqueFd descriptor(socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!descriptor.valid()) return bind_error(what);
   set_option(descriptor.get(), SOL_SOCKET, SO_REUSEADDR, 1);
-  if (auto error = bind_and_listen(descriptor.get(), found->ai_addr, found->ai_addrlen, what)) return *error;
-  set_for_all_accepted(descriptor.get());
   sockaddr_storage ours{};
   std::memcpy(&ours, found->ai_addr, found->ai_addrlen);
+  set_for_all_accepted(descriptor.get());
   send_unpaced_on_loopback(descriptor.get(), ours);
+  if (auto error = bind_and_listen(descriptor.get(), found->ai_addr, found->ai_addrlen, what)) return *error;
   const std::uint16_t bound = bound_port(descriptor.get());
   return ListeningSocket{std::move(descriptor), bound, is_loopback(ours)};
 }
@@ -196,11 +195,6 @@ Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved
 
 void set_low_water(int descriptor, std::size_t bytes) {
   set_option(descriptor, SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes));
-}
-
-void end_by_reset(int descriptor) {
-  const linger at_once{.l_onoff = 1, .l_linger = 0};
-  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
 }
 
 std::uint64_t raise_descriptor_limit() {

@@ -72,10 +72,6 @@ Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved
 /// any byte will do.
 void set_low_water(int descriptor, std::size_t bytes);
 
-/// Its end will be a reset: what has not been received yet is of no use to either side, and the system need
-/// not wait until the peer has agreed.
-void end_by_reset(int descriptor);
-
 /// Raises this process's soft limit of descriptors to the hard one. Answers the limit in force.
 std::uint64_t raise_descriptor_limit();
 

@@ -159,7 +159,8 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
 }
 
 std::size_t SessionConnection::missing(ByteView left) const {
-  if (carrier_ == SessionCarrier::zmtp) return Connection::missing(left);
+  if (!is_open()) return Connection::missing(left);
+  if (carrier_ == SessionCarrier::zmtp) return 1;  // what is left may begin within a message
   std::size_t whole = session::frame_layout::header_bytes;
   if (left.size() >= whole) whole += session::decode_frame_header(left, body_bytes_max()).header.body_bytes;
   return whole > left.size() ? whole - left.size() : 1;
