@@ -5,8 +5,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "support/bare_door.hpp"
 #include "support/broker_route.hpp"
 #include "support/hostile_crowd.hpp"
 #include "support/machine.hpp"
@@ -19,6 +21,21 @@ namespace {
 constexpr std::size_t session_sizes[] = {100, 1024};
 constexpr std::size_t plain_bytes = 100;
 constexpr double share_wanted = 0.8;
+
+/// What a stream runs beside: nobody else, a crowd at the stream's broker, or the same crowd at a process
+/// that does the least that any server has to, so that what is left is what the crowd itself takes.
+enum class Surrounding { nobody, crowd, crowd_elsewhere };
+constexpr Surrounding surroundings[] = {Surrounding::nobody, Surrounding::crowd,
+                                        Surrounding::crowd_elsewhere};
+
+const char* suffix_of(Surrounding surrounding) {
+  switch (surrounding) {
+    case Surrounding::nobody: return "_alone";
+    case Surrounding::crowd: return "_crowded";
+    case Surrounding::crowd_elsewhere: return "_elsewhere";
+  }
+  return "";
+}
 
 /// One kind of stream: its name, and how its rate is found, in million messages a second.
 struct Stream {
@@ -93,34 +110,67 @@ class HostileRun {
     return streams;
   }
 
-  /// Alone, then in the crowd, or the other way round. Round 0 warms up and does not count.
+  /// In each surrounding once, in another order each round. Round 0 warms up and does not count.
   void measure(Stream& stream, int round) {
-    for (const bool crowded : {round % 2 == 0, round % 2 != 0}) {
+    for (std::size_t i = 0; i < std::size(surroundings); ++i) {
+      const auto turn = (static_cast<std::size_t>(round) + i) % std::size(surroundings);
+      const Surrounding surrounding = surroundings[turn];
       if (stop_requested() || stream.failed) return;
-      std::unique_ptr<HostileCrowd> crowd;
-      if (crowded) {
-        auto gathered = gather();
-        if (!gathered) return give_up(stream, gathered.error());
-        crowd = std::move(*gathered);
-      }
-      const auto before = crowd ? crowd->counts() : HostileCrowd::Counts{};
-      const auto began = Clock::now();
-      const auto rate = stream.rate();
-      if (!rate) return give_up(stream, rate.error());
-      if (round == 0) continue;
-      samples_[stream.name + (crowded ? "_crowded" : "_alone")].push_back(*rate);
-      if (!crowd) continue;
-      const double seconds = std::chrono::duration<double>(Clock::now() - began).count();
-      const auto after = crowd->counts();
-      samples_["made"].push_back(static_cast<double>(after.made - before.made) / seconds);
-      samples_["closed"].push_back(static_cast<double>(after.closed - before.closed) / seconds);
+      if (const auto measured = measure(stream, surrounding, round != 0); !measured)
+        return give_up(stream, measured.error());
     }
   }
 
-  /// At the control socket, at a door of sessions, and at producers' endpoint alike.
-  Result<std::unique_ptr<HostileCrowd>> gather() {
+  Result<void> measure(Stream& stream, Surrounding surrounding, bool counts) {
+    std::optional<BareDoor> door;
+    std::unique_ptr<HostileCrowd> crowd;
+    if (surrounding == Surrounding::crowd_elsewhere) {
+      auto opened = BareDoor::open();
+      if (!opened) return opened.error();
+      door.emplace(std::move(*opened));
+    }
+    if (surrounding != Surrounding::nobody) {
+      auto gathered = gather(door ? &*door : nullptr);
+      if (!gathered) return gathered.error();
+      crowd = std::move(*gathered);
+    }
+    const auto before = use_of(crowd.get());
+    const auto rate = stream.rate();
+    if (!rate) return rate.error();
+    if (!counts) return {};
+    const std::string where = suffix_of(surrounding);
+    samples_[stream.name + where].push_back(*rate);
+    if (!crowd) return {};
+    const auto after = use_of(crowd.get());
+    const double seconds = std::chrono::duration<double>(after.at - before.at).count();
+    samples_["made" + where].push_back(static_cast<double>(after.made - before.made) / seconds);
+    samples_["closed" + where].push_back(static_cast<double>(after.closed - before.closed) / seconds);
+    samples_["cpu" + where].push_back(100 * (after.cpu_seconds - before.cpu_seconds) / seconds);
+    return {};
+  }
+
+  /// What a crowd has done and taken, at a moment.
+  struct Use {
+    Clock::time_point at = Clock::now();
+    std::uint64_t made = 0;
+    std::uint64_t closed = 0;
+    double cpu_seconds = 0;
+  };
+  static Use use_of(const HostileCrowd* crowd) {
+    if (crowd == nullptr) return {};
+    const auto counts = crowd->counts();
+    const auto cpu = cpu_seconds_of(crowd->id());
+    return {Clock::now(), counts.made, counts.closed, cpu ? *cpu : 0};
+  }
+
+  /// At the door; or, without, at the control socket, a door of sessions, and producers' endpoint alike.
+  Result<std::unique_ptr<HostileCrowd>> gather(const BareDoor* door) {
     HostilePlan plan;
     plan.connections = options_.crowd();
+    if (door != nullptr) {
+      plan.uris.push_back(door->uri());
+      return HostileCrowd::start(plan);
+    }
     plan.uris.push_back(route_->control_uri());
     for (const char* const delivery : {"session", "plain"}) {
       const auto uri = route_->address_of(delivery);
@@ -148,24 +198,38 @@ class HostileRun {
         "control "
         "socket, a session's address and a plain endpoint; each comes again two seconds after it was "
         "closed.");
-    if (samples_.contains("made"))
-      report_.notes.push_back("Connections a second that they made, and that the broker closed: " +
-                              format_summary(summarize(samples_["made"])) + ", " +
-                              format_summary(summarize(samples_["closed"])) + ".");
+    note_crowd(Surrounding::crowd, "At the broker");
+    note_crowd(Surrounding::crowd_elsewhere, "At the bare listener");
     report_.notes.push_back("Medians (least–greatest) of " + std::to_string(options_.rounds()) +
                             " alternating rounds after a warm-up that does not count; ratios pair by pair.");
     if (const auto peak = peak_resident_bytes_of(*route_->process()))
       report_.notes.push_back("The broker's peak resident memory: " +
                               format_number(static_cast<double>(*peak) / (1024 * 1024)) + " MiB.");
     for (const Stream& stream : streams) {
-      const auto crowded = samples_.find(stream.name + "_crowded");
-      const auto alone = samples_.find(stream.name + "_alone");
-      if (crowded == samples_.end() || alone == samples_.end()) continue;
-      Row row = compare("hostile_" + stream.name, stream.title, "million msg/s", Better::more,
-                        crowded->second, "undisturbed", alone->second);
+      const auto& alone = samples_[stream.name + suffix_of(Surrounding::nobody)];
+      const auto& crowded = samples_[stream.name + suffix_of(Surrounding::crowd)];
+      const auto& elsewhere = samples_[stream.name + suffix_of(Surrounding::crowd_elsewhere)];
+      if (crowded.empty() || alone.empty() || elsewhere.empty()) continue;
+      Row row = compare("hostile_" + stream.name, stream.title, "million msg/s", Better::more, crowded,
+                        "undisturbed", alone);
       row.goal = row.floor = share_wanted;
       report_.rows.push_back(std::move(row));
+      report_.rows.push_back(compare("hostile_" + stream.name + "_beside_bare", stream.title, "million msg/s",
+                                     Better::more, crowded, "the crowd at a bare listener", elsewhere));
+      report_.rows.push_back(compare("hostile_" + stream.name + "_bare",
+                                     stream.title + ", the crowd at a bare listener", "million msg/s",
+                                     Better::more, elsewhere, "undisturbed", alone));
     }
+  }
+
+  void note_crowd(Surrounding surrounding, const std::string& where) {
+    const std::string suffix = suffix_of(surrounding);
+    if (!samples_.contains("made" + suffix)) return;
+    report_.notes.push_back(where + ", connections a second that they made, and that were closed: " +
+                            format_summary(summarize(samples_["made" + suffix])) + ", " +
+                            format_summary(summarize(samples_["closed" + suffix])) +
+                            "; their own process took " +
+                            format_summary(summarize(samples_["cpu" + suffix])) + " % of one processor.");
   }
 
   const HostileOptions& options_;

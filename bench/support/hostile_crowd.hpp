@@ -36,6 +36,7 @@ class HostileCrowd {
     std::uint64_t closed = 0;  ///< of them, by the broker
   };
   [[nodiscard]] Counts counts() const;
+  [[nodiscard]] pid_t id() const { return process_->id(); }
 
  private:
   struct Shared;

@@ -59,5 +59,22 @@ TEST_F(AcceptBudgetTest, SaysWhenItRunsLow) {
   EXPECT_FALSE(budget_.scarce());
 }
 
+TEST_F(AcceptBudgetTest, IsCrowdedWhileSomeHundredsASecondGoUnknown) {
+  for (int i = 0; i < 31; ++i) budget_.stranger_gone(now_);
+  EXPECT_FALSE(budget_.crowded(now_));
+  budget_.stranger_gone(now_ + 50ms);
+  EXPECT_TRUE(budget_.crowded(now_ + 50ms));
+  EXPECT_TRUE(budget_.crowded(now_ + 150ms));
+  EXPECT_FALSE(budget_.crowded(now_ + 250ms));
+  EXPECT_FALSE(budget_.crowded(now_ + 1h));
+}
+
+TEST_F(AcceptBudgetTest, OneNowAndThenIsNoCrowd) {
+  for (int i = 0; i < 1000; ++i) {
+    budget_.stranger_gone(now_ + i * 10ms);
+    ASSERT_FALSE(budget_.crowded(now_ + i * 10ms));
+  }
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -269,6 +269,27 @@ TEST_F(EndpointSetTest, AGreetingThatComesInPiecesIsHeardWhenAllOfItHasCome) {
   EXPECT_TRUE(run_until([&] { return slow.heard() >= zmtp::greeting_bytes; }));
 }
 
+TEST_F(EndpointSetTest, WhoHasGoneBeforeItIsLookedAtIsToldNothing) {
+  Stranger gone(join(JoinType::push));
+  gone.finish();
+  ASSERT_TRUE(run_until([&] { return gone.closed(); }));
+  EXPECT_EQ(gone.heard(), 0U);
+}
+
+TEST_F(EndpointSetTest, WhoHasSpokenBeforeItIsLookedAtIsAnsweredWithTheGreeting) {
+  const auto uri = join(JoinType::push);
+  Stranger nonsense(uri);
+  nonsense.say(as_byte_view("GET / HTTP/1.1\r\n"));
+  Stranger begun(uri);
+  begun.say(ByteView(zmtp::greeting()).first(zmtp::greeting_head_bytes));
+  Stranger whole(uri);
+  whole.say(zmtp::greeting());
+  ASSERT_TRUE(run_until([&] { return nonsense.closed() && begun.greeted() && whole.closed(); }));
+  EXPECT_EQ(nonsense.heard(), zmtp::greeting_head_bytes);
+  EXPECT_FALSE(begun.closed());
+  EXPECT_GE(whole.heard(), zmtp::greeting_bytes) << "without a ticket it is refused, and hears by whom";
+}
+
 TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {
   LimitCounts counts;
   settings_.connections_max = 2;

@@ -34,6 +34,8 @@ class Stranger {
     EXPECT_EQ(send(descriptor_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
+  /// It says no more, and still listens.
+  void finish() { EXPECT_EQ(shutdown(descriptor_.get(), SHUT_WR), 0); }
   bool greeted() {
     look();
     return received_ > 0;

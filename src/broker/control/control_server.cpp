@@ -159,6 +159,7 @@ void ControlServer::connection_closed(Connection& connection, const std::string&
   if (connection.was_open()) {
     sink_.debug("control socket: a client has gone: " + why);
   } else {
+    accepts_.stranger_gone(EventLoop::Clock::now());
     sink_.debug("control socket: a connection was refused: " + why);
   }
   const auto& client = static_cast<ControlConnection&>(connection);

@@ -40,12 +40,35 @@ class AcceptBudget {
   /// There was none to take, after all.
   void give_back() { saved_ = std::min(saved_max_, saved_ + cost_); }
 
+  /// One of those that were taken has ended without having said who it is.
+  void stranger_gone(Clock::time_point now) {
+    turn(now);
+    ++gone_;
+  }
+  /// Some hundreds a second do: who is taken in groups costs less, and many of a group have gone by then.
+  [[nodiscard]] bool crowded(Clock::time_point now) {
+    turn(now);
+    return gone_ + gone_before_ >= crowd_from;
+  }
+
  private:
   const Clock::duration cost_;
   const Clock::duration saved_max_;
   Clock::duration saved_;
   Clock::time_point seen_{};
   LimitCounts* counts_;
+
+  static constexpr std::uint64_t crowd_from = 32;
+  static constexpr Clock::duration crowd_time = std::chrono::milliseconds(100);
+  void turn(Clock::time_point now) {
+    if (now - turned_ < crowd_time) return;
+    gone_before_ = now - turned_ < 2 * crowd_time ? gone_ : 0;
+    gone_ = 0;
+    turned_ = now;
+  }
+  Clock::time_point turned_{};
+  std::uint64_t gone_ = 0;         // since then
+  std::uint64_t gone_before_ = 0;  // in the time before
 };
 
 }  // namespace lightq::broker

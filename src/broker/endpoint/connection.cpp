@@ -30,7 +30,7 @@ Connection::Connection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::
     : loop_(loop), descriptor_(std::move(descriptor)), owner_(owner), scratch_(scratch) {}
 
 Connection::~Connection() {
-  if (descriptor_.valid()) loop_.unwatch(descriptor_.get(), *this);
+  if (watched_) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);
   forget_buffers();
@@ -44,23 +44,35 @@ void Connection::empty(std::vector<std::byte>& input) const {
 }
 
 bool Connection::start() {
-  if (!loop_.watch(descriptor_.get(), *this)) return false;
   handshake_ = make_handshake();
   adopt(make_cipher());
   if (!handshake_ && (cipher_ == nullptr || cipher_->ready())) {
     opened();
-    return true;
-  }
-  if (handshake_) {
+  } else if (handshake_) {
     handshake_->guard(owner_.gate());
     handshake_->begin(output_.tail());
   }
-  const auto time = owner_.handshake_time();
-  handshake_deadline_ = loop_.at(EventLoop::Clock::now() + time, [this, time] {
-    if (state_ != State::open) close_late("no handshake within " + std::to_string(time.count()) + " ms");
-  });
+  if (is_stranger()) look_first();
+  if (state_ == State::closed) return true;
+  watched_ = static_cast<bool>(loop_.watch(descriptor_.get(), *this, interest_));
+  if (!watched_) return false;
+  if (state_ == State::opening) {
+    const auto time = owner_.handshake_time();
+    handshake_deadline_ = loop_.at(EventLoop::Clock::now() + time, [this, time] {
+      if (state_ != State::open) close_late("no handshake within " + std::to_string(time.count()) + " ms");
+    });
+  }
   flush_output();
   return true;
+}
+
+/// Who has gone again already is told nothing, and never watched.
+void Connection::look_first() {
+  in_callback_ = true;
+  read_once();
+  note_buffers(true);
+  in_callback_ = false;
+  end_if_failed();
 }
 
 void Connection::on_ready() {
@@ -134,7 +146,8 @@ void Connection::close(const std::string& why) {
 void Connection::end(const std::string& why) {
   if (state_ == State::closed) return;
   state_ = State::closed;
-  loop_.unwatch(descriptor_.get(), *this);
+  if (std::exchange(watched_, false)) loop_.unwatch(descriptor_.get(), *this);
+  loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);
   descriptor_.reset();
   forget_buffers();
@@ -292,8 +305,9 @@ std::size_t Connection::handshake(ByteView bytes) {
     fail("there are as many connections of its user as there may be here");
     return bytes.size();
   }
-  if (output_.appended_total() != said) flush_output();
-  if (!handshake_->failure().empty()) fail(handshake_->failure());
+  const bool failed_now = !handshake_->failure().empty();
+  if (failed_now || output_.appended_total() != said) flush_output();  // also the greeting, if it is unsent
+  if (failed_now) fail(handshake_->failure());
   if (handshake_->complete() && !failed()) {
     adopt(handshake_->take_cipher());
     opened();
@@ -363,7 +377,7 @@ void Connection::update_interest() {
                                           : Interest::readable;
   if (wanted == interest_ || !descriptor_.valid()) return;
   interest_ = wanted;
-  loop_.set_interest(descriptor_.get(), wanted);
+  if (watched_) loop_.set_interest(descriptor_.get(), wanted);
 }
 
 void Connection::flush_output_with(ByteView behind) {

@@ -173,6 +173,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void opened();
   void update_interest();
   void end_if_failed();
+  void look_first();
   void end(const std::string& why);
 
   EventLoop& loop_;
@@ -193,6 +194,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   bool has_buffers_ = false;      // that the owner's budget knows of
   bool was_paused_ = false;       // since it last began to consume
   bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read
+  bool watched_ = false;
   EventLoop::Interest interest_ = EventLoop::Interest::readable;
   EventLoop::TimerId handshake_deadline_ = 0;
   std::array<std::byte, zmtp::ping_context_bytes_max> ping_context_{};  // of the last one

@@ -112,6 +112,7 @@ void Endpoint::connection_closed(Connection& connection, const std::string& why)
   const auto found = connections_.find(&connection);
   if (found == connections_.end()) return;
   context_.handshakes.leave(connection);
+  if (!connection.was_open()) context_.accepts.stranger_gone(EventLoop::Clock::now());
   if (auto* const quota = context_.settings.user_connections; quota != nullptr)
     quota->give_back(sharer_of(connection));
   host_.connection_ending(*this, connection, why);

@@ -10,6 +10,7 @@ constexpr int accepts_per_turn = 64;
 constexpr int accepts_when_scarce = 16;
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
 constexpr auto pause_without_budget = std::chrono::milliseconds(10);
+constexpr auto pause_in_crowd = std::chrono::milliseconds(10);
 }  // namespace
 
 Listener::Listener(EventLoop& loop, ListeningSocket socket, Owner& owner, AcceptBudget& budget,
@@ -41,7 +42,11 @@ void Listener::on_ready() {
     const bool enough = i < accepts_when_scarce || !budget_.scarce();
     if (!enough || !budget_.take(now)) return pause(pause_without_budget);
     auto peer = accept_connection(socket_, reserved_);
-    if (peer.outcome == AcceptOutcome::none) return budget_.give_back();
+    if (peer.outcome == AcceptOutcome::none) {
+      budget_.give_back();
+      if (budget_.crowded(now)) pause(pause_in_crowd);
+      return;
+    }
     if (peer.outcome == AcceptOutcome::out_of_descriptors) {
       owner_.accept_failed();
       return pause(pause_without_descriptors);

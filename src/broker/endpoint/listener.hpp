@@ -1,5 +1,5 @@
-/// Accepts a listening socket's connections, and stops for a while when there are no descriptors, or when too
-/// many came. Layer: endpoint.
+/// Accepts a listening socket's connections, and stops for a while when there are no descriptors, when too
+/// many came, or when many come and go. Layer: endpoint.
 #pragma once
 
 #include <cstddef>

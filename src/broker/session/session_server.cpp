@@ -155,6 +155,7 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
     give_back(session);
     context_.sink.debug(which + " of '" + session.name() + "' ended: " + why);
   } else {
+    context_.accepts.stranger_gone(EventLoop::Clock::now());
     if (session.refused()) ++context_.refused_connections;
     context_.sink.info(which + " was refused: " + why);
   }

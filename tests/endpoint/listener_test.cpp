@@ -1,0 +1,75 @@
+/// Tests of listening sockets: whom they accept, and when.
+#include "broker/endpoint/listener.hpp"
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "endpoint/stranger.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Stranger;
+
+class ListenerTest : public testing::Test, public Listener::Owner {
+ protected:
+  ListenerTest() {
+    auto socket = listen_tcp("127.0.0.1", 0).value_or_throw();
+    uri_ = "tcp://127.0.0.1:" + std::to_string(socket.port);
+    listener_ = std::make_unique<Listener>(loop_, std::move(socket), *this, budget_);
+    EXPECT_TRUE(listener_->start());
+  }
+  void accepted(UniqueFd) override { ++accepted_; }
+  void accept_failed() override { ADD_FAILURE(); }
+
+  /// Lets the loop turn once.
+  void turn() {
+    std::stop_source stop;
+    loop_.post_answer([&] { stop.request_stop(); });
+    loop_.run(stop.get_token());
+  }
+  /// Turns until so many have been accepted.
+  bool turn_until(int accepted) {
+    const auto deadline = EventLoop::Clock::now() + 5s;
+    while (accepted_ < accepted && EventLoop::Clock::now() < deadline) turn();
+    return accepted_ == accepted;
+  }
+
+  EventLoop loop_;
+  AcceptBudget budget_{1'000'000, 512};
+  std::string uri_;
+  std::unique_ptr<Listener> listener_;
+  int accepted_ = 0;
+};
+
+TEST_F(ListenerTest, AcceptsWhoComes) {
+  const Stranger one(uri_);
+  EXPECT_TRUE(turn_until(1));
+  const Stranger second(uri_);
+  const Stranger third(uri_);
+  EXPECT_TRUE(turn_until(3));
+}
+
+TEST_F(ListenerTest, WhereManyComeAndGoWhoComesNextWaitsForAGroup) {
+  bool seen_waiting = false;
+  // On a slow machine the pause may be over before anybody could look.
+  for (int attempt = 0; attempt < 100 && !seen_waiting; ++attempt) {
+    accepted_ = 0;
+    for (int i = 0; i < 100; ++i) budget_.stranger_gone(AcceptBudget::Clock::now());
+    const Stranger first(uri_);
+    const auto began = EventLoop::Clock::now();
+    ASSERT_TRUE(turn_until(1));
+    const Stranger next(uri_);
+    turn();
+    seen_waiting = accepted_ == 1;
+    EXPECT_TRUE(seen_waiting || EventLoop::Clock::now() - began >= 5ms);
+    ASSERT_TRUE(turn_until(2)) << "nobody is left out";
+  }
+  EXPECT_TRUE(seen_waiting);
+}
+
+}  // namespace
+}  // namespace lightq::broker
