@@ -13,7 +13,6 @@ namespace {
 constexpr std::uint64_t free_floor_bytes = limits::GiB;
 constexpr std::uint64_t free_floor_share = 50;  // or 2 % of the disk
 constexpr unsigned cores_with_one_reactor = 4;
-constexpr std::size_t threads_of_strangers = 8;  // that together may have all descriptors
 
 std::uint64_t default_free_floor(const std::filesystem::path& directory) {
   std::error_code failed;
@@ -21,18 +20,21 @@ std::uint64_t default_free_floor(const std::filesystem::path& directory) {
   return failed ? free_floor_bytes : std::max(free_floor_bytes, space.capacity / free_floor_share);
 }
 
-std::size_t default_reactors() {
+std::size_t reactors_of(const Config& config) {
+  if (config.reactors != 0) return static_cast<std::size_t>(config.reactors);
   const unsigned cores = std::thread::hardware_concurrency();
   return cores <= cores_with_one_reactor ? 1 : cores / 2;
 }
 
 }  // namespace
 
+/// Strangers may have half of the descriptors, in equal parts of the threads that they come to: the reactors'
+/// and the control socket's.
 StrangerLimits stranger_limits_of(const Config& config) {
   const auto usual =
       config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
-  const std::uint64_t waiting =
-      std::min<std::uint64_t>(limits::handshakes_max_default, part_of_descriptors(threads_of_strangers));
+  const std::uint64_t waiting = std::min<std::uint64_t>(limits::handshakes_max_default,
+                                                        part_of_descriptors(2 * (reactors_of(config) + 1)));
   return {static_cast<std::size_t>(config.handshakes_max.value_or(waiting)),
           config.accepts_per_second.value_or(usual), config.handshake_time};
 }
@@ -54,7 +56,7 @@ std::size_t connections_per_user_of(const Config& config) {
 
 ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirectory& directory) {
   ReactorPool::Settings settings;
-  settings.reactors = config.reactors == 0 ? default_reactors() : static_cast<std::size_t>(config.reactors);
+  settings.reactors = reactors_of(config);
   if (config.ports) settings.ports = PortBook::Range{config.ports->first, config.ports->last};
   settings.port_rest = config.port_rest;
   settings.session_heartbeat = config.session_heartbeat;

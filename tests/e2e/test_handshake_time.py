@@ -1,5 +1,7 @@
 """How long a connection may take to say who it is: `handshake_ms`."""
+import contextlib
 import socket as plain
+import threading
 import time
 
 import pytest
@@ -69,3 +71,47 @@ def test_what_is_too_far_away_for_the_setting_is_not(make_broker):
     assert not far.poll(0)
     far.close()
     slow.close()
+
+
+@contextlib.contextmanager
+def strangers_who_come_and_go(host, port):
+    """As fast as one thread can make them."""
+    enough = threading.Event()
+
+    def come_and_go():
+        while not enough.is_set():
+            with contextlib.suppress(OSError):
+                plain.create_connection((host, port), DEADLINE).close()
+
+    crowd = threading.Thread(target=come_and_go)
+    crowd.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        crowd.join()
+
+
+@pytest.mark.parametrize("door", ["control", "plain", "session"])
+def test_in_a_crowd_who_talks_nonsense_waits_until_its_time_is_over(make_broker, door):
+    """Elsewhere it is closed at once: test_bad_input."""
+    handshake_ms = 1000 if not SANITIZED else 3000
+    broker = make_broker("--handshake-ms", str(handshake_ms), "--accepts-per-second", "100000")
+    control = broker.control()
+    control.create("t")
+    uri = {"control": lambda: broker.control_uri, "plain": lambda: control.join("t", "push"),
+           "session": lambda: session_client.join(control, "t", carrier="socket").uri}[door]()
+    host, port = str(uri).removeprefix("tcp://").rsplit(":", 1)
+
+    def lasted():
+        with plain.create_connection((host, int(port)), DEADLINE) as stranger:
+            began = time.monotonic()
+            stranger.sendall(b"GET / HTTP/1.1\r\n\r\n" * 4)
+            with contextlib.suppress(ConnectionResetError):
+                while stranger.recv(4096):
+                    pass
+            return time.monotonic() - began
+
+    with strangers_who_come_and_go(host, int(port)):
+        until(lambda: lasted() >= 0.9 * handshake_ms / 1000, "one to be kept waiting")
+        control.ok("ping")

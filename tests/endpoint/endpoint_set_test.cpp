@@ -290,6 +290,34 @@ TEST_F(EndpointSetTest, WhoHasSpokenBeforeItIsLookedAtIsAnsweredWithTheGreeting)
   EXPECT_GE(whole.heard(), zmtp::greeting_bytes) << "without a ticket it is refused, and hears by whom";
 }
 
+TEST_F(EndpointSetTest, WhereManyComeAndGoWhoTalksNonsenseWaitsUnheardUntilItsTimeIsOver) {
+  settings_.idle_time_max = 1h;
+  settings_.strangers.handshake_time = 300ms;
+  const auto uri = join(JoinType::push);
+  const auto crowd = [&] {
+    for (int i = 0; i < 100; ++i) context_.accepts.stranger_gone(EventLoop::Clock::now());
+    return true;
+  };
+  Stranger patient(uri);
+  Stranger leaving(uri);
+  ASSERT_TRUE(run_until([&] { return crowd() && patient.greeted() && leaving.greeted(); }));
+  patient.say(as_byte_view("GET / HTTP/1.1\r\n"));
+  leaving.say(as_byte_view("GET / HTTP/1.1\r\n"));
+  Stranger other(uri);  // greeted when what was said before has been looked at
+  ASSERT_TRUE(run_until([&] { return crowd() && other.greeted(); }));
+  leaving.finish();
+  patient.say(as_byte_view("Host: a\r\n"));
+  ASSERT_TRUE(run_until([&] { return crowd() && leaving.closed(); }));
+  EXPECT_EQ(patient.heard(), zmtp::greeting_head_bytes);
+  const auto before = EventLoop::Clock::now();
+  EXPECT_TRUE(run_until([&] { return crowd() && patient.closed(); }));
+  EXPECT_LT(EventLoop::Clock::now() - before, 2s);
+  ASSERT_TRUE(run_until([&] { return !context_.accepts.crowded(EventLoop::Clock::now()); }));
+  auto push = connect(zmq::socket_type::push, uri);
+  push.send(zmq::buffer("late"));
+  EXPECT_TRUE(run_until([&] { return stats().messages_received == 1; })) << "who belongs here is heard";
+}
+
 TEST_F(EndpointSetTest, ConnectionsBeyondTheLimitGetInWhenAnotherLeaves) {
   LimitCounts counts;
   settings_.connections_max = 2;

@@ -77,6 +77,27 @@ TEST_F(FewStrangersTest, WhoFillsTheQueueFromOneAddressEndsHisOwn) {
   EXPECT_EQ(context_.handshakes.size(), 3U);
 }
 
+TEST_F(SixteenStrangersTest, WhereNoDescriptorIsFreeAnEighthMakesRoom) {
+  const auto uri = join(JoinType::push);
+  std::vector<Stranger> waiting;
+  for (in_addr_t i = 0; i < 9; ++i) {
+    Stranger& one = waiting.emplace_back(uri, INADDR_LOOPBACK + 1 + i);
+    ASSERT_TRUE(run_until([&] { return one.greeted(); }));
+  }
+  context_.handshakes.make_room();
+  EXPECT_EQ(context_.handshakes.size(), 7U);
+  EXPECT_EQ(context_.handshakes.displaced(), 2U);
+  ASSERT_TRUE(run_until([&] { return waiting[0].closed() && waiting[1].closed(); }));
+  EXPECT_FALSE(waiting[2].closed());
+  for (std::size_t left = 6;; --left) {
+    context_.handshakes.make_room();
+    EXPECT_EQ(context_.handshakes.size(), left);
+    if (left == 0) break;
+  }
+  context_.handshakes.make_room();
+  EXPECT_EQ(context_.handshakes.displaced(), 9U);
+}
+
 TEST_F(SixteenStrangersTest, ThoseOfManyAddressesEndNoneOfAnAddressThatHasNotMany) {
   const auto uri = join(JoinType::push);
   std::vector<Stranger> each_from_elsewhere;

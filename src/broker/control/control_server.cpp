@@ -145,6 +145,7 @@ void ControlServer::accepted(UniqueFd descriptor) {
 }
 
 void ControlServer::accept_failed() {
+  handshakes_.make_room();
   limit_reached(Limit::descriptors_reserved);
   sink_.error("control socket: out of file descriptors; new clients wait (raise the limit with ulimit -n)");
 }

@@ -89,6 +89,7 @@ class ControlServer final : public Listener::Owner,
   [[nodiscard]] const Gate* gate() const override { return gate_.curve() == nullptr ? nullptr : &gate_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return handshake_time_; }
   void handshake_late() override { limit_reached(Limit::handshake_ms); }
+  [[nodiscard]] bool crowded() override { return accepts_.crowded(EventLoop::Clock::now()); }
   void limit_reached(Limit limit) override { count(counts_, limit); }
   [[nodiscard]] bool is_within_rate(ControlConnection& client);
   void count_unparsed(const Error& error, std::string_view body);

@@ -89,6 +89,7 @@ void Connection::on_event(EventLoop::Readiness readiness) {
     note_buffers(true);  // now, so that nothing that follows takes it for one that stands still
   // What the peer sent before it hung up is still to be read, so this alone ends nothing.
   if (paused_) peer_gone_ |= readiness.hung_up;
+  if (ignored() && readiness.hung_up) fail("closed by the peer");
   if (readiness.writable && output_blocked_) {
     output_blocked_ = false;
     flush_output();
@@ -137,6 +138,14 @@ void Connection::fail(const std::string& why) {
   if (failed()) return;
   failure_ = why;
   loop_.call_soon(*this);  // for a failure outside our own callbacks, e.g. while delivery flushes
+}
+
+bool Connection::ignore(const std::string& why) {
+  if (!owner_.crowded()) return false;
+  keep_little(descriptor_.get());
+  set_paused(true);
+  ignored_for_ = why;
+  return true;
 }
 
 void Connection::close(const std::string& why) {
@@ -307,6 +316,7 @@ std::size_t Connection::handshake(ByteView bytes) {
   }
   const bool failed_now = !handshake_->failure().empty();
   if (failed_now || output_.appended_total() != said) flush_output();  // also the greeting, if it is unsent
+  if (failed_now && handshake_->is_nonsense() && ignore(handshake_->failure())) return bytes.size();
   if (failed_now) fail(handshake_->failure());
   if (handshake_->complete() && !failed()) {
     adopt(handshake_->take_cipher());
@@ -363,7 +373,7 @@ bool Connection::has_unread_input() const {
 }
 
 void Connection::set_paused(bool paused) {
-  if (paused_ == paused) return;
+  if (paused_ == paused || ignored()) return;
   paused_ = paused;
   was_paused_ |= paused;
   if (has_buffers_ && !paused) note_buffers(true);  // it may move again

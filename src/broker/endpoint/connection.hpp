@@ -41,6 +41,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
     [[nodiscard]] virtual bool has_room_for(const TicketHolder& /*holder*/) { return true; }
     /// It took longer than handshake_time, and is closed.
     virtual void handshake_late() {}
+    /// Many strangers come and go: AcceptBudget::crowded.
+    [[nodiscard]] virtual bool crowded() { return false; }
     /// What bounds the memory of large messages; null: nothing does.
     [[nodiscard]] virtual BufferBudget* buffers() { return nullptr; }
   };
@@ -130,9 +132,15 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   [[nodiscard]] bool paused() const { return paused_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const { return owner_.handshake_time(); }
   void close_late(const std::string& why) {
+    if (ignored()) return close(ignored_for_);
     owner_.handshake_late();
     close(why);
   }
+  /// What a stranger says is nonsense, and many strangers come and go: closed it would come again at once, so
+  /// it waits, unheard, until its time for the handshake is over or its place is wanted. False: it is to be
+  /// closed, for few come.
+  bool ignore(const std::string& why);
+  [[nodiscard]] bool ignored() const { return !ignored_for_.empty(); }
   /// The connection ends as soon as the current callback is over. The first reason stands.
   void fail(const std::string& why);
   [[nodiscard]] bool failed() const { return !failure_.empty(); }
@@ -201,6 +209,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   std::size_t ping_context_bytes_ = 0;
   std::size_t low_water_ = 1;  // bytes that make the descriptor readable
   std::string failure_;
+  std::string ignored_for_;
   std::vector<std::byte> leftover_;
   std::unique_ptr<WireCipher> cipher_;      // null: nothing is encrypted
   std::vector<std::byte> sealed_leftover_;  // of the wire's bytes, no whole unit

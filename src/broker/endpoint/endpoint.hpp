@@ -90,9 +90,13 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   /// As whom it counts, once its handshake is through.
   [[nodiscard]] std::uint64_t sharer_of(const Connection& connection) const;
   void handshake_late() override { count(context_.settings.limits_reached, Limit::handshake_ms); }
+  [[nodiscard]] bool crowded() override { return context_.accepts.crowded(EventLoop::Clock::now()); }
   [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
   void accepted(UniqueFd descriptor) override;
-  void accept_failed() override { host_.accept_failed(*this); }
+  void accept_failed() override {
+    context_.handshakes.make_room();
+    host_.accept_failed(*this);
+  }
   void arm_idle_timer();
 
   ReactorContext& context_;

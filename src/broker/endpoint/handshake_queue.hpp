@@ -31,6 +31,9 @@ class HandshakeQueue {
   /// A new one, before it starts; `source`: RequestSource::key of its peer. May end another, whose owner
   /// hears of it within the call: not from within a connection's own callbacks.
   void enter(Connection& connection, const std::string& source);
+  /// No descriptor is free for who comes next: of those who wait an eighth ends, as for want of a place.
+  /// Calls as enter().
+  void make_room();
   /// It has said who it is, or ended. Nothing happens the second time.
   void leave(const Connection& connection);
 
@@ -55,6 +58,7 @@ class HandshakeQueue {
   static Rank rank_of(Sources::value_type& source);
 
   [[nodiscard]] Connection& first_to_go() const;
+  void displace();
 
   const std::size_t connections_max_;
   const std::string why_;

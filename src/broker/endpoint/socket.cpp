@@ -197,6 +197,10 @@ void set_low_water(int descriptor, std::size_t bytes) {
   set_option(descriptor, SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes));
 }
 
+void keep_little(int descriptor) {
+  set_option(descriptor, SOL_SOCKET, SO_RCVBUF, 0);
+}
+
 std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {

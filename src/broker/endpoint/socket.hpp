@@ -72,6 +72,9 @@ Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved
 /// any byte will do.
 void set_low_water(int descriptor, std::size_t bytes);
 
+/// What still comes, and is not read, costs as little memory as the system lets it.
+void keep_little(int descriptor);
+
 /// Raises this process's soft limit of descriptors to the hard one. Answers the limit in force.
 std::uint64_t raise_descriptor_limit();
 

@@ -46,7 +46,10 @@ std::size_t ZmtpHandshake::take(ByteView bytes, std::vector<std::byte>& output) 
 std::size_t ZmtpHandshake::take_greeting(ByteView bytes, std::vector<std::byte>& output) {
   switch (zmtp::check_greeting(bytes)) {
     case zmtp::GreetingOutcome::incomplete: return 0;
-    case zmtp::GreetingOutcome::not_zmtp: failure_ = "not a ZeroMQ peer"; return 0;
+    case zmtp::GreetingOutcome::not_zmtp:
+      is_nonsense_ = true;
+      failure_ = "not a ZeroMQ peer";
+      return 0;
     case zmtp::GreetingOutcome::old_version: failure_ = "ZMTP older than 3.0 (libzmq before 4.0)"; return 0;
     case zmtp::GreetingOutcome::valid: break;
   }

@@ -51,6 +51,8 @@ class ZmtpHandshake {
   [[nodiscard]] std::unique_ptr<WireCipher> take_cipher() { return std::move(cipher_); }
   /// Why the peer is turned away; empty: it is not.
   [[nodiscard]] const std::string& failure() const { return failure_; }
+  /// It is turned away for what no ZeroMQ peer of any version says.
+  [[nodiscard]] bool is_nonsense() const { return is_nonsense_; }
   /// It is turned away for want of a good ticket.
   [[nodiscard]] bool unauthorized() const { return unauthorized_; }
   /// Whose ticket the peer has shown, if it was a good one; of the strangers where none was asked for.
@@ -82,6 +84,7 @@ class ZmtpHandshake {
   std::unique_ptr<CurveServer> curve_;  // while its handshake lasts
   TicketHolder holder_;
   std::unique_ptr<WireCipher> cipher_;
+  bool is_nonsense_ = false;
   std::string failure_;
 };
 

@@ -92,6 +92,7 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
     confirm();
     ahead = at + fetch_ahead_in(bytes.subspan(at));
   }
+  if (ignored()) return bytes.size();
   hear(bytes.size() - std::min(bytes.size(), left_bytes_ + command_bytes_));
   left_bytes_ = bytes.size() - at;
   after_input();
@@ -130,7 +131,8 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
   if (left.size() < session::frame_layout::header_bytes) return false;
   const auto decoded = session::decode_frame_header(left, body_bytes_max());
   if (decoded.fault) {
-    broken("a frame that is none: " + std::string(to_word(*decoded.fault)));
+    const std::string why = "a frame that is none: " + std::string(to_word(*decoded.fault));
+    if (greeted_ || !ignore(why)) broken(why);
     return false;
   }
   if (!greeted_ && decoded.header.op != Op::hello) {

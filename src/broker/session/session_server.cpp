@@ -80,6 +80,7 @@ Result<SessionServer::Door*> SessionServer::open_door(Way way) {
 }
 
 void SessionServer::Door::accept_failed() {
+  server.context_.handshakes.make_room();
   server.limit_reached(Limit::descriptors_reserved);
   server.context_.sink.error("sessions " + bind_uri +
                              ": a connection was turned away, no file descriptor is free");

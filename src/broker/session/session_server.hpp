@@ -96,6 +96,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
   [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
   void handshake_late() override { limit_reached(Limit::handshake_ms); }
+  [[nodiscard]] bool crowded() override { return context_.accepts.crowded(EventLoop::Clock::now()); }
   std::string_view admit(std::uint64_t user) override;
   void limit_reached(Limit limit) override { count(context_.settings.limits_reached, limit); }
   std::string_view admit_also(std::uint64_t user) override;
