@@ -33,8 +33,9 @@ std::size_t reactors_of(const Config& config) {
 StrangerLimits stranger_limits_of(const Config& config) {
   const auto usual =
       config.encrypt ? limits::accepts_per_second_encrypted : limits::accepts_per_second_default;
-  const std::uint64_t waiting = std::min<std::uint64_t>(limits::handshakes_max_default,
-                                                        part_of_descriptors(2 * (reactors_of(config) + 1)));
+  const std::uint64_t waiting =
+      std::clamp<std::uint64_t>(part_of_descriptors(2 * (reactors_of(config) + 1)),
+                                limits::handshakes_max_min, limits::handshakes_max_default);
   return {static_cast<std::size_t>(config.handshakes_max.value_or(waiting)),
           config.accepts_per_second.value_or(usual), config.handshake_time};
 }
