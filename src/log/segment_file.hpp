@@ -76,7 +76,8 @@ class SegmentFile {
   /// Unmaps, and closes the file unless something is unsynced.
   void release();
   /// Of a full segment: keeps no descriptor of what is not synced yet, see File::rest. False if it has to.
-  bool rest() { return file_ == nullptr || (synced() && seal_written) || file_->rest(path_); }
+  bool rest() { return !has_to_rest() || file_->rest(path_); }
+  [[nodiscard]] bool has_to_rest() const { return file_ != nullptr && !(synced() && seal_written); }
   /// Null when it is not open.
   [[nodiscard]] const std::shared_ptr<File>& file() const { return file_; }
 
@@ -123,6 +124,8 @@ class SegmentFile {
   bool sealed = false;
   /// The seal that holds for good is in the file.
   bool seal_written = false;
+  /// A job has been told to write its index beside it.
+  bool index_may_be_stored = false;
   /// How far it was at the last sync.
   SegmentSeal synced_point;
   /// How far the file is known to be synced; 0: not even its header.

@@ -44,6 +44,12 @@ struct SyncTarget {
   std::shared_ptr<const SegmentIndex> index;  ///< to be written beside it when it is sealed; may be null
 };
 
+/// A full segment's file that is to do without a descriptor, see File::rest.
+struct RestTarget {
+  std::shared_ptr<File> file;
+  std::string path;
+};
+
 /// What there is to do. Self-contained: needs nothing of the log while it is done.
 struct SegmentWork {
   std::shared_ptr<PendingName> name;  ///< not null: to be given before all else
@@ -62,6 +68,8 @@ struct SegmentWork {
   std::shared_ptr<File> remember;
   SegmentHeader remembered;
   std::vector<std::shared_ptr<WritableMapping>> unmap;  ///< let go of here: that takes a while
+  std::vector<RestTarget> rest;
+  std::uint64_t rested = 0;  ///< the number of the first segment that then still has its descriptor
   std::uint64_t incarnation = 0;
   std::uint64_t key_id = 0;  ///< of the prepared file
   SpaceWanted prepare_space;
@@ -74,6 +82,7 @@ struct SegmentWorkDone {
   Result<void> remembered;  ///< SegmentWork::remember; where there is none, as `sync`
   std::size_t retired = 0;  ///< how many of SegmentWork::retire
   std::optional<PreparedSegment> prepared;
+  bool rested = false;  ///< all of SegmentWork::rest, and there were some
 };
 
 /// Shared by a log and its job, which may outlive it.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t views_max = 16;  // segments mapped at once
 constexpr std::uint64_t batch_bytes_max = 4 * limits::GiB - 64 * limits::KiB;
-constexpr std::uint64_t unsynced_open_max = 16;  // full segments that wait for a sync and have a descriptor
+constexpr std::uint64_t prefault_by_writer_max = limits::MiB;  // of a segment
 
 }  // namespace
 
@@ -236,7 +236,7 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
   const SpaceWanted wanted{options_.disk_free_floor_bytes, stored_bytes_, options_.leaves_others_room, &bound,
                            batch_bytes};
   const auto prepare = [&] {
-    return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id());
+    return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id(), RecycledFile::stays);
   };
   auto made = prepare();
   const bool waits = !made && made.error().code == ErrorCode::no_space;
@@ -310,26 +310,20 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   return {};
 }
 
-// A log that nobody syncs would have a descriptor for each segment it holds, which a process has few of.
-void SegmentLog::rest_full_segments() {
-  rested_ = std::max(rested_, front_number_);
-  while (rested_ + unsynced_open_max < front_number_ + segments_.size()) {
-    if (!segments_[rested_ - front_number_]->rest()) return;  // a job is at it: another time
-    ++rested_;
-  }
-}
-
 // Else a disk job does, which comes soon. The next segment needs it: only one may be without a name.
 Result<void> SegmentLog::give_name() {
   return name_ != nullptr ? name_->give(storage_) : Result<void>{};
 }
 
+// A small one is made present at once, which costs half of what a fault for each page does; in a large one
+// the writer would stand still for it.
 Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
   if (!options_.mapped_writes || prepared.mapping != nullptr) return {};
   make_room_to_map(prepared.header.file_bytes);
   auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
   if (!mapped) return mapped.error();
   prepared.mapping = counted_by(options_.views, std::move(*mapped));
+  if (options_.prefault && prepared.header.file_bytes <= prefault_by_writer_max) prepared.mapping->prefault();
   return {};
 }
 

@@ -171,7 +171,6 @@ class SegmentLog final : public Log {
   void stop_writing(SegmentFile& segment);
   [[nodiscard]] bool is_above_cap() const;
   void seal_for_this_boot(SegmentFile& segment);
-  void rest_full_segments();
   Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
   void note_wait(const Result<PreparedSegment>& made, SpaceBound bound);
   Result<void> make_directory();
@@ -204,12 +203,15 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool sync_is_due(Timestamp now) const;
   [[nodiscard]] bool flush_is_due(Timestamp now) const;
   [[nodiscard]] bool anything_unsynced() const;
-  [[nodiscard]] std::vector<SyncTarget> unsynced_files() const;
+  [[nodiscard]] std::vector<SyncTarget> unsynced_files();
   [[nodiscard]] bool retire_is_due(Timestamp now) const;
   [[nodiscard]] bool prepare_is_due(Timestamp now) const;
   [[nodiscard]] bool name_is_due(Timestamp now) const;
+  void rest_full_segments();
+  [[nodiscard]] bool rest_is_due() const;
+  void add_rest(SegmentWork& work);
   [[nodiscard]] SegmentWork new_work() const;
-  [[nodiscard]] SegmentWork work_to_sync() const;
+  [[nodiscard]] SegmentWork work_to_sync();
   [[nodiscard]] SegmentWork work_to_remember() const;
   [[nodiscard]] bool is_remembered(const std::vector<RetiredSegment>& retire) const;
   void synced(const SegmentWork& work, const SegmentWorkDone& done);
@@ -237,11 +239,12 @@ class SegmentLog final : public Log {
   std::uint64_t incarnation_ = 0;
   std::unique_ptr<EncryptedBatches> encrypted_;  // null: nothing is
   bool directory_made_ = false;
-  bool parent_unsynced_ = false;       // the directory's own name is not on disk yet
-  std::uint64_t rolls_ = 0;            // changes of the directory
-  std::uint64_t synced_rolls_ = 0;     // those that are on disk
-  bool closed_ = false;                // by close() of this object, and nothing has changed since
-  bool maybe_closed_on_disk_ = false;  // the last segment's checkpoint may say that nothing follows
+  bool parent_unsynced_ = false;        // the directory's own name is not on disk yet
+  std::uint64_t rolls_ = 0;             // changes of the directory
+  std::uint64_t synced_rolls_ = 0;      // those that are on disk
+  std::uint64_t rest_tried_rolls_ = 0;  // when full segments were last told to do without a descriptor
+  bool closed_ = false;                 // by close() of this object, and nothing has changed since
+  bool maybe_closed_on_disk_ = false;   // the last segment's checkpoint may say that nothing follows
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;

@@ -200,8 +200,9 @@ void SegmentPool::unmap() {
 
 Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint64_t bytes,
                                              std::uint64_t incarnation, const SpaceWanted& wanted,
-                                             NewBytes new_bytes, std::uint64_t key_id) {
-  const Owner owner{incarnation, key_id};
+                                             NewBytes new_bytes, std::uint64_t key_id,
+                                             RecycledFile recycled) {
+  const Owner owner{incarnation, key_id, recycled};
   auto made = prepare_exactly(path, bytes, owner, wanted, new_bytes);
   if (made || made.error().code != ErrorCode::no_space) return made;
   const std::uint64_t smaller =
@@ -256,9 +257,10 @@ Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::stri
   const SegmentPage page = encode_segment_header(next->header);
   Result<void> done = next->sync ? (*file)->write_synced(page, 0) : write_all(**file, page, 0);
   (*file)->unlock();
-  if (done) done = storage_.rename(entry.path, path);
+  const bool moves = owner.recycled == RecycledFile::moves;
+  if (done && moves) done = storage_.rename(entry.path, path);
   if (!done) return done.error();
-  return PreparedSegment{std::move(*file), path, next->header, entry.mapping};
+  return PreparedSegment{std::move(*file), moves ? path : entry.path, next->header, entry.mapping};
 }
 
 // Large pieces come of large writes.

@@ -74,6 +74,12 @@ enum class NewBytes {
   written
 };
 
+/// Where a file from the pool lies until its segment has a name.
+enum class RecycledFile {
+  moves,  ///< to the path that a new file would have
+  stays   ///< in the pool, from which nobody takes it any more: saves a rename where the name is known by now
+};
+
 /// One per broker, shared by all its logs. A file that comes from the pool carries an epoch that no bytes in
 /// it have, nor can have after a power cut: old bytes never validate. Any thread; the storage must outlive
 /// the pool, the pool its logs.
@@ -106,10 +112,11 @@ class SegmentPool {
   /// Makes a file of exactly `bytes` at `path` for the log `incarnation`: from the pool, or a new one unless
   /// that left too little on the disk, or went beyond the quota. The quota's last eighth is for logs that
   /// have no more than their part of it then, which all logs have alike; what they get there may be smaller.
-  /// Errors: no_space, io_error; nothing stays at `path` then. `key_id`: see SegmentHeader.
+  /// Errors: no_space, io_error; nothing stays at `path` then. `key_id`: see SegmentHeader. Where it lies is
+  /// told.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
                                   const SpaceWanted& wanted, NewBytes new_bytes = NewBytes::reserved,
-                                  std::uint64_t key_id = 0);
+                                  std::uint64_t key_id = 0, RecycledFile recycled = RecycledFile::moves);
   /// A log that is open: what is kept for those that have little is divided among all.
   class Member {
    public:
@@ -136,6 +143,7 @@ class SegmentPool {
   struct Owner {
     std::uint64_t incarnation = 0;
     std::uint64_t key_id = 0;
+    RecycledFile recycled = RecycledFile::moves;
   };
   void load_once();
   void give_back(std::uint64_t bytes);

@@ -65,6 +65,28 @@ TEST_F(SegmentPoolTest, MappingsAreGivenUpWithoutTheirFiles) {
   EXPECT_EQ(pool.files(), 0U);
 }
 
+TEST_F(SegmentPoolTest, AFileThatStaysWhereItLiesIsNobodyElses) {
+  retire(false);
+  into_the_pool();
+  const std::string path = directory.path() + "/next";
+  const auto taken =
+      pool.prepare(path, file_bytes, 1, {}, log::NewBytes::reserved, 0, log::RecycledFile::stays)
+          .value_or_throw();
+  EXPECT_EQ(log::parent_of(taken.path), directory.path() + "/pool");
+  EXPECT_TRUE(storage.link_count(taken.path).ok());
+  EXPECT_FALSE(storage.link_count(path).ok());
+  EXPECT_EQ(pool.files(), 0U);
+  const auto made =
+      pool.prepare(path, file_bytes, 1, {}, log::NewBytes::reserved, 0, log::RecycledFile::stays)
+          .value_or_throw();
+  EXPECT_EQ(made.path, path);
+  // A process that ends now has given it no name: the next one finds it in the pool, under an epoch beyond.
+  log::SegmentPool next({directory.path() + "/pool"}, storage);
+  EXPECT_EQ(next.files(), 1U);
+  const auto again = next.prepare(directory.path() + "/again", file_bytes, 1, {}).value_or_throw();
+  EXPECT_LT(taken.header.epoch, again.header.epoch);
+}
+
 /// Files of a log in a pool, and how often something was synced.
 class SegmentPoolSyncTest : public ::testing::Test {
  protected:

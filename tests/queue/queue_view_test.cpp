@@ -180,6 +180,26 @@ TEST_F(QueueViewTest, SeeksByOffsetThroughTheIndexAndWithoutIt) {
   }
 }
 
+// Whether an index was ever written is known, and those that were go.
+TEST_F(QueueViewTest, SegmentsThatGoTakeTheirIndexesWithThem) {
+  for (const bool synced : {true, false}) {
+    Queue queue = open({.segment_bytes = 16 * limits::KiB,
+                        .flush = synced ? FlushPolicy::every_bytes(4 * limits::KiB) : FlushPolicy::none()});
+    const int first = synced ? 0 : 5001;
+    test::enqueue_numbers(queue, first, first + 5000);
+    queue.flush().value_or_throw();  // where it is the first sync, all of the segments are full
+    ASSERT_FALSE(files(".idx").empty());
+    ASSERT_TRUE(queue.trim(queue.next_offset()).ok());
+    test::enqueue_numbers(queue, first + 5000, first + 5001);
+    queue.close().value_or_throw();
+    const auto segments = files(".seg");
+    for (const std::string& index : files(".idx")) {
+      const std::string segment = index.substr(0, index.size() - 4) + ".seg";
+      EXPECT_EQ(1, std::count(segments.begin(), segments.end(), segment)) << index;
+    }
+  }
+}
+
 // A backup of a queue is a queue: its cursors stand where they had committed.
 TEST_F(QueueViewTest, ASnapshotAndARepairKeepNamedCursors) {
   Queue queue = open(written);

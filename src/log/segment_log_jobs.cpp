@@ -1,0 +1,376 @@
+/// A durable log: its work for a disk thread. Layer: log.
+#include <algorithm>
+#include <utility>
+
+#include "log/failed_sync.hpp"
+#include "log/seeded_bug.hpp"
+#include "log/segment_log.hpp"
+
+namespace lightq::log {
+
+namespace {
+
+constexpr Timestamp never_tried{-1'000'000};
+constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
+constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
+constexpr std::int64_t name_again_us = 1'000'000;     // after a rename that failed
+constexpr std::size_t retired_at_once_max = 64;       // the writer may be waiting for another job
+constexpr std::uint64_t unsynced_open_max = 16;       // full segments that wait for a sync, with a descriptor
+constexpr std::uint64_t unsynced_open_hard_max = 2 * unsynced_open_max;  // where no job has come for long
+constexpr std::size_t still_read_max = 2;  // dropped segments that wait for their readers
+
+bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
+  return now < since || now.us - since.us >= us;  // a clock that was set back must not stop anything for long
+}
+
+}  // namespace
+
+bool SegmentLog::anything_unsynced() const {
+  return !segments_.empty() && (!segments_.back()->synced() || durable_ < next_ || synced_rolls_ != rolls_);
+}
+
+bool SegmentLog::sync_is_due(Timestamp now) const {
+  if (poisoned_ || !anything_unsynced()) return false;
+  if (flush_is_due(now)) return true;
+  if (options_.flush_bytes != 0 && unsynced_bytes() >= options_.flush_bytes) return true;
+  return options_.flush_interval_ms != 0 && has_passed(last_sync_, options_.flush_interval_ms * 1000, now);
+}
+
+// Where the segment could not be given its name nothing was synced, and nothing is before that is tried
+// again.
+bool SegmentLog::flush_is_due(Timestamp now) const {
+  return durable_ < flush_requested_ && (naming_.ok() || name_is_due(now));
+}
+
+std::uint64_t SegmentLog::unsynced_bytes() const {
+  std::uint64_t bytes = 0;
+  for (auto segment = segments_.rbegin(); segment != segments_.rend() && !(*segment)->synced(); ++segment) {
+    bytes += (*segment)->end_position() - std::max((*segment)->synced_position, segment_header_bytes);
+  }
+  return bytes;
+}
+
+std::vector<SyncTarget> SegmentLog::unsynced_files() {
+  std::vector<SyncTarget> targets;
+  for (std::size_t i = 0; i < segments_.size(); ++i) {
+    SegmentFile& segment = *segments_[i];
+    if (segment.synced() && (!segment.sealed || segment.seal_written)) continue;
+    if (segment.file() == nullptr) continue;
+    SyncTarget target{front_number_ + i,
+                      segment.end_position(),
+                      segment.file(),
+                      segment.sealed,
+                      segment.header(),
+                      segment.seal(),
+                      "",
+                      nullptr};
+    if (segment.sealed && segment.node() != nullptr && segment.node()->growing_index() != nullptr) {
+      target.index_path = segment_index_path(*segment.node());
+      target.index = segment.node()->growing_index();
+      segment.index_may_be_stored = true;
+    }
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+SegmentWork SegmentLog::new_work() const {
+  SegmentWork work;
+  work.name = name_;
+  return work;
+}
+
+SegmentWork SegmentLog::work_to_sync() {
+  SegmentWork work = new_work();
+  work.sync = true;
+  work.targets = unsynced_files();
+  work.rolls = rolls_;
+  const bool sync_names = synced_rolls_ != rolls_ && !seeded(SeededBug::directory_unsynced);
+  if (sync_names) work.sync_directories.push_back(options_.directory);
+  if (parent_unsynced_ && !seeded(SeededBug::parent_directory_unsynced))
+    work.sync_directories.push_back(parent_of(options_.directory));
+  work.durable = next_;
+  return work;
+}
+
+bool SegmentLog::wants_disk_work() const {
+  const bool asked = options_.flush_interval_ms != 0 || durable_ < flush_requested_;
+  const bool to_sync = !poisoned_ && asked && anything_unsynced();
+  return to_sync || !ready_to_retire().empty();
+}
+
+// A log that syncs nothing by itself still never gives an offset twice: before what is behind durable_offset
+// goes, the newest segment's name and header are made durable.
+SegmentWork SegmentLog::work_to_remember() const {
+  SegmentWork work = new_work();
+  work.remember = segments_.back()->file();
+  work.remembered = segments_.back()->header();
+  work.rolls = rolls_;
+  if (synced_rolls_ != rolls_) work.sync_directories.push_back(options_.directory);
+  if (parent_unsynced_) work.sync_directories.push_back(parent_of(options_.directory));
+  return work;
+}
+
+// By a segment that is still there.
+bool SegmentLog::is_remembered(const std::vector<RetiredSegment>& retire) const {
+  if (!remembered_ || !options_.mapped_writes) return false;
+  if (seeded(SeededBug::remembered_once)) return true;
+  return retire.back().end_offset <= *remembered_ && first_offset() <= *remembered_;
+}
+
+bool SegmentLog::retire_is_due(Timestamp now) const {
+  return !retired_.empty() && (!retire_failed_ || has_passed(last_retire_, retire_again_us, now));
+}
+
+bool SegmentLog::prepare_is_due(Timestamp now) const {
+  return !segments_.empty() && !prepared_ && !segments_.back()->sealed &&
+         (options_.prefault || segments_.back()->end_position() > segments_.back()->usable_bytes() / 2) &&
+         has_passed(last_prepare_, prepare_again_us, now);
+}
+
+bool SegmentLog::name_is_due(Timestamp now) const {
+  return name_ != nullptr && !name_->is_given() && has_passed(last_naming_, name_again_us, now);
+}
+
+// A log that nobody syncs would have a descriptor for each segment it holds, which a process has few of. To
+// give one up costs a writer as much as all the rest of a new segment does.
+void SegmentLog::rest_full_segments() {
+  rested_ = std::max(rested_, front_number_);
+  while (rested_ + unsynced_open_hard_max < front_number_ + segments_.size()) {
+    if (!segments_[rested_ - front_number_]->rest()) return;  // a job is at it: another time
+    ++rested_;
+  }
+}
+
+// Once for each new segment: a file that has to keep its descriptor is asked again then.
+bool SegmentLog::rest_is_due() const {
+  const std::uint64_t from = std::max(rested_, front_number_);
+  return rest_tried_rolls_ != rolls_ && from + unsynced_open_max < front_number_ + segments_.size();
+}
+
+void SegmentLog::add_rest(SegmentWork& work) {
+  rest_tried_rolls_ = rolls_;
+  rested_ = std::max(rested_, front_number_);
+  work.rested = front_number_ + segments_.size() - unsynced_open_max;
+  for (std::uint64_t number = rested_; number < work.rested; ++number) {
+    const SegmentFile& segment = *segments_[number - front_number_];
+    if (segment.has_to_rest()) work.rest.push_back({segment.file(), segment.path()});
+  }
+  if (work.rest.empty()) rested_ = work.rested;
+}
+
+bool SegmentLog::disk_job_is_due(Timestamp now) const {
+  if (jobs_->is_out) return false;
+  const bool to_retire = retire_is_due(now) && !ready_to_retire().empty();
+  return sync_is_due(now) || to_retire || prepare_is_due(now) || name_is_due(now) || rest_is_due() ||
+         !unmap_.empty();
+}
+
+std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
+  if (jobs_->is_out) return nullptr;
+  SegmentWork work = new_work();
+  auto retire = retire_is_due(now) ? ready_to_retire() : std::vector<RetiredSegment>{};
+  const bool remember = !retire.empty() && !poisoned_ && !is_remembered(retire);
+  if (sync_is_due(now) || (remember && !options_.mapped_writes)) {
+    work = work_to_sync();
+    last_sync_ = now;
+    if (seeded(SeededBug::confirm_before_sync)) durable_ = next_;
+  } else if (remember) {
+    work = segments_.back()->file() != nullptr ? work_to_remember() : work_to_sync();
+  }
+  work.retire = std::move(retire);
+  if (!work.retire.empty()) last_retire_ = now;
+  if (prepare_is_due(now)) {
+    last_prepare_ = now;
+    work.prepare_bytes = next_segment_bytes(0);
+    work.prepare_new = new_bytes();
+    work.prepare_path = options_.directory + "/" + next_prepared_name;
+    if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
+    work.incarnation = incarnation_;
+    work.key_id = key_id();
+    work.prepare_space = {options_.disk_free_floor_bytes, stored_bytes_, options_.leaves_others_room};
+  }
+  const bool name = name_is_due(now);
+  if (name) last_naming_ = now;
+  work.unmap = std::exchange(unmap_, {});
+  if (rest_is_due()) add_rest(work);
+  if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty() &&
+      work.rest.empty() && !name)
+    return nullptr;
+  return std::make_unique<SegmentJob>(*this, jobs_, std::move(work), storage_, pool_);
+}
+
+std::unique_ptr<DiskJob> SegmentLog::take_flush_job(Timestamp now) {
+  if (jobs_->is_out) return nullptr;
+  last_sync_ = now;
+  return std::make_unique<SegmentJob>(*this, jobs_, work_to_sync(), storage_, pool_);
+}
+
+Result<void> SegmentLog::settle() {
+  if (poisoned_) return sync_error_;
+  // A file without a header, which a power cut may leave, says nothing of the log.
+  if (segments_.empty() || segments_.back()->sealed) {
+    if (auto rolled = roll(0); !rolled) return rolled;
+  }
+  if (auto opened = segments_.back()->open_for_writing(storage_); !opened) return opened;
+  const std::lock_guard lock(jobs_->running);
+  SegmentWork work = work_to_remember();
+  auto done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
+  Result<void> remembered = done.remembered;
+  finish_job(work, std::move(done));
+  return remembered;
+}
+
+// The retired segment that alone says which log this is: those that follow have lost their headers. It stays
+// until another one has been begun.
+const RetiredSegment* SegmentLog::last_with_identity() const {
+  const bool known = std::any_of(segments_.begin(), segments_.end(),
+                                 [](const auto& segment) { return segment->header().epoch != 0; });
+  if (known || segments_.empty()) return nullptr;
+  const auto last = std::find_if(retired_.rbegin(), retired_.rend(),
+                                 [](const RetiredSegment& segment) { return segment.has_header; });
+  return last != retired_.rend() ? &*last : nullptr;
+}
+
+// While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
+// without them a power cut would turn the log back, and its offsets would be given to other messages.
+// Of those that are still read a few wait, to be recycled.
+std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
+  std::vector<RetiredSegment> ready;
+  const RetiredSegment* const identity = last_with_identity();
+  bool read = false;
+  for (const RetiredSegment& segment : retired_) {
+    if (&segment == identity || (!all && ready.size() == retired_at_once_max)) break;
+    if (poisoned_ && durable_ <= segment.end_offset && !seeded(SeededBug::retire_while_poisoned)) break;
+    read = read || is_read(segment, !ready.empty());
+    if (read && !all && retired_.size() - ready.size() <= still_read_max) break;
+    ready.push_back(segment);
+    ready.back().node = nullptr;
+    ready.back().is_read = read;
+  }
+  return ready;
+}
+
+void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
+  if (done.rested) rested_ = std::max(rested_, work.rested);
+  retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(done.retired));
+  if (!work.retire.empty()) retire_failed_ = done.retired < work.retire.size();
+  if (done.prepared) {
+    prepared_ = std::move(done.prepared);
+    last_prepare_ = never_tried;
+  }
+  naming_ = done.named;
+  if (!naming_) return;  // nothing was tried to be synced, so nothing has failed to be: the next job may
+  if (work.remember != nullptr && done.remembered) {
+    synced_rolls_ = std::max(synced_rolls_, work.rolls);
+    remembered_ = work.remembered.first_offset;
+    if (work.sync_directories.size() == 2) parent_unsynced_ = false;
+  }
+  if (work.sync) return synced(work, done);
+  if (!done.remembered) poison(done.remembered.error());
+}
+
+// Whatever was synced when it failed: the system may have taken the error of other pages of that file for
+// told.
+void SegmentLog::poison(const Error& error) {
+  poisoned_ = !seeded(SeededBug::sync_retried);
+  mark_failed_sync(options_.directory, storage_);
+  last_error_ = error;
+  last_error_.message = "nothing appended from offset " + std::to_string(durable_.value) + " on in " +
+                        options_.directory +
+                        " becomes durable until the log is opened again: " + last_error_.message;
+  sync_error_ = last_error_;
+}
+
+// An earlier process could not sync, and left what it had written in memory.
+void SegmentLog::settle_doubts() {
+  for (const auto& segment : segments_) {
+    if (segment->seal_written) continue;
+    if (const auto opened = segment->open_for_writing(storage_); !opened) return poison(opened.error());
+  }
+  if (const auto written = write_again(segments_); !written) return poison(written.error());
+  if (flush()) clear_failed_sync(options_.directory, storage_);
+}
+
+void SegmentLog::synced(const SegmentWork& work, const SegmentWorkDone& done) {
+  if (!done.sync) return poison(done.sync.error());
+  if (poisoned_) return;
+  durable_ = std::max(durable_, work.durable);
+  synced_rolls_ = std::max(synced_rolls_, work.rolls);
+  if (work.sync_directories.size() == 2) parent_unsynced_ = false;
+  for (const SyncTarget& target : work.targets) {
+    if (target.number < front_number_ || target.number - front_number_ >= segments_.size()) continue;
+    SegmentFile& segment = *segments_[target.number - front_number_];
+    if (segment.file() != target.file) continue;
+    note_synced(segment, target);
+    if (segment.seal_written && !segment.is_mapped()) segment.release();
+  }
+}
+
+// A checkpoint that cannot be written costs a longer scan, no more.
+void SegmentLog::note_synced(SegmentFile& segment, const SyncTarget& target) {
+  segment.synced_position = std::max(segment.synced_position, target.position);
+  segment.seal_written = segment.seal_written || target.is_full;
+  segment.synced_point = target.seal;
+  const SegmentCheckpoint& last = segment.checkpoint();
+  if (segment.sealed || target.seal.end_position < last.end_position + checkpoint_interval_bytes) return;
+  SegmentCheckpoint checkpoint = checkpoint_at(target.seal);
+  checkpoint.reserved = std::max(last.reserved, checkpoint.end_position + checkpoint_reserve_bytes);
+  checkpoint.reserved = std::min(checkpoint.reserved, segment.usable_bytes());
+  static_cast<void>(segment.write_checkpoint(checkpoint));
+}
+
+Result<void> SegmentLog::close() {
+  if (auto named = give_name(); !named) return named;
+  if (auto flushed = flush(); !flushed) return flushed;
+  if (!retired_.empty()) static_cast<void>(retire_now());  // else it is found again
+  if (segments_.empty() || closed_) return {};
+  SegmentFile& active = *segments_.back();
+  if (active.sealed) return keep_seal(active);
+  if (auto opened = active.open_for_writing(storage_); !opened) return opened;
+  SegmentCheckpoint checkpoint = checkpoint_at(active.seal());
+  checkpoint.reserved = std::max(active.checkpoint().reserved, active.end_position());
+  checkpoint.clean = true;
+  maybe_closed_on_disk_ = true;
+  if (auto written = active.write_checkpoint(checkpoint); !written) return written;
+  return sync_close(active);
+}
+
+// Its seal says all that a clean checkpoint would. It was written behind the last sync, or found, by a
+// process whose predecessor may have ended before it was on disk.
+Result<void> SegmentLog::keep_seal(SegmentFile& last) {
+  const bool has_one = last.seal_written && last.header().epoch != 0;
+  return has_one ? sync_close(last) : Result<void>{};
+}
+
+Result<void> SegmentLog::sync_close(SegmentFile& last) {
+  if (auto opened = last.open_for_writing(storage_); !opened) return opened;
+  if (auto synced = last.file()->sync(); !synced) return synced;
+  closed_ = true;
+  return {};
+}
+
+Result<void> SegmentLog::flush() {
+  const std::lock_guard lock(jobs_->running);
+  if (!anything_unsynced() && !poisoned_) return {};
+  SegmentWork work = work_to_sync();
+  const SegmentWorkDone done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
+  if (!done.named) return done.named;
+  synced(work, done);
+  if (poisoned_) return sync_error_;
+  return {};
+}
+
+// With no job out, so that none is at the same files.
+Result<void> SegmentLog::retire_now() {
+  const std::lock_guard lock(jobs_->running);
+  SegmentWork work = poisoned_ ? new_work() : work_to_sync();
+  work.retire = ready_to_retire(true);
+  auto done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
+  const bool none = done.retired == 0;
+  finish_job(work, std::move(done));
+  if (none) return Error{ErrorCode::io_error, "cannot retire " + retired_.front().path, 0};
+  return {};
+}
+
+}  // namespace lightq::log
