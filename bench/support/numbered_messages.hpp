@@ -47,8 +47,9 @@ class NumberedMessages {
   std::vector<std::byte> expected_;
 };
 
-/// The sum of 64-bit words and remaining bytes: touches each byte once.
-inline std::uint64_t sum_of(ByteView bytes) {
+/// The sum of 64-bit words and remaining bytes: touches each byte once. The same machine code for all who
+/// call it: compiled into two loops it was up to a third slower in the one or in the other.
+[[gnu::noinline]] inline std::uint64_t sum_of(ByteView bytes) {
   std::uint64_t sum = 0;
   std::size_t at = 0;
   for (; at + sizeof sum <= bytes.size(); at += sizeof sum) {

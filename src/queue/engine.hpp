@@ -106,6 +106,8 @@ class Engine final : public SegmentSource {
   }
   [[nodiscard]] bool is_young();
   void note_beat();
+  [[nodiscard]] bool has_beat() const { return beat_->load(std::memory_order_relaxed) != Pulse::still; }
+  void post_what_was_put_off();
   Offset add_to_open_batch(ByteView payload) {
     const Offset offset = open_.next_offset();
     open_.add(payload);
@@ -202,9 +204,11 @@ class Engine final : public SegmentSource {
   BatchBuilder builder_;                // many_writers: with the lock; else the writer's
 
   log::OpenBatch open_;
-  const std::shared_ptr<Pulse> pulse_;            // with `quick_` and a background; else null
-  const std::atomic<std::uint32_t>* const beat_;  // the pulse's, or one that stands still
-  std::uint32_t batch_beat_ = 1;                  // when the open batch was found to be young; odd: no beat
+  const std::shared_ptr<Pulse> pulse_;             // with `quick_` and a background; else null
+  const std::atomic<std::uint32_t>* const beat_;   // the pulse's, or one that stands still
+  static constexpr std::uint32_t no_beat_yet = 1;  // odd, as no beat is
+  std::uint32_t batch_beat_ = no_beat_yet;         // when the open batch was found to be young
+  bool post_is_put_off_ = false;                   // of what a new segment has made due, to the next message
   std::atomic<std::uint64_t> first_{0};
   std::atomic<std::uint64_t> durable_{0};
   Waiters readers_;

@@ -33,6 +33,7 @@ LIGHTQ_AVX2_TARGET Result<Offset> Engine::enqueue_wide(ByteView payload) {
 #endif
 
 Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
+  if (post_is_put_off_) post_what_was_put_off();
   if (quick_ && goes_on(payload.size())) return add_to_open_batch(payload);
   if (payload.size() > options_.message_bytes_max) {
     return Error{ErrorCode::too_large,
@@ -72,7 +73,7 @@ bool Engine::is_young() {
 // Until the next beat the open batch's time needs no look at the clock.
 void Engine::note_beat() {
   const std::uint32_t beat = beat_->load(std::memory_order_relaxed);
-  batch_beat_ = beat == Pulse::still ? 1 : beat;
+  batch_beat_ = beat == Pulse::still ? no_beat_yet : beat;
 }
 
 Result<Offset> Engine::enqueue_into_new_batch(Lock& lock, ByteView payload) {
@@ -115,9 +116,20 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
   open_.begin(got.room.bytes, got.room.page, got.room.position, got.room.header, boot_, log_->next_offset(),
               coarse_now(), static_cast<std::uint32_t>(std::max<std::uint64_t>(records, 1)));
   note_beat();
-  // A segment that was begun is named now: the next batch may be long in coming.
-  if (options_.background && rolls_seen_ != log_->rolls()) post_due_work();
+  // A segment that was begun is named now: the next batch may be long in coming. Within a stream the next
+  // message sees to it, as to wake a thread takes as long as all the rest of a new segment.
+  if (options_.background && rolls_seen_ != log_->rolls()) {
+    post_is_put_off_ = quick_ && has_beat();
+    if (post_is_put_off_) batch_beat_ = no_beat_yet;
+    if (!post_is_put_off_) post_due_work();
+  }
   return {};
+}
+
+void Engine::post_what_was_put_off() {
+  const Lock lock(mutex_);
+  post_is_put_off_ = false;
+  post_due_work();
 }
 
 void Engine::close_batch() {
@@ -216,6 +228,7 @@ void Engine::after_append(Lock& lock) {
     apply_retention();
   }
   if (options_.background) {
+    post_is_put_off_ = false;
     const bool timer_starts = options_.flush.interval.count() != 0 && !timer_runs_;
     if (timer_starts) {
       timer_runs_ = true;
