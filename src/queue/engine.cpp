@@ -88,6 +88,8 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const
   if (options.background) {
     engine->background_.start([raw = engine.get()] { raw->mutex_.request(); });
     engine->background_.wake();  // for what opening has left to do
+    if (engine->pulse_ != nullptr)
+      engine->beat_call_ = engine->pulse_->call_each_beat([raw = engine.get()] { raw->post_at_beat(); });
   }
   return engine;
 }
@@ -154,6 +156,7 @@ Result<void> Engine::close() {
   Lock lock(mutex_);
   stopping_ = true;
   lock.unlock();
+  if (pulse_ != nullptr) pulse_->stop_calling(beat_call_);
   background_.stop();
   lock.lock();
   if (auto job = background_.take_done()) finish_job(std::move(job));

@@ -107,7 +107,9 @@ class Engine final : public SegmentSource {
   [[nodiscard]] bool is_young();
   void note_beat();
   [[nodiscard]] bool has_beat() const { return beat_->load(std::memory_order_relaxed) != Pulse::still; }
+  void put_off_post();
   void post_what_was_put_off();
+  void post_at_beat();
   Offset add_to_open_batch(ByteView payload) {
     const Offset offset = open_.next_offset();
     open_.add(payload);
@@ -208,7 +210,9 @@ class Engine final : public SegmentSource {
   const std::atomic<std::uint32_t>* const beat_;   // the pulse's, or one that stands still
   static constexpr std::uint32_t no_beat_yet = 1;  // odd, as no beat is
   std::uint32_t batch_beat_ = no_beat_yet;         // when the open batch was found to be young
-  bool post_is_put_off_ = false;                   // of what a new segment has made due, to the next message
+  // What a new segment has made due is to be posted by the next message, or with the next beat.
+  std::atomic<bool> post_is_put_off_{false};
+  std::uint64_t beat_call_ = 0;  // of post_at_beat
   std::atomic<std::uint64_t> first_{0};
   std::atomic<std::uint64_t> durable_{0};
   Waiters readers_;

@@ -33,7 +33,7 @@ LIGHTQ_AVX2_TARGET Result<Offset> Engine::enqueue_wide(ByteView payload) {
 #endif
 
 Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
-  if (post_is_put_off_) post_what_was_put_off();
+  if (post_is_put_off_.load(std::memory_order_relaxed)) post_what_was_put_off();
   if (quick_ && goes_on(payload.size())) return add_to_open_batch(payload);
   if (payload.size() > options_.message_bytes_max) {
     return Error{ErrorCode::too_large,
@@ -116,20 +116,35 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
   open_.begin(got.room.bytes, got.room.page, got.room.position, got.room.header, boot_, log_->next_offset(),
               coarse_now(), static_cast<std::uint32_t>(std::max<std::uint64_t>(records, 1)));
   note_beat();
-  // A segment that was begun is named now: the next batch may be long in coming. Within a stream the next
-  // message sees to it, as to wake a thread takes as long as all the rest of a new segment.
+  // A segment that was begun is named soon: the next batch may be long in coming. To wake a thread for it
+  // takes as long as all the rest of a new segment, so within a stream that is left to the next message.
   if (options_.background && rolls_seen_ != log_->rolls()) {
-    post_is_put_off_ = quick_ && has_beat();
-    if (post_is_put_off_) batch_beat_ = no_beat_yet;
-    if (!post_is_put_off_) post_due_work();
+    if (quick_ && has_beat()) {
+      put_off_post();
+    } else {
+      post_due_work();
+    }
   }
   return {};
 }
 
+// A beat follows, whether a message does or not.
+void Engine::put_off_post() {
+  post_is_put_off_.store(true, std::memory_order_relaxed);
+  batch_beat_ = no_beat_yet;
+  pulse_->keep_beating();
+}
+
 void Engine::post_what_was_put_off() {
   const Lock lock(mutex_);
-  post_is_put_off_ = false;
+  post_is_put_off_.store(false, std::memory_order_relaxed);
   post_due_work();
+}
+
+// The pulse's thread.
+void Engine::post_at_beat() {
+  const bool due = post_is_put_off_.load(std::memory_order_relaxed) && post_is_put_off_.exchange(false);
+  if (due) mutex_.request();
 }
 
 void Engine::close_batch() {
@@ -228,7 +243,7 @@ void Engine::after_append(Lock& lock) {
     apply_retention();
   }
   if (options_.background) {
-    post_is_put_off_ = false;
+    post_is_put_off_.store(false, std::memory_order_relaxed);
     const bool timer_starts = options_.flush.interval.count() != 0 && !timer_runs_;
     if (timer_starts) {
       timer_runs_ = true;

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 namespace lightq::queue {
 
 namespace {
@@ -51,8 +53,27 @@ void Pulse::run() {
     last += 2;
     if (last == still) last += 2;
     beat_.store(last, std::memory_order_relaxed);
+    lock.unlock();
+    make_calls();
+    lock.lock();
     due_.wait_for(lock, period, [&] { return stop_; });
   }
+}
+
+void Pulse::make_calls() {
+  const std::lock_guard lock(calls_mutex_);
+  for (const auto& [id, call] : calls_) call();
+}
+
+std::uint64_t Pulse::call_each_beat(std::function<void()> call) {
+  const std::lock_guard lock(calls_mutex_);
+  calls_.emplace(next_call_, std::move(call));
+  return next_call_++;
+}
+
+void Pulse::stop_calling(std::uint64_t id) {
+  const std::lock_guard lock(calls_mutex_);
+  calls_.erase(id);
 }
 
 // Either whoever asks sees that it sleeps, or it sees that somebody has asked.

@@ -7,6 +7,8 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -42,8 +44,15 @@ class Pulse {
     if (asleep_.load(std::memory_order_relaxed)) wake();
   }
 
+  /// Calls `call` on the pulse's thread with each beat from now on. It must be short, and must not come back
+  /// to these two.
+  std::uint64_t call_each_beat(std::function<void()> call);
+  /// Waits for the call if it is under way. Of one that is not known: nothing happens.
+  void stop_calling(std::uint64_t id);
+
  private:
   void run();
+  void make_calls();
   void sleep(std::unique_lock<std::mutex>& lock);
   void wake();
 
@@ -55,6 +64,9 @@ class Pulse {
   std::mutex mutex_;
   std::condition_variable due_;
   bool stop_ = false;
+  std::mutex calls_mutex_;  // held while calls are made
+  std::map<std::uint64_t, std::function<void()>> calls_;
+  std::uint64_t next_call_ = 1;
   std::thread thread_;  // the last member: it uses all others
 };
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "queue/clock.hpp"
 #include "queue_support.hpp"
 
@@ -81,6 +83,28 @@ TEST_F(MessageTimes, AChildProcessHasAPulseOfItsOwn) {
   });
 }
 #endif
+
+TEST(PulseTest, MakesCallsWithEachBeatUntilItIsToldNotTo) {
+  Pulse pulse;
+  std::atomic<int> first = 0;
+  std::atomic<int> second = 0;
+  const std::uint64_t one = pulse.call_each_beat([&] { ++first; });
+  const std::uint64_t other = pulse.call_each_beat([&] { ++second; });
+  ASSERT_TRUE(comes_true([&] {
+    pulse.keep_beating();
+    return first > 2 && second > 2;
+  }));
+  pulse.stop_calling(one);
+  const int seen = first;
+  const int before = second;
+  ASSERT_TRUE(comes_true([&] {
+    pulse.keep_beating();
+    return second > before + 2;
+  }));
+  EXPECT_EQ(seen, first);
+  pulse.stop_calling(other);
+  pulse.stop_calling(other);
+}
 
 // While it writes a lot the writer does not look at the clock for each message, so it must hear of the pause.
 TEST_F(MessageTimes, AreThoseOfTheMessagesAlsoBehindAPauseInABurst) {

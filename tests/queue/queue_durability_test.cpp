@@ -233,6 +233,21 @@ TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfNothingMoreIsAppended) {
   }
 }
 
+// Of a stream of small messages, too, where the writer wakes nobody for it.
+TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfAStreamEndsWithItsFirstMessage) {
+  QueueOptions options{.segment_bytes = 256 * limits::KiB};
+  options.background = true;
+  open_engine(options);
+  const std::string prepared = directory + "/next.prepared";
+  for (std::size_t segments = 1; segments < 20; ++segments) {
+    ASSERT_TRUE(enqueue(std::string(100, 'x')).ok());
+    ASSERT_TRUE(eventually([&] { return storage.exists(prepared); }));
+    while (engine->stats().segments <= segments) ASSERT_TRUE(enqueue(std::string(100, 'x')).ok());
+    const std::string path = directory + "/" + log::segment_name({engine->next_offset().value - 1});
+    ASSERT_TRUE(eventually([&] { return storage.exists(path); })) << path;
+  }
+}
+
 TEST_F(QueueOnFaultyDisk, AFlushThatCannotNameASegmentSaysSoAndALaterOneDoes) {
   std::atomic<int> error = 0;
   storage.on_call = [&](FaultyStorage::Call call, const std::string&) {
