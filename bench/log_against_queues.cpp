@@ -127,7 +127,7 @@ struct Rounds {
   }
 };
 
-constexpr int rounds_to_make_files = 3;
+constexpr int rounds_to_make_files = 6;
 
 /// One size beside one queue, in turn.
 void compare_with(LogSuite& suite, const Reference& reference, std::size_t bytes, const Goals& goals,

@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view suffix = ".free";
 
 constexpr std::uint64_t small_file_bytes = 64 * limits::KiB;  // where not even the first size is to be had
+constexpr std::uint64_t piece_bytes = 64 * limits::KiB;       // of a new file, where all of it is written
 constexpr std::uint64_t written_max = 2 * limits::MiB;        // larger files are mapped by large pages
 
 std::uint32_t next_epoch(std::uint32_t epoch) {
@@ -263,14 +264,19 @@ Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::stri
   return PreparedSegment{std::move(*file), moves ? path : entry.path, next->header, entry.mapping};
 }
 
-// Large pieces come of large writes.
+// The system keeps in memory in one piece what was written by one call. With large pieces a mapping has few
+// faults to read by; but a page that is written to costs a look at each page of its piece.
 Result<void> SegmentPool::begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes) {
   if (auto reserved = file.allocate(header.file_bytes); !reserved) return reserved;
   const SegmentPage page = encode_segment_header(header);
   if (new_bytes == NewBytes::reserved || written_max <= header.file_bytes) return write_all(file, page, 0);
   std::vector<std::byte> bytes(header.file_bytes);
   std::copy(page.begin(), page.end(), bytes.begin());
-  return write_all(file, bytes, 0);
+  for (std::size_t at = 0; at < bytes.size(); at += piece_bytes) {
+    const std::size_t piece = std::min<std::size_t>(piece_bytes, bytes.size() - at);
+    if (auto written = write_all(file, ByteView(bytes).subspan(at, piece), at); !written) return written;
+  }
+  return {};
 }
 
 std::optional<SegmentPool::Entry> SegmentPool::take_any() {
