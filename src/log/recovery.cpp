@@ -10,6 +10,7 @@
 #include "log/failed_sync.hpp"
 #include "log/open_batch.hpp"
 #include "log/seeded_bug.hpp"
+#include "log/segment_index_file.hpp"
 #include "log/segment_key.hpp"
 #include "log/segment_listing.hpp"
 #include "log/unnamed_segment.hpp"
@@ -40,6 +41,7 @@ class Recovery {
   [[nodiscard]] Result<void> check_owner(const FoundFile& file) const;
   Result<std::vector<Offset>> name_all_segments();
   Result<void> remove_unfinished(std::vector<Offset>& names);
+  Result<void> remove_segment(const FoundFile& found);
   bool shows_earlier_life(const FoundFile& found, const std::vector<Offset>& names);
   std::optional<FoundFile> first_with_its_header(const std::vector<Offset>& names);
   std::optional<std::uint64_t> incarnation_of(const std::vector<Offset>& names);
@@ -135,12 +137,18 @@ Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
     const Epochs epochs = blank ? Epochs::any() : Epochs::since(found->decoded.header->epoch);
     SegmentScanner scanner(*found->file, epochs, found->size_bytes);
     if (first_batch(*found, scanner)) return {};
-    if (auto removed = storage_.unlink(found->path); !removed) return removed;
+    if (auto removed = remove_segment(*found); !removed) return removed;
     result_.report.bytes_cut += found->size_bytes;
     result_.report.cut_file = found->path;
     names.pop_back();
   }
   return {};
+}
+
+// With an index that a process may have left beside it: the next segment of this name has its own, or none.
+Result<void> Recovery::remove_segment(const FoundFile& found) {
+  static_cast<void>(storage_.unlink(directory_ + "/" + segment_index_name(found.name_offset)));
+  return storage_.unlink(found.path);
 }
 
 // A file that was used again, and whose new header never came: the old one names an offset before the whole
@@ -245,7 +253,7 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
   } else {
     if (auto added = add_unsealed(*segment, found, !next_name); !added) return added;
     if (next_name || usable < header.file_bytes) segment->sealed = true;
-    if (!next_name && usable < header.file_bytes && segment->empty()) return storage_.unlink(found.path);
+    if (!next_name && usable < header.file_bytes && segment->empty()) return remove_segment(found);
   }
   if (const auto continuous = check_continuity(*segment); !continuous) return continuous;
   segment->release();

@@ -67,10 +67,12 @@ Result<void> remember_next_offset(const SegmentWork& work, Storage& storage) {
   return {};
 }
 
-bool rest_all(const SegmentWork& work) {
-  bool all = !work.rest.empty();
-  for (const RestTarget& target : work.rest) all = target.file->rest(target.path) && all;
-  return all;
+// Up to the first that has to keep its descriptor.
+std::uint64_t rest_in_order(const SegmentWork& work) {
+  for (const RestTarget& target : work.rest) {
+    if (!target.file->rest(target.path)) return target.number;
+  }
+  return work.rested;
 }
 
 // Those that are still read come last.
@@ -105,7 +107,7 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
     if (prepared) done.prepared = std::move(*prepared);
     if (done.prepared && work.map_prepared != nullptr) map_prepared(*done.prepared, pool, *work.map_prepared);
   }
-  done.rested = rest_all(work);
+  done.rested = rest_in_order(work);
   if (seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);
   if (work.sync && sync_failed && !seeded(SeededBug::sync_retried)) {
     done.sync = Error{ErrorCode::io_error, "an earlier sync has failed", 0};

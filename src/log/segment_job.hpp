@@ -46,6 +46,7 @@ struct SyncTarget {
 
 /// A full segment's file that is to do without a descriptor, see File::rest.
 struct RestTarget {
+  std::uint64_t number = 0;  ///< the segment's, see SegmentLog
   std::shared_ptr<File> file;
   std::string path;
 };
@@ -68,8 +69,8 @@ struct SegmentWork {
   std::shared_ptr<File> remember;
   SegmentHeader remembered;
   std::vector<std::shared_ptr<WritableMapping>> unmap;  ///< let go of here: that takes a while
-  std::vector<RestTarget> rest;
-  std::uint64_t rested = 0;  ///< the number of the first segment that then still has its descriptor
+  std::vector<RestTarget> rest;                         ///< in order
+  std::uint64_t rested = 0;  ///< the number behind those that were looked at for it
   std::uint64_t incarnation = 0;
   std::uint64_t key_id = 0;  ///< of the prepared file
   SpaceWanted prepare_space;
@@ -82,7 +83,8 @@ struct SegmentWorkDone {
   Result<void> remembered;  ///< SegmentWork::remember; where there is none, as `sync`
   std::size_t retired = 0;  ///< how many of SegmentWork::retire
   std::optional<PreparedSegment> prepared;
-  bool rested = false;  ///< all of SegmentWork::rest, and there were some
+  std::uint64_t rested =
+      0;  ///< the first segment that has its descriptor still; where there is SegmentWork::rest
 };
 
 /// Shared by a log and its job, which may outlive it.

@@ -323,7 +323,8 @@ Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
   auto mapped = prepared.file->map_writable(prepared.header.file_bytes);
   if (!mapped) return mapped.error();
   prepared.mapping = counted_by(options_.views, std::move(*mapped));
-  if (options_.prefault && prepared.header.file_bytes <= prefault_by_writer_max) prepared.mapping->prefault();
+  const bool small = prepared.header.file_bytes <= segment_header_bytes + prefault_by_writer_max;
+  if (options_.prefault && small) prepared.mapping->prefault();
   return {};
 }
 

@@ -118,7 +118,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t rolls() const { return rolls_; }
   /// A job was taken, and is neither finished nor destroyed yet.
   [[nodiscard]] bool job_is_out() const { return jobs_->is_out; }
-  /// take_disk_job would give a job now.
+  /// take_disk_job would give a job now, or at least has to be asked.
   [[nodiscard]] bool disk_job_is_due(Timestamp now) const;
   /// A job that makes everything appended so far durable, whether or not that is due; null while one is out.
   std::unique_ptr<DiskJob> take_flush_job(Timestamp now);
@@ -207,9 +207,15 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool retire_is_due(Timestamp now) const;
   [[nodiscard]] bool prepare_is_due(Timestamp now) const;
   [[nodiscard]] bool name_is_due(Timestamp now) const;
+  /// Of a log: full segments that wait for a sync and have a descriptor; where no job has come for long; and
+  /// dropped ones that wait for a job.
+  static constexpr std::uint64_t unsynced_open_max = 16;
+  static constexpr std::uint64_t unsynced_open_hard_max = 2 * unsynced_open_max;
+  static constexpr std::size_t retired_open_max = unsynced_open_max;
   void rest_full_segments();
   [[nodiscard]] bool rest_is_due() const;
   void add_rest(SegmentWork& work);
+  void finish_rest(const SegmentWork& work, std::uint64_t rested);
   [[nodiscard]] SegmentWork new_work() const;
   [[nodiscard]] SegmentWork work_to_sync();
   [[nodiscard]] SegmentWork work_to_remember() const;
@@ -239,12 +245,12 @@ class SegmentLog final : public Log {
   std::uint64_t incarnation_ = 0;
   std::unique_ptr<EncryptedBatches> encrypted_;  // null: nothing is
   bool directory_made_ = false;
-  bool parent_unsynced_ = false;        // the directory's own name is not on disk yet
-  std::uint64_t rolls_ = 0;             // changes of the directory
-  std::uint64_t synced_rolls_ = 0;      // those that are on disk
-  std::uint64_t rest_tried_rolls_ = 0;  // when full segments were last told to do without a descriptor
-  bool closed_ = false;                 // by close() of this object, and nothing has changed since
-  bool maybe_closed_on_disk_ = false;   // the last segment's checkpoint may say that nothing follows
+  bool parent_unsynced_ = false;                          // the directory's own name is not on disk yet
+  std::uint64_t rolls_ = 0;                               // changes of the directory
+  std::uint64_t synced_rolls_ = 0;                        // those that are on disk
+  std::uint64_t rest_refused_rolls_ = ~std::uint64_t{0};  // when a file had to keep its descriptor
+  bool closed_ = false;                // by close() of this object, and nothing has changed since
+  bool maybe_closed_on_disk_ = false;  // the last segment's checkpoint may say that nothing follows
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;

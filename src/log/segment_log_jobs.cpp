@@ -15,9 +15,8 @@ constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, 
 constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
 constexpr std::int64_t name_again_us = 1'000'000;     // after a rename that failed
 constexpr std::size_t retired_at_once_max = 64;       // the writer may be waiting for another job
-constexpr std::uint64_t unsynced_open_max = 16;       // full segments that wait for a sync, with a descriptor
-constexpr std::uint64_t unsynced_open_hard_max = 2 * unsynced_open_max;  // where no job has come for long
-constexpr std::size_t still_read_max = 2;  // dropped segments that wait for their readers
+constexpr std::size_t rested_at_once_max = 64;        // likewise
+constexpr std::size_t still_read_max = 2;             // dropped segments that wait for their readers
 
 bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
   return now < since || now.us - since.us >= us;  // a clock that was set back must not stop anything for long
@@ -142,21 +141,26 @@ void SegmentLog::rest_full_segments() {
   }
 }
 
-// Once for each new segment: a file that has to keep its descriptor is asked again then.
+// Where a file has had to keep its descriptor it is asked again when there is another segment.
 bool SegmentLog::rest_is_due() const {
   const std::uint64_t from = std::max(rested_, front_number_);
-  return rest_tried_rolls_ != rolls_ && from + unsynced_open_max < front_number_ + segments_.size();
+  return rest_refused_rolls_ != rolls_ && from + unsynced_open_max < front_number_ + segments_.size();
 }
 
 void SegmentLog::add_rest(SegmentWork& work) {
-  rest_tried_rolls_ = rolls_;
   rested_ = std::max(rested_, front_number_);
-  work.rested = front_number_ + segments_.size() - unsynced_open_max;
-  for (std::uint64_t number = rested_; number < work.rested; ++number) {
-    const SegmentFile& segment = *segments_[number - front_number_];
-    if (segment.has_to_rest()) work.rest.push_back({segment.file(), segment.path()});
+  const std::uint64_t end = front_number_ + segments_.size() - unsynced_open_max;
+  for (work.rested = rested_; work.rested < end && work.rest.size() < rested_at_once_max; ++work.rested) {
+    const SegmentFile& segment = *segments_[work.rested - front_number_];
+    if (segment.has_to_rest()) work.rest.push_back({work.rested, segment.file(), segment.path()});
   }
   if (work.rest.empty()) rested_ = work.rested;
+}
+
+void SegmentLog::finish_rest(const SegmentWork& work, std::uint64_t rested) {
+  if (work.rest.empty()) return;
+  if (rested < work.rested) rest_refused_rolls_ = rolls_;
+  rested_ = std::max(rested_, rested);
 }
 
 bool SegmentLog::disk_job_is_due(Timestamp now) const {
@@ -193,7 +197,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   const bool name = name_is_due(now);
   if (name) last_naming_ = now;
   work.unmap = std::exchange(unmap_, {});
-  if (rest_is_due()) add_rest(work);
+  if (!work.sync && rest_is_due()) add_rest(work);  // what is synced needs none
   if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty() &&
       work.rest.empty() && !name)
     return nullptr;
@@ -252,7 +256,7 @@ std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
 }
 
 void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
-  if (done.rested) rested_ = std::max(rested_, work.rested);
+  finish_rest(work, done.rested);
   retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(done.retired));
   if (!work.retire.empty()) retire_failed_ = done.retired < work.retire.size();
   if (done.prepared) {

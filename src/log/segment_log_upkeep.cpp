@@ -69,6 +69,8 @@ void SegmentLog::drop_oldest() {
   SegmentFile& oldest = *segments_.front();
   forget_view(oldest);
   stored_bytes_ -= oldest.stored_bytes();
+  // While a job is out for long, many may come to wait for the next.
+  if (retired_.size() >= retired_open_max) static_cast<void>(oldest.rest());
   retired_.push_back(retired(oldest));
   segments_.pop_front();
   ++front_number_;

@@ -141,10 +141,10 @@ void Engine::post_what_was_put_off() {
   post_due_work();
 }
 
-// The pulse's thread.
+// On the pulse's thread, which must not wait for anything that a disk has to do with.
 void Engine::post_at_beat() {
   const bool due = post_is_put_off_.load(std::memory_order_relaxed) && post_is_put_off_.exchange(false);
-  if (due) mutex_.request();
+  if (due) background_.wake();
 }
 
 void Engine::close_batch() {

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "log/segment_index_file.hpp"
 #include "support/log_fixture.hpp"
 #include "support/random.hpp"
 
@@ -126,6 +127,18 @@ TEST_F(RecoveryTest, KeepsEveryWholeBatchWhereverTheFileWasCut) {
       ASSERT_TRUE(storage.open(segment_path(0), OpenMode::create).ok());
     }
   }
+}
+
+// Its name will be another segment's, which may never have an index.
+TEST_F(RecoveryTest, ASegmentThatNeverCameToTheDiskGoesWithItsIndex) {
+  make_small_segment();
+  const std::string index = directory + "/" + segment_index_name({8});
+  for (const std::string& path : {segment_path(8), index})
+    ASSERT_TRUE(storage.open(path, OpenMode::create).value_or_throw()->allocate(8192).ok());
+  open();
+  EXPECT_EQ(Offset{8}, log->next_offset());
+  EXPECT_FALSE(storage.exists(segment_path(8)));
+  EXPECT_FALSE(storage.exists(index));
 }
 
 TEST_F(RecoveryTest, CutsATornTailAndWipesIt) {

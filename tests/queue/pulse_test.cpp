@@ -85,9 +85,9 @@ TEST_F(MessageTimes, AChildProcessHasAPulseOfItsOwn) {
 #endif
 
 TEST(PulseTest, MakesCallsWithEachBeatUntilItIsToldNotTo) {
-  Pulse pulse;
   std::atomic<int> first = 0;
   std::atomic<int> second = 0;
+  Pulse pulse;
   const std::uint64_t one = pulse.call_each_beat([&] { ++first; });
   const std::uint64_t other = pulse.call_each_beat([&] { ++second; });
   ASSERT_TRUE(comes_true([&] {

@@ -233,18 +233,43 @@ TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfNothingMoreIsAppended) {
   }
 }
 
+bool beats() {
+  const auto pulse = queue::Pulse::shared();
+  pulse->keep_beating();
+  return pulse->beat().load() != queue::Pulse::still;
+}
+
 // Of a stream of small messages, too, where the writer wakes nobody for it.
 TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfAStreamEndsWithItsFirstMessage) {
   QueueOptions options{.segment_bytes = 256 * limits::KiB};
   options.background = true;
   open_engine(options);
   const std::string prepared = directory + "/next.prepared";
+  int in_a_stream = 0;
   for (std::size_t segments = 1; segments < 20; ++segments) {
     ASSERT_TRUE(enqueue(std::string(100, 'x')).ok());
-    ASSERT_TRUE(eventually([&] { return storage.exists(prepared); }));
+    ASSERT_TRUE(eventually([&] { return storage.exists(prepared) && beats(); }));
     while (engine->stats().segments <= segments) ASSERT_TRUE(enqueue(std::string(100, 'x')).ok());
+    if (beats()) ++in_a_stream;
     const std::string path = directory + "/" + log::segment_name({engine->next_offset().value - 1});
     ASSERT_TRUE(eventually([&] { return storage.exists(path); })) << path;
+  }
+  EXPECT_LT(0, in_a_stream);
+}
+
+// The pulse goes on with others.
+TEST_F(QueueOnFaultyDisk, AQueueThatIsClosedIsNotCalledAnyMore) {
+  QueueOptions options{.segment_bytes = 16 * limits::KiB};
+  options.background = true;
+  const auto pulse = queue::Pulse::shared();
+  for (int turn = 0; turn < 50; ++turn) {
+    open_engine(options);
+    ASSERT_TRUE(eventually(beats));
+    for (std::size_t begun = engine->stats().segments; engine->stats().segments <= begun;)
+      ASSERT_TRUE(enqueue(std::string(100, 'x')).ok());
+    engine.reset();
+    const std::uint32_t last = pulse->beat();
+    ASSERT_TRUE(eventually([&] { return beats() && pulse->beat() != last; }));
   }
 }
 

@@ -105,6 +105,13 @@ class FaultyFile final : public log::File {
     return {};
   }
 
+  bool rest(const std::string& path) override {
+    const std::lock_guard lock(storage_.mutex_);
+    if (storage_.may_rest && !storage_.may_rest(path)) return false;
+    storage_.rested.insert(path);
+    return true;
+  }
+
   Result<void> sync() override {
     if (const auto told = storage_.ask(Call::sync, path_); told.error != 0) {
       return fault(told.error, "told to fail a sync of " + path_);

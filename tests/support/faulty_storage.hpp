@@ -46,6 +46,10 @@ class FaultyStorage final : public log::Storage {
   /// whether it is on disk from now on as it is now. Promises nothing, and is no sync.
   void write_back(const std::function<bool()>& chosen);
 
+  /// Files that do without a descriptor, and which may; null: all.
+  std::set<std::string> rested;
+  std::function<bool(const std::string& path)> may_rest;
+
   /// A file's bytes, to look at or to damage.
   std::vector<std::byte>& bytes_of(const std::string& path);
   [[nodiscard]] bool exists(const std::string& path);

@@ -1,0 +1,76 @@
+/// A durable log that nobody syncs has few descriptors.
+#include <gtest/gtest.h>
+
+#include "log/segment_log.hpp"
+#include "support/log_fixture.hpp"
+
+namespace lightq::log {
+namespace {
+
+/// A log that nobody syncs.
+class UnsyncedLogTest : public test::LogFixture {
+ protected:
+  UnsyncedLogTest() { options.flush_interval_ms = 0; }
+  void add_segments(int count) {
+    for (int i = 0; i < count; ++i) {
+      ASSERT_EQ(append({"x"}), AppendOutcome::appended);
+      ASSERT_TRUE(log->end_segment().ok());
+    }
+  }
+  void work_all() {
+    while (work()) {
+    }
+  }
+};
+
+TEST_F(UnsyncedLogTest, FullSegmentsGiveUpTheirDescriptorsInAJob) {
+  open();
+  add_segments(30);
+  EXPECT_TRUE(storage.rested.empty()) << "the writer has better things to do";
+  EXPECT_TRUE(log->disk_job_is_due(now));
+  work_all();
+  EXPECT_EQ(log->segments().size() - 16, storage.rested.size());
+  EXPECT_TRUE(storage.rested.contains(segment_path(0)));
+  EXPECT_FALSE(log->disk_job_is_due(now));
+}
+
+TEST_F(UnsyncedLogTest, TheWriterDoesItWhereNoJobComesForLong) {
+  open();
+  add_segments(60);
+  EXPECT_EQ(log->segments().size() - 32, storage.rested.size());
+  add_segments(100);
+  work_all();
+  EXPECT_EQ(log->segments().size() - 16, storage.rested.size());
+}
+
+TEST_F(UnsyncedLogTest, AFileThatHasToKeepItsDescriptorIsAskedAgainWithTheNextSegment) {
+  open();
+  add_segments(30);
+  storage.may_rest = [&](const std::string& path) { return path != segment_path(3); };
+  work_all();
+  EXPECT_EQ(3U, storage.rested.size());
+  EXPECT_FALSE(log->disk_job_is_due(now));
+  storage.may_rest = nullptr;
+  EXPECT_FALSE(work());
+  add_segments(1);
+  EXPECT_TRUE(log->disk_job_is_due(now));
+  work_all();
+  EXPECT_EQ(log->segments().size() - 16, storage.rested.size());
+}
+
+TEST_F(UnsyncedLogTest, SegmentsThatWaitForAJobToGoHaveFewDescriptors) {
+  open();
+  add_segments(18);
+  const auto slow = log->take_disk_job(now);
+  ASSERT_NE(nullptr, slow);
+  for (int i = 0; i < 50; ++i) {
+    add_segments(1);
+    log->drop_before({log->next_offset().value - 10});
+  }
+  EXPECT_GE(storage.rested.size(), 30U);
+  slow->run();
+  slow->finish();
+}
+
+}  // namespace
+}  // namespace lightq::log
