@@ -10,7 +10,10 @@ namespace {
 /// A log that nobody syncs.
 class UnsyncedLogTest : public test::LogFixture {
  protected:
-  UnsyncedLogTest() { options.flush_interval_ms = 0; }
+  UnsyncedLogTest() {
+    options.flush_interval_ms = 0;
+    options.segment_bytes = limits::segment_bytes_min;
+  }
   void add_segments(int count) {
     for (int i = 0; i < count; ++i) {
       ASSERT_EQ(append({"x"}), AppendOutcome::appended);
