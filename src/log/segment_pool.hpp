@@ -139,7 +139,7 @@ class SegmentPool {
 
  private:
   using Entry = FreeFile;
-  /// A log, and what it encrypts with.
+  /// The log that a file is for, what it encrypts with, and where it wants the file.
   struct Owner {
     std::uint64_t incarnation = 0;
     std::uint64_t key_id = 0;

@@ -89,7 +89,7 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const
     engine->background_.start([raw = engine.get()] { raw->mutex_.request(); });
     engine->background_.wake();  // for what opening has left to do
     if (engine->pulse_ != nullptr)
-      engine->beat_call_ = engine->pulse_->call_each_beat([raw = engine.get()] { raw->post_at_beat(); });
+      engine->beat_call_ = engine->pulse_->call_each_beat([raw = engine.get()] { raw->wake_if_put_off(); });
   }
   return engine;
 }

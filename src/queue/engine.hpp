@@ -107,9 +107,8 @@ class Engine final : public SegmentSource {
   [[nodiscard]] bool is_young();
   void note_beat();
   [[nodiscard]] bool has_beat() const { return beat_->load(std::memory_order_relaxed) != Pulse::still; }
-  void put_off_post();
-  void post_what_was_put_off();
-  void post_at_beat();
+  void put_off_wake();
+  void wake_if_put_off();
   Offset add_to_open_batch(ByteView payload) {
     const Offset offset = open_.next_offset();
     open_.add(payload);
@@ -210,9 +209,9 @@ class Engine final : public SegmentSource {
   const std::atomic<std::uint32_t>* const beat_;   // the pulse's, or one that stands still
   static constexpr std::uint32_t no_beat_yet = 1;  // odd, as no beat is
   std::uint32_t batch_beat_ = no_beat_yet;         // when the open batch was found to be young
-  // What a new segment has made due is to be posted by the next message, or with the next beat.
-  std::atomic<bool> post_is_put_off_{false};
-  std::uint64_t beat_call_ = 0;  // of post_at_beat
+  // The background is to be woken for what a new segment has made due: by the next message, or with a beat.
+  std::atomic<bool> wake_is_put_off_{false};
+  std::uint64_t beat_call_ = 0;  // of wake_if_put_off
   std::atomic<std::uint64_t> first_{0};
   std::atomic<std::uint64_t> durable_{0};
   Waiters readers_;

@@ -33,7 +33,7 @@ LIGHTQ_AVX2_TARGET Result<Offset> Engine::enqueue_wide(ByteView payload) {
 #endif
 
 Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
-  if (post_is_put_off_.load(std::memory_order_relaxed)) post_what_was_put_off();
+  wake_if_put_off();
   if (quick_ && goes_on(payload.size())) return add_to_open_batch(payload);
   if (payload.size() > options_.message_bytes_max) {
     return Error{ErrorCode::too_large,
@@ -119,8 +119,8 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
   // A segment that was begun is named soon: the next batch may be long in coming. To wake a thread for it
   // takes as long as all the rest of a new segment, so within a stream that is left to the next message.
   if (options_.background && rolls_seen_ != log_->rolls()) {
-    if (quick_ && has_beat()) {
-      put_off_post();
+    if (has_beat()) {
+      put_off_wake();
     } else {
       post_due_work();
     }
@@ -129,22 +129,16 @@ Result<void> Engine::open_batch(Lock& lock, std::size_t payload_bytes) {
 }
 
 // A beat follows, whether a message does or not.
-void Engine::put_off_post() {
-  post_is_put_off_.store(true, std::memory_order_relaxed);
+void Engine::put_off_wake() {
+  wake_is_put_off_.store(true, std::memory_order_relaxed);
   batch_beat_ = no_beat_yet;
   pulse_->keep_beating();
 }
 
-void Engine::post_what_was_put_off() {
-  const Lock lock(mutex_);
-  post_is_put_off_.store(false, std::memory_order_relaxed);
-  post_due_work();
-}
-
-// On the pulse's thread, which must not wait for anything that a disk has to do with.
-void Engine::post_at_beat() {
-  const bool due = post_is_put_off_.load(std::memory_order_relaxed) && post_is_put_off_.exchange(false);
-  if (due) background_.wake();
+// The writer, or the pulse's thread, which must not wait for anything that a disk has to do with.
+void Engine::wake_if_put_off() {
+  if (wake_is_put_off_.load(std::memory_order_relaxed) && wake_is_put_off_.exchange(false))
+    background_.wake();
 }
 
 void Engine::close_batch() {
@@ -243,7 +237,7 @@ void Engine::after_append(Lock& lock) {
     apply_retention();
   }
   if (options_.background) {
-    post_is_put_off_.store(false, std::memory_order_relaxed);
+    wake_is_put_off_.store(false, std::memory_order_relaxed);  // posted below
     const bool timer_starts = options_.flush.interval.count() != 0 && !timer_runs_;
     if (timer_starts) {
       timer_runs_ = true;

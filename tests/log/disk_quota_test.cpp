@@ -189,6 +189,10 @@ class SharesOfPoolTest : public QuotaOfPoolTest {
                                      {.log_bytes = log_bytes, .bound = &bound});
     if (made) return std::nullopt;
     EXPECT_EQ(made.error().code, ErrorCode::no_space);
+    const std::string why = bound == log::SpaceBound::share
+                                ? "the last eighth of 524288 is for those that have little"
+                                : "the most they may take of the disk";
+    EXPECT_NE(made.error().message.find(why), std::string::npos) << made.error().message;
     return bound;
   }
 
