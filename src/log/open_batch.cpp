@@ -22,9 +22,9 @@ void OpenBatch::begin(std::span<std::byte> room, std::byte* page, std::uint64_t 
                       std::uint32_t records_max) {
   assert(!is_open() && room.size() > batch_layout::header_bytes);
   start_ = room.data();
-  bytes_ = batch_layout::header_bytes;
-  bytes_max_ = std::min<std::size_t>(room.size(), UINT32_MAX);
-  count_ = 0;
+  at_ = start_ + batch_layout::header_bytes;
+  end_ = start_ + std::min<std::size_t>(room.size(), UINT32_MAX);
+  extent_ = 0;
   records_max_ = records_max;
   sum_ = {};
   base_ = base;
@@ -48,12 +48,11 @@ void OpenBatch::begin(std::span<std::byte> room, std::byte* page, std::uint64_t 
 }
 
 std::span<std::byte> OpenBatch::finish() {
-  assert(is_open() && count_ != 0);
-  const std::span<std::byte> batch(start_, bytes_);
-  start_ = nullptr;
-  bytes_max_ = bytes_ = 0;
+  assert(is_open() && count() != 0);
+  const std::span<std::byte> batch(start_, at_);
+  start_ = at_ = end_ = nullptr;
   store_little_endian(batch.data() + batch_layout::total_bytes, static_cast<std::uint32_t>(batch.size()));
-  store_little_endian(batch.data() + batch_layout::record_count, count_);
+  store_little_endian(batch.data() + batch_layout::record_count, count());
   store_little_endian(batch.data() + batch_layout::body_crc, batch_body_crc(batch));
   store_little_endian(batch.data() + batch_layout::magic, batch_layout::magic_value);
   store_little_endian(batch.data() + batch_layout::header_crc, batch_header_crc(batch.data()));

@@ -52,7 +52,7 @@ class OpenBatch {
   void begin(std::span<std::byte> room, std::byte* page, std::uint64_t position, const SegmentHeader& header,
              BootId boot, Offset base, Timestamp now, std::uint32_t records_max);
   [[nodiscard]] bool fits(std::size_t payload_bytes) const {
-    return record_bytes(payload_bytes) <= bytes_max_ - bytes_ && count_ < records_max_;
+    return record_bytes(payload_bytes) <= static_cast<std::size_t>(end_ - at_) && count() < records_max_;
   }
   /// Adds a message that fits (else it is written beyond the batch's room). When it returns, the message
   /// survives the process.
@@ -62,8 +62,8 @@ class OpenBatch {
   LIGHTQ_AVX2_INLINE void add_wide(ByteView payload);
 #endif
   [[nodiscard]] Timestamp opened() const { return opened_; }
-  [[nodiscard]] std::uint32_t count() const { return count_; }
-  [[nodiscard]] Offset next_offset() const { return base_ + count_; }
+  [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(extent_); }
+  [[nodiscard]] Offset next_offset() const { return base_ + count(); }
   /// Completes the header: the batch, stamped. No batch is open then.
   std::span<std::byte> finish();
 
@@ -79,9 +79,9 @@ class OpenBatch {
   void end_record(const Added& added);
 
   std::byte* start_ = nullptr;
-  std::size_t bytes_ = 0;
-  std::size_t bytes_max_ = 0;
-  std::uint32_t count_ = 0;
+  std::byte* at_ = nullptr;   // where the next record goes
+  std::byte* end_ = nullptr;  // of the room
+  std::uint64_t extent_ = 0;  // as the mark has it
   std::uint32_t records_max_ = 0;
   std::array<std::byte*, 2> slots_{};
   std::uint32_t seed_ = 0;
@@ -97,25 +97,28 @@ inline constexpr std::size_t fetched_ahead_bytes = 4096;
 /// So much at a time, which is less work than line by line.
 inline constexpr std::size_t fetched_at_once_bytes = 512;
 
-/// Asks for the memory far ahead of `start + from`, up to far ahead of `start + to`, which need not be
-/// memory.
-LIGHTQ_ALWAYS_INLINE void fetch_ahead_of(const std::byte* start, std::size_t from, std::size_t to) {
-  constexpr std::size_t line_bytes = 64;
-  for (std::size_t at = from / fetched_at_once_bytes; at < to / fetched_at_once_bytes; ++at) {
-    const std::byte* const piece = start + at * fetched_at_once_bytes + fetched_ahead_bytes;
-    for (std::size_t done = 0; done < fetched_at_once_bytes; done += line_bytes)
-      __builtin_prefetch(piece + done, 0, 2);
+/// Asks for the memory far ahead of [from, to), which need not be memory.
+LIGHTQ_ALWAYS_INLINE void fetch_ahead_of(const std::byte* from, const std::byte* to) {
+  constexpr std::uintptr_t line_bytes = 64;
+  const auto piece_of = [](const std::byte* at) {
+    return reinterpret_cast<std::uintptr_t>(at) / fetched_at_once_bytes;
+  };
+  for (std::uintptr_t piece = piece_of(from); piece < piece_of(to); ++piece) {
+    const std::uintptr_t ahead = piece * fetched_at_once_bytes + fetched_ahead_bytes;
+    for (std::uintptr_t done = 0; done < fetched_at_once_bytes; done += line_bytes)
+      __builtin_prefetch(reinterpret_cast<const void*>(ahead + done), 0, 2);
   }
 }
 
 // What is in here is most of what a single message costs.
 LIGHTQ_ALWAYS_INLINE OpenBatch::Added OpenBatch::begin_record(std::size_t payload_bytes) {
-  std::byte* const to = start_ + bytes_;
-  const std::size_t bytes_before = std::exchange(bytes_, bytes_ + record_bytes(payload_bytes));
-  ++count_;
-  const Added added{to + sizeof(std::uint32_t), slots_[count_ % 2],
-                    count_ | (bytes_ - batch_layout::header_bytes) << 32, seed_};
-  fetch_ahead_of(start_, bytes_before, bytes_);
+  std::byte* const to = at_;
+  std::byte* const end = to + record_bytes(payload_bytes);
+  const std::uint64_t extent = extent_ + (1 | std::uint64_t{record_bytes(payload_bytes)} << 32);
+  const Added added{to + sizeof(std::uint32_t), slots_[extent % 2], extent, seed_};
+  at_ = end;
+  extent_ = extent;
+  fetch_ahead_of(to, end);
   store_little_endian(to, static_cast<std::uint32_t>(payload_bytes));
   return added;
 }

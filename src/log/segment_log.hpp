@@ -36,6 +36,8 @@ struct SegmentLogOptions {
   /// Mapped: the next segment is mapped and made present by the disk job, and gets its name from the one
   /// after it was begun.
   bool prefault = false;
+  /// Dropped segments wait so long after the last job for others that go with them, unless they are many.
+  std::int64_t retire_gather_us = 0;
   /// Where readers on other threads get their views; their chain of segments is kept up then. Null: there are
   /// none. Must outlive the log.
   SegmentViews* views = nullptr;
@@ -120,6 +122,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool job_is_out() const { return jobs_->is_out; }
   /// take_disk_job would give a job now, or at least has to be asked.
   [[nodiscard]] bool disk_job_is_due(Timestamp now) const;
+  /// Dropped segments wait for nothing but others: they are due after retire_gather_us.
+  [[nodiscard]] bool gathers_retired() const { return !retire_failed_ && !ready_to_retire().empty(); }
   /// A job that makes everything appended so far durable, whether or not that is due; null while one is out.
   std::unique_ptr<DiskJob> take_flush_job(Timestamp now);
   /// Begins the first segment if there is none, and makes it durable: from then on the log has an identity.

@@ -16,6 +16,8 @@ constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
 constexpr std::int64_t name_again_us = 1'000'000;     // after a rename that failed
 constexpr std::size_t retired_at_once_max = 64;       // the writer may be waiting for another job
 constexpr std::size_t rested_at_once_max = 64;        // likewise
+constexpr std::size_t retired_gathered_max = 16;      // these wait for no more
+constexpr std::uint64_t rested_at_once_min = 8;       // a job for each would cost more than what it does
 constexpr std::size_t still_read_max = 2;             // dropped segments that wait for their readers
 
 bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
@@ -117,8 +119,11 @@ bool SegmentLog::is_remembered(const std::vector<RetiredSegment>& retire) const 
   return retire.back().end_offset <= *remembered_ && first_offset() <= *remembered_;
 }
 
+// Each job has its price, whatever it does: threads that wake each other, and a synced directory.
 bool SegmentLog::retire_is_due(Timestamp now) const {
-  return !retired_.empty() && (!retire_failed_ || has_passed(last_retire_, retire_again_us, now));
+  if (retire_failed_) return !retired_.empty() && has_passed(last_retire_, retire_again_us, now);
+  return retired_.size() >= retired_gathered_max ||
+         (!retired_.empty() && has_passed(last_retire_, options_.retire_gather_us, now));
 }
 
 bool SegmentLog::prepare_is_due(Timestamp now) const {
@@ -144,7 +149,8 @@ void SegmentLog::rest_full_segments() {
 // Where a file has had to keep its descriptor it is asked again when there is another segment.
 bool SegmentLog::rest_is_due() const {
   const std::uint64_t from = std::max(rested_, front_number_);
-  return rest_refused_rolls_ != rolls_ && from + unsynced_open_max < front_number_ + segments_.size();
+  return rest_refused_rolls_ != rolls_ &&
+         from + unsynced_open_max + rested_at_once_min <= front_number_ + segments_.size();
 }
 
 void SegmentLog::add_rest(SegmentWork& work) {

@@ -16,6 +16,7 @@ constexpr std::uint64_t flush_bytes_default =
     16 * limits::MiB;  // what a sync waits for at most, to be bounded
 
 constexpr std::size_t packed_bytes_max = 4095;
+constexpr std::int64_t retire_gather_us = 1000;
 
 Result<void> check(const QueueOptions& options) {
   const auto invalid = [](std::string what) {
@@ -65,6 +66,7 @@ log::SegmentLogOptions log_options(const std::string& directory, const QueueOpti
   log.disk_free_floor_bytes = options.disk_free_floor_bytes;
   log.mapped_writes = mapped;
   log.prefault = mapped && options.background;
+  log.retire_gather_us = options.background ? retire_gather_us : 0;
   log.views = &views;
   return log;
 }

@@ -109,12 +109,19 @@ class Engine final : public SegmentSource {
   [[nodiscard]] bool has_beat() const { return beat_->load(std::memory_order_relaxed) != Pulse::still; }
   void put_off_wake();
   void wake_if_put_off();
-  Offset add_to_open_batch(ByteView payload) {
+  Result<Offset> add_to_open_batch(ByteView payload) {
     const Offset offset = open_.next_offset();
     open_.add(payload);
-    show(offset + 1);
+    return shown(offset);
+  }
+  /// The message at `offset` was added: readers may have it.
+  Result<Offset> shown(Offset offset) {
+    publish(offset + 1);
+    if (readers_.may_wait()) [[unlikely]]
+      return woken(offset);
     return offset;
   }
+  Result<Offset> woken(Offset offset);
   /// Readers may have everything before `next`.
   void show(Offset next) {
     publish(next);

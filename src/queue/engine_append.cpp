@@ -27,10 +27,14 @@ LIGHTQ_AVX2_TARGET Result<Offset> Engine::enqueue_wide(ByteView payload) {
     return enqueue_otherwise(payload);
   const Offset offset = open_.next_offset();
   open_.add_wide(payload);
-  show(offset + 1);
-  return offset;
+  return shown(offset);
 }
 #endif
+
+Result<Offset> Engine::woken(Offset offset) {
+  readers_.wake();
+  return offset;
+}
 
 Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
   wake_if_put_off();

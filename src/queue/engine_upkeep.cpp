@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::chrono::milliseconds no_timer = std::chrono::hours(24);
 constexpr std::chrono::milliseconds retention_timer{500};
+constexpr std::chrono::milliseconds retire_timer{4};  // the coarse clock's step
 
 }  // namespace
 
@@ -77,7 +78,10 @@ void Engine::do_due_work(Lock& lock) {
 void Engine::post_due_work() {
   if (stopping_) return;
   auto job = take_due_job();
-  if (job == nullptr) return;
+  if (job == nullptr) {
+    if (!job_is_out_ && log_->gathers_retired()) background_.set_timer(next_timer());
+    return;
+  }
   job_is_out_ = true;
   background_.post(std::move(job));
 }
@@ -227,12 +231,13 @@ void Engine::maintain() {
   }
 }
 
-// Something is not durable, or may grow too old; else nothing happens by itself.
+// Something is not durable, may grow too old, or was dropped; else nothing happens by itself.
 std::chrono::milliseconds Engine::next_timer() const {
   std::chrono::milliseconds timer = no_timer;
   if (timer_runs_) timer = std::min(timer, options_.flush.interval);
   const bool ages = options_.retention_time.count() != 0 && log_->stored_bytes() != 0;
   if (ages) timer = std::min(timer, std::min(retention_timer, options_.retention_time));
+  if (!job_is_out_ && log_->gathers_retired()) timer = std::min(timer, retire_timer);
   return std::max(timer, std::chrono::milliseconds{1});
 }
 

@@ -75,6 +75,8 @@ bool Waiters::wait(std::chrono::milliseconds timeout, const std::function<bool()
 }
 
 void Waiters::wake() {
+  fence_.light();
+  if (waiting_.load(std::memory_order_relaxed) == nobody_) return;
   const std::lock_guard lock(mutex_);
   woken_.notify_all();
 }

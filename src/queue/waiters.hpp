@@ -33,6 +33,8 @@ class AsymmetricFence {
   }
   /// Of the rare side.
   void heavy() const;
+  /// Whether the frequent side pays nothing.
+  [[nodiscard]] bool is_free() const { return expedited_; }
 
  private:
   const bool expedited_;
@@ -60,18 +62,24 @@ class WaitedCount {
 /// the price of the ordering between the writer's last store and that load is paid by whoever goes to sleep.
 class Waiters {
  public:
+  Waiters() : nobody_(fence_.is_free() ? 0 : 1), waiting_(nobody_) {}
   /// Waits until `ready`, which is asked again after each wake. False after `timeout`.
   bool wait(std::chrono::milliseconds timeout, const std::function<bool()>& ready);
-  /// After what makes `ready` true.
+  /// After what makes `ready` true: whether `wake` is to be called.
+  [[nodiscard]] bool may_wait() const {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return waiting_.load(std::memory_order_relaxed) != 0;
+  }
+  void wake();
   void wake_if_waiting() {
-    fence_.light();
-    if (waiting_.load(std::memory_order_relaxed) != 0) wake();
+    if (may_wait()) wake();
   }
 
  private:
-  void wake();
   const AsymmetricFence fence_;
-  std::atomic<int> waiting_{0};
+  // One more than there are where the fence has a price: that is paid in `wake` then.
+  const int nobody_;
+  std::atomic<int> waiting_;
   std::mutex mutex_;
   std::condition_variable woken_;
 };

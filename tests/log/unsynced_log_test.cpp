@@ -37,6 +37,41 @@ TEST_F(UnsyncedLogTest, FullSegmentsGiveUpTheirDescriptorsInAJob) {
   EXPECT_FALSE(log->disk_job_is_due(now));
 }
 
+// A job has its price, whatever it does.
+TEST_F(UnsyncedLogTest, NoJobComesForAFewDescriptors) {
+  open();
+  add_segments(22);
+  EXPECT_FALSE(log->disk_job_is_due(now)) << log->segments().size();
+  add_segments(1);
+  EXPECT_TRUE(log->disk_job_is_due(now)) << log->segments().size();
+}
+
+TEST_F(UnsyncedLogTest, DroppedSegmentsWaitForOthersThatGoWithThem) {
+  options.retire_gather_us = 1000;
+  open();
+  add_segments(60);
+  work_all();
+  const auto drop = [&](std::uint64_t before) { log->drop_before({before}); };
+  drop(1);
+  EXPECT_TRUE(log->disk_job_is_due(now)) << "no job was before it";
+  work_all();
+  drop(2);
+  EXPECT_FALSE(log->disk_job_is_due(now));
+  EXPECT_TRUE(log->gathers_retired());
+  EXPECT_TRUE(storage.exists(segment_path(1)));
+  now.us += 1000;
+  EXPECT_TRUE(log->disk_job_is_due(now)) << "it has waited long enough";
+  work_all();
+  EXPECT_FALSE(log->gathers_retired());
+  EXPECT_FALSE(storage.exists(segment_path(1)));
+  drop(2 + 15);
+  EXPECT_FALSE(log->disk_job_is_due(now));
+  drop(2 + 16);
+  EXPECT_TRUE(log->disk_job_is_due(now)) << "they are many";
+  work_all();
+  EXPECT_FALSE(storage.exists(segment_path(2 + 15)));
+}
+
 TEST_F(UnsyncedLogTest, TheWriterDoesItWhereNoJobComesForLong) {
   open();
   add_segments(60);
@@ -63,7 +98,7 @@ TEST_F(UnsyncedLogTest, AFileThatHasToKeepItsDescriptorIsAskedAgainWithTheNextSe
 
 TEST_F(UnsyncedLogTest, SegmentsThatWaitForAJobToGoHaveFewDescriptors) {
   open();
-  add_segments(18);
+  add_segments(30);
   const auto slow = log->take_disk_job(now);
   ASSERT_NE(nullptr, slow);
   for (int i = 0; i < 50; ++i) {

@@ -239,6 +239,21 @@ bool beats() {
   return pulse->beat().load() != queue::Pulse::still;
 }
 
+// Each alone, with nothing else to be done after it.
+TEST_F(QueueOnFaultyDisk, WhatWasDroppedGoesAlsoIfNothingElseIs) {
+  QueueOptions options{.segment_bytes = 4 * limits::KiB};
+  options.background = true;
+  open_engine(options);
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(enqueue(std::string(1000, 'x')).ok());
+  for (std::uint64_t before = 3; before < 60; before += 3) {
+    const std::string oldest = directory + "/" + log::segment_name(engine->first_offset());
+    ASSERT_TRUE(engine->trim({before}).ok());
+    if (engine->first_offset() != Offset{before}) continue;
+    ASSERT_TRUE(eventually([&] { return !storage.exists(oldest); })) << oldest;
+  }
+  EXPECT_LT(Offset{50}, engine->first_offset());
+}
+
 // Of a stream of small messages, too, where the writer wakes nobody for it.
 TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfAStreamEndsWithItsFirstMessage) {
   QueueOptions options{.segment_bytes = 256 * limits::KiB};
