@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view suffix = ".free";
 
 constexpr std::uint64_t small_file_bytes = 64 * limits::KiB;  // where not even the first size is to be had
-constexpr std::uint64_t piece_bytes = 64 * limits::KiB;       // of a new file, where all of it is written
+constexpr std::uint64_t piece_bytes = 128 * limits::KiB;      // of a new file, where all of it is written
 constexpr std::uint64_t written_max = 2 * limits::MiB;        // larger files are mapped by large pages
 
 std::uint32_t next_epoch(std::uint32_t epoch) {

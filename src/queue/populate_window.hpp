@@ -8,12 +8,15 @@ namespace lightq::queue {
 
 /// A reader that goes on in order is going to look at what comes next, and to have the system make many pages
 /// present at once is cheaper than to wait for it every few pages. The further a reader has come, the more is
-/// made present; one that jumps about and reads a message here and there has nothing populated at all. One
-/// thread.
+/// made present; one that jumps about and reads a message here and there has nothing populated at all. Nor
+/// has anybody in a small segment, of which a few faults bring all: to have each page looked at costs more.
+/// One thread.
 class PopulateWindow {
  public:
   static constexpr std::uint64_t bytes_min = 128 * 1024;   ///< what must have been read in order first
   static constexpr std::uint64_t bytes_max = 1024 * 1024;  ///< at once
+  /// What ends before is small: 1 MiB and a header.
+  static constexpr std::uint64_t segment_end_min = bytes_max + 4096;
 
   /// Positions of a segment.
   struct Range {
@@ -30,7 +33,7 @@ class PopulateWindow {
   /// made present now, never anything past that.
   Range advance(std::uint64_t begin, std::uint64_t end, std::uint64_t segment_end) {
     in_order_ = std::min(in_order_ + (end - begin), bytes_max);
-    if (end <= populated_ || in_order_ < bytes_min) return {};
+    if (end <= populated_ || in_order_ < bytes_min || segment_end <= segment_end_min) return {};
     // What a window before this one has done is left out; a huge batch is not populated whole.
     const std::uint64_t first = std::max(begin, populated_);
     const Range range{first, std::min({end + in_order_, first + bytes_max, segment_end})};

@@ -51,6 +51,18 @@ TEST(PopulateWindow, GoesOnAtOnceInTheNextSegment) {
   EXPECT_EQ(4 * KiB + MiB, range.end);
 }
 
+TEST(PopulateWindow, LeavesSmallSegmentsToFaults) {
+  PopulateWindow window;
+  static_cast<void>(window.advance(0, 4 * MiB, 4 * MiB));
+  const auto after = [&](std::uint64_t segment_end) {
+    window.enter_segment();
+    return window.advance(4 * KiB, 12 * KiB, segment_end);
+  };
+  EXPECT_TRUE(after(256 * KiB).empty());
+  EXPECT_TRUE(after(4 * KiB + MiB).empty());
+  EXPECT_FALSE(after(4 * KiB + MiB + 1).empty());
+}
+
 TEST(PopulateWindow, NeverReachesPastTheEndOfTheBatches) {
   Random random;
   for (int round = 0; round < 200; ++round) {
