@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import signal
+import struct
 import subprocess
 import sys
 import termios
@@ -18,8 +19,10 @@ class TerminalSession:
 
     def __init__(self, arguments, environment):
         self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.master, termios.TIOCPKT, struct.pack("i", 1))  # what is read says of the flow, too
         self.shown = b""
         self.states = b""
+        self.flow = 0
         reading, writing = os.pipe()
         self.reports = reading
         self.shell = subprocess.Popen([sys.executable, "-B", __file__, str(writing), *arguments], stdin=self.slave,
@@ -51,8 +54,10 @@ class TerminalSession:
     def _read(self):
         for descriptor in select.select([self.master, self.reports], [], [], 0.01)[0]:
             piece = os.read(descriptor, 4096)
-            if descriptor == self.master:
-                self.shown += piece
+            if descriptor == self.master and piece[0] != termios.TIOCPKT_DATA:
+                self.flow |= piece[0]
+            elif descriptor == self.master:
+                self.shown += piece[1:]
             else:
                 self.states += piece
 
@@ -65,6 +70,13 @@ class TerminalSession:
 
     def type(self, text):
         os.write(self.master, text)
+
+    def type_ahead(self, text):
+        """What is not a line yet: returns when the terminal has taken it. The kernel does so some time after the
+        write, with or without echo as is set then; Ctrl-S and Ctrl-Q, which it tells of, are taken after the text."""
+        self.flow = 0
+        self.type(text + b"\x13\x11")
+        until(lambda: self._read() or self.flow & termios.TIOCPKT_START, lambda: f"Ctrl-Q, not {self.flow}")
 
     def signal(self, number):
         os.kill(self.pid, number)

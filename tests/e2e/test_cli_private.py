@@ -67,7 +67,7 @@ def test_a_prompt_that_is_ended_leaves_the_terminal_as_it_was(lightq, number, at
             session.type(TYPED.encode() + b"\n")
         session.wait_prompt(PROMPTS[at])
         assert not session.echo
-        session.type(TYPED.encode())
+        session.type_ahead(TYPED.encode())
         session.signal(number)
         session.wait_state(b"ended ")
         assert session.echo
@@ -87,7 +87,7 @@ def test_a_prompt_that_is_stopped_shows_what_is_typed_elsewhere_and_goes_on_hidd
         for times in (1, 2):
             session.wait_prompt(PROMPTS[at], times)
             assert not session.echo
-            session.type(b"half of it")
+            session.type_ahead(b"half of it")
             session.states = b""
             session.signal(signal.SIGTSTP)
             session.wait_state(b"stopped")
