@@ -58,7 +58,7 @@ struct QueueOptions {
   std::chrono::milliseconds retention_time{};  ///< older messages are not needed
   std::uint64_t retention_messages = 0;        ///< so many of the newest are enough
   bool retain_uncommitted = true;              ///< the rules above never pass a named cursor
-  bool drop_committed = true;                  ///< what every named cursor has committed goes at once
+  bool drop_committed = true;                  ///< what every named cursor has committed goes
   std::uint64_t message_bytes_max = limits::message_bytes_max_max;  ///< at most 1 GiB
   std::uint64_t disk_free_floor_bytes = 0;  ///< appends fail with `no_space` rather than leave less
   /// Files kept for reuse when segments are dropped. Reused ones are several times faster than new ones.

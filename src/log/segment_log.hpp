@@ -36,7 +36,8 @@ struct SegmentLogOptions {
   /// Mapped: the next segment is mapped and made present by the disk job, and gets its name from the one
   /// after it was begun.
   bool prefault = false;
-  /// Dropped segments wait so long after the last job for others that go with them, unless they are many.
+  /// Dropped segments wait so long after the last job for others that go with them, or until something else
+  /// is to be done; unless they are many, or as many as the pool keeps.
   std::int64_t retire_gather_us = 0;
   /// Where readers on other threads get their views; their chain of segments is kept up then. Null: there are
   /// none. Must outlive the log.
@@ -208,16 +209,19 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool flush_is_due(Timestamp now) const;
   [[nodiscard]] bool anything_unsynced() const;
   [[nodiscard]] std::vector<SyncTarget> unsynced_files();
+  [[nodiscard]] bool has_to_work(Timestamp now) const;
+  [[nodiscard]] bool may_retire(Timestamp now) const;
   [[nodiscard]] bool retire_is_due(Timestamp now) const;
   [[nodiscard]] bool prepare_is_due(Timestamp now) const;
   [[nodiscard]] bool name_is_due(Timestamp now) const;
-  /// Of a log: full segments that wait for a sync and have a descriptor; where no job has come for long; and
-  /// dropped ones that wait for a job.
+  /// Of a log: full segments that wait for a sync and have a descriptor when a job has been done; where none
+  /// has come for long; and dropped ones that wait for a job.
   static constexpr std::uint64_t unsynced_open_max = 16;
   static constexpr std::uint64_t unsynced_open_hard_max = 2 * unsynced_open_max;
   static constexpr std::size_t retired_open_max = unsynced_open_max;
   void rest_full_segments();
-  [[nodiscard]] bool rest_is_due() const;
+  /// So many segments that wait for a sync, at least, are to give up their descriptors.
+  [[nodiscard]] bool may_rest(std::uint64_t at_least) const;
   void add_rest(SegmentWork& work);
   void finish_rest(const SegmentWork& work, std::uint64_t rested);
   [[nodiscard]] SegmentWork new_work() const;

@@ -119,11 +119,16 @@ bool SegmentLog::is_remembered(const std::vector<RetiredSegment>& retire) const 
   return retire.back().end_offset <= *remembered_ && first_offset() <= *remembered_;
 }
 
-// Each job has its price, whatever it does: threads that wake each other, and a synced directory.
+bool SegmentLog::may_retire(Timestamp now) const {
+  return !retired_.empty() && (!retire_failed_ || has_passed(last_retire_, retire_again_us, now));
+}
+
+// Each job has its price, whatever it does: threads that wake each other, and a synced directory. But what
+// comes together has to find room in the pool.
 bool SegmentLog::retire_is_due(Timestamp now) const {
-  if (retire_failed_) return !retired_.empty() && has_passed(last_retire_, retire_again_us, now);
-  return retired_.size() >= retired_gathered_max ||
-         (!retired_.empty() && has_passed(last_retire_, options_.retire_gather_us, now));
+  const std::size_t many = std::clamp<std::size_t>(pool_.files_max(), 1, retired_gathered_max);
+  return may_retire(now) &&
+         (retired_.size() >= many || has_passed(last_retire_, options_.retire_gather_us, now));
 }
 
 bool SegmentLog::prepare_is_due(Timestamp now) const {
@@ -147,10 +152,16 @@ void SegmentLog::rest_full_segments() {
 }
 
 // Where a file has had to keep its descriptor it is asked again when there is another segment.
-bool SegmentLog::rest_is_due() const {
+bool SegmentLog::may_rest(std::uint64_t at_least) const {
   const std::uint64_t from = std::max(rested_, front_number_);
   return rest_refused_rolls_ != rolls_ &&
-         from + unsynced_open_max + rested_at_once_min <= front_number_ + segments_.size();
+         from + unsynced_open_max + at_least <= front_number_ + segments_.size();
+}
+
+// What else is due takes along what has gathered.
+bool SegmentLog::has_to_work(Timestamp now) const {
+  return sync_is_due(now) || prepare_is_due(now) || name_is_due(now) || may_rest(rested_at_once_min) ||
+         !unmap_.empty();
 }
 
 void SegmentLog::add_rest(SegmentWork& work) {
@@ -171,15 +182,14 @@ void SegmentLog::finish_rest(const SegmentWork& work, std::uint64_t rested) {
 
 bool SegmentLog::disk_job_is_due(Timestamp now) const {
   if (jobs_->is_out) return false;
-  const bool to_retire = retire_is_due(now) && !ready_to_retire().empty();
-  return sync_is_due(now) || to_retire || prepare_is_due(now) || name_is_due(now) || rest_is_due() ||
-         !unmap_.empty();
+  return has_to_work(now) || (retire_is_due(now) && !ready_to_retire().empty());
 }
 
 std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work = new_work();
-  auto retire = retire_is_due(now) ? ready_to_retire() : std::vector<RetiredSegment>{};
+  const bool to_retire = retire_is_due(now) || (may_retire(now) && has_to_work(now));
+  auto retire = to_retire ? ready_to_retire() : std::vector<RetiredSegment>{};
   const bool remember = !retire.empty() && !poisoned_ && !is_remembered(retire);
   if (sync_is_due(now) || (remember && !options_.mapped_writes)) {
     work = work_to_sync();
@@ -203,7 +213,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   const bool name = name_is_due(now);
   if (name) last_naming_ = now;
   work.unmap = std::exchange(unmap_, {});
-  if (!work.sync && rest_is_due()) add_rest(work);  // what is synced needs none
+  if (!work.sync && may_rest(1)) add_rest(work);  // what is synced needs none
   if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty() &&
       work.rest.empty() && !name)
     return nullptr;

@@ -97,6 +97,8 @@ class SegmentPool {
   SegmentPool(const SegmentPool&) = delete;
   SegmentPool& operator=(const SegmentPool&) = delete;
 
+  /// How many files it keeps.
+  [[nodiscard]] std::size_t files_max() const { return options_.files_max; }
   /// Takes over the files, in order: each goes into the pool, or is removed if the pool is full or the file
   /// has another name too (a snapshot's: it is never written again). A full pool gives up a smaller file for
   /// it. Their directories are synced once for all. A file that is not there is no error. Adds to `done` how

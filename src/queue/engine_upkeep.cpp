@@ -104,6 +104,7 @@ void Engine::run_job(Lock& lock, std::unique_ptr<log::DiskJob> job) {
   lock.lock();
   finish_job(std::move(job));
   tell_durable(lock);
+  if (options_.background) post_due_work();  // what came meanwhile: no look of the background's could post it
 }
 
 void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {

@@ -9,8 +9,8 @@ namespace lightq::queue {
 /// A reader that goes on in order is going to look at what comes next, and to have the system make many pages
 /// present at once is cheaper than to wait for it every few pages. The further a reader has come, the more is
 /// made present; one that jumps about and reads a message here and there has nothing populated at all. Nor
-/// has anybody in a small segment, of which a few faults bring all: to have each page looked at costs more.
-/// One thread.
+/// has anybody in a small segment, or one that is as small yet: a few faults bring all of it, and to have
+/// each page looked at costs more. One thread.
 class PopulateWindow {
  public:
   static constexpr std::uint64_t bytes_min = 128 * 1024;   ///< what must have been read in order first

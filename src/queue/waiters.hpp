@@ -59,7 +59,8 @@ class WaitedCount {
 };
 
 /// Readers wait, a writer wakes them. Any thread. `wake_if_waiting` is a plain load as long as nobody waits:
-/// the price of the ordering between the writer's last store and that load is paid by whoever goes to sleep.
+/// the price of the ordering between the writer's last store and that load is paid by whoever goes to sleep,
+/// where AsymmetricFence is free.
 class Waiters {
  public:
   Waiters() : nobody_(fence_.is_free() ? 0 : 1), waiting_(nobody_) {}

@@ -254,6 +254,31 @@ TEST_F(QueueOnFaultyDisk, WhatWasDroppedGoesAlsoIfNothingElseIs) {
   EXPECT_LT(Offset{50}, engine->first_offset());
 }
 
+// While somebody syncs the background can do nothing, and goes to sleep again.
+TEST_F(QueueOnFaultyDisk, WhatIsDroppedDuringASyncGoesAlso) {
+  std::atomic<std::uint64_t> drop_before{0};
+  storage.on_call = [&](FaultyStorage::Call call, const std::string&) {
+    const Offset before{call == FaultyStorage::Call::sync ? drop_before.exchange(0) : 0};
+    if (before != Offset{0}) {
+      EXPECT_TRUE(engine->trim(before).ok());
+    }
+    return FaultyStorage::Fault{};
+  };
+  QueueOptions options{.segment_bytes = 4 * limits::KiB, .flush = FlushPolicy::none()};
+  options.background = true;
+  open_engine(options);
+  for (int i = 0; i < 60; ++i) ASSERT_TRUE(enqueue(std::string(1000, 'x')).ok());
+  for (std::uint64_t before = 4; before < 40; ++before) {
+    const std::string oldest = directory + "/" + log::segment_name(engine->first_offset());
+    ASSERT_TRUE(enqueue("something to sync").ok());
+    drop_before = before;
+    ASSERT_TRUE(engine->flush().ok());
+    ASSERT_TRUE(eventually([&] { return engine->first_offset() == Offset{before} || drop_before == 0; }));
+    if (engine->first_offset() != Offset{before}) continue;  // in the middle of a segment
+    ASSERT_TRUE(eventually([&] { return !storage.exists(oldest); })) << oldest;
+  }
+}
+
 // Of a stream of small messages, too, where the writer wakes nobody for it.
 TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfAStreamEndsWithItsFirstMessage) {
   QueueOptions options{.segment_bytes = 256 * limits::KiB};
