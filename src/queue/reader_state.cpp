@@ -14,6 +14,8 @@ namespace lightq::queue {
 namespace {
 
 constexpr std::uint64_t worth_an_index = 1024;  // messages that are walked rather than looked up
+constexpr std::uint64_t large_batch_bytes = 16 * 1024;
+constexpr std::uint64_t fetched_bytes = 3 * 1024;  // by measurement: 2 and 4 KiB gain less
 
 }  // namespace
 
@@ -22,6 +24,7 @@ void ReaderState::place(Offset offset) {
   run_end_ = offset;
   node_ = nullptr;
   record_ = nullptr;
+  seen_end_ = 0;
   populate_.jump();
 }
 
@@ -31,7 +34,16 @@ void ReaderState::start_batch(std::uint64_t position) {
   run_end_ = offset_;
 }
 
+// Between two batches a reader that is as fast as the memory asks it for nothing, and takes as long to be
+// that fast again as the memory takes to answer. Near the end the lines may be the writer's: they are left to
+// it.
+void ReaderState::fetch_next_batch() const {
+  if (batch_end_ + fetched_bytes > seen_end_ || batch_end_ < batch_ + large_batch_bytes) return;
+  fetch_lines(view_->data() + batch_end_, fetched_bytes);
+}
+
 Result<bool> ReaderState::find_message() {
+  if (!has_message()) fetch_next_batch();
   while (!has_message()) {
     const auto step = find_records();
     if (!step) return step.error();
@@ -103,6 +115,7 @@ Result<ReaderState::Step> ReaderState::enter_segment() {
     node_ = std::move(node);
     offset_ = std::max(offset_, node_->first_offset());
     batch_base_ = node_->first_offset();
+    seen_end_ = 0;
     populate_.enter_segment();
     start_batch(log::segment_header_bytes);
     start_near();
@@ -128,6 +141,7 @@ void ReaderState::start_near() {
 
 Result<ReaderState::Step> ReaderState::find_in_segment(Offset next) {
   const std::uint64_t end = node_->end_position();
+  seen_end_ = end;
   // Without a header nothing in the file can be told from what lay there before.
   if (node_->header().epoch == 0 && offset_ < node_->end_offset()) return damage_at(end);
   if (record_ != nullptr && batch_end_ == 0) {
@@ -227,6 +241,7 @@ Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
   if (view) {
     view_ = std::move(*view);
     node_ = next;
+    seen_end_ = 0;
     populate_.enter_segment();
     batch_base_ = next->first_offset();
     start_batch(log::segment_header_bytes);

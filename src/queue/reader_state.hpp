@@ -63,6 +63,7 @@ class ReaderState {
   Result<Step> leave_segment(std::uint64_t end);
   Result<Step> damage_at(std::uint64_t end);
   void start_batch(std::uint64_t position);
+  void fetch_next_batch() const;
   void skip_records(Offset from, Offset to);
   void start_near();
 
@@ -77,6 +78,7 @@ class ReaderState {
   std::uint64_t batch_ = 0;      // position of the batch it stands in or before
   Offset batch_base_;            // of that batch's first record
   std::uint64_t batch_end_ = 0;  // position; 0: the batch is still open
+  std::uint64_t seen_end_ = 0;   // of the segment, when it was looked at last
   PopulateWindow populate_;
   std::vector<QueuedMessage> messages_;
   std::vector<std::shared_ptr<const log::SegmentView>> range_views_;  // of the last range, until it goes on

@@ -27,22 +27,26 @@ inline void store_little_endian(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
+/// Asks for the lines of [at, at + bytes) without waiting for them. What lies there need not be mapped.
+inline void fetch_lines(const std::byte* at, std::size_t bytes) {
+#if defined(__GNUC__)
+  constexpr std::size_t line_bytes = 64;
+  for (std::size_t done = 0; done < bytes; done += line_bytes) __builtin_prefetch(at + done);
+#else
+  static_cast<void>(at);
+  static_cast<void>(bytes);
+#endif
+}
+
 /// For a walk over records, `at` being the next one and `bytes` the length of the one before: tells the
 /// processor that the two lines of memory 2 KiB further on will be read soon, if records are small. (What it
 /// guesses by itself ends with each page; among large records that is enough, and this in the way.) Nothing
 /// else happens, whatever lies there.
 inline void read_ahead(const std::byte* at, std::size_t bytes) {
-#if defined(__GNUC__)
   constexpr std::size_t small_bytes = 512;
   constexpr std::size_t distance_bytes = 2048;
-  constexpr std::size_t line_bytes = 64;
-  if (bytes > small_bytes) return;
-  __builtin_prefetch(at + distance_bytes);
-  __builtin_prefetch(at + distance_bytes + line_bytes);
-#else
-  static_cast<void>(at);
-  static_cast<void>(bytes);
-#endif
+  constexpr std::size_t two_lines = 128;
+  if (bytes <= small_bytes) fetch_lines(at + distance_bytes, two_lines);
 }
 
 }  // namespace lightq::inline v1
