@@ -236,7 +236,8 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
   const SpaceWanted wanted{options_.disk_free_floor_bytes, stored_bytes_, options_.leaves_others_room, &bound,
                            batch_bytes};
   const auto prepare = [&] {
-    return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id(), RecycledFile::stays);
+    return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes_of_writer(), key_id(),
+                         RecycledFile::stays);
   };
   auto made = prepare();
   const bool waits = !made && made.error().code == ErrorCode::no_space;

@@ -203,7 +203,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (prepare_is_due(now)) {
     last_prepare_ = now;
     work.prepare_bytes = next_segment_bytes(0);
-    work.prepare_new = new_bytes();
+    work.prepare_new = new_bytes_of_job();
     work.prepare_path = options_.directory + "/" + next_prepared_name;
     if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
     work.incarnation = incarnation_;

@@ -268,8 +268,9 @@ Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::stri
 // faults to read by; but a page that is written to costs a look at each page of its piece.
 Result<void> SegmentPool::begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes) {
   if (auto reserved = file.allocate(header.file_bytes); !reserved) return reserved;
+  if (new_bytes == NewBytes::read) file.warm(header.file_bytes);
   const SegmentPage page = encode_segment_header(header);
-  if (new_bytes == NewBytes::reserved || written_max <= header.file_bytes) return write_all(file, page, 0);
+  if (new_bytes != NewBytes::written || written_max <= header.file_bytes) return write_all(file, page, 0);
   std::vector<std::byte> bytes(header.file_bytes);
   std::copy(page.begin(), page.end(), bytes.begin());
   for (std::size_t at = 0; at < bytes.size(); at += piece_bytes) {

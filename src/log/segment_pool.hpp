@@ -69,6 +69,9 @@ struct FreeFile {
 /// What becomes of the bytes of a new file.
 enum class NewBytes {
   reserved,  ///< only the disk's space
+  /// That, and they are read: the system then has them in memory in large pieces, and writes of the file, now
+  /// and whenever it is used again, cost it less. There is nothing more to be written to the disk.
+  read,
   /// Zeros are written, if the file is not large: the system then has them in memory in large pieces, and a
   /// mapping of the file, now and whenever the file is used again, costs few faults.
   written

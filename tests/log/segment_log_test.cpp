@@ -465,5 +465,17 @@ TEST_F(SegmentLogTest, ConfirmsNothingMoreOnceASyncThatRemembersTheNextOffsetHas
   EXPECT_EQ(log->durable_offset(), Offset{0});
 }
 
+TEST_F(SegmentLogTest, AJobWarmsTheFileThatItMakesAndTheWriterNone) {
+  options.warm_new_files = true;
+  open();
+  for (int i = 0; i < 4; ++i) append({big('x')});
+  EXPECT_TRUE(storage.warmed.empty());
+  for (int i = 0; i < 4 && storage.warmed.empty(); ++i) {
+    append({big('x')});
+    work();
+  }
+  EXPECT_EQ(storage.warmed.size(), 1U);
+}
+
 }  // namespace
 }  // namespace lightq::log

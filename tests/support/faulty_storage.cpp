@@ -105,6 +105,11 @@ class FaultyFile final : public log::File {
     return {};
   }
 
+  void warm(std::uint64_t bytes) override {
+    const std::lock_guard lock(storage_.mutex_);
+    storage_.warmed[path_] = bytes;
+  }
+
   bool rest(const std::string& path) override {
     const std::lock_guard lock(storage_.mutex_);
     if (storage_.may_rest && !storage_.may_rest(path)) return false;

@@ -46,6 +46,8 @@ class FaultyStorage final : public log::Storage {
   /// whether it is on disk from now on as it is now. Promises nothing, and is no sync.
   void write_back(const std::function<bool()>& chosen);
 
+  /// How much of which files is to be held in memory.
+  std::map<std::string, std::uint64_t> warmed;
   /// Files that do without a descriptor, and which may; null: all.
   std::set<std::string> rested;
   std::function<bool(const std::string& path)> may_rest;
