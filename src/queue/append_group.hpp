@@ -45,9 +45,8 @@ class AppendGroup {
     each_ = std::move(each);
     settled_.increase();
   }
-  /// Waits until it is settled: the message's offset. Awake for as long as a quick disk takes, since to be
-  /// woken takes as long again; the others go on meanwhile.
-  Result<Offset> wait(std::uint32_t place) {
+  /// Waits until it is settled, for so long awake: the message's offset.
+  Result<Offset> wait(std::uint32_t place, std::chrono::nanoseconds awake) {
     const auto until = std::chrono::steady_clock::now() + awake;
     while (settled_.value() == 0 && std::chrono::steady_clock::now() < until) std::this_thread::yield();
     settled_.wait_while(0);
@@ -57,7 +56,6 @@ class AppendGroup {
   }
 
  private:
-  static constexpr std::chrono::microseconds awake{100};
   std::optional<Result<Offset>> base_;
   std::vector<Result<Offset>> each_;
   WaitedCount settled_;

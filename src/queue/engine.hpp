@@ -207,9 +207,10 @@ class Engine final : public SegmentSource {
   std::uint64_t dropped_messages_ = 0;
   std::set<std::string, std::less<>> taken_;  // names of open cursors
   DurabilityWaits durability_;
-  std::shared_ptr<AppendGroup> group_;  // the one that can be joined; null: none
-  std::uint32_t last_group_ = 0;        // how many messages the last one had
-  BatchBuilder builder_;                // many_writers: with the lock; else the writer's
+  std::shared_ptr<AppendGroup> group_;          // the one that can be joined; null: none
+  std::uint32_t last_group_ = 0;                // how many messages the last one had
+  std::chrono::nanoseconds last_group_took_{};  // from its append until it was durable
+  BatchBuilder builder_;                        // many_writers: with the lock; else the writer's
 
   log::OpenBatch open_;
   const std::shared_ptr<Pulse> pulse_;             // with `quick_` and a background; else null

@@ -1,5 +1,6 @@
 /// An open queue: many writers that each wait for the disk. Layer: queue.
 #include <algorithm>
+#include <chrono>
 #include <thread>
 
 #include "queue/append_group.hpp"
@@ -10,6 +11,13 @@ namespace lightq::queue {
 namespace {
 
 constexpr int tries_to_lock = 64;
+constexpr std::chrono::microseconds quick_disk{500};  // what a sync takes there at most
+
+// To be woken takes as long as a quick disk's sync; others go on beside who stays awake. A slow disk is worth
+// nobody's processor.
+std::chrono::nanoseconds awake_for(std::chrono::nanoseconds sync) {
+  return sync <= quick_disk ? 2 * sync : std::chrono::nanoseconds{};
+}
 
 }  // namespace
 
@@ -25,12 +33,13 @@ Result<Offset> Engine::enqueue_in_group(ByteView payload) {
   if (leads) group_ = std::make_shared<AppendGroup>();
   const std::shared_ptr<AppendGroup> group = group_;
   const std::uint32_t place = group->join(payload);
+  const std::chrono::nanoseconds awake = awake_for(last_group_took_);
   if (leads) {
     lead(lock, *group);
   } else {
     lock.unlock();
   }
-  return group->wait(place);
+  return group->wait(place, awake);
 }
 
 // It is held for a moment only: to sleep for it, and be woken, takes longer.
@@ -45,11 +54,13 @@ void Engine::lead(Lock& lock, AppendGroup& group) {
   if (group_.get() == &group) group_ = nullptr;
   const std::uint32_t count = group.builder.record_count();
   last_group_ = count;
+  const auto began = std::chrono::steady_clock::now();
   Result<Offset> base = append_unsynced(lock, group.builder.finish(), count);
   if (!base && count > 1) return append_each(lock, group);
   if (base) {
     if (auto synced = sync_up_to(lock, *base + count); !synced) base = synced.error();
   }
+  last_group_took_ = std::chrono::steady_clock::now() - began;
   lock.unlock();
   group.settle(std::move(base));
 }
