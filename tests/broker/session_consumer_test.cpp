@@ -46,6 +46,16 @@ class SessionConsumerTest : public ::testing::Test {
       consumer.acknowledge(message);
     }
   }
+  /// Waits until the broker has been told that `group` is done with everything before `offset`. That it was
+  /// sent does not say so (Consumer::flush).
+  void wait_until_told(const std::string& group, Offset offset) {
+    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    while (std::chrono::steady_clock::now() < deadline) {
+      for (const GroupStats& stats : broker.client().stats("orders").value_or_throw().groups)
+        if (stats.group == group && stats.committed_offset == offset.value) return;
+    }
+    ADD_FAILURE() << group << " is not at " << offset.value;
+  }
 
   EmbeddedBroker broker;
   ConnectionType connection = ConnectionType::socket;
@@ -267,6 +277,7 @@ TEST_P(ConsumerOverEach, ANamedPlaceIsTakenOverAndAGroupOfTheOtherKindRefused) {
   auto first = consumer({.mode = ConsumeMode::own, .group = "mine"});
   expect_in_order(first, 0, 5);
   first.flush(10s).value_or_throw();
+  wait_until_told("mine", Offset{5});
   auto second = consumer({.mode = ConsumeMode::own, .group = "mine"});
   EXPECT_EQ(Offset{5}, next(second).offset);
   while (first.receive(1s).ok()) continue;
