@@ -376,16 +376,17 @@ TEST_F(QueueOnFaultyDisk, WritersThatWaitForRoomDoNotWaitInTurn) {
   open_engine(options);
   for (int i = 1; i < 2 * writers; ++i) ASSERT_TRUE(enqueue("fills it").ok());
   std::atomic<int> callers = 0;
+  std::chrono::steady_clock::time_point begin;  // none of them can be refused before
   storage.on_call = [&](FaultyStorage::Call call, const std::string&) {
     if (call == FaultyStorage::Call::sync) {
       EXPECT_TRUE(eventually([&] { return callers == writers; }));
       for (int i = 0; i < 10'000; ++i) std::this_thread::yield();
+      begin = std::chrono::steady_clock::now();
     }
     return FaultyStorage::Fault{};
   };
   std::thread filler([&] { EXPECT_TRUE(enqueue("the last that fits").ok()); });
   EXPECT_TRUE(eventually([&] { return engine->next_offset() == Offset{2 * writers}; }));
-  const auto begin = std::chrono::steady_clock::now();
   std::vector<std::thread> threads;
   for (int writer = 0; writer < writers; ++writer) {
     threads.emplace_back([&] {
