@@ -28,6 +28,13 @@ void ReaderState::place(Offset offset) {
   populate_.jump();
 }
 
+void ReaderState::start_segment() {
+  seen_end_ = 0;
+  populate_.enter_segment();
+  batch_base_ = node_->first_offset();
+  start_batch(log::segment_header_bytes);
+}
+
 void ReaderState::start_batch(std::uint64_t position) {
   batch_ = position;
   record_ = nullptr;
@@ -114,10 +121,7 @@ Result<ReaderState::Step> ReaderState::enter_segment() {
     view_ = std::move(*view);
     node_ = std::move(node);
     offset_ = std::max(offset_, node_->first_offset());
-    batch_base_ = node_->first_offset();
-    seen_end_ = 0;
-    populate_.enter_segment();
-    start_batch(log::segment_header_bytes);
+    start_segment();
     start_near();
     return Step::again;
   }
@@ -241,10 +245,7 @@ Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
   if (view) {
     view_ = std::move(*view);
     node_ = next;
-    seen_end_ = 0;
-    populate_.enter_segment();
-    batch_base_ = next->first_offset();
-    start_batch(log::segment_header_bytes);
+    start_segment();
   } else {
     node_ = nullptr;
   }

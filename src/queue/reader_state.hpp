@@ -62,6 +62,7 @@ class ReaderState {
   Result<Step> pass_compressed(const BatchView& batch);
   Result<Step> leave_segment(std::uint64_t end);
   Result<Step> damage_at(std::uint64_t end);
+  void start_segment();
   void start_batch(std::uint64_t position);
   void fetch_next_batch() const;
   void skip_records(Offset from, Offset to);

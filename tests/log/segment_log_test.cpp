@@ -474,7 +474,8 @@ TEST_F(SegmentLogTest, AJobWarmsTheFileThatItMakesAndTheWriterNone) {
     append({big('x')});
     work();
   }
-  EXPECT_EQ(storage.warmed.size(), 1U);
+  ASSERT_EQ(storage.warmed.size(), 1U);
+  EXPECT_EQ(storage.warmed.begin()->first, options.directory + "/next.prepared");
 }
 
 }  // namespace
