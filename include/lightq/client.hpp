@@ -15,6 +15,7 @@
 #include <lightq/base/result.hpp>
 #include <lightq/base/shown_uri.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/client_state.hpp>
 #include <lightq/consumer.hpp>
 #include <lightq/control_connection.hpp>
 #include <lightq/curve_identity.hpp>
@@ -66,7 +67,7 @@ class Client {
     const bool exposed = options.server_key.empty() && !stays_on_machine(chosen);
     const bool knows_secrets = !options.user.password.empty() || !options.admin.password.empty();
     if (exposed && knows_secrets && !options.insecure) return exposed_error("the broker at " + chosen);
-    auto identities = identities_of(options);
+    auto identities = client_identities_of(options);
     if (!identities) return identities.error();
     std::shared_ptr<zmq::context_t> context;
     try {
@@ -216,9 +217,10 @@ class Client {
   /// Joins the topic as a producer whose messages are confirmed; open when it returns. It joins again by
   /// itself when it has to connect again. Errors: topic_not_found, unauthorized_access, limit_reached,
   /// not_supported (`flushed` of a topic in memory), invalid_argument (the options); timeout also when the
-  /// topic cannot be reached from here.
+  /// topic cannot be reached from here. `transport`: over what; nothing: a Unix socket, and memory that the
+  /// broker shares, where it is on this machine and nothing is encrypted, else TCP.
   Result<Producer> producer(std::string_view topic, ProducerOptions options = {},
-                            Transport transport = Transport::tcp) {
+                            std::optional<Transport> transport = {}) {
     return open_session<Producer>(topic, protocol::JoinType::push, std::move(options), transport);
   }
 
@@ -226,7 +228,7 @@ class Client {
   /// has to connect again. Errors: as for producer(), and not_supported (the group is of the other mode, or
   /// the broker serves no such consumers), in_use.
   Result<Consumer> consumer(std::string_view topic, ConsumerOptions options = {},
-                            Transport transport = Transport::tcp) {
+                            std::optional<Transport> transport = {}) {
     const bool shared = options.mode == ConsumeMode::group;
     return open_session<Consumer>(topic, shared ? protocol::JoinType::pull : protocol::JoinType::sub,
                                   std::move(options), transport);
@@ -235,7 +237,7 @@ class Client {
   /// Joins the topic to read messages by their offsets, which changes nothing and moves nobody; connected
   /// when it returns. Errors: as for consumer().
   Result<Reader> reader(std::string_view topic, ReaderOptions options = {},
-                        Transport transport = Transport::tcp) {
+                        std::optional<Transport> transport = {}) {
     return open_session<Reader>(topic, protocol::JoinType::sub, std::move(options), transport);
   }
 
@@ -279,119 +281,10 @@ class Client {
   [[nodiscard]] bool exposed() const { return state_->exposed; }
 
  private:
-  /// By what it is known; null: nothing is encrypted.
-  struct Identities {
-    std::shared_ptr<const CurveIdentity> control;
-    std::shared_ptr<const CurveIdentity> data;
-  };
-  static Result<Identities> identities_of(const ClientOptions& options) {
-    if (options.server_key.empty()) return Identities{};
-    auto made = CurveIdentity::make(options.server_key);
-    if (!made) return made.error();
-    if (options.client_key_file.empty()) return Identities{*made, *made};
-    auto own = CurveIdentity::of_file(options.server_key, options.client_key_file);
-    if (!own) return own.error();
-    return Identities{std::move(*own), std::move(*made)};
-  }
-
-  /// What the client shares with its producers and consumers. Immutable but for the connection, which has a
-  /// lock of its own.
-  struct State {
-    State(std::shared_ptr<zmq::context_t> shared_context, std::string uri, ClientOptions chosen,
-          Identities identities, bool is_exposed)
-        : context(shared_context),
-          connection(std::move(shared_context), std::move(uri), std::move(identities.control)),
-          options(std::move(chosen)),
-          identity(std::move(identities.data)),
-          exposed(is_exposed) {}
-
-    [[nodiscard]] bool asks_as_admin() const {
-      return options.user.user_id.empty() && !options.admin.user_id.empty();
-    }
-    /// Who asks for what is not done with one topic: the administrator, or a user who may do it.
-    [[nodiscard]] const Credentials& manager() const {
-      return options.admin.user_id.empty() ? options.user : options.admin;
-    }
-    [[nodiscard]] const Credentials& asker() const { return asks_as_admin() ? options.admin : options.user; }
-    Result<EndpointAddress> join(const TopicName& topic, protocol::JoinType type, Transport transport) {
-      protocol::Join request{asker(), topic, type, protocol::ConnectionType::zmq, transport, asks_as_admin()};
-      if (identity != nullptr) request.client_key = curve_key_of_z85(identity->public_key());
-      auto reply = ask_for<protocol::JoinReply>(request);
-      if (!reply) return reply.error();
-      if (Result<void> same = check_encrypted(*reply); !same) return same.error();
-      if (identity == nullptr && reply->ticket)
-        if (Result<void> kept = check_private(reply->bind_uri); !kept) return kept.error();
-      return EndpointAddress{std::move(reply->bind_uri), std::move(reply->ticket), identity};
-    }
-    /// What is encrypted stays so: the data endpoints are the broker's, and have its key.
-    [[nodiscard]] Result<void> check_encrypted(const protocol::JoinReply& reply) const {
-      if (identity == nullptr || reply.server_key == identity->server_key()) return {};
-      return Error{ErrorCode::internal, "the broker at " + connection.uri() +
-                                            " encrypts, but tells no key, or another one, for its endpoint " +
-                                            reply.bind_uri};
-    }
-    /// A ticket goes in clear to this machine alone.
-    [[nodiscard]] Result<void> check_private(const std::string& uri) const {
-      if (options.insecure || stays_on_machine(uri)) return {};
-      return exposed_error("the broker's endpoint at " + uri);
-    }
-    Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type, ConnectionType over,
-                                        Transport transport) {
-      auto reply = ask_for<protocol::JoinReply>(protocol::Join{asker(), topic, type, over, transport,
-                                                               asks_as_admin(), protocol::Delivery::session});
-      if (!reply) return reply.error();
-      if (!reply->ticket)
-        return Error{ErrorCode::internal, "the broker at " + connection.uri() + " gave no ticket"};
-      SessionAddress address{std::move(reply->bind_uri), reply->ticket->text()};
-      if (over == ConnectionType::zmq) {
-        if (Result<void> same = check_encrypted(*reply); !same) return same.error();
-        if (identity == nullptr)
-          if (Result<void> kept = check_private(address.uri); !kept) return kept.error();
-        address.context = context;
-        address.identity = identity;
-        return address;
-      }
-      if (transport == Transport::ipc) return address;
-      if (reply->tls) address.certificate_sha256 = std::move(reply->tls->certificate_sha256);
-      const bool demanded = reply->tls || identity != nullptr;
-      if (address.certificate_sha256.empty() && demanded) {
-        return Error{ErrorCode::not_supported, "the broker at " + connection.uri() +
-                                                   " names no certificate for sessions over TCP, and this "
-                                                   "client sends nothing there in clear"};
-      }
-      if (!reply->tls)
-        if (Result<void> kept = check_private(address.uri); !kept) return kept.error();
-      return address;
-    }
-    Result<std::uint64_t> leave(const TopicName& topic, const std::string& bind_uri) {
-      auto reply = ask_for<protocol::OkReply>(protocol::Leave{asker(), topic, bind_uri, asks_as_admin()});
-      if (!reply) return reply.error();
-      return reply->messages_handed.value_or(0);
-    }
-    template <typename T>
-    Result<T> ask_for(const protocol::Request& request) {
-      const bool harmless = std::holds_alternative<protocol::Ping>(request) ||
-                            std::holds_alternative<protocol::Version>(request);
-      if (exposed && !harmless && !options.insecure)
-        return exposed_error("the broker at " + connection.uri());
-      Result<protocol::Reply> reply = connection.ask(request, options.request_timeout);
-      if (!reply) return reply.error();
-      if (T* expected = std::get_if<T>(&*reply)) return std::move(*expected);
-      return Error{ErrorCode::internal, "the broker at " + connection.uri() + " answered something else to " +
-                                            std::string(protocol::command_of(request))};
-    }
-
-    std::shared_ptr<zmq::context_t> context;
-    ControlConnection connection;
-    const ClientOptions options;
-    const std::shared_ptr<const CurveIdentity> identity;  // of data sockets; null: nothing is encrypted
-    const bool exposed;                                   // in clear, to another machine
-  };
-
   /// A producer's or consumer's way back to the broker.
   class Member final : public Membership {
    public:
-    Member(std::shared_ptr<State> state, TopicName topic, protocol::JoinType type, Transport transport)
+    Member(std::shared_ptr<ClientState> state, TopicName topic, protocol::JoinType type, Transport transport)
         : state_(std::move(state)), topic_(std::move(topic)), type_(type), transport_(transport) {}
     [[nodiscard]] const std::string& topic() const override { return topic_.text(); }
     Result<EndpointAddress> join() override { return state_->join(topic_, type_, transport_); }
@@ -400,16 +293,16 @@ class Client {
     }
 
    private:
-    std::shared_ptr<State> state_;
+    std::shared_ptr<ClientState> state_;
     TopicName topic_;
     protocol::JoinType type_;
     Transport transport_;
   };
 
   Client(std::shared_ptr<zmq::context_t> context, std::string uri, ClientOptions options,
-         Identities identities, bool exposed)
-      : state_(std::make_shared<State>(std::move(context), std::move(uri), std::move(options),
-                                       std::move(identities), exposed)) {}
+         ClientIdentities identities, bool exposed)
+      : state_(std::make_shared<ClientState>(std::move(context), std::move(uri), std::move(options),
+                                             std::move(identities), exposed)) {}
 
   static Result<TopicName> topic_name(std::string_view text) {
     if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);
@@ -465,18 +358,19 @@ class Client {
   /// Joins, and opens a producer or consumer on a session, which joins again by itself.
   template <typename Handle, typename Options>
   Result<Handle> open_session(std::string_view topic, protocol::JoinType type, Options options,
-                              Transport transport) {
+                              std::optional<Transport> transport) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
     if (const Result<void> valid = options.check(); !valid) return valid.error();
     // The first address is asked for here, so that what cannot be joined is not tried for long.
     const ConnectionType over = options.connection;
-    Result<SessionAddress> first = state_->join_session(*name, type, over, transport);
+    TransportChoice choice = state_->choice(transport, over);
+    Result<SessionAddress> first = state_->join_session(*name, type, over, choice);
     if (!first) return first.error();
-    auto join = [state = state_, name = *name, type, over, transport,
-                 known = std::make_shared<std::optional<SessionAddress>>(std::move(*first))] {
+    auto join = [state = state_, name = *name, type, over, choice,
+                 known = std::make_shared<std::optional<SessionAddress>>(std::move(*first))]() mutable {
       if (*known) return Result<SessionAddress>(*std::exchange(*known, std::nullopt));
-      return state->join_session(name, type, over, transport);
+      return state->join_session(name, type, over, choice);
     };
     auto made = Handle::open(std::string(topic), std::move(join), std::move(options));
     if (!made) return made.error();
@@ -485,7 +379,7 @@ class Client {
     return made;
   }
 
-  std::shared_ptr<State> state_;
+  std::shared_ptr<ClientState> state_;
 };
 
 }  // namespace lightq::inline v1

@@ -59,6 +59,9 @@ struct ProducerOptions {
   /// What the session travels over. `zmq`: a ZeroMQ socket of the client's context, for where the way to the
   /// broker knows no other.
   ConnectionType connection = ConnectionType::socket;
+  /// By a Unix socket: whether the bytes go through memory that the broker shares, where it has some to
+  /// share, which is quicker than the socket. It counts as memory of both sides.
+  bool share_memory = true;
   /// How often to hear from the broker, 100 ms to an hour; after twice that without a word the connection
   /// is given up. 0: never.
   Timeout heartbeat{5000};

@@ -100,7 +100,8 @@ class Reader {
   struct Parts {
     Parts(std::string topic, SessionJoin join, const ReaderOptions& options)
         : clock(options.clock),
-          route(std::move(topic), std::move(join), options, SessionConnection(hello(options), read_bytes)) {}
+          route(std::move(topic), std::move(join), options,
+                SessionConnection(hello(options), read_bytes, session_memory(options, memory_to_receive))) {}
     SessionClock clock;
     SessionRoute route;
     BatchUnpacker unpacker;

@@ -18,6 +18,8 @@ struct ReaderOptions {
   std::uint32_t frame_bytes_max = session::frame_bytes_greatest;
   /// What the session travels over. `zmq`: a ZeroMQ socket of the client's context.
   ConnectionType connection = ConnectionType::socket;
+  /// As in ProducerOptions.
+  bool share_memory = true;
   /// How often to hear from the broker while something is read, 100 ms to an hour; after twice that without a
   /// word the connection is given up, and another one made. 0: never.
   Timeout heartbeat{5000};

@@ -20,6 +20,7 @@
 #include <lightq/protocol/session_link.hpp>
 #include <lightq/session_clock.hpp>
 #include <lightq/session_inbox.hpp>
+#include <lightq/session_memory_socket.hpp>
 #include <lightq/session_socket.hpp>
 #include <lightq/session_tls_socket.hpp>
 #include <lightq/session_wire.hpp>
@@ -55,15 +56,17 @@ class SessionConnection {
   };
 
   /// `hello`: what is said in the beginning, but for the ticket. What the broker sends may be at most as long
-  /// as it says. `read_bytes`: how much is read at once.
-  explicit SessionConnection(session::Hello hello, std::size_t read_bytes = SessionInbox::read_bytes_least)
-      : hello_(std::move(hello)), inbox_(hello_.frame_bytes_max, read_bytes) {}
+  /// as it says. `read_bytes`: how much is read at once. `memory`: what the broker is asked to share where
+  /// the connection is one by a Unix socket; of no bytes: nothing.
+  explicit SessionConnection(session::Hello hello, std::size_t read_bytes = SessionInbox::read_bytes_least,
+                             const session::SharedSizes& memory = {})
+      : hello_(std::move(hello)), memory_(memory), inbox_(hello_.frame_bytes_max, read_bytes) {}
 
   /// Begins to connect. Errors: those of SessionSocket::connect, SessionTlsSocket::connect or
   /// SessionZmqSocket::connect.
   Result<void> begin(const SessionAddress& address, SessionTime now) {
     drop();
-    Result<std::unique_ptr<SessionWire>> wire = connect(address, hello_.frame_bytes_max);
+    Result<std::unique_ptr<SessionWire>> wire = connect(address, hello_.frame_bytes_max, memory_.any());
     if (!wire) return wire.error();
     if (address.ticket.size() > session::ticket_bytes_max) {
       return Error{ErrorCode::invalid_argument, "a ticket of " + std::to_string(address.ticket.size()) +
@@ -85,6 +88,7 @@ class SessionConnection {
     out_begin_ = 0;
     blocked_ = false;
     unheard_bytes_ = 0;
+    share_request_ = 0;
     phase_ = Phase::closed;
   }
 
@@ -220,7 +224,7 @@ class SessionConnection {
   static constexpr int reads_at_once = 16;
 
   static Result<std::unique_ptr<SessionWire>> connect(const SessionAddress& address,
-                                                      std::uint64_t frame_bytes_max) {
+                                                      std::uint64_t frame_bytes_max, bool shares) {
     if (address.context != nullptr) {
       auto made = SessionZmqSocket::connect(address.uri, address.context, address.identity, frame_bytes_max);
       if (!made) return made.error();
@@ -233,6 +237,8 @@ class SessionConnection {
     }
     Result<SessionSocket> made = SessionSocket::connect(address.uri);
     if (!made) return made.error();
+    if (shares && address.uri.starts_with("ipc://"))
+      return std::unique_ptr<SessionWire>(std::make_unique<SessionMemorySocket>(std::move(*made)));
     return std::unique_ptr<SessionWire>(std::make_unique<SessionSocket>(std::move(*made)));
   }
 
@@ -272,6 +278,8 @@ class SessionConnection {
     using session::Op;
     if (frame.header.op == Op::heartbeat) return {};
     if (frame.header.op == Op::welcome) return take_welcome(frame);
+    if (frame.header.op == Op::shared) return take_shared(frame);
+    if (frame.header.op == Op::error && is_answer_to_share(frame)) return open_now();  // then without
     const bool of_greeting = frame.header.op == Op::error || frame.header.op == Op::goodbye;
     if (phase_ == Phase::greeting && !of_greeting) {
       return Error{ErrorCode::invalid_request,
@@ -292,8 +300,27 @@ class SessionConnection {
           "the broker chose version " + std::to_string(welcome->version) + ", which was not offered"};
     }
     welcome_ = *welcome;
+    if (!wire_->can_share()) return open_now();
+    // Nothing is said behind it until the answer has come: by then it is known where to say it.
+    share_request_ = next_request();
+    put(session::Share{memory_}, 0, share_request_);
+    return {};
+  }
+  Result<void> open_now() {
+    share_request_ = 0;
     phase_ = Phase::open;
     return {};
+  }
+  [[nodiscard]] bool is_answer_to_share(const SessionFrame& frame) const {
+    return share_request_ != 0 && frame.header.request == share_request_;
+  }
+  Result<void> take_shared(const SessionFrame& frame) {
+    const Result<session::Shared> shared = session::Shared::decode(frame.body, frame.header.flags);
+    if (!shared) return shared.error();
+    if (!is_answer_to_share(frame) || shared->sizes != memory_)
+      return Error{ErrorCode::invalid_request, "the broker shares memory that was not asked for"};
+    if (Result<void> taken = wire_->share(shared->sizes); !taken) return taken.error();
+    return open_now();
   }
 
   void wrote_own(std::size_t bytes) {
@@ -318,6 +345,7 @@ class SessionConnection {
   static constexpr std::size_t out_keep_bytes_max = 64 * limits::KiB;
 
   session::Hello hello_;
+  session::SharedSizes memory_;
   session::Welcome welcome_;
   std::unique_ptr<SessionWire> wire_;  // null while closed
   SessionInbox inbox_;
@@ -330,7 +358,8 @@ class SessionConnection {
   std::size_t unheard_bytes_ = 0;  // of a frame that is not whole, come since heard_
   std::uint32_t request_ = 0;
   std::uint32_t hello_request_ = 0;
-  bool blocked_ = false;  // the system took less than there was
+  std::uint32_t share_request_ = 0;  // that is not answered yet
+  bool blocked_ = false;             // the system took less than there was
   bool held_ = false;
   bool was_held_ = false;        // since the last `receive`
   std::vector<std::byte> kept_;  // where a frame lies that was held as its connection was dropped

@@ -38,7 +38,8 @@ class SessionConsumeLink {
  public:
   SessionConsumeLink(std::string topic, SessionJoin join, const ConsumerOptions& options)
       : options_(options),
-        route_(std::move(topic), std::move(join), options, SessionConnection(hello(options), read_bytes)) {}
+        route_(std::move(topic), std::move(join), options,
+               SessionConnection(hello(options), read_bytes, session_memory(options, memory_to_receive))) {}
   SessionConsumeLink(const SessionConsumeLink&) = delete;
   SessionConsumeLink& operator=(const SessionConsumeLink&) = delete;
   ~SessionConsumeLink() { say_goodbye(); }

@@ -5,6 +5,7 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/session_link.hpp>
+#include <lightq/protocol/session_memory.hpp>
 
 namespace lightq::inline v1 {
 
@@ -31,6 +32,16 @@ session::Hello session_hello(const Options& options) {
   hello.heartbeat_ms = static_cast<std::uint32_t>(options.heartbeat.count());
   hello.name = options.name;
   return hello;
+}
+
+/// The memory that the broker is asked to share with who mostly sends, or who mostly receives.
+inline constexpr session::SharedSizes memory_to_send{512 * limits::KiB, 16 * limits::KiB};
+inline constexpr session::SharedSizes memory_to_receive{32 * limits::KiB, 512 * limits::KiB};
+
+/// The same, where such options want any.
+template <typename Options>
+session::SharedSizes session_memory(const Options& options, const session::SharedSizes& wanted) {
+  return options.share_memory ? wanted : session::SharedSizes{};
 }
 
 }  // namespace lightq::inline v1

@@ -25,7 +25,9 @@ class SessionProduceLink {
  public:
   SessionProduceLink(std::string topic, SessionJoin join, const ProducerOptions& options)
       : options_(options),
-        route_(std::move(topic), std::move(join), options, SessionConnection(session_hello(options))),
+        route_(std::move(topic), std::move(join), options,
+               SessionConnection(session_hello(options), SessionInbox::read_bytes_least,
+                                 session_memory(options, memory_to_send))),
         identity_(options.identity) {}
   SessionProduceLink(const SessionProduceLink&) = delete;
   SessionProduceLink& operator=(const SessionProduceLink&) = delete;

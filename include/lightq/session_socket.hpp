@@ -97,15 +97,17 @@ class SessionSocket final : public SessionWire {
   [[nodiscard]] bool tells_room_by_writable() const override { return true; }
   bool pending(short /*events*/) override { return false; }
 
- private:
-  static Error failure(const std::string& what, int number) {
-    const bool full = number == EMFILE || number == ENFILE;
-    return {full ? ErrorCode::limit_reached : ErrorCode::io_error, what, number};
-  }
+  /// What a call of the system that failed with `number` means: 0 bytes if it only had to wait.
   static Result<std::size_t> nothing_or(int number, const char* what) {
     if (number == EAGAIN || number == EWOULDBLOCK || number == EINTR) return std::size_t{0};
     if (number == EPIPE || number == ECONNRESET) return Error{ErrorCode::closed, what, number};
     return failure(what, number);
+  }
+
+ private:
+  static Error failure(const std::string& what, int number) {
+    const bool full = number == EMFILE || number == ENFILE;
+    return {full ? ErrorCode::limit_reached : ErrorCode::io_error, what, number};
   }
 
   int fd_ = -1;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include <lightq/base/result.hpp>
+#include <lightq/protocol/session_memory.hpp>
 
 namespace lightq::inline v1 {
 
@@ -39,6 +40,14 @@ class SessionWire {
   /// Whether something can be read (`events` has POLLIN) or written (POLLOUT) though the descriptor may not
   /// say so: to be asked before one waits for it.
   virtual bool pending(short events) = 0;
+
+  /// Whether memory of the broker's can take the place of the connection.
+  [[nodiscard]] virtual bool can_share() const { return false; }
+  /// What `shared` has said, which was read last: all further bytes go through the memory that came with it.
+  /// Errors: invalid_request (none came, or another), io_error.
+  virtual Result<void> share(const session::SharedSizes& /*sizes*/) {
+    return Error{ErrorCode::invalid_request, "the broker shares memory where that cannot be"};
+  }
 
  protected:
   SessionWire() = default;

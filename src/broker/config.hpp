@@ -66,6 +66,7 @@ struct Config {
   std::uint64_t session_channels_max = limits::session_channels_max;
   std::uint64_t session_reads_max = limits::session_reads_max;
   std::uint64_t read_bytes_max = limits::read_bytes_max;
+  std::uint64_t shared_bytes_total = limits::shared_bytes_total_default;  ///< with sessions' clients
   std::uint64_t in_flight_messages_max = limits::in_flight_messages_max;
   std::uint64_t outstanding_ranges_max = limits::outstanding_ranges_max;
   std::uint64_t returned_ranges_max = limits::returned_ranges_max;

@@ -63,6 +63,7 @@ ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirect
   settings.session_heartbeat = config.session_heartbeat;
   settings.session_channels_max = static_cast<std::uint32_t>(config.session_channels_max);
   settings.session_reads = {.waiting_max = config.session_reads_max, .bytes_max = config.read_bytes_max};
+  settings.shared_bytes_total = config.shared_bytes_total;
   settings.endpoints_max = config.endpoints_max;
   auto& endpoints = settings.reactor.endpoints;
   endpoints.advertise_host = config.advertise_host.empty() ? config.bind_host : config.advertise_host;

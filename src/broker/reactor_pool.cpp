@@ -76,6 +76,7 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKe
                         .heartbeat_ms = static_cast<std::uint32_t>(settings_.session_heartbeat.count()),
                         .channels_max = settings_.session_channels_max,
                         .reads = settings_.session_reads,
+                        .shared_bytes_total = settings_.shared_bytes_total / settings_.reactors,
                         .tls = settings_.tls},
         "sessions" + std::to_string(i)));
   }

@@ -30,6 +30,7 @@ class ReactorPool final : public DataPlane {
     std::chrono::milliseconds session_heartbeat{10'000};
     std::uint32_t session_channels_max = limits::session_channels_max;
     ReadLimits session_reads;
+    std::size_t shared_bytes_total = limits::shared_bytes_total_default;  ///< of all reactors
     std::size_t endpoints_max = 0;    ///< of all topics together; 0: half of the descriptors
     const TlsContext* tls = nullptr;  ///< of sessions over TCP; null: they go in clear. Outlives the pool
   };

@@ -97,6 +97,8 @@ void add_limits(std::map<std::string, Expectation>& all) {
   all["session_reads_max"] = {[](const Config& c) { return shown(c.session_reads_max); }, "16", "7", "7"};
   all["read_bytes_max"] = {[](const Config& c) { return shown(c.read_bytes_max); }, "67108864", "3MiB",
                            "3145728"};
+  all["shared_bytes_total"] = {[](const Config& c) { return shown(c.shared_bytes_total); }, "16777216",
+                               "3MiB", "3145728"};
   all["in_flight_messages_max"] = {[](const Config& c) { return shown(c.in_flight_messages_max); },
                                    "2147483648", "26", "26"};
   all["outstanding_ranges_max"] = {[](const Config& c) { return shown(c.outstanding_ranges_max); }, "16384",

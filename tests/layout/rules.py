@@ -46,7 +46,7 @@ HOMES = [
      r"include/lightq/[a-z_]+\.hpp$", None),
     ("nlohmann", r"nlohmann/", r"include/lightq/protocol/json[a-z_]*\.hpp$", None),
     ("spdlog", r"spdlog/", r"src/broker/logging", None),
-    ("sys/mman.h", r"sys/mman\.h$", r"src/log/mapp[a-z_]*\.[ch]pp$", None),
+    ("sys/mman.h", r"sys/mman\.h$", r"src/log/mapp[a-z_]*\.[ch]pp$|include/lightq/base/shared_memory\.hpp$", None),
     ("CLI11", r"CLI/|CLI11", r"src/client/|apps/", 1),
     ("toml++", r"toml", r"src/", 1),
     ("libsodium", r"sodium",

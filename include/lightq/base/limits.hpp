@@ -139,6 +139,10 @@ inline constexpr std::size_t outstanding_ranges_max = 16'384;           ///< lik
 inline constexpr std::size_t returned_ranges_max = 65'536;  ///< that wait for another consumer of a group
 inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
 
+// Sessions over shared memory.
+inline constexpr std::size_t shared_bytes_total_default = 16 * MiB;  ///< of all sessions
+inline constexpr std::size_t shared_bytes_total_max = 64 * GiB;
+
 // Sessions over TLS.
 inline constexpr std::uint64_t tls_records_per_key_max =
     4'194'304;  ///< sealed with one key; RFC 8446 permits 2^24.5

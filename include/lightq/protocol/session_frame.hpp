@@ -43,6 +43,8 @@ enum class Op : std::uint8_t {
   error = 20,
   goodbye = 21,
   present = 22,
+  share = 23,
+  shared = 24,
 };
 
 /// Where each field lies, in bytes from the frame's start.
@@ -85,7 +87,7 @@ inline constexpr std::uint32_t batch_bytes_min =
     static_cast<std::uint32_t>(batch_layout::header_bytes + record_bytes(0));
 
 /// By op, from 1 on.
-inline constexpr std::array<OpRule, 22> op_rules = {{
+inline constexpr std::array<OpRule, 24> op_rules = {{
     {"hello", 0, 24, small_body_bytes_max, {}},
     {"welcome", 0, 32, 32, {}},
     {"produce_open", 0, 17, small_body_bytes_max, {}},
@@ -108,6 +110,8 @@ inline constexpr std::array<OpRule, 22> op_rules = {{
     {"error", 0, 4, small_body_bytes_max, {}},
     {"goodbye", 0, 4, small_body_bytes_max, {}},
     {"present", 0, 3, small_body_bytes_max, {}},
+    {"share", 0, 8, 8, {}},
+    {"shared", 0, 8, 8, {}},
 }};
 
 /// The rule of a known op.

@@ -78,6 +78,7 @@ void Connection::look_first() {
 void Connection::on_ready() {
   in_callback_ = true;
   consume_leftover();
+  if (is_shared()) read_shared();
   note_buffers(false);
   in_callback_ = false;
   end_if_failed();
@@ -90,7 +91,8 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   // What the peer sent before it hung up is still to be read, so this alone ends nothing.
   if (paused_) peer_gone_ |= readiness.hung_up;
   if (ignored() && readiness.hung_up) fail("closed by the peer");
-  if (readiness.writable && output_blocked_) {
+  if (is_shared()) hear_shared();
+  if ((readiness.writable || is_shared()) && output_blocked_) {
     output_blocked_ = false;
     flush_output();
     if (!failed() && is_open()) on_writable();
@@ -164,6 +166,7 @@ void Connection::end(const std::string& why) {
 }
 
 void Connection::read_once() {
+  if (is_shared()) return read_shared();
   if (cipher_ != nullptr) return read_sealed();
   const auto large = space_for_large_frame();
   if (failed()) return;
@@ -180,7 +183,11 @@ void Connection::read_once() {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail(std::strerror(errno));
     return;
   }
-  const auto bytes = static_cast<std::size_t>(got);
+  take(large, static_cast<std::size_t>(got));
+}
+
+/// So many bytes were received into `large`, or where that is empty behind what is left over.
+void Connection::take(std::span<std::byte> large, std::size_t bytes) {
   if (!large.empty()) return large_frame_received(bytes);
   const std::size_t whole = leftover_.size() + bytes;
   const bool is_secret = input_is_secret();
@@ -368,6 +375,7 @@ void Connection::keep_alive(bool all) {
 
 bool Connection::has_unread_input() const {
   if (!leftover_.empty()) return true;
+  if (is_shared()) return shared_->has_input();
   int bytes = 0;
   return ioctl(descriptor_.get(), FIONREAD, &bytes) != 0 || bytes > 0;
 }
@@ -377,14 +385,16 @@ void Connection::set_paused(bool paused) {
   paused_ = paused;
   was_paused_ |= paused;
   if (has_buffers_ && !paused) note_buffers(true);  // it may move again
+  if (is_shared() && !paused) loop_.call_soon(*this);
   update_interest();
 }
 
 void Connection::update_interest() {
   using Interest = EventLoop::Interest;
-  const Interest wanted = output_blocked_ ? (paused_ ? Interest::writable : Interest::readable_and_writable)
-                          : paused_       ? Interest::hang_up
-                                          : Interest::readable;
+  const bool by_writing = output_blocked_ && !is_shared();  // else by being woken
+  const Interest wanted = by_writing ? (paused_ ? Interest::writable : Interest::readable_and_writable)
+                          : paused_ && !output_blocked_ ? Interest::hang_up
+                                                        : Interest::readable;
   if (wanted == interest_ || !descriptor_.valid()) return;
   interest_ = wanted;
   if (watched_) loop_.set_interest(descriptor_.get(), wanted);
@@ -393,7 +403,8 @@ void Connection::update_interest() {
 void Connection::flush_output_with(ByteView behind) {
   if (output_broken_ || failed() || !descriptor_.valid()) return;
   if (output_blocked_) return output_.append(behind);
-  const auto outcome = output_.flush_with(descriptor_.get(), behind);
+  const auto outcome =
+      is_shared() && peer_gone_ ? FlushOutcome::broken : output_.flush_with(descriptor_.get(), behind);
   if (outcome == FlushOutcome::broken) {
     output_broken_ = true;
     if (!is_open() || lives_by_output()) fail("closed by the peer");

@@ -151,6 +151,18 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// As flush_output, and `behind` it straight from where it lies: only what the system does not take is
   /// copied.
   void flush_output_with(ByteView behind);
+  /// Sends `bytes` at once, and with them `descriptor`, which the peer gets for itself; nothing may be
+  /// buffered. Only over a Unix socket. False: the connection is to end.
+  bool send_descriptor(ByteView bytes, int descriptor);
+  /// From now on what comes and goes lies in this memory, and the socket only wakes. Over a Unix socket, in
+  /// clear, while nothing is buffered.
+  void share(std::unique_ptr<session::SharedRings> rings);
+  [[nodiscard]] bool is_shared() const { return shared_ != nullptr; }
+  /// Whether the peer is a process of this machine, at a Unix socket.
+  [[nodiscard]] bool is_local() const;
+  /// What has been received last, and lies in memory that is shared, is wiped when it is given back.
+  void wipe_shared() { wipes_shared_ = true; }
+
   /// Tells the peer that nothing more comes. What it sends is still received, so that what was sent last
   /// reaches it: a connection that is closed with unread input may take that away again.
   void shut_output();
@@ -167,6 +179,9 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   std::span<std::byte> space_for_large_frame();
   void read_once();
   void read_sealed();
+  void read_shared();
+  void hear_shared();
+  void take(std::span<std::byte> large, std::size_t bytes);
   void received_sealed(std::span<std::byte> wire);
   void deliver(std::span<std::byte> bytes);
   void adopt(std::unique_ptr<WireCipher> cipher);
@@ -203,6 +218,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   bool was_paused_ = false;       // since it last began to consume
   bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read
   bool watched_ = false;
+  bool wipes_shared_ = false;
   EventLoop::Interest interest_ = EventLoop::Interest::readable;
   EventLoop::TimerId handshake_deadline_ = 0;
   std::array<std::byte, zmtp::ping_context_bytes_max> ping_context_{};  // of the last one
@@ -213,7 +229,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   std::vector<std::byte> leftover_;
   std::unique_ptr<WireCipher> cipher_;      // null: nothing is encrypted
   std::vector<std::byte> sealed_leftover_;  // of the wire's bytes, no whole unit
-  OutputBuffer output_;                     // refers to cipher_
+  std::unique_ptr<SharedWire> shared_;      // null: what comes and goes is the descriptor's
+  OutputBuffer output_;                     // refers to cipher_ and shared_
 };
 
 }  // namespace lightq::broker

@@ -41,6 +41,7 @@ void OutputBuffer::append(ByteView bytes) {
 }
 
 FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
+  if (shared_ != nullptr) return flush_shared(behind);
   if (sealed_ != nullptr) {
     if (sealed_->seals_any_bytes()) return flush_sealed(descriptor, behind);
     append(behind);
@@ -60,14 +61,31 @@ FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
       append(behind);
       return FlushOutcome::blocked;
     }
-    const auto taken = static_cast<std::size_t>(sent);
-    const std::size_t of_buffered = std::min(taken, buffered());
-    head_ += of_buffered;
-    behind = behind.subspan(taken - of_buffered);
-    sent_total_ += taken;
+    behind = passed_on(static_cast<std::size_t>(sent), behind);
   }
   emptied();
   return FlushOutcome::all_sent;
+}
+
+FlushOutcome OutputBuffer::flush_shared(ByteView behind) {
+  while (buffered() + behind.size() > 0) {
+    if (shared_->ended()) return FlushOutcome::broken;
+    behind = passed_on(shared_->send(ByteView(bytes_).subspan(head_), behind), behind);
+    if (shared_->broken()) return FlushOutcome::broken;
+    if (buffered() + behind.size() == 0 || !shared_->wait_for_room()) continue;
+    append(behind);
+    return FlushOutcome::blocked;
+  }
+  emptied();
+  return FlushOutcome::all_sent;
+}
+
+/// So many bytes have left; answers what is left of `behind`.
+ByteView OutputBuffer::passed_on(std::size_t bytes, ByteView behind) {
+  const std::size_t of_buffered = std::min(bytes, buffered());
+  head_ += of_buffered;
+  sent_total_ += bytes;
+  return behind.subspan(bytes - of_buffered);
 }
 
 FlushOutcome OutputBuffer::flush_sealed(int descriptor, ByteView behind) {

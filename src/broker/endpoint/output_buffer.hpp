@@ -10,6 +10,7 @@
 #include <lightq/base/types.hpp>
 
 #include "broker/endpoint/sealed_output.hpp"
+#include "broker/endpoint/shared_wire.hpp"
 
 namespace lightq::broker {
 
@@ -58,6 +59,9 @@ class OutputBuffer {
   /// From here on what leaves is sealed, in whole units; what is buffered already leaves as it is. `cipher`
   /// outlives it.
   void seal_with(WireCipher& cipher);
+  /// From here on what leaves goes through memory, and not to a descriptor; nothing may be buffered. `wire`
+  /// outlives it.
+  void send_through(SharedWire& wire) { shared_ = &wire; }
   /// Bytes of the cipher's own, which leave as they are. Only after seal_with.
   void append_as_is(ByteView wire) { sealed_->append_as_is(wire); }
   /// Gives memory back while nothing is buffered.
@@ -65,6 +69,8 @@ class OutputBuffer {
 
  private:
   FlushOutcome flush_sealed(int descriptor, ByteView behind);
+  FlushOutcome flush_shared(ByteView behind);
+  ByteView passed_on(std::size_t bytes, ByteView behind);
   void make_room(std::size_t bytes);
   void emptied();
   void wipe_from(std::size_t at);
@@ -74,6 +80,7 @@ class OutputBuffer {
   std::uint64_t sent_total_ = 0;
   bool wipes_ = false;
   std::unique_ptr<SealedOutput> sealed_;  // null: nothing is encrypted
+  SharedWire* shared_ = nullptr;          // null: what leaves goes to a descriptor
 };
 
 }  // namespace lightq::broker

@@ -93,6 +93,7 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
     ahead = at + fetch_ahead_in(bytes.subspan(at));
   }
   if (ignored()) return bytes.size();
+  if (std::exchange(asked_to_share_, false) && at < bytes.size()) broken("something behind share");
   hear(bytes.size() - std::min(bytes.size(), left_bytes_ + command_bytes_));
   left_bytes_ = bytes.size() - at;
   after_input();
@@ -145,7 +146,7 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
     return false;
   }
   if (left.size() < whole) {
-    if (decoded.header.op == Op::present) wipe_input();  // until all of it has come
+    if (decoded.header.op == Op::present) wipe_input(), wipe_shared();  // until all of it has come
     if (whole <= large_frame_from) return false;
     if (in_messages) messages_.take(whole);
     if (!large_.begin(whole, left)) fail("there is no memory for a message");
@@ -205,9 +206,9 @@ void SessionConnection::take_whole(const FrameHeader& header, std::span<std::byt
 
 /// Channel and request are given where they belong, and only there.
 bool SessionConnection::check_address(const FrameHeader& header) {
-  const bool asks = header.op == Op::hello || header.op == Op::present || header.op == Op::produce_open ||
-                    header.op == Op::consume_open || header.op == Op::seek || header.op == Op::read ||
-                    header.op == Op::close;
+  const bool asks = header.op == Op::hello || header.op == Op::present || header.op == Op::share ||
+                    header.op == Op::produce_open || header.op == Op::consume_open || header.op == Op::seek ||
+                    header.op == Op::read || header.op == Op::close;
   const bool on_channel = header.op == Op::produce || header.op == Op::credit ||
                           header.op == Op::acknowledge || header.op == Op::reject ||
                           header.op == Op::extend || header.op == Op::seek || header.op == Op::close;
@@ -220,6 +221,7 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
   switch (header.op) {
     case Op::hello: return on_hello(header, body);
     case Op::present: return on_present(header, body);
+    case Op::share: return on_share(header, body);
     case Op::produce_open: return producing_.on_open(header, body);
     case Op::produce: return producing_.on_produce(header, body);
     case Op::consume_open: return consuming_.on_open(header, body);
@@ -233,6 +235,7 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
     case Op::heartbeat: return;
     case Op::goodbye: return on_goodbye();
     case Op::welcome:
+    case Op::shared:
     case Op::produce_opened:
     case Op::confirm:
     case Op::refuse:

@@ -29,6 +29,7 @@ struct SessionSettings {
   std::uint32_t heartbeat_ms = 10'000;  ///< how often a client has to be heard; 0: never
   std::uint32_t channels_max = limits::session_channels_max;  ///< open at once on a session
   ReadLimits reads = {};
+  std::size_t shared_bytes_total = limits::shared_bytes_total_default;  ///< of one reactor's sessions
   const TlsContext* tls = nullptr;  ///< of sessions' frames over TCP; null: they go in clear. Outlives them
 };
 
@@ -38,7 +39,8 @@ enum class SessionCarrier {
   zmtp,    ///< in messages of a ZeroMQ socket, a DEALER
 };
 
-/// session_connection.cpp, and what concerns tickets in session_tickets.cpp.
+/// session_connection.cpp, what concerns tickets in session_tickets.cpp, and shared memory in
+/// session_memory.cpp.
 /// docs/session.md, on a TCP connection or a Unix socket. The reactor's thread. Bounded in bytes whatever the
 /// client does: while a topic has no room, or the client does not read its answers, the session is not read
 /// from; while it does not read at all, nothing is delivered.
@@ -64,6 +66,10 @@ class SessionConnection final : public Connection, private SessionPort {
     virtual std::string_view admit(std::uint64_t /*user*/) { return {}; }
     /// Likewise of a session that is there already, and from now on is this user's, too, or first of all.
     virtual std::string_view admit_also(std::uint64_t /*user*/) { return {}; }
+    /// Whether the user, whose session it is, may have so much more memory that is shared with him; then he
+    /// has, until `give_back_memory`.
+    virtual bool take_memory(std::uint64_t /*user*/, std::size_t /*bytes*/) { return false; }
+    virtual void give_back_memory(std::uint64_t /*user*/, std::size_t /*bytes*/) {}
     virtual void limit_reached(Limit /*limit*/) {}
     virtual void session_opened(SessionConnection& session) = 0;
     [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
@@ -81,6 +87,9 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] bool greeted() const { return greeted_; }
   /// Whose connection it is: of whom it has shown tickets. The administrator's alone: empty.
   [[nodiscard]] const std::set<std::uint64_t>& users() const { return users_; }
+  /// Of memory that is shared with the client, and the user that has it.
+  [[nodiscard]] std::size_t shared_bytes() const { return shared_bytes_; }
+  [[nodiscard]] std::uint64_t shared_with() const { return shared_with_; }
   [[nodiscard]] std::uint64_t held_by() const override { return users_.empty() ? 0 : *users_.begin(); }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
@@ -137,6 +146,8 @@ class SessionConnection final : public Connection, private SessionPort {
   void on_hello(const session::FrameHeader& header, ByteView body);
   void on_present(const session::FrameHeader& header, ByteView body);
   [[nodiscard]] std::string_view admit_also(std::uint64_t user);
+  void on_share(const session::FrameHeader& header, ByteView body);
+  void share(const session::FrameHeader& header, const session::SharedSizes& sizes);
   void on_close(const session::FrameHeader& header);
   void on_goodbye();
   void append_message_header(std::size_t bytes);
@@ -164,6 +175,9 @@ class SessionConnection final : public Connection, private SessionPort {
   bool leaving_ = false;  // the client has said goodbye
   bool ending_ = false;   // we have
   std::vector<Host::Permit> permits_;
+  std::size_t shared_bytes_ = 0;
+  std::uint64_t shared_with_ = 0;
+  bool asked_to_share_ = false;  // by the frame that was taken last
   ChannelBook channels_;
   ProduceSide producing_;
   ConsumeSide consuming_;

@@ -117,6 +117,7 @@ void SessionConnection::forget_ticket(std::span<std::byte> frame) {
   wipe_registers();
   wipe_stack();
   wipe_input(!greeted_);
+  wipe_shared();
 }
 
 }  // namespace lightq::broker

@@ -1,0 +1,149 @@
+/// What a client shares with its producers and consumers: how it asks the broker, and how topics are joined.
+/// Layer: client.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include <zmq.hpp>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/types.hpp>
+#include <lightq/control_connection.hpp>
+#include <lightq/curve_identity.hpp>
+#include <lightq/exposure.hpp>
+#include <lightq/membership.hpp>
+#include <lightq/options.hpp>
+#include <lightq/session_address.hpp>
+#include <lightq/transport_choice.hpp>
+
+namespace lightq::inline v1 {
+
+/// By what a client is known, on its control connection and at data endpoints; null: nothing is encrypted.
+struct ClientIdentities {
+  std::shared_ptr<const CurveIdentity> control;
+  std::shared_ptr<const CurveIdentity> data;
+};
+/// Errors: those of CurveIdentity.
+inline Result<ClientIdentities> client_identities_of(const ClientOptions& options) {
+  if (options.server_key.empty()) return ClientIdentities{};
+  auto made = CurveIdentity::make(options.server_key);
+  if (!made) return made.error();
+  if (options.client_key_file.empty()) return ClientIdentities{*made, *made};
+  auto own = CurveIdentity::of_file(options.server_key, options.client_key_file);
+  if (!own) return own.error();
+  return ClientIdentities{std::move(*own), std::move(*made)};
+}
+
+/// What the client shares with its producers and consumers. Immutable but for the connection, which has a
+/// lock of its own.
+struct ClientState {
+  ClientState(std::shared_ptr<zmq::context_t> shared_context, std::string uri, ClientOptions chosen,
+              ClientIdentities identities, bool is_exposed)
+      : context(shared_context),
+        connection(std::move(shared_context), std::move(uri), std::move(identities.control)),
+        options(std::move(chosen)),
+        identity(std::move(identities.data)),
+        exposed(is_exposed) {}
+
+  [[nodiscard]] bool asks_as_admin() const {
+    return options.user.user_id.empty() && !options.admin.user_id.empty();
+  }
+  /// Who asks for what is not done with one topic: the administrator, or a user who may do it.
+  [[nodiscard]] const Credentials& manager() const {
+    return options.admin.user_id.empty() ? options.user : options.admin;
+  }
+  [[nodiscard]] const Credentials& asker() const { return asks_as_admin() ? options.admin : options.user; }
+  Result<EndpointAddress> join(const TopicName& topic, protocol::JoinType type, Transport transport) {
+    protocol::Join request{asker(), topic, type, protocol::ConnectionType::zmq, transport, asks_as_admin()};
+    if (identity != nullptr) request.client_key = curve_key_of_z85(identity->public_key());
+    auto reply = ask_for<protocol::JoinReply>(request);
+    if (!reply) return reply.error();
+    if (Result<void> same = check_encrypted(*reply); !same) return same.error();
+    if (identity == nullptr && reply->ticket)
+      if (Result<void> kept = check_private(reply->bind_uri); !kept) return kept.error();
+    return EndpointAddress{std::move(reply->bind_uri), std::move(reply->ticket), identity};
+  }
+  /// What is encrypted stays so: the data endpoints are the broker's, and have its key.
+  [[nodiscard]] Result<void> check_encrypted(const protocol::JoinReply& reply) const {
+    if (identity == nullptr || reply.server_key == identity->server_key()) return {};
+    return Error{ErrorCode::internal, "the broker at " + connection.uri() +
+                                          " encrypts, but tells no key, or another one, for its endpoint " +
+                                          reply.bind_uri};
+  }
+  /// A ticket goes in clear to this machine alone.
+  [[nodiscard]] Result<void> check_private(const std::string& uri) const {
+    if (options.insecure || stays_on_machine(uri)) return {};
+    return exposed_error("the broker's endpoint at " + uri);
+  }
+  /// What a session that may choose its transport chooses from.
+  [[nodiscard]] TransportChoice choice(std::optional<Transport> asked_for, ConnectionType over) const {
+    return {asked_for,
+            over == ConnectionType::socket && identity == nullptr && stays_on_machine(connection.uri())};
+  }
+  Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type, ConnectionType over,
+                                      TransportChoice& choice) {
+    const Transport first = choice.next(std::chrono::steady_clock::now());
+    Result<SessionAddress> joined = join_session(topic, type, over, first);
+    if (first == Transport::tcp) return joined;
+    if (joined ? choice.goes_on_with_tcp(joined->uri) : choice.goes_on_with_tcp(joined.error()))
+      return join_session(topic, type, over, Transport::tcp);
+    return joined;
+  }
+  Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type, ConnectionType over,
+                                      Transport transport) {
+    auto reply = ask_for<protocol::JoinReply>(
+        protocol::Join{asker(), topic, type, over, transport, asks_as_admin(), protocol::Delivery::session});
+    if (!reply) return reply.error();
+    if (!reply->ticket)
+      return Error{ErrorCode::internal, "the broker at " + connection.uri() + " gave no ticket"};
+    SessionAddress address{std::move(reply->bind_uri), reply->ticket->text()};
+    if (over == ConnectionType::zmq) {
+      if (Result<void> same = check_encrypted(*reply); !same) return same.error();
+      if (identity == nullptr)
+        if (Result<void> kept = check_private(address.uri); !kept) return kept.error();
+      address.context = context;
+      address.identity = identity;
+      return address;
+    }
+    if (transport == Transport::ipc) return address;
+    if (reply->tls) address.certificate_sha256 = std::move(reply->tls->certificate_sha256);
+    const bool demanded = reply->tls || identity != nullptr;
+    if (address.certificate_sha256.empty() && demanded) {
+      return Error{ErrorCode::not_supported, "the broker at " + connection.uri() +
+                                                 " names no certificate for sessions over TCP, and this "
+                                                 "client sends nothing there in clear"};
+    }
+    if (!reply->tls)
+      if (Result<void> kept = check_private(address.uri); !kept) return kept.error();
+    return address;
+  }
+  Result<std::uint64_t> leave(const TopicName& topic, const std::string& bind_uri) {
+    auto reply = ask_for<protocol::OkReply>(protocol::Leave{asker(), topic, bind_uri, asks_as_admin()});
+    if (!reply) return reply.error();
+    return reply->messages_handed.value_or(0);
+  }
+  template <typename T>
+  Result<T> ask_for(const protocol::Request& request) {
+    const bool harmless =
+        std::holds_alternative<protocol::Ping>(request) || std::holds_alternative<protocol::Version>(request);
+    if (exposed && !harmless && !options.insecure) return exposed_error("the broker at " + connection.uri());
+    Result<protocol::Reply> reply = connection.ask(request, options.request_timeout);
+    if (!reply) return reply.error();
+    if (T* expected = std::get_if<T>(&*reply)) return std::move(*expected);
+    return Error{ErrorCode::internal, "the broker at " + connection.uri() + " answered something else to " +
+                                          std::string(protocol::command_of(request))};
+  }
+
+  std::shared_ptr<zmq::context_t> context;
+  ControlConnection connection;
+  const ClientOptions options;
+  const std::shared_ptr<const CurveIdentity> identity;  // of data sockets; null: nothing is encrypted
+  const bool exposed;                                   // in clear, to another machine
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,93 @@
+/// Memory that a session's bytes go through: the frames that ask for it and give it, and what lies where.
+/// docs/session.md, "Shared memory". Layer: protocol.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <lightq/base/byte_ring.hpp>
+#include <lightq/base/shared_memory.hpp>
+#include <lightq/protocol/session_fields.hpp>
+#include <lightq/protocol/session_frame.hpp>
+
+namespace lightq::inline v1::session {
+
+inline constexpr std::uint32_t shared_ring_bytes_min = 4 * limits::KiB;
+inline constexpr std::uint32_t shared_ring_bytes_max = 1 * limits::MiB;
+/// In front of the two rings.
+inline constexpr std::size_t shared_words_bytes = 4 * limits::KiB;
+
+/// How many bytes the rings have, powers of two.
+struct SharedSizes {
+  std::uint32_t to_broker = 0;
+  std::uint32_t to_client = 0;
+
+  [[nodiscard]] bool any() const { return to_broker != 0; }
+  /// Of all the memory.
+  [[nodiscard]] std::size_t whole() const {
+    return shared_words_bytes + std::size_t{to_broker} + std::size_t{to_client};
+  }
+  friend bool operator==(const SharedSizes&, const SharedSizes&) = default;
+};
+
+/// `share` and `shared`.
+template <Op which>
+struct Sharing {
+  static constexpr Op op = which;
+  SharedSizes sizes;
+
+  static Result<Sharing> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Sharing sharing;
+    for (std::uint32_t* const bytes : {&sharing.sizes.to_broker, &sharing.sizes.to_client}) {
+      *bytes = fields.number<std::uint32_t>("the size", shared_ring_bytes_min, shared_ring_bytes_max);
+      if (!std::has_single_bit(*bytes)) fields.fail("the size is no power of two");
+    }
+    return fields.finish(sharing);
+  }
+  void encode(FieldWriter fields) const { fields.number(sizes.to_broker).number(sizes.to_client); }
+  friend bool operator==(const Sharing&, const Sharing&) = default;
+};
+using Share = Sharing<Op::share>;
+using Shared = Sharing<Op::shared>;
+
+enum class SharedSide { broker, client };
+
+/// One side's ends of both rings, and the memory. Not movable. One thread.
+class SharedRings {
+ public:
+  /// `memory`: of `sizes.whole()` bytes, all zeros but for what the other side may have written by now.
+  SharedRings(SharedMemory memory, const SharedSizes& sizes, SharedSide side)
+      : memory_(std::move(memory)),
+        reader_(words(side == SharedSide::broker ? 0 : 1), bytes(sizes, side == SharedSide::broker)),
+        writer_(words(side == SharedSide::broker ? 1 : 0), bytes(sizes, side != SharedSide::broker)) {}
+  SharedRings(const SharedRings&) = delete;
+  SharedRings& operator=(const SharedRings&) = delete;
+  ~SharedRings() = default;
+
+  [[nodiscard]] ByteRingReader& reader() { return reader_; }
+  [[nodiscard]] ByteRingWriter& writer() { return writer_; }
+
+ private:
+  /// Of the ring to the broker (0) or to the client (1).
+  [[nodiscard]] ByteRingWords& words(std::size_t which) const {
+    // The system's memory has no objects in it; these are nothing but their bytes.
+    return *std::launder(
+        reinterpret_cast<ByteRingWords*>(memory_.bytes().data() + which * sizeof(ByteRingWords)));
+  }
+  [[nodiscard]] std::span<std::byte> bytes(const SharedSizes& sizes, bool to_broker) const {
+    return to_broker ? memory_.bytes().subspan(shared_words_bytes, sizes.to_broker)
+                     : memory_.bytes().subspan(shared_words_bytes + sizes.to_broker, sizes.to_client);
+  }
+
+  SharedMemory memory_;  // the ends lie in it
+  ByteRingReader reader_;
+  ByteRingWriter writer_;
+};
+
+}  // namespace lightq::inline v1::session

@@ -1,0 +1,147 @@
+/// A session whose bytes go through memory that the broker shares; a Unix socket wakes who waits.
+/// docs/session.md, "Shared memory". Layer: client.
+#pragma once
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <lightq/base/result.hpp>
+#include <lightq/base/shared_memory.hpp>
+#include <lightq/protocol/session_memory.hpp>
+#include <lightq/session_socket.hpp>
+#include <lightq/session_wire.hpp>
+
+namespace lightq::inline v1 {
+
+/// A Unix socket, until `share`. From then on who waits for the descriptor asks `pending` first, by which the
+/// broker learns that it has to wake somebody. Not movable. One thread.
+class SessionMemorySocket final : public SessionWire {
+ public:
+  explicit SessionMemorySocket(SessionSocket socket) : socket_(std::move(socket)) {}
+  SessionMemorySocket(const SessionMemorySocket&) = delete;
+  SessionMemorySocket& operator=(const SessionMemorySocket&) = delete;
+  ~SessionMemorySocket() override {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+
+  Result<bool> connected() override { return socket_.connected(); }
+
+  Result<std::size_t> read(std::span<std::byte> to) override {
+    if (!rings_) return receive(to);
+    const bool ended = ended_;  // asked before: what the broker wrote, it wrote before it ended
+    ByteRingReader& reader = rings_->reader();
+    const std::size_t got = reader.copy(to);
+    if (got == 0) return nothing(ended);
+    looks_ = 0;
+    if (reader.release(got)) wake();
+    return got;
+  }
+
+  Result<std::size_t> write(std::span<iovec> parts) override {
+    if (!rings_) return socket_.write(parts);
+    if (ended_) return Error{ErrorCode::closed, "the broker ended the connection"};
+    ByteRingWriter& writer = rings_->writer();
+    std::size_t sent = 0;
+    for (const iovec& part : parts) {
+      const std::size_t taken = writer.write({static_cast<const std::byte*>(part.iov_base), part.iov_len});
+      sent += taken;
+      if (taken < part.iov_len) break;
+    }
+    if (writer.broken()) return nonsense();
+    if (sent > 0 && writer.publish()) wake();
+    return sent;
+  }
+  [[nodiscard]] std::size_t write_bytes_target() const override { return socket_.write_bytes_target(); }
+
+  [[nodiscard]] int fd() const override { return socket_.fd(); }
+  [[nodiscard]] bool tells_room_by_writable() const override { return !rings_; }
+  bool pending(short events) override {
+    if (!rings_) return false;
+    if (ended_) return true;
+    waits_ = true;
+    return ((events & POLLIN) != 0 && !rings_->reader().wait()) ||
+           ((events & POLLOUT) != 0 && !rings_->writer().wait());
+  }
+
+  [[nodiscard]] bool can_share() const override { return !rings_; }
+  Result<void> share(const session::SharedSizes& sizes) override {
+    if (rings_ || descriptor_ < 0)
+      return Error{ErrorCode::invalid_request, "the broker speaks of memory that it does not give"};
+    Result<SharedMemory> memory = SharedMemory::adopt(std::exchange(descriptor_, -1), sizes.whole());
+    if (!memory) return memory.error();
+    memory->close_descriptor();
+    rings_.emplace(std::move(*memory), sizes, session::SharedSide::client);
+    return {};
+  }
+
+ private:
+  // Who looks again and again, and never waits, sees the end all the same.
+  static constexpr unsigned looks_max = 64;
+
+  static Error nonsense() {
+    return {ErrorCode::invalid_request, "the memory that the broker shares makes no sense"};
+  }
+
+  /// Reads from the socket, and keeps a descriptor that comes along.
+  Result<std::size_t> receive(std::span<std::byte> to) {
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
+    iovec part{to.data(), to.size()};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t got = ::recvmsg(socket_.fd(), &message, MSG_CMSG_CLOEXEC);
+    if (got < 0) return SessionSocket::nothing_or(errno, "cannot receive");
+    for (cmsghdr* about = CMSG_FIRSTHDR(&message); about != nullptr; about = CMSG_NXTHDR(&message, about)) {
+      if (about->cmsg_level != SOL_SOCKET || about->cmsg_type != SCM_RIGHTS) continue;
+      if (descriptor_ >= 0) ::close(descriptor_);
+      std::memcpy(&descriptor_, CMSG_DATA(about), sizeof descriptor_);
+    }
+    if (got == 0) return Error{ErrorCode::closed, "the broker ended the connection"};
+    return static_cast<std::size_t>(got);
+  }
+
+  /// There is nothing to read. Takes what has woken this side, and asks whether the broker is still there.
+  Result<std::size_t> nothing(bool ended) {
+    if (rings_->reader().broken()) return nonsense();
+    if (ended) return Error{ErrorCode::closed, "the broker ended the connection"};
+    if (!std::exchange(waits_, false) && ++looks_ < looks_max) return std::size_t{0};
+    looks_ = 0;
+    std::array<std::byte, 64> wakes;
+    const ssize_t got = ::recv(socket_.fd(), wakes.data(), wakes.size(), MSG_DONTWAIT);
+    ended_ = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    return std::size_t{0};
+  }
+
+  /// Where the socket takes no more, the broker has not taken what it was woken by before.
+  void wake() {
+    const std::byte one{1};
+    while (::send(socket_.fd(), &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+      if (errno == EINTR) continue;
+      ended_ |= errno != EAGAIN && errno != EWOULDBLOCK;
+      return;
+    }
+  }
+
+  SessionSocket socket_;
+  std::optional<session::SharedRings> rings_;  // nothing: the bytes go through the socket
+  int descriptor_ = -1;                        // of memory that has come and is not mapped yet
+  unsigned looks_ = 0;                         // since something was read, or the socket asked
+  bool waits_ = false;                         // has told so, and may have been woken
+  bool ended_ = false;
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,56 @@
+/// By which transport a session joins: the one that was asked for, or the best one that works. Layer: client.
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include <lightq/base/error.hpp>
+#include <lightq/protocol/control.hpp>
+#include <lightq/session_clock.hpp>
+
+namespace lightq::inline v1 {
+
+/// Remembers over one session's joins. A value; one thread at a time.
+class TransportChoice {
+ public:
+  /// After so long, what did not come about is tried once more.
+  static constexpr std::chrono::seconds trial_time{10};
+
+  /// `asked_for`: there is no choice. `same_machine`: whether the broker is on this one, as far as its
+  /// control address says; it may be behind a port that is passed on.
+  TransportChoice(std::optional<protocol::Transport> asked_for, bool same_machine)
+      : fixed_(asked_for), may_be_local_(same_machine) {}
+
+  /// For the next join. A Unix socket; or TCP, where the broker is elsewhere, or where a Unix socket was
+  /// answered just now and another join is needed all the same: then the connection did not come about.
+  [[nodiscard]] protocol::Transport next(SessionTime now) {
+    using protocol::Transport;
+    if (fixed_) return *fixed_;
+    const bool in_vain = local_at_ && now - *local_at_ < trial_time;
+    if (!may_be_local_ || in_vain) return Transport::tcp;
+    local_at_ = now;
+    return Transport::ipc;
+  }
+  /// Whether such an error of a join by a Unix socket says that it should be joined by TCP instead.
+  [[nodiscard]] bool goes_on_with_tcp(const Error& error) const {
+    if (fixed_) return false;
+    return error.code == ErrorCode::invalid_argument || error.code == ErrorCode::io_error ||
+           error.code == ErrorCode::address_in_use || error.code == ErrorCode::limit_reached;
+  }
+  /// Whether `uri`, which a join by a Unix socket has answered, should be left for TCP: there is no such
+  /// socket here, or this process may not use it.
+  [[nodiscard]] bool goes_on_with_tcp(const std::string& uri) const {
+    constexpr std::string_view scheme = "ipc://";
+    return !fixed_ && uri.starts_with(scheme) && ::access(uri.c_str() + scheme.size(), W_OK) != 0;
+  }
+
+ private:
+  std::optional<protocol::Transport> fixed_;
+  bool may_be_local_;
+  std::optional<SessionTime> local_at_;  // when a Unix socket was chosen last
+};
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,73 @@
+/// A connection's part in memory that it shares with its peer. Layer: endpoint.
+#include <sys/socket.h>
+
+#include <cstring>
+#include <utility>
+
+#include "broker/endpoint/connection.hpp"
+
+namespace lightq::broker {
+
+bool Connection::is_local() const {
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  return getsockname(descriptor_.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0 &&
+         address.ss_family == AF_UNIX;
+}
+
+bool Connection::send_descriptor(ByteView bytes, int descriptor) {
+  alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof descriptor)]{};
+  // It is not written to: the system's type has no const.
+  iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* const about = CMSG_FIRSTHDR(&message);
+  about->cmsg_level = SOL_SOCKET;
+  about->cmsg_type = SCM_RIGHTS;
+  about->cmsg_len = CMSG_LEN(sizeof descriptor);
+  std::memcpy(CMSG_DATA(about), &descriptor, sizeof descriptor);
+  const auto sent = sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent == static_cast<ssize_t>(bytes.size())) return true;
+  fail("the peer takes nothing");
+  return false;
+}
+
+void Connection::share(std::unique_ptr<session::SharedRings> rings) {
+  shared_ = std::make_unique<SharedWire>(descriptor_.get(), std::move(rings));
+  output_.send_through(*shared_);
+  loop_.call_soon(*this);
+}
+
+/// The socket has become readable: the peer has written, or made room, or is gone.
+void Connection::hear_shared() {
+  shared_->hear();
+  // What is to leave never will.
+  if (shared_->ended() && output_blocked_) fail("closed by the peer");
+}
+
+/// A read's worth of what has come, and then waits to be woken or comes back for more.
+void Connection::read_shared() {
+  if (paused_ || leftover_unseen_ || failed() || state_ != State::open) return;
+  const auto large = space_for_large_frame();
+  if (failed()) return;
+  std::span<std::byte> space = large;
+  if (large.empty()) {
+    std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
+    space = std::span(scratch_).subspan(leftover_.size());
+  }
+  const bool ended = shared_->ended();  // asked before: what the peer wrote, it wrote before it ended
+  const std::size_t bytes = shared_->copy(space);
+  if (shared_->broken()) return fail("memory that is shared, and makes no sense");
+  if (bytes == 0 && ended) return fail("closed by the peer");
+  if (bytes > 0) {
+    take(large, bytes);
+    shared_->release(bytes, std::exchange(wipes_shared_, false));
+  }
+  if (failed() || paused_ || leftover_unseen_) return;
+  if (ended || !shared_->wait_for_input()) loop_.call_soon(*this);
+}
+
+}  // namespace lightq::broker

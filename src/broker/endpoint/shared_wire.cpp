@@ -1,0 +1,48 @@
+/// Layer: endpoint.
+#include "broker/endpoint/shared_wire.hpp"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+namespace lightq::broker {
+
+void SharedWire::hear() {
+  std::array<std::byte, 256> wakes;
+  while (!ended_) {
+    const auto got = recv(descriptor_, wakes.data(), wakes.size(), MSG_DONTWAIT);
+    if (got == static_cast<ssize_t>(wakes.size()) || (got < 0 && errno == EINTR)) continue;
+    ended_ = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+    return;
+  }
+}
+
+void SharedWire::release(std::size_t bytes, bool wipe) {
+  if (wipe) {
+    for (const std::span<std::byte> part : rings_->reader().front(bytes))
+      if (!part.empty()) explicit_bzero(part.data(), part.size());
+  }
+  if (rings_->reader().release(bytes)) wake();
+}
+
+std::size_t SharedWire::send(ByteView first, ByteView second) {
+  auto& writer = rings_->writer();
+  std::size_t taken = writer.write(first);
+  if (taken == first.size()) taken += writer.write(second);
+  if (taken > 0 && writer.publish()) wake();
+  return taken;
+}
+
+/// Where the socket takes no more, its reader has not taken what it was woken by before.
+void SharedWire::wake() {
+  const std::byte one{1};
+  while (::send(descriptor_, &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN && errno != EWOULDBLOCK) ended_ = true;
+    return;
+  }
+}
+
+}  // namespace lightq::broker

@@ -1,0 +1,49 @@
+/// A connection whose bytes go through memory that broker and client share; its socket only wakes who waits.
+/// docs/session.md, "Shared memory". Layer: endpoint.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include <lightq/base/types.hpp>
+#include <lightq/protocol/session_memory.hpp>
+
+namespace lightq::broker {
+
+/// No call waits. The connection's thread.
+class SharedWire {
+ public:
+  /// `descriptor`: of the Unix socket; outlives it.
+  SharedWire(int descriptor, std::unique_ptr<session::SharedRings> rings)
+      : descriptor_(descriptor), rings_(std::move(rings)) {}
+
+  /// Takes what the socket has received, which wakes and says nothing else.
+  void hear();
+  /// The client has closed its socket. What it wrote before can still be read.
+  [[nodiscard]] bool ended() const { return ended_; }
+  /// The client has written into the memory what cannot be.
+  [[nodiscard]] bool broken() const { return rings_->reader().broken() || rings_->writer().broken(); }
+
+  [[nodiscard]] bool has_input() { return rings_->reader().available() > 0; }
+  /// Copies what has come to `to`; it stays until `release`.
+  std::size_t copy(std::span<std::byte> to) { return rings_->reader().copy(to); }
+  /// The first `bytes` of it were taken; the client may write there again. `wipe`: they stay in no memory.
+  void release(std::size_t bytes, bool wipe);
+  /// False: something has come meanwhile. True: the socket becomes readable when something comes.
+  [[nodiscard]] bool wait_for_input() { return rings_->reader().wait(); }
+
+  /// Takes as much of `first` and then `second` as there is room for.
+  std::size_t send(ByteView first, ByteView second);
+  /// False: there is room by now. True: the socket becomes readable when there is.
+  [[nodiscard]] bool wait_for_room() { return rings_->writer().wait(); }
+
+ private:
+  void wake();
+
+  int descriptor_;
+  std::unique_ptr<session::SharedRings> rings_;
+  bool ended_ = false;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,46 @@
+/// The memory that a session shares with its client. docs/session.md, "Shared memory". Layer: session.
+#include <memory>
+#include <utility>
+
+#include <lightq/protocol/session_memory.hpp>
+
+#include "broker/session/session_connection.hpp"
+
+namespace lightq::broker {
+
+using session::Code;
+using session::FrameHeader;
+
+void SessionConnection::on_share(const FrameHeader& header, ByteView body) {
+  const auto wanted = decode<session::Share>(header, body);
+  if (!wanted) return;
+  if (is_shared()) return broken("a second share");
+  if (carrier_ != SessionCarrier::stream || tls_ != nullptr || !is_local())
+    return answer_error(header, Code::not_supported, "memory is shared over a Unix socket alone");
+  asked_to_share_ = true;
+  flush_output();
+  if (output().buffered() > 0)
+    return answer_error(header, Code::limit_reached, "there are answers that were not read");
+  share(header, wanted->sizes);
+}
+
+void SessionConnection::share(const FrameHeader& header, const session::SharedSizes& sizes) {
+  const std::uint64_t user = held_by();
+  if (!host_.take_memory(user, sizes.whole()))
+    return answer_limit(header, Limit::shared_bytes_total, "there is no more memory to share");
+  shared_bytes_ = sizes.whole();
+  shared_with_ = user;
+  auto memory = SharedMemory::make(sizes.whole());
+  if (!memory) {
+    host_.give_back_memory(shared_with_, std::exchange(shared_bytes_, 0));
+    return answer_error(header, Code::io_error, memory.error().text());
+  }
+  const auto answer = session::encode_frame(session::Shared{sizes}, 0, header.request);
+  if (!send_descriptor(answer, memory->descriptor())) return;
+  said_bytes_ += answer.size();
+  memory->close_descriptor();
+  Connection::share(
+      std::make_unique<session::SharedRings>(std::move(*memory), sizes, session::SharedSide::broker));
+}
+
+}  // namespace lightq::broker
