@@ -48,6 +48,7 @@ class SessionConsumerTest : public SessionPeerTest<Consumer> {
   explicit SessionConsumerTest(FakeSessionListener::Kind kind = FakeSessionListener::Kind::unix_socket)
       : SessionPeerTest(kind) {
     options.clock = clock.source();
+    options.share_memory = false;    // session_memory_test.cpp is about that
     options.heartbeat = Timeout(0);  // else a slow machine may end a connection that a test counts on
     opened.incarnation = 99;
     opened.ack_timeout_ms = 30'000;

@@ -21,6 +21,7 @@ class Member {
   Member(Random& random, ModelGroup& group, std::set<std::uint64_t>& acknowledged, MovableClock& clock)
       : random_(random), group_(group), acknowledged_(acknowledged) {
     options_.clock = clock.source();
+    options_.share_memory = false;
     options_.heartbeat = Timeout(0);
     options_.prefetch_messages = static_cast<std::uint32_t>(random.between(1, 20));
     options_.prefetch_bytes = random.between(1, 400);

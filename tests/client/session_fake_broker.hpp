@@ -173,6 +173,7 @@ class FakeSessionListener {
     open();
   }
   /// A connection that waits; none: not open.
+  [[nodiscard]] int fd() const { return fd_; }
   FakeSession accept() const { return FakeSession(::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK)); }
 
  private:

@@ -23,6 +23,7 @@ class SessionProducerTest : public SessionPeerTest<Producer> {
   explicit SessionProducerTest(FakeSessionListener::Kind kind = FakeSessionListener::Kind::unix_socket)
       : SessionPeerTest(kind) {
     options.clock = clock.source();
+    options.share_memory = false;    // session_memory_test.cpp is about that
     options.heartbeat = Timeout(0);  // else a slow machine may end a connection that a test counts on
     opened.producer = {producer_id, 0};
     opened.level = ConfirmLevel::received;

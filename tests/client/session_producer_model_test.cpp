@@ -89,6 +89,7 @@ class ModelRun {
   Producer make() {
     ProducerOptions options;
     options.clock = clock_.source();
+    options.share_memory = false;
     options.heartbeat = Timeout(0);
     options.batch_bytes = random_.between(4096, 20'000);
     options.window_bytes = random_.between(1, 60'000);

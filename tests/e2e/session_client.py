@@ -1,6 +1,6 @@
 """A client of sessions that knows docs/session.md and nothing of LightQ's code: plain sockets, or ZeroMQ ones with
 LIGHTQ_SESSION_CARRIER=zmq in the environment, with TLS where the join names a certificate (LIGHTQ_SESSION_CARRIER=tls:
-all brokers encrypt), and the encoder and decoder of the test vectors. Whatever it waits for
+all brokers encrypt), through shared memory with LIGHTQ_SESSION_CARRIER=memory, and the encoder and decoder of the test vectors. Whatever it waits for
 comes within a deadline, or the test fails."""
 import os
 import pathlib
@@ -10,7 +10,7 @@ import typing
 
 import zmq
 
-from session_wire import StreamWire, ZmqWire
+from session_wire import MemoryWire, StreamWire, ZmqWire
 from support import DEADLINE, PASSWORD, USER, receive, silent
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "vectors"))
@@ -30,6 +30,8 @@ CODES = ["ok", "invalid_frame", "unsupported_version", "unauthorized_access", "t
 HEADER_BYTES = 20
 WANTED = os.environ.get("LIGHTQ_SESSION_CARRIER", "socket")
 CARRIER = "zmq" if WANTED == "zmq" else "socket"  # the connection_type of what `join` joins
+MEMORY = WANTED == "memory"
+MEMORY_BYTES = (1 << 19, 1 << 15)  # to the broker, as much as a connection holds, and from it, which is full at times
 
 
 class Ended(AssertionError):
@@ -63,6 +65,8 @@ class Ticket(typing.NamedTuple):
 
 def join(control, topic, kind="push", carrier=CARRIER, **more):
     asked = {"user_id": USER, "password": PASSWORD, **more}
+    if MEMORY and carrier == "socket":
+        asked.setdefault("transport", "ipc")
     reply = control.ok("join", connection_type=carrier, delivery="session", type=kind, topic=topic, **asked)
     ticket = reply["ticket"]
     assert ticket["expires_ms"] > 0, reply
@@ -105,12 +109,27 @@ class Session:
             assert answer.op == "welcome", answer
             self.welcome = answer.values
             assert self.welcome["version"] == 1 and self.welcome["channels_max"] > 0, answer
+            if MEMORY and uri.startswith("ipc://") and carrier == "socket":
+                self.share(*MEMORY_BYTES)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         self.close()
+
+    def share(self, to_broker, to_client):
+        """From here on through memory; the frame that answered."""
+        self.last_request += 1
+        self.send("share", request=self.last_request, to_broker=to_broker, to_client=to_client)
+        wire = MemoryWire(self.wire.socket, to_broker, to_client)
+        self.come += wire.take_answer()
+        answer = self._whole_frame()
+        assert answer.request == self.last_request and not self.come, answer
+        if answer.op == "shared":
+            assert answer.values == {"to_broker": to_broker, "to_client": to_client}, answer
+            self.wire = wire
+        return answer
 
     @property
     def socket(self):

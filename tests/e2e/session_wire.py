@@ -1,7 +1,13 @@
-"""What carries the frames of a session of the tests: a plain connection, one with TLS, or a ZeroMQ socket."""
+"""What carries the frames of a session of the tests: a plain connection, one with TLS, shared memory, or a ZeroMQ
+socket."""
+import ctypes
+import fcntl
 import hashlib
+import mmap
+import os
 import socket
 import ssl
+import time
 
 import zmq
 
@@ -65,6 +71,126 @@ class StreamWire:
             return None
         except ConnectionResetError:
             return b""
+
+    def close(self):
+        self.socket.close()
+
+
+class Ring:
+    """One direction of memory that is shared; docs/session.md, "Shared memory"."""
+
+    def __init__(self, memory, words, begin, size):
+        def word(at, kind):
+            return kind.from_buffer(memory, words + at)
+        self.written, self.taken = word(0, ctypes.c_uint64), word(64, ctypes.c_uint64)
+        self.reader_waits, self.writer_waits = word(128, ctypes.c_uint32), word(192, ctypes.c_uint32)
+        self.bytes = (ctypes.c_char * size).from_buffer(memory, begin)
+        self.size = size
+
+    def available(self):
+        return self.written.value - self.taken.value
+
+    def room(self):
+        return self.size - self.available()
+
+    def store(self, data):
+        """As much of it as there is room for."""
+        data = data[:self.room()]
+        at = self.written.value % self.size
+        first = data[:self.size - at]
+        for place, part in (at, first), (0, data[len(first):]):
+            ctypes.memmove(ctypes.addressof(self.bytes) + place, part, len(part))
+        self.written.value += len(data)
+        return len(data)
+
+    def take(self):
+        """All that is there."""
+        count, at = self.available(), self.taken.value % self.size
+        first = min(count, self.size - at)
+        data = self.bytes[at:at + first] + self.bytes[:count - first]
+        self.taken.value += count
+        return data
+
+
+class MemoryWire:
+    """Frames in memory that the broker shares; a Unix socket wakes who waits."""
+
+    SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+
+    def __init__(self, plain, to_broker, to_client):
+        """`plain`: the connection on which `share` has been said, and nothing was read since."""
+        self.socket, self.sizes, self.answer, self.out = plain, (to_broker, to_client), b"", None
+        self.socket.settimeout(DEADLINE)
+
+    def take_answer(self):
+        """The frame that answers `share`; with `shared` the memory has come."""
+        data, descriptors, _, _ = socket.recv_fds(self.socket, 1 << 16, 4)
+        if not descriptors:
+            return data
+        descriptor, = descriptors
+        assert fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & self.SEALS == self.SEALS
+        whole = 4096 + sum(self.sizes)
+        assert os.fstat(descriptor).st_size == whole
+        memory = mmap.mmap(descriptor, whole)
+        os.close(descriptor)
+        self.out = Ring(memory, 0, 4096, self.sizes[0])
+        self.come = Ring(memory, 256, 4096 + self.sizes[0], self.sizes[1])
+        return data
+
+    def wake(self):
+        try:
+            self.socket.send(b"!", socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            pass
+
+    def hear(self, seconds):
+        """Waits until it is woken, and answers whether the broker is still there. None: it was not woken."""
+        self.socket.settimeout(max(seconds, 0.001))
+        try:
+            return bool(self.socket.recv(4096))
+        except TimeoutError:
+            return None
+        except ConnectionResetError:
+            return False
+
+    def send(self, data):
+        deadline = time.monotonic() + DEADLINE
+        while data:
+            data = data[self.out.store(data):]
+            os.sched_yield()  # what was stored is to be seen before what follows is looked at
+            if self.out.reader_waits.value:
+                self.out.reader_waits.value = 0
+                self.wake()
+            if not data:
+                return
+            self.out.writer_waits.value = 1
+            os.sched_yield()
+            if self.out.room() < self.out.size // 2 and self.hear(deadline - time.monotonic()) is False:
+                raise ConnectionError("the broker ended the connection")
+            if time.monotonic() > deadline:
+                raise TimeoutError
+
+    def receive(self, seconds):
+        """As of the others."""
+        deadline = time.monotonic() + seconds
+        there = True
+        while True:
+            data = self.come.take()
+            if data:
+                os.sched_yield()
+                if self.come.writer_waits.value:
+                    self.come.writer_waits.value = 0
+                    self.wake()
+                return data
+            if there is False:
+                return b""
+            self.come.reader_waits.value = 1
+            os.sched_yield()
+            if self.come.available():
+                continue
+            there = self.hear(deadline - time.monotonic())
+            if there is None and time.monotonic() >= deadline:
+                return None
 
     def close(self):
         self.socket.close()

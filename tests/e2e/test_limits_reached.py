@@ -56,6 +56,13 @@ def many_endpoints(broker, control):
     control.fails("limit_reached", "join", topic="t", type="pull", user_id=USER, password=PASSWORD)
 
 
+def no_memory_to_share(broker, control):
+    with Session(session_client.join(control, "t", carrier="socket", transport="ipc")) as session:
+        if session_client.MEMORY:
+            return  # it has asked
+        assert session.error_of("share", to_broker=4096, to_client=4096) == "limit_reached"
+
+
 def many_groups(broker, control):
     with Session(session_client.join(control, "t", "pull")) as session:
         assert session.request("consume_open", **open_values("t", "one")).op == "consume_opened"
@@ -243,6 +250,7 @@ CASES = {
     many_passwords_to_be_kept: ("passwords_waiting_per_source_max", []),
     many_rights: ("rights_per_user_max", []),
     many_endpoints: ("endpoints_per_topic_max", ["--endpoints-per-topic-max", "4"]),
+    no_memory_to_share: ("shared_bytes_total", ["--shared-bytes-total", "0"]),
     many_groups: ("groups_per_topic_max", ["--groups-per-topic-max", "2"]),
     many_channels: ("session_channels_max", ["--session-channels-max", "4"]),
     many_reads: ("session_reads_max", []),

@@ -10,6 +10,7 @@
 
 #include <lightq/base/batch.hpp>
 #include <lightq/protocol/session_consuming.hpp>
+#include <lightq/protocol/session_memory.hpp>
 #include <lightq/protocol/session_producing.hpp>
 
 #include "support/random.hpp"
@@ -127,6 +128,10 @@ void fill(const json& body, Present& present) {
   present = {body.at("ticket")};
 }
 template <Op op>
+void fill(const json& body, Sharing<op>& sharing) {
+  sharing.sizes = {body.at("to_broker"), body.at("to_client")};
+}
+template <Op op>
 void fill(const json& /*body*/, Bare<op>& /*bare*/) {}
 template <Op op>
 void fill(const json& body, Verdict<op>& verdict) {
@@ -160,7 +165,8 @@ std::map<Op, Handled> handled() {
 }
 const std::map<Op, Handled> bodies =
     handled<Hello, Welcome, ProduceOpen, ProduceOpened, Confirm, Refuse, ConsumeOpen, ConsumeOpened, Credit,
-            Acknowledge, Reject, Extend, Seek, Read, Done, Close, Heartbeat, ErrorAnswer, Goodbye, Present>();
+            Acknowledge, Reject, Extend, Seek, Read, Done, Close, Heartbeat, ErrorAnswer, Goodbye, Present,
+            Share, Shared>();
 
 FrameHeader header_of(const std::vector<std::byte>& frame) {
   const auto decoded = decode_frame_header(frame, vectors().at("receiver_takes"));

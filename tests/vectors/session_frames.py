@@ -46,6 +46,8 @@ OPS = {
     "error": (20, [("code", "H"), ("sentence", "text")]),
     "goodbye": (21, [("code", "H"), ("sentence", "text")]),
     "present": (22, [("ticket", "text")]),
+    "share": (23, [("to_broker", "I"), ("to_client", "I")]),
+    "shared": (24, [("to_broker", "I"), ("to_client", "I")]),
 }
 NAMES = {number: name for name, (number, _) in OPS.items()}
 BEFORE_BATCH = {"produce": 0, "deliver": 16}
@@ -172,13 +174,15 @@ def sound_frames():
     yield "error", "error", dict(code=4, sentence="topic not found"), dict(request=2)
     yield "goodbye", "goodbye", dict(code=0, sentence=""), {}
     yield "present", "present", dict(ticket="43." + "cd" * 32), dict(request=10)
+    yield "share", "share", dict(to_broker=1 << 19, to_client=1 << 14), dict(request=11)
+    yield "shared", "shared", dict(to_broker=4096, to_client=1 << 20), dict(request=11)
 
 
 def broken_frames():
     """name, frame, what is wrong: a fault of the frame, or `body` for a field that the document does not allow."""
     confirm = encode("confirm", dict(received=43, flushed=40, next_offset=1003), channel=1)
     yield "op 0", b"\0" + confirm[1:], "unknown_op"
-    yield "op 23", b"\x17" + confirm[1:], "unknown_op"
+    yield "op 25", b"\x19" + confirm[1:], "unknown_op"
     yield "a flag that confirm has not", confirm[:1] + b"\1" + confirm[2:], "unknown_flags"
     yield "a flag that produce has not", encode("produce", dict(batch=batch([b"x"]).hex()), flags=2), "unknown_flags"
     yield "reserved bytes", confirm[:3] + b"\1" + confirm[4:], "reserved_bytes"
@@ -199,6 +203,10 @@ def broken_frames():
         yield name, encode("hello", {**good, **change}), "body"
     yield "no ticket to present", encode("present", {}, body=b"\0\0\0"), "body"
     yield "a ticket that is too long", encode("present", dict(ticket="t" * 513)), "body"
+    yield "memory that is too little", encode("share", dict(to_broker=2048, to_client=4096)), "body"
+    yield "memory that is too much", encode("share", dict(to_broker=4096, to_client=1 << 21)), "body"
+    yield "memory that is no power of two", encode("share", dict(to_broker=4096, to_client=12288)), "body"
+    yield "memory that is no power of two, given", encode("shared", dict(to_broker=12288, to_client=4096)), "body"
     yield "a text longer than its body", encode("error", {}, body=b"\1\0\5\0abcd"), "body"
     yield "something behind the last field", encode("error", {}, body=b"\1\0\2\0abcd"), "body"
     yield "no topic", encode("produce_open", {}, body=struct.pack("<QHBBHHx", 0, 0, 0, 0, 0, 0)), "body"

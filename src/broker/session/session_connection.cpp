@@ -86,7 +86,7 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   const auto fetch_ahead_in = [this](ByteView left) {
     return carrier_ == SessionCarrier::stream ? fetch_frames_ahead(left, channels_) : left.size();
   };
-  for (auto ahead = fetch_ahead_in(bytes); reading() && take_frame(bytes, at);) {
+  for (auto ahead = fetch_ahead_in(bytes); reading() && !asked_to_share_ && take_frame(bytes, at);) {
     if (at < ahead) continue;  // is handed out and confirmed together
     producing_.after_input();
     confirm();

@@ -1,0 +1,231 @@
+/// The client's end of memory that a broker shares, against brokers good and bad.
+#include <lightq/session_memory_socket.hpp>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <lightq/session_clock.hpp>
+
+#include "session_fake_broker.hpp"
+
+namespace lightq::test {
+namespace {
+
+using session::SharedRings;
+using session::SharedSide;
+using session::SharedSizes;
+
+constexpr SharedSizes sizes{4096, 8192};
+
+class SessionMemorySocketTest : public ::testing::Test {
+ protected:
+  SessionMemorySocketTest() {
+    auto socket = SessionSocket::connect(listener.uri()).value_or_throw();
+    wire = std::make_unique<SessionMemorySocket>(std::move(socket));
+    broker = ::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC);
+  }
+  ~SessionMemorySocketTest() override { hang_up(); }
+  void hang_up() {
+    if (broker >= 0) ::close(std::exchange(broker, -1));
+  }
+
+  /// As `shared` comes with it; -1: nothing comes along.
+  void give(int descriptor) {
+    std::byte data{'s'};
+    iovec part{&data, 1};
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof descriptor)> control{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    if (descriptor >= 0) {
+      message.msg_control = control.data();
+      message.msg_controllen = control.size();
+      cmsghdr* const about = CMSG_FIRSTHDR(&message);
+      about->cmsg_level = SOL_SOCKET;
+      about->cmsg_type = SCM_RIGHTS;
+      about->cmsg_len = CMSG_LEN(sizeof descriptor);
+      std::memcpy(CMSG_DATA(about), &descriptor, sizeof descriptor);
+    }
+    ASSERT_EQ(1, ::sendmsg(broker, &message, 0));
+    ASSERT_EQ("s", read());
+  }
+  void share() {
+    auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
+    give(memory.descriptor());
+    rings = std::make_unique<SharedRings>(std::move(memory), sizes, SharedSide::broker);
+    wire->share(sizes).value_or_throw();
+  }
+
+  std::string read() {
+    std::vector<std::byte> to(100'000);
+    const std::size_t got = wire->read(to).value_or_throw();
+    return std::string(as_text(ByteView(to).first(got)));
+  }
+  std::size_t write(std::string text) {
+    iovec part{text.data(), text.size()};
+    return wire->write({&part, 1}).value_or_throw();
+  }
+  void broker_says(const std::string& text) {
+    ASSERT_EQ(text.size(), rings->writer().write(as_byte_view(text)));
+    wakes_client = rings->writer().publish();
+    if (wakes_client) wake();
+  }
+  void wake() const { ASSERT_EQ(1, ::send(broker, "!", 1, 0)); }
+  std::string broker_hears() {
+    std::vector<std::byte> to(100'000);
+    const std::size_t got = rings->reader().copy(to);
+    if (rings->reader().release(got)) wake();
+    return std::string(as_text(ByteView(to).first(got)));
+  }
+  /// Whether the descriptor says that there is something.
+  [[nodiscard]] bool is_woken() const {
+    pollfd entry{wire->fd(), POLLIN, 0};
+    return ::poll(&entry, 1, 0) == 1;
+  }
+  /// How often the client has woken the broker.
+  [[nodiscard]] int times_woken() const {
+    std::array<char, 100> wakes;
+    return static_cast<int>(std::max<ssize_t>(::recv(broker, wakes.data(), wakes.size(), MSG_DONTWAIT), 0));
+  }
+
+  FakeSessionListener listener{FakeSessionListener::Kind::unix_socket};
+  std::unique_ptr<SessionMemorySocket> wire;
+  std::unique_ptr<SharedRings> rings;
+  int broker = -1;
+  bool wakes_client = false;
+};
+
+TEST_F(SessionMemorySocketTest, IsASocketUntilMemoryIsShared) {
+  EXPECT_TRUE(wire->can_share());
+  EXPECT_TRUE(wire->tells_room_by_writable());
+  EXPECT_EQ("", read());
+  EXPECT_EQ(5U, write("hello"));
+  EXPECT_EQ(5, times_woken());
+  share();
+  EXPECT_FALSE(wire->can_share());
+  EXPECT_FALSE(wire->tells_room_by_writable());
+  EXPECT_EQ(5U, write("hello"));
+  EXPECT_EQ(0, times_woken());
+  EXPECT_EQ("hello", broker_hears());
+  broker_says("and back");
+  EXPECT_FALSE(wakes_client);
+  EXPECT_EQ("and back", read());
+}
+
+TEST_F(SessionMemorySocketTest, WhoWaitsToReadIsWoken) {
+  share();
+  EXPECT_FALSE(wire->pending(POLLIN));
+  EXPECT_FALSE(is_woken());
+  broker_says("a");
+  EXPECT_TRUE(is_woken());
+  EXPECT_EQ("a", read());
+  EXPECT_EQ("", read()) << "what has woken it is taken";
+  EXPECT_FALSE(is_woken());
+  broker_says("b");
+  EXPECT_FALSE(wakes_client) << "it does not wait";
+  EXPECT_TRUE(wire->pending(POLLIN));
+}
+
+TEST_F(SessionMemorySocketTest, WhoWaitsForRoomIsWoken) {
+  share();
+  EXPECT_EQ(4096U, write(std::string(5000, 'x')));
+  EXPECT_EQ(0U, write("y"));
+  EXPECT_FALSE(wire->pending(POLLOUT));
+  EXPECT_FALSE(is_woken());
+  EXPECT_EQ(std::string(4096, 'x'), broker_hears());
+  EXPECT_TRUE(is_woken());
+  EXPECT_TRUE(wire->pending(POLLOUT));
+  EXPECT_EQ(1U, write("y"));
+}
+
+TEST_F(SessionMemorySocketTest, TheBrokerIsWokenWhereItWaits) {
+  share();
+  ASSERT_TRUE(rings->reader().wait());
+  write("a");
+  write("b");
+  EXPECT_EQ(1, times_woken());
+  ASSERT_EQ(8192U, rings->writer().write(std::vector<std::byte>(9000)));
+  EXPECT_FALSE(rings->writer().publish());
+  ASSERT_TRUE(rings->writer().wait());
+  EXPECT_EQ(8192U, read().size());
+  EXPECT_EQ(1, times_woken());
+}
+
+TEST_F(SessionMemorySocketTest, WhatWasSaidBeforeTheEndIsReadBeforeIt) {
+  share();
+  broker_says("goodbye");
+  hang_up();
+  EXPECT_EQ("goodbye", read());
+  std::vector<std::byte> to(100);
+  auto last = wire->read(to);
+  for (int i = 0; i < 200 && last; ++i) last = wire->read(to);
+  ASSERT_FALSE(last);
+  EXPECT_EQ(ErrorCode::closed, last.error().code);
+  iovec part{to.data(), 1};
+  EXPECT_EQ(ErrorCode::closed, wire->write({&part, 1}).error().code);
+}
+
+TEST_F(SessionMemorySocketTest, TheEndIsFoundByWhoWaits) {
+  share();
+  EXPECT_FALSE(wire->pending(POLLIN));
+  hang_up();
+  EXPECT_TRUE(is_woken());
+  std::vector<std::byte> to(100);
+  EXPECT_EQ(0U, wire->read(to).value_or_throw());
+  EXPECT_EQ(ErrorCode::closed, wire->read(to).error().code);
+}
+
+TEST_F(SessionMemorySocketTest, MemoryThatDoesNotComeIsAViolation) {
+  EXPECT_EQ(ErrorCode::invalid_request, wire->share(sizes).error().code);
+  give(-1);
+  EXPECT_EQ(ErrorCode::invalid_request, wire->share(sizes).error().code);
+}
+
+TEST_F(SessionMemorySocketTest, SoIsMemoryThatCouldBeTakenAway) {
+  const int plain = ::memfd_create("plain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(0, ::ftruncate(plain, static_cast<off_t>(sizes.whole())));
+  give(plain);
+  ::close(plain);
+  EXPECT_EQ(ErrorCode::invalid_request, wire->share(sizes).error().code);
+  EXPECT_TRUE(wire->can_share()) << "nothing is shared";
+}
+
+TEST_F(SessionMemorySocketTest, AndMemoryOfAnotherSize) {
+  const auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
+  give(memory.descriptor());
+  EXPECT_EQ(ErrorCode::invalid_request, wire->share({4096, 4096}).error().code);
+}
+
+TEST_F(SessionMemorySocketTest, NoDescriptorIsLeftBehind) {
+  const auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
+  const int next = ::dup(memory.descriptor());
+  ::close(next);
+  for (int i = 0; i < 3; ++i) give(memory.descriptor());
+  wire.reset();
+  const int then = ::dup(memory.descriptor());
+  ::close(then);
+  EXPECT_GE(next, then);
+}
+
+TEST_F(SessionMemorySocketTest, WordsThatCannotBeEndTheConnection) {
+  auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
+  give(memory.descriptor());
+  wire->share(sizes).value_or_throw();
+  auto* const words = reinterpret_cast<ByteRingWords*>(memory.bytes().data());
+  words[1].written = sizes.to_client + 1;
+  std::vector<std::byte> to(100);
+  EXPECT_EQ(ErrorCode::invalid_request, wire->read(to).error().code);
+  words[0].taken = 1;  // more than was ever written
+  std::string text(5000, 'x');
+  iovec part{text.data(), text.size()};
+  EXPECT_EQ(ErrorCode::invalid_request, wire->write({&part, 1}).error().code);
+}
+
+}  // namespace
+}  // namespace lightq::test

@@ -1,0 +1,89 @@
+/// What a client does about memory that a broker is to share, and brokers that do not do it well.
+#include <gtest/gtest.h>
+
+#include <lightq/protocol/session_memory.hpp>
+
+#include "session_fixture.hpp"
+
+namespace lightq::test {
+namespace {
+
+class SessionMemoryTest : public SessionProducerTest {
+ protected:
+  SessionMemoryTest() { options.share_memory = true; }
+
+  /// Takes the next connection up to the question for memory.
+  TakenFrame asked_for_memory(Producer& producer) {
+    greet(producer);
+    const TakenFrame frame = next_frame(producer);
+    EXPECT_EQ(session::Op::share, frame.header.op);
+    return frame;
+  }
+  /// Whether the client ends the connection, and counts why.
+  bool ends(Producer& producer) {
+    return until(producer, [&] { return producer.stats().violations == 1; });
+  }
+};
+
+TEST_F(SessionMemoryTest, IsAskedForBeforeAnythingElseAndWaitedFor) {
+  Producer producer = make();
+  const auto asked = asked_for_memory(producer).as<session::Share>();
+  EXPECT_EQ(memory_to_send, asked.sizes);
+  EXPECT_TRUE(is_quiet(producer)) << "nobody knows yet where to say it";
+}
+
+TEST_F(SessionMemoryTest, IsDoneWithoutWhereItIsRefused) {
+  Producer producer = make();
+  const TakenFrame asked = asked_for_memory(producer);
+  peer.say(session::ErrorAnswer{session::Code::limit_reached, "no more"}, 0, asked.header.request);
+  const TakenFrame open = next_frame(producer);
+  ASSERT_EQ(session::Op::produce_open, open.header.op);
+  peer.say(opened, channel, open.header.request);
+  EXPECT_TRUE(until(producer, [&] { return producer.state() == SessionState::open; }));
+  EXPECT_EQ(0U, producer.stats().violations);
+}
+
+TEST_F(SessionMemoryTest, IsAskedForAgainOnTheNextConnection) {
+  Producer producer = make();
+  asked_for_memory(producer);
+  asked_for_memory(producer);
+}
+
+TEST_F(SessionMemoryTest, ThatDoesNotComeWithItsAnswerEndsTheConnection) {
+  Producer producer = make();
+  const TakenFrame asked = asked_for_memory(producer);
+  peer.say(session::Shared{memory_to_send}, 0, asked.header.request);
+  EXPECT_TRUE(ends(producer));
+}
+
+TEST_F(SessionMemoryTest, OfAnotherSizeEndsTheConnection) {
+  Producer producer = make();
+  const TakenFrame asked = asked_for_memory(producer);
+  peer.say(session::Shared{memory_to_receive}, 0, asked.header.request);
+  EXPECT_TRUE(ends(producer));
+}
+
+TEST_F(SessionMemoryTest, InAnswerToSomethingElseEndsTheConnection) {
+  Producer producer = make();
+  const TakenFrame asked = asked_for_memory(producer);
+  peer.say(session::Shared{memory_to_send}, 0, asked.header.request + 1);
+  EXPECT_TRUE(ends(producer));
+}
+
+TEST_F(SessionMemoryTest, ThatNobodyAskedForEndsTheConnection) {
+  options.share_memory = false;
+  Producer producer = make();
+  const TakenFrame open = asked(producer);
+  peer.say(session::Shared{memory_to_send}, 0, open.header.request);
+  EXPECT_TRUE(ends(producer));
+}
+
+TEST_F(SessionMemoryTest, AnErrorThatAnswersSomethingElseIsNoAnswer) {
+  Producer producer = make();
+  const TakenFrame asked = asked_for_memory(producer);
+  peer.say(session::ErrorAnswer{session::Code::internal, "what"}, 0, asked.header.request + 1);
+  asked_for_memory(producer);  // on another connection
+}
+
+}  // namespace
+}  // namespace lightq::test

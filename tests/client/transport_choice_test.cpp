@@ -1,0 +1,63 @@
+/// By which transport a session joins.
+#include <lightq/transport_choice.hpp>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "support/temp_dir.hpp"
+
+namespace lightq {
+namespace {
+
+using protocol::Transport;
+using namespace std::chrono_literals;
+
+constexpr SessionTime start{1h};
+
+TEST(TransportChoice, IsAUnixSocketOnTheSameMachine) {
+  TransportChoice here({}, true);
+  EXPECT_EQ(Transport::ipc, here.next(start));
+  TransportChoice elsewhere({}, false);
+  EXPECT_EQ(Transport::tcp, elsewhere.next(start));
+}
+
+TEST(TransportChoice, IsTcpWhereTheUnixSocketDidNotComeAbout) {
+  TransportChoice choice({}, true);
+  EXPECT_EQ(Transport::ipc, choice.next(start));
+  EXPECT_EQ(Transport::tcp, choice.next(start + 1s));
+  EXPECT_EQ(Transport::tcp, choice.next(start + 9s));
+  EXPECT_EQ(Transport::ipc, choice.next(start + 10s)) << "the broker may be another one by now";
+  EXPECT_EQ(Transport::tcp, choice.next(start + 11s));
+}
+
+TEST(TransportChoice, IsNoneWhereOneWasAskedFor) {
+  TransportChoice tcp(Transport::tcp, true);
+  TransportChoice ipc(Transport::ipc, false);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Transport::tcp, tcp.next(start));
+    EXPECT_EQ(Transport::ipc, ipc.next(start));
+  }
+  EXPECT_FALSE(ipc.goes_on_with_tcp("ipc:///nobody/is/here"));
+  EXPECT_FALSE(ipc.goes_on_with_tcp(Error{ErrorCode::invalid_argument, "the path is too long"}));
+}
+
+TEST(TransportChoice, GoesOnWithTcpForWantOfAUsableSocket) {
+  const test::TempDir directory;
+  const TransportChoice choice({}, true);
+  EXPECT_TRUE(choice.goes_on_with_tcp("ipc://" + (directory / "missing")));
+  ::close(::open((directory / "there").c_str(), O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_FALSE(choice.goes_on_with_tcp("ipc://" + (directory / "there")));
+  EXPECT_FALSE(choice.goes_on_with_tcp("tcp://127.0.0.1:1"));
+}
+
+TEST(TransportChoice, GoesOnWithTcpForErrorsOfTheAddressAlone) {
+  const TransportChoice choice({}, true);
+  EXPECT_TRUE(choice.goes_on_with_tcp(Error{ErrorCode::invalid_argument, "the path is too long"}));
+  EXPECT_TRUE(choice.goes_on_with_tcp(Error{ErrorCode::io_error, "no such directory"}));
+  EXPECT_FALSE(choice.goes_on_with_tcp(Error{ErrorCode::topic_not_found, "no such topic"}));
+  EXPECT_FALSE(choice.goes_on_with_tcp(Error{ErrorCode::unauthorized_access, "who are you"}));
+}
+
+}  // namespace
+}  // namespace lightq

@@ -1,0 +1,329 @@
+"""Memory that a session shares with the broker: who gets it, what becomes of nonsense in it, and that it is given back."""
+import contextlib
+import json
+import os
+import random
+import socket
+import subprocess
+
+import pytest
+
+import session_frames
+from session_client import Session, join, open_values
+from session_wire import MemoryWire
+from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, SANITIZED, numbered, until
+
+ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@contextlib.contextmanager
+def plain_session(control, kind="push", topic="t", carrier="socket", transport="ipc", **more):
+    """One that has not asked for memory."""
+    with Session(join(control, topic, kind, carrier=carrier, transport=transport, **more)) as session:
+        yield session
+
+
+@contextlib.contextmanager
+def shared_session(control, kind="push", sizes=(64 * KIB, 64 * KIB), **more):
+    with plain_session(control, kind, **more) as session:
+        assert session.share(*sizes).op == "shared"
+        yield session
+
+
+@pytest.fixture
+def topic(control):
+    control.create("t", "file")
+    return control
+
+
+def lives_on(control):
+    with shared_session(control) as session:
+        producer = session.producer("t")
+        producer.produce([b"more"])
+        producer.wait_confirmed()
+
+
+# --- Who gets it ------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("carrier,transport", [("socket", "tcp"), ("zmq", "tcp"), ("zmq", "ipc")])
+def test_it_is_for_unix_sockets_alone(topic, carrier, transport):
+    with plain_session(topic, carrier=carrier, transport=transport) as session:
+        assert session.error_of("share", to_broker=4096, to_client=4096) == "not_supported"
+        producer = session.producer("t")
+        producer.produce([b"as before"])
+        producer.wait_confirmed()
+
+
+def test_a_session_may_go_over_to_it_while_it_is_used(topic):
+    with plain_session(topic) as session, plain_session(topic, "pull") as other:
+        producer = session.producer("t")
+        producer.produce(numbered(0, 3))
+        producer.wait_confirmed()
+        consumer = other.consumer("t")
+        consumer.receive(3)
+        assert session.share(4096, 4096).op == other.share(4096, 8192).op == "shared"
+        producer.produce([b"more"])
+        producer.wait_confirmed()
+        assert consumer.receive(1)[0].payload == b"more"
+
+
+def test_a_message_may_be_longer_than_the_ring(topic):
+    payload = random.Random(3).randbytes(3 * MIB)
+    with shared_session(topic, sizes=(4096, 4096)) as session, shared_session(topic, "pull", (4096, 8192)) as other:
+        other.takes = 8 * MIB
+        producer = session.producer("t")
+        producer.produce([payload])
+        producer.wait_confirmed()
+    with plain_session(topic, "pull") as other:
+        pass
+    with Session(join(topic, "t", "pull", carrier="socket", transport="ipc"), frame_bytes_max=8 * MIB) as other:
+        assert other.share(4096, 4096).op == "shared"
+        assert other.consumer("t").receive(1)[0].payload == payload
+
+
+def test_a_second_time_ends_the_session(topic):
+    with shared_session(topic) as session:
+        session.send("share", request=9, to_broker=4096, to_client=4096)
+        assert session.goodbye() == "invalid_frame"
+    lives_on(topic)
+
+
+def test_something_behind_the_question_ends_the_session(topic):
+    with plain_session(topic) as session:
+        share = session_frames.encode("share", dict(to_broker=4096, to_client=4096), request=9)
+        session.send_raw(share + session_frames.encode("heartbeat", {}))
+        wire = MemoryWire(session.wire.socket, 4096, 4096)
+        session.come += wire.take_answer()
+        session.wire = wire
+        assert session.goodbye() == "invalid_frame"
+    lives_on(topic)
+
+
+def limits_reached(control):
+    return control.ok("stats", **ROOT)["limits_reached"]["shared_bytes_total"]
+
+
+def test_where_there_is_none_a_session_goes_on_without(make_broker):
+    control = make_broker("--shared-bytes-total", "0").control()
+    control.create("t")
+    with plain_session(control) as session:
+        assert session.error_of("share", to_broker=4096, to_client=4096) == "limit_reached"
+        assert limits_reached(control) == 1
+        producer = session.producer("t")
+        producer.produce([b"as before"])
+        producer.wait_confirmed()
+
+
+def test_all_of_it_is_given_and_comes_back(make_broker):
+    control = make_broker("--shared-bytes-total", "100KiB").control()
+    control.create("t")
+    for _ in range(5):  # 28 KiB each
+        with contextlib.ExitStack() as stack:
+            for _ in range(3):
+                stack.enter_context(shared_session(control, sizes=(16 * KIB, 8 * KIB)))
+            with plain_session(control) as session:
+                assert session.error_of("share", to_broker=16 * KIB, to_client=8 * KIB) == "limit_reached"
+        until(lambda: connections_gone(control), "the sessions' end")
+
+
+def connections_gone(control):
+    with plain_session(control) as session:
+        return session.share(64 * KIB, 16 * KIB).op == "shared"  # as much as one user may have
+
+
+def test_who_has_half_of_it_leaves_some_to_others(make_broker):
+    control = make_broker("--shared-bytes-total", "192KiB").control()
+    control.create("t")
+    secrets = {}
+    for name in ("one", "other"):
+        secrets[name] = {"user_id": name, "password": f"{name}s-password"}
+        control.ok("create_user", **ROOT, **secrets[name], rights=[{"topic": "t", "rights": ["produce"]}])
+    with contextlib.ExitStack() as stack:
+        for _ in range(14):  # 12 KiB each: all but an eighth
+            stack.enter_context(shared_session(control, sizes=(4096, 4096), **secrets["one"]))
+        with plain_session(control, **secrets["one"]) as session:
+            assert session.error_of("share", to_broker=4096, to_client=4096) == "limit_reached"
+        with shared_session(control, sizes=(4096, 4096), **secrets["other"]):
+            pass
+
+
+def test_what_it_takes_is_bounded(broker, topic):
+    before = broker.resident_bytes()
+    with contextlib.ExitStack() as stack:
+        sessions = [stack.enter_context(plain_session(topic)) for _ in range(40)]
+        shared = [session for session in sessions if session.share(MIB, MIB).op == "shared"]
+        assert len(shared) == 6  # of 16 MiB, and the last eighth is for others
+        for session in shared:
+            producer = session.producer("t")
+            for _ in range(6):
+                producer.produce([bytes(300_000)])
+            producer.wait_confirmed()
+        assert SANITIZED or broker.resident_bytes() - before < 32 * MIB
+
+
+# --- What is not believed ---------------------------------------------------------------------------------------------
+
+NONSENSE = {
+    "more than it holds": lambda wire: setattr(wire.out.written, "value", wire.out.size + 1),
+    "as much as there is": lambda wire: setattr(wire.out.written, "value", (1 << 64) - 1),
+    "half of all there is": lambda wire: setattr(wire.out.written, "value", 1 << 63),
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+def test_words_that_cannot_be_end_the_session(topic, what):
+    with shared_session(topic) as session:
+        NONSENSE[what](session.wire)
+        session.wire.wake()
+        assert session.ended()
+    lives_on(topic)
+
+
+@pytest.mark.parametrize("taken", [1 << 20, 1 << 40, 1 << 63])
+def test_so_do_words_of_what_was_taken(topic, taken):
+    """The broker looks at the word when it needs room."""
+    with shared_session(topic) as session:
+        session.producer("t").produce([bytes(10_000)])
+    with shared_session(topic, "pull", (4096, 4096)) as session:
+        session.wire.come.taken.value = taken
+        session.send("consume_open", request=9, **open_values("t"))
+        until(lambda: session.wire.hear(0.05) is False, "the session's end")
+    lives_on(topic)
+
+
+def test_a_word_that_goes_back_ends_the_session(topic):
+    with shared_session(topic) as session:
+        producer = session.producer("t")
+        producer.produce([b"x"])
+        producer.wait_confirmed()
+        session.wire.out.written.value -= 1
+        session.wire.wake()
+        assert session.ended()
+    lives_on(topic)
+
+
+def test_nonsense_in_the_ring_is_answered_as_on_a_connection(topic):
+    with shared_session(topic) as session:
+        session.send_raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert session.goodbye() == "invalid_frame"
+    lives_on(topic)
+
+
+def test_anything_at_all_in_it_harms_nobody(topic):
+    numbers = random.Random(5)
+    with shared_session(topic) as bystander:
+        producer = bystander.producer("t")
+        for _ in range(60):
+            with shared_session(topic, sizes=(4096, 4096)) as session:
+                ring = session.wire.out if numbers.random() < 0.5 else session.wire.come
+                ring.bytes[:] = numbers.randbytes(ring.size)
+                for word in (ring.written, ring.taken, ring.reader_waits, ring.writer_waits):
+                    if numbers.random() < 0.5:
+                        word.value = numbers.choice([0, 1, numbers.randrange(9000), numbers.randrange(1 << 64)])
+                for _ in range(3):
+                    with contextlib.suppress(OSError):
+                        session.wire.wake()
+            producer.produce([b"x"])
+            producer.wait_confirmed()
+    assert topic.ok("stats", topic="t", **ROOT)["messages_received"] == 60
+
+
+def test_waking_says_nothing(topic):
+    with shared_session(topic) as session:
+        producer = session.producer("t")
+        for _ in range(200):
+            with contextlib.suppress(BlockingIOError):
+                session.wire.socket.send(b"anything", socket.MSG_DONTWAIT)
+        producer.produce([b"x"])
+        producer.wait_confirmed()
+
+
+# --- Its end ----------------------------------------------------------------------------------------------------------
+
+def test_what_was_said_before_the_end_counts(topic):
+    for i in range(20):
+        with shared_session(topic) as session:
+            producer = session.producer("t")
+            for _ in range(10):
+                producer.produce([b"last"])
+            assert session.wire.out is not None
+        until(lambda: topic.ok("stats", topic="t", **ROOT)["messages_received"] == 10 * (i + 1), "all of it to be stored")
+
+
+def test_half_a_frame_at_the_end_is_nothing(topic):
+    with shared_session(topic) as session:
+        producer = session.producer("t")
+        frame = producer.frame_of([b"whole"])
+        session.send_raw(frame[:-1])
+    lives_on(topic)
+    assert topic.ok("stats", topic="t", **ROOT)["messages_received"] == 1
+
+
+def test_a_client_that_is_gone_is_missed_while_it_is_not_read_from(make_broker):
+    """Its topic is full: the broker does not look at what it says."""
+    broker = make_broker("--session-heartbeat-ms", "200")
+    control = broker.control()
+    control.create("full", ring_bytes=64 * KIB)
+    with plain_session(control, "pull", "full"):
+        pass  # the group holds the log
+    with shared_session(control, topic="full", sizes=(256 * KIB, 4096)) as session:
+        producer = session.producer("full")
+        for _ in range(40):
+            producer.produce([bytes(4000)])
+        until(lambda: control.ok("stats", topic="full", **ROOT)["publishers_count"] == 1, "the producer")
+    until(lambda: control.ok("stats", topic="full", **ROOT)["publishers_count"] == 0, "its end")
+
+
+def test_the_broker_says_goodbye_in_it(broker, topic):
+    with shared_session(topic) as session:
+        broker.process.terminate()
+        assert session.goodbye() == "shutting_down"
+
+
+def test_a_ticket_that_is_presented_in_it_does_not_stay_there(topic):
+    with shared_session(topic) as session:
+        ticket = join(topic, "t", "pull", carrier="socket", transport="ipc")
+        assert session.present(ticket).op == "done"
+        secret = ticket.text.split(".")[1].encode()
+        until(lambda: secret not in bytes(session.wire.out.bytes), "it to be wiped")
+
+
+# --- The command line -------------------------------------------------------------------------------------------------
+
+def memory_of(broker):
+    """How many pieces of shared memory the broker has mapped."""
+    with open(f"/proc/{broker.process.pid}/maps") as maps:
+        return sum("memfd:lightq" in line for line in maps)
+
+
+def lightq(broker, *arguments, **more):
+    environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_URL": broker.control_uri}
+    return subprocess.Popen([BINARY, *arguments], env=environment, cwd=broker.directory, stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+
+def test_the_clients_of_this_machine_have_it_by_themselves(broker, topic):
+    command = lightq(broker, "produce", "t")
+    command.stdin.write(b"one\ntwo\n")
+    command.stdin.flush()
+    until(lambda: memory_of(broker) == 1, "memory to be shared")
+    _, said = command.communicate(b"three\n", timeout=DEADLINE)
+    assert command.returncode == 0, said
+    until(lambda: memory_of(broker) == 0, "it to be given back")
+    assert topic.ok("stats", topic="t", **ROOT)["messages_received"] == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user's rights")
+def test_who_may_not_use_the_socket_goes_by_tcp(broker, topic):
+    """Files' rights say nothing to root, so the socket is taken away instead."""
+    with plain_session(topic) as session:
+        os.rename(session.wire.socket.getpeername(), f"{broker.directory}/moved")
+        command = lightq(broker, "produce", "t")
+        command.stdin.write(b"one\n")
+        command.stdin.flush()
+        until(lambda: topic.ok("stats", topic="t", **ROOT)["publishers_count"] == 1, "the producer")
+        assert memory_of(broker) == 0
+        _, said = command.communicate(b"two\n", timeout=DEADLINE)
+        assert command.returncode == 0, said
+    assert topic.ok("stats", topic="t", **ROOT)["messages_received"] == 2
