@@ -106,20 +106,6 @@ class PosixFile final : public File {
     });
   }
 
-  // By reading all of it, which has the system's readahead put together large pieces. A piece at a time: it
-  // need not stay in the processor's caches.
-  void warm(std::uint64_t bytes) override {
-    std::vector<std::byte> piece(64 * limits::KiB);
-    static_cast<void>(use([&](int fd) -> Result<void> {
-      for (std::uint64_t at = 0; at < bytes; at += piece.size()) {
-        const auto came =
-            uninterrupted([&] { return ::pread(fd, piece.data(), piece.size(), static_cast<off_t>(at)); });
-        if (came <= 0) break;
-      }
-      return {};
-    }));
-  }
-
   // Never by a descriptor that was opened just now: that may not be told of an error that another one was
   // told of.
   Result<void> sync() override {

@@ -2,6 +2,8 @@
 #include "log/segment_file.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cassert>
 #include <cstring>
 #include <utility>
@@ -14,6 +16,8 @@ namespace {
 
 constexpr std::size_t trusted_ranges_max = 8;
 constexpr std::uint64_t check_window_bytes = 256 * limits::KiB;
+constexpr std::uint64_t piece_bytes_min = 16 * limits::KiB;
+constexpr std::uint64_t piece_bytes_max = 128 * limits::KiB;
 
 }  // namespace
 
@@ -37,11 +41,27 @@ Result<void> SegmentFile::append(const BatchView& batch) {
   } else if (seeded(SeededBug::short_write_believed)) {
     if (const auto some = file_->write_some(batch.bytes(), end_position_); !some) written = some.error();
   } else {
+    begin_piece(end_position_ + batch.total_bytes());
     written = write_all(*file_, batch.bytes(), end_position_);
   }
   if (!written && !seeded(SeededBug::failed_append_kept)) return written;
   append_in_place(batch);
   return {};
+}
+
+// In a new file: the system holds in memory in one piece what was written by one call. In large pieces later
+// writes cost less, now and whenever the file is used again; small ones stay what the first batches' places
+// make of them. So the piece in which the next end lies is written with zeros, which is what is there; it is
+// as large as what there is before it, so that a log of a few messages takes little. Whether that can be done
+// matters to nobody.
+void SegmentFile::begin_piece(std::uint64_t end) {
+  if (end <= new_from) return;
+  static constexpr std::array<std::byte, piece_bytes_max> zeros{};
+  const std::uint64_t piece = std::min(std::bit_floor(end), piece_bytes_max);
+  const std::uint64_t begin = std::max({new_from, end_position_, end / piece * piece});
+  new_from = std::min((end + piece - 1) / piece * piece, usable_bytes_);
+  if (piece_bytes_min <= piece && begin < end && end < new_from)
+    static_cast<void>(write_all(*file_, ByteView(zeros).first(new_from - begin), begin));
 }
 
 void SegmentFile::append_in_place(const BatchView& batch) {

@@ -120,6 +120,8 @@ class SegmentFile {
 
   /// By this process, which has written its header.
   bool begun_here = false;
+  /// Nothing has ever been written from here on.
+  std::uint64_t new_from = ~std::uint64_t{0};
   /// Takes no more batches.
   bool sealed = false;
   /// The seal that holds for good is in the file.
@@ -140,6 +142,7 @@ class SegmentFile {
   Step step_at(std::uint64_t position, Offset expected, Offset wanted, SegmentScanner& scanner);
   void check_ahead(std::uint64_t position, Offset expected, SegmentScanner& scanner);
   SegmentDamage find_damage(std::uint64_t position, Offset expected, SegmentScanner& scanner);
+  void begin_piece(std::uint64_t end);
   Result<void> write_in_header(ByteView bytes, std::size_t position);
 
   std::string path_;

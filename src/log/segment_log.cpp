@@ -236,8 +236,7 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
   const SpaceWanted wanted{options_.disk_free_floor_bytes, stored_bytes_, options_.leaves_others_room, &bound,
                            batch_bytes};
   const auto prepare = [&] {
-    return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes_of_writer(), key_id(),
-                         RecycledFile::stays);
+    return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id(), RecycledFile::stays);
   };
   auto made = prepare();
   const bool waits = !made && made.error().code == ErrorCode::no_space;
@@ -303,6 +302,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
       std::make_unique<SegmentFile>(path, header, header.file_bytes, std::move(prepared->file)));
   segments_.back()->write_through(std::move(prepared->mapping));
   segments_.back()->begun_here = true;
+  segments_.back()->new_from = prepared->new_from;
   segments_.back()->begin_after(newest);
   publish(*segments_.back(), before.get());
   ++rolls_;

@@ -36,9 +36,6 @@ struct SegmentLogOptions {
   /// Mapped: the next segment is mapped and made present by the disk job, and gets its name from the one
   /// after it was begun.
   bool prefault = false;
-  /// Written: the disk job, on a thread of its own, has the system hold a new file in memory before it is
-  /// used.
-  bool warm_new_files = false;
   /// Dropped segments wait so long after the last job for others that go with them, or until something else
   /// is to be done; unless they are many, or as many as the pool keeps.
   std::int64_t retire_gather_us = 0;
@@ -170,11 +167,8 @@ class SegmentLog final : public Log {
   void make_room_to_map(std::uint64_t bytes);
   void publish(SegmentFile& segment, SegmentNode* before);
   [[nodiscard]] std::uint64_t next_segment_bytes(std::size_t batch_bytes) const;
-  [[nodiscard]] NewBytes new_bytes_of_writer() const {
+  [[nodiscard]] NewBytes new_bytes() const {
     return options_.prefault ? NewBytes::written : NewBytes::reserved;
-  }
-  [[nodiscard]] NewBytes new_bytes_of_job() const {
-    return options_.warm_new_files ? NewBytes::read : new_bytes_of_writer();
   }
   Result<void> roll(std::size_t batch_bytes);
   Result<void> begin_writing(SegmentFile& active, std::size_t bytes);

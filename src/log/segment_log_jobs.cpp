@@ -126,7 +126,8 @@ bool SegmentLog::may_retire(Timestamp now) const {
 // Each job has its price, whatever it does: threads that wake each other, and a synced directory. But what
 // comes together has to find room in the pool.
 bool SegmentLog::retire_is_due(Timestamp now) const {
-  const std::size_t many = std::clamp<std::size_t>(pool_.files_max(), 1, retired_gathered_max);
+  const std::size_t room = pool_.files_max();
+  const std::size_t many = room == 0 ? retired_gathered_max : std::min(room, retired_gathered_max);
   return may_retire(now) &&
          (retired_.size() >= many || has_passed(last_retire_, options_.retire_gather_us, now));
 }
@@ -188,7 +189,8 @@ bool SegmentLog::disk_job_is_due(Timestamp now) const {
 std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   SegmentWork work = new_work();
-  const bool to_retire = retire_is_due(now) || (may_retire(now) && has_to_work(now));
+  const bool other_work = has_to_work(now);
+  const bool to_retire = retire_is_due(now) || (other_work && may_retire(now));
   auto retire = to_retire ? ready_to_retire() : std::vector<RetiredSegment>{};
   const bool remember = !retire.empty() && !poisoned_ && !is_remembered(retire);
   if (sync_is_due(now) || (remember && !options_.mapped_writes)) {
@@ -203,7 +205,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   if (prepare_is_due(now)) {
     last_prepare_ = now;
     work.prepare_bytes = next_segment_bytes(0);
-    work.prepare_new = new_bytes_of_job();
+    work.prepare_new = new_bytes();
     work.prepare_path = options_.directory + "/" + next_prepared_name;
     if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
     work.incarnation = incarnation_;
@@ -213,7 +215,8 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
   const bool name = name_is_due(now);
   if (name) last_naming_ = now;
   work.unmap = std::exchange(unmap_, {});
-  if (!work.sync && may_rest(1)) add_rest(work);  // what is synced needs none
+  const std::uint64_t rest_min = other_work || !work.retire.empty() ? 1 : rested_at_once_min;
+  if (!work.sync && may_rest(rest_min)) add_rest(work);  // what is synced needs none
   if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty() &&
       work.rest.empty() && !name)
     return nullptr;

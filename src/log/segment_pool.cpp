@@ -265,12 +265,12 @@ Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::stri
 }
 
 // The system keeps in memory in one piece what was written by one call. With large pieces a mapping has few
-// faults to read by; but a page that is written to costs a look at each page of its piece.
+// faults to read by; but a page that is written to costs a look at each page of its piece. 128 KiB are the
+// best of 16 to 256 for both (docs/benchmarks.md).
 Result<void> SegmentPool::begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes) {
   if (auto reserved = file.allocate(header.file_bytes); !reserved) return reserved;
-  if (new_bytes == NewBytes::read) file.warm(header.file_bytes);
   const SegmentPage page = encode_segment_header(header);
-  if (new_bytes != NewBytes::written || written_max <= header.file_bytes) return write_all(file, page, 0);
+  if (new_bytes == NewBytes::reserved || written_max <= header.file_bytes) return write_all(file, page, 0);
   std::vector<std::byte> bytes(header.file_bytes);
   std::copy(page.begin(), page.end(), bytes.begin());
   for (std::size_t at = 0; at < bytes.size(); at += piece_bytes) {
@@ -369,7 +369,7 @@ Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64
   if (epoch == 0) epoch = 1;
   const SegmentHeader header{epoch, offset_not_yet_known, owner.incarnation, bytes, {}, owner.key_id};
   const Result<void> done = begin_file(**file, header, new_bytes);
-  if (done) return PreparedSegment{std::move(*file), path, header, nullptr};
+  if (done) return PreparedSegment{std::move(*file), path, header, nullptr, segment_header_bytes};
   static_cast<void>(remove(path, bytes));
   return done.error();
 }

@@ -50,10 +50,11 @@ struct SegmentPoolOptions {
 /// A file that is ready to become a log's next segment: allocated, and with a header that belongs to that log
 /// but does not know its first offset yet.
 struct PreparedSegment {
-  std::unique_ptr<File> file;
+  std::shared_ptr<File> file;
   std::string path;
   SegmentHeader header;
-  std::shared_ptr<WritableMapping> mapping;  ///< where it was asked for
+  std::shared_ptr<WritableMapping> mapping;    ///< where it was asked for
+  std::uint64_t new_from = ~std::uint64_t{0};  ///< nothing has ever been written from here on
 };
 
 /// A file that its log is done with.
@@ -69,9 +70,6 @@ struct FreeFile {
 /// What becomes of the bytes of a new file.
 enum class NewBytes {
   reserved,  ///< only the disk's space
-  /// That, and they are read: the system then has them in memory in large pieces, and writes of the file, now
-  /// and whenever it is used again, cost it less. There is nothing more to be written to the disk.
-  read,
   /// Zeros are written, if the file is not large: the system then has them in memory in large pieces, and a
   /// mapping of the file, now and whenever the file is used again, costs few faults.
   written

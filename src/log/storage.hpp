@@ -58,9 +58,6 @@ class File {
   virtual Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) = 0;
   /// Makes the file `bytes` long and reserves disk for all of it: later writes within need no more space.
   virtual Result<void> allocate(std::uint64_t bytes) = 0;
-  /// Has the system hold the first `bytes` of the file in its memory: later reads and writes of them cost it
-  /// less. Only a hint.
-  virtual void warm(std::uint64_t /*bytes*/) {}
   /// fdatasync.
   virtual Result<void> sync() = 0;
   /// Does without a descriptor from now on, where many files are open for long: further calls, but for

@@ -45,6 +45,13 @@ class AppendGroup {
     each_ = std::move(each);
     settled_.increase();
   }
+  /// How long those who wait for a group stay awake, `last` being how long the last one took from its append
+  /// until it was on the disk. To be woken takes as long as a quick disk's sync: who has joined a group waits
+  /// for the rest of the one before it and for all of its own. A slow disk is worth nobody's processor.
+  static constexpr std::chrono::nanoseconds awake_for(std::chrono::nanoseconds last) {
+    constexpr std::chrono::microseconds quick{500};
+    return last <= quick ? 2 * last : std::chrono::nanoseconds{};
+  }
   /// Waits until it is settled, for so long awake: the message's offset.
   Result<Offset> wait(std::uint32_t place, std::chrono::nanoseconds awake) {
     const auto until = std::chrono::steady_clock::now() + awake;

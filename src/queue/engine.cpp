@@ -66,7 +66,6 @@ log::SegmentLogOptions log_options(const std::string& directory, const QueueOpti
   log.disk_free_floor_bytes = options.disk_free_floor_bytes;
   log.mapped_writes = mapped;
   log.prefault = mapped && options.background;
-  log.warm_new_files = !mapped && options.background;
   log.retire_gather_us = options.background ? retire_gather_us : 0;
   log.views = &views;
   return log;

@@ -11,13 +11,6 @@ namespace lightq::queue {
 namespace {
 
 constexpr int tries_to_lock = 64;
-constexpr std::chrono::microseconds quick_disk{500};  // what a sync takes there at most
-
-// To be woken takes as long as a quick disk's sync; others go on beside who stays awake. A slow disk is worth
-// nobody's processor.
-std::chrono::nanoseconds awake_for(std::chrono::nanoseconds sync) {
-  return sync <= quick_disk ? 2 * sync : std::chrono::nanoseconds{};
-}
 
 }  // namespace
 
@@ -33,7 +26,7 @@ Result<Offset> Engine::enqueue_in_group(ByteView payload) {
   if (leads) group_ = std::make_shared<AppendGroup>();
   const std::shared_ptr<AppendGroup> group = group_;
   const std::uint32_t place = group->join(payload);
-  const std::chrono::nanoseconds awake = awake_for(last_group_took_);
+  const std::chrono::nanoseconds awake = AppendGroup::awake_for(last_group_took_);
   if (leads) {
     lead(lock, *group);
   } else {
@@ -60,7 +53,7 @@ void Engine::lead(Lock& lock, AppendGroup& group) {
   if (base) {
     if (auto synced = sync_up_to(lock, *base + count); !synced) base = synced.error();
   }
-  last_group_took_ = std::chrono::steady_clock::now() - began;
+  if (base) last_group_took_ = std::chrono::steady_clock::now() - began;
   lock.unlock();
   group.settle(std::move(base));
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "log/segment_format.hpp"
+
 namespace lightq::queue {
 
 /// A reader that goes on in order is going to look at what comes next, and to have the system make many pages
@@ -15,8 +17,8 @@ class PopulateWindow {
  public:
   static constexpr std::uint64_t bytes_min = 128 * 1024;   ///< what must have been read in order first
   static constexpr std::uint64_t bytes_max = 1024 * 1024;  ///< at once
-  /// What ends before is small: 1 MiB and a header.
-  static constexpr std::uint64_t segment_end_min = bytes_max + 4096;
+  /// What ends before is small.
+  static constexpr std::uint64_t segment_end_min = bytes_max + log::segment_header_bytes;
 
   /// Positions of a segment.
   struct Range {

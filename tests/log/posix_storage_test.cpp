@@ -2,10 +2,7 @@
 #include "log/posix_storage.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include "log/repair.hpp"
@@ -37,25 +34,6 @@ TEST(PosixStorage, WritesReadsMapsAndListsFiles) {
   EXPECT_EQ(*storage.list(dir / "a/b"), std::vector<std::string>{"g"});
   ASSERT_TRUE(storage.unlink(dir / "a/b/g").ok());
   EXPECT_TRUE(storage.remove_directory(dir / "a/b").ok());
-}
-
-TEST(PosixStorage, AFileThatIsWarmIsInMemoryAndAsItWas) {
-  constexpr std::size_t bytes = 1024 * 1024;
-  const test::TempDir dir;
-  PosixStorage storage;
-  auto file = storage.open(dir / "f", OpenMode::create).value_or_throw();
-  ASSERT_TRUE(file->allocate(bytes).ok());
-  ASSERT_TRUE(write_all(*file, as_byte_view("hello"), 5000).ok());
-  file->warm(bytes);
-  const auto mapping = file->map(bytes).value_or_throw();
-  std::array<unsigned char, bytes / 4096> pages{};
-  void* const start = const_cast<std::byte*>(mapping->data());  // mincore's signature
-  ASSERT_EQ(::mincore(start, bytes, pages.data()), 0);
-  EXPECT_TRUE(std::all_of(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; }));
-  EXPECT_EQ(as_text({mapping->data() + 5000, 5}), "hello");
-  EXPECT_EQ(mapping->data()[bytes - 1], std::byte{0});
-  file->warm(2 * bytes);
-  EXPECT_EQ(*file->size_bytes(), bytes);
 }
 
 /// How many descriptors this process has.

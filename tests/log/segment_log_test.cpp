@@ -465,18 +465,5 @@ TEST_F(SegmentLogTest, ConfirmsNothingMoreOnceASyncThatRemembersTheNextOffsetHas
   EXPECT_EQ(log->durable_offset(), Offset{0});
 }
 
-TEST_F(SegmentLogTest, AJobWarmsTheFileThatItMakesAndTheWriterNone) {
-  options.warm_new_files = true;
-  open();
-  for (int i = 0; i < 4; ++i) append({big('x')});
-  EXPECT_TRUE(storage.warmed.empty());
-  for (int i = 0; i < 4 && storage.warmed.empty(); ++i) {
-    append({big('x')});
-    work();
-  }
-  ASSERT_EQ(storage.warmed.size(), 1U);
-  EXPECT_EQ(storage.warmed.begin()->first, options.directory + "/next.prepared");
-}
-
 }  // namespace
 }  // namespace lightq::log

@@ -249,18 +249,5 @@ TEST_F(SegmentPoolSyncTest, ASmallNewFileIsWrittenWithZeros) {
                           [](std::byte byte) { return byte == std::byte{0}; }));
 }
 
-// Once: later uses find it in memory as it is.
-TEST_F(SegmentPoolSyncTest, ANewFileIsReadWhereThatIsAskedFor) {
-  auto made = pool.prepare("/log/next", file_bytes, ours, {}, log::NewBytes::read).value_or_throw();
-  const std::map<std::string, std::uint64_t> next_alone = {{"/log/next", file_bytes}};
-  EXPECT_EQ(storage.warmed, next_alone);
-  made.file.reset();
-  ASSERT_TRUE(pool.retire({"/log/next", file_bytes}).ok());
-  ASSERT_TRUE(pool.prepare("/log/again", file_bytes, ours, {}, log::NewBytes::read).ok());
-  EXPECT_EQ(storage.warmed, next_alone);
-  ASSERT_TRUE(pool.prepare("/log/other", file_bytes, ours, {}, log::NewBytes::reserved).ok());
-  EXPECT_EQ(storage.warmed, next_alone);
-}
-
 }  // namespace
 }  // namespace lightq::test

@@ -20,6 +20,10 @@ class UnsyncedLogTest : public test::LogFixture {
       ASSERT_TRUE(log->end_segment().ok());
     }
   }
+  void keep_files(std::size_t most) {
+    pool =
+        std::make_unique<SegmentPool>(SegmentPoolOptions{.directory = "/pool", .files_max = most}, storage);
+  }
   void work_all() {
     while (work()) {
     }
@@ -70,6 +74,64 @@ TEST_F(UnsyncedLogTest, DroppedSegmentsWaitForOthersThatGoWithThem) {
   EXPECT_TRUE(log->disk_job_is_due(now)) << "they are many";
   work_all();
   EXPECT_FALSE(storage.exists(segment_path(2 + 15)));
+}
+
+TEST_F(UnsyncedLogTest, TheyWaitForNoMoreThanThePoolKeeps) {
+  options.retire_gather_us = 1'000'000;
+  keep_files(4);
+  open();
+  add_segments(30);
+  work_all();
+  log->drop_before({1});
+  work_all();
+  log->drop_before({1 + 3});
+  EXPECT_FALSE(log->disk_job_is_due(now));
+  log->drop_before({1 + 4});
+  EXPECT_TRUE(log->disk_job_is_due(now));
+}
+
+TEST_F(UnsyncedLogTest, WithoutAPoolTheyWaitUntilTheyAreMany) {
+  options.retire_gather_us = 1'000'000;
+  keep_files(0);
+  open();
+  add_segments(30);
+  work_all();
+  log->drop_before({1});
+  work_all();
+  log->drop_before({1 + 15});
+  EXPECT_FALSE(log->disk_job_is_due(now));
+  log->drop_before({1 + 16});
+  EXPECT_TRUE(log->disk_job_is_due(now));
+}
+
+TEST_F(UnsyncedLogTest, TheyGoWithWhateverElseIsDone) {
+  options.retire_gather_us = 1'000'000;
+  open();
+  add_segments(10);
+  work_all();
+  log->drop_before({1});
+  work_all();
+  log->drop_before({2});
+  EXPECT_FALSE(work());
+  append({"x"});
+  log->request_flush();
+  ASSERT_TRUE(work());
+  EXPECT_FALSE(storage.exists(segment_path(1)));
+}
+
+TEST_F(UnsyncedLogTest, DescriptorsAreGivenUpWithWhateverElseIsDone) {
+  options.prefault = options.mapped_writes = true;  // the next segment is prepared at once
+  open();
+  add_segments(20);
+  ASSERT_TRUE(work());
+  EXPECT_EQ(log->segments().size() - 16, storage.rested.size());
+}
+
+TEST_F(UnsyncedLogTest, OfAFewNoJobIsMadeWhoeverAsks) {
+  open();
+  add_segments(22);
+  EXPECT_FALSE(work());
+  EXPECT_TRUE(storage.rested.empty());
 }
 
 TEST_F(UnsyncedLogTest, TheWriterDoesItWhereNoJobComesForLong) {

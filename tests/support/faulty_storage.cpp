@@ -65,6 +65,7 @@ class FaultyFile final : public log::File {
          sector * FaultyStorage::sector_bytes < position + bytes.size(); ++sector) {
       node_->dirty_sectors.insert(sector);
     }
+    if (storage_.on_write) storage_.on_write(path_, position, bytes.size());
     return bytes.size();
   }
 
@@ -103,11 +104,6 @@ class FaultyFile final : public log::File {
     const std::lock_guard lock(storage_.mutex_);
     FaultyStorage::sync_range(*node_, position, position + bytes.size());
     return {};
-  }
-
-  void warm(std::uint64_t bytes) override {
-    const std::lock_guard lock(storage_.mutex_);
-    storage_.warmed[path_] = bytes;
   }
 
   bool rest(const std::string& path) override {

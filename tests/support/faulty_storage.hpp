@@ -31,6 +31,8 @@ class FaultyStorage final : public log::Storage {
   std::function<Fault(Call, const std::string&)> on_call;
   /// Asked before every read: whether these bytes are on a bad sector.
   std::function<bool(const std::string& path, std::uint64_t position, std::size_t bytes)> on_read;
+  /// Told of every write that has come through.
+  std::function<void(const std::string& path, std::uint64_t position, std::size_t bytes)> on_write;
   /// What free_bytes answers, less what was allocated; allocate fails beyond it.
   std::uint64_t disk_bytes = ~std::uint64_t{0} >> 1;
 
@@ -46,8 +48,6 @@ class FaultyStorage final : public log::Storage {
   /// whether it is on disk from now on as it is now. Promises nothing, and is no sync.
   void write_back(const std::function<bool()>& chosen);
 
-  /// How much of which files is to be held in memory.
-  std::map<std::string, std::uint64_t> warmed;
   /// Files that do without a descriptor, and which may; null: all.
   std::set<std::string> rested;
   std::function<bool(const std::string& path)> may_rest;

@@ -37,7 +37,6 @@ log::SegmentLogOptions segment_options(const TopicDefinition& definition, const 
   options.retention_messages = topic.retention_messages;
   options.flush_interval_ms = settings.flush_interval_ms;
   options.disk_free_floor_bytes = settings.disk_free_floor_bytes;
-  options.warm_new_files = true;
   // It takes what its capacity says and no more, and at that goes on; at a share it would stand still.
   options.leaves_others_room = topic.overflow != protocol::Overflow::drop_oldest || topic.capacity_bytes == 0;
   return options;
