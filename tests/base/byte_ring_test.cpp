@@ -130,7 +130,7 @@ class Sleeper {
     woken_.fetch_add(1);
     woken_.notify_one();
   }
-  void sleep() {
+  void rest() {
     woken_.wait(seen_);
     seen_ = woken_.load();
   }
@@ -156,7 +156,7 @@ TEST(ByteRingThreads, NobodySleepsThroughWhatTheOtherOneDoes) {
       const std::size_t taken = writer.write(ByteView(piece).first(count));
       sent += taken;
       if (taken > 0 && writer.publish()) of_reader.wake();
-      if (taken < count && writer.wait()) of_writer.sleep();
+      if (taken < count && writer.wait()) of_writer.rest();
     }
   });
   ByteRingReader reader(words, memory);
@@ -167,7 +167,7 @@ TEST(ByteRingThreads, NobodySleepsThroughWhatTheOtherOneDoes) {
     for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(static_cast<std::byte>((got + i) % 251), piece[i]);
     got += count;
     if (count > 0 && reader.release(count)) of_writer.wake();
-    if (count == 0 && reader.wait()) of_reader.sleep();
+    if (count == 0 && reader.wait()) of_reader.rest();
   }
 }
 
