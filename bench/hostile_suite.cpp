@@ -88,6 +88,7 @@ class HostileRun {
              ends.control_uri = route_->control_uri();
              ends.server_key = route_->server_key();
              ends.topic = route_->topic();
+             ends.transport = Transport::tcp;  // as the crowd
              const auto result = run_session_stream(ends, plan, false);
              if (!result) return result.error();
              return result->stream.messages_per_second / 1e6;

@@ -146,6 +146,7 @@ class SecurityRun {
     ends.server_key = route.server_key();
     ends.topic = route.topic();
     ends.connection = connection;
+    ends.transport = Transport::tcp;  // which is encrypted or not
     const auto result = run_session_stream(ends, plan, false);
     if (!result) return result.error();
     return result->stream.messages_per_second / 1e6;

@@ -159,7 +159,11 @@ Result<std::string> BrokerRoute::address_of(const std::string& delivery) {
 Result<BrokerRoute::Joined> BrokerRoute::join_session(const std::string& topic,
                                                       const std::string& type) const {
   nlohmann::json request = user_request("join");
-  request.update({{"topic", topic}, {"connection_type", "socket"}, {"delivery", "session"}, {"type", type}});
+  request.update({{"topic", topic},
+                  {"connection_type", "socket"},
+                  {"transport", "ipc"},
+                  {"delivery", "session"},
+                  {"type", type}});
   const Result<nlohmann::json> joined = broker_->control().ask(request);
   if (!joined) return joined.error();
   Joined answer;

@@ -67,7 +67,8 @@ class BrokerRoute : public Route {
   [[nodiscard]] const std::string& server_key() const { return broker_->control().server_key(); }
   /// Where the topic's producers connect, over TCP. `delivery`: session or plain.
   Result<std::string> address_of(const std::string& delivery);
-  /// So many topics more, with the same settings, joined over TCP by a producer and a consumer. Once.
+  /// So many topics more, with the same settings, joined by a producer and a consumer at their Unix socket.
+  /// Once.
   Result<TopicFan> make_fan(std::size_t topics);
 
  private:

@@ -2,6 +2,7 @@
 /// acknowledge. Layer: bench support.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ struct SessionEnds {
   std::string control_uri = {};
   std::string server_key = {};  ///< of a broker that encrypts; empty: it does not
   std::string topic = {};
-  Transport transport = Transport::tcp;
+  std::optional<Transport> transport = {};  ///< nothing: what the client chooses by itself
   ConnectionType connection = ConnectionType::socket;
   ConfirmLevel level = ConfirmLevel::received;
   std::size_t window_bytes = 0;  ///< of the producer; 0: its own choice

@@ -1,12 +1,8 @@
 /// Layer: bench support.
 #include "support/topic_fan.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/socket.h>
-
-#include <arpa/inet.h>
+#include <sys/uio.h>
 
 #include <algorithm>
 #include <cstring>
@@ -14,8 +10,10 @@
 
 #include <lightq/base/batch.hpp>
 #include <lightq/protocol/session_consuming.hpp>
+#include <lightq/protocol/session_link.hpp>
 #include <lightq/protocol/session_producing.hpp>
 #include <lightq/session_inbox.hpp>
+#include <lightq/session_memory_socket.hpp>
 
 #include "support/child_process.hpp"
 #include "support/stream_roles.hpp"
@@ -30,21 +28,24 @@ constexpr std::size_t unsent_bytes_max = 256 * 1024;
 constexpr std::uint64_t unconfirmed_max = 16 * 1024;  // messages, of all topics
 constexpr std::uint64_t unacknowledged_max = 32;      // messages of a topic
 constexpr std::size_t read_bytes = 256 * 1024;
+constexpr session::SharedSizes memory{512 * 1024, 512 * 1024};
 
-/// One connection of frames. Throws std::runtime_error. One thread.
+/// One session's connection, in memory that the broker shares. Throws std::runtime_error. One thread.
 class FrameLine {
  public:
   explicit FrameLine(const std::string& uri)
-      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), inbox_(frame_bytes_max, read_bytes) {
-    const std::size_t colon = uri.rfind(':');
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(uri.substr(colon + 1))));
-    const int on = 1;
-    if (::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0)
-      throw std::runtime_error(system_error("connect to " + uri).text());
+      : wire_(SessionSocket::connect(uri).value_or_throw()), inbox_(frame_bytes_max, read_bytes) {}
+
+  /// Says hello, and goes on in memory.
+  void begin(const std::string& ticket) {
+    session::Hello hello;
+    hello.frame_bytes_max = frame_bytes_max;
+    hello.ticket = ticket;
+    put(hello, 0, 1);
+    wait_for(Op::welcome);
+    put(session::Share{memory}, 0, 1);
+    wait_for(Op::shared);
+    wire_.share(memory).value_or_throw();
   }
 
   template <typename Body>
@@ -62,19 +63,14 @@ class FrameLine {
   }
   [[nodiscard]] bool is_full() const { return out_.size() - sent_ >= unsent_bytes_max; }
 
-  /// Sends what it can, waits until something has come, and gives `take` every frame of it.
+  /// Sends what it can, waits until something has come or there is room, and gives `take` every frame of it.
   template <typename Take>
   void turn(Take take) {
-    const bool sends = sent_ < out_.size();
-    pollfd wanted{socket_.get(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0};
-    if (::poll(&wanted, 1, static_cast<int>(stream_patience.count())) != 1)
-      throw std::runtime_error("nothing moved");
-    if ((wanted.revents & POLLOUT) != 0) send_some();
-    if ((wanted.revents & (POLLIN | POLLHUP)) == 0) return;
+    send_some();
     const std::span<std::byte> room = inbox_.room();
-    const ssize_t got = ::recv(socket_.get(), room.data(), room.size(), MSG_DONTWAIT);
-    if (got <= 0) throw std::runtime_error("the broker has closed the connection");
-    inbox_.add(static_cast<std::size_t>(got));
+    const std::size_t got = wire_.read(room).value_or_throw();
+    if (got == 0) return wait();
+    inbox_.add(got);
     for (auto frame = inbox_.next().value_or_throw(); frame; frame = inbox_.next().value_or_throw()) {
       refuse_bad_news(*frame);
       take(*frame);
@@ -82,14 +78,25 @@ class FrameLine {
   }
 
  private:
+  void wait_for(Op op) {
+    bool has_come = false;
+    while (!has_come) turn([&](const SessionFrame& frame) { has_come |= frame.header.op == op; });
+  }
   void send_some() {
-    const ssize_t sent =
-        ::send(socket_.get(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0) throw std::runtime_error(system_error("send").text());
-    sent_ += static_cast<std::size_t>(sent);
+    if (sent_ == out_.size()) return;
+    iovec part{out_.data() + sent_, out_.size() - sent_};
+    sent_ += wire_.write({&part, 1}).value_or_throw();
     if (sent_ != out_.size()) return;
     out_.clear();
     sent_ = 0;
+  }
+  void wait() {
+    const bool sends = sent_ < out_.size();
+    const auto events = static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN);
+    if (wire_.pending(events)) return;
+    pollfd wanted{wire_.fd(), wire_.tells_room_by_writable() ? events : static_cast<short>(POLLIN), 0};
+    if (::poll(&wanted, 1, static_cast<int>(stream_patience.count())) != 1)
+      throw std::runtime_error("nothing moved");
   }
   static void refuse_bad_news(const SessionFrame& frame) {
     const Op op = frame.header.op;
@@ -97,7 +104,7 @@ class FrameLine {
       throw std::runtime_error("the broker said " + std::string(session::rule_of(op).name));
   }
 
-  Descriptor socket_;
+  SessionMemorySocket wire_;
   std::vector<std::byte> out_;
   std::size_t sent_ = 0;
   SessionInbox inbox_;
@@ -116,10 +123,7 @@ struct FanRun {
 /// answers.
 template <typename Ticket, typename Open, typename Opened>
 void open_all(FrameLine& line, const FanRun& run, Ticket ticket, Open open, Opened opened) {
-  session::Hello hello;
-  hello.frame_bytes_max = frame_bytes_max;
-  hello.ticket = ticket(run.fan.topics.front());
-  line.put(hello, 0, 1);
+  line.begin(ticket(run.fan.topics.front()));
   for (const TopicFan::Topic& topic : run.fan.topics) line.put(session::Present{ticket(topic)}, 0, 1);
   std::uint32_t request = 2;
   for (const TopicFan::Topic& topic : run.fan.topics) line.put(open(topic), 0, request++);

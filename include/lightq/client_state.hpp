@@ -92,6 +92,7 @@ struct ClientState {
     if (first == Transport::tcp) return joined;
     if (joined ? choice.goes_on_with_tcp(joined->uri) : choice.goes_on_with_tcp(joined.error()))
       return join_session(topic, type, over, Transport::tcp);
+    if (joined) joined->opened = choice.answered();
     return joined;
   }
   Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type, ConnectionType over,

@@ -32,6 +32,8 @@ struct SessionAddress {
   /// SHA-256 of the certificate behind `uri`, 64 hexadecimal digits: the connection is encrypted by TLS.
   /// Empty: it is not.
   std::string certificate_sha256 = {};
+  /// Set when a session has come about there; null: nobody asks.
+  std::shared_ptr<bool> opened = nullptr;
 };
 
 /// An address as the system's calls take it.

@@ -69,6 +69,7 @@ class SessionMemorySocket final : public SessionWire {
   [[nodiscard]] bool tells_room_by_writable() const override { return !rings_; }
   bool pending(short events) override {
     if (!rings_) return false;
+    if (waits_) hear();  // what has woken this side would wake it again
     if (ended_) return true;
     waits_ = true;
     return ((events & POLLIN) != 0 && !rings_->reader().wait()) ||
@@ -102,7 +103,7 @@ class SessionMemorySocket final : public SessionWire {
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     message.msg_control = control.data();
-    message.msg_controllen = control.size();
+    message.msg_controllen = CMSG_LEN(sizeof(int));  // of one: what comes beyond it the system closes
     const ssize_t got = ::recvmsg(socket_.fd(), &message, MSG_CMSG_CLOEXEC);
     if (got < 0) return SessionSocket::nothing_or(errno, "cannot receive");
     for (cmsghdr* about = CMSG_FIRSTHDR(&message); about != nullptr; about = CMSG_NXTHDR(&message, about)) {
@@ -116,14 +117,20 @@ class SessionMemorySocket final : public SessionWire {
 
   /// There is nothing to read. Takes what has woken this side, and asks whether the broker is still there.
   Result<std::size_t> nothing(bool ended) {
-    if (rings_->reader().broken()) return nonsense();
-    if (ended) return Error{ErrorCode::closed, "the broker ended the connection"};
-    if (!std::exchange(waits_, false) && ++looks_ < looks_max) return std::size_t{0};
+    const bool broken = rings_->reader().broken();
+    if (broken) hear();  // a broker that has ended takes its memory away
+    if (ended || (broken && ended_)) return Error{ErrorCode::closed, "the broker ended the connection"};
+    if (broken) return nonsense();
+    if (waits_ || ++looks_ >= looks_max) hear();
+    return std::size_t{0};
+  }
+  /// Takes what has come over the socket: wakes, or the end.
+  void hear() {
+    waits_ = false;
     looks_ = 0;
     std::array<std::byte, 64> wakes;
     const ssize_t got = ::recv(socket_.fd(), wakes.data(), wakes.size(), MSG_DONTWAIT);
-    ended_ = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-    return std::size_t{0};
+    ended_ |= got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
   }
 
   /// Where the socket takes no more, the broker has not taken what it was woken by before.

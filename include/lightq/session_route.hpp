@@ -84,7 +84,10 @@ class SessionRoute {
   }
 
   /// The channel is open.
-  void opened(SessionTime now) { opened_at_ = now; }
+  void opened(SessionTime now) {
+    opened_at_ = now;
+    if (address_ && address_->opened != nullptr) *address_->opened = true;
+  }
   /// The next trouble is a new one.
   void worked() { backoff_.reset(); }
   /// How long to wait before something that was refused is tried again.

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <lightq/base/error.hpp>
 #include <lightq/protocol/control.hpp>
@@ -24,16 +27,17 @@ class TransportChoice {
   TransportChoice(std::optional<protocol::Transport> asked_for, bool same_machine)
       : fixed_(asked_for), may_be_local_(same_machine) {}
 
-  /// For the next join. A Unix socket; or TCP, where the broker is elsewhere, or where a Unix socket was
-  /// answered just now and another join is needed all the same: then the connection did not come about.
+  /// For the next join. A Unix socket; or TCP, where the broker is elsewhere, or where no session came about
+  /// at the Unix socket that was answered last.
   [[nodiscard]] protocol::Transport next(SessionTime now) {
     using protocol::Transport;
     if (fixed_) return *fixed_;
-    const bool in_vain = local_at_ && now - *local_at_ < trial_time;
-    if (!may_be_local_ || in_vain) return Transport::tcp;
-    local_at_ = now;
-    return Transport::ipc;
+    if (const auto opened = std::exchange(opened_, nullptr); opened != nullptr && !*opened)
+      tcp_until_ = now + trial_time;
+    return may_be_local_ && now >= tcp_until_ ? Transport::ipc : Transport::tcp;
   }
+  /// A join by a Unix socket was answered. To be set to true when a session has come about there.
+  [[nodiscard]] std::shared_ptr<bool> answered() { return opened_ = std::make_shared<bool>(false); }
   /// Whether such an error of a join by a Unix socket says that it should be joined by TCP instead.
   [[nodiscard]] bool goes_on_with_tcp(const Error& error) const {
     if (fixed_) return false;
@@ -50,7 +54,8 @@ class TransportChoice {
  private:
   std::optional<protocol::Transport> fixed_;
   bool may_be_local_;
-  std::optional<SessionTime> local_at_;  // when a Unix socket was chosen last
+  std::shared_ptr<bool> opened_;  // at the Unix socket that was answered last; null: none was
+  SessionTime tcp_until_ = SessionTime::min();
 };
 
 }  // namespace lightq::inline v1

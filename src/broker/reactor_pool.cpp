@@ -60,6 +60,7 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKe
                          EventLoop& control, LogSink& sink)
     : shares_(bounds_of(settings), settings.reactor.endpoints.limits_reached),
       settings_(with_shares(std::move(settings), shares_)),
+      shared_memory_(settings_.shared_bytes_total),
       control_(control),
       now_(wall_clock_now),
       // Counting on from the time keeps ids unique over restarts without storing a counter.
@@ -76,7 +77,7 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKe
                         .heartbeat_ms = static_cast<std::uint32_t>(settings_.session_heartbeat.count()),
                         .channels_max = settings_.session_channels_max,
                         .reads = settings_.session_reads,
-                        .shared_bytes_total = settings_.shared_bytes_total / settings_.reactors,
+                        .memory = &shared_memory_,
                         .tls = settings_.tls},
         "sessions" + std::to_string(i)));
   }

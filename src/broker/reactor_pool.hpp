@@ -83,6 +83,7 @@ class ReactorPool final : public DataPlane {
 
   EndpointShares shares_;
   const Settings settings_;
+  MemoryBudget shared_memory_;  // with sessions' clients
   EventLoop& control_;
   DataPlaneObserver* observer_ = nullptr;
   const WallClock now_;

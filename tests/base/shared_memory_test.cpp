@@ -32,6 +32,19 @@ TEST(SharedMemory, NobodyCanTakeItFromUnderAnother) {
   EXPECT_NE(0, ::fcntl(made.descriptor(), F_ADD_SEALS, F_SEAL_WRITE));
 }
 
+TEST(SharedMemory, WhatIsEmptiedTakesNoMoreMemoryWhoeverHasIt) {
+  auto made = SharedMemory::make(bytes).value_or_throw();
+  const auto adopted = SharedMemory::adopt(sent(made), bytes).value_or_throw();
+  adopted.bytes()[5000] = std::byte{7};
+  struct stat about {};
+  ASSERT_EQ(0, ::fstat(made.descriptor(), &about));
+  EXPECT_LT(0, about.st_blocks);
+  made.empty();
+  ASSERT_EQ(0, ::fstat(made.descriptor(), &about));
+  EXPECT_EQ(0, about.st_blocks);
+  EXPECT_EQ(std::byte{0}, adopted.bytes()[5000]);
+}
+
 TEST(SharedMemory, OutlivesItsDescriptor) {
   auto made = SharedMemory::make(bytes).value_or_throw();
   made.close_descriptor();

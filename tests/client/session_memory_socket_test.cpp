@@ -36,21 +36,23 @@ class SessionMemorySocketTest : public ::testing::Test {
   }
 
   /// As `shared` comes with it; -1: nothing comes along.
-  void give(int descriptor) {
+  void give(int descriptor, std::size_t times = 1) {
     std::byte data{'s'};
     iovec part{&data, 1};
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof descriptor)> control{};
+    const std::vector<int> all(times, descriptor);
+    const std::size_t bytes = times * sizeof descriptor;
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(4 * sizeof descriptor)> control{};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     if (descriptor >= 0) {
       message.msg_control = control.data();
-      message.msg_controllen = control.size();
+      message.msg_controllen = CMSG_SPACE(bytes);
       cmsghdr* const about = CMSG_FIRSTHDR(&message);
       about->cmsg_level = SOL_SOCKET;
       about->cmsg_type = SCM_RIGHTS;
-      about->cmsg_len = CMSG_LEN(sizeof descriptor);
-      std::memcpy(CMSG_DATA(about), &descriptor, sizeof descriptor);
+      about->cmsg_len = CMSG_LEN(bytes);
+      std::memcpy(CMSG_DATA(about), all.data(), bytes);
     }
     ASSERT_EQ(1, ::sendmsg(broker, &message, 0));
     ASSERT_EQ("s", read());
@@ -144,6 +146,17 @@ TEST_F(SessionMemorySocketTest, WhoWaitsForRoomIsWoken) {
   EXPECT_EQ(1U, write("y"));
 }
 
+TEST_F(SessionMemorySocketTest, WhatHasWokenItDoesNotWakeItAgainWhileItOnlyWrites) {
+  share();
+  write(std::string(4096, 'x'));
+  EXPECT_FALSE(wire->pending(POLLOUT));
+  wake();  // without a reason
+  EXPECT_TRUE(is_woken());
+  EXPECT_EQ(0U, write("y"));
+  EXPECT_FALSE(wire->pending(POLLOUT));
+  EXPECT_FALSE(is_woken());
+}
+
 TEST_F(SessionMemorySocketTest, TheBrokerIsWokenWhereItWaits) {
   share();
   ASSERT_TRUE(rings->reader().wait());
@@ -181,6 +194,17 @@ TEST_F(SessionMemorySocketTest, TheEndIsFoundByWhoWaits) {
   EXPECT_EQ(ErrorCode::closed, wire->read(to).error().code);
 }
 
+TEST_F(SessionMemorySocketTest, MemoryThatTheBrokerHasTakenAwayAtItsEndIsTheEnd) {
+  share();
+  broker_says("unread");
+  EXPECT_EQ("unread", read());
+  broker_says("more");
+  rings->empty();
+  hang_up();
+  std::vector<std::byte> to(100);
+  EXPECT_EQ(ErrorCode::closed, wire->read(to).error().code);
+}
+
 TEST_F(SessionMemorySocketTest, MemoryThatDoesNotComeIsAViolation) {
   EXPECT_EQ(ErrorCode::invalid_request, wire->share(sizes).error().code);
   give(-1);
@@ -207,6 +231,7 @@ TEST_F(SessionMemorySocketTest, NoDescriptorIsLeftBehind) {
   const int next = ::dup(memory.descriptor());
   ::close(next);
   for (int i = 0; i < 3; ++i) give(memory.descriptor());
+  for (std::size_t times = 2; times <= 4; ++times) give(memory.descriptor(), times);
   wire.reset();
   const int then = ::dup(memory.descriptor());
   ::close(then);

@@ -1,14 +1,16 @@
 """Memory that a session shares with the broker: who gets it, what becomes of nonsense in it, and that it is given back."""
 import contextlib
-import json
+import ctypes
 import os
 import random
+import signal
 import socket
 import subprocess
 
 import pytest
 
 import session_frames
+from memory_support import places_in_memory
 from session_client import Session, join, open_values
 from session_wire import MemoryWire
 from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, SANITIZED, numbered, until
@@ -98,6 +100,18 @@ def test_something_behind_the_question_ends_the_session(topic):
         session.wire = wire
         assert session.goodbye() == "invalid_frame"
     lives_on(topic)
+
+
+def test_something_that_comes_behind_it_later_ends_the_session_too_where_it_is_found(topic):
+    with plain_session(topic) as session:
+        for _ in range(50):
+            session.wire.socket.send(session_frames.encode("heartbeat", {}))
+        share = session_frames.encode("share", dict(to_broker=4096, to_client=4096), request=9)
+        session.wire.socket.send(share)
+        for _ in range(50):
+            session.wire.socket.send(session_frames.encode("heartbeat", {}))
+        first = session.wire.socket.recv(1 << 16)
+        assert first[0] in (21, 24)  # goodbye; or shared, and then it was taken for waking
 
 
 def limits_reached(control):
@@ -251,6 +265,17 @@ def test_what_was_said_before_the_end_counts(topic):
         until(lambda: topic.ok("stats", topic="t", **ROOT)["messages_received"] == 10 * (i + 1), "all of it to be stored")
 
 
+def test_all_that_was_said_before_the_end_counts_however_much_it_is(broker, control):
+    control.create("t")  # in memory: its confirms come at once, when nobody is there any more
+    with shared_session(control, sizes=(MIB, 4096)) as session:
+        producer = session.producer("t")
+        broker.process.send_signal(signal.SIGSTOP)
+        for _ in range(8):
+            producer.produce([bytes(100_000)])
+    broker.process.send_signal(signal.SIGCONT)
+    until(lambda: control.ok("stats", topic="t", **ROOT)["messages_received"] == 8, "all of it to be stored")
+
+
 def test_half_a_frame_at_the_end_is_nothing(topic):
     with shared_session(topic) as session:
         producer = session.producer("t")
@@ -289,6 +314,28 @@ def test_a_ticket_that_is_presented_in_it_does_not_stay_there(topic):
         until(lambda: secret not in bytes(session.wire.out.bytes), "it to be wiped")
 
 
+def test_half_a_ticket_does_not_stay_in_the_broker(broker, topic):
+    with shared_session(topic) as session:
+        ticket = join(topic, "t", "pull", carrier="socket", transport="ipc")
+        session.send_raw(session_frames.encode("present", {"ticket": ticket.text}, request=9)[:-4])
+        half = ticket.text.split(".")[1][:40].encode()
+        until(lambda: half not in bytes(session.wire.out.bytes), "it to be taken")
+        session.wire.wake()
+    until(lambda: memory_of(broker) == 0, "the session's end")
+    assert places_in_memory(broker.process, half) == 0
+
+
+def test_what_a_client_keeps_mapped_takes_no_memory(broker, topic):
+    kept = []
+    for _ in range(20):
+        with shared_session(topic, sizes=(MIB, MIB)) as session:
+            for ring in session.wire.out, session.wire.come:
+                ctypes.memset(ctypes.addressof(ring.bytes), 7, ring.size)
+            kept.append(session.wire)
+    until(lambda: memory_of(broker) == 0, "the sessions' end")
+    assert not any(any(bytes(wire.out.bytes)) or any(bytes(wire.come.bytes)) for wire in kept)
+
+
 # --- The command line -------------------------------------------------------------------------------------------------
 
 def memory_of(broker):
@@ -314,8 +361,21 @@ def test_the_clients_of_this_machine_have_it_by_themselves(broker, topic):
     assert topic.ok("stats", topic="t", **ROOT)["messages_received"] == 3
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user's rights")
-def test_who_may_not_use_the_socket_goes_by_tcp(broker, topic):
+def test_a_client_has_it_again_after_each_restart(broker, topic):
+    command = lightq(broker, "produce", "t")
+    for count in range(1, 4):
+        command.stdin.write(b"one\n")
+        command.stdin.flush()
+        until(lambda: memory_of(broker) == 1, "memory to be shared")
+        until(lambda: topic.ok("stats", topic="t", **ROOT)["next_offset"] == count, "the message")
+        broker.kill()
+        broker.start()
+    _, said = command.communicate(b"last\n", timeout=DEADLINE)
+    assert command.returncode == 0, said
+    assert topic.ok("stats", topic="t", **ROOT)["next_offset"] == 4
+
+
+def test_who_cannot_use_the_socket_goes_by_tcp(broker, topic):
     """Files' rights say nothing to root, so the socket is taken away instead."""
     with plain_session(topic) as session:
         os.rename(session.wire.socket.getpeername(), f"{broker.directory}/moved")

@@ -17,7 +17,7 @@
 namespace lightq::inline v1 {
 
 /// Owns a mapping and, until it is given up, a descriptor. Its size never changes, whatever others who have
-/// it do: it is sealed, so that no access is ever SIGBUS. Move-only. One thread.
+/// it do: it is sealed, so that no access lies beyond its end, which would be SIGBUS. Move-only. One thread.
 class SharedMemory {
  public:
   SharedMemory() = default;
@@ -63,6 +63,10 @@ class SharedMemory {
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
   /// -1: given up.
   [[nodiscard]] int descriptor() const { return descriptor_; }
+  /// Gives its pages back to the system, though others have them mapped: all of it is zeros from then on.
+  void empty() {
+    if (!bytes_.empty()) (void)::madvise(bytes_.data(), bytes_.size(), MADV_REMOVE);
+  }
   /// The mapping stays.
   void close_descriptor() {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));

@@ -70,6 +70,8 @@ class SharedRings {
   SharedRings& operator=(const SharedRings&) = delete;
   ~SharedRings() = default;
 
+  /// At the end: what is in them is gone for both sides, and takes no more memory.
+  void empty() { memory_.empty(); }
   [[nodiscard]] ByteRingReader& reader() { return reader_; }
   [[nodiscard]] ByteRingWriter& writer() { return writer_; }
 

@@ -91,7 +91,7 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   // What the peer sent before it hung up is still to be read, so this alone ends nothing.
   if (paused_) peer_gone_ |= readiness.hung_up;
   if (ignored() && readiness.hung_up) fail("closed by the peer");
-  if (is_shared()) hear_shared();
+  if (is_shared()) hear_shared(readiness.hung_up);
   if ((readiness.writable || is_shared()) && output_blocked_) {
     output_blocked_ = false;
     flush_output();
@@ -193,7 +193,7 @@ void Connection::take(std::span<std::byte> large, std::size_t bytes) {
   const bool is_secret = input_is_secret();
   empty(leftover_);
   received(std::span(scratch_).first(whole));
-  if (is_secret) explicit_bzero(scratch_.data(), whole);
+  if (is_secret || input_is_secret()) explicit_bzero(scratch_.data(), whole);
 }
 
 void Connection::adopt(std::unique_ptr<WireCipher> cipher) {
@@ -390,11 +390,11 @@ void Connection::set_paused(bool paused) {
 }
 
 void Connection::update_interest() {
+  if (is_shared()) return;
   using Interest = EventLoop::Interest;
-  const bool by_writing = output_blocked_ && !is_shared();  // else by being woken
-  const Interest wanted = by_writing ? (paused_ ? Interest::writable : Interest::readable_and_writable)
-                          : paused_ && !output_blocked_ ? Interest::hang_up
-                                                        : Interest::readable;
+  const Interest wanted = output_blocked_ ? (paused_ ? Interest::writable : Interest::readable_and_writable)
+                          : paused_       ? Interest::hang_up
+                                          : Interest::readable;
   if (wanted == interest_ || !descriptor_.valid()) return;
   interest_ = wanted;
   if (watched_) loop_.set_interest(descriptor_.get(), wanted);
@@ -403,8 +403,8 @@ void Connection::update_interest() {
 void Connection::flush_output_with(ByteView behind) {
   if (output_broken_ || failed() || !descriptor_.valid()) return;
   if (output_blocked_) return output_.append(behind);
-  const auto outcome =
-      is_shared() && peer_gone_ ? FlushOutcome::broken : output_.flush_with(descriptor_.get(), behind);
+  const auto outcome = is_shared() && peer_gone_ && paused_ ? FlushOutcome::broken
+                                                            : output_.flush_with(descriptor_.get(), behind);
   if (outcome == FlushOutcome::broken) {
     output_broken_ = true;
     if (!is_open() || lives_by_output()) fail("closed by the peer");

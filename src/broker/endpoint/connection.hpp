@@ -152,7 +152,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// copied.
   void flush_output_with(ByteView behind);
   /// Sends `bytes` at once, and with them `descriptor`, which the peer gets for itself; nothing may be
-  /// buffered. Only over a Unix socket. False: the connection is to end.
+  /// buffered. Only over a Unix socket. False: it could not be sent.
   bool send_descriptor(ByteView bytes, int descriptor);
   /// From now on what comes and goes lies in this memory, and the socket only wakes. Over a Unix socket, in
   /// clear, while nothing is buffered.
@@ -180,7 +180,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void read_once();
   void read_sealed();
   void read_shared();
-  void hear_shared();
+  void hear_shared(bool ended);
   void take(std::span<std::byte> large, std::size_t bytes);
   void received_sealed(std::span<std::byte> wire);
   void deliver(std::span<std::byte> bytes);

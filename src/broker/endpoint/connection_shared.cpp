@@ -30,20 +30,20 @@ bool Connection::send_descriptor(ByteView bytes, int descriptor) {
   about->cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(about), &descriptor, sizeof descriptor);
   const auto sent = sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent == static_cast<ssize_t>(bytes.size())) return true;
-  fail("the peer takes nothing");
-  return false;
+  if (sent > 0 && sent < static_cast<ssize_t>(bytes.size())) fail("the peer takes nothing");
+  return sent == static_cast<ssize_t>(bytes.size());
 }
 
 void Connection::share(std::unique_ptr<session::SharedRings> rings) {
   shared_ = std::make_unique<SharedWire>(descriptor_.get(), std::move(rings));
   output_.send_through(*shared_);
+  loop_.set_interest(descriptor_.get(), EventLoop::Interest::arrivals);
   loop_.call_soon(*this);
 }
 
-/// The socket has become readable: the peer has written, or made room, or is gone.
-void Connection::hear_shared() {
-  shared_->hear();
+/// The peer has written, or made room, or is gone.
+void Connection::hear_shared(bool ended) {
+  shared_->hear(ended);
   // What is to leave never will.
   if (shared_->ended() && output_blocked_) fail("closed by the peer");
 }
@@ -51,18 +51,19 @@ void Connection::hear_shared() {
 /// A read's worth of what has come, and then waits to be woken or comes back for more.
 void Connection::read_shared() {
   if (paused_ || leftover_unseen_ || failed() || state_ != State::open) return;
-  const auto large = space_for_large_frame();
-  if (failed()) return;
-  std::span<std::byte> space = large;
-  if (large.empty()) {
-    std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
-    space = std::span(scratch_).subspan(leftover_.size());
-  }
   const bool ended = shared_->ended();  // asked before: what the peer wrote, it wrote before it ended
-  const std::size_t bytes = shared_->copy(space);
+  const bool has_input = shared_->has_input();
   if (shared_->broken()) return fail("memory that is shared, and makes no sense");
-  if (bytes == 0 && ended) return fail("closed by the peer");
-  if (bytes > 0) {
+  if (!has_input && ended) return fail("closed by the peer");
+  if (has_input) {
+    const auto large = space_for_large_frame();
+    if (failed()) return;
+    std::span<std::byte> space = large;
+    if (large.empty()) {
+      std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
+      space = std::span(scratch_).subspan(leftover_.size());
+    }
+    const std::size_t bytes = shared_->copy(space);
     take(large, bytes);
     shared_->release(bytes, std::exchange(wipes_shared_, false));
   }

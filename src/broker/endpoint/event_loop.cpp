@@ -22,6 +22,7 @@ std::uint32_t epoll_events(EventLoop::Interest interest) {
     case EventLoop::Interest::readable: return EPOLLIN;
     case EventLoop::Interest::readable_and_writable: return EPOLLIN | EPOLLOUT;
     case EventLoop::Interest::writable: return EPOLLOUT;
+    case EventLoop::Interest::arrivals: return EPOLLIN | EPOLLRDHUP | EPOLLET;
     case EventLoop::Interest::hang_up: break;
   }
   return EPOLLRDHUP | EPOLLET;

@@ -24,8 +24,9 @@ class EventLoop {
   using Clock = std::chrono::steady_clock;
   using Task = std::function<void()>;
 
-  /// What a descriptor is watched for. `hang_up` tells only, and once, that the peer has closed.
-  enum class Interest { readable, writable, readable_and_writable, hang_up };
+  /// What a descriptor is watched for. `hang_up` tells only, and once, that the peer has closed; `arrivals`
+  /// likewise, and each time that something comes, whether what came before was read or not.
+  enum class Interest { readable, writable, readable_and_writable, hang_up, arrivals };
 
   /// What happened to a descriptor.
   struct Readiness {

@@ -69,7 +69,10 @@ FlushOutcome OutputBuffer::flush_with(int descriptor, ByteView behind) {
 
 FlushOutcome OutputBuffer::flush_shared(ByteView behind) {
   while (buffered() + behind.size() > 0) {
-    if (shared_->ended()) return FlushOutcome::broken;
+    if (shared_->ended()) {  // nobody takes it; but what was said before the end may still have to be read
+      behind = passed_on(buffered() + behind.size(), behind);
+      break;
+    }
     behind = passed_on(shared_->send(ByteView(bytes_).subspan(head_), behind), behind);
     if (shared_->broken()) return FlushOutcome::broken;
     if (buffered() + behind.size() == 0 || !shared_->wait_for_room()) continue;

@@ -9,14 +9,14 @@
 
 namespace lightq::broker {
 
-void SharedWire::hear() {
-  std::array<std::byte, 256> wakes;
-  while (!ended_) {
-    const auto got = recv(descriptor_, wakes.data(), wakes.size(), MSG_DONTWAIT);
-    if (got == static_cast<ssize_t>(wakes.size()) || (got < 0 && errno == EINTR)) continue;
-    ended_ = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
-    return;
-  }
+/// A socket that is full could be woken by no more, so all of it is taken; but who sends without end is not
+/// listened to for as long.
+void SharedWire::hear(bool ended) {
+  ended_ |= ended;
+  std::array<std::byte, 4096> wakes;
+  for (int reads = 0; reads < 16 && !ended_; ++reads)
+    if (recv(descriptor_, wakes.data(), wakes.size(), MSG_DONTWAIT) < static_cast<ssize_t>(wakes.size()))
+      return;
 }
 
 void SharedWire::release(std::size_t bytes, bool wipe) {

@@ -17,9 +17,14 @@ class SharedWire {
   /// `descriptor`: of the Unix socket; outlives it.
   SharedWire(int descriptor, std::unique_ptr<session::SharedRings> rings)
       : descriptor_(descriptor), rings_(std::move(rings)) {}
+  SharedWire(const SharedWire&) = delete;
+  SharedWire& operator=(const SharedWire&) = delete;
+  /// A client may keep the memory mapped: it is emptied, so that what nobody counts any more is none.
+  ~SharedWire() { rings_->empty(); }
 
-  /// Takes what the socket has received, which wakes and says nothing else.
-  void hear();
+  /// The socket has received something, which wakes and says nothing else. `ended`: also that the client has
+  /// closed it.
+  void hear(bool ended);
   /// The client has closed its socket. What it wrote before can still be read.
   [[nodiscard]] bool ended() const { return ended_; }
   /// The client has written into the memory what cannot be.

@@ -17,6 +17,7 @@
 #include "broker/endpoint/tls_context.hpp"
 #include "broker/session/channel_book.hpp"
 #include "broker/session/consume_side.hpp"
+#include "broker/session/memory_budget.hpp"
 #include "broker/session/produce_side.hpp"
 #include "broker/session/session_port.hpp"
 #include "broker/session/zmtp_messages.hpp"
@@ -29,7 +30,7 @@ struct SessionSettings {
   std::uint32_t heartbeat_ms = 10'000;  ///< how often a client has to be heard; 0: never
   std::uint32_t channels_max = limits::session_channels_max;  ///< open at once on a session
   ReadLimits reads = {};
-  std::size_t shared_bytes_total = limits::shared_bytes_total_default;  ///< of one reactor's sessions
+  MemoryBudget* memory = nullptr;   ///< that is shared with clients; null: none is. Outlives them
   const TlsContext* tls = nullptr;  ///< of sessions' frames over TCP; null: they go in clear. Outlives them
 };
 
@@ -66,10 +67,6 @@ class SessionConnection final : public Connection, private SessionPort {
     virtual std::string_view admit(std::uint64_t /*user*/) { return {}; }
     /// Likewise of a session that is there already, and from now on is this user's, too, or first of all.
     virtual std::string_view admit_also(std::uint64_t /*user*/) { return {}; }
-    /// Whether the user, whose session it is, may have so much more memory that is shared with him; then he
-    /// has, until `give_back_memory`.
-    virtual bool take_memory(std::uint64_t /*user*/, std::size_t /*bytes*/) { return false; }
-    virtual void give_back_memory(std::uint64_t /*user*/, std::size_t /*bytes*/) {}
     virtual void limit_reached(Limit /*limit*/) {}
     virtual void session_opened(SessionConnection& session) = 0;
     [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;

@@ -15,6 +15,7 @@ void SessionConnection::on_share(const FrameHeader& header, ByteView body) {
   const auto wanted = decode<session::Share>(header, body);
   if (!wanted) return;
   if (is_shared()) return broken("a second share");
+  if (has_unread_input()) return broken("something behind share");
   if (carrier_ != SessionCarrier::stream || tls_ != nullptr || !is_local())
     return answer_error(header, Code::not_supported, "memory is shared over a Unix socket alone");
   asked_to_share_ = true;
@@ -25,18 +26,19 @@ void SessionConnection::on_share(const FrameHeader& header, ByteView body) {
 }
 
 void SessionConnection::share(const FrameHeader& header, const session::SharedSizes& sizes) {
+  MemoryBudget* const budget = host_.session_settings().memory;
   const std::uint64_t user = held_by();
-  if (!host_.take_memory(user, sizes.whole()))
+  if (budget == nullptr || !budget->take(user, sizes.whole()))
     return answer_limit(header, Limit::shared_bytes_total, "there is no more memory to share");
+  auto memory = SharedMemory::make(sizes.whole());
+  const auto answer = session::encode_frame(session::Shared{sizes}, 0, header.request);
+  if (!memory || !send_descriptor(answer, memory->descriptor())) {
+    budget->give_back(user, sizes.whole());
+    return answer_error(header, Code::io_error,
+                        memory ? "the system passes no more descriptors on" : memory.error().text());
+  }
   shared_bytes_ = sizes.whole();
   shared_with_ = user;
-  auto memory = SharedMemory::make(sizes.whole());
-  if (!memory) {
-    host_.give_back_memory(shared_with_, std::exchange(shared_bytes_, 0));
-    return answer_error(header, Code::io_error, memory.error().text());
-  }
-  const auto answer = session::encode_frame(session::Shared{sizes}, 0, header.request);
-  if (!send_descriptor(answer, memory->descriptor())) return;
   said_bytes_ += answer.size();
   memory->close_descriptor();
   Connection::share(

@@ -15,7 +15,6 @@
 #include "broker/endpoint/gate.hpp"
 #include "broker/endpoint/listener.hpp"
 #include "broker/endpoint/reactor_context.hpp"
-#include "broker/session/memory_budget.hpp"
 #include "broker/session/session_connection.hpp"
 
 namespace lightq::broker {
@@ -99,8 +98,6 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   void handshake_late() override { limit_reached(Limit::handshake_ms); }
   [[nodiscard]] bool crowded() override { return context_.accepts.crowded(EventLoop::Clock::now()); }
   std::string_view admit(std::uint64_t user) override;
-  bool take_memory(std::uint64_t user, std::size_t bytes) override { return memory_.take(user, bytes); }
-  void give_back_memory(std::uint64_t user, std::size_t bytes) override { memory_.give_back(user, bytes); }
   void limit_reached(Limit limit) override { count(context_.settings.limits_reached, limit); }
   std::string_view admit_also(std::uint64_t user) override;
   [[nodiscard]] std::string_view take_place(std::uint64_t user, std::size_t taken);
@@ -117,7 +114,6 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   const SessionSettings settings_;
   const std::string name_;
   Gate gate_;  // of sessions over ZeroMQ
-  MemoryBudget memory_{settings_.shared_bytes_total};
   std::map<Way, std::unique_ptr<Door>> doors_;
   std::unordered_map<Connection*, std::unique_ptr<SessionConnection>> sessions_;
   std::unordered_map<std::uint64_t, std::size_t> admitted_of_;  // by user, each that it is of; that have any
