@@ -21,7 +21,9 @@ LogSuite::LogSuite(LogOptions options) : options_(std::move(options)) {
   note("`./scripts/bench log" + std::string(options_.quick ? " --quick" : "") + "`, " + today() + ", " +
        machine_description() + ".");
   note("Medians (least–greatest) of " + std::to_string(options_.rounds()) +
-       " alternating rounds, after a warm-up round that does not count; ratios pair by pair.");
+       " alternating rounds (of \"sequential read\", and beside bigqueue at 128 B and satellite, " +
+       std::to_string(options_.many_rounds()) +
+       "), after a warm-up round that does not count; ratios pair by pair.");
 }
 
 void LogSuite::run(const std::string& part, const std::function<void(LogSuite&)>& work) {

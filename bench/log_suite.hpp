@@ -25,6 +25,8 @@ struct LogOptions {
   std::string go_driver;  ///< path of lightq_bench_go; empty: rows that need it are left out
 
   [[nodiscard]] int rounds() const { return quick ? 2 : 5; }
+  /// Where a round is short, and one differs from the next by more than the goal leaves.
+  [[nodiscard]] int many_rounds() const { return quick ? 2 : 11; }
   /// `full`, or a good deal less when it is to be quick.
   [[nodiscard]] std::uint64_t amount(std::uint64_t full) const { return quick ? full / 8 : full; }
 };

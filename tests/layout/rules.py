@@ -47,6 +47,10 @@ HOMES = [
     ("nlohmann", r"nlohmann/", r"include/lightq/protocol/json[a-z_]*\.hpp$", None),
     ("spdlog", r"spdlog/", r"src/broker/logging", None),
     ("sys/mman.h", r"sys/mman\.h$", r"src/log/mapp[a-z_]*\.[ch]pp$|include/lightq/base/shared_memory\.hpp$", None),
+    # Of the embedded queue, so that another system is a port of these; elsewhere they may be.
+    ("system calls", r"(sys|linux)/|unistd\.h$|fcntl\.h$",
+     r"(?!src/(log|queue)/)|src/log/(posix_storage|mapped_memory|directory_lock)\.cpp$|src/queue/(waiters|pulse)\.[ch]pp$",
+     None),
     ("CLI11", r"CLI/|CLI11", r"src/client/|apps/", 1),
     ("toml++", r"toml", r"src/", 1),
     ("libsodium", r"sodium",

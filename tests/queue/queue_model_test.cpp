@@ -253,7 +253,7 @@ class QueueModel {
       durable_ = {next()};
       forget();
       open();
-      ASSERT_TRUE(engine_->recovery().clean);
+      ASSERT_TRUE(engine_->recovery().clean || last_file_has_lost_its_header());
       ASSERT_EQ(0U, engine_->recovery().scanned_bytes);
     } else if (how < 7) {
       ++kills_;
@@ -270,6 +270,11 @@ class QueueModel {
       power_was_cut_ = false;
     }
     check_everything();
+  }
+  // In a power cut, and nothing was appended since: there is no place to say that the queue was closed.
+  [[nodiscard]] bool last_file_has_lost_its_header() const {
+    const auto& damaged = engine_->recovery().damaged;
+    return !damaged.empty() && damaged.back().begin_position == 0 && damaged.back().next.value == next();
   }
   // What the process has stored stays as it is; nothing it does while it goes away reaches the disk.
   void kill() {
@@ -392,10 +397,10 @@ class QueueModelTest : public QueueTest, public testing::WithParamInterface<std:
 INSTANTIATE_TEST_SUITE_P(Settings, QueueModelTest, testing::Range(std::size_t{0}, settings().size()),
                          [](const auto& param) { return settings()[param.param].name; });
 
-// LIGHTQ_STEPS=1000000 for more.
+// Over a million in all, also under the sanitizers; LIGHTQ_STEPS=1000000 for more.
 TEST_P(QueueModelTest, DoesWhatAPlainModelDoes) {
   const char* given = std::getenv("LIGHTQ_STEPS");
-  const std::uint64_t steps = given != nullptr ? std::strtoull(given, nullptr, 10) : 20'000;
+  const std::uint64_t steps = given != nullptr ? std::strtoull(given, nullptr, 10) : 200'000;
   constexpr std::uint64_t each = 1000;
   std::uint64_t kills = 0;
   std::uint64_t cuts = 0;

@@ -10,6 +10,11 @@ namespace lightq::test {
 namespace {
 
 constexpr std::uint64_t page = 4096;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
 
 TEST_F(QueueTest, HasOneOpener) {
   Queue queue = open();
@@ -281,16 +286,21 @@ TEST_F(QueueTest, OpensAHundredGigabytesWithoutLookingAtABatch) {
     queue.enqueue("the first real one").value_or_throw();
     ASSERT_TRUE(queue.close().ok());
   }
-  const auto begin = std::chrono::steady_clock::now();
+  // The shortest of some: others may be busy on the machine.
+  auto took = std::chrono::nanoseconds::max();
+  for (int i = 0; i < 10; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Queue again = open();
+    took = std::min(took, std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin));
+  }
   Queue queue = open();
-  const auto took = std::chrono::steady_clock::now() - begin;
   EXPECT_TRUE(queue.recovery().clean);
   EXPECT_EQ(0U, queue.recovery().scanned_bytes);
   EXPECT_LT(100'000'000'000U, queue.stats().stored_bytes);
   const auto us = std::chrono::duration_cast<std::chrono::microseconds>(took).count();
   std::cout << "opening " << queue.stats().stored_bytes / 1'000'000'000 << " GB of segments took " << us
             << " us\n";
-  EXPECT_LT(took, 1s);
+  EXPECT_LT(took, sanitized ? 1s : 50ms);
   auto reader = queue.reader(Start::at(Offset{segments * messages})).value_or_throw();
   EXPECT_EQ("the first real one", reader.next().value_or_throw()->text());
 }
