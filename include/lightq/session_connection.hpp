@@ -24,6 +24,7 @@
 #include <lightq/session_tls_socket.hpp>
 #include <lightq/session_wire.hpp>
 #include <lightq/session_zmq_socket.hpp>
+#include <lightq/session_zmtp_socket.hpp>
 
 namespace lightq::inline v1 {
 
@@ -59,8 +60,8 @@ class SessionConnection {
   explicit SessionConnection(session::Hello hello, std::size_t read_bytes = SessionInbox::read_bytes_least)
       : hello_(std::move(hello)), inbox_(hello_.frame_bytes_max, read_bytes) {}
 
-  /// Begins to connect. Errors: those of SessionSocket::connect, SessionTlsSocket::connect or
-  /// SessionZmqSocket::connect.
+  /// Begins to connect. Errors: those of SessionSocket::connect, SessionTlsSocket::connect,
+  /// SessionZmqSocket::connect or SessionZmtpSocket::connect.
   Result<void> begin(const SessionAddress& address, SessionTime now) {
     drop();
     Result<std::unique_ptr<SessionWire>> wire = connect(address, hello_.frame_bytes_max);
@@ -221,8 +222,13 @@ class SessionConnection {
 
   static Result<std::unique_ptr<SessionWire>> connect(const SessionAddress& address,
                                                       std::uint64_t frame_bytes_max) {
-    if (address.context != nullptr) {
+    if (address.identity != nullptr) {
       auto made = SessionZmqSocket::connect(address.uri, address.context, address.identity, frame_bytes_max);
+      if (!made) return made.error();
+      return std::unique_ptr<SessionWire>(std::move(*made));
+    }
+    if (address.over_zmq) {
+      auto made = SessionZmtpSocket::connect(address.uri, frame_bytes_max);
       if (!made) return made.error();
       return std::unique_ptr<SessionWire>(std::move(*made));
     }
