@@ -56,8 +56,8 @@ struct ConsumerOptions {
   Timeout ack_timeout{0};
   /// The longest frame taken from the broker, which is a message and a few bytes: 64 KiB to 2 GiB.
   std::uint32_t frame_bytes_max = session::frame_bytes_greatest;
-  /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing else;
-  /// encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq.
+  /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing
+  /// else; encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq.
   ConnectionType connection = ConnectionType::socket;
   /// How often to hear from the broker, 100 ms to an hour; after twice that without a word the connection
   /// is given up. 0: never.

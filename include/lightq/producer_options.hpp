@@ -56,8 +56,8 @@ struct ProducerOptions {
   /// not confirmed is sent again all the same, though some may be stored already. false: see
   /// Producer::resolve.
   bool resend_in_doubt = false;
-  /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing else;
-  /// encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq.
+  /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing
+  /// else; encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq.
   ConnectionType connection = ConnectionType::socket;
   /// How often to hear from the broker, 100 ms to an hour; after twice that without a word the connection
   /// is given up. 0: never.
