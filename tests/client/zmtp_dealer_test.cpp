@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,9 +40,9 @@ Bytes command(std::string_view name, std::string_view data) {
   return frame;
 }
 Bytes frame(std::string_view body, bool more = false) {
-  Bytes header(zmtp::frame_header_bytes_max);
-  header.resize(zmtp::encode_frame_header(header.data(), body.size(), more));
-  return header + bytes_of(body);
+  std::array<std::byte, zmtp::frame_header_bytes_max> header{};
+  const std::size_t bytes = zmtp::encode_frame_header(header.data(), body.size(), more);
+  return Bytes(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(bytes)) + bytes_of(body);
 }
 
 /// A dealer, and what comes to it `step` bytes at a time, in a buffer whose rest comes again; what it gives

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,9 @@ std::string frame(std::size_t body_bytes, char letter) {
 
 /// What a peer gets: a message a frame.
 std::string in_message(const std::string& bytes) {
-  std::string header(zmtp::frame_header_bytes_max, '\0');
-  header.resize(zmtp::encode_frame_header(reinterpret_cast<std::byte*>(header.data()), bytes.size(), false));
-  return header + bytes;
+  std::array<std::byte, zmtp::frame_header_bytes_max> header{};
+  const std::size_t header_bytes = zmtp::encode_frame_header(header.data(), bytes.size(), false);
+  return std::string(as_text(ByteView(header).first(header_bytes))) + bytes;
 }
 
 /// As a socket that takes what it is told to.
