@@ -107,8 +107,9 @@ struct ClientState {
       if (Result<void> same = check_encrypted(*reply); !same) return same.error();
       if (identity == nullptr)
         if (Result<void> kept = check_private(address.uri); !kept) return kept.error();
-      address.context = context;
+      address.over_zmq = true;
       address.identity = identity;
+      if (identity != nullptr) address.context = context;
       return address;
     }
     if (transport == Transport::ipc) return address;

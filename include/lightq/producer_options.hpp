@@ -56,8 +56,8 @@ struct ProducerOptions {
   /// not confirmed is sent again all the same, though some may be stored already. false: see
   /// Producer::resolve.
   bool resend_in_doubt = false;
-  /// What the session travels over. `zmq`: a ZeroMQ socket of the client's context, for where the way to the
-  /// broker knows no other.
+  /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing
+  /// else; encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq.
   ConnectionType connection = ConnectionType::socket;
   /// By a Unix socket: whether the bytes go through memory that the broker shares, where it has some to
   /// share, which is quicker than the socket. It counts as memory of both sides.

@@ -16,7 +16,7 @@ namespace lightq::inline v1 {
 struct ReaderOptions {
   /// The longest frame taken from the broker, which is a message and a few bytes: 64 KiB to 2 GiB.
   std::uint32_t frame_bytes_max = session::frame_bytes_greatest;
-  /// What the session travels over. `zmq`: a ZeroMQ socket of the client's context.
+  /// What the session travels over. `zmq`: ZeroMQ messages, as ProducerOptions::connection says.
   ConnectionType connection = ConnectionType::socket;
   /// As in ProducerOptions.
   bool share_memory = true;

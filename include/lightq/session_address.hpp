@@ -24,11 +24,12 @@ class CurveIdentity;
 
 /// What a join has answered. A value.
 struct SessionAddress {
-  std::string uri;     ///< `tcp://HOST:PORT`, or `ipc://PATH` of a Unix socket
-  std::string ticket;  ///< `ID.SECRET`; empty where the topic asks for none
-  /// The ZeroMQ socket's that connects there; null: a stream socket does.
+  std::string uri;        ///< `tcp://HOST:PORT`, or `ipc://PATH` of a Unix socket
+  std::string ticket;     ///< `ID.SECRET`; empty where the topic asks for none
+  bool over_zmq = false;  ///< frames come in ZeroMQ messages
+  /// What encrypts these, on a socket of libzmq's, which is `context`'s; null: nothing does.
+  std::shared_ptr<const CurveIdentity> identity = nullptr;
   std::shared_ptr<zmq::context_t> context = nullptr;
-  std::shared_ptr<const CurveIdentity> identity = nullptr;  ///< what encrypts that socket; null: nothing does
   /// SHA-256 of the certificate behind `uri`, 64 hexadecimal digits: the connection is encrypted by TLS.
   /// Empty: it is not.
   std::string certificate_sha256 = {};

@@ -25,6 +25,7 @@
 #include <lightq/session_tls_socket.hpp>
 #include <lightq/session_wire.hpp>
 #include <lightq/session_zmq_socket.hpp>
+#include <lightq/session_zmtp_socket.hpp>
 
 namespace lightq::inline v1 {
 
@@ -62,8 +63,8 @@ class SessionConnection {
                              const session::SharedSizes& memory = {})
       : hello_(std::move(hello)), memory_(memory), inbox_(hello_.frame_bytes_max, read_bytes) {}
 
-  /// Begins to connect. Errors: those of SessionSocket::connect, SessionTlsSocket::connect or
-  /// SessionZmqSocket::connect.
+  /// Begins to connect. Errors: those of SessionSocket::connect, SessionTlsSocket::connect,
+  /// SessionZmqSocket::connect or SessionZmtpSocket::connect.
   Result<void> begin(const SessionAddress& address, SessionTime now) {
     drop();
     Result<std::unique_ptr<SessionWire>> wire = connect(address, hello_.frame_bytes_max, memory_.any());
@@ -225,8 +226,13 @@ class SessionConnection {
 
   static Result<std::unique_ptr<SessionWire>> connect(const SessionAddress& address,
                                                       std::uint64_t frame_bytes_max, bool shares) {
-    if (address.context != nullptr) {
+    if (address.identity != nullptr) {
       auto made = SessionZmqSocket::connect(address.uri, address.context, address.identity, frame_bytes_max);
+      if (!made) return made.error();
+      return std::unique_ptr<SessionWire>(std::move(*made));
+    }
+    if (address.over_zmq) {
+      auto made = SessionZmtpSocket::connect(address.uri, frame_bytes_max);
       if (!made) return made.error();
       return std::unique_ptr<SessionWire>(std::move(*made));
     }

@@ -105,13 +105,12 @@ class SessionMemorySocket final : public SessionWire {
     message.msg_control = control.data();
     message.msg_controllen = CMSG_LEN(sizeof(int));  // of one: what comes beyond it the system closes
     const ssize_t got = ::recvmsg(socket_.fd(), &message, MSG_CMSG_CLOEXEC);
-    if (got < 0) return SessionSocket::nothing_or(errno, "cannot receive");
+    if (got <= 0) return SessionSocket::received(got);
     for (cmsghdr* about = CMSG_FIRSTHDR(&message); about != nullptr; about = CMSG_NXTHDR(&message, about)) {
       if (about->cmsg_level != SOL_SOCKET || about->cmsg_type != SCM_RIGHTS) continue;
       if (descriptor_ >= 0) ::close(descriptor_);
       std::memcpy(&descriptor_, CMSG_DATA(about), sizeof descriptor_);
     }
-    if (got == 0) return Error{ErrorCode::closed, "the broker ended the connection"};
     return static_cast<std::size_t>(got);
   }
 

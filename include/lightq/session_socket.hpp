@@ -70,10 +70,14 @@ class SessionSocket final : public SessionWire {
   }
 
   Result<std::size_t> read(std::span<std::byte> to) override {
-    const ssize_t got = ::recv(fd_, to.data(), to.size(), 0);
-    if (got > 0) return static_cast<std::size_t>(got);
-    if (got == 0) return Error{ErrorCode::closed, "the broker ended the connection"};
-    return nothing_or(errno, "cannot receive");
+    return received(::recv(fd_, to.data(), to.size(), 0));
+  }
+  /// The same into several places, one after the other.
+  Result<std::size_t> read_parts(std::span<iovec> to) {
+    msghdr message{};
+    message.msg_iov = to.data();
+    message.msg_iovlen = to.size();
+    return received(::recvmsg(fd_, &message, 0));
   }
 
   /// `parts`: at most IOV_MAX.
@@ -97,17 +101,23 @@ class SessionSocket final : public SessionWire {
   [[nodiscard]] bool tells_room_by_writable() const override { return true; }
   bool pending(short /*events*/) override { return false; }
 
-  /// What a call of the system that failed with `number` means: 0 bytes if it only had to wait.
-  static Result<std::size_t> nothing_or(int number, const char* what) {
-    if (number == EAGAIN || number == EWOULDBLOCK || number == EINTR) return std::size_t{0};
-    if (number == EPIPE || number == ECONNRESET) return Error{ErrorCode::closed, what, number};
-    return failure(what, number);
+  /// What a call of the system that has received so many bytes, or failed, means: 0 bytes if it only had to
+  /// wait.
+  static Result<std::size_t> received(ssize_t got) {
+    if (got > 0) return static_cast<std::size_t>(got);
+    if (got == 0) return Error{ErrorCode::closed, "the broker ended the connection"};
+    return nothing_or(errno, "cannot receive");
   }
 
  private:
   static Error failure(const std::string& what, int number) {
     const bool full = number == EMFILE || number == ENFILE;
     return {full ? ErrorCode::limit_reached : ErrorCode::io_error, what, number};
+  }
+  static Result<std::size_t> nothing_or(int number, const char* what) {
+    if (number == EAGAIN || number == EWOULDBLOCK || number == EINTR) return std::size_t{0};
+    if (number == EPIPE || number == ECONNRESET) return Error{ErrorCode::closed, what, number};
+    return failure(what, number);
   }
 
   int fd_ = -1;

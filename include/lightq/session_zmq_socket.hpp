@@ -1,4 +1,5 @@
-/// A ZeroMQ socket that carries one session. docs/session.md, "Transport". Layer: client.
+/// A ZeroMQ socket of libzmq's that carries one encrypted session. docs/session.md, "Transport". Layer:
+/// client.
 #pragma once
 
 #include <poll.h>
@@ -31,10 +32,10 @@
 
 namespace lightq::inline v1 {
 
-/// A DEALER with one connection: when that ends this object has done its work, as a stream socket has. A
-/// write is one message of one part, all of it or nothing; messages that come are read as a stream of their
-/// bytes. What was written goes on leaving for a second after the end, without anybody waiting but the
-/// context's end. Not movable. One thread at a time.
+/// A DEALER with one connection, encrypted by CURVE (in clear there is SessionZmtpSocket): when that ends
+/// this object has done its work, as a stream socket has. A write is one message of one part, all of it or
+/// nothing; messages that come are read as a stream of their bytes. What was written goes on leaving for a
+/// second after the end, without anybody waiting but the context's end. Not movable. One thread at a time.
 class SessionZmqSocket final : public SessionWire {
  public:
   SessionZmqSocket(const SessionZmqSocket&) = delete;
@@ -43,18 +44,18 @@ class SessionZmqSocket final : public SessionWire {
 
   /// Begins to connect to `uri` (`tcp://HOST:PORT` or `ipc://PATH`); `connected` tells when that is done.
   /// Errors: invalid_argument, limit_reached (no descriptors), closed (the context ended), io_error.
-  /// `identity`: what encrypts it; null: nothing does. `frame_bytes_max`: of what the broker sends, each
+  /// `identity`: what encrypts it; not null. `frame_bytes_max`: of what the broker sends, each
   /// frame a message; a longer message ends the connection before there is memory for it. 0: any length.
   static Result<std::unique_ptr<SessionZmqSocket>> connect(
       const std::string& uri, std::shared_ptr<zmq::context_t> context,
-      const std::shared_ptr<const CurveIdentity>& identity = nullptr, std::uint64_t frame_bytes_max = 0) {
+      const std::shared_ptr<const CurveIdentity>& identity, std::uint64_t frame_bytes_max = 0) {
     const std::string_view text = uri;
     if (!text.starts_with("tcp://") && !text.starts_with("ipc://"))
       return bad_uri(uri, "it begins neither with tcp:// nor with ipc://");
     try {
       std::unique_ptr<SessionZmqSocket> made(new SessionZmqSocket(uri, std::move(context)));
       if (Result<void> waitable = made->make_waitable(); !waitable) return waitable.error();
-      if (identity != nullptr) identity->show(made->socket_);
+      identity->show(made->socket_);
       if (frame_bytes_max != 0) {
         const auto bytes = static_cast<std::int64_t>(frame_bytes_max + message_overhead_max);
         made->socket_.set(zmq::sockopt::maxmsgsize, bytes);

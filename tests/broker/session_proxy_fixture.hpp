@@ -75,7 +75,7 @@ class SessionProxyTest : public ::testing::Test {
       const auto* const joined = std::get_if<protocol::JoinReply>(&*reply);
       if (joined == nullptr) return Error{ErrorCode::internal, "no answer to join"};
       SessionAddress address{proxy->in_front_of(joined->bind_uri), joined->ticket.value().text()};
-      if (spoken_ == Spoken::zmq) address.context = context;
+      address.over_zmq = spoken_ == Spoken::zmq;
       if (spoken_ == Spoken::tls) address.certificate_sha256 = joined->tls.value().certificate_sha256;
       return address;
     };

@@ -1,5 +1,5 @@
-/// A session's ZeroMQ socket against a plain ROUTER: bytes both ways, ends, and a descriptor that is never
-/// slept over.
+/// A session's ZeroMQ socket, encrypted, against a ROUTER of libzmq's: bytes both ways, ends, and a
+/// descriptor that is never slept over.
 #include <lightq/session_zmq_socket.hpp>
 
 #include <gtest/gtest.h>
@@ -18,6 +18,7 @@
 
 #include <lightq/base/types.hpp>
 
+#include "libzmq_router.hpp"
 #include "session_fake_broker.hpp"
 
 namespace lightq::test {
@@ -28,43 +29,27 @@ using Clock = std::chrono::steady_clock;
 constexpr int patience_ms = 10'000;
 constexpr auto linger_most = std::chrono::seconds(6);  // of the socket's own second
 
-/// The broker's end: a ROUTER with a context of its own.
-class Router {
+/// The broker's end, which encrypts.
+class Router : public LibzmqRouter {
  public:
-  explicit Router(int messages_max = 1000, int receive_buffer = 0) {
-    socket_.set(zmq::sockopt::rcvtimeo, patience_ms);
-    socket_.set(zmq::sockopt::sndtimeo, patience_ms);
-    socket_.set(zmq::sockopt::rcvhwm, messages_max);
-    if (receive_buffer > 0) socket_.set(zmq::sockopt::rcvbuf, receive_buffer);
-    socket_.bind("tcp://127.0.0.1:*");
+  explicit Router(int messages_max = 1000, int receive_buffer = 0)
+      : LibzmqRouter({.messages_max = messages_max,
+                      .receive_buffer = receive_buffer,
+                      .secret_key = keys().secret_key}) {}
+  static std::shared_ptr<const CurveIdentity> identity() {
+    return CurveIdentity::make(keys().public_key).value_or_throw();
   }
-  [[nodiscard]] std::string uri() const { return socket_.get(zmq::sockopt::last_endpoint); }
-  /// The next message, which has one part.
-  std::string receive() {
-    zmq::message_t part;
-    if (!socket_.recv(peer_)) return "nothing came";
-    if (!peer_.more() || !socket_.recv(part)) return "nothing came behind the peer's name";
-    EXPECT_FALSE(part.more());
-    return part.to_string();
-  }
-  /// To whom sent last.
-  void send(const std::vector<std::string>& parts) {
-    zmq::message_t peer;
-    peer.copy(peer_);
-    ASSERT_TRUE(socket_.send(peer, zmq::send_flags::sndmore));
-    for (std::size_t at = 0; at < parts.size(); ++at) {
-      const bool last = at + 1 == parts.size();
-      ASSERT_TRUE(
-          socket_.send(zmq::buffer(parts[at]), last ? zmq::send_flags::none : zmq::send_flags::sndmore));
-    }
-  }
-  /// What was sent leaves before.
-  void close() { socket_.close(); }
 
  private:
-  zmq::context_t context_;
-  zmq::socket_t socket_{context_, zmq::socket_type::router};
-  zmq::message_t peer_;
+  struct Keys {
+    Keys() { EXPECT_EQ(zmq_curve_keypair(public_key, secret_key), 0); }
+    char public_key[41] = {};
+    char secret_key[41] = {};
+  };
+  static const Keys& keys() {
+    static const Keys made;
+    return made;
+  }
 };
 
 Result<std::size_t> write(SessionZmqSocket& socket, std::vector<std::string> texts) {
@@ -88,7 +73,7 @@ bool loop(SessionZmqSocket& socket, short events, const std::function<bool()>& d
 class SessionZmqSocketTest : public ::testing::Test {
  protected:
   std::unique_ptr<SessionZmqSocket> begin(const std::string& uri) {
-    return SessionZmqSocket::connect(uri, context).value_or_throw();
+    return SessionZmqSocket::connect(uri, context, identity).value_or_throw();
   }
   std::unique_ptr<SessionZmqSocket> connect(const std::string& uri) {
     auto socket = begin(uri);
@@ -136,13 +121,8 @@ class SessionZmqSocketTest : public ::testing::Test {
   }
 
   Context context = std::make_shared<zmq::context_t>();
+  const std::shared_ptr<const CurveIdentity> identity = Router::identity();
 };
-
-std::string pattern(std::size_t bytes) {
-  std::string text(bytes, ' ');
-  for (std::size_t at = 0; at < bytes; ++at) text[at] = static_cast<char>(at * 31 + at / 251);
-  return text;
-}
 
 TEST_F(SessionZmqSocketTest, AWriteIsOneMessageOfOnePart) {
   Router router;
@@ -177,7 +157,7 @@ TEST_F(SessionZmqSocketTest, AMessageLongerThanTheRoomComesInPieces) {
 TEST_F(SessionZmqSocketTest, AMessageLongerThanAFrameMayBeEndsTheConnection) {
   constexpr std::size_t frame_bytes_max = 70'000;
   Router router;
-  auto socket = SessionZmqSocket::connect(router.uri(), context, nullptr, frame_bytes_max).value_or_throw();
+  auto socket = SessionZmqSocket::connect(router.uri(), context, identity, frame_bytes_max).value_or_throw();
   ASSERT_TRUE(loop(*socket, POLLIN, [&] { return socket->connected().value_or_throw(); }));
   ASSERT_EQ(*write(*socket, {"hello"}), 5U);
   ASSERT_EQ(router.receive(), "hello");
@@ -275,7 +255,7 @@ TEST_F(SessionZmqSocketTest, SaysThatNobodyIsThere) {
   const std::string too_long = "ipc://" + std::string(200, 'p');
   for (const std::string& wrong : {std::string(), std::string("inproc://here"), std::string("tcp://"),
                                    std::string("tcp://127.0.0.1"), std::string("ipc://"), too_long}) {
-    const auto made = SessionZmqSocket::connect(wrong, context);
+    const auto made = SessionZmqSocket::connect(wrong, context, identity);
     EXPECT_EQ(made.ok() ? ErrorCode::internal : made.error().code, ErrorCode::invalid_argument) << wrong;
   }
   EXPECT_LT(end_context(), linger_most);
@@ -360,7 +340,7 @@ TEST_F(SessionZmqSocketTest, AContextThatWasShutDownIsTheEnd) {
   std::array<std::byte, 8> room{};
   EXPECT_EQ(socket->read(room).error().code, ErrorCode::closed);
   EXPECT_EQ(write(*socket, {"x"}).error().code, ErrorCode::closed);
-  EXPECT_EQ(SessionZmqSocket::connect(router.uri(), context).error().code, ErrorCode::closed);
+  EXPECT_EQ(SessionZmqSocket::connect(router.uri(), context, identity).error().code, ErrorCode::closed);
 }
 
 }  // namespace

@@ -97,11 +97,21 @@ def test_with_the_key_everything_goes(make_broker):
 @pytest.mark.parametrize("way", ["", "--plain", "--zmq"])
 @pytest.mark.parametrize("command", ["produce", "consume"])
 def test_a_ticket_does_not_leave_either_where_the_control_socket_is_here(make_broker, command, way):
+    """Without a Unix socket that it could go by."""
     command_line = CommandLine(make_broker("--insecure", "--advertise", NOBODY, admin=False))
     command_line("topic", "create", "t")
+    command_line.broker.data_dir.joinpath("ipc").rmdir()
     done = command_line(command, "t", *way.split(), code=2)
     assert f"the broker's endpoint at tcp://{NOBODY}:".encode() in done.stderr, done.stderr
     assert b"is not on this machine" in done.stderr
+    command_line.close()
+
+
+def test_nor_does_it_have_to_where_there_is_one(make_broker):
+    command_line = CommandLine(make_broker("--insecure", "--advertise", NOBODY, admin=False))
+    command_line("topic", "create", "t")
+    command_line("produce", "t", stdin=b"one\n")
+    assert command_line("consume", "t", "-n", "1").stdout == b"one\n"
     command_line.close()
 
 

@@ -2,7 +2,7 @@
 """Writes the seed inputs of the fuzz targets: tests/fuzz/make_corpus.py writes tests/fuzz/corpus/TARGET/*.
 
 The files are committed; run it again when a format changes. The formats are those of docs/protocol.md (control_json_fuzz),
-RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz, curve_fuzz), docs/session.md likewise (session_connection_fuzz), and
+RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz, zmtp_dealer_fuzz, curve_fuzz), docs/session.md likewise (session_connection_fuzz), and
 docs/log_format.md behind one (recovery_fuzz, encrypted_log_fuzz) or four a file (log_tools_fuzz).
 """
 import hashlib
@@ -147,6 +147,26 @@ ZMTP = {
     "other_type": peer(INLET, b"DEALER"),
     "other_mechanism": bytes([INLET, 255]) + greeting(mechanism=b"CURVE"),
     "stranger": bytes([INLET, 255]) + b"GET / HTTP/1.1\r\n\r\n",
+}
+
+
+# --- zmtp_dealer_fuzz: the length of a piece less one, whether a good handshake comes first, what a broker sends. -------
+DEALER = {
+    "handshake": bytes([255, 0]) + greeting() + ready(b"ROUTER") + frame(b"one"),
+    "handshake_in_single_bytes": bytes([0, 0]) + greeting() + ready(b"ROUTER") + frame(b"one"),
+    "handshake_3_0": bytes([6, 0]) + greeting(minor=0) + ready(b"ROUTER") + frame(b"one"),
+    "handshake_of_another_type": bytes([255, 0]) + greeting() + ready(b"PUSH"),
+    "handshake_refused": bytes([255, 0]) + greeting() + command(b"ERROR", b"\x13Invalid socket type"),
+    "other_mechanism": bytes([255, 0]) + greeting(mechanism=b"CURVE"),
+    "older": bytes([255, 0]) + greeting(major=2),
+    "stranger": bytes([255, 0]) + b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    "messages": bytes([9, 1]) + frame(b"one") + frame(b"") + frame(b"x" * 255) + frame(b"y" * 300) + frame(b"z" * 3000),
+    "commands": bytes([2, 1]) + command(b"PING", b"\x00\x0acontext") + frame(b"one") + command(b"SUBSCRIBE", b"x" * 300) + frame(b"two"),
+    "error": bytes([255, 1]) + frame(b"one") + command(b"ERROR", b"\x03bye") + frame(b"two"),
+    "parts": bytes([255, 1]) + frame(b"one") + frame(b"a", more=True) + frame(b"b"),
+    "too_long": bytes([255, 1]) + frame(b"one") + struct.pack("!BQ", 2, 3001) + b"begin",
+    "command_too_long": bytes([255, 1]) + struct.pack("!BQ", 6, 4097) + b"begin",
+    "malformed": bytes([255, 1]) + frame(b"one") + b"\x08\x01x",
 }
 
 
@@ -418,6 +438,7 @@ def main():
     seeds = {
         "batch_fuzz": batches(),
         "curve_fuzz": curves(),
+        "zmtp_dealer_fuzz": DEALER,
         "cursor_table_fuzz": CURSOR_TABLE,
         "segment_index_fuzz": SEGMENT_INDEX,
         "producer_file_fuzz": PRODUCERS,

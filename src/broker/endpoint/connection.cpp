@@ -344,9 +344,8 @@ void Connection::handle_command(ByteView body) {
   const auto command = zmtp::parse_command(body);
   if (!command) return fail("a malformed command");
   if (command->name == "PING") {
-    constexpr std::size_t time_to_live_bytes = 2;
-    if (command->data.size() < time_to_live_bytes) return fail("a malformed PING");
-    const auto context = command->data.subspan(time_to_live_bytes);
+    if (command->data.size() < zmtp::ping_ttl_bytes) return fail("a malformed PING");
+    const auto context = command->data.subspan(zmtp::ping_ttl_bytes);
     peer_pings_ = ping_unanswered_ = true;
     ping_context_bytes_ = std::min(context.size(), ping_context_.size());
     std::copy_n(context.begin(), ping_context_bytes_, ping_context_.begin());

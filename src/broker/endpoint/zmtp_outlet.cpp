@@ -8,10 +8,10 @@ namespace lightq::broker {
 namespace {
 
 void encode_frame(OutputBuffer& output, ByteView payload) {
-  std::byte* const to = output.extend(zmtp::frame_header_bytes_max + payload.size());
-  const std::size_t header_bytes = zmtp::encode_frame_header(to, payload.size(), false);
+  const std::size_t header_bytes = zmtp::frame_header_bytes(payload.size());
+  std::byte* const to = output.extend(header_bytes + payload.size());
+  zmtp::encode_frame_header(to, payload.size(), false);
   if (!payload.empty()) std::memcpy(to + header_bytes, payload.data(), payload.size());
-  output.shrink(zmtp::frame_header_bytes_max - header_bytes);
 }
 
 }  // namespace
