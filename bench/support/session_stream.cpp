@@ -109,14 +109,12 @@ class ProducerRole {
   /// Open loop: the clock says when each message is due, however long the sends before it took.
   void wait_until_due(std::uint64_t number) {
     if (number == 0) ::prctl(PR_SET_TIMERSLACK, 1);
-    // libzmq's own thread may need this processor meanwhile.
-    const std::uint64_t looks_for_ns = run_.ends.connection == ConnectionType::zmq ? 0 : looks_for_ns_max;
     const double interval_ns = 1e9 / stream_.plan.messages_per_second;
     const auto due =
         stream_.seen().send_begin_ns + static_cast<std::uint64_t>(static_cast<double>(number) * interval_ns);
     while (now_ns() < due) {
       producer_->poll(Timeout(0)).value_or_throw();
-      if (now_ns() + looks_for_ns > due) continue;
+      if (now_ns() + looks_for_ns_max > due) continue;
       const timespec when{static_cast<time_t>(due / 1'000'000'000), static_cast<long>(due % 1'000'000'000)};
       ::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &when, nullptr);
     }

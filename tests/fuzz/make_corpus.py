@@ -380,6 +380,11 @@ def described(frame_bytes):
     return bytes([frame_bytes[0], frame_bytes[1], frame_bytes[4], frame_bytes[8]]) + struct.pack("<H", len(body)) + body
 
 
+def in_memory(what, number):
+    """What session_connection_fuzz does in memory that the broker shares."""
+    return struct.pack("<BQ", what, number)
+
+
 def session_connections():
     """The same, behind a hello: in messages as they are, and as descriptions."""
     frames = {name: data for name, data in session_frames().items() if 20 <= len(data) < 60000}
@@ -390,6 +395,11 @@ def session_connections():
         made["made_" + name] = bytes([2, 255]) + described(hello) + described(data)
         made["tls_" + name] = bytes([2 | 4, 255]) + described(hello) + described(data)
         made["curve_" + name] = bytes([1 | 2 | 4, 255]) + described(hello) + described(data)
+        if len(data) < 300:
+            made["memory_" + name] = bytes([8, 255]) + in_memory(3, len(described(data))) + described(data) + in_memory(2, 4096)
+    for name, what, number in (("written", 0, 100), ("written_far", 8, 1 << 63), ("written_of_ours", 4, 4096),
+                               ("taken", 1, 7), ("taken_far", 13, 1 << 63), ("waits", 2, 128)):
+        made["memory_" + name] = bytes([8, 255]) + in_memory(what, number) + in_memory(3, 0) * 2
     made["zmtp_many_in_one"] = bytes([1, 10]) + greeting() + ready(b"DEALER") + frame(hello + b"".join(frames.values()))
     made["zmtp_pings"] = bytes([1, 10]) + greeting() + ready(b"DEALER") + command(b"PING", b"12ctx") + frame(hello)
     made["zmtp_parts"] = bytes([1, 255]) + greeting() + ready(b"DEALER") + frame(b"", more=True) + frame(hello)

@@ -1,12 +1,15 @@
 /// Fuzz target: whatever the client of a session sends, over either carrier and in whatever pieces, ends in
 /// an answer or a closed connection. The input's first byte chooses the carrier, whether it is encrypted (by
 /// TLS, by CURVE), and whether the rest is what the client sends or describes frames, which get their length
-/// and their checksum here; the second how it is cut.
+/// and their checksum here; the second how it is cut. Or the client shares memory, and the rest says what it
+/// does there.
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +28,7 @@ using Bytes = std::vector<std::byte>;
 constexpr unsigned in_messages_bit = 1;
 constexpr unsigned described_bit = 2;
 constexpr unsigned encrypted_bit = 4;
+constexpr unsigned shared_bit = 8;  // alone
 
 /// What the broker encrypts with.
 const TlsContext& tls_context() {
@@ -70,7 +74,8 @@ class Host final : public SessionConnection::Host, public Connection::Owner {
   bool closed = false;
 
  private:
-  SessionSettings settings_{.broker = 1, .heartbeat_ms = 0};
+  MemoryBudget memory_{limits::MiB};
+  SessionSettings settings_{.broker = 1, .heartbeat_ms = 0, .memory = &memory_};
   Gate gate_;
 };
 
@@ -100,6 +105,7 @@ class Line {
     return bytes;
   }
   [[nodiscard]] std::size_t step() const { return step_; }
+  [[nodiscard]] int descriptor() const { return peer_.get(); }
 
  private:
   const UniqueFd peer_;
@@ -199,15 +205,69 @@ Bytes frames_of(ByteView from, bool in_messages) {
   return made;
 }
 
+constexpr session::SharedSizes shared_sizes{4096, 4096};
+
+/// The memory that comes with the answer to `share`.
+SharedMemory take_memory(int peer) {
+  std::array<std::byte, 1024> data;
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
+  iovec part{data.data(), data.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  int descriptor = -1;
+  while (descriptor < 0 && ::recvmsg(peer, &message, MSG_DONTWAIT) > 0) {
+    const cmsghdr* const about = CMSG_FIRSTHDR(&message);
+    if (about != nullptr) std::memcpy(&descriptor, CMSG_DATA(about), sizeof descriptor);
+  }
+  if (descriptor < 0) std::abort();
+  return SharedMemory::adopt(descriptor, shared_sizes.whole()).value_or_throw();
+}
+
+/// Does in memory that the broker shares what `does` says: a byte chooses what, the next ones say how.
+void do_in_memory(Line& line, const Host& host, ByteView does) {
+  session::Hello hello;
+  hello.ticket = "a good one";
+  line.send(session::encode_frame(hello, 0, 1));
+  line.send(session::encode_frame(session::Share{shared_sizes}, 0, 2));
+  SharedMemory memory = take_memory(line.descriptor());
+  const std::span<std::byte> bytes = memory.bytes();
+  auto* const words = reinterpret_cast<ByteRingWords*>(bytes.data());
+  session::SharedRings rings(std::move(memory), shared_sizes, session::SharedSide::client);
+  constexpr std::size_t head_bytes = 9;
+  while (does.size() >= head_bytes && !host.closed) {
+    const auto what = std::to_integer<unsigned>(does[0]);
+    const auto number = load_little_endian<std::uint64_t>(does.data() + 1);
+    does = does.subspan(head_bytes);
+    ByteRingWords& ring = words[(what >> 2U) % 2];
+    const std::size_t count = std::min<std::size_t>(number % 300, does.size());
+    switch (what % 4) {
+      case 0: ring.written = (what & 8U) != 0 ? number : ring.written + number % 5000; break;
+      case 1: ring.taken = (what & 8U) != 0 ? number : ring.taken + number % 5000; break;
+      case 2:
+        std::copy_n(does.begin(), count, bytes.begin() + static_cast<std::ptrdiff_t>(number % 12'000));
+        break;
+      default:
+        static_cast<void>(rings.writer().write(frames_of(does.first(count), false)));
+        static_cast<void>(rings.writer().publish());
+        does = does.subspan(count);
+    }
+    line.send(as_byte_view("!"));
+  }
+}
+
 }  // namespace
 }  // namespace lightq::broker
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace lightq::broker;
   if (size < 3) return 0;
-  const bool in_messages = (data[0] & in_messages_bit) != 0;
+  const bool in_messages = (data[0] & (shared_bit | in_messages_bit)) == in_messages_bit;
   const bool described = (data[0] & described_bit) != 0;
-  const bool encrypted = (data[0] & encrypted_bit) != 0;
+  const bool shared = (data[0] & shared_bit) != 0;
+  const bool encrypted = !shared && (data[0] & encrypted_bit) != 0;
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) std::abort();
   Host host(in_messages && encrypted);
@@ -225,7 +285,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const lightq::ByteView all = described ? lightq::ByteView(frames) : rest;
   said.insert(said.end(), all.begin(), all.end());
   connection->start();
-  if (!encrypted) {
+  if (shared) {
+    do_in_memory(line, host, rest);
+  } else if (!encrypted) {
     line.send(said);
   } else if (in_messages) {
     say_over_curve(line, said);

@@ -1,0 +1,40 @@
+/// What sessions share of the memory that there is for them.
+#include "broker/session/memory_budget.hpp"
+
+#include <gtest/gtest.h>
+
+namespace lightq::broker {
+namespace {
+
+TEST(MemoryBudget, GivesWhatThereIsAndTakesItBack) {
+  MemoryBudget budget(100);
+  EXPECT_TRUE(budget.take(0, 60));
+  EXPECT_FALSE(budget.take(0, 41));
+  EXPECT_TRUE(budget.take(0, 40));
+  EXPECT_EQ(100U, budget.taken());
+  EXPECT_FALSE(budget.take(0, 1));
+  budget.give_back(0, 60);
+  EXPECT_TRUE(budget.take(0, 60));
+}
+
+TEST(MemoryBudget, LeavesTheLastEighthToOthersThanWhoHasHalf) {
+  MemoryBudget budget(800);
+  EXPECT_TRUE(budget.take(7, 500));
+  EXPECT_TRUE(budget.take(7, 200));
+  EXPECT_FALSE(budget.take(7, 1)) << "it has more than half";
+  EXPECT_TRUE(budget.take(8, 50));
+  EXPECT_TRUE(budget.take(9, 50));
+  EXPECT_FALSE(budget.take(8, 1)) << "there is no more";
+  budget.give_back(7, 500);
+  EXPECT_TRUE(budget.take(7, 1));
+}
+
+TEST(MemoryBudget, OfNothingGivesNothing) {
+  MemoryBudget budget(0);
+  EXPECT_FALSE(budget.take(1, 1));
+  budget.give_back(1, 1);
+  EXPECT_EQ(0U, budget.taken());
+}
+
+}  // namespace
+}  // namespace lightq::broker
