@@ -36,10 +36,12 @@ TEST(SharedMemory, WhatIsEmptiedTakesNoMoreMemoryWhoeverHasIt) {
   auto made = SharedMemory::make(bytes).value_or_throw();
   const auto adopted = SharedMemory::adopt(sent(made), bytes).value_or_throw();
   adopted.bytes()[5000] = std::byte{7};
-  struct stat about {};
+  struct stat about{};
   ASSERT_EQ(0, ::fstat(made.descriptor(), &about));
   EXPECT_LT(0, about.st_blocks);
-  made.empty();
+  made.empty(made.bytes().subspan(4097));
+  EXPECT_EQ(std::byte{7}, adopted.bytes()[5000]) << "no whole page";
+  made.empty(made.bytes());
   ASSERT_EQ(0, ::fstat(made.descriptor(), &about));
   EXPECT_EQ(0, about.st_blocks);
   EXPECT_EQ(std::byte{0}, adopted.bytes()[5000]);

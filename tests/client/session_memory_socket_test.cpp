@@ -199,10 +199,23 @@ TEST_F(SessionMemorySocketTest, MemoryThatTheBrokerHasTakenAwayAtItsEndIsTheEnd)
   broker_says("unread");
   EXPECT_EQ("unread", read());
   broker_says("more");
-  rings->empty();
+  rings->empty(false);
   hang_up();
   std::vector<std::byte> to(100);
   EXPECT_EQ(ErrorCode::closed, wire->read(to).error().code);
+}
+
+TEST_F(SessionMemorySocketTest, WhatIsUnreadAtTheEndIsReadAllTheSame) {
+  share();
+  write("never read");
+  for (int i = 0; i < 3; ++i) {
+    broker_says(std::string(3000, 'x'));
+    EXPECT_EQ(3000U, read().size());
+  }
+  broker_says(std::string(5000, 'y') + "goodbye");
+  rings->empty(true);
+  hang_up();
+  EXPECT_EQ(std::string(5000, 'y') + "goodbye", read());
 }
 
 TEST_F(SessionMemorySocketTest, MemoryThatDoesNotComeIsAViolation) {

@@ -57,6 +57,14 @@ class ByteRingWriter {
     words_->writer_waits.store(0, std::memory_order_relaxed);
     return false;
   }
+  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+  /// Where nothing lies that is still to be read.
+  [[nodiscard]] std::array<std::span<std::byte>, 2> unused() {
+    const std::size_t count = room(bytes_.size());
+    const std::size_t at = written_ & (bytes_.size() - 1);
+    const std::size_t first = std::min(count, bytes_.size() - at);
+    return {bytes_.subspan(at, first), bytes_.first(count - first)};
+  }
   /// The reader's word cannot be true. Nothing can be written any more.
   [[nodiscard]] bool broken() const { return broken_; }
 
@@ -123,6 +131,8 @@ class ByteRingReader {
     words_->reader_waits.store(0, std::memory_order_relaxed);
     return false;
   }
+  /// All of the ring.
+  [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
   /// The writer's word cannot be true. There is nothing to be read any more.
   [[nodiscard]] bool broken() const { return broken_; }
 

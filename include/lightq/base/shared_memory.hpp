@@ -63,9 +63,14 @@ class SharedMemory {
   [[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
   /// -1: given up.
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  /// Gives its pages back to the system, though others have them mapped: all of it is zeros from then on.
-  void empty() {
-    if (!bytes_.empty()) (void)::madvise(bytes_.data(), bytes_.size(), MADV_REMOVE);
+  /// Gives the pages that lie wholly in `part`, which is of `bytes()`, back to the system, though others have
+  /// them mapped: they are zeros from then on.
+  void empty(std::span<std::byte> part) {
+    constexpr std::size_t page_bytes = 4096;
+    const auto from = static_cast<std::size_t>(part.data() - bytes_.data());
+    const std::size_t begin = (from + page_bytes - 1) / page_bytes * page_bytes;
+    const std::size_t end = (from + part.size()) / page_bytes * page_bytes;
+    if (begin < end) (void)::madvise(bytes_.data() + begin, end - begin, MADV_REMOVE);
   }
   /// The mapping stays.
   void close_descriptor() {

@@ -70,12 +70,23 @@ class SharedRings {
   SharedRings& operator=(const SharedRings&) = delete;
   ~SharedRings() = default;
 
-  /// At the end: what is in them is gone for both sides, and takes no more memory.
-  void empty() { memory_.empty(); }
+  /// At the end: what is in them is gone for both sides, and takes no more memory. `but_unread`: what the
+  /// other side has not read stays for it, unless that is much.
+  void empty(bool but_unread) {
+    const auto unused = writer_.unused();
+    const std::size_t unread = writer_.size() - unused[0].size() - unused[1].size();
+    if (!but_unread || writer_.broken() || unread > unread_bytes_kept_max)
+      return memory_.empty(memory_.bytes());
+    for (const std::span<std::byte> part : unused) memory_.empty(part);
+    memory_.empty(reader_.bytes());
+  }
   [[nodiscard]] ByteRingReader& reader() { return reader_; }
   [[nodiscard]] ByteRingWriter& writer() { return writer_; }
 
  private:
+  // About what a socket holds for who does not read.
+  static constexpr std::size_t unread_bytes_kept_max = 64 * limits::KiB;
+
   /// Of the ring to the broker (0) or to the client (1).
   [[nodiscard]] ByteRingWords& words(std::size_t which) const {
     // The system's memory has no objects in it; these are nothing but their bytes.

@@ -19,8 +19,8 @@ class SharedWire {
       : descriptor_(descriptor), rings_(std::move(rings)) {}
   SharedWire(const SharedWire&) = delete;
   SharedWire& operator=(const SharedWire&) = delete;
-  /// A client may keep the memory mapped: it is emptied, so that what nobody counts any more is none.
-  ~SharedWire() { rings_->empty(); }
+  /// A client may keep the memory mapped: it is emptied, so that what nobody counts any more is next to none.
+  ~SharedWire() { rings_->empty(!ended_); }
 
   /// The socket has received something, which wakes and says nothing else. `ended`: also that the client has
   /// closed it.
