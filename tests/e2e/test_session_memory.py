@@ -314,6 +314,7 @@ def test_a_ticket_that_is_presented_in_it_does_not_stay_there(topic):
         until(lambda: secret not in bytes(session.wire.out.bytes), "it to be wiped")
 
 
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep what was freed, in memory without end")
 def test_half_a_ticket_does_not_stay_in_the_broker(broker, topic):
     with shared_session(topic) as session:
         ticket = join(topic, "t", "pull", carrier="socket", transport="ipc")
