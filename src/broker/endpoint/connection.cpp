@@ -132,6 +132,12 @@ std::span<std::byte> Connection::space_for_large_frame() {
   }
 }
 
+/// Where input goes, behind what is left over of the last.
+std::span<std::byte> Connection::space_behind_leftover() {
+  std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
+  return std::span(scratch_).subspan(leftover_.size());
+}
+
 void Connection::end_if_failed() {
   if (failed()) end(failure_);
 }
@@ -170,11 +176,7 @@ void Connection::read_once() {
   if (cipher_ != nullptr) return read_sealed();
   const auto large = space_for_large_frame();
   if (failed()) return;
-  std::span<std::byte> space = large;
-  if (large.empty()) {
-    std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
-    space = std::span(scratch_).subspan(leftover_.size());
-  }
+  const auto space = large.empty() ? space_behind_leftover() : large;
   assert(!space.empty());  // nothing received would look like the end
   const auto got = recv(descriptor_.get(), space.data(), space.size(), MSG_DONTWAIT);
   if (got <= 0 && large.empty() && input_is_secret()) explicit_bzero(scratch_.data(), leftover_.size());

@@ -177,6 +177,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void note_buffers(bool moved);
   void forget_buffers();
   std::span<std::byte> space_for_large_frame();
+  std::span<std::byte> space_behind_leftover();
   void read_once();
   void read_sealed();
   void read_shared();

@@ -58,12 +58,7 @@ void Connection::read_shared() {
   if (has_input) {
     const auto large = space_for_large_frame();
     if (failed()) return;
-    std::span<std::byte> space = large;
-    if (large.empty()) {
-      std::copy(leftover_.begin(), leftover_.end(), scratch_.begin());
-      space = std::span(scratch_).subspan(leftover_.size());
-    }
-    const std::size_t bytes = shared_->copy(space);
+    const std::size_t bytes = shared_->copy(large.empty() ? space_behind_leftover() : large);
     take(large, bytes);
     shared_->release(bytes, std::exchange(wipes_shared_, false));
   }
