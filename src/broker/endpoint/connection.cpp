@@ -91,7 +91,7 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   // What the peer sent before it hung up is still to be read, so this alone ends nothing.
   if (paused_) peer_gone_ |= readiness.hung_up;
   if (ignored() && readiness.hung_up) fail("closed by the peer");
-  if (is_shared()) hear_shared(readiness.hung_up);
+  if (is_shared()) shared_->hear(readiness.hung_up);
   if ((readiness.writable || is_shared()) && output_blocked_) {
     output_blocked_ = false;
     flush_output();

@@ -41,13 +41,6 @@ void Connection::share(std::unique_ptr<session::SharedRings> rings) {
   loop_.call_soon(*this);
 }
 
-/// The peer has written, or made room, or is gone.
-void Connection::hear_shared(bool ended) {
-  shared_->hear(ended);
-  // What is to leave never will.
-  if (shared_->ended() && output_blocked_) fail("closed by the peer");
-}
-
 /// A read's worth of what has come, and then waits to be woken or comes back for more.
 void Connection::read_shared() {
   if (paused_ || leftover_unseen_ || failed() || state_ != State::open) return;
