@@ -400,6 +400,7 @@ def session_connections():
     for name, what, number in (("written", 0, 100), ("written_far", 8, 1 << 63), ("written_of_ours", 4, 4096),
                                ("taken", 1, 7), ("taken_far", 13, 1 << 63), ("waits", 2, 128)):
         made["memory_" + name] = bytes([8, 255]) + in_memory(what, number) + in_memory(3, 0) * 2
+    made["memory_over_the_end"] = bytes([8, 255]) + in_memory(2, 11999) + b"x" * 400
     made["zmtp_many_in_one"] = bytes([1, 10]) + greeting() + ready(b"DEALER") + frame(hello + b"".join(frames.values()))
     made["zmtp_pings"] = bytes([1, 10]) + greeting() + ready(b"DEALER") + command(b"PING", b"12ctx") + frame(hello)
     made["zmtp_parts"] = bytes([1, 255]) + greeting() + ready(b"DEALER") + frame(b"", more=True) + frame(hello)

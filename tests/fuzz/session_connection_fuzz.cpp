@@ -99,10 +99,9 @@ class Line {
     }
   }
   Bytes receive() {
-    Bytes bytes(256 * limits::KiB);
-    const ssize_t got = ::recv(peer_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    bytes.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
-    return bytes;
+    static Bytes buffer(256 * limits::KiB);
+    const ssize_t got = ::recv(peer_.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    return {buffer.begin(), buffer.begin() + std::max<ssize_t>(got, 0)};
   }
   [[nodiscard]] std::size_t step() const { return step_; }
   [[nodiscard]] int descriptor() const { return peer_.get(); }
@@ -237,18 +236,19 @@ void do_in_memory(Line& line, const Host& host, ByteView does) {
   auto* const words = reinterpret_cast<ByteRingWords*>(bytes.data());
   session::SharedRings rings(std::move(memory), shared_sizes, session::SharedSide::client);
   constexpr std::size_t head_bytes = 9;
+  constexpr std::size_t reach = 12'000;  // the places to write to: nearly all
+  constexpr std::size_t longest = 300;
   while (does.size() >= head_bytes && !host.closed) {
     const auto what = std::to_integer<unsigned>(does[0]);
     const auto number = load_little_endian<std::uint64_t>(does.data() + 1);
     does = does.subspan(head_bytes);
     ByteRingWords& ring = words[(what >> 2U) % 2];
-    const std::size_t count = std::min<std::size_t>(number % 300, does.size());
+    const std::size_t at = number % reach;
+    const std::size_t count = std::min<std::size_t>({number % longest, does.size(), bytes.size() - at});
     switch (what % 4) {
       case 0: ring.written = (what & 8U) != 0 ? number : ring.written + number % 5000; break;
       case 1: ring.taken = (what & 8U) != 0 ? number : ring.taken + number % 5000; break;
-      case 2:
-        std::copy_n(does.begin(), count, bytes.begin() + static_cast<std::ptrdiff_t>(number % 12'000));
-        break;
+      case 2: std::copy_n(does.begin(), count, bytes.begin() + static_cast<std::ptrdiff_t>(at)); break;
       default:
         static_cast<void>(rings.writer().write(frames_of(does.first(count), false)));
         static_cast<void>(rings.writer().publish());
@@ -272,7 +272,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) std::abort();
   Host host(in_messages && encrypted);
   EventLoop loop;
-  std::vector<std::byte> scratch(256 * lightq::limits::KiB);
+  static std::vector<std::byte> scratch(256 * lightq::limits::KiB);
   Line line(UniqueFd(pair[1]), loop, host, data[1] + std::size_t{1});
   const auto connection =
       std::make_unique<SessionConnection>(loop, UniqueFd(pair[0]), host, scratch, host, 1,
