@@ -10,6 +10,7 @@
 
 #include "support/broker_route.hpp"
 #include "support/child_process.hpp"
+#include "support/stamp_clock.hpp"
 #include "support/stream_roles.hpp"
 
 namespace lightq::bench {
@@ -63,7 +64,7 @@ class ProducerRole {
     for (std::uint64_t i = 0; i < stream_.plan.message_count; ++i) {
       if (stream_.plan.sabotage == Sabotage::lose && i == stream_.plan.message_count / 2) continue;
       if (stream_.paced()) wait_until_due(i);
-      send(MessageKind::data, i, run_.stamped ? now_ns() : 0);
+      send(MessageKind::data, i, run_.stamped ? stamp_ns() : 0);
     }
     stream_.seen().send_end_ns = now_ns();
     send(MessageKind::end, stream_.plan.message_count, 0);
@@ -91,7 +92,7 @@ class ProducerRole {
   /// The first message's number is 0 for the producer, too, but probes came before.
   void keep_confirm_times() {
     producer_->on_report([this](const SendReport& report) {
-      const std::uint64_t now = now_ns();
+      const std::uint64_t now = stamp_ns();
       const std::uint64_t first =
           (std::max(report.begin, probes_) - probes_ + confirm_sample - 1) / confirm_sample;
       for (std::uint64_t i = first; i * confirm_sample + probes_ < report.end && i < run_.confirm_ns.size();
@@ -112,7 +113,7 @@ class ProducerRole {
     const double interval_ns = 1e9 / stream_.plan.messages_per_second;
     const auto due =
         stream_.seen().send_begin_ns + static_cast<std::uint64_t>(static_cast<double>(number) * interval_ns);
-    while (now_ns() < due) {
+    for (std::uint64_t now = now_ns(); now < due; now = now_ns()) {
       producer_->poll(Timeout(0)).value_or_throw();
       if (now_ns() + looks_for_ns_max > due) continue;
       const timespec when{static_cast<time_t>(due / 1'000'000'000), static_cast<long>(due % 1'000'000'000)};
@@ -173,7 +174,7 @@ class ConsumerRole {
 
   void note_data() {
     const std::uint64_t received = check_.received();
-    if (stamps_) run_.latency_ns[check_.header().sequence] = now_ns() - check_.header().sent_ns;
+    if (stamps_) run_.latency_ns[check_.header().sequence] = stamp_ns() - check_.header().sent_ns;
     if (received == 1) board_.first_receive_ns = now_ns();
     if (received == run_.stream.plan.message_count) board_.last_receive_ns = now_ns();
   }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <lightq/base/attributes.hpp>
@@ -217,6 +218,10 @@ class Producer {
   static constexpr std::uint32_t look_after_max = 64;
   // Looks cost a third of a microsecond each; flat out, messages would bring one each.
   static constexpr std::chrono::microseconds look_interval{10};
+  // Who sends for so long, and so much, without ever waiting may stand in the way of the broker, or of a
+  // consumer: systems let it until their next tick, which is up to 10 ms.
+  static constexpr std::chrono::microseconds run_time_max{300};
+  static constexpr std::size_t run_bytes_max = 128 * limits::KiB;
 
   Producer(std::string topic, SessionJoin join, ProducerOptions options)
       : parts_(std::make_unique<Parts>(std::move(topic), std::move(join), std::move(options))) {}
@@ -268,11 +273,20 @@ class Producer {
       parts_->link.give_up_all(parts_->reports);
     }
     inside_ = false;
+    give_way(time);
     const BatchBuilder& open = batches().open();
     look_after_ = std::clamp<std::uint32_t>(open.record_count(), 1, look_after_max);
     if (!open.empty() && linger_ends_ == session_never && parts_->options.linger.count() > 0)
       linger_ends_ = session_deadline(time, parts_->options.linger);
     refresh_room();
+  }
+
+  /// Lets others run that want this processor, from time to time.
+  void give_way(SessionTime time) {
+    if (run_bytes_ == 0) run_begins_ = time;
+    if (run_bytes_ < run_bytes_max || time < run_begins_ + run_time_max) return;
+    std::this_thread::yield();
+    run_bytes_ = 0;
   }
 
   /// Whether the open batch is to leave though it is not full.
@@ -285,6 +299,7 @@ class Producer {
   void roll() {
     const auto& opened = parts_->link.opened();
     const bool at_disk = opened && opened->level == ConfirmLevel::flushed;
+    run_bytes_ += batches().open().size_bytes();
     batches().roll(sent_, flushing_ && at_disk, parts_->options.compression);
     linger_ends_ = session_never;
     kinds_of_last_ = std::exchange(kinds_used_, {});
@@ -417,9 +432,10 @@ class Producer {
       wait_for_io(deadline);
     }
   }
-  void wait_for_io(SessionTime until) const {
+  void wait_for_io(SessionTime until) {
     const auto events = static_cast<short>(wants_write() ? POLLIN | POLLOUT : POLLIN);
     parts_->clock.wait(fd(), events, std::min(until, next_timer()));
+    run_bytes_ = 0;
   }
 
   // --- Errors.
@@ -458,6 +474,8 @@ class Producer {
   std::uint64_t sent_ = 0;
   std::uint32_t look_after_ = 1;  // messages
   SessionTime looked_{};
+  SessionTime run_begins_{};   // since it waited last, or gave way
+  std::size_t run_bytes_ = 0;  // closed into batches since then
   bool flushing_ = false;
   bool inside_ = false;  // in drive: a callback is not to come here again
   SessionTime linger_ends_ = session_never;

@@ -1,8 +1,9 @@
-/// A session whose bytes go through memory that the broker shares; a Unix socket wakes who waits.
-/// docs/session.md, "Shared memory". Layer: client.
+/// A session whose bytes go through memory that the broker shares. docs/session.md, "Shared memory". Layer:
+/// client.
 #pragma once
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -19,21 +20,23 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/shared_memory.hpp>
+#include <lightq/base/wake_event.hpp>
 #include <lightq/protocol/session_memory.hpp>
 #include <lightq/session_socket.hpp>
 #include <lightq/session_wire.hpp>
 
 namespace lightq::inline v1 {
 
-/// A Unix socket, until `share`. From then on who waits for the descriptor asks `pending` first, by which the
-/// broker learns that it has to wake somebody. Not movable. One thread.
+/// A Unix socket, until `share`. From then on the descriptor is another one, and who waits for it asks
+/// `pending` first, by which the broker learns that it has to wake somebody. Not movable. One thread.
 class SessionMemorySocket final : public SessionWire {
  public:
   explicit SessionMemorySocket(SessionSocket socket) : socket_(std::move(socket)) {}
   SessionMemorySocket(const SessionMemorySocket&) = delete;
   SessionMemorySocket& operator=(const SessionMemorySocket&) = delete;
   ~SessionMemorySocket() override {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    forget_descriptors();
+    if (waiting_ >= 0) ::close(waiting_);
   }
 
   Result<bool> connected() override { return socket_.connected(); }
@@ -45,7 +48,7 @@ class SessionMemorySocket final : public SessionWire {
     const std::size_t got = reader.copy(to);
     if (got == 0) return nothing(ended);
     looks_ = 0;
-    if (reader.release(got)) wake();
+    if (reader.release(got)) events_.broker.wake();
     return got;
   }
 
@@ -60,12 +63,12 @@ class SessionMemorySocket final : public SessionWire {
       if (taken < part.iov_len) break;
     }
     if (writer.broken()) return nonsense();
-    if (sent > 0 && writer.publish()) wake();
+    if (sent > 0 && writer.publish()) events_.broker.wake();
     return sent;
   }
   [[nodiscard]] std::size_t write_bytes_target() const override { return socket_.write_bytes_target(); }
 
-  [[nodiscard]] int fd() const override { return socket_.fd(); }
+  [[nodiscard]] int fd() const override { return rings_ ? waiting_ : socket_.fd(); }
   [[nodiscard]] bool tells_room_by_writable() const override { return !rings_; }
   bool pending(short events) override {
     if (!rings_) return false;
@@ -78,11 +81,14 @@ class SessionMemorySocket final : public SessionWire {
 
   [[nodiscard]] bool can_share() const override { return !rings_; }
   Result<void> share(const session::SharedSizes& sizes) override {
-    if (rings_ || descriptor_ < 0)
+    if (rings_ || descriptor_count_ != descriptors_.size())
       return Error{ErrorCode::invalid_request, "the broker speaks of memory that it does not give"};
-    Result<SharedMemory> memory = SharedMemory::adopt(std::exchange(descriptor_, -1), sizes.whole());
+    descriptor_count_ = 0;
+    events_ = {WakeEvent::adopt(descriptors_[1]), WakeEvent::adopt(descriptors_[2])};
+    Result<SharedMemory> memory = SharedMemory::adopt(descriptors_[0], sizes.whole());
     if (!memory) return memory.error();
     memory->close_descriptor();
+    if (Result<void> watched = watch(); !watched) return watched;
     rings_.emplace(std::move(*memory), sizes, session::SharedSide::client);
     return {};
   }
@@ -90,28 +96,45 @@ class SessionMemorySocket final : public SessionWire {
  private:
   // Who looks again and again, and never waits, sees the end all the same.
   static constexpr unsigned looks_max = 64;
+  static constexpr std::uint64_t tells_end = 1;
 
   static Error nonsense() {
     return {ErrorCode::invalid_request, "the memory that the broker shares makes no sense"};
   }
 
-  /// Reads from the socket, and keeps a descriptor that comes along.
+  /// Reads from the socket, and keeps descriptors that come along.
   Result<std::size_t> receive(std::span<std::byte> to) {
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof descriptors_)> control{};
     iovec part{to.data(), to.size()};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
     message.msg_control = control.data();
-    message.msg_controllen = CMSG_LEN(sizeof(int));  // of one: what comes beyond it the system closes
+    message.msg_controllen = CMSG_LEN(sizeof descriptors_);  // what comes beyond them the system closes
     const ssize_t got = ::recvmsg(socket_.fd(), &message, MSG_CMSG_CLOEXEC);
     if (got <= 0) return SessionSocket::received(got);
     for (cmsghdr* about = CMSG_FIRSTHDR(&message); about != nullptr; about = CMSG_NXTHDR(&message, about)) {
       if (about->cmsg_level != SOL_SOCKET || about->cmsg_type != SCM_RIGHTS) continue;
-      if (descriptor_ >= 0) ::close(descriptor_);
-      std::memcpy(&descriptor_, CMSG_DATA(about), sizeof descriptor_);
+      forget_descriptors();
+      descriptor_count_ = (about->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+      std::memcpy(descriptors_.data(), CMSG_DATA(about), descriptor_count_ * sizeof(int));
     }
     return static_cast<std::size_t>(got);
+  }
+  void forget_descriptors() {
+    for (; descriptor_count_ > 0; --descriptor_count_) ::close(descriptors_[descriptor_count_ - 1]);
+  }
+
+  /// Makes one descriptor of what wakes this side and of what tells the end.
+  Result<void> watch() {
+    waiting_ = ::epoll_create1(EPOLL_CLOEXEC);
+    epoll_event wake{EPOLLIN | EPOLLET, {}};
+    epoll_event end{EPOLLRDHUP, {}};
+    end.data.u64 = tells_end;
+    if (waiting_ >= 0 && ::epoll_ctl(waiting_, EPOLL_CTL_ADD, events_.client.descriptor(), &wake) == 0 &&
+        ::epoll_ctl(waiting_, EPOLL_CTL_ADD, socket_.fd(), &end) == 0)
+      return {};
+    return Error{ErrorCode::io_error, "cannot wait for what wakes a session in shared memory", errno};
   }
 
   /// There is nothing to read. Takes what has woken this side, and asks whether the broker is still there.
@@ -123,30 +146,24 @@ class SessionMemorySocket final : public SessionWire {
     if (waits_ || ++looks_ >= looks_max) hear();
     return std::size_t{0};
   }
-  /// Takes what has come over the socket: wakes, or the end.
+  /// Takes what has woken this side, or the end.
   void hear() {
     waits_ = false;
     looks_ = 0;
-    std::array<std::byte, 64> wakes;
-    const ssize_t got = ::recv(socket_.fd(), wakes.data(), wakes.size(), MSG_DONTWAIT);
-    ended_ |= got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-  }
-
-  /// Where the socket takes no more, the broker has not taken what it was woken by before.
-  void wake() {
-    const std::byte one{1};
-    while (::send(socket_.fd(), &one, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
-      if (errno == EINTR) continue;
-      ended_ |= errno != EAGAIN && errno != EWOULDBLOCK;
-      return;
-    }
+    std::array<epoll_event, 2> events;
+    const int count = ::epoll_wait(waiting_, events.data(), static_cast<int>(events.size()), 0);
+    for (int i = 0; i < count; ++i) ended_ |= events[static_cast<std::size_t>(i)].data.u64 == tells_end;
   }
 
   SessionSocket socket_;
   std::optional<session::SharedRings> rings_;  // nothing: the bytes go through the socket
-  int descriptor_ = -1;                        // of memory that has come and is not mapped yet
-  unsigned looks_ = 0;                         // since something was read, or the socket asked
-  bool waits_ = false;                         // has told so, and may have been woken
+  // What has come of the memory, what wakes the broker, and what wakes this side, and is not used yet.
+  std::array<int, 3> descriptors_{};
+  std::size_t descriptor_count_ = 0;
+  WakeEvents events_;
+  int waiting_ = -1;    // what is to be waited for, once there are rings
+  unsigned looks_ = 0;  // since something was read, or the socket asked
+  bool waits_ = false;  // has told so, and may have been woken
   bool ended_ = false;
 };
 

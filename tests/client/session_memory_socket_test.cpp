@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <string>
@@ -35,31 +36,33 @@ class SessionMemorySocketTest : public ::testing::Test {
     if (broker >= 0) ::close(std::exchange(broker, -1));
   }
 
-  /// As `shared` comes with it; -1: nothing comes along.
-  void give(int descriptor, std::size_t times = 1) {
+  /// As `shared` comes with them.
+  void give(const std::vector<int>& descriptors) {
     std::byte data{'s'};
     iovec part{&data, 1};
-    const std::vector<int> all(times, descriptor);
-    const std::size_t bytes = times * sizeof descriptor;
-    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(4 * sizeof descriptor)> control{};
+    const std::size_t bytes = descriptors.size() * sizeof(int);
+    alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(6 * sizeof(int))> control{};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
-    if (descriptor >= 0) {
+    if (!descriptors.empty()) {
       message.msg_control = control.data();
       message.msg_controllen = CMSG_SPACE(bytes);
       cmsghdr* const about = CMSG_FIRSTHDR(&message);
       about->cmsg_level = SOL_SOCKET;
       about->cmsg_type = SCM_RIGHTS;
       about->cmsg_len = CMSG_LEN(bytes);
-      std::memcpy(CMSG_DATA(about), all.data(), bytes);
+      std::memcpy(CMSG_DATA(about), descriptors.data(), bytes);
     }
     ASSERT_EQ(1, ::sendmsg(broker, &message, 0));
     ASSERT_EQ("s", read());
   }
+  void give_with_events(int memory) {
+    give({memory, events.broker.descriptor(), events.client.descriptor()});
+  }
   void share() {
     auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
-    give(memory.descriptor());
+    give_with_events(memory.descriptor());
     rings = std::make_unique<SharedRings>(std::move(memory), sizes, SharedSide::broker);
     wire->share(sizes).value_or_throw();
   }
@@ -76,13 +79,12 @@ class SessionMemorySocketTest : public ::testing::Test {
   void broker_says(const std::string& text) {
     ASSERT_EQ(text.size(), rings->writer().write(as_byte_view(text)));
     wakes_client = rings->writer().publish();
-    if (wakes_client) wake();
+    if (wakes_client) events.client.wake();
   }
-  void wake() const { ASSERT_EQ(1, ::send(broker, "!", 1, 0)); }
   std::string broker_hears() {
     std::vector<std::byte> to(100'000);
     const std::size_t got = rings->reader().copy(to);
-    if (rings->reader().release(got)) wake();
+    if (rings->reader().release(got)) events.client.wake();
     return std::string(as_text(ByteView(to).first(got)));
   }
   /// Whether the descriptor says that there is something.
@@ -92,13 +94,14 @@ class SessionMemorySocketTest : public ::testing::Test {
   }
   /// How often the client has woken the broker.
   [[nodiscard]] int times_woken() const {
-    std::array<char, 100> wakes;
-    return static_cast<int>(std::max<ssize_t>(::recv(broker, wakes.data(), wakes.size(), MSG_DONTWAIT), 0));
+    std::uint64_t wakes = 0;
+    return ::read(events.broker.descriptor(), &wakes, sizeof wakes) < 0 ? 0 : static_cast<int>(wakes);
   }
 
   FakeSessionListener listener{FakeSessionListener::Kind::unix_socket};
   std::unique_ptr<SessionMemorySocket> wire;
   std::unique_ptr<SharedRings> rings;
+  WakeEvents events{WakeEvent::make().value_or_throw(), WakeEvent::make().value_or_throw()};
   int broker = -1;
   bool wakes_client = false;
 };
@@ -108,8 +111,11 @@ TEST_F(SessionMemorySocketTest, IsASocketUntilMemoryIsShared) {
   EXPECT_TRUE(wire->tells_room_by_writable());
   EXPECT_EQ("", read());
   EXPECT_EQ(5U, write("hello"));
-  EXPECT_EQ(5, times_woken());
+  std::array<char, 10> said;
+  EXPECT_EQ(5, ::recv(broker, said.data(), said.size(), MSG_DONTWAIT));
+  const int descriptor = wire->fd();
   share();
+  EXPECT_NE(descriptor, wire->fd());
   EXPECT_FALSE(wire->can_share());
   EXPECT_FALSE(wire->tells_room_by_writable());
   EXPECT_EQ(5U, write("hello"));
@@ -150,7 +156,7 @@ TEST_F(SessionMemorySocketTest, WhatHasWokenItDoesNotWakeItAgainWhileItOnlyWrite
   share();
   write(std::string(4096, 'x'));
   EXPECT_FALSE(wire->pending(POLLOUT));
-  wake();  // without a reason
+  events.client.wake();  // without a reason
   EXPECT_TRUE(is_woken());
   EXPECT_EQ(0U, write("y"));
   EXPECT_FALSE(wire->pending(POLLOUT));
@@ -220,14 +226,17 @@ TEST_F(SessionMemorySocketTest, WhatIsUnreadAtTheEndIsReadAllTheSame) {
 
 TEST_F(SessionMemorySocketTest, MemoryThatDoesNotComeIsAViolation) {
   EXPECT_EQ(ErrorCode::invalid_request, wire->share(sizes).error().code);
-  give(-1);
+  give({});
   EXPECT_EQ(ErrorCode::invalid_request, wire->share(sizes).error().code);
+  const auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
+  give({memory.descriptor()});
+  EXPECT_EQ(ErrorCode::invalid_request, wire->share(sizes).error().code) << "with nothing to wake by";
 }
 
 TEST_F(SessionMemorySocketTest, SoIsMemoryThatCouldBeTakenAway) {
   const int plain = ::memfd_create("plain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_EQ(0, ::ftruncate(plain, static_cast<off_t>(sizes.whole())));
-  give(plain);
+  give_with_events(plain);
   ::close(plain);
   EXPECT_EQ(ErrorCode::invalid_request, wire->share(sizes).error().code);
   EXPECT_TRUE(wire->can_share()) << "nothing is shared";
@@ -235,16 +244,38 @@ TEST_F(SessionMemorySocketTest, SoIsMemoryThatCouldBeTakenAway) {
 
 TEST_F(SessionMemorySocketTest, AndMemoryOfAnotherSize) {
   const auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
-  give(memory.descriptor());
+  give_with_events(memory.descriptor());
   EXPECT_EQ(ErrorCode::invalid_request, wire->share({4096, 4096}).error().code);
+}
+
+TEST_F(SessionMemorySocketTest, AndWhatNobodyCanWaitFor) {
+  const auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
+  give({memory.descriptor(), events.broker.descriptor(), memory.descriptor()});
+  EXPECT_EQ(ErrorCode::io_error, wire->share(sizes).error().code);
+  EXPECT_TRUE(wire->can_share()) << "nothing is shared";
+}
+
+TEST_F(SessionMemorySocketTest, WhatItWakesByDoesNotHoldItUp) {
+  auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
+  int pipe[2];
+  ASSERT_EQ(0, ::pipe2(pipe, O_CLOEXEC));
+  give({memory.descriptor(), pipe[1], events.client.descriptor()});
+  ::close(pipe[1]);
+  rings = std::make_unique<SharedRings>(std::move(memory), sizes, SharedSide::broker);
+  wire->share(sizes).value_or_throw();
+  for (int wakes = 0; wakes < 20'000; ++wakes) {  // more than a pipe holds
+    ASSERT_TRUE(rings->reader().wait());
+    write("a");
+    ASSERT_EQ("a", broker_hears());
+  }
+  ::close(pipe[0]);
 }
 
 TEST_F(SessionMemorySocketTest, NoDescriptorIsLeftBehind) {
   const auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
   const int next = ::dup(memory.descriptor());
   ::close(next);
-  for (int i = 0; i < 3; ++i) give(memory.descriptor());
-  for (std::size_t times = 2; times <= 4; ++times) give(memory.descriptor(), times);
+  for (std::size_t times = 0; times <= 6; ++times) give(std::vector<int>(times, memory.descriptor()));
   wire.reset();
   const int then = ::dup(memory.descriptor());
   ::close(then);
@@ -253,7 +284,7 @@ TEST_F(SessionMemorySocketTest, NoDescriptorIsLeftBehind) {
 
 TEST_F(SessionMemorySocketTest, WordsThatCannotBeEndTheConnection) {
   auto memory = SharedMemory::make(sizes.whole()).value_or_throw();
-  give(memory.descriptor());
+  give_with_events(memory.descriptor());
   wire->share(sizes).value_or_throw();
   auto* const words = reinterpret_cast<ByteRingWords*>(memory.bytes().data());
   words[1].written = sizes.to_client + 1;

@@ -3,9 +3,21 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+
 #include "session_fixture.hpp"
 
 #include "support/planted.hpp"
+
+namespace {
+std::atomic<int> yields = 0;
+}  // namespace
+
+/// In place of the system's, for who gives way.
+extern "C" int sched_yield() noexcept {
+  ++yields;
+  return 0;
+}
 
 namespace lightq::test {
 namespace {
@@ -122,6 +134,44 @@ TEST_F(SessionProducerTest, WaitsInSendRatherThanQueueingBehindAFullWindow) {
   for (int batch = 0; batch < 2; ++batch) EXPECT_EQ(next_batch(producer).payloads.size(), 4U);
   confirm(16);
   EXPECT_EQ(next_batch(producer).payloads.size(), 4U);
+}
+
+TEST_F(SessionProducerTest, GivesWayWhenItHasSentForLongWithoutAWait) {
+  using std::chrono::microseconds;
+  SessionTime time = options.clock();
+  options.clock = [&time] { return time; };
+  options.batch_bytes = 4096;
+  options.send_timeout = Timeout(1);
+  Producer producer = make();
+  connect(producer);
+  const std::string text(996, 'x');  // four of them fill a batch
+  int yielded = 0;
+  std::uint64_t stored = 0;
+  const auto send = [&](int batches, microseconds takes) {
+    const int before = yields;
+    for (int sent = 0; sent < 4 * batches; ++sent) {
+      ASSERT_TRUE(producer.send(text).ok());
+      if (sent % 4 != 3) continue;
+      time += takes / batches;
+      stored += next_batch(producer).payloads.size();
+      confirm(stored);
+    }
+    yielded = yields - before;
+  };
+  send(40, microseconds(200));
+  EXPECT_EQ(yielded, 0) << "much, but not for long";
+  send(40, microseconds(200));
+  EXPECT_EQ(yielded, 1);
+  send(10, microseconds(10'000));
+  EXPECT_EQ(yielded, 0) << "for long, but not much";
+  send(30, microseconds(30));
+  EXPECT_EQ(yielded, 1);
+  for (int part = 0; part < 4; ++part) {
+    ASSERT_TRUE(producer.poll(Timeout(0)).ok());
+    ASSERT_TRUE(producer.poll(Timeout(1)).ok());
+    send(40, microseconds(290));
+    EXPECT_EQ(yielded, 0) << "it has waited";
+  }
 }
 
 TEST_F(SessionProducerTest, QueuesBehindAFullWindowIfToldNotToWait) {

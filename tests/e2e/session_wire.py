@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import mmap
 import os
+import select
 import socket
 import ssl
 import time
@@ -113,13 +114,13 @@ class Ring:
 
 
 class MemoryWire:
-    """Frames in memory that the broker shares; a Unix socket wakes who waits."""
+    """Frames in memory that the broker shares; events wake who waits, and a Unix socket tells the end."""
 
     SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
     def __init__(self, plain, to_broker, to_client):
         """`plain`: the connection on which `share` has been said, and nothing was read since."""
-        self.socket, self.sizes, self.answer, self.out = plain, (to_broker, to_client), b"", None
+        self.socket, self.sizes, self.answer, self.out, self.events = plain, (to_broker, to_client), b"", None, []
         self.socket.settimeout(DEADLINE)
 
     def take_answer(self):
@@ -127,7 +128,11 @@ class MemoryWire:
         data, descriptors, _, _ = socket.recv_fds(self.socket, 1 << 16, 4)
         if not descriptors:
             return data
-        descriptor, = descriptors
+        descriptor, *self.events = descriptors
+        self.waking, self.woken = self.events
+        self.waiting = select.poll()
+        self.waiting.register(self.woken, select.POLLIN)
+        self.waiting.register(self.socket, select.POLLRDHUP)
         assert fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & self.SEALS == self.SEALS
         whole = 4096 + sum(self.sizes)
         assert os.fstat(descriptor).st_size == whole
@@ -138,20 +143,16 @@ class MemoryWire:
         return data
 
     def wake(self):
-        try:
-            self.socket.send(b"!", socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            pass
+        os.eventfd_write(self.waking, 1)
 
     def hear(self, seconds):
         """Waits until it is woken, and answers whether the broker is still there. None: it was not woken."""
-        self.socket.settimeout(max(seconds, 0.001))
-        try:
-            return bool(self.socket.recv(4096))
-        except TimeoutError:
-            return None
-        except ConnectionResetError:
+        heard = dict(self.waiting.poll(max(1000 * seconds, 1)))
+        if self.woken in heard:
+            os.eventfd_read(self.woken)
+        if self.socket.fileno() in heard:
             return False
+        return True if heard else None
 
     def send(self, data):
         deadline = time.monotonic() + DEADLINE
@@ -194,6 +195,8 @@ class MemoryWire:
 
     def close(self):
         self.socket.close()
+        while self.events:
+            os.close(self.events.pop())
 
 
 class ZmqWire:

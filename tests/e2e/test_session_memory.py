@@ -4,7 +4,6 @@ import ctypes
 import os
 import random
 import signal
-import socket
 import subprocess
 
 import pytest
@@ -111,7 +110,7 @@ def test_something_that_comes_behind_it_later_ends_the_session_too_where_it_is_f
         for _ in range(50):
             session.wire.socket.send(session_frames.encode("heartbeat", {}))
         first = session.wire.socket.recv(1 << 16)
-        assert first[0] in (21, 24)  # goodbye; or shared, and then it was taken for waking
+        assert first[0] in (21, 24)  # goodbye; or shared, and then it was taken for nothing
 
 
 def limits_reached(control):
@@ -246,11 +245,35 @@ def test_anything_at_all_in_it_harms_nobody(topic):
 def test_waking_says_nothing(topic):
     with shared_session(topic) as session:
         producer = session.producer("t")
-        for _ in range(200):
-            with contextlib.suppress(BlockingIOError):
-                session.wire.socket.send(b"anything", socket.MSG_DONTWAIT)
+        for _ in range(50):
+            session.wire.wake()
+            session.wire.socket.send(b"anything")
         producer.produce([b"x"])
         producer.wait_confirmed()
+
+
+def test_who_makes_waking_impossible_harms_nobody_else(topic):
+    with shared_session(topic) as session:
+        producer = session.producer("t")
+        for event in session.wire.events:
+            with contextlib.suppress(BlockingIOError):
+                os.eventfd_read(event)
+            os.eventfd_write(event, (1 << 64) - 2)
+        with contextlib.suppress(BlockingIOError):
+            producer.produce([b"x"])
+        lives_on(topic)
+    lives_on(topic)
+
+
+def test_what_wakes_is_given_back(broker, topic):
+    def descriptors():
+        return len(os.listdir(f"/proc/{broker.process.pid}/fd"))
+    with contextlib.ExitStack() as sessions:
+        for _ in range(10):
+            sessions.enter_context(shared_session(topic, sizes=(4096, 4096)))
+        with_them = descriptors()
+    # The socket of each, and what wakes in each direction.
+    until(lambda: descriptors() <= with_them - 30, "the descriptors to be closed")
 
 
 # --- Its end ----------------------------------------------------------------------------------------------------------

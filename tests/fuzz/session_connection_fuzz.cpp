@@ -206,23 +206,30 @@ Bytes frames_of(ByteView from, bool in_messages) {
 
 constexpr session::SharedSizes shared_sizes{4096, 4096};
 
-/// The memory that comes with the answer to `share`.
-SharedMemory take_memory(int peer) {
+/// What comes with the answer to `share`.
+struct Given {
+  SharedMemory memory;
+  WakeEvents events;
+};
+Given take_given(int peer) {
   std::array<std::byte, 1024> data;
-  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof(int))> control{};
+  std::array<int, 3> descriptors{};
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof descriptors)> control{};
   iovec part{data.data(), data.size()};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control.data();
   message.msg_controllen = control.size();
-  int descriptor = -1;
-  while (descriptor < 0 && ::recvmsg(peer, &message, MSG_DONTWAIT) > 0) {
+  bool come = false;
+  while (!come && ::recvmsg(peer, &message, MSG_DONTWAIT) > 0) {
     const cmsghdr* const about = CMSG_FIRSTHDR(&message);
-    if (about != nullptr) std::memcpy(&descriptor, CMSG_DATA(about), sizeof descriptor);
+    come = about != nullptr && about->cmsg_len == CMSG_LEN(sizeof descriptors);
+    if (come) std::memcpy(descriptors.data(), CMSG_DATA(about), sizeof descriptors);
   }
-  if (descriptor < 0) std::abort();
-  return SharedMemory::adopt(descriptor, shared_sizes.whole()).value_or_throw();
+  if (!come) std::abort();
+  return {SharedMemory::adopt(descriptors[0], shared_sizes.whole()).value_or_throw(),
+          {WakeEvent::adopt(descriptors[1]), WakeEvent::adopt(descriptors[2])}};
 }
 
 /// Does in memory that the broker shares what `does` says: a byte chooses what, the next ones say how.
@@ -231,7 +238,7 @@ void do_in_memory(Line& line, const Host& host, ByteView does) {
   hello.ticket = "a good one";
   line.send(session::encode_frame(hello, 0, 1));
   line.send(session::encode_frame(session::Share{shared_sizes}, 0, 2));
-  SharedMemory memory = take_memory(line.descriptor());
+  auto [memory, events] = take_given(line.descriptor());
   const std::span<std::byte> bytes = memory.bytes();
   auto* const words = reinterpret_cast<ByteRingWords*>(bytes.data());
   session::SharedRings rings(std::move(memory), shared_sizes, session::SharedSide::client);
@@ -254,7 +261,8 @@ void do_in_memory(Line& line, const Host& host, ByteView does) {
         static_cast<void>(rings.writer().publish());
         does = does.subspan(count);
     }
-    line.send(as_byte_view("!"));
+    events.broker.wake();
+    line.send(as_byte_view("!"));  // which means nothing
   }
 }
 

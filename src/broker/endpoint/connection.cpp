@@ -91,7 +91,10 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   // What the peer sent before it hung up is still to be read, so this alone ends nothing.
   if (paused_) peer_gone_ |= readiness.hung_up;
   if (ignored() && readiness.hung_up) fail("closed by the peer");
-  if (is_shared()) shared_->hear(readiness.hung_up);
+  if (is_shared()) {
+    if (readiness.hung_up) shared_->end();
+    readiness.readable = true;  // the end lies behind what is still to be read
+  }
   if ((readiness.writable || is_shared()) && output_blocked_) {
     output_blocked_ = false;
     flush_output();
@@ -163,6 +166,7 @@ void Connection::close(const std::string& why) {
 void Connection::end(const std::string& why) {
   if (state_ == State::closed) return;
   state_ = State::closed;
+  if (is_shared()) loop_.unwatch(shared_->descriptor(), *this);
   if (std::exchange(watched_, false)) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include <lightq/base/wake_event.hpp>
+
 #include "broker/endpoint/buffer_budget.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/output_buffer.hpp"
@@ -151,12 +153,12 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// As flush_output, and `behind` it straight from where it lies: only what the system does not take is
   /// copied.
   void flush_output_with(ByteView behind);
-  /// Sends `bytes` at once, and with them `descriptor`, which the peer gets for itself; nothing may be
-  /// buffered. Only over a Unix socket. False: it could not be sent.
-  bool send_descriptor(ByteView bytes, int descriptor);
-  /// From now on what comes and goes lies in this memory, and the socket only wakes. Over a Unix socket, in
-  /// clear, while nothing is buffered.
-  void share(std::unique_ptr<session::SharedRings> rings);
+  /// Sends `bytes` at once, and with them `descriptors`, which the peer gets for itself; nothing may be
+  /// buffered. Only over a Unix socket. False: they could not be sent.
+  bool send_descriptors(ByteView bytes, const std::array<int, 3>& descriptors);
+  /// From now on what comes and goes lies in this memory, and the socket only tells the end. Over a Unix
+  /// socket, in clear, while nothing is buffered.
+  void share(std::unique_ptr<session::SharedRings> rings, WakeEvents events);
   [[nodiscard]] bool is_shared() const { return shared_ != nullptr; }
   /// Whether the peer is a process of this machine, at a Unix socket.
   [[nodiscard]] bool is_local() const;

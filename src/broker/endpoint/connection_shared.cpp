@@ -15,8 +15,8 @@ bool Connection::is_local() const {
          address.ss_family == AF_UNIX;
 }
 
-bool Connection::send_descriptor(ByteView bytes, int descriptor) {
-  alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof descriptor)]{};
+bool Connection::send_descriptors(ByteView bytes, const std::array<int, 3>& descriptors) {
+  alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof descriptors)]{};
   // It is not written to: the system's type has no const.
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   msghdr message{};
@@ -27,17 +27,20 @@ bool Connection::send_descriptor(ByteView bytes, int descriptor) {
   cmsghdr* const about = CMSG_FIRSTHDR(&message);
   about->cmsg_level = SOL_SOCKET;
   about->cmsg_type = SCM_RIGHTS;
-  about->cmsg_len = CMSG_LEN(sizeof descriptor);
-  std::memcpy(CMSG_DATA(about), &descriptor, sizeof descriptor);
+  about->cmsg_len = CMSG_LEN(sizeof descriptors);
+  std::memcpy(CMSG_DATA(about), descriptors.data(), sizeof descriptors);
   const auto sent = sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent > 0 && sent < static_cast<ssize_t>(bytes.size())) fail("the peer takes nothing");
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
-void Connection::share(std::unique_ptr<session::SharedRings> rings) {
-  shared_ = std::make_unique<SharedWire>(descriptor_.get(), std::move(rings));
+void Connection::share(std::unique_ptr<session::SharedRings> rings, WakeEvents events) {
+  shared_ = std::make_unique<SharedWire>(std::move(rings), std::move(events));
   output_.send_through(*shared_);
-  loop_.set_interest(descriptor_.get(), EventLoop::Interest::arrivals);
+  loop_.set_interest(descriptor_.get(), EventLoop::Interest::hang_up);
+  if (Result<void> watched = loop_.watch(shared_->descriptor(), *this, EventLoop::Interest::arrivals);
+      !watched)
+    return fail(watched.error().text());
   loop_.call_soon(*this);
 }
 

@@ -25,7 +25,8 @@ class EventLoop {
   using Task = std::function<void()>;
 
   /// What a descriptor is watched for. `hang_up` tells only, and once, that the peer has closed; `arrivals`
-  /// likewise, and each time that something comes, whether what came before was read or not.
+  /// likewise, and each time that something comes, whether what came before was read or not: for an eventfd
+  /// that nobody reads.
   enum class Interest { readable, writable, readable_and_writable, hang_up, arrivals };
 
   /// What happened to a descriptor.

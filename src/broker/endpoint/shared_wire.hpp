@@ -1,4 +1,4 @@
-/// A connection whose bytes go through memory that broker and client share; its socket only wakes who waits.
+/// A connection whose bytes go through memory that broker and client share; its socket only tells the end.
 /// docs/session.md, "Shared memory". Layer: endpoint.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <span>
 
 #include <lightq/base/types.hpp>
+#include <lightq/base/wake_event.hpp>
 #include <lightq/protocol/session_memory.hpp>
 
 namespace lightq::broker {
@@ -14,18 +15,18 @@ namespace lightq::broker {
 /// No call waits. The connection's thread.
 class SharedWire {
  public:
-  /// `descriptor`: of the Unix socket; outlives it.
-  SharedWire(int descriptor, std::unique_ptr<session::SharedRings> rings)
-      : descriptor_(descriptor), rings_(std::move(rings)) {}
+  SharedWire(std::unique_ptr<session::SharedRings> rings, WakeEvents events)
+      : rings_(std::move(rings)), events_(std::move(events)) {}
   SharedWire(const SharedWire&) = delete;
   SharedWire& operator=(const SharedWire&) = delete;
   /// A client may keep the memory mapped: it is emptied, so that what nobody counts any more is next to none.
   ~SharedWire() { rings_->empty(!ended_); }
 
-  /// The socket has received something, which wakes and says nothing else. `ended`: also that the client has
-  /// closed it.
-  void hear(bool ended);
-  /// The client has closed its socket. What it wrote before can still be read.
+  /// Becomes readable, once, when something comes for which this side waits.
+  [[nodiscard]] int descriptor() const { return events_.broker.descriptor(); }
+  /// The client has closed its socket.
+  void end() { ended_ = true; }
+  /// It has. What it wrote before can still be read.
   [[nodiscard]] bool ended() const { return ended_; }
   /// The client has written into the memory what cannot be.
   [[nodiscard]] bool broken() const { return rings_->reader().broken() || rings_->writer().broken(); }
@@ -35,19 +36,18 @@ class SharedWire {
   std::size_t copy(std::span<std::byte> to) { return rings_->reader().copy(to); }
   /// The first `bytes` of it were taken; the client may write there again. `wipe`: they stay in no memory.
   void release(std::size_t bytes, bool wipe);
-  /// False: something has come meanwhile. True: the socket becomes readable when something comes.
+  /// False: something has come meanwhile. True: the descriptor becomes readable when something
+  /// comes.
   [[nodiscard]] bool wait_for_input() { return rings_->reader().wait(); }
 
   /// Takes as much of `first` and then `second` as there is room for.
   std::size_t send(ByteView first, ByteView second);
-  /// False: there is room by now. True: the socket becomes readable when there is.
+  /// False: there is room by now. True: the descriptor becomes readable when there is.
   [[nodiscard]] bool wait_for_room() { return rings_->writer().wait(); }
 
  private:
-  void wake();
-
-  int descriptor_;
   std::unique_ptr<session::SharedRings> rings_;
+  WakeEvents events_;
   bool ended_ = false;
 };
 

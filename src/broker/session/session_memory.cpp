@@ -30,19 +30,25 @@ void SessionConnection::share(const FrameHeader& header, const session::SharedSi
   const std::uint64_t user = held_by();
   if (budget == nullptr || !budget->take(user, sizes.whole()))
     return answer_limit(header, Limit::shared_bytes_total, "there is no more memory to share");
-  auto memory = SharedMemory::make(sizes.whole());
   const auto answer = session::encode_frame(session::Shared{sizes}, 0, header.request);
-  if (!memory || !send_descriptor(answer, memory->descriptor())) {
+  const auto without = [&](const std::string& why) {
     budget->give_back(user, sizes.whole());
-    return answer_error(header, Code::io_error,
-                        memory ? "the system passes no more descriptors on" : memory.error().text());
-  }
+    answer_error(header, Code::io_error, why);
+  };
+  auto memory = SharedMemory::make(sizes.whole());
+  if (!memory) return without(memory.error().text());
+  auto of_broker = WakeEvent::make();
+  auto of_client = WakeEvent::make();
+  if (!of_broker || !of_client) return without((of_broker ? of_client : of_broker).error().text());
+  if (!send_descriptors(answer, {memory->descriptor(), of_broker->descriptor(), of_client->descriptor()}))
+    return without("the system passes no more descriptors on");
   shared_bytes_ = sizes.whole();
   shared_with_ = user;
   said_bytes_ += answer.size();
   memory->close_descriptor();
   Connection::share(
-      std::make_unique<session::SharedRings>(std::move(*memory), sizes, session::SharedSide::broker));
+      std::make_unique<session::SharedRings>(std::move(*memory), sizes, session::SharedSide::broker),
+      {std::move(*of_broker), std::move(*of_client)});
 }
 
 }  // namespace lightq::broker
