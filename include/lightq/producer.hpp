@@ -50,7 +50,8 @@ struct ProducerStats {
 /// always. Who has sent and goes on to do something else calls poll (or flush) from time to time, at least
 /// once in the heartbeat; in an event loop: when fd() is readable, or writable while wants_write(), and at
 /// next_timer(), all three asked anew before each wait, next_timer() last. A message that waits for a confirm
-/// before it leaves waits for such a call.
+/// before it leaves waits for such a call. Who sends much and never has to wait lets others run (sched_yield)
+/// in such a call, about three times a millisecond at most.
 class Producer {
  public:
   /// A producer that connects in its first calls (see wait_open). `join`: called within them whenever an
