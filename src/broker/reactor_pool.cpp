@@ -50,6 +50,10 @@ ReactorPool::Settings with_shares(ReactorPool::Settings settings, EndpointShares
 
 }  // namespace
 
+namespace {
+constexpr std::size_t descriptors_of_shared = 2;  // beside the session's socket: what wakes its two sides
+}  // namespace
+
 std::size_t part_of_descriptors(std::size_t parts) {
   const std::uint64_t limit =
       std::max<std::uint64_t>(raise_descriptor_limit(), 2 * limits::descriptors_reserved);
@@ -60,7 +64,7 @@ ReactorPool::ReactorPool(Settings settings, StorageRoom& storage, const TicketKe
                          EventLoop& control, LogSink& sink)
     : shares_(bounds_of(settings), settings.reactor.endpoints.limits_reached),
       settings_(with_shares(std::move(settings), shares_)),
-      shared_memory_(settings_.shared_bytes_total),
+      shared_memory_(settings_.shared_bytes_total, part_of_descriptors(8 * descriptors_of_shared)),
       control_(control),
       now_(wall_clock_now),
       // Counting on from the time keeps ids unique over restarts without storing a counter.

@@ -74,7 +74,7 @@ class Host final : public SessionConnection::Host, public Connection::Owner {
   bool closed = false;
 
  private:
-  MemoryBudget memory_{limits::MiB};
+  MemoryBudget memory_{limits::MiB, 1};
   SessionSettings settings_{.broker = 1, .heartbeat_ms = 0, .memory = &memory_};
   Gate gate_;
 };

@@ -7,7 +7,7 @@ namespace lightq::broker {
 namespace {
 
 TEST(MemoryBudget, GivesWhatThereIsAndTakesItBack) {
-  MemoryBudget budget(100);
+  MemoryBudget budget(100, 10);
   EXPECT_TRUE(budget.take(0, 60));
   EXPECT_FALSE(budget.take(0, 41));
   EXPECT_TRUE(budget.take(0, 40));
@@ -18,7 +18,7 @@ TEST(MemoryBudget, GivesWhatThereIsAndTakesItBack) {
 }
 
 TEST(MemoryBudget, LeavesTheLastEighthToOthersThanWhoHasHalf) {
-  MemoryBudget budget(800);
+  MemoryBudget budget(800, 10);
   EXPECT_TRUE(budget.take(7, 500));
   EXPECT_TRUE(budget.take(7, 200));
   EXPECT_FALSE(budget.take(7, 1)) << "it has more than half";
@@ -29,8 +29,19 @@ TEST(MemoryBudget, LeavesTheLastEighthToOthersThanWhoHasHalf) {
   EXPECT_TRUE(budget.take(7, 1));
 }
 
+TEST(MemoryBudget, BoundsHowManySessionsHaveSome) {
+  MemoryBudget budget(1000, 8);
+  for (int session = 0; session < 7; ++session) EXPECT_TRUE(budget.take(7, 1));
+  EXPECT_FALSE(budget.take(7, 1)) << "the last eighth is for others";
+  EXPECT_TRUE(budget.take(8, 1));
+  EXPECT_FALSE(budget.take(9, 1)) << "there are no more";
+  EXPECT_EQ(8U, budget.taken());
+  budget.give_back(7, 1);
+  EXPECT_TRUE(budget.take(9, 1));
+}
+
 TEST(MemoryBudget, OfNothingGivesNothing) {
-  MemoryBudget budget(0);
+  MemoryBudget budget(0, 10);
   EXPECT_FALSE(budget.take(1, 1));
   budget.give_back(1, 1);
   EXPECT_EQ(0U, budget.taken());

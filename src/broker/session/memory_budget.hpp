@@ -10,39 +10,51 @@
 
 namespace lightq::broker {
 
-/// Bounds it; who has half of it leaves the last eighth to others. Any thread.
+/// Bounds it, and how many sessions do that, for each needs descriptors; who has half of either leaves the
+/// last eighth to others. Any thread.
 class MemoryBudget {
  public:
-  explicit MemoryBudget(std::size_t bytes_max) : share_(bytes_max) {}
+  MemoryBudget(std::size_t bytes_max, std::size_t sessions_max)
+      : bytes_share_(bytes_max), sessions_share_(sessions_max) {}
 
-  /// Whether the user (TicketHolder::sharer) may have so much more; then he has.
+  /// Whether a session of the user (TicketHolder::sharer) may have so much; then it has.
   bool take(std::uint64_t user, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
-    const auto own = taken_by_.find(user);
-    const std::size_t has = own == taken_by_.end() ? 0 : own->second;
-    if (share_.ask(taken_, user, has, bytes) != FairShare::Verdict::room) return false;
-    taken_ += bytes;
-    taken_by_[user] += bytes;
+    const auto found = taken_by_.find(user);
+    const Taken own = found == taken_by_.end() ? Taken{} : found->second;
+    constexpr auto room = FairShare::Verdict::room;
+    if (bytes_share_.ask(taken_.bytes, user, own.bytes, bytes) != room ||
+        sessions_share_.ask(taken_.sessions, user, own.sessions) != room)
+      return false;
+    taken_by_[user] = {own.bytes + bytes, own.sessions + 1};
+    taken_ = {taken_.bytes + bytes, taken_.sessions + 1};
     return true;
   }
+  /// What a session has taken.
   void give_back(std::uint64_t user, std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     const auto own = taken_by_.find(user);
     if (own == taken_by_.end()) return;
-    taken_ -= bytes;
-    own->second -= bytes;
-    if (own->second == 0) taken_by_.erase(own);
+    taken_ = {taken_.bytes - bytes, taken_.sessions - 1};
+    own->second = {own->second.bytes - bytes, own->second.sessions - 1};
+    if (own->second.sessions == 0) taken_by_.erase(own);
   }
   [[nodiscard]] std::size_t taken() {
     const std::lock_guard lock(mutex_);
-    return taken_;
+    return taken_.bytes;
   }
 
  private:
-  const FairShare share_;
+  struct Taken {
+    std::size_t bytes = 0;
+    std::size_t sessions = 0;
+  };
+
+  const FairShare bytes_share_;
+  const FairShare sessions_share_;
   std::mutex mutex_;  // guards what follows
-  std::size_t taken_ = 0;
-  std::unordered_map<std::uint64_t, std::size_t> taken_by_;  // by user; none that has nothing
+  Taken taken_;
+  std::unordered_map<std::uint64_t, Taken> taken_by_;  // by user; none that has nothing
 };
 
 }  // namespace lightq::broker
