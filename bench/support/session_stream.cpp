@@ -113,7 +113,7 @@ class ProducerRole {
     const double interval_ns = 1e9 / stream_.plan.messages_per_second;
     const auto due =
         stream_.seen().send_begin_ns + static_cast<std::uint64_t>(static_cast<double>(number) * interval_ns);
-    for (std::uint64_t now = now_ns(); now < due; now = now_ns()) {
+    while (now_ns() < due) {
       producer_->poll(Timeout(0)).value_or_throw();
       if (now_ns() + looks_for_ns_max > due) continue;
       const timespec when{static_cast<time_t>(due / 1'000'000'000), static_cast<long>(due % 1'000'000'000)};

@@ -48,10 +48,8 @@ ReactorPool::Settings with_shares(ReactorPool::Settings settings, EndpointShares
   return settings;
 }
 
-}  // namespace
-
-namespace {
 constexpr std::size_t descriptors_of_shared = 2;  // beside the session's socket: what wakes its two sides
+
 }  // namespace
 
 std::size_t part_of_descriptors(std::size_t parts) {

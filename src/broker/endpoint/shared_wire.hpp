@@ -36,8 +36,8 @@ class SharedWire {
   std::size_t copy(std::span<std::byte> to) { return rings_->reader().copy(to); }
   /// The first `bytes` of it were taken; the client may write there again. `wipe`: they stay in no memory.
   void release(std::size_t bytes, bool wipe);
-  /// False: something has come meanwhile. True: the descriptor becomes readable when something
-  /// comes.
+  /// False: something has come meanwhile. True: the descriptor becomes readable when
+  /// something comes.
   [[nodiscard]] bool wait_for_input() { return rings_->reader().wait(); }
 
   /// Takes as much of `first` and then `second` as there is room for.
