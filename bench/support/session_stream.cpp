@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <stdexcept>
 
 #include "support/broker_route.hpp"
@@ -47,8 +48,7 @@ struct SessionRun {
 
 class ProducerRole {
  public:
-  explicit ProducerRole(SessionRun& run)
-      : run_(run), stream_(run.stream), message_(run.stream.pattern.message_bytes()) {}
+  explicit ProducerRole(SessionRun& run) : run_(run), stream_(run.stream) {}
 
   int work() {
     Client client = connect_to(run_.ends);
@@ -102,9 +102,12 @@ class ProducerRole {
   }
 
   void send(MessageKind kind, std::uint64_t sequence, std::uint64_t sent_ns) {
-    stream_.pattern.write({stream_.id, kind, sequence, sent_ns}, message_.data());
+    const MessagePattern& pattern = stream_.pattern;
+    const auto write = [&](std::span<std::byte> to) {
+      pattern.write({stream_.id, kind, sequence, sent_ns}, to.data());
+    };
     if (sent_ns != 0 && sequence % confirm_sample == 0) run_.sent_ns[sequence / confirm_sample] = sent_ns;
-    producer_->send(ByteView(message_)).value_or_throw();
+    producer_->send_in_place(pattern.message_bytes(), write).value_or_throw();
   }
 
   /// Open loop: the clock says when each message is due, however long the sends before it took.
@@ -123,7 +126,6 @@ class ProducerRole {
 
   SessionRun& run_;
   StreamRun& stream_;
-  std::vector<std::byte> message_;
   std::optional<Producer> producer_;
   std::uint64_t probes_ = 0;
 };

@@ -7,8 +7,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -76,7 +78,9 @@ class Producer {
     const std::size_t bytes = record_bytes(payload.size());
     if (bytes > room_ || bytes > record_bytes_max_) [[unlikely]]
       return send(payload, Attributes());
-    return add(payload, bytes);
+    batches().open().add(payload);
+    room_ -= bytes;
+    return added();
   }
   Result<std::uint64_t> send(std::string_view payload) { return send(as_byte_view(payload)); }
   /// The same, and calls `callback` when it is known what became of this message.
@@ -89,14 +93,50 @@ class Producer {
   /// With a key, headers or a time, which are copied too: `send(payload, {.key = "tea"})`. Errors besides:
   /// invalid_argument and too_large, see Attributes::check.
   Result<std::uint64_t> send(ByteView payload, const Attributes& attributes, MessageCallback callback = {}) {
-    if (const Result<void> valid = attributes.check(); !valid) return of_topic(valid.error());
-    if (const Result<void> made = make_room(payload.size(), attributes); !made) return made.error();
-    if (callback) parts_->reports.watch(sent_, std::move(callback));
-    return add(payload, attributes);
+    const auto copy = [payload](std::span<std::byte> to) {
+      if (!payload.empty()) std::memcpy(to.data(), payload.data(), payload.size());
+    };
+    return send_in_place(payload.size(), copy, attributes, std::move(callback));
   }
   Result<std::uint64_t> send(std::string_view payload, const Attributes& attributes,
                              MessageCallback callback = {}) {
     return send(as_byte_view(payload), attributes, std::move(callback));
+  }
+
+  /// As send, for who makes a message of `bytes` where it leaves from, which saves a copy:
+  /// `write(std::span<std::byte>)` is called once and puts all of it there, over whatever is in it. It may
+  /// not use the producer: what it calls there fails, with invalid_argument. If it throws, so does this, and
+  /// the message was not taken; if this fails, `write` has not been called.
+  template <typename Write>
+  Result<std::uint64_t> send_in_place(std::size_t bytes, Write&& write) {
+    const std::size_t whole = record_bytes(bytes);
+    if (whole > room_ || whole > record_bytes_max_) [[unlikely]]
+      return send_in_place(bytes, std::forward<Write>(write), Attributes());
+    const std::size_t left = std::exchange(room_, 0) - whole;  // who sends within `write` comes to make_room
+    {
+      const Writing writing(*this);
+      batches().open().add_in_place(bytes, std::forward<Write>(write));
+    }
+    room_ = left;
+    return added();
+  }
+  template <typename Write>
+  Result<std::uint64_t> send_in_place(std::size_t bytes, Write&& write, const Attributes& attributes,
+                                      MessageCallback callback = {}) {
+    if (const Result<void> valid = attributes.check(); !valid) return of_topic(valid.error());
+    if (const Result<void> made = make_room(bytes, attributes); !made) return made.error();
+    BatchBuilder& open = batches().open();
+    const std::size_t before = open.size_bytes();
+    const std::size_t room = std::exchange(room_, 0);
+    {
+      const Writing writing(*this);
+      open.add_in_place(bytes, std::forward<Write>(write), attributes,
+                        kinds_to_begin_with(bytes, attributes));
+    }
+    if (callback) parts_->reports.watch(sent_, std::move(callback));
+    kinds_used_ = kinds_used_ | AttributeKinds(attributes);
+    room_ = open.kinds().any() ? 0 : room - std::min(room, open.size_bytes() - before);
+    return added();
   }
 
   /// Sends everything out and waits until it is confirmed. Errors: timeout; what became of messages that were
@@ -125,6 +165,7 @@ class Producer {
   /// Does what there is to do, and if that changes nothing waits for more, up to `timeout` or the next timer.
   /// Errors: what ended the producer.
   Result<void> poll(Timeout timeout) {
+    if (writing_) return inside_error();
     const std::uint64_t before = changes();
     drive();
     if (timeout.count() > 0 && changes() == before && usable()) {
@@ -231,25 +272,30 @@ class Producer {
   [[nodiscard]] const SessionBatches& batches() const { return parts_->link.batches(); }
   [[nodiscard]] SessionTime now() const { return parts_->clock.now(); }
 
-  std::uint64_t add(ByteView payload, std::size_t bytes) {
-    batches().open().add(payload);
-    room_ -= bytes;
-    return added();
-  }
-  /// After make_room of the same.
-  std::uint64_t add(ByteView payload, const Attributes& attributes) {
-    BatchBuilder& open = batches().open();
-    const std::size_t before = open.size_bytes();
-    open.add(payload, attributes, kinds_to_begin_with(payload.size(), attributes));
-    kinds_used_ = kinds_used_ | AttributeKinds(attributes);
-    room_ = open.kinds().any() ? 0 : room_ - std::min(room_, open.size_bytes() - before);
-    return added();
-  }
   std::uint64_t added() {
     const std::uint64_t number = sent_++;
     if (--look_after_ == 0) drive(Looks::sparing);
     return number;
   }
+
+  /// While a message is written: nothing else may be done here.
+  class Writing {
+   public:
+    explicit Writing(Producer& producer)
+        : producer_(producer), inside_(std::exchange(producer.inside_, true)) {
+      producer.writing_ = true;
+    }
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing() {
+      producer_.inside_ = inside_;
+      producer_.writing_ = false;
+    }
+
+   private:
+    Producer& producer_;
+    const bool inside_;
+  };
 
   enum class Looks {
     always,
@@ -367,6 +413,7 @@ class Producer {
     const Timeout patience = parts_->options.send_timeout;
     const std::size_t own_bytes = attributes_bytes(AttributeKinds(attributes), attributes) + payload_bytes;
     SessionTime deadline = SessionTime::min();
+    if (writing_) return inside_error();
     while (true) {
       if (const Result<void> able = usable(); !able) return able.error();
       refresh_room();
@@ -446,7 +493,8 @@ class Producer {
     return "topic '" + topic() + "': " + what;
   }
   [[nodiscard]] Error inside_error() const {
-    return {ErrorCode::invalid_argument, of_topic("a callback may not wait")};
+    return {ErrorCode::invalid_argument,
+            of_topic(writing_ ? "who writes a message may not use its producer" : "a callback may not wait")};
   }
   [[nodiscard]] Error no_room(ErrorCode code) const {
     return {code, of_topic("no room for another message: " + std::to_string(unconfirmed()) +
@@ -478,7 +526,8 @@ class Producer {
   SessionTime run_begins_{};   // since it waited last, or gave way
   std::size_t run_bytes_ = 0;  // closed into batches since then
   bool flushing_ = false;
-  bool inside_ = false;  // in drive: a callback is not to come here again
+  bool inside_ = false;   // in drive: a callback is not to come here again
+  bool writing_ = false;  // in send_in_place, of whose message nothing counts yet
   SessionTime linger_ends_ = session_never;
   std::unique_ptr<Parts> parts_;
 };

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+#include <stdexcept>
 #include <string>
 
 #include "support/batches.hpp"
@@ -224,6 +227,26 @@ TEST(ProducedBatch, AsManyRecordsAsABatchMayHaveAreTakenAndNoMore) {
 }
 
 // As random bytes in the records would be, under a checksum that fits.
+TEST(ProducedBatch, MessagesOfOneLengthInARowAreLookedAtAsOthers) {
+  for (const auto& lengths : std::vector<std::vector<std::size_t>>{
+           {3, 3, 3}, {0, 0, 0, 0}, {3, 3, 4}, {4, 3, 3}, {0, 0, 1, 1, 0}, {7, 7, 7, 2, 2, 7, 7}}) {
+    BatchBuilder builder;
+    for (const std::size_t length : lengths) builder.add(std::vector<std::byte>(length));
+    const auto batch = builder.finish();
+    EXPECT_EQ(BatchView::check_produced(batch).fault, std::nullopt);
+    EXPECT_EQ(BatchView::check_produced(batch).longest_message_bytes,
+              *std::max_element(lengths.begin(), lengths.end()));
+    // One record more or less than there are.
+    for (const int by : {-1, 1}) {
+      std::vector<std::byte> bad(batch.begin(), batch.end());
+      store_little_endian(bad.data() + batch_layout::record_count,
+                          static_cast<std::uint32_t>(static_cast<int>(lengths.size()) + by));
+      store_little_endian(bad.data() + batch_layout::body_crc, batch_body_crc(bad));
+      EXPECT_EQ(BatchView::check_produced(bad).fault, BatchFault::bad_records);
+    }
+  }
+}
+
 TEST(ProducedBatch, LengthsThatLieAreCheckedWithoutReadingPastThem) {
   test::Random random;
   BatchBuilder builder;
@@ -285,6 +308,27 @@ TEST(BatchBuilder, CanBeFinishedAgainAfterMoreRecords) {
   stamp_batch(bytes, Offset{0}, Timestamp{0}, 0);
   ASSERT_EQ(BatchView::check(bytes), std::nullopt);
   EXPECT_EQ(payloads_of(BatchView::trusted(bytes.data())), (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(BatchBuilder, TakesNothingOfAMessageWhoseWriterThrows) {
+  BatchBuilder builder;
+  const auto fail = [](std::span<std::byte> to) {
+    std::fill(to.begin(), to.end(), std::byte{'x'});
+    throw std::runtime_error("no more");
+  };
+  const auto write_b = [](std::span<std::byte> to) { to[0] = std::byte{'b'}; };
+  EXPECT_THROW(builder.add_in_place(5, fail), std::runtime_error);
+  EXPECT_TRUE(builder.empty());
+  builder.add(as_byte_view("a"), {.key = "k"});
+  EXPECT_THROW(builder.add_in_place(5, fail), std::runtime_error);
+  EXPECT_THROW(builder.add_in_place(5, fail, {.key = "other"}), std::runtime_error);
+  builder.add_in_place(1, write_b);
+  builder.add_in_place(1, write_b, {.key = "l"});
+  const auto bytes = builder.finish();
+  stamp_batch(bytes, Offset{0}, Timestamp{0}, 0);
+  ASSERT_EQ(BatchView::check(bytes), std::nullopt);
+  EXPECT_EQ(payloads_of(BatchView::trusted(bytes.data())), (std::vector<std::string>{"a", "b", "b"}));
+  EXPECT_EQ(builder.message_bytes(), bytes.size() - batch_layout::header_bytes - 3 * record_bytes(0));
 }
 
 TEST(BatchBuilder, SumsWhatItPacksAsAReaderWould) {

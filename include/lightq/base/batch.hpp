@@ -171,7 +171,7 @@ inline std::optional<std::size_t> BatchView::longest_message_bytes() const {
   const std::byte* at = start_ + batch_layout::header_bytes;
   const AttributeKinds attributes = kinds();
   std::size_t longest = 0;
-  for (std::uint32_t record = record_count(); record != 0; --record) {
+  for (std::uint32_t record = record_count(); record != 0;) {
     if (left < record_bytes(0)) return std::nullopt;
     const std::size_t message_bytes = load_little_endian<std::uint32_t>(at);
     const std::size_t bytes = record_bytes(message_bytes);
@@ -179,8 +179,17 @@ inline std::optional<std::size_t> BatchView::longest_message_bytes() const {
     if (attributes.any() && !AttributesView::measure(attributes, {at + sizeof(std::uint32_t), message_bytes}))
       return std::nullopt;
     longest = std::max(longest, message_bytes);
-    at += bytes;
-    left -= bytes;
+    const auto pass = [&] {
+      at += bytes;
+      left -= bytes;
+      --record;
+    };
+    pass();
+    // Messages are often of one length. As long as they are, where the next one lies does not have to wait
+    // for what this one says, only the check of it.
+    while (!attributes.any() && record != 0 && bytes <= left &&
+           load_little_endian<std::uint32_t>(at) == message_bytes)
+      pass();
   }
   if (left != 0) return std::nullopt;
   return longest;

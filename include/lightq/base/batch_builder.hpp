@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <span>
+#include <utility>
 
 #include <lightq/base/attributes.hpp>
 #include <lightq/base/batch_layout.hpp>
@@ -46,22 +48,33 @@ class BatchBuilder {
   }
 
   /// Adds a record; the caller keeps size_bytes() within 4 GiB and record_count() within batch_records_max.
-  void add(ByteView payload) {
-    if (kinds_.any()) [[unlikely]]
-      return add(payload, Attributes());
-    std::byte* to = add_uninitialized(payload.size());
-    if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
-  }
+  void add(ByteView payload) { add_in_place(payload.size(), CopyOf{payload}); }
   /// The same with attributes, which keep to their limits (Attributes::check). The first record decides which
   /// kinds all have, and `kinds` says more that are to come; the caller does not add one with others.
   void add(ByteView payload, const Attributes& attributes, AttributeKinds kinds = {}) {
+    add_in_place(payload.size(), CopyOf{payload}, attributes, kinds);
+  }
+  /// As add; `write(std::span<std::byte>)` puts the payload, of `payload_bytes`, where it belongs, and does
+  /// not use the builder. If it throws, nothing was added.
+  template <typename Write>
+  void add_in_place(std::size_t payload_bytes, Write&& write) {
+    if (kinds_.any()) [[unlikely]]
+      return add_in_place(payload_bytes, std::forward<Write>(write), Attributes());
+    std::byte* const to = place(payload_bytes);
+    std::forward<Write>(write)(std::span(to, payload_bytes));
+    placed(payload_bytes);
+  }
+  template <typename Write>
+  void add_in_place(std::size_t payload_bytes, Write&& write, const Attributes& attributes,
+                    AttributeKinds kinds = {}) {
     const AttributeKinds own(attributes);
     if (empty()) kinds_ = own | kinds;
     is_sound_ = is_sound_ && kinds_.has_all_of(own) && (!own.any() || attributes.check());
     if (!is_sound_) return;
-    std::byte* to = add_uninitialized(attributes_bytes(kinds_, attributes) + payload.size());
-    to = write_attributes(to, kinds_, attributes);
-    if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
+    const std::size_t message_bytes = attributes_bytes(kinds_, attributes) + payload_bytes;
+    std::byte* const to = write_attributes(place(message_bytes), kinds_, attributes);
+    std::forward<Write>(write)(std::span(to, payload_bytes));
+    placed(message_bytes);
   }
   /// The attributes that each record has; those of an empty builder are still open.
   [[nodiscard]] AttributeKinds kinds() const { return kinds_; }
@@ -72,18 +85,9 @@ class BatchBuilder {
   /// Adds a record of `message_bytes` whose bytes the caller writes at the returned place before anything
   /// else.
   std::byte* add_uninitialized(std::size_t message_bytes) {
-    assert(message_bytes <= UINT32_MAX && codec_ == Codec::none);
-    const std::size_t end = size_ + record_bytes(message_bytes);
-    assert(end <= UINT32_MAX && record_count_ < limits::batch_records_max);
-    if (end > capacity_) grow(end);
-    // While what came last is still in the cache. Of the record that is added now nothing is there yet.
-    if (size_ - summed_ >= sum_bytes_min) sum_up_to(size_);
-    std::byte* record = buffer_.get() + size_;
-    store_little_endian(record, static_cast<std::uint32_t>(message_bytes));
-    size_ = end;
-    ++record_count_;
-    message_bytes_ += message_bytes;
-    return record + sizeof(std::uint32_t);
+    std::byte* const to = place(message_bytes);
+    placed(message_bytes);
+    return to;
   }
 
   [[nodiscard]] bool empty() const { return record_count_ == 0; }
@@ -140,6 +144,31 @@ class BatchBuilder {
   }
 
  private:
+  struct CopyOf {
+    ByteView bytes;
+    void operator()(std::span<std::byte> to) const {
+      if (!bytes.empty()) std::memcpy(to.data(), bytes.data(), bytes.size());
+    }
+  };
+
+  /// Where the bytes of the next record go, of which nothing counts before `placed`.
+  std::byte* place(std::size_t message_bytes) {
+    assert(message_bytes <= UINT32_MAX && codec_ == Codec::none);
+    const std::size_t end = size_ + record_bytes(message_bytes);
+    assert(end <= UINT32_MAX && record_count_ < limits::batch_records_max);
+    if (end > capacity_) grow(end);
+    // While what came last is still in the cache. Of the record that is added now nothing is there yet.
+    if (size_ - summed_ >= sum_bytes_min) sum_up_to(size_);
+    std::byte* const record = buffer_.get() + size_;
+    store_little_endian(record, static_cast<std::uint32_t>(message_bytes));
+    return record + sizeof(std::uint32_t);
+  }
+  void placed(std::size_t message_bytes) {
+    size_ += record_bytes(message_bytes);
+    ++record_count_;
+    message_bytes_ += message_bytes;
+  }
+
   static constexpr std::size_t sum_bytes_min = 3072;  // four times the three short lanes of the CRC
   void sum_up_to(std::size_t end) {
     records_crc_ = crc32c({buffer_.get() + summed_, end - summed_}, records_crc_);
