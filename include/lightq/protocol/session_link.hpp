@@ -211,15 +211,21 @@ struct Bare {
 using Close = Bare<Op::close>;
 using Heartbeat = Bare<Op::heartbeat>;
 
-/// A whole frame without a batch, its body put together from `body`.
+/// A whole frame without a batch, its body put together from `body`, in place of what is in `frame`.
 template <typename Body>
-std::vector<std::byte> encode_frame(const Body& body, std::uint32_t channel, std::uint32_t request) {
-  std::vector<std::byte> frame(frame_layout::header_bytes);
+void encode_frame(std::vector<std::byte>& frame, const Body& body, std::uint32_t channel,
+                  std::uint32_t request) {
+  frame.resize(frame_layout::header_bytes);
   body.encode(FieldWriter(frame));
   FrameHeader header{Body::op, 0, channel, request,
                      static_cast<std::uint32_t>(frame.size() - frame_layout::header_bytes)};
   if constexpr (requires { body.flags(); }) header.flags = body.flags();
   encode_frame_header(frame.data(), header, ByteView(frame).subspan(frame_layout::header_bytes));
+}
+template <typename Body>
+std::vector<std::byte> encode_frame(const Body& body, std::uint32_t channel, std::uint32_t request) {
+  std::vector<std::byte> frame;
+  encode_frame(frame, body, channel, request);
   return frame;
 }
 

@@ -135,7 +135,7 @@ std::optional<BatchSlice> HostedTopic::read_slice(RecordWalk& walk, Offset end,
 }
 
 PublishOutcome HostedTopic::store(const OfferedBatch& batch, const Sequences& sequences) {
-  last_active_ = context_.now();
+  last_active_ = context_.call_now();
   const auto outcome = topic_.publish(batch, last_active_);
   if (outcome == PublishOutcome::accepted) storage_.producers->stored(sequences, last_active_);
   return report(outcome, batch.bytes.size());

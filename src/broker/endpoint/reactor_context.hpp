@@ -87,6 +87,14 @@ struct ReactorContext {
   AccessTable access = {};
   /// Closes one that nobody was ever connected to, for want of a place (EndpointShares).
   std::function<void(const EndpointShares::Place& lost)> make_room = {};
+  EventLoop::Clock::time_point call_time = {};  ///< when `call_now` asked for the time
+  Timestamp call_began = {};                    ///< what it was told
+
+  /// As `now`, asked for once within a call of the loop: near enough where EventLoop::call_time is.
+  Timestamp call_now() {
+    if (std::exchange(call_time, loop.call_time()) != loop.call_time()) call_began = now();
+    return call_began;
+  }
 };
 
 }  // namespace lightq::broker

@@ -44,24 +44,24 @@ void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
 void ProduceSide::on_produce(const FrameHeader& header, std::span<std::byte> body) {
   Channel* const channel = port_.addressee(header, Channel::Kind::produces);
   if (channel == nullptr) return;
-  if (touched_.empty() || touched_.back() != header.channel) touched_.push_back(header.channel);
+  touched_.add(header.channel);
   static_cast<ProduceChannel*>(channel)->produce(body, (header.flags & session::flag_flush) != 0);
 }
 
 void ProduceSide::after_input() {
   HostedTopic* last = nullptr;
-  for (const std::uint32_t number : std::exchange(touched_, {})) {
+  touched_.take_each([&](std::uint32_t number) {
     ProduceChannel* const channel = find(number);
-    if (channel == nullptr || channel->topic() == nullptr || channel->topic() == last) continue;
+    if (channel == nullptr || channel->topic() == nullptr || channel->topic() == last) return;
     last = channel->topic();
     last->published();
-  }
+  });
 }
 
 void ProduceSide::send_confirms() {
-  for (const std::uint32_t number : std::exchange(due_, {})) {
+  due_.take_each([&](std::uint32_t number) {
     if (ProduceChannel* const channel = find(number)) port_.send(channel->take_confirm(), number, 0);
-  }
+  });
 }
 
 void ProduceSide::end_unpermitted() {
@@ -90,7 +90,7 @@ void ProduceSide::channel_opened(ProduceChannel& channel, const session::Produce
 }
 
 void ProduceSide::confirm_due(ProduceChannel& channel) {
-  due_.push_back(channel.number());
+  due_.add(channel.number());
   port_.work_soon();
 }
 

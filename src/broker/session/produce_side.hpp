@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "broker/session/channel_book.hpp"
+#include "broker/session/channel_numbers.hpp"
 #include "broker/session/produce_channel.hpp"
 #include "broker/session/session_port.hpp"
 
@@ -40,8 +40,8 @@ class ProduceSide final : private ProduceChannel::Link {
 
   SessionPort& port_;
   ChannelBook& channels_;
-  std::vector<std::uint32_t> touched_;  // channels that this input's batches came on
-  std::vector<std::uint32_t> due_;      // channels with something to confirm
+  ChannelNumbers touched_;  // that this input's batches came on
+  ChannelNumbers due_;      // with something to confirm
 };
 
 }  // namespace lightq::broker

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <lightq/protocol/session_link.hpp>
 
@@ -45,7 +46,9 @@ class SessionPort {
 
   template <typename Frame>
   void send(const Frame& frame, std::uint32_t channel, std::uint32_t request) {
-    append(session::encode_frame(frame, channel, request));
+    static thread_local std::vector<std::byte> bytes;  // keeps its memory, of at most a KiB
+    session::encode_frame(bytes, frame, channel, request);
+    append(bytes);
   }
   /// To a request; or, where nothing was asked, to the channel.
   void answer_error(const session::FrameHeader& asked, session::Code code, const std::string& why) {
