@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -13,28 +12,17 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <lightq/base/attributes.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/producer_options.hpp>
+#include <lightq/producer_pace.hpp>
 #include <lightq/session_produce_link.hpp>
 #include <lightq/session_reports.hpp>
 
 namespace lightq::inline v1 {
-
-/// Numbers of a producer on a session, since it was made. Messages, where nothing else is said.
-struct ProducerStats {
-  std::uint64_t sent = 0;  ///< taken by send
-  std::uint64_t confirmed = 0;
-  std::uint64_t refused = 0;     ///< surely not stored
-  std::uint64_t unknown = 0;     ///< given up while they may have been stored
-  std::uint64_t lost = 0;        ///< confirmed, and then lost by the broker (a power cut at level `received`)
-  std::uint64_t opens = 0;       ///< how often the channel was opened: one more than it was lost
-  std::uint64_t violations = 0;  ///< how often a connection was ended because the broker broke the protocol
-};
 
 /// A producer of one topic on a session. Move-only; one thread at a time; no thread of its own.
 ///
@@ -113,10 +101,7 @@ class Producer {
     if (whole > room_ || whole > record_bytes_max_) [[unlikely]]
       return send_in_place(bytes, std::forward<Write>(write), Attributes());
     const std::size_t left = std::exchange(room_, 0) - whole;  // who sends within `write` comes to make_room
-    {
-      const Writing writing(*this);
-      batches().open().add_in_place(bytes, std::forward<Write>(write));
-    }
+    this->write([&] { batches().open().add_in_place(bytes, std::forward<Write>(write)); });
     room_ = left;
     return added();
   }
@@ -128,11 +113,10 @@ class Producer {
     BatchBuilder& open = batches().open();
     const std::size_t before = open.size_bytes();
     const std::size_t room = std::exchange(room_, 0);
-    {
-      const Writing writing(*this);
+    this->write([&] {
       open.add_in_place(bytes, std::forward<Write>(write), attributes,
                         kinds_to_begin_with(bytes, attributes));
-    }
+    });
     if (callback) parts_->reports.watch(sent_, std::move(callback));
     kinds_used_ = kinds_used_ | AttributeKinds(attributes);
     room_ = open.kinds().any() ? 0 : room - std::min(room, open.size_bytes() - before);
@@ -256,15 +240,6 @@ class Producer {
     SendReports reports;
     SessionProduceLink link;
   };
-  // How many messages at most go by before send looks for confirms.
-  static constexpr std::uint32_t look_after_max = 64;
-  // Flat out, each message would bring a look, at a third of a microsecond; and a broker that shares this
-  // processor would be woken for each handful of them, confirm it, and be woken for the next.
-  static constexpr std::chrono::microseconds look_interval{25};
-  // Who sends for so long, and so much, without ever waiting may stand in the way of the broker, or of a
-  // consumer: systems let it until their next tick, which is up to 10 ms.
-  static constexpr std::chrono::microseconds run_time_max{300};
-  static constexpr std::size_t run_bytes_max = 128 * limits::KiB;
 
   Producer(std::string topic, SessionJoin join, ProducerOptions options)
       : parts_(std::make_unique<Parts>(std::move(topic), std::move(join), std::move(options))) {}
@@ -275,43 +250,36 @@ class Producer {
 
   std::uint64_t added() {
     const std::uint64_t number = sent_++;
-    if (--look_after_ == 0) drive(Looks::sparing);
+    if (pace_.message_taken()) drive(Looks::sparing);
     return number;
   }
 
-  /// While a message is written: nothing else may be done here.
-  class Writing {
-   public:
-    explicit Writing(Producer& producer)
-        : producer_(producer), inside_(std::exchange(producer.inside_, true)) {
-      producer.writing_ = true;
-    }
-    Writing(const Writing&) = delete;
-    Writing& operator=(const Writing&) = delete;
-    ~Writing() {
-      producer_.inside_ = inside_;
-      producer_.writing_ = false;
-    }
-
-   private:
-    Producer& producer_;
-    const bool inside_;
-  };
+  /// Calls `add`, within which a message is written and nothing else may be done here.
+  template <typename Add>
+  void write(Add&& add) {
+    struct Leaving {
+      Producer& producer;
+      const bool inside = std::exchange(producer.inside_, true);
+      ~Leaving() { producer.inside_ = inside, producer.writing_ = false; }
+    };
+    const Leaving leaving{*this};
+    writing_ = true;
+    add();
+  }
 
   enum class Looks {
     always,
     sparing,  ///< not again within a few microseconds
   };
 
-  /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look:
-  /// at once when a batch is begun, then ever later, since a look is a system call.
+  /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look.
   void drive(Looks looks = Looks::always) {
-    look_after_ = look_after_max;
+    pace_.look();
     if (inside_) return;
     inside_ = true;
     const SessionTime time = now();
-    if (looks == Looks::always || state() != SessionState::open || time >= looked_ + look_interval) {
-      looked_ = time;
+    if (looks == Looks::always || state() != SessionState::open || pace_.may_read(time)) {
+      pace_.reads(time);
       parts_->link.receive(time, parts_->reports);
     }
     if (is_ripe(time)) roll();
@@ -321,20 +289,12 @@ class Producer {
       parts_->link.give_up_all(parts_->reports);
     }
     inside_ = false;
-    give_way(time);
+    pace_.give_way(time);
     const BatchBuilder& open = batches().open();
-    look_after_ = std::clamp<std::uint32_t>(open.record_count(), 1, look_after_max);
+    pace_.look_again_behind(open.record_count());
     if (!open.empty() && linger_ends_ == session_never && parts_->options.linger.count() > 0)
       linger_ends_ = session_deadline(time, parts_->options.linger);
     refresh_room();
-  }
-
-  /// Lets others run that want this processor, from time to time.
-  void give_way(SessionTime time) {
-    if (run_bytes_ == 0) run_begins_ = time;
-    if (run_bytes_ < run_bytes_max || time < run_begins_ + run_time_max) return;
-    std::this_thread::yield();
-    run_bytes_ = 0;
   }
 
   /// Whether the open batch is to leave though it is not full.
@@ -347,7 +307,7 @@ class Producer {
   void roll() {
     const auto& opened = parts_->link.opened();
     const bool at_disk = opened && opened->level == ConfirmLevel::flushed;
-    run_bytes_ += batches().open().size_bytes();
+    pace_.closed(batches().open().size_bytes());
     batches().roll(sent_, flushing_ && at_disk, parts_->options.compression);
     linger_ends_ = session_never;
     kinds_of_last_ = std::exchange(kinds_used_, {});
@@ -484,7 +444,7 @@ class Producer {
   void wait_for_io(SessionTime until) {
     const auto events = static_cast<short>(wants_write() ? POLLIN | POLLOUT : POLLIN);
     parts_->clock.wait(fd(), events, std::min(until, next_timer()));
-    run_bytes_ = 0;
+    pace_.waited();
   }
 
   // --- Errors.
@@ -522,10 +482,7 @@ class Producer {
   AttributeKinds kinds_used_;     // of the messages since the last roll
   AttributeKinds kinds_of_last_;  // of those before
   std::uint64_t sent_ = 0;
-  std::uint32_t look_after_ = 1;  // messages
-  SessionTime looked_{};
-  SessionTime run_begins_{};   // since it waited last, or gave way
-  std::size_t run_bytes_ = 0;  // closed into batches since then
+  ProducerPace pace_;
   bool flushing_ = false;
   bool inside_ = false;   // in drive: a callback is not to come here again
   bool writing_ = false;  // in send_in_place, of whose message nothing counts yet

@@ -3,11 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <atomic>
-#include <cstring>
-#include <span>
-#include <stdexcept>
 
 #include "session_fixture.hpp"
 
@@ -283,82 +279,6 @@ TEST_F(SessionProducerTest, LetsACallbackSendButNotWait) {
   EXPECT_EQ(next_batch(producer).payloads, Payloads{"answer"});
   EXPECT_EQ(calls, 1);
   EXPECT_FALSE(waited);
-}
-
-TEST_F(SessionProducerTest, LetsAMessageBeWrittenWhereItLeavesFrom) {
-  options.eager_batches = 0;
-  Producer producer = make();
-  connect(producer);
-  const auto writes = [](const std::string& text) {
-    return [text](std::span<std::byte> to) { std::memcpy(to.data(), text.data(), text.size()); };
-  };
-  EXPECT_EQ(*producer.send("before"), 0U);
-  EXPECT_EQ(*producer.send_in_place(5, writes("first")), 1U);
-  EXPECT_EQ(*producer.send_in_place(0, [](std::span<std::byte> to) { EXPECT_TRUE(to.empty()); }), 2U);
-  std::vector<Fate> told_last;
-  EXPECT_EQ(*producer.send_in_place(4, writes("last"), {},
-                                    [&](Fate fate, const Error*) { told_last.push_back(fate); }),
-            3U);
-  const auto sent = producer.send_in_place(5, writes("keyed"), {.key = "tea"});  // begins another batch
-  EXPECT_EQ(*sent, 4U);
-  EXPECT_EQ(next_batch(producer).payloads, (Payloads{"before", "first", "", "last"}));
-  EXPECT_THAT(told_last, IsEmpty());
-  confirm(4);
-  EXPECT_TRUE(until(producer, [&] { return producer.confirmed() == 4; }));
-  EXPECT_THAT(told_last, ElementsAre(Fate::confirmed));
-}
-
-TEST_F(SessionProducerTest, TakesNoMessageWhoseWriterThrows) {
-  options.eager_batches = 0;
-  Producer producer = make();
-  connect(producer);
-  const auto fail = [](std::span<std::byte>) { throw std::runtime_error("cannot be written"); };
-  EXPECT_THROW(static_cast<void>(producer.send_in_place(10, fail)), std::runtime_error);
-  ASSERT_TRUE(producer.send("a").ok());
-  EXPECT_THROW(static_cast<void>(producer.send_in_place(10, fail)), std::runtime_error);
-  int called = 0;
-  EXPECT_THROW(static_cast<void>(producer.send_in_place(10, fail, {}, [&](Fate, const Error*) { ++called; })),
-               std::runtime_error);
-  EXPECT_EQ(*producer.send("b"), 1U);
-  EXPECT_EQ(producer.stats().sent, 2U);
-  EXPECT_FALSE(producer.flush(Timeout(0)).ok()) << "not confirmed yet";
-  EXPECT_EQ(next_batch(producer).payloads, (Payloads{"a", "b"}));
-  confirm(2);
-  EXPECT_TRUE(producer.flush(Timeout(5000)).ok());
-  EXPECT_EQ(called, 0);
-}
-
-TEST_F(SessionProducerTest, CannotBeUsedByWhoWritesAMessageInIt) {
-  options.batch_bytes = 4096;
-  Producer producer = make();
-  connect(producer);
-  const std::string text(1500, 'x');
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(producer.send(text).ok());
-  int refused = 0;
-  const auto misuse = [&](std::span<std::byte> to) {
-    const auto expect_refused = [&](ErrorCode code) { refused += code == ErrorCode::invalid_argument; };
-    expect_refused(producer.send("small").error().code);
-    expect_refused(producer.send(text).error().code);
-    expect_refused(producer.send_in_place(1, [](std::span<std::byte>) { FAIL(); }).error().code);
-    expect_refused(producer.send(text, {.key = "tea"}).error().code);
-    expect_refused(producer.flush(Timeout(10)).error().code);
-    expect_refused(producer.poll(Timeout(10)).error().code);
-    expect_refused(producer.wait_open(Timeout(10)).error().code);
-    expect_refused(producer.close(Timeout(10)).error().code);
-    std::fill(to.begin(), to.end(), std::byte{'y'});
-  };
-  EXPECT_EQ(*producer.send_in_place(100, misuse), 2U);
-  EXPECT_EQ(*producer.send_in_place(100, misuse, {.key = "coffee"}), 3U);
-  EXPECT_EQ(refused, 16);
-  EXPECT_EQ(*producer.send("behind"), 4U);
-  EXPECT_FALSE(producer.flush(Timeout(0)).ok());
-  Payloads came;
-  while (came.size() < 5) {
-    const TakenBatch batch = next_batch(producer);
-    came.insert(came.end(), batch.payloads.begin(), batch.payloads.end());
-    confirm(came.size());
-  }
-  EXPECT_EQ(came, (Payloads{text, text, std::string(100, 'y'), std::string(100, 'y'), "behind"}));
 }
 
 TEST_F(SessionProducerTest, FailsAtOnceWithoutMemoryIfToldNotToWait) {
