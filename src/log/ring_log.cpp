@@ -30,18 +30,13 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
          BatchView::trusted(batch.data()).total_bytes() == batch.size());
   if (batch.size() > capacity_) return {AppendOutcome::too_large, {}};
   if (!accepts(batch.size())) return {AppendOutcome::full, {}};
-  if (!memory_.valid()) {
-    auto mapped = MappedMemory::anonymous(capacity_);
-    if (!mapped) {
-      last_error_ = mapped.error();
-      return {AppendOutcome::failed, {}};
-    }
-    memory_ = std::move(*mapped);
-  }
+  if (!map()) return {AppendOutcome::failed, {}};
   if (empty()) index_.clear();
   const std::uint64_t position = space_.take(batch.size());
   stamp_batch(batch, next_, now, 0);
-  std::memcpy(memory_.data() + space_.physical(position), batch.data(), batch.size());
+  std::byte* const to = memory_.data() + space_.physical(position);
+  // What was put together in place_for_next may have to move after all: room was made meanwhile.
+  if (batch.data() != to) std::memmove(to, batch.data(), batch.size());
   index_.note(next_, position);
   const Offset base = next_;
   newest_ = position;
@@ -53,6 +48,23 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
   return {AppendOutcome::appended, base};
 }
 
+std::span<std::byte> RingLog::place_for_next(std::size_t bytes) {
+  if (bytes > capacity_ || !accepts(bytes) || !map()) return {};
+  touched_ = true;
+  return {memory_.data() + space_.next_physical(bytes), bytes};
+}
+
+bool RingLog::map() {
+  if (memory_.valid()) return true;
+  auto mapped = MappedMemory::anonymous(capacity_);
+  if (mapped) {
+    memory_ = std::move(*mapped);
+  } else {
+    last_error_ = mapped.error();
+  }
+  return mapped.ok();
+}
+
 void RingLog::fetch_ahead_for_append(unsigned step) const {
   constexpr std::size_t batch_bytes = 256;  // of the next one: a small message's, or a header
   if (!memory_.valid()) return;
@@ -60,7 +72,7 @@ void RingLog::fetch_ahead_for_append(unsigned step) const {
     space_.fetch_ahead();
     index_.fetch_ahead();
   } else if (step == 1) {
-    fetch_ahead(memory_.data() + space_.next_physical(), batch_bytes);
+    fetch_ahead(memory_.data() + space_.next_physical(1), batch_bytes);
     if (!empty()) fetch_ahead(memory_.data() + space_.physical(space_.begin()), 1);
   }
 }

@@ -32,6 +32,7 @@ class RingLog final : public Log {
   explicit RingLog(const RingLogOptions& options);
 
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
+  std::span<std::byte> place_for_next(std::size_t bytes) override;
   void fetch_ahead_for_append(unsigned step) const override;
   ReadResult read(Place& place) override;
   [[nodiscard]] Offset first_offset() const override { return first_; }
@@ -56,6 +57,7 @@ class RingLog final : public Log {
  private:
   [[nodiscard]] bool empty() const { return first_ == next_; }
   [[nodiscard]] bool accepts(std::size_t bytes) const;
+  bool map();
   [[nodiscard]] BatchView batch_at(std::uint64_t position) const;
   [[nodiscard]] std::uint64_t locate(const Place& place) const;
   [[nodiscard]] std::uint64_t search(Offset offset) const;

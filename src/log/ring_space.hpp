@@ -21,8 +21,10 @@ class RingSpace {
       : capacity_(capacity), reuse_from_(reuse_from) {}
 
   [[nodiscard]] bool has_room(std::uint64_t bytes) const { return place_for(bytes).has_value(); }
-  /// Where in the memory something small would lie that is taken now; 0 without room.
-  [[nodiscard]] std::uint64_t next_physical() const { return place_for(1).value_or(0); }
+  /// Where in the memory `bytes` would lie that are taken now; 0 without room.
+  [[nodiscard]] std::uint64_t next_physical(std::uint64_t bytes) const {
+    return place_for(bytes).value_or(0);
+  }
   /// Asks the processor for what `take` looks at.
   void fetch_ahead() const { lightq::fetch_ahead(extents_.data(), sizeof(Extent)); }
   /// Requires room. The position.

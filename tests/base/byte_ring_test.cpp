@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +42,22 @@ TEST_F(ByteRingTest, WhatIsPublishedIsRead) {
   EXPECT_EQ("lo", copy());
   EXPECT_FALSE(reader.release(2));
   EXPECT_EQ(0U, reader.available());
+}
+
+TEST_F(ByteRingTest, WhatLiesFurtherBackCanBeReadBefore) {
+  std::vector<std::byte> to(bytes);
+  EXPECT_EQ(0U, reader.copy(to, 1));
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_EQ(10U, write("0123456789"));
+    EXPECT_FALSE(writer.publish());
+    EXPECT_EQ(6U, reader.copy(to, 4));
+    EXPECT_EQ("456789", as_text(ByteView(to).first(6)));
+    EXPECT_EQ(2U, reader.copy(std::span(to).first(2), 7));
+    EXPECT_EQ("78", as_text(ByteView(to).first(2)));
+    EXPECT_EQ(0U, reader.copy(to, 10));
+    EXPECT_EQ(0U, reader.copy(to, 1000));
+    EXPECT_FALSE(reader.release(10));
+  }
 }
 
 TEST_F(ByteRingTest, AFullOneTakesNoMoreUntilSomethingIsReleased) {

@@ -83,6 +83,48 @@ def test_a_message_may_be_longer_than_the_ring(topic):
         assert other.consumer("t").receive(1)[0].payload == payload
 
 
+LONG = [bytes([number]) * 1000 for number in range(40)]
+
+
+@pytest.mark.parametrize("kind", ["queue", "file", "queue_file"])
+def test_long_batches_that_are_damaged_or_repeated_are_not_stored(control, kind):
+    control.create("t", kind)
+    with shared_session(control, sizes=(64 * KIB, 64 * KIB)) as session, shared_session(control, "pull") as other:
+        producer = session.producer("t")
+        producer.produce(LONG)
+        for damaged_at in (60, 5_000, 40_000):
+            batch = bytearray(producer.batch(LONG, producer.next))
+            batch[damaged_at] ^= 1
+            producer.send_batch(bytes(batch))
+            assert producer.take_refuse().code == "corrupt"
+        producer.produce(LONG, sequence=0)  # again
+        producer.produce(LONG, sequence=40)
+        producer.wait_confirmed()
+        producer.produce(LONG, sequence=100)
+        assert producer.take_refuse().code == "out_of_sequence"
+        producer.produce([b"short"], sequence=80)
+        producer.wait_confirmed()
+        consumer = other.consumer("t")
+        assert [message.payload for message in consumer.receive(81)] == LONG + LONG + [b"short"]
+    assert control.stats("t")["messages_received"] == 81
+
+
+def test_long_batches_wait_for_room_and_keep_their_order(control):
+    control.create("t", "queue", ring_bytes=100 * KIB)
+    with shared_session(control, sizes=(256 * KIB, 256 * KIB)) as session, \
+            shared_session(control, "pull", (256 * KIB, 256 * KIB)) as other:
+        consumer, producer = other.consumer("t"), session.producer("t")
+        for _ in range(5):
+            producer.produce(LONG)
+        for turn in range(5):
+            assert [message.payload for message in consumer.receive(40)] == LONG
+            if turn == 0:
+                producer.wait_confirmed(80)
+                assert producer.confirmed == 80, "the third has no room"
+            consumer.acknowledge_before(40 * (turn + 1))
+        producer.wait_confirmed()
+
+
 def test_a_second_time_ends_the_session(topic):
     with shared_session(topic) as session:
         session.send("share", request=9, to_broker=4096, to_client=4096)

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
+#include <span>
 
 #include "support/batches.hpp"
 #include "support/random.hpp"
@@ -127,6 +129,26 @@ TEST(RingLog, KeepsWhatIsStoredHoweverLongItIsIdle) {
   EXPECT_EQ(payloads_of(log.read(place).batch), (std::vector<std::string>{"kept"}));
 }
 
+TEST(RingLog, GivesAPlaceForTheNextBatchThatIsNoPartOfItBefore) {
+  RingLog log({.capacity_bytes = 65536});
+  EXPECT_EQ(append(log, make_batch({"a"})), AppendOutcome::appended);
+  const auto place = log.place_for_next(30'000);
+  ASSERT_EQ(place.size(), 30'000U);
+  std::fill(place.begin(), place.end(), std::byte{'x'});
+  Place at{{1}};
+  EXPECT_EQ(log.read(at).outcome, ReadOutcome::end);
+  EXPECT_EQ(log.place_for_next(30'000).data(), place.data()) << "nothing has been appended";
+  const auto batch = make_batch_of(30'000);
+  std::copy(batch.begin(), batch.end(), place.begin());
+  EXPECT_EQ(log.append(place, now).base, Offset{1});
+  const ReadResult read = log.read(at);
+  ASSERT_EQ(read.outcome, ReadOutcome::batch);
+  EXPECT_EQ(read.batch.bytes().data(), place.data()) << "it was copied";
+  EXPECT_EQ(BatchView::check(read.batch.bytes()), std::nullopt);
+  EXPECT_TRUE(log.place_for_next(40'000).empty()) << "there is no room";
+  EXPECT_TRUE(log.place_for_next(65'537).empty()) << "there never is";
+}
+
 // The model: the batches that should be there, oldest first.
 struct Model {
   struct Batch {
@@ -174,7 +196,17 @@ void append_some(RingLog& log, Model& model, test::Random& random) {
   std::vector<std::string> payloads(random.between(1, 5));
   for (auto& payload : payloads)
     payload.assign(random.below(random.one_in(20) ? 9000 : 400), static_cast<char>(random.below(256)));
-  auto bytes = make_batch(payloads);
+  auto made = make_batch(payloads);
+  std::span<std::byte> bytes = made;
+  if (const auto place = log.place_for_next(made.size()); !place.empty() && random.one_in(2)) {
+    ASSERT_EQ(place.size(), made.size());
+    std::copy(made.begin(), made.end(), place.begin());
+    if (random.one_in(8)) return;  // it was no good
+    bytes = place;
+    // All the same room is made, as for somebody else: the batch may have to move.
+    if (random.one_in(8) && log.make_room(random.below(60'000), model.next))
+      model.drop_before(log.first_offset());
+  }
   const AppendResult result = log.append(bytes, now);
   if (result.outcome == AppendOutcome::appended) {
     ASSERT_EQ(result.base, model.next);

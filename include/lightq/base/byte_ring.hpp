@@ -98,10 +98,12 @@ class ByteRingReader {
     broken_ |= written - taken_ > bytes_.size();
     return broken_ ? 0 : static_cast<std::size_t>(written - taken_);
   }
-  /// Copies what can be read, from the first on, at most as much as `to` holds: it stays, until `release`.
-  std::size_t copy(std::span<std::byte> to) {
-    const std::size_t count = std::min(available(), to.size());
-    const auto parts = front(count);
+  /// Copies what can be read, from the first on but for `skipped` bytes, at most as much as `to` holds: it
+  /// stays, until `release`.
+  std::size_t copy(std::span<std::byte> to, std::size_t skipped = 0) {
+    const std::size_t there = available();
+    const std::size_t count = std::min(there - std::min(there, skipped), to.size());
+    const auto parts = front(count, skipped);
     std::byte* at = to.data();
     for (const std::span<std::byte> part : parts) {
       if (!part.empty()) std::memcpy(at, part.data(), part.size());
@@ -109,9 +111,9 @@ class ByteRingReader {
     }
     return count;
   }
-  /// The first `count` bytes that can be read, where they lie.
-  [[nodiscard]] std::array<std::span<std::byte>, 2> front(std::size_t count) const {
-    const std::size_t at = taken_ & (bytes_.size() - 1);
+  /// The first `count` bytes that can be read, where they lie; or those behind the first `skipped`.
+  [[nodiscard]] std::array<std::span<std::byte>, 2> front(std::size_t count, std::size_t skipped = 0) const {
+    const std::size_t at = (taken_ + skipped) & (bytes_.size() - 1);
     const std::size_t first = std::min(count, bytes_.size() - at);
     return {bytes_.subspan(at, first), bytes_.first(count - first)};
   }

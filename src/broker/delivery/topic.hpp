@@ -52,6 +52,8 @@ class Topic {
   [[nodiscard]] std::size_t batch_bytes_target() const;
   PublishOutcome publish(BatchBuilder& batch, Timestamp now);
   PublishOutcome publish(const OfferedBatch& batch, Timestamp now);
+  /// See Log. What is published next may lie there.
+  std::span<std::byte> place_for_next(std::size_t bytes) { return log_->place_for_next(bytes); }
   void count_refused(std::uint64_t messages) { refused_ += messages; }
   /// Why producers are held back: empty, `group:NAME`, `disk`, or `nobody connected`.
   [[nodiscard]] std::string blocked_by() const;

@@ -100,6 +100,10 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// Throws std::bad_alloc.
   virtual std::span<std::byte> large_frame_space() { return {}; }
   virtual void large_frame_received(std::size_t) {}
+  /// Takes about `bytes_max` of what lies in shared memory from there to where it is to stay, and releases
+  /// it: how much that was. 0: the first of it has to be received as everything else. Nothing that was
+  /// received before is left over.
+  virtual std::size_t take_from(SharedWire&, std::size_t /*bytes_max*/) { return 0; }
   /// Of what has come whole and finds no room.
   [[nodiscard]] virtual std::size_t held_bytes() const { return 0; }
   /// Of large frames, under way or kept for the next.

@@ -54,9 +54,12 @@ void Connection::read_shared() {
   if (has_input) {
     const auto large = space_for_large_frame();
     if (failed()) return;
-    const std::size_t bytes = shared_->copy(large.empty() ? space_behind_leftover() : large);
-    take(large, bytes);
-    shared_->release(bytes, std::exchange(wipes_shared_, false));
+    const bool between_frames = leftover_.empty() && large.empty();
+    if (!between_frames || take_from(*shared_, scratch_.size()) == 0) {
+      const std::size_t bytes = shared_->copy(large.empty() ? space_behind_leftover() : large);
+      take(large, bytes);
+      shared_->release(bytes, std::exchange(wipes_shared_, false));
+    }
   }
   if (failed() || paused_ || leftover_unseen_) return;
   if (ended || !shared_->wait_for_input()) loop_.call_soon(*this);

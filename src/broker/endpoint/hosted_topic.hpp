@@ -90,6 +90,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   /// A batch is going to be stored and handed out: a step of fetch_ahead, whose first finds this object
   /// fetched.
   void fetch_ahead_for_input(unsigned step) const;
+  /// Where a batch may be put together that is stored next, if it is sound: see Log::place_for_next.
+  std::span<std::byte> place_for_next(std::size_t bytes) { return topic_.place_for_next(bytes); }
   /// Stores a batch that is the producer's next one.
   PublishOutcome store(const OfferedBatch& batch, const Sequences& sequences);
   /// False: take nothing from producers now.

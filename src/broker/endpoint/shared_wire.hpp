@@ -32,8 +32,10 @@ class SharedWire {
   [[nodiscard]] bool broken() const { return rings_->reader().broken() || rings_->writer().broken(); }
 
   [[nodiscard]] bool has_input() { return rings_->reader().available() > 0; }
-  /// Copies what has come to `to`; it stays until `release`.
-  std::size_t copy(std::span<std::byte> to) { return rings_->reader().copy(to); }
+  /// Copies what has come, behind the first `skipped` bytes of it, to `to`; it stays until `release`.
+  std::size_t copy(std::span<std::byte> to, std::size_t skipped = 0) {
+    return rings_->reader().copy(to, skipped);
+  }
   /// The first `bytes` of it were taken; the client may write there again. `wipe`: they stay in no memory.
   void release(std::size_t bytes, bool wipe);
   /// False: something has come meanwhile. True: the descriptor becomes readable when

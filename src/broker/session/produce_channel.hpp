@@ -48,6 +48,10 @@ class ProduceChannel final : public Channel, public SessionProducer {
   /// Without a refusal the link is told later, of the channel's opening or of its end.
   session::Code open(const session::ProduceOpen& asked, std::uint64_t user, std::uint64_t batch_bytes_max);
 
+  /// Where the body of the next produce frame may be put, if it comes now: see Log::place_for_next.
+  std::span<std::byte> place_for_next(std::size_t bytes) {
+    return topic_ == nullptr ? std::span<std::byte>() : topic_->place_for_next(bytes);
+  }
   /// A produce frame's body, at least a batch's header long. Written over.
   void produce(std::span<std::byte> body, bool flush);
   [[nodiscard]] bool held() const override { return !held_.empty(); }

@@ -48,6 +48,12 @@ void ProduceSide::on_produce(const FrameHeader& header, std::span<std::byte> bod
   static_cast<ProduceChannel*>(channel)->produce(body, (header.flags & session::flag_flush) != 0);
 }
 
+std::span<std::byte> ProduceSide::place_for(const FrameHeader& header) {
+  Channel* const channel = channels_.find_open(header.channel);
+  if (channel == nullptr || channel->kind() != Channel::Kind::produces) return {};
+  return static_cast<ProduceChannel*>(channel)->place_for_next(header.body_bytes);
+}
+
 void ProduceSide::after_input() {
   HostedTopic* last = nullptr;
   touched_.take_each([&](std::uint32_t number) {

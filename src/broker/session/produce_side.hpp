@@ -20,6 +20,9 @@ class ProduceSide final : private ProduceChannel::Link {
 
   void on_open(const session::FrameHeader& header, ByteView body);
   void on_produce(const session::FrameHeader& header, std::span<std::byte> body);
+  /// Where on_produce's body may be put, if nothing else happens before: in the topic's log. Empty: nowhere
+  /// but in memory of the caller's own.
+  std::span<std::byte> place_for(const session::FrameHeader& header);
   /// An input, or a part of one, has been taken: what was published is to be handed out.
   void after_input();
   void send_confirms();

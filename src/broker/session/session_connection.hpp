@@ -107,6 +107,7 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] std::size_t large_frame_memory() const override { return large_.memory_bytes(); }
   void release_large_frame() override { large_.release_memory(); }
   void large_frame_received(std::size_t bytes) override;
+  std::size_t take_from(SharedWire& wire, std::size_t bytes_max) override;
   [[nodiscard]] bool is_stranger() const override { return !greeted_; }
   [[nodiscard]] std::size_t missing(ByteView left) const override;
   void on_writable() override { after_output(); }
@@ -136,6 +137,7 @@ class SessionConnection final : public Connection, private SessionPort {
   bool begin_message(ByteView bytes, std::size_t& at);
   void confirm();
   bool take_frame(std::span<std::byte> bytes, std::size_t& at);
+  std::size_t take_batch_from(SharedWire& wire);
   void take_whole(const session::FrameHeader& header, std::span<std::byte> frame);
   void forget_ticket(std::span<std::byte> frame);
   bool check_address(const session::FrameHeader& header);

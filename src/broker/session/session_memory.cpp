@@ -1,5 +1,7 @@
 /// The memory that a session shares with its client. docs/session.md, "Shared memory". Layer: session.
+#include <array>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include <lightq/protocol/session_memory.hpp>
@@ -10,6 +12,11 @@ namespace lightq::broker {
 
 using session::Code;
 using session::FrameHeader;
+using session::Op;
+
+namespace {
+constexpr std::size_t long_batch_from = 8 * limits::KiB;  // several small ones are better looked at together
+}  // namespace
 
 void SessionConnection::on_share(const FrameHeader& header, ByteView body) {
   const auto wanted = decode<session::Share>(header, body);
@@ -49,6 +56,37 @@ void SessionConnection::share(const FrameHeader& header, const session::SharedSi
   Connection::share(
       std::make_unique<session::SharedRings>(std::move(*memory), sizes, session::SharedSide::broker),
       {std::move(*of_broker), std::move(*of_client)});
+}
+
+std::size_t SessionConnection::take_from(SharedWire& wire, std::size_t bytes_max) {
+  std::size_t taken = 0;
+  while (taken < bytes_max) {
+    const std::size_t bytes = take_batch_from(wire);
+    if (bytes == 0) break;
+    taken += bytes;
+  }
+  if (taken == 0) return 0;
+  hear(taken);
+  after_input();
+  return taken;
+}
+
+/// A long batch goes straight into its topic's log, and is looked at there, before it is the log's. The bytes
+/// of its frame; 0: there is none.
+std::size_t SessionConnection::take_batch_from(SharedWire& wire) {
+  std::array<std::byte, session::frame_layout::header_bytes> start;
+  if (!greeted_ || !reading() || wire.copy(start) < start.size()) return 0;
+  const auto [fault, header] = session::decode_frame_header(start, body_bytes_max());
+  if (fault || header.op != Op::produce || header.body_bytes < long_batch_from ||
+      !session::frame_crc_fits(start, header))
+    return 0;
+  const std::span<std::byte> body = producing_.place_for(header);
+  if (body.empty() || wire.copy(body, start.size()) < body.size()) return 0;
+  const std::size_t bytes = start.size() + body.size();
+  wire.release(bytes, false);
+  frame_taken_ = true;
+  if (check_address(header)) producing_.on_produce(header, body);
+  return bytes;
 }
 
 }  // namespace lightq::broker
