@@ -217,8 +217,8 @@ class Client {
   /// Joins the topic as a producer whose messages are confirmed; open when it returns. It joins again by
   /// itself when it has to connect again. Errors: topic_not_found, unauthorized_access, limit_reached,
   /// not_supported (`flushed` of a topic in memory), invalid_argument (the options); timeout also when the
-  /// topic cannot be reached from here. `transport`: over what; nothing: a Unix socket, and memory that the
-  /// broker shares, where it is on this machine and nothing is encrypted, else TCP.
+  /// topic cannot be reached from here. `transport`: over what; nothing: a Unix socket, where the
+  /// broker is on this machine and nothing is encrypted, and but over ZeroMQ memory that it shares; else TCP.
   Result<Producer> producer(std::string_view topic, ProducerOptions options = {},
                             std::optional<Transport> transport = {}) {
     return open_session<Producer>(topic, protocol::JoinType::push, std::move(options), transport);
@@ -364,7 +364,7 @@ class Client {
     if (const Result<void> valid = options.check(); !valid) return valid.error();
     // The first address is asked for here, so that what cannot be joined is not tried for long.
     const ConnectionType over = options.connection;
-    TransportChoice choice = state_->choice(transport, over);
+    TransportChoice choice = state_->choice(transport);
     Result<SessionAddress> first = state_->join_session(*name, type, over, choice);
     if (!first) return first.error();
     auto join = [state = state_, name = *name, type, over, choice,

@@ -81,9 +81,8 @@ struct ClientState {
     return exposed_error("the broker's endpoint at " + uri);
   }
   /// What a session that may choose its transport chooses from.
-  [[nodiscard]] TransportChoice choice(std::optional<Transport> asked_for, ConnectionType over) const {
-    return {asked_for,
-            over == ConnectionType::socket && identity == nullptr && stays_on_machine(connection.uri())};
+  [[nodiscard]] TransportChoice choice(std::optional<Transport> asked_for) const {
+    return {asked_for, identity == nullptr && stays_on_machine(connection.uri())};
   }
   Result<SessionAddress> join_session(const TopicName& topic, protocol::JoinType type, ConnectionType over,
                                       TransportChoice& choice) {

@@ -427,6 +427,25 @@ def test_the_clients_of_this_machine_have_it_by_themselves(broker, topic):
     assert topic.ok("stats", topic="t", **ROOT)["messages_received"] == 3
 
 
+def unix_connections(path):
+    """How many the broker has at this socket, its waiting for more not counted."""
+    with open("/proc/net/unix") as sockets:
+        lines = [line.split() for line in sockets]
+    return sum(len(line) > 7 and line[7] == path and line[5] == "03" for line in lines)
+
+
+def test_over_zeromq_they_go_by_the_unix_socket_and_share_nothing(broker, topic):
+    path = topic.ok("join", topic="t", type="push", delivery="session", transport="ipc", **ROOT)["bind_uri"][len("ipc://"):]
+    command = lightq(broker, "produce", "--zmq", "t")
+    command.stdin.write(b"one\n")
+    command.stdin.flush()
+    until(lambda: topic.ok("stats", topic="t", **ROOT)["messages_received"] == 1, "the message")
+    assert unix_connections(path) == 1 and memory_of(broker) == 0
+    _, said = command.communicate(b"two\n", timeout=DEADLINE)
+    assert command.returncode == 0, said
+    assert topic.ok("stats", topic="t", **ROOT)["messages_received"] == 2
+
+
 def test_a_client_has_it_again_after_each_restart(broker, topic):
     command = lightq(broker, "produce", "t")
     for count in range(1, 4):
