@@ -53,6 +53,10 @@ SessionEnds over_tcp() {
   return {.transport = Transport::tcp};
 }
 
+SessionEnds over_zmq_tcp() {
+  return {.transport = Transport::tcp, .connection = ConnectionType::zmq};
+}
+
 std::string at(const std::string& what, std::size_t size) {
   return what + "_" + std::to_string(size);
 }
@@ -120,6 +124,8 @@ class SessionsRun {
          {"queue over TCP", [=, this] { return session(at("over_tcp", size), *queue_, plan, over_tcp()); }},
          {"queue over ZeroMQ",
           [=, this] { return session(at("over_zmq", size), *queue_, plan, over_zmq()); }},
+         {"queue over ZeroMQ and TCP",
+          [=, this] { return session(at("over_zmq_tcp", size), *queue_, plan, over_zmq_tcp()); }},
          {"file, received", [=, this] { return session(at("file", size), *file_, plan, {}); }},
          {"file, flushed", [=, this] {
             return session(at("flushed", size), *file_, plan, {.level = ConfirmLevel::flushed});
@@ -138,6 +144,8 @@ class SessionsRun {
               {"zmq_proxy", [=, this] { return through_proxy("proxy" + at_rate, plan); }},
               {"queue over ZeroMQ",
                [=, this] { return session("over_zmq" + at_rate, *queue_, plan, over_zmq()); }},
+              {"queue over ZeroMQ and TCP",
+               [=, this] { return session("over_zmq_tcp" + at_rate, *queue_, plan, over_zmq_tcp()); }},
               {"queue", [=, this] { return session("queue" + at_rate, *queue_, plan, {}); }},
               {"queue over TCP",
                [=, this] { return session("over_tcp" + at_rate, *queue_, plan, over_tcp()); }}});
@@ -335,6 +343,7 @@ class SessionsRun {
       const bool small = size == smallest;
       against("over_zmq", "zmq", size, "transient, ZeroMQ, " + bytes, "PUSH→PULL alone", small ? 3.5 : 1.6,
               small ? 2.5 : 1.1);
+      against("over_zmq_tcp", "zmq", size, "transient, ZeroMQ, TCP, " + bytes, "PUSH→PULL alone", 0, 0);
       against("file", "tcp", size, "durable, received, " + bytes, "TCP alone", 0.5, 0.35);
       against("flushed", "tcp", size, "durable, flushed, " + bytes, "TCP alone", 0.3, 0.2);
       bound(at("queue", size) + "_cpu_per_gb", "broker's CPU, transient, " + bytes, "s per GB", 0.4, 0.6);
@@ -347,8 +356,10 @@ class SessionsRun {
         beside(way + rate + "_p50", "relay" + rate + "_p50", relay, judged ? 1.1 : 0, judged ? 1.3 : 0);
         beside(way + rate + "_p99", "relay" + rate + "_p99", relay, judged ? 1.5 : 0, judged ? 2 : 0);
       }
-      for (const std::string part : {"_p50", "_p99"})
+      for (const std::string part : {"_p50", "_p99"}) {
         beside("over_zmq" + rate + part, "proxy" + rate + part, "zmq_proxy", 1, 1.3);
+        beside("over_zmq_tcp" + rate + part, "proxy" + rate + part, "zmq_proxy", 0, 0);
+      }
     }
     bound("queue_flat_p50", "one-way latency flat out, p50", "µs", 200, 200);
     bound("queue_flat_p99", "one-way latency flat out, p99", "µs", 1000, 1000);
@@ -374,6 +385,7 @@ class SessionsRun {
                                                         {"queue", "`queue`"},
                                                         {"over_tcp", "`queue`, TCP"},
                                                         {"over_zmq", "`queue`, ZeroMQ"},
+                                                        {"over_zmq_tcp", "`queue`, ZeroMQ, TCP"},
                                                         {"file", "`file`, received"},
                                                         {"flushed", "`file`, flushed"}};
     for (const auto& [key, title] : ways) {
