@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <span>
 #include <stdexcept>
 
 #include "support/child_process.hpp"
@@ -20,6 +21,8 @@ struct CrowdBoard {
   std::uint64_t last_receive_ns;
 };
 
+constexpr std::uint64_t seen_bits = 64;  // of a word
+
 struct CrowdRun {
   CrowdRun(const SessionEnds& session_ends, const StreamPlan& plan, int producer_count, int consumer_count)
       : stream({}, plan),
@@ -27,15 +30,32 @@ struct CrowdRun {
         producers(static_cast<std::uint64_t>(producer_count)),
         each(plan.message_count / producers),
         boards(static_cast<std::size_t>(consumer_count)),
-        seen(each * producers) {}
+        seen(boards.size() * seen_words()) {}
   [[nodiscard]] std::uint64_t total() const { return each * producers; }
+  [[nodiscard]] std::size_t seen_words() const { return total() / seen_bits + 1; }
+  /// Of the consumer at `place`.
+  [[nodiscard]] std::uint64_t* seen_by(std::size_t place) { return &seen[place * seen_words()]; }
+  /// Whether every message came, to one consumer; that each took it once it has seen itself.
+  [[nodiscard]] const char* fault() {
+    for (std::size_t word = 0; word < seen_words(); ++word) {
+      std::uint64_t all = 0;
+      for (std::size_t place = 0; place < boards.size(); ++place) {
+        if ((all & seen_by(place)[word]) != 0) return "a message came to two consumers";
+        all |= seen_by(place)[word];
+      }
+      const std::uint64_t left = std::min<std::uint64_t>(total() - word * seen_bits, seen_bits);
+      if (all != (left == seen_bits ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1))
+        return "a message did not come";
+    }
+    return nullptr;
+  }
 
   StreamRun stream;
   SessionEnds ends;
   const std::uint64_t producers;
   const std::uint64_t each;  // messages of a producer, numbered from its place times this
   SharedArray<CrowdBoard> boards;
-  SharedArray<std::atomic<std::uint8_t>> seen;       // by number
+  SharedArray<std::uint64_t> seen;                   // a bit for each message, for each consumer
   SharedArray<std::atomic<std::uint64_t>> taken{1};  // messages, by all consumers
   SharedArray<std::atomic<std::size_t>> ready{1};    // processes that have opened
 };
@@ -56,10 +76,12 @@ int produce_part(CrowdRun& run, std::uint64_t place) {
   options.level = run.ends.level;
   Producer producer = client.producer(run.ends.topic, std::move(options)).value_or_throw();
   wait_for_others(run, producer);
-  std::vector<std::byte> message(run.stream.pattern.message_bytes());
+  const MessagePattern& pattern = run.stream.pattern;
   for (std::uint64_t i = 0; i < run.each; ++i) {
-    run.stream.pattern.write({run.stream.id, MessageKind::data, place * run.each + i, 0}, message.data());
-    producer.send(ByteView(message)).value_or_throw();
+    const auto write = [&](std::span<std::byte> to) {
+      pattern.write({run.stream.id, MessageKind::data, place * run.each + i, 0}, to.data());
+    };
+    producer.send_in_place(pattern.message_bytes(), write).value_or_throw();
   }
   producer.close(stream_patience).value_or_throw();
   return 0;
@@ -68,7 +90,7 @@ int produce_part(CrowdRun& run, std::uint64_t place) {
 class CrowdConsumer {
  public:
   CrowdConsumer(CrowdRun& run, std::size_t place)
-      : run_(run), board_(run.boards[place]), next_(run.producers) {}
+      : run_(run), board_(run.boards[place]), seen_(run.seen_by(place)), next_(run.producers) {}
 
   int work() {
     Client client = connect_to(run_.ends);
@@ -104,15 +126,22 @@ class CrowdConsumer {
     std::memcpy(&header, message.data(), sizeof header);
     if (header.run != run_.stream.id || header.sequence >= run_.total()) return "a message of another run";
     if (!run_.stream.pattern.content_matches(header.sequence, message)) return "a message came altered";
-    std::uint64_t& next = next_[header.sequence / run_.each];
+    if (header.sequence - of_producer_ * run_.each >= run_.each) of_producer_ = header.sequence / run_.each;
+    std::uint64_t& next = next_[of_producer_];
     if (header.sequence < next) return "a producer's messages came out of order";
     next = header.sequence + 1;
-    return run_.seen[header.sequence].exchange(1) == 0 ? nullptr : "a message came twice";
+    std::uint64_t& seen = seen_[header.sequence / seen_bits];
+    const std::uint64_t bit = std::uint64_t{1} << header.sequence % seen_bits;
+    if ((seen & bit) != 0) return "a message came twice";
+    seen |= bit;
+    return nullptr;
   }
 
   CrowdRun& run_;
   CrowdBoard& board_;
+  std::uint64_t* const seen_;
   std::vector<std::uint64_t> next_;  // by producer
+  std::uint64_t of_producer_ = 0;    // whose message came last
 };
 
 StreamResult result_of(CrowdRun& run) {
@@ -166,6 +195,7 @@ Result<StreamResult> run_session_crowd(const SessionEnds& ends, const StreamPlan
   const Result<void> ended = wait_for_all(children, names, Clock::now() + plan.time_max);
   if (run.stream.seen().fault[0] != '\0') return failure(run.stream.seen().fault);
   if (!ended) return ended.error();
+  if (const char* const fault = run.fault()) return failure(fault);
   return result_of(run);
 }
 

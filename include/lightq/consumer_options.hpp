@@ -57,7 +57,8 @@ struct ConsumerOptions {
   /// The longest frame taken from the broker, which is a message and a few bytes: 64 KiB to 2 GiB.
   std::uint32_t frame_bytes_max = session::frame_bytes_greatest;
   /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing
-  /// else; encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq.
+  /// else; encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq,
+  /// and by the broker's Unix socket where it is on this machine, unless Transport::tcp is asked for.
   ConnectionType connection = ConnectionType::socket;
   /// By a Unix socket: whether the bytes go through memory that the broker shares, where it has some to
   /// share, which is quicker than the socket. It counts as memory of both sides.

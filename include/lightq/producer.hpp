@@ -19,6 +19,7 @@
 #include <lightq/base/types.hpp>
 #include <lightq/producer_options.hpp>
 #include <lightq/producer_pace.hpp>
+#include <lightq/producer_stats.hpp>
 #include <lightq/session_produce_link.hpp>
 #include <lightq/session_reports.hpp>
 
@@ -92,11 +93,13 @@ class Producer {
   }
 
   /// As send, for who makes a message of `bytes` where it leaves from, which saves a copy:
-  /// `write(std::span<std::byte>)` is called once and puts all of it there, over whatever is in it. It may
-  /// not use the producer: what it calls there fails, with invalid_argument. If it throws, so does this, and
-  /// the message was not taken; if this fails, `write` has not been called.
+  /// `write(std::span<std::byte>)` is called once and puts all of it there, over whatever is in it; the place
+  /// is its own within that call. It may not use the producer, of which what sends or waits fails there, with
+  /// invalid_argument, nor move or destroy it. If it throws, so does this, and the message was not taken; if
+  /// this fails, `write` has not been called.
   template <typename Write>
   Result<std::uint64_t> send_in_place(std::size_t bytes, Write&& write) {
+    if (bytes > limits::message_bytes_max_max) return too_large(bytes);
     const std::size_t whole = record_bytes(bytes);
     if (whole > room_ || whole > record_bytes_max_) [[unlikely]]
       return send_in_place(bytes, std::forward<Write>(write), Attributes());
@@ -108,16 +111,23 @@ class Producer {
   template <typename Write>
   Result<std::uint64_t> send_in_place(std::size_t bytes, Write&& write, const Attributes& attributes,
                                       MessageCallback callback = {}) {
+    if (bytes > limits::message_bytes_max_max) return too_large(bytes);
     if (const Result<void> valid = attributes.check(); !valid) return of_topic(valid.error());
     if (const Result<void> made = make_room(bytes, attributes); !made) return made.error();
     BatchBuilder& open = batches().open();
     const std::size_t before = open.size_bytes();
     const std::size_t room = std::exchange(room_, 0);
-    this->write([&] {
-      open.add_in_place(bytes, std::forward<Write>(write), attributes,
-                        kinds_to_begin_with(bytes, attributes));
-    });
-    if (callback) parts_->reports.watch(sent_, std::move(callback));
+    const bool watched = static_cast<bool>(callback);
+    if (watched) parts_->reports.watch(sent_, std::move(callback));
+    try {
+      this->write([&] {
+        open.add_in_place(bytes, std::forward<Write>(write), attributes,
+                          kinds_to_begin_with(bytes, attributes));
+      });
+    } catch (...) {
+      if (watched) parts_->reports.unwatch();
+      throw;
+    }
     kinds_used_ = kinds_used_ | AttributeKinds(attributes);
     room_ = open.kinds().any() ? 0 : room - std::min(room, open.size_bytes() - before);
     return added();
@@ -126,15 +136,17 @@ class Producer {
   /// Sends everything out and waits until it is confirmed. Errors: timeout; what became of messages that were
   /// not confirmed since this was told last; what ended the producer.
   Result<void> flush(Timeout timeout) {
+    if (inside_) return inside_error();
     flushing_ = true;
     const Result<void> waited = wait_until([this] { return settled_all(); }, timeout, "not confirmed");
     flushing_ = false;
     if (std::optional<Error> failure = parts_->reports.take_failure()) return *std::move(failure);
     return waited;
   }
-  /// Waits until the message with this number and all before it are settled: told
-  /// confirmed, refused or unknown. Errors: timeout, what ended the producer.
+  /// Waits until the message with this number and all before it are settled: told confirmed, refused or
+  /// unknown. Errors: timeout, what ended the producer.
   Result<void> wait_settled(std::uint64_t number, Timeout timeout) {
+    if (inside_) return inside_error();
     flushing_ = true;
     const Result<void> waited =
         wait_until([this, number] { return first_unsettled() > number; }, timeout, "not confirmed");
@@ -250,7 +262,7 @@ class Producer {
 
   std::uint64_t added() {
     const std::uint64_t number = sent_++;
-    if (pace_.message_taken()) drive(Looks::sparing);
+    if (pace_.message_taken()) drive(true);
     return number;
   }
 
@@ -267,18 +279,13 @@ class Producer {
     add();
   }
 
-  enum class Looks {
-    always,
-    sparing,  ///< not again within a few microseconds
-  };
-
   /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look.
-  void drive(Looks looks = Looks::always) {
+  void drive(bool by_the_way = false) {  // then it reads not again at once
     pace_.look();
     if (inside_) return;
     inside_ = true;
     const SessionTime time = now();
-    if (looks == Looks::always || state() != SessionState::open || pace_.may_read(time)) {
+    if (!by_the_way || state() != SessionState::open || pace_.may_read(time)) {
       pace_.reads(time);
       parts_->link.receive(time, parts_->reports);
     }

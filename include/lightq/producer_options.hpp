@@ -57,7 +57,8 @@ struct ProducerOptions {
   /// Producer::resolve.
   bool resend_in_doubt = false;
   /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing
-  /// else; encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq.
+  /// else; encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq,
+  /// and by the broker's Unix socket where it is on this machine, unless Transport::tcp is asked for.
   ConnectionType connection = ConnectionType::socket;
   /// By a Unix socket: whether the bytes go through memory that the broker shares, where it has some to
   /// share, which is quicker than the socket. It counts as memory of both sides.

@@ -14,17 +14,6 @@
 
 namespace lightq::inline v1 {
 
-/// Numbers of a producer on a session, since it was made. Messages, where nothing else is said.
-struct ProducerStats {
-  std::uint64_t sent = 0;  ///< taken by send
-  std::uint64_t confirmed = 0;
-  std::uint64_t refused = 0;     ///< surely not stored
-  std::uint64_t unknown = 0;     ///< given up while they may have been stored
-  std::uint64_t lost = 0;        ///< confirmed, and then lost by the broker (a power cut at level `received`)
-  std::uint64_t opens = 0;       ///< how often the channel was opened: one more than it was lost
-  std::uint64_t violations = 0;  ///< how often a connection was ended because the broker broke the protocol
-};
-
 /// What became of a message.
 enum class Fate {
   confirmed,  ///< stored, as the confirm level says
@@ -56,6 +45,8 @@ class SendReports {
   void watch(std::uint64_t number, MessageCallback callback) {
     watched_.push_back({number, std::move(callback)});
   }
+  /// The one that was watched last was not sent after all.
+  void unwatch() { watched_.pop_back(); }
 
   void settled(std::uint64_t begin, std::uint64_t end, Fate fate, const Error* error) {
     counts_[static_cast<std::size_t>(fate)] += end - begin;

@@ -75,9 +75,9 @@ class Log {
   /// place. `appended` promises that the batch can be read and, for a durable log, survives the end of this
   /// process (not of the machine: see durable_offset).
   virtual AppendResult append(std::span<std::byte> batch, Timestamp now) = 0;
-  /// Where a batch of `bytes` that is appended next may lie already, so that it need not be copied: of the
-  /// log, but no part of it before it has been appended. Valid until anything else of the log is called that
-  /// is not const. Empty: such a place there is not.
+  /// Where a batch of `bytes` that is appended next may lie already, so that it need not be copied: memory of
+  /// the log, but no part of it before. What is put there stays until something has been appended or
+  /// `maintain` is called, and may be offered again after make_room. Empty: there is no such place.
   virtual std::span<std::byte> place_for_next(std::size_t /*bytes*/) { return {}; }
   /// There will be an append soon: asks the processor for memory that it needs, as group prefetching does: in
   /// steps from 0 on, each for what the step before has brought the addresses of. Never waits.

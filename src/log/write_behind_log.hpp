@@ -30,7 +30,6 @@ class WriteBehindLog final : public Log {
   ~WriteBehindLog() override = default;
 
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
-  std::span<std::byte> place_for_next(std::size_t bytes) override { return ring_.place_for_next(bytes); }
   ReadResult read(Place& place) override { return find(place, &Log::read); }
   ReadResult look(Place& place) override { return find(place, &Log::look); }
   [[nodiscard]] Offset first_offset() const override { return segments_->first_offset(); }

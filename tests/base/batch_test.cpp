@@ -226,7 +226,6 @@ TEST(ProducedBatch, AsManyRecordsAsABatchMayHaveAreTakenAndNoMore) {
   EXPECT_EQ(BatchView::check_produced(more).fault, BatchFault::bad_records);
 }
 
-// As random bytes in the records would be, under a checksum that fits.
 TEST(ProducedBatch, MessagesOfOneLengthInARowAreLookedAtAsOthers) {
   for (const auto& lengths : std::vector<std::vector<std::size_t>>{
            {3, 3, 3}, {0, 0, 0, 0}, {3, 3, 4}, {4, 3, 3}, {0, 0, 1, 1, 0}, {7, 7, 7, 2, 2, 7, 7}}) {
@@ -247,6 +246,7 @@ TEST(ProducedBatch, MessagesOfOneLengthInARowAreLookedAtAsOthers) {
   }
 }
 
+// As random bytes in the records would be, under a checksum that fits.
 TEST(ProducedBatch, LengthsThatLieAreCheckedWithoutReadingPastThem) {
   test::Random random;
   BatchBuilder builder;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <stdexcept>
@@ -58,6 +59,39 @@ TEST_F(SessionProducerTest, TakesNoMessageWhoseWriterThrows) {
   confirm(2);
   EXPECT_TRUE(producer.flush(Timeout(5000)).ok());
   EXPECT_EQ(called, 0);
+}
+
+TEST_F(SessionProducerTest, RefusesLengthsThatNoMessageCanHaveBeforeAnythingIsWritten) {
+  Producer producer = make();
+  connect(producer);
+  const auto never = [](std::span<std::byte>) { FAIL(); };
+  ASSERT_TRUE(producer.send("before").ok());
+  // The last of these are about what their sum with a record's own bytes wraps to.
+  for (const std::size_t bytes : {std::size_t{limits::message_bytes_max_max} + 1, std::size_t{UINT32_MAX},
+                                  SIZE_MAX / 2, SIZE_MAX - 4, SIZE_MAX - 3, SIZE_MAX - 1, SIZE_MAX}) {
+    EXPECT_EQ(producer.send_in_place(bytes, never).error().code, ErrorCode::too_large) << bytes;
+    EXPECT_EQ(producer.send_in_place(bytes, never, {.key = "tea"}).error().code, ErrorCode::too_large)
+        << bytes;
+  }
+  ASSERT_TRUE(producer.send("behind").ok());
+  EXPECT_EQ(next_batch(producer).payloads, Payloads{"before"});
+  EXPECT_EQ(next_batch(producer).payloads, Payloads{"behind"});
+}
+
+TEST_F(SessionProducerTest, TellsAFailureToWhoFlushesBehindAWriterThatTriedTo) {
+  options.retry_refused = false;
+  Producer producer = make();
+  connect(producer);
+  ASSERT_TRUE(producer.send("refused").ok());
+  EXPECT_EQ(next_batch(producer).payloads, Payloads{"refused"});
+  peer.say(session::Refuse{0, 1, 0, session::Code::limit_reached, "the topic is full"}, channel, 0);
+  EXPECT_TRUE(until(producer, [&] { return producer.stats().refused == 1; }));
+  const auto flushes = [&](std::span<std::byte>) {
+    EXPECT_EQ(producer.flush(Timeout(0)).error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(producer.wait_settled(0, Timeout(0)).error().code, ErrorCode::invalid_argument);
+  };
+  ASSERT_TRUE(producer.send_in_place(1, flushes).ok());
+  EXPECT_THAT(producer.flush(Timeout(0)).error().text(), ::testing::HasSubstr("the topic is full"));
 }
 
 TEST_F(SessionProducerTest, CannotBeUsedByWhoWritesAMessageInIt) {

@@ -12,37 +12,16 @@ import session_frames
 from memory_support import places_in_memory
 from session_client import Session, join, open_values
 from session_wire import MemoryWire
+from shared_sessions import KIB, MIB, lives_on, plain_session, shared_session
 from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, SANITIZED, numbered, until
 
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
-KIB, MIB = 1 << 10, 1 << 20
 
 
-@contextlib.contextmanager
-def plain_session(control, kind="push", topic="t", carrier="socket", transport="ipc", **more):
-    """One that has not asked for memory."""
-    with Session(join(control, topic, kind, carrier=carrier, transport=transport, **more)) as session:
-        yield session
-
-
-@contextlib.contextmanager
-def shared_session(control, kind="push", sizes=(64 * KIB, 64 * KIB), **more):
-    with plain_session(control, kind, **more) as session:
-        assert session.share(*sizes).op == "shared"
-        yield session
-
-
-@pytest.fixture
-def topic(control):
-    control.create("t", "file")
+@pytest.fixture(params=["file", "queue"])  # a queue's long batches go straight into its log
+def topic(request, control):
+    control.create("t", request.param)
     return control
-
-
-def lives_on(control):
-    with shared_session(control) as session:
-        producer = session.producer("t")
-        producer.produce([b"more"])
-        producer.wait_confirmed()
 
 
 # --- Who gets it ------------------------------------------------------------------------------------------------------
@@ -81,48 +60,6 @@ def test_a_message_may_be_longer_than_the_ring(topic):
     with Session(join(topic, "t", "pull", carrier="socket", transport="ipc"), frame_bytes_max=8 * MIB) as other:
         assert other.share(4096, 4096).op == "shared"
         assert other.consumer("t").receive(1)[0].payload == payload
-
-
-LONG = [bytes([number]) * 1000 for number in range(40)]
-
-
-@pytest.mark.parametrize("kind", ["queue", "file", "queue_file"])
-def test_long_batches_that_are_damaged_or_repeated_are_not_stored(control, kind):
-    control.create("t", kind)
-    with shared_session(control, sizes=(64 * KIB, 64 * KIB)) as session, shared_session(control, "pull") as other:
-        producer = session.producer("t")
-        producer.produce(LONG)
-        for damaged_at in (60, 5_000, 40_000):
-            batch = bytearray(producer.batch(LONG, producer.next))
-            batch[damaged_at] ^= 1
-            producer.send_batch(bytes(batch))
-            assert producer.take_refuse().code == "corrupt"
-        producer.produce(LONG, sequence=0)  # again
-        producer.produce(LONG, sequence=40)
-        producer.wait_confirmed()
-        producer.produce(LONG, sequence=100)
-        assert producer.take_refuse().code == "out_of_sequence"
-        producer.produce([b"short"], sequence=80)
-        producer.wait_confirmed()
-        consumer = other.consumer("t")
-        assert [message.payload for message in consumer.receive(81)] == LONG + LONG + [b"short"]
-    assert control.stats("t")["messages_received"] == 81
-
-
-def test_long_batches_wait_for_room_and_keep_their_order(control):
-    control.create("t", "queue", ring_bytes=100 * KIB)
-    with shared_session(control, sizes=(256 * KIB, 256 * KIB)) as session, \
-            shared_session(control, "pull", (256 * KIB, 256 * KIB)) as other:
-        consumer, producer = other.consumer("t"), session.producer("t")
-        for _ in range(5):
-            producer.produce(LONG)
-        for turn in range(5):
-            assert [message.payload for message in consumer.receive(40)] == LONG
-            if turn == 0:
-                producer.wait_confirmed(80)
-                assert producer.confirmed == 80, "the third has no room"
-            consumer.acknowledge_before(40 * (turn + 1))
-        producer.wait_confirmed()
 
 
 def test_a_second_time_ends_the_session(topic):
@@ -446,6 +383,7 @@ def test_over_zeromq_they_go_by_the_unix_socket_and_share_nothing(broker, topic)
     assert topic.ok("stats", topic="t", **ROOT)["messages_received"] == 2
 
 
+@pytest.mark.parametrize("topic", ["file"], indirect=True)
 def test_a_client_has_it_again_after_each_restart(broker, topic):
     command = lightq(broker, "produce", "t")
     for count in range(1, 4):

@@ -417,6 +417,7 @@ void Connection::flush_output_with(ByteView behind) {
   }
   output_blocked_ = outcome == FlushOutcome::blocked;
   if (output_blocked_) note_buffers(false);
+  if (output_blocked_ && is_shared()) shared_->give_way();
   update_interest();
 }
 

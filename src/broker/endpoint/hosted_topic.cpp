@@ -67,7 +67,7 @@ protocol::TopicStats HostedTopic::stats() {
 }
 
 PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
-  last_active_ = context_.now();
+  last_active_ = context_.call_clock.now();
   return report(topic_.publish(batch, last_active_), batch.size_bytes());
 }
 
@@ -135,7 +135,7 @@ std::optional<BatchSlice> HostedTopic::read_slice(RecordWalk& walk, Offset end,
 }
 
 PublishOutcome HostedTopic::store(const OfferedBatch& batch, const Sequences& sequences) {
-  last_active_ = context_.call_now();
+  last_active_ = context_.call_clock.now();
   const auto outcome = topic_.publish(batch, last_active_);
   if (outcome == PublishOutcome::accepted) storage_.producers->stored(sequences, last_active_);
   return report(outcome, batch.bytes.size());

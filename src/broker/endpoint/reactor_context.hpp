@@ -15,6 +15,7 @@
 #include "broker/endpoint/accept_budget.hpp"
 #include "broker/endpoint/access_table.hpp"
 #include "broker/endpoint/buffer_budget.hpp"
+#include "broker/endpoint/call_clock.hpp"
 #include "broker/endpoint/disk_thread.hpp"
 #include "broker/endpoint/endpoint_record.hpp"
 #include "broker/endpoint/endpoint_shares.hpp"
@@ -62,9 +63,6 @@ struct EndpointEvents {
   std::function<void(const EndpointRecord&)> changed;
 };
 
-/// Wall-clock time, read in one place so that tests can set it.
-using WallClock = std::function<Timestamp()>;
-
 /// Lives on the reactor; its members on the reactor's thread, but for those that say "any thread".
 struct ReactorContext {
   EventLoop& loop;
@@ -87,14 +85,7 @@ struct ReactorContext {
   AccessTable access = {};
   /// Closes one that nobody was ever connected to, for want of a place (EndpointShares).
   std::function<void(const EndpointShares::Place& lost)> make_room = {};
-  EventLoop::Clock::time_point call_time = {};  ///< when `call_now` asked for the time
-  Timestamp call_began = {};                    ///< what it was told
-
-  /// As `now`, asked for once within a call of the loop: near enough where EventLoop::call_time is.
-  Timestamp call_now() {
-    if (std::exchange(call_time, loop.call_time()) != loop.call_time()) call_began = now();
-    return call_began;
-  }
+  CallClock call_clock{loop, now};  ///< of what is stored: in the order of storing, but for a clock set back
 };
 
 }  // namespace lightq::broker

@@ -2,7 +2,9 @@
 /// docs/session.md, "Shared memory". Layer: endpoint.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -31,7 +33,8 @@ class SharedWire {
   /// The client has written into the memory what cannot be.
   [[nodiscard]] bool broken() const { return rings_->reader().broken() || rings_->writer().broken(); }
 
-  [[nodiscard]] bool has_input() { return rings_->reader().available() > 0; }
+  [[nodiscard]] bool has_input() { return input_bytes() > 0; }
+  [[nodiscard]] std::size_t input_bytes() { return rings_->reader().available(); }
   /// Copies what has come, behind the first `skipped` bytes of it, to `to`; it stays until `release`.
   std::size_t copy(std::span<std::byte> to, std::size_t skipped = 0) {
     return rings_->reader().copy(to, skipped);
@@ -46,10 +49,19 @@ class SharedWire {
   std::size_t send(ByteView first, ByteView second);
   /// False: there is room by now. True: the descriptor becomes readable when there is.
   [[nodiscard]] bool wait_for_room() { return rings_->writer().wait(); }
+  /// There is no room: lets others run that want this processor, if much has been sent since the client was
+  /// woken last, in a short time. It may stand behind this thread, which need not wait for anything, and
+  /// systems let it until their next tick, which is up to 10 ms. A client that is slow by itself is waited
+  /// for at nobody's expense.
+  void give_way() const;
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   std::unique_ptr<session::SharedRings> rings_;
   WakeEvents events_;
+  Clock::time_point woken_;       // the client, last
+  std::uint64_t sent_bytes_ = 0;  // since then
   bool ended_ = false;
 };
 

@@ -80,9 +80,11 @@ std::size_t SessionConnection::take_batch_from(SharedWire& wire) {
   if (fault || header.op != Op::produce || header.body_bytes < long_batch_from ||
       !session::frame_crc_fits(start, header))
     return 0;
+  const std::size_t bytes = start.size() + header.body_bytes;
+  if (wire.input_bytes() < bytes) return 0;
   const std::span<std::byte> body = producing_.place_for(header);
+  // There may be less now: it is the client that says how much there is.
   if (body.empty() || wire.copy(body, start.size()) < body.size()) return 0;
-  const std::size_t bytes = start.size() + body.size();
   wire.release(bytes, false);
   frame_taken_ = true;
   if (check_address(header)) producing_.on_produce(header, body);

@@ -46,7 +46,7 @@ class SessionPort {
 
   template <typename Frame>
   void send(const Frame& frame, std::uint32_t channel, std::uint32_t request) {
-    static thread_local std::vector<std::byte> bytes;  // keeps its memory, of at most a KiB
+    std::vector<std::byte>& bytes = frame_memory();
     session::encode_frame(bytes, frame, channel, request);
     append(bytes);
   }
@@ -89,6 +89,13 @@ class SessionPort {
   [[nodiscard]] virtual bool ending() const = 0;
   /// The client has said goodbye.
   [[nodiscard]] virtual bool leaving() const = 0;
+
+ private:
+  /// Where a frame is put together: a KiB at most, which each thread keeps.
+  static std::vector<std::byte>& frame_memory() {
+    static thread_local std::vector<std::byte> bytes;
+    return bytes;
+  }
 };
 
 }  // namespace lightq::broker

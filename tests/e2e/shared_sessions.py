@@ -1,0 +1,27 @@
+"""Sessions that share memory with the broker."""
+import contextlib
+
+from session_client import Session, join
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+@contextlib.contextmanager
+def plain_session(control, kind="push", topic="t", carrier="socket", transport="ipc", **more):
+    """One that has not asked for memory."""
+    with Session(join(control, topic, kind, carrier=carrier, transport=transport, **more)) as session:
+        yield session
+
+
+@contextlib.contextmanager
+def shared_session(control, kind="push", sizes=(64 * KIB, 64 * KIB), **more):
+    with plain_session(control, kind, **more) as session:
+        assert session.share(*sizes).op == "shared"
+        yield session
+
+
+def lives_on(control):
+    with shared_session(control) as session:
+        producer = session.producer("t")
+        producer.produce([b"more"])
+        producer.wait_confirmed()
