@@ -35,7 +35,7 @@ struct CrowdRun {
   [[nodiscard]] std::size_t seen_words() const { return total() / seen_bits + 1; }
   /// Of the consumer at `place`.
   [[nodiscard]] std::uint64_t* seen_by(std::size_t place) { return &seen[place * seen_words()]; }
-  /// Whether every message came, to one consumer; that each took it once it has seen itself.
+  /// Whether every message came to one consumer; whether it came to that one once, it has looked itself.
   [[nodiscard]] const char* fault() {
     for (std::size_t word = 0; word < seen_words(); ++word) {
       std::uint64_t all = 0;

@@ -6,7 +6,6 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -82,10 +81,7 @@ class Producer {
   /// With a key, headers or a time, which are copied too: `send(payload, {.key = "tea"})`. Errors besides:
   /// invalid_argument and too_large, see Attributes::check.
   Result<std::uint64_t> send(ByteView payload, const Attributes& attributes, MessageCallback callback = {}) {
-    const auto copy = [payload](std::span<std::byte> to) {
-      if (!payload.empty()) std::memcpy(to.data(), payload.data(), payload.size());
-    };
-    return send_in_place(payload.size(), copy, attributes, std::move(callback));
+    return send_in_place(payload.size(), BatchBuilder::CopyOf{payload}, attributes, std::move(callback));
   }
   Result<std::uint64_t> send(std::string_view payload, const Attributes& attributes,
                              MessageCallback callback = {}) {
@@ -280,7 +276,8 @@ class Producer {
   }
 
   /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look.
-  void drive(bool by_the_way = false) {  // then it reads not again at once
+  /// `by_the_way`: it does not read if it has a moment ago.
+  void drive(bool by_the_way = false) {
     pace_.look();
     if (inside_) return;
     inside_ = true;

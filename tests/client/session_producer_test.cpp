@@ -3,21 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include <atomic>
-
 #include "session_fixture.hpp"
 
+#include "support/counted_yields.hpp"
 #include "support/planted.hpp"
-
-namespace {
-std::atomic<int> yields = 0;
-}  // namespace
-
-/// In place of the system's, for who gives way.
-extern "C" int sched_yield() noexcept {
-  ++yields;
-  return 0;
-}
 
 namespace lightq::test {
 namespace {

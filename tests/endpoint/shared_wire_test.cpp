@@ -5,20 +5,11 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <vector>
 
-namespace {
-std::atomic<int> yields = 0;
-}  // namespace
-
-/// In place of the system's, for who gives way.
-extern "C" int sched_yield() noexcept {
-  ++yields;
-  return 0;
-}
+#include "support/counted_yields.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -35,9 +26,9 @@ class SharedWireTest : public ::testing::Test {
   }
   /// Whether the wire gives way.
   bool gives_way() {
-    const int before = yields;
+    const int before = lightq::test::yields;
     wire.give_way();
-    return yields > before;
+    return lightq::test::yields > before;
   }
 
   SharedMemory memory = SharedMemory::make(sizes.whole()).value_or_throw();

@@ -179,17 +179,14 @@ inline std::optional<std::size_t> BatchView::longest_message_bytes() const {
     if (attributes.any() && !AttributesView::measure(attributes, {at + sizeof(std::uint32_t), message_bytes}))
       return std::nullopt;
     longest = std::max(longest, message_bytes);
-    const auto pass = [&] {
+    // Messages are often of one length. As long as they are, where the next one lies does not have to wait
+    // for what this one says, only the check of it.
+    do {
       at += bytes;
       left -= bytes;
       --record;
-    };
-    pass();
-    // Messages are often of one length. As long as they are, where the next one lies does not have to wait
-    // for what this one says, only the check of it.
-    while (!attributes.any() && record != 0 && bytes <= left &&
-           load_little_endian<std::uint32_t>(at) == message_bytes)
-      pass();
+    } while (!attributes.any() && record != 0 && bytes <= left &&
+             load_little_endian<std::uint32_t>(at) == message_bytes);
   }
   if (left != 0) return std::nullopt;
   return longest;

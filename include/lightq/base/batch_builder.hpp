@@ -54,6 +54,14 @@ class BatchBuilder {
   void add(ByteView payload, const Attributes& attributes, AttributeKinds kinds = {}) {
     add_in_place(payload.size(), CopyOf{payload}, attributes, kinds);
   }
+  /// For add_in_place: a payload that lies elsewhere.
+  struct CopyOf {
+    ByteView bytes;
+    void operator()(std::span<std::byte> to) const {
+      if (!bytes.empty()) std::memcpy(to.data(), bytes.data(), bytes.size());
+    }
+  };
+
   /// As add; `write(std::span<std::byte>)` puts the payload, of `payload_bytes`, where it belongs, and does
   /// not use the builder. If it throws, nothing was added.
   template <typename Write>
@@ -144,13 +152,6 @@ class BatchBuilder {
   }
 
  private:
-  struct CopyOf {
-    ByteView bytes;
-    void operator()(std::span<std::byte> to) const {
-      if (!bytes.empty()) std::memcpy(to.data(), bytes.data(), bytes.size());
-    }
-  };
-
   /// Where the bytes of the next record go, of which nothing counts before `placed`.
   std::byte* place(std::size_t message_bytes) {
     assert(message_bytes <= UINT32_MAX && codec_ == Codec::none);
