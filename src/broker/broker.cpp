@@ -300,7 +300,7 @@ Result<void> Broker::Parts::open_catalogue() {
   options.open_log = [this](const std::filesystem::path& path) -> Result<std::unique_ptr<log::Log>> {
     log::SegmentLogOptions segments;
     segments.directory = path.string();
-    segments.segment_bytes = limits::segment_bytes_first;
+    segments.segment_bytes = 1 * limits::MiB;
     segments.flush_interval_ms = 0;  // the catalogue flushes before it answers
     auto opened = log::SegmentLog::open(std::move(segments), storage_, catalogue_pool_, wall_clock_now());
     if (!opened) return opened.error();

@@ -50,7 +50,7 @@ bool ConsumeEnd::is_group_empty(const TopicStats& stats) {
   return std::ranges::all_of(stats.groups, [&](const GroupStats& group) {
     if (!is_ours(group)) return true;
     const bool on_its_way = group.consumers <= 1 && group.unacknowledged > 0;
-    return group.lag == 0 && !on_its_way;
+    return group.ready == 0 && !on_its_way;
   });
 }
 

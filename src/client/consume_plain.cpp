@@ -71,7 +71,7 @@ class PlainConsumeRun {
     printer_.tell_of_pause(*stats);
     if (consume_.mode == Mode::pull) {
       return std::ranges::all_of(stats->groups, [](const GroupStats& group) {
-        return group.group != protocol::default_group || group.lag == 0;
+        return group.group != protocol::default_group || group.ready == 0;
       });
     }
     return std::ranges::any_of(stats->subscribers, [&](const SubscriberStats& subscriber) {

@@ -42,11 +42,12 @@ std::string table(const TopicStats& stats) {
   if (!stats.blocked_by.empty()) text += row("blocked_by", stats.blocked_by);
   if (stats.paused) text += row("paused", std::string("yes"));
   for (const GroupStats& group : stats.groups) {
-    std::string values = "lag " + format_count(group.lag) + ", lost " + format_count(group.lost) +
-                         ", consumers " + format_count(group.consumers) + ", next " +
-                         format_count(group.next_offset) + ", committed " +
-                         format_count(group.committed_offset);
-    if (group.unacknowledged > 0) values += ", unacknowledged " + format_count(group.unacknowledged);
+    std::string values = "pending " + format_count(group.pending) + ", ready " + format_count(group.ready) +
+                         ", lost " + format_count(group.lost) + ", consumers " +
+                         format_count(group.consumers) + ", next " + format_count(group.next_offset) +
+                         ", committed " + format_count(group.committed_offset);
+    if (group.in_flight > 0) values += ", in flight " + format_count(group.in_flight);
+    if (group.retrying > 0) values += ", retrying " + format_count(group.retrying);
     if (group.redelivered > 0) values += ", redelivered " + format_count(group.redelivered);
     if (group.oldest_ms > 0)
       values += ", oldest " + format_seconds(static_cast<double>(group.oldest_ms) / 1e3);

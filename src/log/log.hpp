@@ -99,6 +99,8 @@ class Log {
   [[nodiscard]] virtual Offset durable_offset() const = 0;
   /// Bytes of batches held now, headers included.
   [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
+  /// What the log takes: of a disk the whole files, used or not; of a log in memory as stored_bytes.
+  [[nodiscard]] virtual std::uint64_t held_bytes() const { return stored_bytes(); }
 
   /// Declares that nobody needs messages before `before`. A transient log frees whole batches before it; a
   /// durable one keeps them for replay (its retention settings decide) and does nothing.

@@ -204,17 +204,6 @@ std::uint64_t SegmentLog::messages_left() const {
   return options_.segment_messages_max - std::min(there, options_.segment_messages_max);
 }
 
-// Twice the last one's size up to segment_bytes; more only for a batch that needs it.
-std::uint64_t SegmentLog::next_segment_bytes(std::size_t batch_bytes) const {
-  std::uint64_t bytes = limits::segment_bytes_first;
-  if (!segments_.empty()) bytes = std::max(bytes, segments_.back()->header().file_bytes * 2);
-  bytes = std::min(bytes, options_.segment_bytes);
-  const std::uint64_t needed = round_up_to_page(segment_header_bytes + batch_bytes);
-  while (bytes < needed && bytes < options_.segment_bytes)
-    bytes = std::min(bytes * 2, options_.segment_bytes);
-  return round_up_to_page(std::max(bytes, needed));
-}
-
 Result<void> SegmentLog::make_directory() {
   if (directory_made_) return {};
   if (auto made = storage_.make_directory(options_.directory); !made) return made;

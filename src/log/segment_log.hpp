@@ -21,6 +21,9 @@ namespace lightq::log {
 struct SegmentLogOptions {
   std::string directory;  ///< this log's own; made at the first append
   std::uint64_t segment_bytes = limits::segment_bytes_default;
+  /// Size of the first segment's file. Later ones are four times the last one up to 1 MiB, then twice, up to
+  /// `segment_bytes`.
+  std::uint64_t first_segment_bytes = 1 * limits::MiB;
   std::uint64_t segment_messages_max = 0;  ///< of a segment; 0: as many as fit
   std::uint64_t capacity_bytes = 0;        ///< of stored_bytes; 0: no limit but the disk's
   std::uint64_t capacity_messages = 0;     ///< 0: no limit
@@ -80,6 +83,7 @@ class SegmentLog final : public Log {
   [[nodiscard]] Offset next_offset() const override { return next_; }
   [[nodiscard]] Offset durable_offset() const override { return durable_; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
+  [[nodiscard]] std::uint64_t held_bytes() const override;
   void trim(Offset /*before*/) override {}
   Result<void> end_segment() override;
   /// Drops every segment but the last that holds nothing at or past `before`, and whose successor begins

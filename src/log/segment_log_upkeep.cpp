@@ -172,4 +172,26 @@ Result<void> SegmentLog::destroy() {
   return storage_.remove_directory(options_.directory);
 }
 
+std::uint64_t SegmentLog::held_bytes() const {
+  std::uint64_t bytes = prepared_ ? prepared_->header.file_bytes : 0;
+  for (const auto& segment : segments_) bytes += segment->header().file_bytes;
+  return bytes;
+}
+
+// Four times the last one's size up to 1 MiB, so that a log that grows soon has few small ones; then twice,
+// up to segment_bytes. More only for a batch that needs it.
+std::uint64_t SegmentLog::next_segment_bytes(std::size_t batch_bytes) const {
+  constexpr std::uint64_t small = 1 * limits::MiB;
+  std::uint64_t bytes = options_.first_segment_bytes;
+  if (!segments_.empty()) {
+    const std::uint64_t last = segments_.back()->header().file_bytes;
+    bytes = std::max(bytes, last < small ? std::min(last * 4, small) : last * 2);
+  }
+  bytes = std::min(bytes, options_.segment_bytes);
+  const std::uint64_t needed = round_up_to_page(segment_header_bytes + batch_bytes);
+  while (bytes < needed && bytes < options_.segment_bytes)
+    bytes = std::min(bytes * 2, options_.segment_bytes);
+  return round_up_to_page(std::max(bytes, needed));
+}
+
 }  // namespace lightq::log

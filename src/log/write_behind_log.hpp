@@ -38,6 +38,9 @@ class WriteBehindLog final : public Log {
   [[nodiscard]] std::uint64_t stored_bytes() const override {
     return segments_->stored_bytes() + unwritten_bytes_;
   }
+  [[nodiscard]] std::uint64_t held_bytes() const override {
+    return segments_->held_bytes() + unwritten_bytes_;
+  }
   void trim(Offset /*before*/) override {}
   /// Writes everything first.
   Result<void> end_segment() override;

@@ -149,7 +149,8 @@ TEST_F(SessionAttributes, CallBackForTheirMessage) {
 
 TEST_F(SessionAttributes, OfDifferentKindsInTurnDoNotEndEachOthersBatch) {
   auto client = broker.client();
-  client.create_topic("orders", {.broker_type = BrokerType::file}).value_or_throw();
+  client.create_topic("orders", {.broker_type = BrokerType::file, .segment_bytes = 64 * limits::KiB})
+      .value_or_throw();
   const auto send_all = [&](bool in_turn) {
     auto producer = client.producer("orders", {.eager_batches = 0}).value_or_throw();
     const Header headers[] = {{"kind", "json"}};
@@ -187,8 +188,9 @@ TEST_F(SessionAttributes, WhatIsLongerThanMayBeCompressedIsSentAsItIs) {
 
 TEST_F(SessionAttributes, CompressedBatchesAreStoredSo) {
   auto client = broker.client();
-  client.create_topic("plain", {.broker_type = BrokerType::file}).value_or_throw();
-  client.create_topic("packed", {.broker_type = BrokerType::file}).value_or_throw();
+  for (const char* topic : {"plain", "packed"})
+    client.create_topic(topic, {.broker_type = BrokerType::file, .segment_bytes = 64 * limits::KiB})
+        .value_or_throw();
   const auto fill = [&](const char* topic, Codec codec) {
     auto producer = client.producer(topic, {.compression = codec}).value_or_throw();
     for (int i = 0; i < 20'000; ++i)

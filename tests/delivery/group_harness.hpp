@@ -51,6 +51,13 @@ class GroupWorld {
                {.broker_type = type, .ring_bytes = ring_bytes, .overflow = overflow}},
               std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = ring_bytes}), wall) {}
 
+  /// A topic of a reactor whose groups keep so many ranges at most.
+  explicit GroupWorld(std::size_t ranges_max)
+      : budget(ranges_max),
+        topic({TopicId{1}, *TopicName::parse("t"), {.broker_type = protocol::BrokerType::queue}},
+              std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), wall, {},
+              &budget) {}
+
   /// One batch.
   broker::PublishOutcome publish(const std::vector<std::string>& payloads) {
     BatchBuilder batch;
@@ -64,11 +71,11 @@ class GroupWorld {
     for (int i = from; i < to; ++i) payloads.push_back(std::to_string(i));
     publish(payloads);
   }
-  session::Code join(Member& member, const session::ConsumeOpen& open) {
-    const auto opened = topic.groups().open(open, incarnation);
+  session::Code join(Member& member, const session::ConsumeOpen& open, std::uint64_t user = 0) {
+    const auto opened = topic.groups().open(open, incarnation, user);
     if (opened.refusal != session::Code::ok) return opened.refusal;
     member.group = opened.group;
-    member.member = &topic.groups().attach(*opened.group, member.consumer, open);
+    member.member = &topic.groups().attach(*opened.group, member.consumer, open, user);
     member.member->begin();
     return session::Code::ok;
   }
@@ -102,6 +109,7 @@ class GroupWorld {
   Attributes attributes;      ///< likewise
   Timestamp wall{1'000'000};
   broker::SteadyTime now{std::chrono::hours(1)};
+  broker::RangeBudget budget;
   broker::Topic topic;
   std::uint64_t held_back = 0;  ///< groups that came to returned_ranges_max
 };

@@ -80,6 +80,10 @@ class GroupModel {
     std::uint64_t held = 0;
     for (const auto& [offset, message] : open_) held += is_member(message.holder) ? 1 : 0;
     ASSERT_EQ(group_->unacknowledged(), held);
+    ASSERT_EQ(
+        group_->ready(log_.first_offset(), log_.next_offset()) + group_->in_flight() + group_->retrying(),
+        open_.size())
+        << "each message that is not done with is in one state";
   }
 
   /// All that is open is handed out once more, and done.
@@ -254,6 +258,7 @@ class GroupModel {
     Worker* const worker = some_worker();
     if (worker == nullptr) return;
     worker->consumer.is_writable = !random_.one_in(8);
+    worker->member->wake();
     ASSERT_TRUE(
         worker->member->add_credit({static_cast<std::uint32_t>(random_.below(40)), random_.below(200)}));
   }

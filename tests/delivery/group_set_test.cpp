@@ -131,6 +131,28 @@ TEST_F(GroupSetTest, WhoHasHalfOfTheGroupsLeavesTheLastEighthToOthers) {
   EXPECT_EQ(topic.groups().open(asked("g7"), incarnation).refusal, Code::ok) << "the administrator's";
 }
 
+TEST_F(GroupSetTest, AGroupHasSoManyMembersOfAUserAndInAll) {
+  constexpr std::uint64_t ann = 7;
+  constexpr std::uint64_t bob = 8;
+  std::vector<std::unique_ptr<Member>> members;
+  const auto add = [&](std::uint64_t user) {
+    auto member = std::make_unique<Member>();
+    const Code code = join(*member, asked("g"), user);
+    if (code == Code::ok) members.push_back(std::move(member));
+    return code;
+  };
+  while (add(ann) == Code::ok) ASSERT_LE(members.size(), limits::members_per_group_max);
+  EXPECT_EQ(members.size(), limits::members_per_group_max - limits::members_per_group_max / 8);
+  const auto refused = topic.groups().open(asked("g"), incarnation, ann);
+  EXPECT_EQ(refused.refusal, Code::limit_reached);
+  EXPECT_TRUE(refused.is_full);
+  while (add(bob) == Code::ok) ASSERT_LE(members.size(), limits::members_per_group_max);
+  EXPECT_EQ(members.size(), limits::members_per_group_max);
+  leave(*members.back());
+  members.pop_back();
+  EXPECT_EQ(add(bob), Code::ok);
+}
+
 TEST_F(GroupSetTest, ANewGroupBeginsWhereItIsAskedTo) {
   for (int i = 0; i < 10; ++i) {
     wall.us = 1'000'000 + i * 1000;

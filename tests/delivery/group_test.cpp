@@ -109,6 +109,7 @@ TEST_F(GroupTest, NothingComesBeforeAMemberBeginsOrWhileItIsNotWritable) {
   pump();
   EXPECT_THAT(early.consumer.take(), IsEmpty());
   early.consumer.is_writable = true;
+  early.member->wake();
   pump();
   EXPECT_THAT(early.consumer.take(), ElementsAre("a"));
 }

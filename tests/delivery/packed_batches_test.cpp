@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "broker/delivery/turn_work.hpp"
 #include "delivery/group_harness.hpp"
 
 namespace lightq::broker {
@@ -81,6 +82,33 @@ TEST_P(PackedBatches, ComeInPartsAsCreditOfMessagesGoes) {
   EXPECT_EQ(member.consumer.packed, 0);
   EXPECT_EQ(member.consumer.message_bytes, bytes_of(0, messages));
   EXPECT_TRUE(member.consumer.ends_with_its_bytes);
+}
+
+TEST(PackedBatchesOfManyGroups, AreUnpackedABoundedAmountAPumpAndEveryGroupGetsItsTurn) {
+  constexpr int groups = 12;
+  constexpr std::size_t each = 100'000;
+  GroupWorld world(protocol::BrokerType::queue, protocol::Overflow::block, 16 * limits::MiB);
+  world.codec = Codec::lz4;
+  std::vector<std::unique_ptr<Member>> members;
+  for (int i = 0; i < groups; ++i) {
+    // Each stands in another batch, and takes one message of it, which the other half keeps from being whole.
+    const std::uint64_t at = world.topic.log().next_offset().value;
+    world.publish({std::string(each, 'a'), std::string(each, 'b'), std::string(9 * each, 'c')});
+    auto open = asked("g" + std::to_string(i), session::Mode::own);
+    open.start = {session::From::offset, at};
+    open.credit_messages = 0;
+    members.push_back(std::make_unique<Member>());
+    ASSERT_EQ(world.join(*members.back(), open), session::Code::ok);
+  }
+  for (const auto& member : members) ASSERT_TRUE(member->member->add_credit({1, 0}));
+  int pumps = 0;
+  for (bool more = true; more; ++pumps) {
+    const std::uint64_t before = TurnWork::bytes();
+    more = world.topic.pump(world.now).more;
+    EXPECT_LE(TurnWork::bytes() - before, 3 * limits::MiB) << "of about 13 MB";
+  }
+  EXPECT_GT(pumps, 4);
+  for (const auto& member : members) EXPECT_EQ(member->consumer.payloads().size(), 1U);
 }
 
 TEST_P(PackedBatches, ComeInPartsAsCreditOfBytesGoes) {

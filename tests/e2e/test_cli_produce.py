@@ -94,13 +94,13 @@ def test_keys_and_headers_are_sent_and_printed(lightq):
 @pytest.mark.parametrize("codec", ["lz4", "zstd"])
 def test_compressed_messages_are_printed_as_they_were_sent(lightq, codec):
     text = b"".join(b"the same words, but for the number %d\n" % number for number in range(20_000))
-    lightq("topic", "create", "plain", "--type", "file")
-    lightq("topic", "create", "packed", "--type", "file")
+    for topic in ("plain", "packed"):
+        lightq("topic", "create", topic, "--type", "file", "--segment-bytes", "64KiB")
     lightq("produce", "plain", stdin=text)
     lightq("produce", "packed", "--compression", codec, stdin=text)
     assert lightq("consume", "packed", "--no-follow").stdout == text
     assert 2 * lightq.stats("packed")["log_bytes"] < lightq.stats("plain")["log_bytes"]
-    [directory] = [one.parent for one in lightq.broker.data_dir.glob("topics/*/*.seg") if is_packed(one)]
+    [directory] = {one.parent for one in lightq.broker.data_dir.glob("topics/*/*.seg") if is_packed(one)}
     assert lightq("log", "dump", str(directory), "--format", r"%p\n").stdout == text
     assert b"20,000 messages" in lightq("log", "verify", str(directory)).stdout
 

@@ -205,11 +205,25 @@ def test_damage_in_the_middle_is_counted_and_never_delivered(broker, control):
     assert control.stats("t")["corrupt"] == 500 - len(numbers)
 
 
+def test_a_topic_of_ten_short_messages_takes_little_of_the_disk(broker, control):
+    control.create("t", "file")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    send_all(control, producer, numbered(0, 10, 20))
+    consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
+    assert len(receive(consumer, 10)) == 10
+    until(lambda: control.stats("t")["durable_offset"] == 10, "the sync")
+    broker.stop()
+    directory = next(path for path in (broker.data_dir / "topics").iterdir() if any(path.glob("*.seg")))
+    assert sum(path.stat().st_blocks * 512 for path in directory.iterdir()) <= 64 * 1024
+    broker.start()
+    assert broker.control().stats("t")["log_bytes"] == sum(path.stat().st_size for path in directory.glob("*.seg"))
+
+
 def test_retention_removes_the_oldest_segments(broker, control):
     control.create("t", "file", segment_bytes=64 * 1024, retention_bytes=256 * 1024)
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     send_all(control, producer, numbered(0, 2000, 1000))
-    stats = until(lambda: (s := control.stats("t"))["log_bytes"] <= 384 * 1024 and s, "the oldest segments to go")
+    stats = until(lambda: (s := control.stats("t"))["log_bytes"] <= 7 * 64 * 1024 and s, "the oldest segments to go")
     assert stats["first_offset"] > 1000 and stats["next_offset"] == 2000
     consumer = broker.socket(zmq.PULL, control.join("t", "pull"))
     first = control.stats("t")["first_offset"]

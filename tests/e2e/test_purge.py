@@ -33,6 +33,11 @@ def test_a_purged_group_goes_on_at_the_end(control, session, broker_type, name, 
     assert offsets(other.receive(110)) == list(range(110))
 
 
+def empty_bytes(broker_type, segment_bytes):
+    """What a topic's log takes without messages: a durable one keeps its last file, and one that is ready to follow."""
+    return 2 * segment_bytes if broker_type in DURABLE else 0
+
+
 @pytest.mark.parametrize("broker_type", TYPES)
 def test_a_purged_topic_has_nothing_left(broker, control, session, broker_type):
     control.create("t", broker_type, segment_bytes=64 * KIB) if broker_type in DURABLE else control.create("t")
@@ -47,7 +52,8 @@ def test_a_purged_topic_has_nothing_left(broker, control, session, broker_type):
     assert control.stats("t")["log_bytes"] > 300 * KIB
     assert purge(control) == 400
     stats = control.stats("t")
-    assert (stats["first_offset"], stats["next_offset"], stats["log_bytes"], stats["queue_size"]) == (400, 400, 0, 0)
+    assert (stats["first_offset"], stats["next_offset"], stats["queue_size"]) == (400, 400, 0)
+    assert stats["log_bytes"] <= empty_bytes(broker_type, 64 * KIB)
     assert [(each["next_offset"], each["committed_offset"], each["lost"], each["lag"]) for each in stats["groups"]] == [
         (400, 400, 0, 0)] * 2
     assert (stats["subscribers"][0]["lost"], stats["dropped"], stats["unclaimed_dropped"]) == (0, 0, 0)
@@ -74,7 +80,8 @@ def test_what_was_purged_does_not_come_back(broker, control, session, broker_typ
     assert purge(control) == messages
     end(broker, how)
     stats = control.stats("t")
-    assert (stats["first_offset"], stats["next_offset"], stats["log_bytes"]) == (messages, messages, 0)
+    assert (stats["first_offset"], stats["next_offset"]) == (messages, messages)
+    assert stats["log_bytes"] <= empty_bytes(broker_type, 64 * KIB)
     assert [(each["next_offset"], each["lost"]) for each in stats["groups"]] == [(messages, 0)]
     subscriber = broker.socket(zmq.SUB, uri)
     until(lambda: control.stats("t")["subscribers"][0]["connected"], "the subscriber")
@@ -172,7 +179,7 @@ def test_a_purge_makes_room_on_a_full_disk(small_disk, make_broker, broker_type)
     broker.kill()
     broker.start()
     control.ok("purge", topic="t", **MINE)
-    assert control.stats("t")["log_bytes"] == 0
+    assert control.stats("t")["log_bytes"] <= empty_bytes(broker_type, 256 * KIB)
 
 
 def goes_on(producer):

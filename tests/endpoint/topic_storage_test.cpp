@@ -76,6 +76,22 @@ class TopicStorageTest : public testing::Test {
   const std::string files[2] = {"/topics/1/producers.0", "/topics/1/producers.1"};
 };
 
+TEST_F(TopicStorageTest, ATopicOfAFewMessagesTakesLittleOfTheDiskAndGrowsQuickly) {
+  open();
+  topic.producers->open({}, 5, now);
+  for (std::uint64_t at = 0; at < 10; ++at) send(at);
+  EXPECT_EQ(topic.log->held_bytes(), limits::segment_bytes_first);
+  EXPECT_LE(topic.log->held_bytes(), 64 * limits::KiB);
+  std::uint64_t rolls = 0;
+  std::uint64_t held = topic.log->held_bytes();
+  for (std::uint64_t at = 10; topic.log->stored_bytes() < 2 * limits::MiB; ++at) {
+    auto batch = test::make_batch_of_producer(5, 0, at, {std::string(1000, 'x')});
+    ASSERT_EQ(topic.log->append(batch, now).outcome, log::AppendOutcome::appended);
+    rolls += std::exchange(held, topic.log->held_bytes()) == held ? 0 : 1;
+  }
+  EXPECT_LE(rolls, 4U) << "16 KiB, 64 KiB, 256 KiB, 1 MiB, 2 MiB";
+}
+
 TEST_F(TopicStorageTest, ProducersAreKnownAfterAStart) {
   for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
     fill();

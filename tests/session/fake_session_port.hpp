@@ -61,6 +61,8 @@ class FakeSessionPort final : public broker::SessionPort {
   [[nodiscard]] bool has_room() const override { return delivered < room; }
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return takes_bytes; }
   [[nodiscard]] CodecSet client_codecs() const override { return {}; }
+  bool has_turn() override { return spent < work_max; }
+  void spend(std::uint64_t bytes) override { spent += bytes; }
   void work_soon() override { ++works_soon; }
   void pause_reading() override {}
   void end_channel(broker::Channel&, session::Code, const std::string&) override {}
@@ -75,6 +77,8 @@ class FakeSessionPort final : public broker::SessionPort {
   std::uint32_t takes_bytes = 64 * 1024;
   std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames before there is none
   std::size_t delivered = 0;
+  std::uint64_t work_max = std::numeric_limits<std::uint64_t>::max();  ///< of a turn
+  std::uint64_t spent = 0;
   int works_soon = 0;
   session::Code ended = session::Code::ok;
   std::vector<Frame> frames;

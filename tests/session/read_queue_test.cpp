@@ -1,6 +1,8 @@
 /// Reading without a group: ranges, limits, the order of answers, and what is lost.
 #include "broker/session/read_queue.hpp"
 
+#include "broker/delivery/turn_work.hpp"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -189,6 +191,22 @@ TEST_F(ReadQueueTest, ATurnIsBoundedSoThatOthersGetTheirs) {
   EXPECT_EQ(come + last.payloads.size(), 7U);
   EXPECT_EQ(last.next, 7U);
   EXPECT_EQ(port.works_soon, 2);
+}
+
+TEST_F(ReadQueueTest, RecordsThatAreOnlyPassedOverCountAgainstTheTurn) {
+  constexpr std::uint64_t records = 65'536;
+  store(Payloads(records, ""));
+  constexpr std::uint32_t asked = 16;
+  for (std::uint32_t i = 1; i <= asked; ++i) ask(records - 1, records, all, i);
+  port.work_max = 1;  // one piece of work a turn
+  std::uint32_t turns = 0;
+  for (; !reads.is_empty() && turns < 100; ++turns) {
+    port.spent = 0;
+    reads.go_on();
+    EXPECT_LE(port.spent, TurnWork::record_passed * records) << "one search";
+  }
+  EXPECT_TRUE(reads.is_empty());
+  EXPECT_GE(turns, asked);
 }
 
 TEST_F(ReadQueueTest, OneReadBringsSixtyFourMebibytesAtMost) {

@@ -64,7 +64,7 @@ inline constexpr std::uint64_t segment_bytes_min = 64 * KiB;
 inline constexpr std::uint64_t segment_bytes_default = 128 * MiB;
 inline constexpr std::uint64_t segment_bytes_max = 4 * GiB - 64 * KiB;
 inline constexpr std::uint64_t segment_bytes_first =
-    1 * MiB;  ///< a topic's first segment file; then doubling
+    16 * KiB;  ///< a topic's first segment file; then four times the last one up to 1 MiB, then twice
 
 // Named cursors of an embedded queue.
 inline constexpr std::size_t cursors_max = 1024;
@@ -134,10 +134,14 @@ inline constexpr std::uint64_t read_bytes_max = 64 * MiB;  ///< of payload, in a
 inline constexpr std::size_t producers_max = 10'000;       ///< that a topic remembers
 inline constexpr std::size_t producer_idle_days_max = 7;
 inline constexpr std::size_t groups_per_topic_max = 1024;               ///< of all kinds
+inline constexpr std::size_t members_per_group_max = 4096;              ///< consumers over sessions
 inline constexpr std::uint64_t in_flight_messages_max = 2'147'483'648;  ///< not acknowledged by one consumer
 inline constexpr std::size_t outstanding_ranges_max = 16'384;           ///< likewise, in so many pieces
-inline constexpr std::size_t returned_ranges_max = 65'536;  ///< that wait for another consumer of a group
+inline constexpr std::size_t returned_ranges_max = 65'536;    ///< that wait for another consumer of a group
+inline constexpr std::size_t group_ranges_total = 1'048'576;  ///< of both kinds, of one thread of the broker
 inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
+/// How long a consumer may keep a message from its group by a reject, an extend or its ack timeout.
+inline constexpr std::uint64_t redelivery_ms_max_default = 43'200'000;
 
 // Sessions over shared memory.
 inline constexpr std::size_t shared_bytes_total_default = 16 * MiB;  ///< of all sessions

@@ -303,10 +303,14 @@ struct GroupStats {
   std::string mode = "group";          ///< group: shared; own: of one consumer
   std::uint64_t next_offset = 0;       ///< the next message to be handed out
   std::uint64_t committed_offset = 0;  ///< where it would go on after a crash of the broker
-  std::uint64_t lag = 0;               ///< messages in the log that it has not been handed
+  std::uint64_t pending = 0;           ///< messages it is not done with: ready, in flight and retrying
+  std::uint64_t ready = 0;             ///< of these: can be handed out now
+  std::uint64_t in_flight = 0;         ///< of these: with a consumer that has not acknowledged them
+  std::uint64_t retrying = 0;          ///< of these: rejected, and their delay has not passed
+  std::uint64_t lag = 0;               ///< of these: with no consumer; ready and retrying together
   std::uint64_t lost = 0;              ///< messages trimmed or dropped before it was handed them
   std::uint64_t consumers = 0;         ///< connected
-  std::uint64_t unacknowledged = 0;    ///< messages that consumers over sessions have and are not done with
+  std::uint64_t unacknowledged = 0;    ///< of in_flight: with consumers over sessions
   std::uint64_t redelivered = 0;       ///< messages handed out again, each time
   std::uint64_t oldest_ms = 0;         ///< age of the oldest message that is not done with; 0: there is none
   bool paused = false;                 ///< by itself, whether or not its topic is
@@ -344,7 +348,7 @@ struct TopicStats {
   std::uint64_t first_offset = 0;
   std::uint64_t next_offset = 0;
   std::uint64_t durable_offset = 0;
-  std::uint64_t log_bytes = 0;  ///< held now, in memory or on disk
+  std::uint64_t log_bytes = 0;  ///< held now, in memory or as whole files on disk
   std::string blocked_by;       ///< empty, `group:NAME`, `disk`, or `nobody connected` (direct)
   bool paused = false;
   std::uint64_t since_ms = 0;   ///< milliseconds since 1970 when counting began

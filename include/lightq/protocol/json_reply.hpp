@@ -29,6 +29,10 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("mode", stats.mode);
   visit("next_offset", stats.next_offset);
   visit("committed_offset", stats.committed_offset);
+  visit("pending", stats.pending);
+  visit("ready", stats.ready);
+  visit("in_flight", stats.in_flight);
+  visit("retrying", stats.retrying);
   visit("lag", stats.lag);
   visit("lost", stats.lost);
   visit("consumers", stats.consumers);

@@ -7,11 +7,16 @@
 
 #include <lightq/base/fetch_ahead.hpp>
 
+#include "broker/delivery/undone_ranges.hpp"
+
 namespace lightq::broker {
 
 namespace {
 constexpr std::uint64_t redelivered_per_pump = 4096;          // messages, to outlets
 constexpr std::size_t outlets_turn_bytes = 16 * limits::KiB;  // while there are members
+// Of what is not done with, each time that a cursor is saved.
+constexpr std::size_t undone_ranges_walked_max = 4 * limits::acknowledged_ranges_max;
+constexpr auto held_back_retry = std::chrono::seconds(1);
 constexpr Offset no_end{std::numeric_limits<std::uint64_t>::max()};
 
 std::uint64_t total(const WalkLoss& loss) {
@@ -29,8 +34,8 @@ void Group::detach(Outlet& outlet) {
   for (const Offset offset : outlet.unsent()) come_back({offset, offset + 1}, 1);
 }
 
-GroupMember& Group::attach(SessionConsumer& consumer, const session::ConsumeOpen& asked) {
-  members_.push_back(std::make_unique<GroupMember>(consumer, asked, limits_));
+GroupMember& Group::attach(SessionConsumer& consumer, const session::ConsumeOpen& asked, std::uint64_t user) {
+  members_.push_back(std::make_unique<GroupMember>(consumer, asked, limits_, standing_, user));
   return *members_.back();
 }
 
@@ -41,12 +46,24 @@ void Group::detach(GroupMember& member) {
   member.outstanding().for_each(
       [&](OffsetRange range, const Handing& handing) { come_back(range, handing.delivery); });
   members_.erase(found);
-  if (member_turn_ >= members_.size()) member_turn_ = 0;
+}
+
+std::size_t Group::members_of(std::uint64_t user) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(members_, [&](const auto& member) { return member->user() == user; }));
+}
+
+SessionConsumer* Group::a_consumer() const {
+  for (const auto& member : members_) {
+    if (member->consumer() != nullptr) return member->consumer();
+  }
+  return nullptr;
 }
 
 void Group::come_back(OffsetRange range, std::uint32_t deliveries) {
   count_if_dropped(range);
   returned_.add(range, deliveries);
+  charge_.set(returned_.ranges());
 }
 
 /// What was dropped from the log while a consumer had it is lost now that it comes back; who does not hold
@@ -58,32 +75,53 @@ void Group::count_if_dropped(OffsetRange range) {
 
 // --- What a member says ---
 
-void Group::acknowledge(GroupMember& member, const session::Acknowledge& acknowledged) {
-  if (acknowledged.before) return member.outstanding().cut({Offset{0}, *acknowledged.before});
-  for (const OffsetRange& range : acknowledged.ranges) member.outstanding().cut(range);
+namespace {
+/// Calls `change` for one range after the other. False: the member's pieces became more than there may be.
+template <typename Change>
+bool for_ranges(GroupMember& member, const std::vector<OffsetRange>& ranges, Change&& change) {
+  for (const OffsetRange& range : ranges) {
+    const std::size_t before = member.outstanding().ranges();
+    change(range);
+    if (member.outstanding().ranges() > before && member.is_out_of_ranges()) return false;
+  }
+  return true;
+}
+}  // namespace
+
+bool Group::acknowledge(GroupMember& member, const session::Acknowledge& acknowledged) {
+  if (acknowledged.before) {
+    member.cut({Offset{0}, *acknowledged.before});
+    return true;
+  }
+  return for_ranges(member, acknowledged.ranges, [&](OffsetRange range) { member.cut(range); });
 }
 
-void Group::reject(GroupMember& member, const session::Reject& rejected, SteadyTime now) {
+bool Group::reject(GroupMember& member, const session::Reject& rejected, SteadyTime now) {
   const SteadyTime due = rejected.ms != 0 ? deadline_after(now, rejected.ms) : now;
-  for (const OffsetRange& range : rejected.ranges) {
-    member.outstanding().cut(range, [&](OffsetRange part, const Handing& handing) {
+  return for_ranges(member, rejected.ranges, [&](OffsetRange range) {
+    member.cut(range, [&](OffsetRange part, const Handing& handing) {
       if (rejected.ms == 0) return come_back(part, handing.delivery);
       count_if_dropped(part);
       returned_.add_delayed(part, handing.delivery, due);
+      charge_.set(returned_.ranges());
       wait_until(due);
     });
-  }
+  });
 }
 
-void Group::extend(GroupMember& member, const session::Extend& extended, SteadyTime now) {
-  member.extend(extended.ranges, deadline_after(now, extended.ms));
+bool Group::extend(GroupMember& member, const session::Extend& extended, SteadyTime now) {
+  const SteadyTime deadline = deadline_after(now, extended.ms);
+  const bool fits =
+      for_ranges(member, extended.ranges, [&](OffsetRange range) { member.extend(range, deadline); });
   wait_until(member.next_deadline());
+  return fits;
 }
 
 void Group::seek(Offset offset) {
   walk_.seek(offset);
   returned_.clear();
-  for (const auto& member : members_) member->outstanding().clear();
+  charge_.set(0);
+  for (const auto& member : members_) member->clear();
   for (Outlet* const outlet : outlets_) outlet->forget_unsent();
 }
 
@@ -97,16 +135,20 @@ Group::Handed Group::pump(log::Log& log, std::size_t bytes_max, SteadyTime now) 
     pump_outlets(log, bytes_max, handed);
   } else {
     bool going = true;
-    while (going && handed.record_bytes() < bytes_max) {
+    while (going && handed.cost() < bytes_max) {
       going = turn_of_members(log, bytes_max, now, handed);
       if (!outlets_.empty()) going |= turn_of_outlets(log, handed);
     }
     handed.more |= going;
-    for (const auto& member : members_) member->flush();
+    for (GroupMember* const member : unflushed_) member->flush();
+    unflushed_.clear();
   }
   for (Outlet* const outlet : outlets_) outlet->flush();
   redelivered_ += handed.redelivered;
+  charge_.set(returned_.ranges());
   handed.held_back = !std::exchange(held_back_, is_in_pieces()) && held_back_;
+  // Others may give ranges back without anything happening here.
+  if (held_back_) wait_until(now + held_back_retry);
   return handed;
 }
 
@@ -170,13 +212,17 @@ bool Group::turn_of_outlets(log::Log& log, Handed& handed) {
 /// A slice for each that takes one. False: nobody did.
 bool Group::turn_of_members(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
   bool any = false;
-  for (std::size_t asked = members_.size(); asked > 0 && handed.record_bytes() < bytes_max; --asked) {
-    GroupMember& member = *members_[member_turn_];
-    if (member.can_take()) {
-      if (!hand_slice(log, member, now, handed)) return any;  // it is still its turn when something comes
-      any = true;
+  MemberTurns& turns = standing_.turns;
+  for (std::size_t asked = turns.waiting(); asked > 0 && handed.cost() < bytes_max; --asked) {
+    GroupMember& member = turns.front();
+    ++standing_.members_asked;
+    if (!member.can_take()) {
+      member.rest();
+      continue;
     }
-    member_turn_ = member_turn_ + 1 < members_.size() ? member_turn_ + 1 : 0;
+    if (!hand_slice(log, member, now, handed)) return any;  // it is still its turn when something comes
+    any = true;
+    turns.next();
   }
   return any;
 }
@@ -204,6 +250,7 @@ bool Group::hand_slice(log::Log& log, GroupMember& member, SteadyTime now, Hande
 /// How many messages of it the member took; the others are as they were.
 std::uint32_t Group::deliver(GroupMember& member, const HandedSlice& handed, SteadyTime now) {
   const OffsetRange range = handed.slice.range();
+  if (!member.is_unflushed()) unflushed_.push_back(&member);
   const std::uint32_t taken = member.deliver(handed, now);
   if (taken < handed.slice.count) come_back({range.begin + taken, range.end}, handed.delivery - 1);
   wait_until(member.next_deadline());
@@ -239,41 +286,27 @@ void Group::expire(SteadyTime now) {
 Offset Group::committed() const {
   Offset oldest = walk_.offset();
   if (const auto returned = returned_.first()) oldest = std::min(oldest, *returned);
-  for (const auto& member : members_) {
-    if (!member->outstanding().empty()) oldest = std::min(oldest, member->outstanding().front().range.begin);
-  }
+  if (const auto outstanding = standing_.first()) oldest = std::min(oldest, *outstanding);
   for (const Outlet* const outlet : outlets_) {
     if (const auto unsent = outlet->first_unsent()) oldest = std::min(oldest, *unsent);
   }
   return oldest;
 }
 
-/// Everything before next() that is not done with, in order.
-std::vector<OffsetRange> Group::undone() const {
-  std::vector<OffsetRange> undone;
-  returned_.append_ranges_to(undone);
-  for (const auto& member : members_)
-    member->outstanding().for_each([&](OffsetRange range, const Handing&) { undone.push_back(range); });
-  for (const Outlet* const outlet : outlets_) {
-    for (const Offset offset : outlet->unsent()) undone.push_back({offset, offset + 1});
-  }
-  std::sort(undone.begin(), undone.end(),
-            [](const OffsetRange& one, const OffsetRange& other) { return one.begin < other.begin; });
-  return undone;
-}
-
 std::vector<OffsetRange> Group::acknowledged() const {
   std::vector<OffsetRange> acknowledged;
-  const auto open = undone();
-  if (open.empty()) return acknowledged;
-  Offset done_from = open.front().end;
-  for (const OffsetRange& range : open) {
+  UndoneRanges undone(returned_, standing_, outlets_);
+  Offset done_from = committed();
+  for (std::size_t walked = 0;; ++walked) {
+    const auto range = undone.next();
+    if (!range) break;
     // What does not fit is handed out again after a crash.
-    if (acknowledged.size() == limits::acknowledged_ranges_max) return acknowledged;
-    if (done_from < range.begin) acknowledged.push_back({done_from, range.begin});
-    done_from = std::max(done_from, range.end);
+    if (acknowledged.size() == limits::acknowledged_ranges_max || walked == undone_ranges_walked_max)
+      return acknowledged;
+    if (done_from < range->begin) acknowledged.push_back({done_from, range->begin});
+    done_from = std::max(done_from, range->end);
   }
-  if (done_from < next()) acknowledged.push_back({done_from, next()});
+  if (committed() < done_from && done_from < next()) acknowledged.push_back({done_from, next()});
   return acknowledged;
 }
 
@@ -283,12 +316,13 @@ void Group::restore(Offset committed, const std::vector<OffsetRange>& acknowledg
     if (undone_from < range.begin) returned_.add({undone_from, range.begin}, 0);
     undone_from = std::max(undone_from, range.end);
   }
+  charge_.set(returned_.ranges());
   walk_.seek(undone_from);
 }
 
 WalkLoss Group::loss() const {
   WalkLoss loss = walk_.loss();
-  const WalkLoss& returned = returned_.loss();
+  const WalkLoss returned = returned_.loss();
   loss.trimmed += returned.trimmed;
   loss.damaged += returned.damaged;
   return loss;
@@ -307,13 +341,9 @@ std::uint64_t Group::unhanded_in(OffsetRange range) const {
   return from < range.end ? returned + distance(from, range.end) : returned;
 }
 
-std::uint64_t Group::lag(Offset first, Offset next) const {
-  return distance(std::max(this->next(), first), next) + returned_.fresh_messages_from(first);
-}
-
-std::uint64_t Group::unacknowledged() const {
-  std::uint64_t messages = 0;
-  for (const auto& member : members_) messages += member->outstanding().messages();
+std::uint64_t Group::in_flight() const {
+  std::uint64_t messages = standing_.messages;
+  for (const Outlet* const outlet : outlets_) messages += outlet->unsent_messages();
   return messages;
 }
 

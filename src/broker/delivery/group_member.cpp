@@ -7,18 +7,59 @@
 namespace lightq::broker {
 
 GroupMember::GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked,
-                         const GroupLimits& group_limits)
+                         const GroupLimits& group_limits, GroupStanding& standing, std::uint64_t user)
     : consumer_(&consumer),
       automatic_(asked.acknowledgement == session::Acknowledgement::automatic),
       ack_timeout_ms_(asked.ack_timeout_ms != 0 ? asked.ack_timeout_ms : limits::ack_timeout_ms_default),
       limits_(group_limits),
       messages_left_(asked.credit_messages),
-      bytes_left_(static_cast<std::int64_t>(asked.credit_bytes)) {}
+      bytes_left_(static_cast<std::int64_t>(asked.credit_bytes)),
+      standing_(standing),
+      user_(user),
+      charge_(standing.budget, user),
+      place_(standing.turns.add(*this)) {}
+
+GroupMember::~GroupMember() {
+  outstanding_.clear();
+  settle();
+  standing_.turns.remove(place_, resting_);
+}
+
+void GroupMember::wake() {
+  if (std::exchange(resting_, false)) standing_.turns.wake(place_);
+}
+
+void GroupMember::rest() {
+  if (!std::exchange(resting_, true)) standing_.turns.rest(place_);
+}
+
+/// Tells the group's sums of what has changed. A member that has less outstanding may take more.
+void GroupMember::settle() {
+  const std::uint64_t messages = outstanding_.messages();
+  if (messages < counted_messages_) wake();
+  standing_.messages += messages - counted_messages_;
+  counted_messages_ = messages;
+  charge_.set(outstanding_.ranges());
+  std::optional<Offset> front;
+  if (!outstanding_.empty()) front = outstanding_.front().range.begin;
+  if (front == counted_front_) return;
+  if (counted_front_ && front) {
+    auto node = standing_.fronts.extract({*counted_front_, this});
+    node.value().first = *front;
+    standing_.fronts.insert(std::move(node));
+  } else if (front) {
+    standing_.fronts.emplace(*front, this);
+  } else {
+    standing_.fronts.erase({*counted_front_, this});
+  }
+  counted_front_ = front;
+}
 
 bool GroupMember::can_take() const {
   if (!begun_ || consumer_ == nullptr || messages_left() == 0 || bytes_left_ <= 0) return false;
   // Half of the limit is left for acknowledging what lies between.
-  return outstanding_.ranges() < limits_.outstanding_ranges_max / 2 && consumer_->writable();
+  return outstanding_.ranges() < limits_.outstanding_ranges_max / 2 && charge_.has_room() &&
+         consumer_->writable();
 }
 
 bool GroupMember::add_credit(const session::Credit& credit) {
@@ -27,6 +68,7 @@ bool GroupMember::add_credit(const session::Credit& credit) {
   if (bytes_left_ > bytes_max - static_cast<std::int64_t>(credit.bytes)) return false;
   messages_left_ += credit.messages;
   bytes_left_ += static_cast<std::int64_t>(credit.bytes);
+  wake();
   return true;
 }
 
@@ -43,15 +85,16 @@ std::uint32_t GroupMember::deliver(const HandedSlice& handed, SteadyTime now) {
     const SteadyTime deadline = deadline_after(now, ack_timeout_ms_);
     const Offset begin = slice.range().begin;
     outstanding_.assign({begin, begin + taken}, {handed.delivery, deadline});
-    next_deadline_ = std::min(next_deadline_, deadline);
+    expect(deadline);
+    settle();
   }
   return taken;
 }
 
-void GroupMember::extend(const std::vector<OffsetRange>& ranges, SteadyTime deadline) {
-  for (const OffsetRange& range : ranges)
-    outstanding_.update(range, [&](Handing& handing) { handing.deadline = deadline; });
-  next_deadline_ = std::min(next_deadline_, deadline);
+void GroupMember::extend(OffsetRange range, SteadyTime deadline) {
+  outstanding_.update(range, [&](Handing& handing) { handing.deadline = deadline; });
+  expect(deadline);
+  settle();
 }
 
 void GroupMember::flush() {

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/protocol/session_consuming.hpp>
 
 #include "broker/delivery/group_limits.hpp"
+#include "broker/delivery/group_standing.hpp"
 #include "broker/delivery/group_time.hpp"
 #include "broker/delivery/range_map.hpp"
 #include "broker/delivery/session_consumer.hpp"
@@ -26,11 +29,25 @@ struct Handing {
 /// The reactor's thread.
 class GroupMember {
  public:
-  /// The consumer must outlive it, or `abandon` it. Takes nothing before `begin`.
-  GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked, const GroupLimits& group_limits);
+  /// A member of `user`. Takes nothing before `begin`. Lifetime: the consumer outlives it, or `abandon`s it;
+  /// `standing` outlives it.
+  GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& asked, const GroupLimits& group_limits,
+              GroupStanding& standing, std::uint64_t user);
+  GroupMember(const GroupMember&) = delete;
+  GroupMember& operator=(const GroupMember&) = delete;
+  ~GroupMember();
 
+  [[nodiscard]] std::uint64_t user() const { return user_; }
+  [[nodiscard]] SessionConsumer* consumer() const { return consumer_; }
   /// The consumer may be handed messages.
-  void begin() { begun_ = true; }
+  void begin() {
+    begun_ = true;
+    wake();
+  }
+  /// Something has changed that may let it take messages: its consumer is writable, for example.
+  void wake();
+  /// It was asked and cannot take messages: it is not asked again before `wake`.
+  void rest();
   /// The consumer is gone: it is not spoken to any more.
   void abandon() { consumer_ = nullptr; }
 
@@ -51,6 +68,7 @@ class GroupMember {
   /// Hands it the slice. Requires can_take, and a slice within what is left. What it took, from the slice's
   /// first record on.
   std::uint32_t deliver(const HandedSlice& handed, SteadyTime now);
+  [[nodiscard]] bool is_unflushed() const { return unflushed_; }
   /// Tells the consumer that this turn's slices have been delivered, if any were.
   void flush();
   /// See HostedTopic.
@@ -58,28 +76,54 @@ class GroupMember {
 
   /// What was handed to it and not acknowledged, rejected or taken back.
   [[nodiscard]] const RangeMap<Handing>& outstanding() const { return outstanding_; }
-  RangeMap<Handing>& outstanding() { return outstanding_; }
-  /// What of the ranges is outstanding is to be acknowledged by `deadline`.
-  void extend(const std::vector<OffsetRange>& ranges, SteadyTime deadline);
-  /// Takes back what should have been acknowledged by now: calls `removed(range, handing)` for it.
+  /// Takes `range` out of that, and calls `removed(part, handing)` for each part.
+  template <typename Removed>
+  void cut(OffsetRange range, Removed&& removed) {
+    outstanding_.cut(range, removed);
+    settle();
+  }
+  void cut(OffsetRange range) {
+    cut(range, [](OffsetRange, const Handing&) {});
+  }
+  /// Nothing is outstanding any more.
+  void clear() {
+    outstanding_.clear();
+    settle();
+  }
+  /// Sets the deadline of what is outstanding in `range`.
+  void extend(OffsetRange range, SteadyTime deadline);
+  /// Takes back what should have been acknowledged by now: calls `removed(range, handing)` for it. A member
+  /// in many pieces is looked at less often (walk_again_after).
   template <typename Removed>
   void expire(SteadyTime now, Removed&& removed) {
     if (now < next_deadline_) return;
+    standing_.ranges_walked += outstanding_.ranges();
+    const SteadyTime again = walk_again_after(now, outstanding_.ranges());
     outstanding_.cut_if([&](const Handing& handing) { return handing.deadline <= now; }, removed);
     next_deadline_ = never;
     outstanding_.for_each([&](OffsetRange, const Handing& handing) {
       next_deadline_ = std::min(next_deadline_, handing.deadline);
     });
+    not_before_ = again;
+    next_deadline_ = std::max(next_deadline_, not_before_);
+    settle();
   }
   /// When to call it. It may be early.
   [[nodiscard]] SteadyTime next_deadline() const { return next_deadline_; }
 
   /// What it has outstanding does not fit its limit any more.
   [[nodiscard]] bool is_in_pieces() const { return outstanding_.ranges() > limits_.outstanding_ranges_max; }
+  /// It is in pieces, or its user has as many ranges as there are for it.
+  [[nodiscard]] bool is_out_of_ranges() const { return is_in_pieces() || !charge_.has_room(); }
   [[nodiscard]] std::size_t pieces_max() const { return limits_.outstanding_ranges_max; }
   [[nodiscard]] std::uint32_t ack_timeout_ms() const { return ack_timeout_ms_; }
 
  private:
+  void settle();
+  void expect(SteadyTime deadline) {
+    next_deadline_ = std::min(next_deadline_, std::max(deadline, not_before_));
+  }
+
   SessionConsumer* consumer_;
   const bool automatic_;
   const std::uint32_t ack_timeout_ms_;
@@ -90,6 +134,14 @@ class GroupMember {
   std::int64_t bytes_left_;  // less than 0 by up to one message
   RangeMap<Handing> outstanding_;
   SteadyTime next_deadline_ = never;
+  SteadyTime not_before_{};  // deadlines are not looked at again
+  GroupStanding& standing_;
+  const std::uint64_t user_;
+  RangeCharge charge_;
+  std::uint64_t counted_messages_ = 0;  // in standing_
+  std::optional<Offset> counted_front_;
+  MemberTurns::Place place_;
+  bool resting_ = true;
 };
 
 }  // namespace lightq::broker

@@ -25,6 +25,8 @@ constexpr Prefix prefixes[] = {{"group:", {session::Mode::group, true}},
                                {"holds:", {session::Mode::own, true}}};
 // Of a group that is paused there is this besides, with its name; its offset means nothing.
 constexpr std::string_view paused_prefix = "paused:";
+// Of one pump: to find and unpack what is handed out, beside handing it out.
+constexpr std::uint64_t pump_work_max = 1 * limits::MiB;
 
 std::string cursor_name(const Group& group) {
   const auto& terms = group.terms();
@@ -52,9 +54,13 @@ const GroupSet::Entry& GroupSet::entry_of(const Group& group) const {
   return *found;
 }
 
-Group& GroupSet::add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth) {
-  groups_.push_back(
-      {std::make_unique<Group>(std::move(name), terms, start, drops_, limits_), birth, false, 0, {}});
+Group& GroupSet::add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
+                     std::uint64_t user) {
+  groups_.push_back({std::make_unique<Group>(std::move(name), terms, start, drops_, limits_, budget_, user),
+                     birth,
+                     false,
+                     user,
+                     {}});
   Group& group = *groups_.back().group;
   if (group.name() == protocol::default_group) plain_ = &group;
   return group;
@@ -75,6 +81,13 @@ bool GroupSet::has_room_for(std::uint64_t user) const {
          FairShare::Verdict::room;
 }
 
+/// A cursor of one consumer's own is taken over: the former one goes.
+bool GroupSet::has_room_in(const Group& group, std::uint64_t user) const {
+  if (group.terms().mode == session::Mode::own) return true;
+  return FairShare(limits_.members_max).ask(group.members(), user, group.members_of(user)) ==
+         FairShare::Verdict::room;
+}
+
 GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t incarnation,
                                 std::uint64_t user) {
   using session::Code;
@@ -82,6 +95,7 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t
   const std::string name = shared && asked.group.empty() ? std::string(protocol::default_group) : asked.group;
   if (Group* const group = find(name); group != nullptr) {
     if (group->terms().mode != asked.mode) return {Code::not_supported};
+    if (!has_room_in(*group, user)) return {Code::limit_reached, nullptr, true};
     if (!shared) group->set_holds(asked.holds);
     return {Code::ok, group};
   }
@@ -91,9 +105,7 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t
   if (asked.incarnation != 0 && asked.incarnation != incarnation) return {Code::incarnation_changed};
   if (!has_room_for(user)) return {Code::limit_reached};
   const Offset start = direct_ ? log_.next_offset() : offset_of(asked.start, log_);
-  Group& group = add(name, {asked.mode, shared || asked.holds}, start, ++births_);
-  groups_.back().user = user;
-  return {Code::ok, &group};
+  return {Code::ok, &add(name, {asked.mode, shared || asked.holds}, start, ++births_, user)};
 }
 
 void GroupSet::remove(Group& group) {
@@ -139,10 +151,11 @@ void GroupSet::detach(Outlet& outlet) {
   if (plain_->consumers() == 0) drop_unclaimed_direct(*plain_);
 }
 
-GroupMember& GroupSet::attach(Group& group, SessionConsumer& consumer, const session::ConsumeOpen& asked) {
+GroupMember& GroupSet::attach(Group& group, SessionConsumer& consumer, const session::ConsumeOpen& asked,
+                              std::uint64_t user) {
   if (group.consumers() == 0) drop_unclaimed_direct(group);
   ++members_;
-  return group.attach(consumer, asked);
+  return group.attach(consumer, asked, user);
 }
 
 void GroupSet::detach(Group& group, GroupMember& member) {
@@ -199,28 +212,47 @@ bool GroupSet::count_dropped(OffsetRange range) {
   return held;
 }
 
+void GroupSet::give_up_dropped() {
+  for (Entry& entry : groups_) entry.group->give_up_before(log_.first_offset());
+}
+
 GroupSet::Pumped GroupSet::pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage) {
   Pumped pumped;
-  for (Entry& entry : groups_) {
-    Group& group = *entry.group;
-    if (paused_) group.tend(now);
-    const auto handed = paused_ ? Group::Handed{} : group.pump(log_, bytes_max, now);
-    damage.note(group.take_damage());
-    pumped.deliveries += handed.messages + handed.redelivered;
-    pumped.bytes += handed.bytes;
-    pumped.more |= handed.more;
-    pumped.held_back += handed.held_back ? 1 : 0;
-    if (&group == plain_) {
-      pumped.to_plain_group += handed.messages;
-    } else if (handed.messages > 0) {
-      pumped.furthest_of_others = std::max(pumped.furthest_of_others, group.next());
+  give_up_dropped();
+  const std::uint64_t work_from = TurnWork::bytes();
+  const std::size_t first = first_to_pump_ < groups_.size() ? first_to_pump_ : 0;
+  first_to_pump_ = 0;
+  for (std::size_t i = 0; i < groups_.size(); ++i) {
+    const std::size_t at = first + i < groups_.size() ? first + i : first + i - groups_.size();
+    if (TurnWork::bytes() - work_from > pump_work_max) {
+      first_to_pump_ = at;  // its turn is the next one's first
+      pumped.more = true;
+      break;
     }
-    // Also what left or was acknowledged since the last time makes room, though nothing new was handed out.
-    const Offset committed = group.committed();
-    pumped.progress |= handed.messages > 0 || handed.redelivered > 0 || committed != entry.committed_known;
-    entry.committed_known = committed;
+    pump_group(groups_[at], bytes_max, now, damage, pumped);
   }
   return pumped;
+}
+
+void GroupSet::pump_group(Entry& entry, std::size_t bytes_max, SteadyTime now, DamageCount& damage,
+                          Pumped& pumped) {
+  Group& group = *entry.group;
+  if (paused_) group.tend(now);
+  const auto handed = paused_ ? Group::Handed{} : group.pump(log_, bytes_max, now);
+  damage.note(group.take_damage());
+  pumped.deliveries += handed.messages + handed.redelivered;
+  pumped.bytes += handed.bytes;
+  pumped.more |= handed.more;
+  pumped.held_back += handed.held_back ? 1 : 0;
+  if (&group == plain_) {
+    pumped.to_plain_group += handed.messages;
+  } else if (handed.messages > 0) {
+    pumped.furthest_of_others = std::max(pumped.furthest_of_others, group.next());
+  }
+  // Also what left or was acknowledged since the last time makes room, though nothing new was handed out.
+  const Offset committed = group.committed();
+  pumped.progress |= handed.messages > 0 || handed.redelivered > 0 || committed != entry.committed_known;
+  entry.committed_known = committed;
 }
 
 SteadyTime GroupSet::next_timer() const {
@@ -289,7 +321,11 @@ protocol::GroupStats GroupSet::stats_of(const Group& group, Timestamp now) const
   stats.mode = group.terms().mode == session::Mode::own ? "own" : "group";
   stats.next_offset = group.next().value;
   stats.committed_offset = committed.value;
-  stats.lag = group.lag(first, log_.next_offset());
+  stats.ready = group.ready(first, log_.next_offset());
+  stats.in_flight = group.in_flight();
+  stats.retrying = group.retrying();
+  stats.pending = stats.ready + stats.in_flight + stats.retrying;
+  stats.lag = stats.ready + stats.retrying;
   stats.lost = group.loss().trimmed + group.unhanded_in({Offset{0}, first});
   stats.consumers = group.consumers();
   stats.unacknowledged = group.unacknowledged();

@@ -21,8 +21,9 @@ namespace lightq::broker {
 class GroupSet {
  public:
   /// `direct`: a group without consumers keeps nothing. The log outlives it.
-  GroupSet(log::Log& log, bool direct, const GroupLimits& group_limits)
-      : log_(log), direct_(direct), limits_(group_limits) {}
+  /// `budget`: of the ranges that all groups of the reactor keep; null: not bounded. It outlives this.
+  GroupSet(log::Log& log, bool direct, const GroupLimits& group_limits, RangeBudget* budget = nullptr)
+      : log_(log), direct_(direct), limits_(group_limits), budget_(budget) {}
   GroupSet(const GroupSet&) = delete;
   GroupSet& operator=(const GroupSet&) = delete;
 
@@ -36,6 +37,7 @@ class GroupSet {
   struct Opened {
     session::Code refusal = session::Code::ok;  ///< of another mode, a name that is none, or one too many
     Group* group = nullptr;                     ///< without a refusal
+    bool is_full = false;                       ///< refused because the group has as many members as it may
   };
   /// The group that is asked for; a new one, which is the user's until a restart, if there is none.
   /// `incarnation`: the log's.
@@ -59,7 +61,8 @@ class GroupSet {
 
   void attach(Outlet& outlet);
   void detach(Outlet& outlet);
-  GroupMember& attach(Group& group, SessionConsumer& consumer, const session::ConsumeOpen& asked);
+  GroupMember& attach(Group& group, SessionConsumer& consumer, const session::ConsumeOpen& asked,
+                      std::uint64_t user = 0);
   void detach(Group& group, GroupMember& member);
   [[nodiscard]] std::size_t pullers() const { return plain_ == nullptr ? 0 : plain_->outlets(); }
   [[nodiscard]] std::size_t members() const { return members_; }
@@ -86,7 +89,10 @@ class GroupSet {
     bool progress = false;
     std::uint64_t held_back = 0;  ///< groups that have come to returned_ranges_max
   };
-  /// Hands out in each group, about `bytes_max` bytes.
+  /// Gives up what came back and lies before the log's first offset.
+  void give_up_dropped();
+  /// Hands out in each group, about `bytes_max` bytes. Where that takes much unpacking and searching, it ends
+  /// early with `more`, and the next pump begins with the group that is next.
   Pumped pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage);
   /// When a pump has something to take back or to hand out after a delay.
   [[nodiscard]] SteadyTime next_timer() const;
@@ -125,10 +131,12 @@ class GroupSet {
 
   [[nodiscard]] bool has_room_for(std::uint64_t user) const;
   [[nodiscard]] const Entry& entry_of(const Group& group) const;
-  Group& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth);
+  [[nodiscard]] bool has_room_in(const Group& group, std::uint64_t user) const;
+  Group& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth, std::uint64_t user = 0);
   [[nodiscard]] bool holds_now(const Group& group) const {
     return group.terms().holds && (!direct_ || group.consumers() > 0);
   }
+  void pump_group(Entry& entry, std::size_t bytes_max, SteadyTime now, DamageCount& damage, Pumped& pumped);
   void drop_unclaimed_direct(Group& group);
   void restore_cursor(const log::NamedCursor& stored);
   [[nodiscard]] protocol::GroupStats stats_of(const Group& group, Timestamp now) const;
@@ -136,8 +144,10 @@ class GroupSet {
   log::Log& log_;
   const bool direct_;
   const GroupLimits limits_;
+  RangeBudget* const budget_;
   std::vector<Entry> groups_;  // in the order of their birth
-  Group* plain_ = nullptr;     // of these
+  std::size_t first_to_pump_ = 0;
+  Group* plain_ = nullptr;  // of these
   std::size_t members_ = 0;
   Drops drops_;
   bool paused_ = false;

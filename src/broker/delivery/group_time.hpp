@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace lightq::broker {
@@ -21,6 +22,13 @@ inline SteadyTime deadline_after(SteadyTime now, std::uint32_t ms) {
   const auto step = milliseconds(std::max<std::int64_t>(step_ms_min, std::int64_t{ms} / steps));
   const auto rough = (now + milliseconds(ms)).time_since_epoch();
   return SteadyTime((rough + step - SteadyTime::duration(1)) / step * step);
+}
+
+/// When so many ranges may be walked over again in search of what is due: at most 32 a millisecond are. So
+/// what is in 65,536 pieces with as many deadlines is up to 2 s late, but does not keep the thread busy.
+inline SteadyTime walk_again_after(SteadyTime now, std::size_t ranges) {
+  constexpr std::size_t ranges_per_ms = 32;
+  return now + std::chrono::milliseconds(ranges / ranges_per_ms);
 }
 
 }  // namespace lightq::broker

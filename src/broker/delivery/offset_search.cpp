@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "broker/delivery/turn_work.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -13,6 +15,7 @@ namespace {
 std::optional<BatchView> batch_at(Offset offset, log::Log& log) {
   log::Place place{offset};
   while (place.offset < log.next_offset()) {
+    TurnWork::add(TurnWork::batch_looked_at);
     const log::ReadResult read = log.look(place);
     if (read.outcome == log::ReadOutcome::batch) return read.batch;
     if (read.outcome == log::ReadOutcome::end) break;

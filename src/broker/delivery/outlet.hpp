@@ -1,6 +1,7 @@
 /// The way out to one connected consumer, as delivery sees it. Layer: delivery.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
@@ -25,6 +26,8 @@ class Outlet {
   [[nodiscard]] virtual std::optional<Offset> first_unsent() const = 0;
   /// All unsent messages, in the order they were taken.
   [[nodiscard]] virtual std::vector<Offset> unsent() const = 0;
+  /// How many those are.
+  [[nodiscard]] virtual std::size_t unsent_messages() const { return unsent().size(); }
   /// What is unsent now still leaves, but nobody asks for it any more.
   virtual void forget_unsent() = 0;
 };

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
 
 #include <lightq/base/types.hpp>
 
@@ -117,6 +118,13 @@ class RangeMap {
   template <typename Visit>
   void for_each(Visit&& visit) const {
     for (const auto& [begin, held] : held_) visit(OffsetRange{begin, held.end}, held.value);
+  }
+
+  /// The first range that ends behind `offset`, in whole; nothing: there is none.
+  [[nodiscard]] std::optional<Entry> first_behind(Offset offset) const {
+    const auto at = first_reaching(offset);
+    if (at == held_.end()) return std::nullopt;
+    return Entry{{at->first, at->second.end}, at->second.value};
   }
 
   /// How many there are of `range`.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/delivery/batch_slice.hpp"
+#include "broker/delivery/turn_work.hpp"
 #include "broker/delivery/unpacked.hpp"
 #include "log/log.hpp"
 
@@ -178,6 +179,7 @@ class RecordWalk {
       in_batch_offset_ = batch_base_;
     }
     const std::byte* const start = batch.bytes().data();
+    TurnWork::add(TurnWork::record_passed * distance(in_batch_offset_, place_.offset));
     for (; in_batch_offset_ < place_.offset; in_batch_offset_ = in_batch_offset_ + 1) {
       in_batch_ += record_bytes(load_little_endian<std::uint32_t>(start + in_batch_));
     }

@@ -4,11 +4,24 @@
 namespace lightq::broker {
 
 SteadyTime ReturnedMessages::release(SteadyTime now) {
+  const SteadyTime when = std::max(next_due_, not_before_);
+  if (next_due_ == never || now < when) return next_due_ == never ? never : when;
+  ranges_walked_ += delayed_.ranges();
+  not_before_ = walk_again_after(now, delayed_.ranges());
   delayed_.cut_if([&](const Delayed& delayed) { return delayed.due <= now; },
                   [&](OffsetRange range, const Delayed& delayed) { add(range, delayed.deliveries); });
-  SteadyTime next = never;
-  delayed_.for_each([&](OffsetRange, const Delayed& delayed) { next = std::min(next, delayed.due); });
-  return next;
+  next_due_ = never;
+  delayed_.for_each(
+      [&](OffsetRange, const Delayed& delayed) { next_due_ = std::min(next_due_, delayed.due); });
+  return next_due_ == never ? never : std::max(next_due_, not_before_);
+}
+
+void ReturnedMessages::give_up_before(Offset first) {
+  const auto given_up = [&](OffsetRange range, const auto&) {
+    given_up_ += distance(range.begin, range.end);
+  };
+  ready_.cut({Offset{0}, first}, given_up);
+  delayed_.cut({Offset{0}, first}, given_up);
 }
 
 std::optional<ReturnedMessages::Slice> ReturnedMessages::next_slice(log::Log& log, std::uint64_t records_max,
@@ -33,18 +46,12 @@ std::optional<Offset> ReturnedMessages::first() const {
   return std::min(ready_.front().range.begin, delayed_.front().range.begin);
 }
 
-std::uint64_t ReturnedMessages::fresh_messages_from(Offset first) const {
-  std::uint64_t messages = 0;
-  ready_.for_each([&](OffsetRange range, std::uint32_t deliveries) {
-    if (deliveries == 0 && range.end > first) messages += distance(std::max(range.begin, first), range.end);
-  });
-  return messages;
-}
-
-void ReturnedMessages::append_ranges_to(std::vector<OffsetRange>& ranges) const {
-  const auto append = [&](OffsetRange range, const auto&) { ranges.push_back(range); };
-  ready_.for_each(append);
-  delayed_.for_each(append);
+std::optional<OffsetRange> ReturnedMessages::first_behind(Offset offset) const {
+  const auto ready = ready_.first_behind(offset);
+  const auto delayed = delayed_.first_behind(offset);
+  if (!ready && !delayed) return std::nullopt;
+  if (!delayed || (ready && ready->range.begin < delayed->range.begin)) return ready->range;
+  return delayed->range;
 }
 
 }  // namespace lightq::broker

@@ -20,8 +20,10 @@ class ReturnedMessages {
   /// Not before `due`.
   void add_delayed(OffsetRange range, std::uint32_t deliveries, SteadyTime due) {
     delayed_.assign(range, {deliveries, due});
+    next_due_ = std::min(next_due_, due);
   }
-  /// What is due by now can be handed out. When the next is.
+  /// What is due by now can be handed out. Returns when to call it again: when the next is due, or later
+  /// where there are many ranges (walk_again_after).
   SteadyTime release(SteadyTime now);
 
   /// Some of it can be handed out now.
@@ -44,14 +46,26 @@ class ReturnedMessages {
   [[nodiscard]] std::uint64_t messages_in(OffsetRange range) const {
     return ready_.messages_in(range) + delayed_.messages_in(range);
   }
-  /// Of these, what was never handed out since the start.
-  [[nodiscard]] std::uint64_t fresh_messages_from(Offset first) const;
-  void append_ranges_to(std::vector<OffsetRange>& ranges) const;
-  [[nodiscard]] const WalkLoss& loss() const { return walk_.loss(); }
+  /// In all: those that can be handed out, and those that wait until they are due.
+  [[nodiscard]] std::uint64_t ready_messages() const { return ready_.messages(); }
+  [[nodiscard]] std::uint64_t delayed_messages() const { return delayed_.messages(); }
+  /// Gives up what lies before `first`, which the log has moved past: it counts in loss(). What was given up
+  /// is not walked over again.
+  void give_up_before(Offset first);
+  /// The first range, ready or not, that ends behind `offset`.
+  [[nodiscard]] std::optional<OffsetRange> first_behind(Offset offset) const;
+  [[nodiscard]] WalkLoss loss() const {
+    WalkLoss loss = walk_.loss();
+    loss.trimmed += given_up_;
+    return loss;
+  }
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return walk_.take_damage(); }
+  /// Ranges that release() has walked over since the start.
+  [[nodiscard]] std::uint64_t ranges_walked() const { return ranges_walked_; }
   void clear() {
     ready_.clear();
     delayed_.clear();
+    next_due_ = never;
   }
 
  private:
@@ -64,6 +78,10 @@ class ReturnedMessages {
   RangeMap<std::uint32_t> ready_;  // and how often they were handed out
   RangeMap<Delayed> delayed_;
   RecordWalk walk_{Offset{0}};  // where the last one was read
+  std::uint64_t given_up_ = 0;
+  SteadyTime next_due_ = never;  // no delayed one is due earlier
+  SteadyTime not_before_{};      // delayed ones are not looked at again
+  std::uint64_t ranges_walked_ = 0;
 };
 
 }  // namespace lightq::broker

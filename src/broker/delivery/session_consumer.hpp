@@ -34,7 +34,8 @@ class SessionConsumer {
 
   /// It may begin: that its group exists survives what the topic survives. Messages follow.
   virtual void admitted(const Opened& opened) = 0;
-  /// Takes a slice now. Who says false asks for more later, with HostedTopic::want_pump.
+  /// Takes a slice now. Who says false asks for more later, with HostedTopic::consumer_writable, and
+  /// is not asked again before.
   [[nodiscard]] virtual bool writable() const = 0;
   /// Of compressed batches, which it can read: the others come unpacked.
   [[nodiscard]] virtual CodecSet codecs() const = 0;

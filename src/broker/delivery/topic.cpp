@@ -14,16 +14,18 @@ using protocol::Overflow;
 
 namespace {
 constexpr std::size_t pump_bytes_per_cursor = 256 * limits::KiB;
+// Of one pump: to unpack what subscribers are sent.
+constexpr std::uint64_t subscribers_work_max = 1 * limits::MiB;
 // After a disk failed: a try may be slow (room for a whole segment is asked for), and is made in vain.
 constexpr std::int64_t disk_retry_interval_us = 500'000;
 constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most this fraction of a small log
 }  // namespace
 
 Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
-             const GroupLimits& group_limits)
+             const GroupLimits& group_limits, RangeBudget* budget)
     : definition_(std::move(definition)),
       log_(std::move(log)),
-      groups_(*log_, definition_.settings.broker_type == BrokerType::direct, group_limits),
+      groups_(*log_, definition_.settings.broker_type == BrokerType::direct, group_limits, budget),
       furthest_(log_->next_offset()),
       since_(since) {
   groups_.set_paused(definition_.paused);
@@ -185,8 +187,17 @@ Topic::Pumped Topic::pump(SteadyTime now) {
   pumped.progress = handed_to_groups.progress;
   pumped.held_back = handed_to_groups.held_back;
   count_progress(handed_to_groups.furthest_of_others);
-  for (const auto& subscriber : subscribers_) {
-    if (is_paused()) break;
+  const std::uint64_t work_from = TurnWork::bytes();
+  const std::size_t first_asked = first_subscriber_ < subscribers_.size() ? first_subscriber_ : 0;
+  first_subscriber_ = 0;
+  for (std::size_t i = 0; i < subscribers_.size() && !is_paused(); ++i) {
+    const std::size_t at = (first_asked + i) % subscribers_.size();
+    if (TurnWork::bytes() - work_from > subscribers_work_max) {
+      first_subscriber_ = at;  // its turn is the next pump's first
+      pumped.more = true;
+      break;
+    }
+    const auto& subscriber = subscribers_[at];
     const auto handed = subscriber->pump(*log_, pump_bytes_per_cursor);
     damage_.note(subscriber->take_damage());
     deliveries_ += handed.messages;
@@ -240,7 +251,8 @@ std::uint64_t Topic::already_gone(Offset next) const {
 std::uint64_t Topic::queue_size() const {
   const Offset next = log_->next_offset();
   const Offset first = log_->first_offset();
-  if (groups_.plain() != nullptr) return groups_.plain()->lag(first, next);
+  if (const Group* const plain = groups_.plain(); plain != nullptr)
+    return plain->ready(first, next) + plain->retrying();
   Offset furthest = std::max(first, groups_.furthest_of_others());
   for (const auto& subscriber : subscribers_) furthest = std::max(furthest, subscriber->next());
   return distance(furthest, next);
@@ -264,7 +276,7 @@ protocol::TopicStats Topic::stats(Timestamp now) const {
   stats.first_offset = log_->first_offset().value;
   stats.next_offset = log_->next_offset().value;
   stats.durable_offset = log_->durable_offset().value;
-  stats.log_bytes = log_->stored_bytes();
+  stats.log_bytes = log_->held_bytes();
   stats.blocked_by = blocked_by();
   stats.paused = is_paused();
   stats.settings = definition_.settings;

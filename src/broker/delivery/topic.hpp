@@ -37,8 +37,9 @@ struct OfferedBatch {
 /// thread.
 class Topic {
  public:
+  /// `budget`: see GroupSet.
   Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
-        const GroupLimits& group_limits = {});
+        const GroupLimits& group_limits = {}, RangeBudget* budget = nullptr);
 
   [[nodiscard]] const TopicDefinition& definition() const { return definition_; }
   [[nodiscard]] log::Log& log() { return *log_; }
@@ -131,7 +132,8 @@ class Topic {
   GroupSet groups_;
   std::vector<std::unique_ptr<Subscriber>> subscribers_;
   std::size_t attached_subscribers_ = 0;
-  Offset furthest_;  // that a cursor other than the plain group's has come
+  std::size_t first_subscriber_ = 0;  // to be pumped
+  Offset furthest_;                   // that a cursor other than the plain group's has come
   bool producers_held_ = false;
   bool held_by_disk_ = false;
   Timestamp disk_failed_;  // when it last did, while held_by_disk_

@@ -5,6 +5,8 @@
 
 #include <lightq/base/batch_unpack.hpp>
 
+#include "broker/delivery/turn_work.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -34,7 +36,9 @@ Unpackers& of_this_thread() {
 
 std::optional<BatchView> unpacked(const BatchView& batch) {
   if (!batch.is_compressed()) return batch;
-  return of_this_thread().of(batch).unpack(batch);
+  BatchUnpacker& unpacker = of_this_thread().of(batch);
+  if (!unpacker.has(batch)) TurnWork::add(batch.records_bytes());
+  return unpacker.unpack(batch);
 }
 
 std::optional<BatchSlice> unpacked(const BatchSlice& slice) {
@@ -47,6 +51,7 @@ std::optional<BatchSlice> unpacked(const BatchSlice& slice) {
 
 std::optional<std::size_t> longest_message_packed_in(const BatchView& batch) {
   BatchUnpacker& unpacker = of_this_thread().of(batch);
+  TurnWork::add(batch.records_bytes());
   const bool is_sound = unpacker.unpack(batch).has_value();
   unpacker.forget();  // the next one may come to the same place
   if (!is_sound) return std::nullopt;

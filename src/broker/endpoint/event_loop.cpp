@@ -138,6 +138,7 @@ void EventLoop::run(const std::stop_token& stop) {
   std::array<epoll_event, events_per_wait> events{};
   while (!stop.stop_requested()) {
     const int count = epoll_wait(epoll_, events.data(), events_per_wait, wait_ms());
+    ++turn_;
     for (int i = 0; i < count; ++i) {
       const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
       if (descriptor == wake_) {

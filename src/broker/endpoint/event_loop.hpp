@@ -74,6 +74,9 @@ class EventLoop {
     return *call_time_;
   }
 
+  /// The number of this turn: what is bounded for each is counted anew when it changes.
+  [[nodiscard]] std::uint64_t turn() const { return turn_; }
+
   /// Calls source.on_ready() once more in this turn or the next, without waiting.
   void call_soon(Source& source);
   /// Calls source.on_turn_end() once when all others have been called in this turn: for what is better done
@@ -112,6 +115,7 @@ class EventLoop {
 
   int epoll_ = -1;
   int wake_ = -1;
+  std::uint64_t turn_ = 1;
   std::unordered_map<int, Source*> sources_;  // by descriptor; what epoll reports is looked up here
   std::vector<Source*> soon_;                 // to be called in the next run_soon; null: cancelled
   std::vector<Source*> called_;               // being called now

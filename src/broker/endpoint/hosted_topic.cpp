@@ -31,7 +31,8 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
     : context_(context),
       ticker_(ticker),
       storage_(std::move(storage)),
-      topic_(std::move(definition), std::move(storage_.log), context.now(), context.settings.groups),
+      topic_(std::move(definition), std::move(storage_.log), context.now(), context.settings.groups,
+             &context.ranges),
       endpoints_(context, topic_, *this, *this),
       producers_(*storage_.producers),
       consumers_(topic_, storage_.keeps_cursors(), context_.settings.limits_reached),
@@ -57,6 +58,7 @@ Result<void> HostedTopic::reopen(const EndpointRecord& record) {
 }
 
 protocol::TopicStats HostedTopic::stats() {
+  topic_.groups().give_up_dropped();  // so that nobody walks over it for each request
   auto stats = topic_.stats(context_.now());
   endpoints_.add_stats(stats);
   stats.open_by_broker = context_.settings.open_topics;
@@ -78,11 +80,11 @@ ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wante
   return opened;
 }
 
-session::Code HostedTopic::open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer,
-                                         std::uint64_t user) {
-  if (stopping_) return session::Code::shutting_down;
+TopicConsumers::Refusal HostedTopic::open_consumer(const session::ConsumeOpen& asked,
+                                                   SessionConsumer& consumer, std::uint64_t user) {
+  if (stopping_) return {session::Code::shutting_down};
   const auto refusal = consumers_.open(asked, consumer, incarnation_, user);
-  if (refusal == session::Code::ok) session_consumers_changed();
+  if (refusal.code == session::Code::ok) session_consumers_changed();
   return refusal;
 }
 
@@ -121,6 +123,11 @@ Offset HostedTopic::seek(SessionConsumer& consumer, session::Place to) {
   const Offset next = consumers_.seek(consumer, to);
   want_pump();
   return next;
+}
+
+void HostedTopic::consumer_writable(SessionConsumer& consumer) {
+  consumers_.wake(consumer);
+  want_pump();
 }
 
 void HostedTopic::want_pump() {

@@ -68,8 +68,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
 
   /// `consumer`, of `user`, begins as asked. Without a refusal (Code::ok) it is told of what happens, in
   /// later turns of the loop, until it detaches or is ended.
-  session::Code open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer,
-                              std::uint64_t user = 0);
+  TopicConsumers::Refusal open_consumer(const session::ConsumeOpen& asked, SessionConsumer& consumer,
+                                        std::uint64_t user = 0);
   /// What it was delivered and has not acknowledged goes to others.
   void detach_consumer(SessionConsumer& consumer);
   // Of a consumer that is not attached (ended a moment ago) the following are passed over.
@@ -81,7 +81,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   /// The consumer's group goes on there. The offset that comes next.
   Offset seek(SessionConsumer& consumer, session::Place to);
   /// A consumer that was not writable is: hand out soon.
-  void want_pump();
+  void consumer_writable(SessionConsumer& consumer);
   /// For `read`: records from `walk`'s place on, at most so many payload bytes (one record in any case),
   /// before `end`. Nothing: the end of the range or of the log. What had to be passed over is in walk.loss().
   std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max,
@@ -152,6 +152,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   PublishOutcome report(PublishOutcome outcome, std::uint64_t bytes);
   void restore_groups();
   void session_consumers_changed();
+  void want_pump();
   void pump();
   void arm_group_timer();
   void resume_held();

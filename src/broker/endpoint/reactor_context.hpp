@@ -12,6 +12,7 @@
 #include <lightq/base/batch.hpp>
 
 #include "broker/delivery/group_limits.hpp"
+#include "broker/delivery/range_budget.hpp"
 #include "broker/endpoint/accept_budget.hpp"
 #include "broker/endpoint/access_table.hpp"
 #include "broker/endpoint/buffer_budget.hpp"
@@ -26,6 +27,7 @@
 #include "broker/endpoint/port_book.hpp"
 #include "broker/endpoint/stranger_limits.hpp"
 #include "broker/endpoint/ticket_key.hpp"
+#include "broker/endpoint/turn_queue.hpp"
 
 namespace lightq::broker {
 
@@ -75,8 +77,9 @@ struct ReactorContext {
   std::atomic<std::uint64_t>& next_endpoint_id;  ///< any thread
   EndpointEvents events;
   std::vector<std::byte> scratch =
-      std::vector<std::byte>(256 * limits::KiB);  ///< input of whichever connection reads
-  BatchBuilder batch;                             ///< being packed by whichever inlet reads
+      std::vector<std::byte>(256 * limits::KiB);   ///< input of whichever connection reads
+  BatchBuilder batch;                              ///< being packed by whichever inlet reads
+  RangeBudget ranges{settings.groups.ranges_max};  ///< of all groups of its topics
   BufferBudget buffers{settings.unfinished_bytes_total, settings.limits_reached, &sink};
   HandshakeQueue handshakes{settings.strangers.handshakes_max};
   AcceptBudget accepts{settings.strangers.accepts_per_second, settings.strangers.accepts_at_once(),
@@ -85,6 +88,7 @@ struct ReactorContext {
   AccessTable access = {};
   /// Closes one that nobody was ever connected to, for want of a place (EndpointShares).
   std::function<void(const EndpointShares::Place& lost)> make_room = {};
+  TurnQueue turns{loop};
   CallClock call_clock{loop, now};  ///< of what is stored: in the order of storing, but for a clock set back
 };
 

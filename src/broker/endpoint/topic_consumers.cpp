@@ -13,23 +13,17 @@ TopicConsumers::Attached* TopicConsumers::find(SessionConsumer& consumer) {
   return found == attached_.end() ? nullptr : &found->second;
 }
 
-SessionConsumer* TopicConsumers::consumer_of(const Group& group) const {
-  const auto found = std::find_if(attached_.begin(), attached_.end(),
-                                  [&](const auto& entry) { return entry.second.group == &group; });
-  return found == attached_.end() ? nullptr : found->first;
-}
-
-Code TopicConsumers::open(const session::ConsumeOpen& asked, SessionConsumer& consumer,
-                          std::uint64_t incarnation, std::uint64_t user) {
+TopicConsumers::Refusal TopicConsumers::open(const session::ConsumeOpen& asked, SessionConsumer& consumer,
+                                             std::uint64_t incarnation, std::uint64_t user) {
   GroupSet& groups = topic_.groups();
   const auto opened = groups.open(asked, incarnation, user);
-  if (opened.refusal != Code::ok) return opened.refusal;
+  if (opened.refusal != Code::ok) return {opened.refusal, opened.is_full};
   SessionConsumer* const former =
-      opened.group->terms().mode == session::Mode::own ? consumer_of(*opened.group) : nullptr;
-  attached_[&consumer] = {opened.group, &groups.attach(*opened.group, consumer, asked)};
+      opened.group->terms().mode == session::Mode::own ? opened.group->a_consumer() : nullptr;
+  attached_[&consumer] = {opened.group, &groups.attach(*opened.group, consumer, asked, user)};
   if (former != nullptr) condemn(*former, Code::fenced, "the cursor has been opened again");
   waiting_.push_back(&consumer);
-  return Code::ok;
+  return {};
 }
 
 void TopicConsumers::detach(SessionConsumer& consumer) {
@@ -62,6 +56,10 @@ void TopicConsumers::condemn(SessionConsumer& consumer, Code code, std::string w
   condemned_.push_back({&consumer, code, std::move(why)});
 }
 
+void TopicConsumers::wake(SessionConsumer& consumer) {
+  if (const Attached* const attached = find(consumer)) attached->member->wake();
+}
+
 bool TopicConsumers::add_credit(SessionConsumer& consumer, const session::Credit& credit) {
   const Attached* const attached = find(consumer);
   return attached == nullptr || attached->member->add_credit(credit);
@@ -70,30 +68,30 @@ bool TopicConsumers::add_credit(SessionConsumer& consumer, const session::Credit
 void TopicConsumers::acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return;
-  attached->group->acknowledge(*attached->member, acknowledged);
-  end_if_in_pieces(consumer, *attached);
+  const bool fits = attached->group->acknowledge(*attached->member, acknowledged);
+  if (!fits) end_in_pieces(consumer, *attached->member);
 }
 
 void TopicConsumers::reject(SessionConsumer& consumer, const session::Reject& rejected, SteadyTime now) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return;
-  attached->group->reject(*attached->member, rejected, now);
-  end_if_in_pieces(consumer, *attached);
+  const bool fits = attached->group->reject(*attached->member, rejected, now);
+  if (!fits) end_in_pieces(consumer, *attached->member);
 }
 
 void TopicConsumers::extend(SessionConsumer& consumer, const session::Extend& extended, SteadyTime now) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return;
-  attached->group->extend(*attached->member, extended, now);
-  end_if_in_pieces(consumer, *attached);
+  const bool fits = attached->group->extend(*attached->member, extended, now);
+  if (!fits) end_in_pieces(consumer, *attached->member);
 }
 
-void TopicConsumers::end_if_in_pieces(SessionConsumer& consumer, const Attached& attached) {
-  if (!attached.member->is_in_pieces()) return;
-  count(limits_reached_, Limit::outstanding_ranges_max);
-  condemn(consumer, Code::limit_reached,
-          "what is not acknowledged is in more than " + std::to_string(attached.member->pieces_max()) +
-              " pieces");
+void TopicConsumers::end_in_pieces(SessionConsumer& consumer, const GroupMember& member) {
+  count(limits_reached_, member.is_in_pieces() ? Limit::outstanding_ranges_max : Limit::group_ranges_total);
+  const std::string why = member.is_in_pieces()
+                              ? "more than " + std::to_string(member.pieces_max()) + " pieces"
+                              : "more pieces than the broker keeps of one user, or of all";
+  condemn(consumer, Code::limit_reached, "what is not acknowledged is in " + why);
 }
 
 Offset TopicConsumers::seek(SessionConsumer& consumer, const session::Place& to) {
@@ -126,18 +124,22 @@ Topic::Pumped TopicConsumers::pump(SteadyTime now) {
 void TopicConsumers::end_condemned() {
   while (!condemned_.empty()) {
     const Condemned condemned = std::move(condemned_.front());
-    condemned_.erase(condemned_.begin());
+    condemned_.pop_front();
     condemned.consumer->end(condemned.code, condemned.why);
   }
 }
 
 void TopicConsumers::admit() {
   const GroupSet& groups = topic_.groups();
-  const auto waiting = waiting_;
-  for (SessionConsumer* const consumer : waiting) {
+  std::vector<SessionConsumer*> admitted;
+  std::erase_if(waiting_, [&](SessionConsumer* consumer) {
+    if (durable_ && !groups.is_saved(*find(*consumer)->group)) return false;
+    admitted.push_back(consumer);
+    return true;
+  });
+  for (SessionConsumer* const consumer : admitted) {
     Attached* const attached = find(*consumer);
-    if (attached == nullptr || (durable_ && !groups.is_saved(*attached->group))) continue;
-    std::erase(waiting_, consumer);
+    if (attached == nullptr) continue;  // it left while another was told
     const Group& group = *attached->group;
     attached->member->begin();
     consumer->admitted({group.upcoming(), group.committed(), attached->member->ack_timeout_ms()});

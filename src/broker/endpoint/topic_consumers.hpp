@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,9 +24,17 @@ class TopicConsumers {
   TopicConsumers(Topic& topic, bool durable, LimitCounts* limits_reached = nullptr)
       : topic_(topic), durable_(durable), limits_reached_(limits_reached) {}
 
-  session::Code open(const session::ConsumeOpen& asked, SessionConsumer& consumer, std::uint64_t incarnation,
-                     std::uint64_t user);
+  /// Why a consumer is not opened.
+  struct Refusal {
+    session::Code code = session::Code::ok;  ///< ok: it is
+    bool group_is_full = false;  ///< limit_reached: of the group's members, not the topic's groups
+    friend bool operator==(const Refusal& refusal, session::Code code) { return refusal.code == code; }
+  };
+  Refusal open(const session::ConsumeOpen& asked, SessionConsumer& consumer, std::uint64_t incarnation,
+               std::uint64_t user);
   void detach(SessionConsumer& consumer);
+  /// The consumer was not writable, and is.
+  void wake(SessionConsumer& consumer);
   [[nodiscard]] bool add_credit(SessionConsumer& consumer, const session::Credit& credit);
   void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
   void reject(SessionConsumer& consumer, const session::Reject& rejected, SteadyTime now);
@@ -56,10 +65,9 @@ class TopicConsumers {
   };
 
   Attached* find(SessionConsumer& consumer);
-  [[nodiscard]] SessionConsumer* consumer_of(const Group& group) const;
   void leave(const Attached& attached);
   void condemn(SessionConsumer& consumer, session::Code code, std::string why);
-  void end_if_in_pieces(SessionConsumer& consumer, const Attached& attached);
+  void end_in_pieces(SessionConsumer& consumer, const GroupMember& member);
   void end_condemned();
   void admit();
   template <typename Turn>
@@ -71,7 +79,7 @@ class TopicConsumers {
   bool in_turn_ = false;  // consumers are being called: no member may go
   std::unordered_map<SessionConsumer*, Attached> attached_;
   std::vector<SessionConsumer*> waiting_;  // of these: to be admitted
-  std::vector<Condemned> condemned_;       // not attached any more: to be told
+  std::deque<Condemned> condemned_;        // not attached any more: to be told
   std::vector<Attached> left_;             // to be forgotten after the turn
 };
 

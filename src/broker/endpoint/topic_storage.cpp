@@ -30,6 +30,7 @@ log::SegmentLogOptions segment_options(const TopicDefinition& definition, const 
   log::SegmentLogOptions options;
   options.directory = directory.string();
   options.segment_bytes = topic.segment_bytes;
+  options.first_segment_bytes = limits::segment_bytes_first;
   // A write-behind log keeps the capacity itself: it counts what is not written yet.
   options.capacity_bytes = topic.broker_type == BrokerType::file ? topic.capacity_bytes : 0;
   options.retention_bytes = topic.retention_bytes;

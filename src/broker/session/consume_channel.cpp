@@ -9,9 +9,9 @@
 
 namespace lightq::broker {
 
-session::Code ConsumeChannel::open(const session::ConsumeOpen& asked, std::uint64_t user) {
-  const session::Code refusal = topic_->open_consumer(asked, *this, user);
-  if (refusal != session::Code::ok) topic_ = nullptr;
+TopicConsumers::Refusal ConsumeChannel::open(const session::ConsumeOpen& asked, std::uint64_t user) {
+  const auto refusal = topic_->open_consumer(asked, *this, user);
+  if (refusal.code != session::Code::ok) topic_ = nullptr;
   return refusal;
 }
 
@@ -58,7 +58,7 @@ void ConsumeChannel::flush() {
 }
 
 void ConsumeChannel::go_on() {
-  if (std::exchange(wants_room_, false) && topic_ != nullptr) topic_->want_pump();
+  if (std::exchange(wants_room_, false) && topic_ != nullptr) topic_->consumer_writable(*this);
 }
 
 void ConsumeChannel::end(session::Code code, const std::string& why) {

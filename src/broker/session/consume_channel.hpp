@@ -36,7 +36,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
 
   /// Once, before anything else. Without a refusal the link is told later, of the channel's opening or of its
   /// end.
-  session::Code open(const session::ConsumeOpen& asked, std::uint64_t user);
+  TopicConsumers::Refusal open(const session::ConsumeOpen& asked, std::uint64_t user);
   /// Null once it has left, or the topic has ended it.
   [[nodiscard]] HostedTopic* topic() const { return topic_; }
   /// What a ticket has to permit.

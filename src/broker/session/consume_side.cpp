@@ -12,8 +12,9 @@ using session::Op;
 
 namespace {
 
-const char* why_refused(Code refusal) {
-  switch (refusal) {
+const char* why_refused(const TopicConsumers::Refusal& refusal) {
+  if (refusal.group_is_full) return "the group has as many members as it may, or leaves the rest to others";
+  switch (refusal.code) {
     case Code::not_supported: return "the topic has a group of this name, of the other mode";
     case Code::limit_reached:
       return "the topic has as many groups and cursors as it may, or leaves the rest to others";
@@ -42,9 +43,10 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   ConsumeChannel::Link& link = *this;
   auto channel = std::make_unique<ConsumeChannel>(*topic, role, port_, link, channels_.take_number());
-  const Code refusal = channel->open(*asked, user);
-  if (refusal == Code::limit_reached) port_.limit_reached(Limit::groups_per_topic_max);
-  if (refusal != Code::ok) return port_.answer_error(header, refusal, why_refused(refusal));
+  const auto refusal = channel->open(*asked, user);
+  if (refusal.code == Code::limit_reached)
+    port_.limit_reached(refusal.group_is_full ? Limit::members_per_group_max : Limit::groups_per_topic_max);
+  if (refusal.code != Code::ok) return port_.answer_error(header, refusal.code, why_refused(refusal));
   channels_.add(std::move(channel), header.request);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "broker/delivery/turn_work.hpp"
 #include "broker/session/slice_frames.hpp"
 
 namespace lightq::broker {
@@ -37,7 +38,10 @@ void ReadQueue::go_on() {
   std::uint64_t bytes = 0;
   while (!jobs_.empty() && port_.has_room()) {
     if (bytes >= turn_bytes) return port_.work_soon();
+    if (!port_.has_turn()) return;
+    const std::uint64_t work_from = TurnWork::bytes();
     if (step(jobs_.front(), bytes)) jobs_.pop_front();
+    port_.spend(TurnWork::bytes() - work_from);
   }
 }
 

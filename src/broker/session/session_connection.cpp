@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "broker/delivery/turn_work.hpp"
 #include "broker/endpoint/tls_cipher.hpp"
 #include "broker/session/frames_ahead.hpp"
 
@@ -22,6 +23,8 @@ constexpr auto large_kept_time = std::chrono::seconds(2);
 constexpr std::size_t output_bytes_max = 64 * limits::KiB;
 // Of a ZeroMQ message that is encrypted, and has to come whole, before hello: and a little behind it.
 constexpr std::uint64_t stranger_message_bytes_max = 128 * limits::KiB;
+// Of one input: to unpack and search what its frames ask for.
+constexpr std::uint64_t input_work_max = 1 * limits::MiB;
 // From here on messages are not worth being copied together.
 constexpr std::size_t straight_from = 8 * limits::KiB;
 
@@ -42,9 +45,23 @@ SessionConnection::SessionConnection(EventLoop& loop, UniqueFd descriptor, Owner
 }
 
 SessionConnection::~SessionConnection() {
+  if (TurnQueue* const turns = host_.turns()) turns->forget(*this);
   for (const auto timer :
        {hello_timer_, silence_timer_, heartbeat_timer_, pong_timer_, end_timer_, large_timer_})
     loop().cancel(timer);
+}
+
+void SessionConnection::on_turn() {
+  after_output();
+}
+
+bool SessionConnection::has_turn() {
+  TurnQueue* const turns = host_.turns();
+  return turns == nullptr || turns->ask(*this, held_by());
+}
+
+void SessionConnection::spend(std::uint64_t bytes) {
+  if (TurnQueue* const turns = host_.turns()) turns->spend(bytes);
 }
 
 std::optional<ZmtpHandshake> SessionConnection::make_handshake() const {
@@ -86,7 +103,10 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   const auto fetch_ahead_in = [this](ByteView left) {
     return carrier_ == SessionCarrier::stream ? fetch_frames_ahead(left, channels_) : left.size();
   };
+  const std::uint64_t work_from = TurnWork::bytes();
   for (auto ahead = fetch_ahead_in(bytes); reading() && !asked_to_share_ && take_frame(bytes, at);) {
+    // The rest is read in another turn: look_at_pause sees to it.
+    if (TurnWork::bytes() - work_from > input_work_max) set_paused(true);
     if (at < ahead) continue;  // is handed out and confirmed together
     producing_.after_input();
     confirm();

@@ -15,6 +15,7 @@
 #include "broker/endpoint/large_frame.hpp"
 #include "broker/endpoint/ticket.hpp"
 #include "broker/endpoint/tls_context.hpp"
+#include "broker/endpoint/turn_queue.hpp"
 #include "broker/session/channel_book.hpp"
 #include "broker/session/consume_side.hpp"
 #include "broker/session/memory_budget.hpp"
@@ -45,7 +46,7 @@ enum class SessionCarrier {
 /// docs/session.md, on a TCP connection or a Unix socket. The reactor's thread. Bounded in bytes whatever the
 /// client does: while a topic has no room, or the client does not read its answers, the session is not read
 /// from; while it does not read at all, nothing is delivered.
-class SessionConnection final : public Connection, private SessionPort {
+class SessionConnection final : public Connection, private SessionPort, private TurnQueue::Waiter {
  public:
   /// What a session needs of the server.
   class Host {
@@ -68,6 +69,8 @@ class SessionConnection final : public Connection, private SessionPort {
     /// Likewise of a session that is there already, and from now on is this user's, too, or first of all.
     virtual std::string_view admit_also(std::uint64_t /*user*/) { return {}; }
     virtual void limit_reached(Limit /*limit*/) {}
+    /// Of all sessions of the reactor; null: nobody waits for a turn.
+    virtual TurnQueue* turns() { return nullptr; }
     virtual void session_opened(SessionConnection& session) = 0;
     [[nodiscard]] virtual std::uint64_t message_bytes_max() const = 0;
     [[nodiscard]] virtual const SessionSettings& session_settings() const = 0;
@@ -96,6 +99,8 @@ class SessionConnection final : public Connection, private SessionPort {
   void look_at_rights();
   /// Says goodbye, and ends the connection once that has left.
   void end_session(session::Code code, const std::string& why) override;
+
+  void on_turn() override;
 
  protected:
   [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override;
@@ -126,6 +131,8 @@ class SessionConnection final : public Connection, private SessionPort {
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return client_takes_bytes_; }
   [[nodiscard]] CodecSet client_codecs() const override { return client_codecs_; }
+  bool has_turn() override;
+  void spend(std::uint64_t bytes) override;
   void work_soon() override { loop().call_soon(*this); }
   void pause_reading() override { set_paused(true); }
   void end_channel(Channel& channel, session::Code code, const std::string& why) override;

@@ -75,6 +75,10 @@ class SessionPort {
 
   // The session.
 
+  /// Returns true if work that costs much may be done now (TurnQueue); else go_on is called when it may.
+  virtual bool has_turn() { return true; }
+  /// What such work has cost.
+  virtual void spend(std::uint64_t /*bytes*/) {}
   /// Comes back to what is due, soon.
   virtual void work_soon() = 0;
   /// Nothing is read for now: a channel is held.

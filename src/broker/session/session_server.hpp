@@ -98,6 +98,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   void handshake_late() override { limit_reached(Limit::handshake_ms); }
   [[nodiscard]] bool crowded() override { return context_.accepts.crowded(EventLoop::Clock::now()); }
   std::string_view admit(std::uint64_t user) override;
+  TurnQueue* turns() override { return &context_.turns; }
   void limit_reached(Limit limit) override { count(context_.settings.limits_reached, limit); }
   std::string_view admit_also(std::uint64_t user) override;
   [[nodiscard]] std::string_view take_place(std::uint64_t user, std::size_t taken);

@@ -1,0 +1,23 @@
+/// Counts work that is not in proportion to the bytes sent for it. Layer: delivery.
+#pragma once
+
+#include <cstdint>
+
+namespace lightq::broker {
+
+/// Bytes that this thread has unpacked, or passed over in search of a record, since it began. What a turn has
+/// cost is the difference of two readings: each turn bounds it, so that others get theirs.
+class TurnWork {
+ public:
+  // About what each takes, in bytes unpacked in the same time.
+  static constexpr std::uint64_t record_passed = 8;
+  static constexpr std::uint64_t batch_looked_at = 1024;
+
+  static void add(std::uint64_t bytes) { bytes_ += bytes; }
+  [[nodiscard]] static std::uint64_t bytes() { return bytes_; }
+
+ private:
+  inline static thread_local std::uint64_t bytes_ = 0;
+};
+
+}  // namespace lightq::broker

@@ -1,0 +1,177 @@
+/// Tests of what bounds a group and what its work costs: ranges, members, sums. Counts, not times.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "broker/delivery/group_set.hpp"
+#include "delivery/group_harness.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using std::chrono::milliseconds;
+using test::asked;
+using test::GroupWorld;
+using test::Member;
+
+class GroupBounds : public testing::Test, public GroupWorld {};
+
+/// Groups of `user` with members that acknowledge every other message and leave, until nothing more is handed
+/// out.
+void scatter(GroupWorld& world, std::uint64_t user, int groups, std::uint64_t messages) {
+  for (int group = 0; group < groups; ++group) {
+    const auto open = asked("u" + std::to_string(user) + "g" + std::to_string(group));
+    for (int member = 0; member < 8; ++member) {
+      Member scattering;
+      ASSERT_EQ(world.join(scattering, open, user), session::Code::ok);
+      world.pump();
+      std::vector<OffsetRange> every_second;
+      for (std::uint64_t i = 1; i < messages; i += 2) every_second.push_back({{i}, {i + 1}});
+      world.acknowledge(scattering, every_second);
+      world.leave(scattering);
+    }
+  }
+}
+
+TEST_F(GroupBounds, ScatteredAcknowledgementsOfAllGroupsAreBoundedInAllAndByUser) {
+  constexpr std::uint64_t mallory = 7;
+  constexpr std::uint64_t alice = 8;
+  GroupWorld bounded(1024);
+  bounded.publish(std::vector<std::string>(400, "x"));
+  scatter(bounded, mallory, 8, 400);
+  EXPECT_LE(bounded.budget.ranges(), 1024U - 1024 / 8 + 8 * 16) << "16 of each group are free";
+  EXPECT_GT(bounded.budget.ranges(), 700U) << "the bound is what stops it";
+  Member other;
+  bounded.join(other, asked("alice"), alice);
+  bounded.pump();
+  EXPECT_EQ(other.consumer.take().size(), 400U);
+  std::vector<OffsetRange> some;
+  for (std::uint64_t i = 1; i < 100; i += 2) some.push_back({{i}, {i + 1}});
+  EXPECT_TRUE(other.group->acknowledge(*other.member, {std::nullopt, some})) << "room is left for her";
+}
+
+TEST_F(GroupBounds, RangesAreGivenBackWithTheGroupAndItsMembers) {
+  GroupWorld bounded(1024);
+  bounded.publish(std::vector<std::string>(100, "x"));
+  Member member;
+  bounded.join(member, asked("g"), 7);
+  bounded.pump();
+  for (std::uint64_t i = 1; i < 100; i += 2) bounded.acknowledge(member, {{{i}, {i + 1}}});
+  EXPECT_EQ(bounded.budget.ranges(), 50U);
+  bounded.leave(member);
+  EXPECT_EQ(bounded.budget.ranges(), 50U) << "they wait for another member";
+  bounded.topic.groups().remove(*bounded.topic.groups().find("g"));
+  EXPECT_EQ(bounded.budget.ranges(), 0U);
+}
+
+TEST_F(GroupBounds, AnAcknowledgementThatWouldScatterTooMuchStopsHalfWay) {
+  GroupWorld bounded(64);
+  bounded.publish(std::vector<std::string>(1000, "x"));
+  Member member;
+  bounded.join(member, asked("g"), 7);
+  bounded.pump();
+  std::vector<OffsetRange> every_second;
+  for (std::uint64_t i = 1; i < 1000; i += 2) every_second.push_back({{i}, {i + 1}});
+  EXPECT_FALSE(member.group->acknowledge(*member.member, {std::nullopt, every_second}));
+  EXPECT_LE(member.member->outstanding().ranges(), 64U);
+  EXPECT_TRUE(member.group->acknowledge(*member.member, {Offset{999}, {}})) << "what makes it less is taken";
+}
+
+TEST_F(GroupBounds, StatisticsAreSumsOfWhatWasCountedAsItHappened) {
+  Member first;
+  Member second;
+  join(first, asked());
+  join(second, asked());
+  publish(std::vector<std::string>(10, "x"));
+  publish(std::vector<std::string>(10, "x"));
+  pump();
+  EXPECT_EQ(stats().unacknowledged, 20U);
+  EXPECT_EQ(stats().committed_offset, 0U);
+  acknowledge(first, {{{0}, {3}}, {{5}, {7}}});
+  EXPECT_EQ(stats().unacknowledged, 15U);
+  EXPECT_EQ(stats().committed_offset, 3U);
+  leave(first);
+  EXPECT_EQ(stats().unacknowledged, 10U);
+  EXPECT_EQ(stats().committed_offset, 3U);
+  leave(second);
+  EXPECT_EQ(stats().unacknowledged, 0U);
+}
+
+TEST_F(GroupBounds, PendingIsOneNumberWhateverTheState) {
+  Member first;
+  join(first, asked());
+  publish_numbers(0, 10);
+  const auto expect = [&](std::uint64_t ready, std::uint64_t in_flight, std::uint64_t retrying) {
+    const auto shown = stats();
+    EXPECT_EQ(shown.pending, 10U);
+    EXPECT_EQ(shown.ready, ready);
+    EXPECT_EQ(shown.in_flight, in_flight);
+    EXPECT_EQ(shown.retrying, retrying);
+    EXPECT_EQ(shown.lag, ready + retrying);
+    EXPECT_EQ(topic.stats(wall).queue_size, ready + retrying);
+  };
+  expect(10, 0, 0);
+  pump();
+  expect(0, 10, 0);
+  reject(first, {{0}, {10}}, 60'000);
+  pump();
+  expect(0, 0, 10);
+  pass(milliseconds(61'000));
+  topic.set_paused(true);
+  pump();
+  expect(10, 0, 0);
+  topic.set_paused(false);
+  pump();
+  expect(0, 10, 0);
+  acknowledge(first, {});
+  leave(first);
+  expect(10, 0, 0);
+}
+
+TEST_F(GroupBounds, AHandOutAsksOnlyMembersWithCredit) {
+  constexpr std::size_t many = 1000;
+  std::vector<Member> idle(many);
+  auto without_credit = asked();
+  without_credit.credit_messages = 0;
+  for (Member& member : idle) join(member, without_credit);
+  Member busy;
+  join(busy, asked());
+  publish({"first"});
+  pump();
+  const std::uint64_t before = busy.group->members_asked();
+  for (int i = 0; i < 100; ++i) {
+    publish({"x"});
+    pump();
+  }
+  EXPECT_EQ(busy.consumer.take().size(), 101U);
+  EXPECT_LE(busy.group->members_asked() - before, 300U) << "not 100,000";
+  ASSERT_TRUE(idle[500].member->add_credit({1, 0}));
+  publish({"y", "z"});
+  pump();
+  EXPECT_EQ(idle[500].consumer.take().size() + busy.consumer.take().size(), 2U);
+}
+
+TEST_F(GroupBounds, ManyDueTimesAreNotWalkedOverAgainForEach) {
+  constexpr std::uint64_t messages = 4000;
+  Member member;
+  join(member, asked());
+  publish(std::vector<std::string>(messages, "x"));
+  pump();
+  for (std::uint64_t i = 0; i < messages; i += 2)
+    reject(member, {{i}, {i + 1}}, static_cast<std::uint32_t>(10 + 10 * (i % 1000)));
+  const auto at_start = member.group->ranges_walked();
+  member.consumer.take();
+  for (int i = 0; i < 1000; ++i) {  // 10 s
+    pass(milliseconds(10));
+    pump();
+  }
+  EXPECT_LE(member.group->ranges_walked() - at_start, 33U * 10'000U) << "32 a millisecond";
+  pass(milliseconds(5000));
+  pump();
+  EXPECT_GE(member.consumer.take().size(), messages / 2) << "all of them came again";
+}
+
+}  // namespace
+}  // namespace lightq::broker
