@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include <lightq/base/secret_variable.hpp>
+#include <lightq/base/shown_text.hpp>
 #include <lightq/base/wipe.hpp>
 #include <lightq/base/wipe_registers.hpp>
 #include <lightq/base/z85.hpp>
@@ -21,7 +22,9 @@ namespace lightq::broker {
 namespace {
 
 int fail(const Error& error, int exit_code) {
-  std::fprintf(stderr, "lightq broker: %s\n", error.text().c_str());
+  std::string line = "lightq broker: ";
+  append_escaping_controls(line, error.text(), "\n");
+  std::fprintf(stderr, "%s\n", line.c_str());
   return exit_code;
 }
 

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <lightq/base/shown_text.hpp>
+
 namespace lightq::broker {
 
 namespace {
@@ -39,25 +41,19 @@ std::string kind_of(LogLevel level, std::string_view line) {
 
 /// A logfmt value that holds any text.
 std::string logfmt_value(std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string value = "\"";
+  std::string escaped;
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
     switch (c) {
-      case '"': value += "\\\""; break;
-      case '\\': value += "\\\\"; break;
-      case '\n': value += "\\n"; break;
-      case '\r': value += "\\r"; break;
-      case '\t': value += "\\t"; break;
-      default:
-        if (byte >= ' ' && byte != 0x7f) {
-          value += c;
-        } else {
-          value.append("\\u00") += digits[byte >> 4U];
-          value += digits[byte & 0xfU];
-        }
+      case '"': escaped += "\\\""; break;
+      case '\\': escaped += "\\\\"; break;
+      case '\n': escaped += "\\n"; break;
+      case '\r': escaped += "\\r"; break;
+      case '\t': escaped += "\\t"; break;
+      default: escaped += c;
     }
   }
+  std::string value = "\"";
+  append_escaping_controls(value, escaped);
   return value + '"';
 }
 

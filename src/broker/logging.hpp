@@ -76,7 +76,8 @@ struct LoggingOptions {
 };
 
 /// Writes logfmt, one event a line: `time=2026-01-31T12:00:00.123Z level=info msg="the text"`. In the text
-/// quotes, backslashes and control characters are escaped as JSON does. The level is debug, info, warning or
+/// quotes, backslashes, control characters (C1 and those that change the direction of writing too) and bytes
+/// that are no UTF-8 are escaped as JSON does. The level is debug, info, warning or
 /// error. Lines that RepeatLimiter leaves out are counted by one with a `left_out=COUNT` more. Any thread.
 class Logging final : public LogSink {
  public:

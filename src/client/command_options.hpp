@@ -107,6 +107,15 @@ void word_option(CLI::App* app, const std::string& names, Enum& value, std::map<
       ->type_name(shown);
 }
 
+/// `--force` of the commands that print messages. Its variable is that of its longer name: one that is set
+/// for `consume` must not make `log repair` work in place.
+inline void add_raw_force(CLI::App* app, bool& force) {
+  app->add_flag("--force,--force-raw", force,
+                "with --format raw: give a terminal control characters as they are, which it acts on; else "
+                "they are escaped there")
+      ->envname("LIGHTQ_FORCE_RAW");
+}
+
 /// The flags of every command that prints something.
 inline void add_output_flags(CLI::App* app, Common& common) {
   flag(app, "--json", common.json, "results as JSON, for scripts")->group("Output");

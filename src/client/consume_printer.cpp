@@ -16,7 +16,9 @@ ConsumePrinter::ConsumePrinter(const Common& common, const Consume& consume)
       consume_(consume),
       progress_(common.quiet || isatty(STDOUT_FILENO) == 1),  // messages on the terminal show it better
       wanted_(consume.count),
-      pattern_(consume.pattern.empty() ? std::nullopt : MessageTemplate::parse(consume.pattern)) {}
+      pattern_(consume.pattern.empty() ? std::nullopt : MessageTemplate::parse(consume.pattern)) {
+  if (consume.force) out_.keep_controls();
+}
 
 void ConsumePrinter::print(const LoggedMessage& message) {
   line_.clear();

@@ -95,6 +95,7 @@ struct Consume {
   std::uint64_t count = 0;  ///< 0: no end
   bool follow = true;
   Format format = Format::raw;
+  bool force = false;   ///< gives a terminal control characters as they are
   std::string pattern;  ///< see MessageTemplate; empty: `format`
   Timeout timeout{0};   ///< without a message; 0: none
   bool plain = false;   ///< over a plain ZeroMQ socket, without acknowledgements
@@ -110,6 +111,7 @@ struct Peek {
   bool newest = false;                ///< instead: the last `count`
   std::uint64_t count = 10;
   std::string format = "text";  ///< see MessageTemplate
+  bool force = false;           ///< as in Consume
 };
 
 struct StatsRequest {
@@ -135,6 +137,7 @@ struct LogDump {
   std::uint64_t to = ~std::uint64_t{0};  ///< not included
   std::uint64_t count = 0;               ///< lines; 0: no end
   std::string format = "text";           ///< see MessageTemplate
+  bool force = false;                    ///< as in Consume
   std::string key_file;                  ///< of the broker's storage keys; empty: none
 };
 

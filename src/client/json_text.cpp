@@ -1,31 +1,12 @@
 /// JSON as the commands write it. Layer: cli.
 #include "client/json_text.hpp"
 
+#include <lightq/base/shown_text.hpp>
+
 namespace lightq::cli {
-namespace {
-
-/// The length of the well-formed UTF-8 sequence at the text's beginning; 0 if there is none.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (std::size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
-  const bool surrogate = lead == 0xED && second >= 0xA0;
-  const bool beyond = lead == 0xF4 && second >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
-}
-
-}  // namespace
-
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
+    const std::size_t length = lightq::detail::utf8_length(text);
     if (length == 0) return false;
     text.remove_prefix(length);
   }

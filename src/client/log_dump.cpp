@@ -22,7 +22,9 @@ namespace {
 class Dump final : public log::LogVisitor {
  public:
   Dump(const Common& common, const LogDump& dump, MessageTemplate format)
-      : common_(common), dump_(dump), format_(std::move(format)) {}
+      : common_(common), dump_(dump), format_(std::move(format)) {
+    if (dump.force) out_.keep_controls();
+  }
 
   bool on_segment(const log::SurveyedSegment& segment) override {
     path_ = segment.path;

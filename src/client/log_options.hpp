@@ -69,6 +69,7 @@ inline void add_log_dump(CLI::App* log, Parsed& parsed) {
           "PATTERN")
       ->envname(variable_of("--format"))
       ->type_name("FORMAT");
+  add_raw_force(verb, dump->force);
   auto* batches = verb->add_flag_callback(
       "--batches", [dump] { dump->what = LogDump::What::batches; }, "a line for each batch instead");
   batches->envname(variable_of("--batches"));

@@ -75,6 +75,7 @@ inline void add_consume_format(CLI::App* verb, Consume& consume) {
           "%t time, %s size, %k key, %h headers, %p payload (%e: on one line), \\n, \\t, as in '%o %k %p\\n'")
       ->envname("LIGHTQ_FORMAT")
       ->type_name("raw|json|hex|PATTERN");
+  add_raw_force(verb, consume.force);
 }
 
 /// `peek`.
@@ -103,6 +104,7 @@ inline void add_peek_options(CLI::App* verb, Peek& peek) {
           "text: offset, time, size and payload (default); raw, json, hex; or a PATTERN as of consume")
       ->envname("LIGHTQ_FORMAT")
       ->type_name("text|raw|json|hex|PATTERN");
+  add_raw_force(verb, peek.force);
 }
 
 }  // namespace lightq::cli

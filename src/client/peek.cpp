@@ -23,7 +23,9 @@ std::uint64_t begin_of(const Peek& peek, const TopicStats& stats) {
 
 class PeekRun {
  public:
-  PeekRun(const Peek& peek, MessageTemplate format) : peek_(peek), format_(std::move(format)) {}
+  PeekRun(const Peek& peek, MessageTemplate format) : peek_(peek), format_(std::move(format)) {
+    if (peek.force) out_.keep_controls();
+  }
 
   int go(Client& client) {
     const Result<TopicStats> stats = client.stats(peek_.topic);

@@ -1,6 +1,4 @@
 /// `lightq stats`: a topic's or the broker's numbers, once or as they change. Layer: cli.
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "client/invocation.hpp"
@@ -117,7 +115,6 @@ Result<Look> look(Client& client, const Common& common, const std::string& topic
 
 /// Looks again and again until a signal comes or standard output closes.
 int watch(Client& client, const Common& common, const StatsRequest& request) {
-  const bool terminal = isatty(STDOUT_FILENO) == 1 && !common.json;
   const Timeout interval = std::max(request.interval, Timeout(10));  // a broker has other things to do
   const double seconds = std::chrono::duration<double>(interval).count();
   Output out;
@@ -131,7 +128,8 @@ int watch(Client& client, const Common& common, const StatsRequest& request) {
       const auto rate = [&](std::uint64_t last, std::uint64_t present) {
         return format_rate(present < last ? 0 : static_cast<double>(present - last) / seconds);
       };
-      std::string text = terminal ? "\x1b[H\x1b[2J" + now->text : now->text;
+      std::string text = now->text;
+      if (!common.json) out.clear_screen();
       if (before && !common.json) {
         text += row("in", rate(before->received, now->counts.received)) +
                 row("out", rate(before->sent, now->counts.sent));

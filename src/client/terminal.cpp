@@ -13,6 +13,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include <lightq/base/shown_text.hpp>
+
 namespace lightq::cli {
 namespace {
 
@@ -111,7 +113,7 @@ void say(std::string_view sentence) {
   std::string line = progress_shown ? "\r\x1b[K" : "";
   progress_shown = false;
   line += "lightq: ";
-  line += sentence;
+  append_escaping_controls(line, sentence, "\n");
   line += '\n';
   tell(line);
 }
@@ -125,7 +127,9 @@ bool Progress::due() const {
 void Progress::show(std::string_view text) {
   if (!due()) return;
   next_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-  tell("\r" + std::string(text) + "\x1b[K");
+  std::string line = "\r";
+  append_escaping_controls(line, text);
+  tell(line + "\x1b[K");
   shown_ = progress_shown = true;
 }
 
@@ -134,10 +138,20 @@ void Progress::clear() {
   shown_ = progress_shown = false;
 }
 
+Output::Output() : terminal_(isatty(STDOUT_FILENO) == 1), escapes_(terminal_) {}
+
+void Output::clear_screen() {
+  if (terminal_) buffer_ += "\x1b[H\x1b[2J";
+}
+
 bool Output::write(std::string_view text) {
   constexpr std::size_t buffer_bytes = 64 * 1024;
   if (!open_) return false;
-  buffer_ += text;
+  if (escapes_) {
+    append_escaping_controls(buffer_, text, "\n\t");
+  } else {
+    buffer_ += text;
+  }
   return buffer_.size() < buffer_bytes || flush();
 }
 

@@ -17,7 +17,8 @@ bool interrupted();
 /// Waits; false when a signal came meanwhile.
 bool pause_for(std::chrono::nanoseconds span);
 
-/// A line on standard error, after `lightq: `. Ends a progress line first.
+/// A line on standard error, after `lightq: `. Ends a progress line first. Escapes control characters other
+/// than line ends, so that what a broker or a file says in it cannot act on a terminal.
 void say(std::string_view sentence);
 /// Text on standard error as it is.
 void tell(std::string_view text);
@@ -40,17 +41,23 @@ class Progress {
   std::chrono::steady_clock::time_point next_{};
 };
 
-/// Standard output with a buffer of its own. One thread.
+/// Standard output with a buffer of its own. On a terminal, control characters other than line ends and tabs
+/// are escaped, and bytes that are no UTF-8: what is printed may come from anybody. One thread.
 class Output {
  public:
-  Output() = default;
+  Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
   ~Output() { flush(); }
   /// From now on `serve` is called several times a second while standard output is a pipe, socket or terminal
   /// that takes nothing; and a signal then ends the waiting.
   void serve_meanwhile(std::function<void()> serve) { serve_ = std::move(serve); }
-  /// False once standard output is closed or failed; the command should end.
+  /// From now on a terminal is given the bytes as they are.
+  void keep_controls() { escapes_ = false; }
+  /// Clears the screen where standard output is a terminal.
+  void clear_screen();
+  /// Appends a whole piece of text, at least a character. False once standard output is closed or failed; the
+  /// command should end.
   bool write(std::string_view text);
   bool flush();
   /// Writes out what is left; false when the command failed by it.
@@ -63,6 +70,8 @@ class Output {
  private:
   std::string buffer_;
   std::function<void()> serve_;
+  bool terminal_;
+  bool escapes_;
   bool open_ = true;
   bool failed_ = false;
 };

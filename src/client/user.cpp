@@ -1,13 +1,13 @@
 /// `lightq user add|remove|password|grant|revoke|list`. Layer: cli.
 #include <algorithm>
 
+#include <lightq/base/shown_text.hpp>
 #include <lightq/base/shown_uri.hpp>
 
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
 #include "client/password_prompt.hpp"
 #include "client/session.hpp"
-#include "client/shown_text.hpp"
 #include "client/terminal.hpp"
 
 namespace lightq::cli {

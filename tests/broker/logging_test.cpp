@@ -71,6 +71,18 @@ TEST(Logging, WritesEveryWarningThatDiffersAndCountsTheInfoLinesItLeavesOut) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 50 + 50 + 20 + 20 + 2);
 }
 
+TEST(Logging, EscapesWhatATerminalActsOnAndBytesThatAreNoUtf8) {
+  const TempDir temp;
+  {
+    const auto logging = Logging::open(to_file(temp / "log")).value_or_throw();
+    logging->warn(
+        "socket type \u009b31m \x9b"
+        "2J \u202etxt \xff k\u00e4the");
+  }
+  EXPECT_THAT(text_of(temp / "log"),
+              HasSubstr("msg=\"socket type \\u009b31m \\u009b2J \\u202etxt \\u00ff k\u00e4the\"\n"));
+}
+
 TEST(Logging, RotatesItsFile) {
   const TempDir temp;
   auto options = to_file(temp / "broker.log");

@@ -286,6 +286,27 @@ def test_messages_on_a_terminal_are_not_mixed_with_escapes(lightq):
     assert shown.replace(b"\r\n", b"\n") == lines(300)
 
 
+ACTS = "\x1b]0;owned\x07 \u009b31m \u202etxt".encode() + b" \x9b \xff"
+SHOWN = rb"\u001b]0;owned\u0007 \u009b31m \u202etxt \u009b \u00ff"
+
+
+@pytest.mark.parametrize("command", [["consume", "-n", "1"], ["consume", "-n", "1", "--format", "%k|%h|%p\n"], ["sub", "--from", "first", "--no-follow"],
+                                     ["peek", "--format", "%k|%h|%p\n"], ["peek", "--format", "raw"]], ids=" ".join)
+def test_what_others_sent_cannot_act_on_a_terminal(lightq, command):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", "--key", ACTS, "--header", b"name=" + ACTS, stdin=ACTS + b"\n")
+    shown = on_terminal(lightq, command[0], "t", *command[1:], stream="stdout")
+    assert SHOWN in shown and not any(acting in shown for acting in (b"\x1b", b"\x9b", b"\xff", "\u202e".encode())), shown
+
+
+def test_messages_reach_a_pipe_and_a_forced_terminal_as_they_are(lightq):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", stdin=(ACTS + b"\n") * 2)
+    assert on_terminal(lightq, "peek", "t", "--format", "raw", "--force", stream="stdout") == (ACTS + b"\r\n") * 2
+    assert lightq("consume", "t", "-n", "1").stdout == ACTS + b"\n"
+    assert on_terminal(lightq, "consume", "t", "-n", "1", "--format", "raw", "--force", stream="stdout") == ACTS + b"\r\n"
+
+
 # --- wrong usage, other ways to say it, the environment ----------------------------------------------------------------
 @pytest.mark.parametrize("typed,meant", [
     ("producer", "lightq produce test"),

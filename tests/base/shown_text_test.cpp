@@ -1,9 +1,9 @@
-/// Tests of what a terminal is given of others' text: client/shown_text.
-#include "client/shown_text.hpp"
-
+/// Tests of what a terminal is given of others' text: lightq/base/shown_text.
 #include <gtest/gtest.h>
 
-namespace lightq::cli {
+#include <lightq/base/shown_text.hpp>
+
+namespace lightq {
 namespace {
 
 TEST(ShownText, LeavesWhatIsOnlyReadAlone) {
@@ -27,10 +27,18 @@ TEST(ShownText, NothingElseLooksLikeThat) {
   EXPECT_EQ(without_controls("\\u001b"), "\\\\u001b");
 }
 
-TEST(ShownText, GoesNotBeyondATextThatEndsWithinACharacter) {
-  EXPECT_EQ(without_controls("a\xe2\x80"), "a\xe2\\u0080");
-  EXPECT_EQ(without_controls("\xf0"), "\xf0");
+TEST(ShownText, EscapesEachByteThatIsNoUtf8) {
+  EXPECT_EQ(without_controls("a\xe2\x80"), "a\\u00e2\\u0080") << "ends within a character";
+  EXPECT_EQ(without_controls("\xf0"), "\\u00f0");
+  EXPECT_EQ(without_controls("\xff\xc0\x9b"), "\\u00ff\\u00c0\\u009b") << "an overlong character";
+  EXPECT_EQ(without_controls("\xed\xa0\x80"), "\\u00ed\\u00a0\\u0080") << "a surrogate";
+}
+
+TEST(ShownText, KeepsTheCharactersItIsToldToAndLeavesEscapesAlone) {
+  std::string shown = "> ";
+  append_escaping_controls(shown, "a\n\tb\x1b\\u001b", "\n\t");
+  EXPECT_EQ(shown, "> a\n\tb\\u001b\\u001b");
 }
 
 }  // namespace
-}  // namespace lightq::cli
+}  // namespace lightq
