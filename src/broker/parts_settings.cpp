@@ -77,7 +77,8 @@ ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirect
   endpoints.groups = {.groups_max = config.groups_per_topic_max,
                       .in_flight_messages_max = config.in_flight_messages_max,
                       .outstanding_ranges_max = config.outstanding_ranges_max,
-                      .returned_ranges_max = config.returned_ranges_max};
+                      .returned_ranges_max = config.returned_ranges_max,
+                      .redelivery_ms_max = config.redelivery_ms_max};
   endpoints.strangers = stranger_limits_of(config);
   endpoints.ticket_lifetime = config.ticket_lifetime;
   endpoints.open_topics = config.open_topics;

@@ -105,6 +105,8 @@ void add_limits(std::map<std::string, Expectation>& all) {
                                    "27", "27"};
   all["returned_ranges_max"] = {[](const Config& c) { return shown(c.returned_ranges_max); }, "65536", "28",
                                 "28"};
+  all["redelivery_ms_max"] = {[](const Config& c) { return shown(c.redelivery_ms_max); }, "43200000", "60000",
+                              "60000"};
   all["producers_max"] = {[](const Config& c) { return shown(c.producers_max); }, "10000", "29", "29"};
   all["client_keys_per_topic_max"] = {[](const Config& c) { return shown(c.client_keys_per_topic_max); },
                                       "16384", "30", "30"};

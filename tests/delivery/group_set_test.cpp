@@ -131,6 +131,21 @@ TEST_F(GroupSetTest, WhoHasHalfOfTheGroupsLeavesTheLastEighthToOthers) {
   EXPECT_EQ(topic.groups().open(asked("g7"), incarnation).refusal, Code::ok) << "the administrator's";
 }
 
+TEST_F(GroupSetTest, ACursorOfOnesOwnIsTakenOverByNoOtherUser) {
+  constexpr std::uint64_t alice = 7;
+  constexpr std::uint64_t mallory = 8;
+  const auto open = [&](std::uint64_t user) {
+    return topic.groups().open(asked("hers", Mode::own), incarnation, user).refusal;
+  };
+  EXPECT_EQ(open(alice), Code::ok);
+  EXPECT_EQ(open(mallory), Code::unauthorized_access);
+  EXPECT_EQ(open(alice), Code::ok);
+  EXPECT_EQ(open(0), Code::ok) << "the administrator";
+  topic.groups().restore({{"holds:old", Offset{0}, {}}});
+  EXPECT_EQ(topic.groups().open(asked("old", Mode::own), incarnation, alice).refusal, Code::ok)
+      << "one of a stored file is nobody's until somebody opens it";
+}
+
 TEST_F(GroupSetTest, AGroupHasSoManyMembersOfAUserAndInAll) {
   constexpr std::uint64_t ann = 7;
   constexpr std::uint64_t bob = 8;

@@ -7,7 +7,7 @@ import signal
 import pytest
 import zmq
 
-from session_client import GROUP, OWN, Session, join, open_values
+from session_client import GROUP, OWN, STARTS, Session, join, open_values
 from session_support import consumer_of, fill_numbered, group_of, offsets
 from support import ADMIN, ADMIN_PASSWORD, PASSWORD, USER, number_of, numbered, receive, silent, until
 
@@ -323,3 +323,42 @@ def test_connections_that_break_lose_nothing(control, session):
     last = consumer_of(control, session, "t")
     assert sorted(offsets(last.receive(500 - len(done)))) == sorted(set(range(500)) - done)
     assert last.is_silent()
+
+
+# What users may do to each other.
+
+
+def test_users_who_may_only_consume_do_not_move_or_hold_each_others_groups(control, session):
+    control.create("t")
+    root = dict(admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)
+
+    def joined(name, group, mode=GROUP, rights=("consume",)):
+        if name not in users:
+            users[name] = dict(user_id=name, password=f"the password of {name}")
+            control.ok("create_user", **root, **users[name], rights=[{"topic": "t", "rights": list(rights)}])
+        kind = "pull" if mode == GROUP else "sub"
+        client = session(join(control, "t", kind, **users[name]))
+        return client.consumer("t", group, mode), client
+
+    users = {}
+    alice, _ = joined("alice", "hers")
+    mallory, _ = joined("mallory", "hers")
+    fill_numbered(session, "t", 0, 20)
+
+    def seek(consumer):
+        return consumer.session.request("seek", channel=consumer.channel, start=STARTS["next"], start_value=0)
+
+    refused = seek(mallory)
+    assert (refused.op, refused.code) == ("error", "unauthorized_access")
+    mallory.extend((0, 20), ms=49 * 24 * 3600 * 1000)
+    assert mallory.take_error().code == "limit_reached"
+    until(lambda: group_of(control, "t", "hers")["consumers"] == 1, "the end of the channel")
+    assert group_of(control, "t", "hers")["pending"] == 20, "she has lost nothing"
+    assert seek(alice).op == "done", "alone she may"
+    joined("mia", "theirs", rights=("consume", "manage"))
+    manager, _ = joined("mia", "hers")
+    assert seek(manager).op == "done"
+    joined("alice", "cursor", OWN)
+    taking = session(join(control, "t", "sub", **users["mallory"]))
+    answer = taking.request("consume_open", **open_values("t", "cursor", OWN))
+    assert (answer.op, answer.code) == ("error", "unauthorized_access") and "another user's" in str(answer.values)

@@ -81,6 +81,14 @@ bool GroupSet::has_room_for(std::uint64_t user) const {
          FairShare::Verdict::room;
 }
 
+/// A cursor of one consumer's own belongs to the user who opened it first since the start.
+bool GroupSet::may_take_over(const Group& group, std::uint64_t user) {
+  const auto entry =
+      std::ranges::find_if(groups_, [&](const Entry& each) { return each.group.get() == &group; });
+  if (entry->user == 0) entry->user = user;
+  return user == 0 || entry->user == user;
+}
+
 /// A cursor of one consumer's own is taken over: the former one goes.
 bool GroupSet::has_room_in(const Group& group, std::uint64_t user) const {
   if (group.terms().mode == session::Mode::own) return true;
@@ -96,7 +104,10 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t
   if (Group* const group = find(name); group != nullptr) {
     if (group->terms().mode != asked.mode) return {Code::not_supported};
     if (!has_room_in(*group, user)) return {Code::limit_reached, nullptr, true};
-    if (!shared) group->set_holds(asked.holds);
+    if (!shared) {
+      if (!may_take_over(*group, user)) return {Code::unauthorized_access};
+      group->set_holds(asked.holds);
+    }
     return {Code::ok, group};
   }
   // Plain pullers find theirs under this name.

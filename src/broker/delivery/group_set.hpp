@@ -131,6 +131,7 @@ class GroupSet {
 
   [[nodiscard]] bool has_room_for(std::uint64_t user) const;
   [[nodiscard]] const Entry& entry_of(const Group& group) const;
+  [[nodiscard]] bool may_take_over(const Group& group, std::uint64_t user);
   [[nodiscard]] bool has_room_in(const Group& group, std::uint64_t user) const;
   Group& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth, std::uint64_t user = 0);
   [[nodiscard]] bool holds_now(const Group& group) const {

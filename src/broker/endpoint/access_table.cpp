@@ -16,13 +16,21 @@ void AccessTable::set_owner(TopicId topic, std::uint64_t holder) {
 }
 
 bool AccessTable::permits(const TicketHolder& holder, const Grant& grant, const TopicName& topic) const {
+  const auto right =
+      grant.role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
+  return has_right(holder, right, grant.topic, topic);
+}
+
+bool AccessTable::may_manage(const TicketHolder& holder, TopicId topic, const TopicName& name) const {
+  return has_right(holder, protocol::Right::manage, topic, name);
+}
+
+bool AccessTable::has_right(const TicketHolder& holder, protocol::Right right, TopicId topic,
+                            const TopicName& name) const {
   if (holder.user == 0) return holder.generation == admin_generation_;
-  if (const auto user = users_.find(holder.user); user != users_.end()) {
-    const auto right =
-        grant.role == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
-    return user->second.generation == holder.generation && user->second.may(right, topic.text());
-  }
-  const auto owner = owners_.find(grant.topic.value);
+  if (const auto user = users_.find(holder.user); user != users_.end())
+    return user->second.generation == holder.generation && user->second.may(right, name.text());
+  const auto owner = owners_.find(topic.value);
   return owner != owners_.end() && owner->second == holder.user;
 }
 

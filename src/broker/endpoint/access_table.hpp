@@ -26,8 +26,13 @@ class AccessTable {
   /// Whether a ticket of this holder still permits that with the topic, which has this name. The
   /// administrator's does.
   [[nodiscard]] bool permits(const TicketHolder& holder, const Grant& grant, const TopicName& topic) const;
+  /// Whether the holder may manage the topic: an administrator, a user with that right, or the topic's own.
+  [[nodiscard]] bool may_manage(const TicketHolder& holder, TopicId topic, const TopicName& name) const;
 
  private:
+  [[nodiscard]] bool has_right(const TicketHolder& holder, protocol::Right right, TopicId topic,
+                               const TopicName& name) const;
+
   std::unordered_map<std::uint64_t, UserAccess> users_;      // by id
   std::unordered_map<std::uint64_t, std::uint64_t> owners_;  // topic → its own user
   std::uint32_t admin_generation_ = 0;

@@ -78,6 +78,12 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
   void reject(SessionConsumer& consumer, const session::Reject& rejected);
   void extend(SessionConsumer& consumer, const session::Extend& extended);
+  /// How long a consumer may keep a message from its group.
+  [[nodiscard]] std::uint64_t redelivery_ms_max() const { return context_.settings.groups.redelivery_ms_max; }
+  /// Members of the consumer's group belong to other users.
+  [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const {
+    return consumers_.shares_group_with_others(consumer);
+  }
   /// The consumer's group goes on there. The offset that comes next.
   Offset seek(SessionConsumer& consumer, session::Place to);
   /// A consumer that was not writable is: hand out soon.

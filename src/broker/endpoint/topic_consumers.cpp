@@ -94,6 +94,13 @@ void TopicConsumers::end_in_pieces(SessionConsumer& consumer, const GroupMember&
   condemn(consumer, Code::limit_reached, "what is not acknowledged is in " + why);
 }
 
+bool TopicConsumers::shares_group_with_others(SessionConsumer& consumer) const {
+  const auto found = attached_.find(&consumer);
+  if (found == attached_.end()) return false;
+  const Group& group = *found->second.group;
+  return group.members_of(found->second.member->user()) != group.members() || group.outlets() > 0;
+}
+
 Offset TopicConsumers::seek(SessionConsumer& consumer, const session::Place& to) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return topic_.log().next_offset();

@@ -39,6 +39,8 @@ class TopicConsumers {
   void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
   void reject(SessionConsumer& consumer, const session::Reject& rejected, SteadyTime now);
   void extend(SessionConsumer& consumer, const session::Extend& extended, SteadyTime now);
+  /// Members of the consumer's group belong to other users.
+  [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const;
   /// The offset that comes next.
   Offset seek(SessionConsumer& consumer, const session::Place& to);
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }

@@ -2,6 +2,7 @@
 #include "broker/session/consume_side.hpp"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace lightq::broker {
@@ -18,6 +19,7 @@ const char* why_refused(const TopicConsumers::Refusal& refusal) {
     case Code::not_supported: return "the topic has a group of this name, of the other mode";
     case Code::limit_reached:
       return "the topic has as many groups and cursors as it may, or leaves the rest to others";
+    case Code::unauthorized_access: return "the cursor is another user's";
     case Code::incarnation_changed: return "the offset is another log's";
     case Code::no_space: return "the disk is full";
     case Code::io_error: return "the disk fails";
@@ -41,6 +43,10 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
   HostedTopic* const topic = port_.permitted(asked->topic, role, &user);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
+  if (asked->ack_timeout_ms > topic->redelivery_ms_max())
+    return port_.answer_error(header, Code::limit_reached,
+                              "the time to acknowledge is longer than redelivery_ms_max, " +
+                                  std::to_string(topic->redelivery_ms_max()) + " ms");
   ConsumeChannel::Link& link = *this;
   auto channel = std::make_unique<ConsumeChannel>(*topic, role, port_, link, channels_.take_number());
   const auto refusal = channel->open(*asked, user);
@@ -94,17 +100,31 @@ void ConsumeSide::on_reject(ConsumeChannel& channel, const FrameHeader& header, 
   if (!rejected) return;
   if ((header.flags & session::flag_dead_letter) != 0)
     return port_.end_channel(channel, Code::not_supported, "dead letters are kept for a later version");
+  if (keeps_too_long(channel, rejected->ms)) return;
   channel.topic()->reject(channel, *rejected);
 }
 
 void ConsumeSide::on_extend(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  if (const auto extended = port_.decode<session::Extend>(header, body))
-    channel.topic()->extend(channel, *extended);
+  const auto extended = port_.decode<session::Extend>(header, body);
+  if (extended && !keeps_too_long(channel, extended->ms)) channel.topic()->extend(channel, *extended);
+}
+
+/// Nobody keeps a message from the others of a group for good.
+bool ConsumeSide::keeps_too_long(ConsumeChannel& channel, std::uint64_t ms) {
+  const std::uint64_t most = channel.topic()->redelivery_ms_max();
+  if (ms <= most) return false;
+  port_.end_channel(channel, Code::limit_reached,
+                    std::to_string(ms) + " ms are longer than redelivery_ms_max, " + std::to_string(most));
+  return true;
 }
 
 void ConsumeSide::on_seek(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
   const auto seek = port_.decode<session::Seek>(header, body);
   if (!seek) return;
+  HostedTopic& topic = *channel.topic();
+  if (topic.shares_group_with_others(channel) && !port_.may_manage(topic))
+    return port_.answer_error(header, Code::unauthorized_access,
+                              "others consume as this group: to move it needs the right to manage the topic");
   const Offset next = channel.topic()->seek(channel, seek->to);
   port_.send(session::Done{next.value}, header.channel, header.request);
 }

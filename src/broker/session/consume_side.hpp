@@ -45,6 +45,7 @@ class ConsumeSide final : private ConsumeChannel::Link {
   void on_acknowledge(ConsumeChannel& channel, const session::FrameHeader& header, ByteView body);
   void on_reject(ConsumeChannel& channel, const session::FrameHeader& header, ByteView body);
   void on_extend(ConsumeChannel& channel, const session::FrameHeader& header, ByteView body);
+  bool keeps_too_long(ConsumeChannel& channel, std::uint64_t ms);
   void on_seek(ConsumeChannel& channel, const session::FrameHeader& header, ByteView body);
   void end_too_large();
   [[nodiscard]] ConsumeChannel* find(std::uint32_t number) const;

@@ -62,6 +62,10 @@ class SessionConnection final : public Connection, private SessionPort, private 
     virtual std::optional<Permit> permit_of(std::string_view ticket) = 0;
     /// Whether it is still good, for its topic, which is this one.
     [[nodiscard]] virtual bool is_good(const Permit& permit, const HostedTopic& topic) const = 0;
+    /// Whether its holder may manage the topic.
+    [[nodiscard]] virtual bool may_manage(const Permit& /*permit*/, const HostedTopic& /*topic*/) const {
+      return false;
+    }
     /// Null: it is not there (any more).
     virtual HostedTopic* find_topic(TopicId topic) = 0;
     /// Why the user may not have one more connection now; empty: it may, and has, until the session's end.
@@ -131,6 +135,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return client_takes_bytes_; }
   [[nodiscard]] CodecSet client_codecs() const override { return client_codecs_; }
+  [[nodiscard]] bool may_manage(const HostedTopic& topic) const override;
   bool has_turn() override;
   void spend(std::uint64_t bytes) override;
   void work_soon() override { loop().call_soon(*this); }

@@ -37,6 +37,8 @@ class SessionPort {
   /// (TicketHolder::sharer).
   virtual HostedTopic* permitted(const std::string& topic, EndpointRole role,
                                  std::uint64_t* user = nullptr) = 0;
+  /// A ticket of this session belongs to somebody who may manage the topic.
+  [[nodiscard]] virtual bool may_manage(const HostedTopic& /*topic*/) const { return false; }
   /// Null: it is not there any more.
   virtual HostedTopic* find_topic(TopicId topic) = 0;
   /// The longest body of a frame that is taken.

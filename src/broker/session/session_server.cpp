@@ -191,6 +191,11 @@ bool SessionServer::is_good(const Permit& permit, const HostedTopic& topic) cons
   return permits(permit, topic.definition().name, &topic);
 }
 
+bool SessionServer::may_manage(const Permit& permit, const HostedTopic& topic) const {
+  if (permit.holder == TicketHolder{}) return false;
+  return context_.access.may_manage(permit.holder, topic.definition().id, topic.definition().name);
+}
+
 void SessionServer::look_at_rights() {
   for (const auto& [key, session] : sessions_) session->look_at_rights();
 }

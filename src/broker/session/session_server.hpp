@@ -92,6 +92,7 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   }
   std::optional<Permit> permit_of(std::string_view ticket) override;
   [[nodiscard]] bool is_good(const Permit& permit, const HostedTopic& topic) const override;
+  [[nodiscard]] bool may_manage(const Permit& permit, const HostedTopic& topic) const override;
   [[nodiscard]] bool permits(const Permit& permit, const TopicName& name, const HostedTopic* topic) const;
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
   [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }

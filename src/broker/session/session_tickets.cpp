@@ -98,6 +98,12 @@ HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole
   return nullptr;
 }
 
+bool SessionConnection::may_manage(const HostedTopic& topic) const {
+  return std::ranges::any_of(permits_, [&](const Host::Permit& permit) {
+    return permit.grant.topic == topic.definition().id && host_.may_manage(permit, topic);
+  });
+}
+
 void SessionConnection::look_at_rights() {
   if (!greeted_ || ending_ || failed()) return;
   const auto gone = std::erase_if(permits_, [&](const Host::Permit& permit) {
