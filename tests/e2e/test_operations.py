@@ -48,7 +48,7 @@ def test_a_topic_that_cannot_be_opened_says_why_and_can_be_deleted(broker, contr
     directory = directory_of(broker, control, "t")
     control.create("other", "file")
     broker.stop()
-    segment = max(directory.glob("*"), key=lambda path: path.stat().st_size)
+    segment = max(directory.glob("*.seg"))
     with open(segment, "r+b") as file:
         file.seek(position)
         file.write(b"\x7f")
@@ -189,11 +189,11 @@ def test_every_code_is_answered_to_the_commands_that_the_document_names(make_bro
     ask("join", topic="t", connection_type="zmq", type="pull", transport="ipc", **USERS)
 
     broker.kill()
-    segment = max(foreign.glob("*"), key=lambda path: path.stat().st_size)
+    segment = max(foreign.glob("*.seg"))
     with open(segment, "r+b") as file:
         file.write(b"another format")
     # A second file that claims to begin in the middle of the first.
-    segment = max(damaged.glob("*"), key=lambda path: path.stat().st_size)
+    segment = max(damaged.glob("*.seg"))
     assert segment.stem.isdigit() and int(segment.stem) == 0, segment
     overlapping = segment.with_name(segment.name.replace("0" * len(segment.stem), "10".rjust(len(segment.stem), "0")))
     overlapping.write_bytes(segment.read_bytes())

@@ -1,6 +1,7 @@
 /// Layer: session.
 #include "broker/session/consume_side.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,7 +32,7 @@ const char* why_refused(const TopicConsumers::Refusal& refusal) {
 }  // namespace
 
 void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
-  const auto asked = port_.decode<session::ConsumeOpen>(header, body);
+  auto asked = port_.decode<session::ConsumeOpen>(header, body);
   if (!asked) return;
   if (!asked->group.empty() && !TopicName::parse(asked->group))
     return port_.broken("consume_open: the group's name");
@@ -43,10 +44,9 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
   HostedTopic* const topic = port_.permitted(asked->topic, role, &user);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
-  if (asked->ack_timeout_ms > topic->redelivery_ms_max())
-    return port_.answer_error(header, Code::limit_reached,
-                              "the time to acknowledge is longer than redelivery_ms_max, " +
-                                  std::to_string(topic->redelivery_ms_max()) + " ms");
+  // Capped, not refused: clients of earlier versions ask for a day.
+  asked->ack_timeout_ms =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(asked->ack_timeout_ms, topic->redelivery_ms_max()));
   ConsumeChannel::Link& link = *this;
   auto channel = std::make_unique<ConsumeChannel>(*topic, role, port_, link, channels_.take_number());
   const auto refusal = channel->open(*asked, user);
