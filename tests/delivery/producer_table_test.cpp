@@ -32,8 +32,15 @@ class ProducerTableTest : public ::testing::Test {
   ProducerIdentity leave_behind(std::uint64_t fresh_id, std::uint64_t user = 0) {
     const auto producer = table.open({}, fresh_id, now, user).producer.identity;
     store(producer, 0, 1);
-    table.close(producer.id);
+    table.close(producer.id, now);
     return producer;
+  }
+  /// Days in which something happens now and then.
+  void pass_days(std::int64_t days) {
+    for (std::int64_t day = 0; day < days; ++day) {
+      now.us += day_us;
+      table.expire(now);
+    }
   }
   void store(ProducerIdentity producer, std::uint64_t first, std::uint64_t count) {
     ASSERT_EQ(table.admit({producer, first, count}), Admission::store);
@@ -87,7 +94,7 @@ TEST_F(ProducerTableTest, TheOneThatWasIdleLongestGoesFirst) {
   const auto second = leave_behind(2);
   leave_behind(3);
   EXPECT_EQ(table.open(first, 99, now).refusal, Code::ok);
-  table.close(first.id);
+  table.close(first.id, now);
   begin(4);
   EXPECT_EQ(table.size(), 3U);
   EXPECT_EQ(table.admit({second, 1, 1}), Admission::unknown);
@@ -97,10 +104,10 @@ TEST_F(ProducerTableTest, TheOneThatWasIdleLongestGoesFirst) {
 TEST_F(ProducerTableTest, OneThatIsOpenIsNeverForgotten) {
   const auto open = begin(1);
   for (std::uint64_t id = 10; id < 50; ++id) leave_behind(id, 7);
-  for (std::uint64_t id = 50; id < 90; ++id) table.close(table.open({}, id, now, 7).producer.identity.id);
+  for (std::uint64_t id = 50; id < 90; ++id)
+    table.close(table.open({}, id, now, 7).producer.identity.id, now);
   EXPECT_EQ(table.admit({open, 0, 1}), Admission::store);
-  now.us += 30 * day_us;
-  table.expire(now);
+  pass_days(30);
   EXPECT_EQ(table.size(), 1U);
   EXPECT_EQ(table.admit({open, 0, 1}), Admission::store);
 }
@@ -110,9 +117,9 @@ TEST_F(ProducerTableTest, WhenAllAreOpenTheNextOneIsRefused) {
   EXPECT_EQ(table.open({}, 4, now).refusal, Code::limit_reached);
   EXPECT_EQ(table.size(), 3U);
   EXPECT_EQ(table.open({2, 1}, 99, now).refusal, Code::ok) << "which is open already";
-  table.close(2);
+  table.close(2, now);
   EXPECT_EQ(table.open({}, 4, now).refusal, Code::limit_reached) << "the newer channel has it still";
-  table.close(2);
+  table.close(2, now);
   EXPECT_EQ(table.open({}, 4, now).refusal, Code::ok);
   EXPECT_EQ(table.find(2), nullptr);
 }
@@ -120,7 +127,7 @@ TEST_F(ProducerTableTest, WhenAllAreOpenTheNextOneIsRefused) {
 TEST_F(ProducerTableTest, OnesThatNeverStoredAMessageMakeRoomFirst) {
   const auto first = leave_behind(1);
   begin(2);
-  table.close(2);
+  table.close(2, now);
   const auto third = leave_behind(3);
   begin(4);
   EXPECT_EQ(table.find(2), nullptr);
@@ -130,16 +137,83 @@ TEST_F(ProducerTableTest, OnesThatNeverStoredAMessageMakeRoomFirst) {
 
 TEST_F(ProducerTableTest, WhoIsIdleForTooLongIsForgotten) {
   const auto idle = leave_behind(1);
-  now.us += 4 * day_us;
+  pass_days(4);
   const auto busy = leave_behind(2);
-  now.us += 3 * day_us;
-  table.expire(now);
+  pass_days(3);
   EXPECT_EQ(table.size(), 2U) << "seven days are not yet over";
   now.us += 1;
   table.expire(now);
   EXPECT_EQ(table.find(idle.id), nullptr);
   EXPECT_NE(table.find(busy.id), nullptr);
   EXPECT_EQ(table.open(idle, 99, now).refusal, Code::unknown_producer);
+}
+
+// D4: open and silent for 8 days, then its connection breaks.
+TEST_F(ProducerTableTest, OneThatWasOpenUntilNowIsNotIdle) {
+  const auto silent = begin(1);
+  store(silent, 0, 1);
+  pass_days(8);
+  table.close(silent.id, now);
+  now.us += 300'000;
+  const auto again = table.open(silent, 99, now);
+  EXPECT_EQ(again.refusal, Code::ok);
+  EXPECT_EQ(again.producer.expected, 1U);
+  table.close(silent.id, now);
+  pass_days(7);
+  EXPECT_NE(table.find(silent.id), nullptr);
+  pass_days(1);
+  EXPECT_EQ(table.find(silent.id), nullptr);
+}
+
+TEST_F(ProducerTableTest, AStepOfTheClockForgetsNobody) {
+  const auto producer = leave_behind(1);
+  for (const std::int64_t step : {3'650 * day_us, -3'650 * day_us, 8 * day_us}) {
+    now.us += step;
+    leave_behind(2);
+    table.forget(2);
+    EXPECT_EQ(table.open(producer, 99, now).refusal, Code::ok) << step / day_us;
+    table.close(producer.id, now);
+  }
+}
+
+// What is idle is judged by when the broker was there, not by a clock that may be wrong at its start.
+TEST_F(ProducerTableTest, AfterARestartAllAreAsIdleAsTheyWere) {
+  const auto idle = leave_behind(1);
+  pass_days(5);
+  const auto open = begin(2);
+  store(open, 0, 1);
+  for (const std::int64_t step : {3'650 * day_us, -7'300 * day_us}) {
+    table.restore(table.list());
+    now.us += step;
+    table.expire(now);
+    EXPECT_EQ(table.size(), 2U);
+  }
+  pass_days(2);
+  EXPECT_NE(table.find(idle.id), nullptr);
+  pass_days(1);
+  EXPECT_EQ(table.find(idle.id), nullptr);
+  EXPECT_NE(table.find(open.id), nullptr);
+}
+
+// A crash must not make it idle, although it said nothing for a long time.
+TEST_F(ProducerTableTest, OneThatIsOpenIsListedAsUsedNow) {
+  const auto silent = begin(1);
+  store(silent, 0, 1);
+  pass_days(10);
+  leave_behind(2);
+  table.restore(table.list());
+  table.expire(now);
+  EXPECT_EQ(table.open(silent, 99, now).refusal, Code::ok);
+}
+
+TEST_F(ProducerTableTest, TimesThatCannotBeAreNotBelieved) {
+  table.restore({{{1, 0}, 1, {INT64_MIN}}, {{2, 0}, 1, {INT64_MAX}}, {{3, 0}, 1, {0}}});
+  table.expire(now);
+  EXPECT_EQ(table.find(1), nullptr);
+  EXPECT_EQ(table.size(), 2U);
+  table.restore({{{1, 0}, 1, {INT64_MIN}}});
+  table.expire(now);
+  EXPECT_EQ(table.size(), 1U);
 }
 
 TEST_F(ProducerTableTest, WhatTheLogHoldsIsLearnedFromIt) {
@@ -159,7 +233,7 @@ TEST_F(ProducerTableTest, AClockThatIsSetBackPutsNobodyBeforeItsTurn) {
   EXPECT_EQ(table.list().front().identity, first);
   leave_behind(3);
   EXPECT_EQ(table.open(first, 99, now).refusal, Code::ok);
-  table.close(1);
+  table.close(1, now);
   begin(4);
   EXPECT_NE(table.find(1), nullptr);
   EXPECT_EQ(table.find(2), nullptr);
@@ -175,7 +249,7 @@ class ProducersOfUsersTest : public ::testing::Test {
     for (std::uint64_t id = from; id < from + count; ++id) {
       ASSERT_EQ(open(user, id), Code::ok);
       table.stored({{id, 0}, 0, 1}, now);
-      table.close(id);
+      table.close(id, now);
     }
   }
   std::size_t known(std::uint64_t from, std::uint64_t before) {
@@ -208,7 +282,7 @@ TEST_F(ProducersOfUsersTest, WhoHasHalfOfThemOpenLeavesTheLastEighthToOthers) {
   EXPECT_EQ(open(bob, 1), Code::ok);
   EXPECT_EQ(open(bob, 2), Code::ok);
   EXPECT_EQ(open(bob, 3), Code::limit_reached);
-  table.close(100);
+  table.close(100, now);
   EXPECT_EQ(table.open({101, 1}, 99, now, ann).refusal, Code::ok) << "which it has open";
   EXPECT_EQ(open(ann, id), Code::limit_reached);
   EXPECT_EQ(open(bob, 3), Code::ok);
@@ -218,7 +292,7 @@ TEST_F(ProducersOfUsersTest, WhatARestartLeavesIsNobodysAndMakesRoomLikeAUsers) 
   leave_behind(bob, 1, 16);
   table.restore(table.list());
   ASSERT_EQ(table.open({16, 0}, 99, now, bob).refusal, Code::ok);
-  table.close(16);
+  table.close(16, now);
   leave_behind(ann, 100, 1000);
   EXPECT_EQ(known(16, 17), 1U) << "which has come back";
   EXPECT_GE(known(1, 16), 7U);
@@ -255,7 +329,7 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
                                     static_cast<std::uint16_t>(producer.epoch + random.below(2))};
       const auto opened = table.open(wanted, 0, now);
       if (opened.refusal != Code::ok) continue;
-      if (!open_now.insert(producer.id).second) table.close(producer.id);  // the older channel
+      if (!open_now.insert(producer.id).second) table.close(producer.id, now);  // the older channel
       producer = opened.producer.identity;
       ASSERT_EQ(opened.producer.expected, stored[producer.id]);
       continue;
@@ -270,7 +344,7 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
       continue;
     }
     if (choice < 9) {
-      if (open_now.erase(producer.id) > 0) table.close(producer.id);
+      if (open_now.erase(producer.id) > 0) table.close(producer.id, now);
       continue;
     }
     for (const std::uint64_t id : open_now) ASSERT_NE(table.find(id), nullptr);

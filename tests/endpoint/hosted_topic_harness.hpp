@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -76,6 +77,7 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
   }
   void tick_wanted(HostedTopic&) override { ticking_ = true; }
 
+  void step_clock(std::chrono::microseconds by) { time_us_ += by.count(); }
   void fail(int error, std::function<bool(FaultyStorage::Call, const std::string&)> which) {
     const std::lock_guard lock(mutex_);
     error_ = error;

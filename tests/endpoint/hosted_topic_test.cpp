@@ -58,5 +58,27 @@ TEST_F(HostedTopicTest, BehindAFailedSyncNobodyWaitsForWhatNeverBecomesDurable) 
   EXPECT_EQ(sink.errors, 1);
 }
 
+// D4: it says nothing for 8 days, then its connection breaks, and it comes back at once.
+TEST_F(HostedTopicTest, AProducerThatWasConnectedUntilNowIsRemembered) {
+  FakeProducer silent(false);
+  open(silent);
+  ASSERT_TRUE(run_until([&] { return silent.is_admitted; }));
+  send(silent, 0);
+  for (int day = 0; day < 8; ++day) {
+    step_clock(std::chrono::hours(24));
+    FakeProducer other(false);
+    open(other);
+    topic->detach_producer(other);
+  }
+  topic->detach_producer(silent);
+  FakeProducer other(false);
+  open(other);
+  topic->detach_producer(other);
+  const auto opened = topic->open_producer(silent.identity, silent);
+  EXPECT_EQ(opened.refusal, Code::ok);
+  EXPECT_EQ(opened.producer.expected, 1U);
+  topic->detach_producer(silent);
+}
+
 }  // namespace
 }  // namespace lightq::broker

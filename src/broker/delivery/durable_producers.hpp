@@ -43,7 +43,10 @@ class DurableProducers {
   /// The producer may be told so once this `change` is settled.
   ProducerTable::Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
                              std::uint64_t user = 0);
-  void close(std::uint64_t id) { table_.close(id); }
+  void close(std::uint64_t id, Timestamp now) {
+    table_.close(id, now);
+    unsaved_ = true;
+  }
   [[nodiscard]] Admission admit(const Sequences& batch) const { return table_.admit(batch); }
   /// At once after the append, before anything else is asked of this.
   void stored(const Sequences& batch, Timestamp now);

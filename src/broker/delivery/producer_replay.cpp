@@ -62,7 +62,7 @@ void ProducerReplay::take(const BatchView& batch, Offset at) {
   if (known == nullptr && doubt_ && sequences.begin != 0) return forget(id);
   if (lost_.contains(id)) return;
   doubtful_.erase(id);
-  table_.stored(sequences, batch.append_time());
+  table_.found(sequences);
   changed_ = true;
 }
 

@@ -12,7 +12,7 @@ ProducerTable::Opened ProducerTable::open(session::ProducerIdentity wanted, std:
   if (wanted.id == 0) {
     assert(fresh_id != 0 && find(fresh_id) == nullptr);
     if (!shares_.may_open(user, {})) return {session::Code::limit_reached, {}};
-    add({{fresh_id, 0}, 0, now}, user);
+    add({{fresh_id, 0}, 0, time_}, user);
     shares_.open(fresh_id, user);
     return {session::Code::ok, order_.back()};
   }
@@ -23,7 +23,16 @@ ProducerTable::Opened ProducerTable::open(session::ProducerIdentity wanted, std:
   if (!shares_.may_open(user, wanted.id)) return {session::Code::limit_reached, {}};
   shares_.open(wanted.id, user);
   producer->identity.epoch = wanted.epoch;
-  return {session::Code::ok, *touch(producer, now)};
+  touch(producer);
+  return {session::Code::ok, *producer};
+}
+
+void ProducerTable::close(std::uint64_t id, Timestamp now) {
+  advance(now);
+  const auto producer = lookup(id);
+  if (producer == order_.end()) return;
+  touch(producer);
+  shares_.close(id);
 }
 
 Admission ProducerTable::admit(const Sequences& batch) const {
@@ -36,14 +45,19 @@ Admission ProducerTable::admit(const Sequences& batch) const {
 }
 
 void ProducerTable::stored(const Sequences& batch, Timestamp now) {
+  advance(now);
+  found(batch);
+}
+
+void ProducerTable::found(const Sequences& batch) {
   const std::uint64_t end = batch.begin + std::min(batch.count, UINT64_MAX - batch.begin);
-  const auto found = lookup(batch.producer.id);
-  if (found == order_.end()) return add({batch.producer, end, now}, 0);
-  KnownProducer& producer = *found;
+  const auto known = lookup(batch.producer.id);
+  if (known == order_.end()) return add({batch.producer, end, time_}, 0);
+  KnownProducer& producer = *known;
   if (producer.expected == 0) shares_.stored(producer.identity.id);
   producer.identity.epoch = std::max(producer.identity.epoch, batch.producer.epoch);
   producer.expected = std::max(producer.expected, end);
-  touch(found, now);
+  touch(known);
 }
 
 /// Most often it is the one that stored last, which costs no look into the table.
@@ -68,30 +82,56 @@ void ProducerTable::forget(std::uint64_t id) {
 }
 
 void ProducerTable::expire(Timestamp now) {
-  for (auto next = order_.begin(); next != order_.end() && next->last_used.us < now.us - idle_max_us_;) {
+  advance(now);
+  for (auto next = order_.begin(); next != order_.end() && next->last_used.us < time_.us - idle_max_us_;) {
     const std::uint64_t id = next++->identity.id;
     if (!shares_.is_open(id)) forget(id);
   }
 }
 
 std::vector<KnownProducer> ProducerTable::list() const {
-  return {order_.begin(), order_.end()};
+  std::vector<KnownProducer> producers;
+  producers.reserve(order_.size());
+  std::vector<KnownProducer> open;
+  for (const KnownProducer& producer : order_) {
+    const bool in_use = shares_.is_open(producer.identity.id);
+    (in_use ? open : producers).push_back(producer);
+    if (in_use) open.back().last_used = time_;
+  }
+  producers.insert(producers.end(), open.begin(), open.end());
+  return producers;
 }
 
 void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
   order_.clear();
   by_id_.clear();
   shares_.clear();
+  seen_.reset();
+  time_ = {};
   for (const KnownProducer& producer : producers) {
-    if (find(producer.identity.id) == nullptr) add(producer, 0);
+    time_ = order_.empty() ? producer.last_used : std::max(time_, producer.last_used);
+    if (find(producer.identity.id) == nullptr) add({producer.identity, producer.expected, time_}, 0);
   }
+  // Nobody is idle for longer than it takes to be forgotten, whatever a file says.
+  const std::int64_t oldest = std::max(time_.us, INT64_MIN + idle_max_us_ + 1) - idle_max_us_ - 1;
+  for (KnownProducer& producer : order_) producer.last_used.us = std::max(producer.last_used.us, oldest);
 }
 
-ProducerTable::Order::iterator ProducerTable::touch(Order::iterator producer, Timestamp now) {
-  // A clock that was set back must not put the order wrong: who was used last is last.
-  producer->last_used = order_.empty() ? now : std::max(now, order_.back().last_used);
+void ProducerTable::touch(Order::iterator producer) {
+  producer->last_used = time_;
   order_.splice(order_.end(), order_, producer);
-  return producer;
+}
+
+/// The first time after `restore` all are as idle as they were then.
+void ProducerTable::advance(Timestamp now) {
+  if (seen_) {
+    if (*seen_ < now) time_.us += std::min(now.us - seen_->us, step_us_max);
+  } else {
+    for (KnownProducer& producer : order_)
+      producer.last_used.us = now.us - (time_.us - producer.last_used.us);
+    time_ = now;
+  }
+  seen_ = now;
 }
 
 /// Passed over where no place can be had.
@@ -104,7 +144,6 @@ void ProducerTable::add(const KnownProducer& producer, std::uint64_t user) {
   order_.push_back(producer);
   by_id_[producer.identity.id] = std::prev(order_.end());
   shares_.add(producer.identity.id, user, producer.expected > 0);
-  touch(std::prev(order_.end()), producer.last_used);
 }
 
 }  // namespace lightq::broker

@@ -20,7 +20,7 @@ namespace lightq::broker {
 struct KnownProducer {
   session::ProducerIdentity identity;
   std::uint64_t expected = 0;  ///< the sequence number of its next message
-  Timestamp last_used;
+  Timestamp last_used;         ///< on the table's time, see ProducerTable
   friend bool operator==(const KnownProducer&, const KnownProducer&) = default;
 };
 
@@ -43,6 +43,10 @@ enum class Admission {
 /// The producers of one topic: at most `producers_max`, and when another one begins none idle for longer than
 /// `idle_max_us` but those that a channel has open. Who makes room: ProducerShares. No clock, no threads: the
 /// reactor's thread.
+///
+/// Idle time counts on the table's own time, which follows the wall clock but never its steps: it does not go
+/// back, and between two calls it goes on by `step_us_max` at most. The time before the first call after
+/// `restore`, as while the broker was down, does not count. So a wrong clock makes nobody idle.
 class ProducerTable {
  public:
   ProducerTable(std::size_t producers_max, std::int64_t idle_max_us)
@@ -62,14 +66,17 @@ class ProducerTable {
   /// id yet; not 0, and not known.
   Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
               std::uint64_t user = 0);
-  /// A channel that had it open has not any more. Nothing happens to one that is not known.
-  void close(std::uint64_t id) { shares_.close(id); }
+  /// A channel that had it open has not any more: it was in use until now. Nothing happens to one that is not
+  /// known.
+  void close(std::uint64_t id, Timestamp now);
 
   /// What is to be done with these messages; changes nothing.
   [[nodiscard]] Admission admit(const Sequences& batch) const;
-  /// They are in the log now. Also for what is found there at the start, from the oldest to the newest, where
-  /// a producer may be unknown, and a higher epoch may begin anywhere.
+  /// They are in the log now.
   void stored(const Sequences& batch, Timestamp now);
+  /// The same of what is found there at the start, from the oldest to the newest, where a producer may be
+  /// unknown, and a higher epoch may begin anywhere.
+  void found(const Sequences& batch);
   /// Null if nothing is known of it.
   [[nodiscard]] const KnownProducer* find(std::uint64_t id) const;
   /// Nothing is known of it afterwards.
@@ -77,7 +84,7 @@ class ProducerTable {
   /// Forgets who was idle for too long, and is not open.
   void expire(Timestamp now);
 
-  /// From the one that was idle longest on; to be given back to `restore`.
+  /// From the one that was idle longest on; to be given back to `restore`. Those that are open are in use.
   [[nodiscard]] std::vector<KnownProducer> list() const;
   /// Instead of all that is known; nobody's, and nobody has them open.
   void restore(const std::vector<KnownProducer>& producers);
@@ -87,10 +94,14 @@ class ProducerTable {
   }
   [[nodiscard]] std::size_t size() const { return by_id_.size(); }
 
+  /// How much of a wall clock's step forward may be time that has passed.
+  static constexpr std::int64_t step_us_max = 24LL * 3600 * 1'000'000;
+
  private:
   using Order = std::list<KnownProducer>;  // the one that was idle longest first
   Order::iterator lookup(std::uint64_t id);
-  Order::iterator touch(Order::iterator producer, Timestamp now);
+  void touch(Order::iterator producer);
+  void advance(Timestamp now);
   void add(const KnownProducer& producer, std::uint64_t user);
 
   std::size_t producers_max_;
@@ -98,6 +109,8 @@ class ProducerTable {
   Order order_;
   std::unordered_map<std::uint64_t, Order::iterator> by_id_;
   ProducerShares shares_;
+  Timestamp time_;                 // the table's own
+  std::optional<Timestamp> seen_;  // the wall clock, when it was told last; nothing since `restore`
 };
 
 }  // namespace lightq::broker

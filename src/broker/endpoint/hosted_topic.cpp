@@ -34,7 +34,7 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
       topic_(std::move(definition), std::move(storage_.log), context.now(), context.settings.groups,
              &context.ranges),
       endpoints_(context, topic_, *this, *this),
-      producers_(*storage_.producers),
+      producers_(*storage_.producers, context.now),
       consumers_(topic_, storage_.keeps_cursors(), context_.settings.limits_reached),
       incarnation_(incarnation_of(storage_)),
       batch_bytes_target_(topic_.batch_bytes_target()),
@@ -75,7 +75,7 @@ PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
 
 ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
                                                  std::uint64_t user) {
-  const auto opened = producers_.open(wanted, producer, context_.now(), user);
+  const auto opened = producers_.open(wanted, producer, user);
   context_.loop.call_soon(*this);  // to save what is new, and to admit it
   return opened;
 }

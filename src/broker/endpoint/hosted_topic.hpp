@@ -63,7 +63,10 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   /// until it detaches or is ended.
   ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
                                       std::uint64_t user = 0);
-  void detach_producer(SessionProducer& producer) { producers_.detach(producer); }
+  void detach_producer(SessionProducer& producer) {
+    producers_.detach(producer);
+    want_ticks();  // when it was in use last is saved
+  }
   [[nodiscard]] const TopicProducers& producers() const { return producers_; }
 
   /// `consumer`, of `user`, begins as asked. Without a refusal (Code::ok) it is told of what happens, in

@@ -19,8 +19,8 @@ std::uint64_t TopicProducers::fresh_id() const {
 }
 
 ProducerTable::Opened TopicProducers::open(session::ProducerIdentity wanted, SessionProducer& producer,
-                                           Timestamp now, std::uint64_t user) {
-  auto opened = known_.open(wanted, fresh_id(), now, user);
+                                           std::uint64_t user) {
+  auto opened = known_.open(wanted, fresh_id(), clock_(), user);
   if (opened.refusal != session::Code::ok) return opened;
   fence(opened.producer.identity.id);
   attached_.push_back(&producer);
@@ -39,7 +39,7 @@ void TopicProducers::fence(std::uint64_t id) {
 }
 
 void TopicProducers::detach(SessionProducer& producer) {
-  if (std::erase(attached_, &producer) > 0) known_.close(producer.producer_id());
+  if (std::erase(attached_, &producer) > 0) known_.close(producer.producer_id(), clock_());
   std::erase_if(waiting_, [&](const Waiting& waiting) {
     if (waiting.producer != &producer) return false;
     // Who tries again and again in vain must not drive out those that are known.
@@ -102,7 +102,7 @@ void TopicProducers::end_these(const std::vector<SessionProducer*>& producers, s
 void TopicProducers::end(session::Code code, const std::string& why) {
   waiting_.clear();
   for (SessionProducer* const producer : std::exchange(attached_, {})) {
-    known_.close(producer->producer_id());
+    known_.close(producer->producer_id(), clock_());
     producer->end(code, why);
   }
 }

@@ -8,6 +8,7 @@
 #include <lightq/protocol/session_producing.hpp>
 
 #include "broker/delivery/durable_producers.hpp"
+#include "broker/endpoint/call_clock.hpp"
 
 namespace lightq::broker {
 
@@ -36,12 +37,12 @@ class SessionProducer {
 /// The connected ones. The reactor's thread.
 class TopicProducers {
  public:
-  /// `known`: what is remembered of all; outlives it.
-  explicit TopicProducers(DurableProducers& known) : known_(known) {}
+  /// `known`: what is remembered of all. Both outlive it.
+  TopicProducers(DurableProducers& known, const WallClock& clock) : known_(known), clock_(clock) {}
 
   /// `producer`, of `user`, begins, or comes back, as `wanted`; whoever had the id is ended as fenced.
   /// Without a refusal it is attached, and told by `admit_settled` when it may begin.
-  ProducerTable::Opened open(session::ProducerIdentity wanted, SessionProducer& producer, Timestamp now,
+  ProducerTable::Opened open(session::ProducerIdentity wanted, SessionProducer& producer,
                              std::uint64_t user = 0);
   void detach(SessionProducer& producer);
   [[nodiscard]] Admission admit(const Sequences& batch) const { return known_.admit(batch); }
@@ -71,6 +72,7 @@ class TopicProducers {
   void end_these(const std::vector<SessionProducer*>& producers, session::Code code, const std::string& why);
 
   DurableProducers& known_;
+  const WallClock& clock_;
   std::vector<SessionProducer*> attached_;
   std::vector<Waiting> waiting_;  // of these
   std::size_t resume_turn_ = 0;
