@@ -203,6 +203,8 @@ class Way:
         self.joined = joined or control.ok(
             "join", topic="t", type=self.type, transport=transport, connection_type=self.connection_type,
             delivery="session" if self.over_session else "plain", **key, **(ANN if user is None else user))
+        # A cursor of a consumer's own is one user's.
+        self.cursor = f"{self.type}-{(ANN if user is None else user).get('user_id', 'uid')}"
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -258,7 +260,8 @@ class Way:
             self.sends()
             assert [message.payload for message in self.session.read("t")[0]][-1] == b"kept"
         elif self.over_session:
-            self.consumer = self.session.consumer("t", self.type, GROUP if self.type == "pull" else OWN)
+            as_group = self.type == "pull"
+            self.consumer = self.session.consumer("t", self.type if as_group else self.cursor, GROUP if as_group else OWN)
             self.sends()
             self.held = self.consumer.receive(1)
             assert [message.payload for message in self.held] == [b"kept"]
