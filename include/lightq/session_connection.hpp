@@ -309,7 +309,7 @@ class SessionConnection {
     if (!wire_->can_share()) return open_now();
     // Nothing is said behind it until the answer has come: by then it is known where to say it.
     share_request_ = next_request();
-    put(session::Share{memory_}, 0, share_request_);
+    put(session::Share{memory_, true}, 0, share_request_);
     return {};
   }
   Result<void> open_now() {
@@ -323,7 +323,7 @@ class SessionConnection {
   Result<void> take_shared(const SessionFrame& frame) {
     const Result<session::Shared> shared = session::Shared::decode(frame.body, frame.header.flags);
     if (!shared) return shared.error();
-    if (!is_answer_to_share(frame) || shared->sizes != memory_)
+    if (!is_answer_to_share(frame) || shared->sizes != memory_ || !shared->wakes_by_socket)
       return Error{ErrorCode::invalid_request, "the broker shares memory that was not asked for"};
     if (Result<void> taken = wire_->share(shared->sizes); !taken) return taken.error();
     return open_now();

@@ -20,7 +20,7 @@
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/shared_memory.hpp>
-#include <lightq/base/wake_event.hpp>
+#include <lightq/base/socket_wake.hpp>
 #include <lightq/protocol/session_memory.hpp>
 #include <lightq/session_socket.hpp>
 #include <lightq/session_wire.hpp>
@@ -31,7 +31,9 @@ namespace lightq::inline v1 {
 /// `pending` first, by which the broker learns that it has to wake somebody. Not movable. One thread.
 class SessionMemorySocket final : public SessionWire {
  public:
-  explicit SessionMemorySocket(SessionSocket socket) : socket_(std::move(socket)) {}
+  explicit SessionMemorySocket(SessionSocket socket) : socket_(std::move(socket)) {
+    allow_descriptors(socket_.fd(), true);
+  }
   SessionMemorySocket(const SessionMemorySocket&) = delete;
   SessionMemorySocket& operator=(const SessionMemorySocket&) = delete;
   ~SessionMemorySocket() override {
@@ -48,7 +50,7 @@ class SessionMemorySocket final : public SessionWire {
     const std::size_t got = reader.copy(to);
     if (got == 0) return nothing(ended);
     looks_ = 0;
-    if (reader.release(got)) events_.broker.wake();
+    if (reader.release(got)) send_wake(socket_.fd());
     return got;
   }
 
@@ -63,7 +65,7 @@ class SessionMemorySocket final : public SessionWire {
       if (taken < part.iov_len) break;
     }
     if (writer.broken()) return nonsense();
-    if (sent > 0 && writer.publish()) events_.broker.wake();
+    if (sent > 0 && writer.publish()) send_wake(socket_.fd());
     return sent;
   }
   [[nodiscard]] std::size_t write_bytes_target() const override { return socket_.write_bytes_target(); }
@@ -81,10 +83,10 @@ class SessionMemorySocket final : public SessionWire {
 
   [[nodiscard]] bool can_share() const override { return !rings_; }
   Result<void> share(const session::SharedSizes& sizes) override {
-    if (rings_ || descriptor_count_ != descriptors_.size())
+    allow_descriptors(socket_.fd(), false);
+    if (rings_ || descriptor_count_ != 1)
       return Error{ErrorCode::invalid_request, "the broker speaks of memory that it does not give"};
     descriptor_count_ = 0;
-    events_ = {WakeEvent::adopt(descriptors_[1]), WakeEvent::adopt(descriptors_[2])};
     Result<SharedMemory> memory = SharedMemory::adopt(descriptors_[0], sizes.whole());
     if (!memory) return memory.error();
     memory->close_descriptor();
@@ -96,7 +98,6 @@ class SessionMemorySocket final : public SessionWire {
  private:
   // Who looks again and again, and never waits, sees the end all the same.
   static constexpr unsigned looks_max = 64;
-  static constexpr std::uint64_t tells_end = 1;
 
   static Error nonsense() {
     return {ErrorCode::invalid_request, "the memory that the broker shares makes no sense"};
@@ -125,15 +126,13 @@ class SessionMemorySocket final : public SessionWire {
     for (; descriptor_count_ > 0; --descriptor_count_) ::close(descriptors_[descriptor_count_ - 1]);
   }
 
-  /// Makes one descriptor of what wakes this side and of what tells the end.
+  /// Puts the socket into an epoll instance, which is waited for in its place. The system takes a message
+  /// over a socket for a sign that its sender is about to sleep, and delays the process that is woken; an
+  /// epoll instance between them does not pass that on.
   Result<void> watch() {
     waiting_ = ::epoll_create1(EPOLL_CLOEXEC);
-    epoll_event wake{EPOLLIN | EPOLLET, {}};
-    epoll_event end{EPOLLRDHUP, {}};
-    end.data.u64 = tells_end;
-    if (waiting_ >= 0 && ::epoll_ctl(waiting_, EPOLL_CTL_ADD, events_.client.descriptor(), &wake) == 0 &&
-        ::epoll_ctl(waiting_, EPOLL_CTL_ADD, socket_.fd(), &end) == 0)
-      return {};
+    epoll_event wake{EPOLLIN | EPOLLRDHUP, {}};
+    if (waiting_ >= 0 && ::epoll_ctl(waiting_, EPOLL_CTL_ADD, socket_.fd(), &wake) == 0) return {};
     return Error{ErrorCode::io_error, "cannot wait for what wakes a session in shared memory", errno};
   }
 
@@ -150,17 +149,13 @@ class SessionMemorySocket final : public SessionWire {
   void hear() {
     waits_ = false;
     looks_ = 0;
-    std::array<epoll_event, 2> events;
-    const int count = ::epoll_wait(waiting_, events.data(), static_cast<int>(events.size()), 0);
-    for (int i = 0; i < count; ++i) ended_ |= events[static_cast<std::size_t>(i)].data.u64 == tells_end;
+    ended_ |= !take_wakes(socket_.fd());
   }
 
   SessionSocket socket_;
   std::optional<session::SharedRings> rings_;  // nothing: the bytes go through the socket
-  // What has come of the memory, what wakes the broker, and what wakes this side, and is not used yet.
-  std::array<int, 3> descriptors_{};
+  std::array<int, 3> descriptors_{};           // that have come; only the first is of any use
   std::size_t descriptor_count_ = 0;
-  WakeEvents events_;
   int waiting_ = -1;    // what is to be waited for, once there are rings
   unsigned looks_ = 0;  // since something was read, or the socket asked
   bool waits_ = false;  // has told so, and may have been woken

@@ -18,6 +18,7 @@
 
 #include <lightq/base/loopback.hpp>
 #include <lightq/base/result.hpp>
+#include <lightq/base/socket_wake.hpp>
 #include <lightq/session_address.hpp>
 #include <lightq/session_wire.hpp>
 
@@ -46,7 +47,9 @@ class SessionSocket final : public SessionWire {
     SessionSocket made;
     made.fd_ = ::socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (made.fd_ < 0) return failure("cannot make a socket for " + uri, errno);
-    if (address->storage.ss_family != AF_UNIX) {
+    if (address->storage.ss_family == AF_UNIX) {
+      allow_descriptors(made.fd_, false);
+    } else {
       const int on = 1;
       (void)::setsockopt(made.fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       (void)::setsockopt(made.fd_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);

@@ -52,21 +52,29 @@ TEST_F(SessionMemoryTest, IsAskedForAgainOnTheNextConnection) {
 TEST_F(SessionMemoryTest, ThatDoesNotComeWithItsAnswerEndsTheConnection) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
-  peer.say(session::Shared{memory_to_send}, 0, asked.header.request);
+  peer.say(session::Shared{memory_to_send, true}, 0, asked.header.request);
   EXPECT_TRUE(ends(producer));
 }
 
 TEST_F(SessionMemoryTest, OfAnotherSizeEndsTheConnection) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
-  peer.say(session::Shared{memory_to_receive}, 0, asked.header.request);
+  peer.say(session::Shared{memory_to_receive, true}, 0, asked.header.request);
+  EXPECT_TRUE(ends(producer));
+}
+
+TEST_F(SessionMemoryTest, ThatIsWokenByDescriptorsOfTheBrokerEndsTheConnection) {
+  Producer producer = make();
+  const TakenFrame asked = asked_for_memory(producer);
+  EXPECT_TRUE(asked.as<session::Share>().wakes_by_socket);
+  peer.say(session::Shared{memory_to_send, false}, 0, asked.header.request);
   EXPECT_TRUE(ends(producer));
 }
 
 TEST_F(SessionMemoryTest, InAnswerToSomethingElseEndsTheConnection) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
-  peer.say(session::Shared{memory_to_send}, 0, asked.header.request + 1);
+  peer.say(session::Shared{memory_to_send, true}, 0, asked.header.request + 1);
   EXPECT_TRUE(ends(producer));
 }
 
@@ -74,7 +82,7 @@ TEST_F(SessionMemoryTest, ThatNobodyAskedForEndsTheConnection) {
   options.share_memory = false;
   Producer producer = make();
   const TakenFrame open = asked(producer);
-  peer.say(session::Shared{memory_to_send}, 0, open.header.request);
+  peer.say(session::Shared{memory_to_send, true}, 0, open.header.request);
   EXPECT_TRUE(ends(producer));
 }
 

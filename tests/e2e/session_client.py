@@ -110,7 +110,7 @@ class Session:
             self.welcome = answer.values
             assert self.welcome["version"] == 1 and self.welcome["channels_max"] > 0, answer
             if MEMORY and uri.startswith("ipc://") and carrier == "socket":
-                self.share(*MEMORY_BYTES)
+                self.share(*MEMORY_BYTES, wakes_by_socket=True)
 
     def __enter__(self):
         return self
@@ -118,16 +118,18 @@ class Session:
     def __exit__(self, *_):
         self.close()
 
-    def share(self, to_broker, to_client):
+    def share(self, to_broker, to_client, wakes_by_socket=False):
         """From here on through memory; the frame that answered."""
         self.last_request += 1
-        self.send("share", request=self.last_request, to_broker=to_broker, to_client=to_client)
-        wire = MemoryWire(self.wire.socket, to_broker, to_client)
+        flags = 1 if wakes_by_socket else 0
+        self.send("share", request=self.last_request, flags=flags, to_broker=to_broker, to_client=to_client)
+        wire = MemoryWire(self.wire.socket, to_broker, to_client, wakes_by_socket)
         self.come += wire.take_answer()
         answer = self._whole_frame()
         assert answer.request == self.last_request and not self.come, answer
         if answer.op == "shared":
             assert answer.values == {"to_broker": to_broker, "to_client": to_client}, answer
+            assert answer.flags == flags, answer
             self.wire = wire
         return answer
 

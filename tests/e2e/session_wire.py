@@ -1,5 +1,6 @@
 """What carries the frames of a session of the tests: a plain connection, one with TLS, shared memory, or a ZeroMQ
 socket."""
+import contextlib
 import ctypes
 import fcntl
 import hashlib
@@ -114,12 +115,14 @@ class Ring:
 
 
 class MemoryWire:
-    """Frames in memory that the broker shares; events wake who waits, and a Unix socket tells the end."""
+    """Frames in memory that the broker shares. A Unix socket tells the end, and wakes a side that waits, unless events
+    do that."""
 
     SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
-    def __init__(self, plain, to_broker, to_client):
+    def __init__(self, plain, to_broker, to_client, wakes_by_socket=False):
         """`plain`: the connection on which `share` has been said, and nothing was read since."""
+        self.wakes_by_socket = wakes_by_socket
         self.socket, self.sizes, self.answer, self.out, self.events = plain, (to_broker, to_client), b"", None, []
         self.socket.settimeout(DEADLINE)
 
@@ -129,10 +132,12 @@ class MemoryWire:
         if not descriptors:
             return data
         descriptor, *self.events = descriptors
-        self.waking, self.woken = self.events
+        self.waking, self.woken = (None, None) if self.wakes_by_socket else self.events
+        assert len(self.events) == (0 if self.wakes_by_socket else 2)
         self.waiting = select.poll()
-        self.waiting.register(self.woken, select.POLLIN)
-        self.waiting.register(self.socket, select.POLLRDHUP)
+        self.waiting.register(self.socket, select.POLLRDHUP | (select.POLLIN if self.wakes_by_socket else 0))
+        if self.woken is not None:
+            self.waiting.register(self.woken, select.POLLIN)
         assert fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & self.SEALS == self.SEALS
         whole = 4096 + sum(self.sizes)
         assert os.fstat(descriptor).st_size == whole
@@ -143,14 +148,21 @@ class MemoryWire:
         return data
 
     def wake(self):
-        os.eventfd_write(self.waking, 1)
+        if not self.wakes_by_socket:
+            return os.eventfd_write(self.waking, 1)
+        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            self.socket.send(b"\1", socket.MSG_DONTWAIT)
 
     def hear(self, seconds):
         """Waits until it is woken, and answers whether the broker is still there. None: it was not woken."""
         heard = dict(self.waiting.poll(max(1000 * seconds, 1)))
         if self.woken in heard:
-            os.eventfd_read(self.woken)
-        if self.socket.fileno() in heard:
+            with contextlib.suppress(BlockingIOError):  # it has just been set again, and becomes readable at once
+                os.eventfd_read(self.woken)
+        of_socket = heard.get(self.socket.fileno(), 0)
+        if of_socket & select.POLLIN and self.socket.recv(1 << 16, socket.MSG_DONTWAIT):
+            of_socket &= ~select.POLLIN
+        if of_socket:
             return False
         return True if heard else None
 

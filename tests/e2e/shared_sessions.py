@@ -14,14 +14,14 @@ def plain_session(control, kind="push", topic="t", carrier="socket", transport="
 
 
 @contextlib.contextmanager
-def shared_session(control, kind="push", sizes=(64 * KIB, 64 * KIB), **more):
+def shared_session(control, kind="push", sizes=(64 * KIB, 64 * KIB), wakes_by_socket=False, **more):
     with plain_session(control, kind, **more) as session:
-        assert session.share(*sizes).op == "shared"
+        assert session.share(*sizes, wakes_by_socket=wakes_by_socket).op == "shared"
         yield session
 
 
 def lives_on(control):
-    with shared_session(control) as session:
+    with shared_session(control, wakes_by_socket=True) as session:
         producer = session.producer("t")
         producer.produce([b"more"])
         producer.wait_confirmed()

@@ -1,9 +1,12 @@
 """Memory that a session shares with the broker: who gets it, what becomes of nonsense in it, and that it is given back."""
 import contextlib
 import ctypes
+import fcntl
 import os
 import random
 import signal
+import socket
+import struct
 import subprocess
 
 import pytest
@@ -221,8 +224,9 @@ def test_anything_at_all_in_it_harms_nobody(topic):
     assert topic.ok("stats", topic="t", **ROOT)["messages_received"] == 60
 
 
-def test_waking_says_nothing(topic):
-    with shared_session(topic) as session:
+@pytest.mark.parametrize("wakes_by_socket", [False, True])
+def test_waking_says_nothing(topic, wakes_by_socket):
+    with shared_session(topic, wakes_by_socket=wakes_by_socket) as session:
         producer = session.producer("t")
         for _ in range(50):
             session.wire.wake()
@@ -231,17 +235,71 @@ def test_waking_says_nothing(topic):
         producer.wait_confirmed()
 
 
-def test_who_makes_waking_impossible_harms_nobody_else(topic):
-    with shared_session(topic) as session:
-        producer = session.producer("t")
-        for event in session.wire.events:
-            with contextlib.suppress(BlockingIOError):
-                os.eventfd_read(event)
-            os.eventfd_write(event, (1 << 64) - 2)
+def make_waking_wait(session):
+    """Does what a descriptor that wakes the client allows, to make a write to it wait: it blocks, and its count is full."""
+    for event in session.wire.events:
         with contextlib.suppress(BlockingIOError):
-            producer.produce([b"x"])
+            os.eventfd_read(event)
+        fcntl.fcntl(event, fcntl.F_SETFL, 0)
+    if session.wire.woken is not None:
+        with contextlib.suppress(OSError):  # EINVAL: it is no eventfd
+            os.eventfd_write(session.wire.woken, (1 << 64) - 2)
+
+
+@pytest.mark.parametrize("wakes_by_socket", [False, True])
+def test_a_client_cannot_make_waking_it_wait(topic, wakes_by_socket):
+    with plain_session(topic) as session:
+        producer = session.producer("t")
+        producer.produce([b"x"])
+        producer.wait_confirmed()
+    with shared_session(topic, "pull", wakes_by_socket=wakes_by_socket) as session:
+        make_waking_wait(session)
+        for request in range(100, 300):  # each answer wakes the client, which says each time that it waits
+            session.wire.come.reader_waits.value = session.wire.come.writer_waits.value = 1
+            session.send("read", request=request, begin=0, end=1, bytes=1, topic="t")
+            session.wire.wake()
         lives_on(topic)
-    lives_on(topic)
+    lives_on(topic)  # and it stops, which the fixture checks
+
+
+def test_a_client_that_takes_no_wakes_holds_nobody_up(topic):
+    """The socket holds a few hundred wakes. What is beyond that is not sent."""
+    with plain_session(topic) as session:
+        session.producer("t").produce([b"x"])
+    with shared_session(topic, "pull", wakes_by_socket=True) as session:
+        for request in range(100, 2000):
+            session.send("read", request=request, begin=0, end=1, bytes=1, topic="t")
+            while not session.wire.come.take():
+                session.wire.come.reader_waits.value = 1
+        lives_on(topic)
+
+
+def can_refuse_descriptors():
+    with socket.socket(socket.AF_UNIX) as any_one, contextlib.suppress(OSError):
+        any_one.setsockopt(socket.SOL_SOCKET, 83, 0)  # SO_PASSRIGHTS
+        return True
+    return False
+
+
+@pytest.mark.skipif(not can_refuse_descriptors(), reason="Linux before 6.16 cannot refuse them: docs/security.md")
+@pytest.mark.parametrize("share", [False, True])
+def test_a_descriptor_that_a_client_passes_does_not_hold_the_broker_up(topic, share):
+    """The last close of a TCP connection with SO_LINGER and unsent bytes waits as long as that says."""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as lingers:
+        lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
+        lingers.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                lingers.send(bytes(1 << 16))
+        with plain_session(topic) as session:
+            if share:
+                assert session.share(4096, 4096, wakes_by_socket=True).op == "shared"
+            heartbeat = session_frames.encode("heartbeat", {})
+            with pytest.raises(PermissionError):
+                socket.send_fds(session.wire.socket, [heartbeat], [lingers.fileno()])
+            lives_on(topic)
+        lives_on(topic)
+        lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # or this test's close waits
 
 
 def test_what_wakes_is_given_back(broker, topic):
@@ -306,6 +364,7 @@ def test_the_broker_says_goodbye_in_it(broker, topic):
     with shared_session(topic) as session:
         broker.process.terminate()
         assert session.goodbye() == "shutting_down"
+    broker.stop()  # it has ended, or is about to
 
 
 def test_a_ticket_that_is_presented_in_it_does_not_stay_there(topic):

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -21,9 +25,6 @@ class SharedWireTest : public ::testing::Test {
   static std::unique_ptr<session::SharedRings> rings_in(SharedMemory memory, session::SharedSide side) {
     return std::make_unique<session::SharedRings>(std::move(memory), sizes, side);
   }
-  static WakeEvents events() {
-    return {WakeEvent::make().value_or_throw(), WakeEvent::make().value_or_throw()};
-  }
   /// Whether the wire gives way.
   bool gives_way() {
     const int before = lightq::test::yields;
@@ -34,7 +35,8 @@ class SharedWireTest : public ::testing::Test {
   SharedMemory memory = SharedMemory::make(sizes.whole()).value_or_throw();
   SharedMemory of_client = SharedMemory::adopt(::dup(memory.descriptor()), sizes.whole()).value_or_throw();
   std::unique_ptr<session::SharedRings> client = rings_in(std::move(of_client), session::SharedSide::client);
-  SharedWire wire{rings_in(std::move(memory), session::SharedSide::broker), events()};
+  SharedWire wire{rings_in(std::move(memory), session::SharedSide::broker),
+                  SharedWake::by_descriptors().value_or_throw()};
 };
 
 TEST_F(SharedWireTest, GivesWayToWhoItHasJustWokenForMuch) {
@@ -62,6 +64,48 @@ TEST_F(SharedWireTest, DoesNotGiveWayToWhoIsSlow) {
   EXPECT_EQ(wire.send(little, {}), little.size());
   while (std::chrono::steady_clock::now() < begin + std::chrono::microseconds(200)) continue;
   EXPECT_FALSE(gives_way()) << "it is less than 0.5 GB/s";
+}
+
+/// Whether `descriptor` is readable.
+bool is_readable(int descriptor) {
+  pollfd entry{descriptor, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+TEST(SharedWakeTest, ADescriptorThatTheClientHasMadeBlockingDoesNotHoldItUp) {
+  const SharedWake wake = SharedWake::by_descriptors().value_or_throw();
+  const int of_client = wake.of_client();
+  ASSERT_EQ(0, ::fcntl(of_client, F_SETFL, 0));
+  const std::uint64_t full = UINT64_MAX - 1;
+  static_cast<void>(::write(of_client, &full, sizeof full));
+  EXPECT_FALSE(is_readable(of_client)) << "it has no count that the client could fill";
+  for (int wakes = 0; wakes < 1000; ++wakes) wake.wake_client();
+  std::uint64_t count = 0;
+  EXPECT_EQ(static_cast<ssize_t>(sizeof count), ::read(of_client, &count, sizeof count));
+  EXPECT_GT(count, 0U);
+}
+
+TEST(SharedWakeTest, ATimerThatTheClientHasSetStillWakesIt) {
+  const SharedWake wake = SharedWake::by_descriptors().value_or_throw();
+  const itimerspec in_a_year{{}, {365 * 24 * 3600, 0}};
+  ASSERT_EQ(0, ::timerfd_settime(wake.of_client(), 0, &in_a_year, nullptr));
+  wake.wake_client();
+  pollfd entry{wake.of_client(), POLLIN, 0};
+  EXPECT_EQ(1, ::poll(&entry, 1, 10'000));
+}
+
+TEST(SharedWakeTest, ASocketThatTheClientDoesNotReadDoesNotHoldItUp) {
+  int pair[2];
+  ASSERT_EQ(0, ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));  // these ends block
+  const UniqueFd ours(pair[0]);
+  const UniqueFd clients(pair[1]);
+  const SharedWake wake = SharedWake::over(ours.get());
+  EXPECT_EQ(-1, wake.of_broker());
+  EXPECT_EQ(-1, wake.of_client());
+  for (int wakes = 0; wakes < 20'000; ++wakes) wake.wake_client();  // more than it holds
+  while (is_readable(clients.get())) ASSERT_TRUE(take_wakes(clients.get()));
+  wake.wake_client();
+  EXPECT_TRUE(is_readable(clients.get()));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 /// TLS, by CURVE), and whether the rest is what the client sends or describes frames, which get their length
 /// and their checksum here; the second how it is cut. Or the client shares memory, and the rest says what it
 /// does there.
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -206,14 +207,10 @@ Bytes frames_of(ByteView from, bool in_messages) {
 
 constexpr session::SharedSizes shared_sizes{4096, 4096};
 
-/// What comes with the answer to `share`.
-struct Given {
-  SharedMemory memory;
-  WakeEvents events;
-};
-Given take_given(int peer) {
+/// The memory that comes with the answer to `share`. Keeps what comes to wake by, until the input's end.
+SharedMemory take_given(int peer, std::vector<UniqueFd>& wakes) {
   std::array<std::byte, 1024> data;
-  std::array<int, 3> descriptors{};
+  std::array<int, 3> descriptors{-1, -1, -1};
   alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(sizeof descriptors)> control{};
   iovec part{data.data(), data.size()};
   msghdr message{};
@@ -224,21 +221,30 @@ Given take_given(int peer) {
   bool come = false;
   while (!come && ::recvmsg(peer, &message, MSG_DONTWAIT) > 0) {
     const cmsghdr* const about = CMSG_FIRSTHDR(&message);
-    come = about != nullptr && about->cmsg_len == CMSG_LEN(sizeof descriptors);
-    if (come) std::memcpy(descriptors.data(), CMSG_DATA(about), sizeof descriptors);
+    come = about != nullptr && about->cmsg_len <= CMSG_LEN(sizeof descriptors);
+    if (come) std::memcpy(descriptors.data(), CMSG_DATA(about), about->cmsg_len - CMSG_LEN(0));
   }
   if (!come) std::abort();
-  return {SharedMemory::adopt(descriptors[0], shared_sizes.whole()).value_or_throw(),
-          {WakeEvent::adopt(descriptors[1]), WakeEvent::adopt(descriptors[2])}};
+  for (const int descriptor : {descriptors[1], descriptors[2]})
+    if (descriptor >= 0) wakes.emplace_back(descriptor);
+  return SharedMemory::adopt(descriptors[0], shared_sizes.whole()).value_or_throw();
 }
 
 /// Does in memory that the broker shares what `does` says: a byte chooses what, the next ones say how.
-void do_in_memory(Line& line, const Host& host, ByteView does) {
+/// Wakes the broker over the socket, or by descriptors whose flags and counts it has changed.
+void do_in_memory(Line& line, const Host& host, ByteView does, bool wakes_by_socket) {
   session::Hello hello;
   hello.ticket = "a good one";
   line.send(session::encode_frame(hello, 0, 1));
-  line.send(session::encode_frame(session::Share{shared_sizes}, 0, 2));
-  auto [memory, events] = take_given(line.descriptor());
+  line.send(session::encode_frame(session::Share{shared_sizes, wakes_by_socket}, 0, 2));
+  std::vector<UniqueFd> wakes;
+  SharedMemory memory = take_given(line.descriptor(), wakes);
+  if (wakes.size() != (wakes_by_socket ? 0U : 2U)) std::abort();
+  constexpr std::uint64_t full = UINT64_MAX - 1;
+  for (const UniqueFd& each : wakes) {
+    static_cast<void>(::write(each.get(), &full, sizeof full));
+    static_cast<void>(::fcntl(each.get(), F_SETFL, 0));
+  }
   const std::span<std::byte> bytes = memory.bytes();
   auto* const words = reinterpret_cast<ByteRingWords*>(bytes.data());
   session::SharedRings rings(std::move(memory), shared_sizes, session::SharedSide::client);
@@ -261,8 +267,8 @@ void do_in_memory(Line& line, const Host& host, ByteView does) {
         static_cast<void>(rings.writer().publish());
         does = does.subspan(count);
     }
-    events.broker.wake();
-    line.send(as_byte_view("!"));  // which means nothing
+    for (std::size_t each = 0; each < 2; ++each) words[each].reader_waits = words[each].writer_waits = 1;
+    line.send(as_byte_view("!"));  // which wakes the broker, or means nothing
   }
 }
 
@@ -294,7 +300,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   said.insert(said.end(), all.begin(), all.end());
   connection->start();
   if (shared) {
-    do_in_memory(line, host, rest);
+    do_in_memory(line, host, rest, (data[0] & encrypted_bit) != 0);
   } else if (!encrypted) {
     line.send(said);
   } else if (in_messages) {

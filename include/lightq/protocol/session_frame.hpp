@@ -65,6 +65,8 @@ inline constexpr std::uint8_t flag_flush = 1;
 inline constexpr std::uint8_t flag_part = 1;
 /// Of reject: not to be handed out again, but kept apart. For a later version.
 inline constexpr std::uint8_t flag_dead_letter = 1;
+/// Of share and shared: each side wakes the other one over the socket.
+inline constexpr std::uint8_t flag_wakes_by_socket = 1;
 /// Of acknowledge: everything before one offset.
 inline constexpr std::uint8_t flag_cumulative = 1;
 
@@ -110,8 +112,8 @@ inline constexpr std::array<OpRule, 24> op_rules = {{
     {"error", 0, 4, small_body_bytes_max, {}},
     {"goodbye", 0, 4, small_body_bytes_max, {}},
     {"present", 0, 3, small_body_bytes_max, {}},
-    {"share", 0, 8, 8, {}},
-    {"shared", 0, 8, 8, {}},
+    {"share", flag_wakes_by_socket, 8, 8, {}},
+    {"shared", flag_wakes_by_socket, 8, 8, {}},
 }};
 
 /// The rule of a known op.

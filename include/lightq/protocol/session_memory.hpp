@@ -40,10 +40,15 @@ template <Op which>
 struct Sharing {
   static constexpr Op op = which;
   SharedSizes sizes;
+  bool wakes_by_socket = false;  ///< false: by descriptors that come with `shared`
 
-  static Result<Sharing> decode(ByteView body, std::uint8_t /*flags*/) {
+  [[nodiscard]] std::uint8_t flags() const {
+    return wakes_by_socket ? flag_wakes_by_socket : std::uint8_t{0};
+  }
+  static Result<Sharing> decode(ByteView body, std::uint8_t flags) {
     FieldParser fields(body);
     Sharing sharing;
+    sharing.wakes_by_socket = (flags & flag_wakes_by_socket) != 0;
     for (std::uint32_t* const bytes : {&sharing.sizes.to_broker, &sharing.sizes.to_client}) {
       *bytes = fields.number<std::uint32_t>("the size", shared_ring_bytes_min, shared_ring_bytes_max);
       if (!std::has_single_bit(*bytes)) fields.fail("the size is no power of two");

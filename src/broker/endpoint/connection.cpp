@@ -92,6 +92,8 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   if (paused_) peer_gone_ |= readiness.hung_up;
   if (ignored() && readiness.hung_up) fail("closed by the peer");
   if (is_shared()) {
+    // Before the memory is looked at: what comes afterwards wakes this side again.
+    if (readiness.readable && shared_->descriptor() < 0 && !take_wakes(descriptor_.get())) shared_->end();
     if (readiness.hung_up) shared_->end();
     readiness.readable = true;  // the end lies behind what is still to be read
   }
@@ -166,7 +168,7 @@ void Connection::close(const std::string& why) {
 void Connection::end(const std::string& why) {
   if (state_ == State::closed) return;
   state_ = State::closed;
-  if (is_shared()) loop_.unwatch(shared_->descriptor(), *this);
+  if (is_shared() && shared_->descriptor() >= 0) loop_.unwatch(shared_->descriptor(), *this);
   if (std::exchange(watched_, false)) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);

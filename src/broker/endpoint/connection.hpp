@@ -6,10 +6,9 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
-
-#include <lightq/base/wake_event.hpp>
 
 #include "broker/endpoint/buffer_budget.hpp"
 #include "broker/endpoint/event_loop.hpp"
@@ -159,11 +158,13 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void flush_output_with(ByteView behind);
   /// Sends `bytes` at once, and with them `descriptors`, which the peer gets for itself; nothing may be
   /// buffered. Only over a Unix socket. False: they could not be sent.
-  bool send_descriptors(ByteView bytes, const std::array<int, 3>& descriptors);
+  bool send_descriptors(ByteView bytes, std::span<const int> descriptors);
   /// From now on what comes and goes lies in this memory, and the socket only tells the end. Over a Unix
   /// socket, in clear, while nothing is buffered.
-  void share(std::unique_ptr<session::SharedRings> rings, WakeEvents events);
+  void share(std::unique_ptr<session::SharedRings> rings, SharedWake wake);
   [[nodiscard]] bool is_shared() const { return shared_ != nullptr; }
+  /// The number of the connection's descriptor, for what wakes its peer; it stays the connection's.
+  [[nodiscard]] int descriptor_number() const { return descriptor_.get(); }
   /// Whether the peer is a process of this machine, at a Unix socket.
   [[nodiscard]] bool is_local() const;
   /// What has been received last, and lies in memory that is shared, is wiped when it is given back.

@@ -1,6 +1,7 @@
 /// A connection's part in memory that it shares with its peer. Layer: endpoint.
 #include <sys/socket.h>
 
+#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -15,29 +16,34 @@ bool Connection::is_local() const {
          address.ss_family == AF_UNIX;
 }
 
-bool Connection::send_descriptors(ByteView bytes, const std::array<int, 3>& descriptors) {
-  alignas(cmsghdr) std::byte control[CMSG_SPACE(sizeof descriptors)]{};
+bool Connection::send_descriptors(ByteView bytes, std::span<const int> descriptors) {
+  constexpr std::size_t descriptors_max = 3;
+  assert(descriptors.size() <= descriptors_max);
+  alignas(cmsghdr) std::byte control[CMSG_SPACE(descriptors_max * sizeof(int))]{};
   // It is not written to: the system's type has no const.
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;
-  message.msg_controllen = sizeof control;
+  message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
   cmsghdr* const about = CMSG_FIRSTHDR(&message);
   about->cmsg_level = SOL_SOCKET;
   about->cmsg_type = SCM_RIGHTS;
-  about->cmsg_len = CMSG_LEN(sizeof descriptors);
-  std::memcpy(CMSG_DATA(about), descriptors.data(), sizeof descriptors);
+  about->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+  std::memcpy(CMSG_DATA(about), descriptors.data(), descriptors.size_bytes());
   const auto sent = sendmsg(descriptor_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent > 0 && sent < static_cast<ssize_t>(bytes.size())) fail("the peer takes nothing");
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
-void Connection::share(std::unique_ptr<session::SharedRings> rings, WakeEvents events) {
-  shared_ = std::make_unique<SharedWire>(std::move(rings), std::move(events));
+void Connection::share(std::unique_ptr<session::SharedRings> rings, SharedWake wake) {
+  const bool by_socket = wake.by_socket();
+  shared_ = std::make_unique<SharedWire>(std::move(rings), std::move(wake));
   output_.send_through(*shared_);
-  loop_.set_interest(descriptor_.get(), EventLoop::Interest::hang_up);
+  using Interest = EventLoop::Interest;
+  loop_.set_interest(descriptor_.get(), by_socket ? Interest::arrivals : Interest::hang_up);
+  if (by_socket) return loop_.call_soon(*this);
   if (Result<void> watched = loop_.watch(shared_->descriptor(), *this, EventLoop::Interest::arrivals);
       !watched)
     return fail(watched.error().text());

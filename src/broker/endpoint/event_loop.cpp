@@ -29,19 +29,25 @@ std::uint32_t epoll_events(EventLoop::Interest interest) {
 }
 }  // namespace
 
-EventLoop::EventLoop() : epoll_(epoll_create1(EPOLL_CLOEXEC)), wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (epoll_ < 0 || wake_ < 0) {
+EventLoop::EventLoop()
+    : epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      arrivals_(epoll_create1(EPOLL_CLOEXEC)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (epoll_ < 0 || arrivals_ < 0 || wake_ < 0) {
     throw Exception({ErrorCode::io_error, "event loop: no descriptor for epoll or eventfd", errno});
   }
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.fd = wake_;
-  epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event);
+  for (const int own : {wake_, arrivals_}) {
+    event.data.fd = own;
+    epoll_ctl(epoll_, EPOLL_CTL_ADD, own, &event);
+  }
 }
 
 EventLoop::~EventLoop() {
   dying_.clear();  // while all that their destructors touch is still here
   if (epoll_ >= 0) close(epoll_);
+  if (arrivals_ >= 0) close(arrivals_);
   if (wake_ >= 0) close(wake_);
 }
 
@@ -49,7 +55,7 @@ Result<void> EventLoop::watch(int descriptor, Source& source, Interest interest)
   epoll_event event{};
   event.events = epoll_events(interest);
   event.data.fd = descriptor;
-  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+  if (epoll_ctl(epoll_for(interest), EPOLL_CTL_ADD, descriptor, &event) != 0) {
     return Error{ErrorCode::io_error, "event loop: cannot watch descriptor " + std::to_string(descriptor),
                  errno};
   }
@@ -61,11 +67,15 @@ void EventLoop::set_interest(int descriptor, Interest interest) {
   epoll_event event{};
   event.events = epoll_events(interest);
   event.data.fd = descriptor;
-  epoll_ctl(epoll_, EPOLL_CTL_MOD, descriptor, &event);
+  if (epoll_ctl(epoll_for(interest), EPOLL_CTL_MOD, descriptor, &event) == 0) return;
+  const int other = epoll_for(interest) == epoll_ ? arrivals_ : epoll_;
+  epoll_ctl(other, EPOLL_CTL_DEL, descriptor, nullptr);
+  epoll_ctl(epoll_for(interest), EPOLL_CTL_ADD, descriptor, &event);
 }
 
 void EventLoop::unwatch(int descriptor, Source& source) {
-  epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr);
+  if (epoll_ctl(epoll_, EPOLL_CTL_DEL, descriptor, nullptr) != 0)
+    epoll_ctl(arrivals_, EPOLL_CTL_DEL, descriptor, nullptr);
   sources_.erase(descriptor);
   cancel_soon(source);
 }
@@ -140,27 +150,39 @@ void EventLoop::run(const std::stop_token& stop) {
     const int count = epoll_wait(epoll_, events.data(), events_per_wait, wait_ms());
     ++turn_;
     for (int i = 0; i < count; ++i) {
-      const int descriptor = events[static_cast<std::size_t>(i)].data.fd;
-      if (descriptor == wake_) {
+      const epoll_event& event = events[static_cast<std::size_t>(i)];
+      if (event.data.fd == wake_) {
         std::uint64_t wakes = 0;
         [[maybe_unused]] const auto got = read(wake_, &wakes, sizeof wakes);
         run_mail();
-        continue;
+      } else if (event.data.fd == arrivals_) {
+        run_arrivals();
+      } else {
+        dispatch(event.data.fd, event.events);
       }
-      // Looked up again for each event: an earlier one of this turn may have closed this descriptor.
-      const auto found = sources_.find(descriptor);
-      if (found == sources_.end()) continue;
-      const std::uint32_t what = events[static_cast<std::size_t>(i)].events;
-      call_time_.reset();
-      found->second->on_event({.readable = (what & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0,
-                               .writable = (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0,
-                               .hung_up = (what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
     }
     run_timers();
     run_soon();
     run_last();
     dying_.clear();
   }
+}
+
+void EventLoop::run_arrivals() {
+  std::array<epoll_event, events_per_wait> events{};
+  const int count = epoll_wait(arrivals_, events.data(), events_per_wait, 0);
+  for (int i = 0; i < count; ++i)
+    dispatch(events[static_cast<std::size_t>(i)].data.fd, events[static_cast<std::size_t>(i)].events);
+}
+
+void EventLoop::dispatch(int descriptor, std::uint32_t what) {
+  // Looked up again for each event: an earlier one of this turn may have closed this descriptor.
+  const auto found = sources_.find(descriptor);
+  if (found == sources_.end()) return;
+  call_time_.reset();
+  found->second->on_event({.readable = (what & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0,
+                           .writable = (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0,
+                           .hung_up = (what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
 }
 
 void EventLoop::run_mail() {

@@ -106,7 +106,12 @@ class EventLoop {
   void run(const std::stop_token& stop);
 
  private:
+  [[nodiscard]] int epoll_for(Interest interest) const {
+    return interest == Interest::arrivals ? arrivals_ : epoll_;
+  }
   void wake();
+  void run_arrivals();
+  void dispatch(int descriptor, std::uint32_t what);
   void run_mail();
   void run_timers();
   void run_soon();
@@ -114,6 +119,10 @@ class EventLoop {
   [[nodiscard]] int wait_ms() const;
 
   int epoll_ = -1;
+  // Those that are watched for arrivals, in an epoll instance within epoll_. A message over a socket tells
+  // the system that its sender is about to sleep, which delays the thread that is woken while both processors
+  // are busy. An epoll instance between them does not pass that on.
+  int arrivals_ = -1;
   int wake_ = -1;
   std::uint64_t turn_ = 1;
   std::unordered_map<int, Source*> sources_;  // by descriptor; what epoll reports is looked up here

@@ -16,7 +16,7 @@ void SharedWire::release(std::size_t bytes, bool wipe) {
     for (const std::span<std::byte> part : rings_->reader().front(bytes))
       if (!part.empty()) explicit_bzero(part.data(), part.size());
   }
-  if (rings_->reader().release(bytes)) events_.client.wake();
+  if (rings_->reader().release(bytes)) wake_.wake_client();
 }
 
 std::size_t SharedWire::send(ByteView first, ByteView second) {
@@ -25,7 +25,7 @@ std::size_t SharedWire::send(ByteView first, ByteView second) {
   if (taken == first.size()) taken += writer.write(second);
   sent_bytes_ += taken;
   if (taken > 0 && writer.publish()) {
-    events_.client.wake();
+    wake_.wake_client();
     woken_ = Clock::now();
     sent_bytes_ = 0;
   }

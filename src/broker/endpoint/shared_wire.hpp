@@ -9,23 +9,24 @@
 #include <span>
 
 #include <lightq/base/types.hpp>
-#include <lightq/base/wake_event.hpp>
 #include <lightq/protocol/session_memory.hpp>
+
+#include "broker/endpoint/shared_wake.hpp"
 
 namespace lightq::broker {
 
 /// No call waits. The connection's thread.
 class SharedWire {
  public:
-  SharedWire(std::unique_ptr<session::SharedRings> rings, WakeEvents events)
-      : rings_(std::move(rings)), events_(std::move(events)) {}
+  SharedWire(std::unique_ptr<session::SharedRings> rings, SharedWake wake)
+      : rings_(std::move(rings)), wake_(std::move(wake)) {}
   SharedWire(const SharedWire&) = delete;
   SharedWire& operator=(const SharedWire&) = delete;
   /// A client may keep the memory mapped: it is emptied, so that what nobody counts any more is next to none.
   ~SharedWire() { rings_->empty(!ended_); }
 
-  /// Becomes readable, once, when something comes for which this side waits.
-  [[nodiscard]] int descriptor() const { return events_.broker.descriptor(); }
+  /// Becomes readable, once, when something comes for which this side waits. -1: the socket does.
+  [[nodiscard]] int descriptor() const { return wake_.of_broker(); }
   /// The client has closed its socket.
   void end() { ended_ = true; }
   /// It has. What it wrote before can still be read.
@@ -59,7 +60,7 @@ class SharedWire {
   using Clock = std::chrono::steady_clock;
 
   std::unique_ptr<session::SharedRings> rings_;
-  WakeEvents events_;
+  SharedWake wake_;
   Clock::time_point woken_;       // the client, last
   std::uint64_t sent_bytes_ = 0;  // since then
   bool ended_ = false;

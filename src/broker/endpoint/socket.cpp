@@ -18,6 +18,7 @@
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/loopback.hpp>
+#include <lightq/base/socket_wake.hpp>
 
 namespace lightq::broker {
 
@@ -167,6 +168,7 @@ Result<ListeningSocket> listen_unix(const std::string& path) {
   if (!address) return address.error();
   UniqueFd descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!descriptor.valid()) return bind_error(path);
+  allow_descriptors(descriptor.get(), false);  // those that it accepts take none either
   unlink(path.c_str());
   if (auto error = bind_and_listen(descriptor.get(), reinterpret_cast<const sockaddr*>(&*address),
                                    sizeof *address, path)) {

@@ -158,7 +158,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   void on_present(const session::FrameHeader& header, ByteView body);
   [[nodiscard]] std::string_view admit_also(std::uint64_t user);
   void on_share(const session::FrameHeader& header, ByteView body);
-  void share(const session::FrameHeader& header, const session::SharedSizes& sizes);
+  void share(const session::FrameHeader& header, const session::Share& wanted);
   void on_close(const session::FrameHeader& header);
   void on_goodbye();
   void append_message_header(std::size_t bytes);

@@ -29,25 +29,28 @@ void SessionConnection::on_share(const FrameHeader& header, ByteView body) {
   flush_output();
   if (output().buffered() > 0)
     return answer_error(header, Code::limit_reached, "there are answers that were not read");
-  share(header, wanted->sizes);
+  share(header, *wanted);
 }
 
-void SessionConnection::share(const FrameHeader& header, const session::SharedSizes& sizes) {
+void SessionConnection::share(const FrameHeader& header, const session::Share& wanted) {
+  const session::SharedSizes& sizes = wanted.sizes;
   MemoryBudget* const budget = host_.session_settings().memory;
   const std::uint64_t user = held_by();
   if (budget == nullptr || !budget->take(user, sizes.whole()))
     return answer_limit(header, Limit::shared_bytes_total, "there is no more memory to share");
-  const auto answer = session::encode_frame(session::Shared{sizes}, 0, header.request);
+  const auto answer =
+      session::encode_frame(session::Shared{sizes, wanted.wakes_by_socket}, 0, header.request);
   const auto without = [&](const std::string& why) {
     budget->give_back(user, sizes.whole());
     answer_error(header, Code::io_error, why);
   };
   auto memory = SharedMemory::make(sizes.whole());
   if (!memory) return without(memory.error().text());
-  auto of_broker = WakeEvent::make();
-  auto of_client = WakeEvent::make();
-  if (!of_broker || !of_client) return without((of_broker ? of_client : of_broker).error().text());
-  if (!send_descriptors(answer, {memory->descriptor(), of_broker->descriptor(), of_client->descriptor()}))
+  Result<SharedWake> wake =
+      wanted.wakes_by_socket ? SharedWake::over(descriptor_number()) : SharedWake::by_descriptors();
+  if (!wake) return without(wake.error().text());
+  const std::array<int, 3> given{memory->descriptor(), wake->of_broker(), wake->of_client()};
+  if (!send_descriptors(answer, std::span(given).first(wanted.wakes_by_socket ? 1 : given.size())))
     return without("the system passes no more descriptors on");
   shared_bytes_ = sizes.whole();
   shared_with_ = user;
@@ -55,7 +58,7 @@ void SessionConnection::share(const FrameHeader& header, const session::SharedSi
   memory->close_descriptor();
   Connection::share(
       std::make_unique<session::SharedRings>(std::move(*memory), sizes, session::SharedSide::broker),
-      {std::move(*of_broker), std::move(*of_client)});
+      std::move(*wake));
 }
 
 std::size_t SessionConnection::take_from(SharedWire& wire, std::size_t bytes_max) {

@@ -1,0 +1,44 @@
+/// Waking the process at the other end of a Unix socket. Layer: base.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+
+namespace lightq::inline v1 {
+
+/// Sends one byte. Never waits, whatever the other process does: each end of a socket is a file of its own,
+/// whose flags the other process cannot reach, and MSG_DONTWAIT does not depend on them. A full socket is
+/// readable already, so that nothing is lost if the byte is not sent.
+inline void send_wake(int socket) {
+  constexpr char wake = 1;
+  while (::send(socket, &wake, sizeof wake, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR) {
+  }
+}
+
+/// Reads the wakes that have come. Never waits. Reads a bounded amount, so that a flood of them holds nobody
+/// up. Returns false if the other process has ended the connection.
+inline bool take_wakes(int socket) {
+  constexpr int reads_max = 16;
+  std::array<std::byte, 4096> wakes;
+  for (int reads = 0; reads < reads_max; ++reads) {
+    const ssize_t got = ::recv(socket, wakes.data(), wakes.size(), MSG_DONTWAIT);
+    if (got == 0) return false;
+    if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    if (static_cast<std::size_t>(got) < wakes.size()) return true;
+  }
+  return true;
+}
+
+/// Sets whether the other process may pass descriptors over a Unix socket. Received descriptors are closed by
+/// the reading call, and the last close of a file may wait: for hours, if it is a connection with SO_LINGER.
+/// Systems before Linux 6.16 do not know the option and let descriptors pass.
+inline void allow_descriptors(int socket, bool allowed) {
+  constexpr int so_passrights = 83;  // the C library's headers may be older
+  const int value = allowed ? 1 : 0;
+  (void)::setsockopt(socket, SOL_SOCKET, so_passrights, &value, sizeof value);
+}
+
+}  // namespace lightq::inline v1
