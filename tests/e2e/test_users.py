@@ -203,7 +203,7 @@ class Way:
         self.joined = joined or control.ok(
             "join", topic="t", type=self.type, transport=transport, connection_type=self.connection_type,
             delivery="session" if self.over_session else "plain", **key, **(ANN if user is None else user))
-        # A cursor of a consumer's own is one user's.
+        # Each user has a named cursor of its own: another user's is refused.
         self.cursor = f"{self.type}-{(ANN if user is None else user).get('user_id', 'uid')}"
         self.stack = contextlib.ExitStack()
 

@@ -9,9 +9,9 @@
 
 namespace lightq::inline v1 {
 
-/// Sends one byte. Never waits, whatever the other process does: each end of a socket is a file of its own,
-/// whose flags the other process cannot reach, and MSG_DONTWAIT does not depend on them. A full socket is
-/// readable already, so that nothing is lost if the byte is not sent.
+/// Sends one byte. Never waits, whatever the other process does: each end of a socket is an open file of its
+/// own, and MSG_DONTWAIT does not depend on its flags. If the socket is full, the byte is not sent. The other
+/// process loses nothing: its end of a full socket is readable already.
 inline void send_wake(int socket) {
   constexpr char wake = 1;
   while (::send(socket, &wake, sizeof wake, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == EINTR) {
