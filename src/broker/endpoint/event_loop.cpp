@@ -69,8 +69,9 @@ void EventLoop::set_interest(int descriptor, Interest interest) {
   event.data.fd = descriptor;
   if (epoll_ctl(epoll_for(interest), EPOLL_CTL_MOD, descriptor, &event) == 0) return;
   const int other = epoll_for(interest) == epoll_ ? arrivals_ : epoll_;
-  epoll_ctl(other, EPOLL_CTL_DEL, descriptor, nullptr);
-  epoll_ctl(epoll_for(interest), EPOLL_CTL_ADD, descriptor, &event);
+  // Added first: where the system has no memory or no watches left, the descriptor stays watched where it is.
+  const bool moved = epoll_ctl(epoll_for(interest), EPOLL_CTL_ADD, descriptor, &event) == 0;
+  epoll_ctl(other, moved ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, descriptor, &event);
 }
 
 void EventLoop::unwatch(int descriptor, Source& source) {

@@ -64,6 +64,8 @@ class EventLoop {
 
   /// Calls source.on_event() whenever `descriptor` is ready, until unwatch. The source must live until then.
   Result<void> watch(int descriptor, Source& source, Interest interest = Interest::readable);
+  /// Watches for something else from now on. Cannot fail for a descriptor that is watched: where it cannot
+  /// move between the two epoll instances, the one it is in watches for it.
   void set_interest(int descriptor, Interest interest);
   void unwatch(int descriptor, Source& source);
 
