@@ -45,17 +45,9 @@ struct Step {
   bool failed = false;
 };
 
-SessionEnds over_zmq() {
-  return {.connection = ConnectionType::zmq};
-}
-
-SessionEnds over_tcp() {
-  return {.transport = Transport::tcp};
-}
-
-SessionEnds over_zmq_tcp() {
-  return {.transport = Transport::tcp, .connection = ConnectionType::zmq};
-}
+const SessionEnds over_zmq{.connection = ConnectionType::zmq};
+const SessionEnds over_tcp{.transport = Transport::tcp};
+const SessionEnds over_zmq_tcp{.transport = Transport::tcp, .connection = ConnectionType::zmq};
 
 std::string at(const std::string& what, std::size_t size) {
   return what + "_" + std::to_string(size);
@@ -119,13 +111,18 @@ class SessionsRun {
     rounds(
         "throughput at " + std::to_string(size) + " B",
         {{"tcp", [=, this] { return keep_rate(at("tcp", size), run_tcp_stream(plan)); }},
+         {"relay over TCP",
+          [=, this] { return keep_rate(at("relay_tcp", size), run_batch_relay(plan, RelayWire::tcp)); }},
+         {"relay over a Unix socket",
+          [=, this] {
+            return keep_rate(at("relay_unix", size), run_batch_relay(plan, RelayWire::unix_socket));
+          }},
          {"zmq", [=, this] { return keep_rate(at("zmq", size), run_stream({}, fewer(plan))); }},
          {"queue", [=, this] { return session(at("queue", size), *queue_, plan, {}); }},
-         {"queue over TCP", [=, this] { return session(at("over_tcp", size), *queue_, plan, over_tcp()); }},
-         {"queue over ZeroMQ",
-          [=, this] { return session(at("over_zmq", size), *queue_, plan, over_zmq()); }},
+         {"queue over TCP", [=, this] { return session(at("over_tcp", size), *queue_, plan, over_tcp); }},
+         {"queue over ZeroMQ", [=, this] { return session(at("over_zmq", size), *queue_, plan, over_zmq); }},
          {"queue over ZeroMQ and TCP",
-          [=, this] { return session(at("over_zmq_tcp", size), *queue_, plan, over_zmq_tcp()); }},
+          [=, this] { return session(at("over_zmq_tcp", size), *queue_, plan, over_zmq_tcp); }},
          {"file, received", [=, this] { return session(at("file", size), *file_, plan, {}); }},
          {"file, flushed", [=, this] {
             return session(at("flushed", size), *file_, plan, {.level = ConfirmLevel::flushed});
@@ -139,16 +136,16 @@ class SessionsRun {
       plan.message_count = static_cast<std::uint64_t>(rate * options_.paced_seconds());
       const std::string at_rate = "_at_" + std::to_string(static_cast<int>(rate));
       prepare("latency-" + std::to_string(static_cast<int>(rate)));
-      rounds("latency at " + std::to_string(static_cast<int>(rate)) + " msg/s",
-             {{"relay", [=, this] { return keep_latency("relay" + at_rate, run_tcp_relay(plan)); }},
-              {"zmq_proxy", [=, this] { return through_proxy("proxy" + at_rate, plan); }},
-              {"queue over ZeroMQ",
-               [=, this] { return session("over_zmq" + at_rate, *queue_, plan, over_zmq()); }},
-              {"queue over ZeroMQ and TCP",
-               [=, this] { return session("over_zmq_tcp" + at_rate, *queue_, plan, over_zmq_tcp()); }},
-              {"queue", [=, this] { return session("queue" + at_rate, *queue_, plan, {}); }},
-              {"queue over TCP",
-               [=, this] { return session("over_tcp" + at_rate, *queue_, plan, over_tcp()); }}});
+      rounds(
+          "latency at " + std::to_string(static_cast<int>(rate)) + " msg/s",
+          {{"relay", [=, this] { return keep_latency("relay" + at_rate, run_tcp_relay(plan)); }},
+           {"zmq_proxy", [=, this] { return through_proxy("proxy" + at_rate, plan); }},
+           {"queue over ZeroMQ",
+            [=, this] { return session("over_zmq" + at_rate, *queue_, plan, over_zmq); }},
+           {"queue over ZeroMQ and TCP",
+            [=, this] { return session("over_zmq_tcp" + at_rate, *queue_, plan, over_zmq_tcp); }},
+           {"queue", [=, this] { return session("queue" + at_rate, *queue_, plan, {}); }},
+           {"queue over TCP", [=, this] { return session("over_tcp" + at_rate, *queue_, plan, over_tcp); }}});
     }
   }
 
@@ -339,6 +336,8 @@ class SessionsRun {
       const std::string bytes = std::to_string(size) + " B";
       against("queue", "tcp", size, "transient, " + bytes, "TCP alone", 0.75, 0.5);
       against("over_tcp", "tcp", size, "transient, TCP, " + bytes, "TCP alone", 0, 0);
+      against("over_tcp", "relay_tcp", size, "transient, TCP, " + bytes, "relay of batches, TCP", 0, 0);
+      against("queue", "relay_unix", size, "transient, " + bytes, "relay of batches, Unix socket", 0, 0);
       against("queue", "zmq", size, "transient, " + bytes, "PUSH→PULL alone", 0, 0);
       const bool small = size == smallest;
       against("over_zmq", "zmq", size, "transient, ZeroMQ, " + bytes, "PUSH→PULL alone", small ? 3.5 : 1.6,
@@ -381,6 +380,8 @@ class SessionsRun {
     Table table{"Throughput, million messages a second", {"through"}, {}};
     for (const std::size_t size : sizes) table.heads.push_back(std::to_string(size) + " B");
     const std::pair<const char*, const char*> ways[] = {{"tcp", "TCP, no broker, nothing looked at"},
+                                                        {"relay_tcp", "relay of batches, TCP"},
+                                                        {"relay_unix", "relay of batches, Unix socket"},
                                                         {"zmq", "PUSH→PULL, no broker"},
                                                         {"queue", "`queue`"},
                                                         {"over_tcp", "`queue`, TCP"},

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 
 #include <stdexcept>
@@ -18,40 +19,51 @@ namespace lightq::bench {
 namespace {
 
 constexpr std::size_t piece_bytes = 256 * 1024;
+constexpr std::size_t batch_bytes = limits::batch_bytes_target;  // what a producer sends at a time
 
 void demand(bool good, const char* what) {
   if (!good) throw std::runtime_error(system_error(what).text());
 }
 
-/// A listening socket, made before the fork so that nobody has to be waited for.
+/// A listening socket, made before the fork so that nobody has to be waited for. A Unix socket gets a name
+/// without a file from the system.
 class Door {
  public:
-  Door() : listening_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    address_.sin_family = AF_INET;
-    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    demand(::bind(listening_.get(), address(), sizeof address_) == 0, "bind");
-    socklen_t bytes = sizeof address_;
-    demand(::getsockname(listening_.get(), address(), &bytes) == 0, "getsockname");
+  explicit Door(RelayWire wire = RelayWire::tcp)
+      : family_(wire == RelayWire::tcp ? AF_INET : AF_UNIX),
+        listening_(::socket(family_, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    address_.ss_family = static_cast<sa_family_t>(family_);
+    bytes_ = sizeof(sa_family_t);
+    if (family_ == AF_INET) {
+      reinterpret_cast<sockaddr_in&>(address_).sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      bytes_ = sizeof(sockaddr_in);
+    }
+    demand(::bind(listening_.get(), address(), bytes_) == 0, "bind");
+    bytes_ = sizeof address_;
+    demand(::getsockname(listening_.get(), address(), &bytes_) == 0, "getsockname");
     demand(::listen(listening_.get(), 1) == 0, "listen");
   }
   [[nodiscard]] Descriptor accept() const {
     return ready(Descriptor(::accept(listening_.get(), nullptr, nullptr)));
   }
   [[nodiscard]] Descriptor connect() {
-    Descriptor connection(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    demand(::connect(connection.get(), address(), sizeof address_) == 0, "connect");
+    Descriptor connection(::socket(family_, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    demand(::connect(connection.get(), address(), bytes_) == 0, "connect");
     return ready(std::move(connection));
   }
 
  private:
   sockaddr* address() { return reinterpret_cast<sockaddr*>(&address_); }
-  static Descriptor ready(Descriptor connection) {
+  [[nodiscard]] Descriptor ready(Descriptor connection) const {
     const int on = 1;
-    demand(::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0, "TCP_NODELAY");
+    if (family_ == AF_INET)
+      demand(::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0, "TCP_NODELAY");
     return connection;
   }
+  const int family_;
   Descriptor listening_;
-  sockaddr_in address_{};
+  sockaddr_storage address_{};
+  socklen_t bytes_ = 0;
 };
 
 void send_all(int descriptor, const std::byte* bytes, std::size_t count) {
@@ -69,9 +81,9 @@ std::size_t receive_some(int descriptor, std::vector<std::byte>& into) {
   return static_cast<std::size_t>(got);
 }
 
-int send_pieces(StreamRun& run, Door& door) {
+int send_pieces(StreamRun& run, Door& door, std::size_t bytes_each) {
   const Descriptor connection = door.connect();
-  const std::vector<std::byte> piece(piece_bytes, std::byte{'x'});
+  const std::vector<std::byte> piece(bytes_each, std::byte{'x'});
   for (std::uint64_t left = run.plan.message_count * run.plan.message_bytes; left > 0;) {
     const std::size_t bytes = std::min<std::uint64_t>(left, piece.size());
     send_all(connection.get(), piece.data(), bytes);
@@ -158,19 +170,36 @@ Result<void> run_roles(StreamRun& run, const std::vector<Role>& roles) {
   return ended;
 }
 
+Result<StreamResult> rate_of(StreamRun& run) {
+  StreamResult result;
+  result.seconds = static_cast<double>(run.seen().last_receive_ns - run.seen().first_receive_ns) / 1e9;
+  if (result.seconds > 0)
+    result.messages_per_second = static_cast<double>(run.plan.message_count) / result.seconds;
+  return result;
+}
+
 }  // namespace
 
 Result<StreamResult> run_tcp_stream(const StreamPlan& plan) {
   StreamRun run({}, plan);
   Door door;
-  const Result<void> ended = run_roles(run, {{"receiver", [&] { return receive_pieces(run, door); }},
-                                             {"sender", [&] { return send_pieces(run, door); }}});
+  const Result<void> ended =
+      run_roles(run, {{"receiver", [&] { return receive_pieces(run, door); }},
+                      {"sender", [&] { return send_pieces(run, door, piece_bytes); }}});
   if (!ended) return ended.error();
-  StreamResult result;
-  result.seconds = static_cast<double>(run.seen().last_receive_ns - run.seen().first_receive_ns) / 1e9;
-  if (result.seconds > 0)
-    result.messages_per_second = static_cast<double>(plan.message_count) / result.seconds;
-  return result;
+  return rate_of(run);
+}
+
+Result<StreamResult> run_batch_relay(const StreamPlan& plan, RelayWire wire) {
+  StreamRun run({}, plan);
+  Door in(wire);
+  Door out(wire);
+  SharedArray<double> cpu_seconds(1);
+  const Result<void> ended = run_roles(run, {{"receiver", [&] { return receive_pieces(run, out); }},
+                                             {"relay", [&] { return relay(in, out, cpu_seconds[0]); }},
+                                             {"sender", [&] { return send_pieces(run, in, batch_bytes); }}});
+  if (!ended) return ended.error();
+  return rate_of(run);
 }
 
 Result<StreamResult> run_tcp_relay(const StreamPlan& plan) {
