@@ -24,8 +24,9 @@ inline void add_right_options(CLI::App* verb, UserCommand& user) {
         ->allow_extra_args(false);
   };
   patterns("--produce", user.produce, "may send to the topics whose names fit; again for more patterns");
-  patterns("--consume", user.consume, "may receive from them");
-  patterns("--manage", user.manage, "may create, delete, pause, resume and purge them");
+  patterns("--consume", user.consume, "may receive from them; of TOPIC:GROUP only as the groups that fit");
+  patterns("--manage", user.manage,
+           "may create, delete, pause, resume and purge them; of TOPIC:GROUP only such groups");
 }
 
 inline void add_new_password_option(CLI::App* verb, UserCommand& user) {
@@ -66,7 +67,8 @@ void add_user_verbs(Parsed& parsed, Add&& add) {
   text_option(set, "--topic", whose->topic, "of the user of its own that this topic has", "TOPIC");
   add_new_password_option(set, *whose);
   const auto [grant, to] = verb("grant", run_user_grant, "give rights",
-                                "  lightq user grant ann --consume orders --manage 'orders.*'");
+                                "  lightq user grant ann --consume orders --manage 'orders.*'\n"
+                                "  lightq user grant audit --consume 'orders:audit'");
   add_right_options(grant, *to);
   const auto [revoke, from] =
       verb("revoke", run_user_revoke, "take rights away, and end what is open by them",

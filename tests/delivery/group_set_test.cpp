@@ -144,6 +144,18 @@ TEST_F(GroupSetTest, ACursorOfOnesOwnIsTakenOverByNoOtherUser) {
   topic.groups().restore({{"holds:old", Offset{0}, {}}});
   EXPECT_EQ(topic.groups().open(asked("old", Mode::own), incarnation, alice).refusal, Code::ok)
       << "one of a stored file is nobody's until somebody opens it";
+  EXPECT_EQ(topic.groups().open(asked("old", Mode::own), incarnation, mallory).refusal,
+            Code::unauthorized_access);
+}
+
+TEST_F(GroupSetTest, ACursorThatWasStoredDoesNotCountAmongTheGroupsOfWhoOpensIt) {
+  constexpr std::uint64_t ann = 7;
+  topic.groups().restore({{"holds:old", Offset{0}, {}}});
+  ASSERT_EQ(topic.groups().open(asked("old", Mode::own), incarnation, ann).refusal, Code::ok);
+  std::size_t made = 0;
+  while (topic.groups().open(asked("g" + std::to_string(made)), incarnation, ann).refusal == Code::ok) ++made;
+  EXPECT_EQ(made, limits::groups_per_topic_max - limits::groups_per_topic_max / 8 - 1)
+      << "the stored one takes a place of all, and none of hers";
 }
 
 TEST_F(GroupSetTest, AGroupHasSoManyMembersOfAUserAndInAll) {

@@ -9,7 +9,10 @@ namespace {
 class AccessTableTest : public testing::Test {
  protected:
   [[nodiscard]] bool permits(const TicketHolder& holder, EndpointRole role = EndpointRole::produce) const {
-    return table.permits(holder, {topic, role}, name);
+    return table.permits(holder, {topic, role}, name, GroupScope::of_plain(role));
+  }
+  [[nodiscard]] bool may_consume(const GroupScope& scope) const {
+    return table.permits({7, 1}, {topic, EndpointRole::pull}, name, scope);
   }
   const TopicId topic{3};
   const TopicName name = *TopicName::parse("orders.eu");
@@ -35,6 +38,35 @@ TEST_F(AccessTableTest, AsksForTheRightThatTheRoleNeeds) {
   EXPECT_TRUE(permits({7, 1})) << "an administrator";
 }
 
+TEST_F(AccessTableTest, ARightOnGroupsIsNoneOnTheTopic) {
+  table.put_user({7, 1, false, {{"orders.*:work*", {.consume = true}}}});
+  EXPECT_TRUE(may_consume(GroupScope::of("workers")));
+  EXPECT_TRUE(may_consume(GroupScope::some_group())) << "which one is said later";
+  EXPECT_FALSE(may_consume(GroupScope::of("audit")));
+  EXPECT_FALSE(may_consume(GroupScope::of(""))) << "a cursor without a name, and a read by offset";
+  EXPECT_FALSE(may_consume(GroupScope::whole_topic()));
+  EXPECT_FALSE(permits({7, 1}, EndpointRole::pull)) << "a plain endpoint is the default group's";
+  EXPECT_FALSE(permits({7, 1}, EndpointRole::sub));
+  table.put_user({7, 1, false, {{"orders.*:*", {.consume = true}}}});
+  EXPECT_TRUE(permits({7, 1}, EndpointRole::pull));
+  EXPECT_TRUE(permits({7, 1}, EndpointRole::sub)) << "a star stands for no name, too";
+  table.put_user({7, 1, false, {{"payments:workers", {.consume = true}}}});
+  EXPECT_FALSE(may_consume(GroupScope::of("workers"))) << "another topic's";
+}
+
+TEST_F(AccessTableTest, MayManageTheGroupsOfItsRightAlone) {
+  const auto may_manage = [&](const GroupScope& scope) {
+    return table.may_manage({7, 1}, topic, name, scope);
+  };
+  table.put_user({7, 1, false, {{"orders.eu:workers", {.manage = true}}}});
+  EXPECT_TRUE(may_manage(GroupScope::of("workers")));
+  EXPECT_FALSE(may_manage(GroupScope::of("audit")));
+  EXPECT_FALSE(may_manage(GroupScope::whole_topic()));
+  table.put_user({7, 1, false, {{"orders.eu", {.manage = true}}}});
+  EXPECT_TRUE(may_manage(GroupScope::of("audit")));
+  EXPECT_TRUE(may_manage(GroupScope::whole_topic()));
+}
+
 TEST_F(AccessTableTest, AnotherGenerationOrAnotherUserIsNotMeant) {
   EXPECT_FALSE(table.put_user({7, 2, false, {{"*", {.produce = true}}}})) << "it is new";
   EXPECT_TRUE(permits({7, 2}));
@@ -53,7 +85,7 @@ TEST_F(AccessTableTest, ATopicsOwnUserMayEverythingThereAndNothingElsewhere) {
   table.set_owner(topic, 5);
   EXPECT_TRUE(permits({5, 0}));
   EXPECT_TRUE(permits({5, 0}, EndpointRole::sub));
-  EXPECT_FALSE(table.permits({5, 0}, {TopicId{4}, EndpointRole::produce}, name));
+  EXPECT_FALSE(table.permits({5, 0}, {TopicId{4}, EndpointRole::produce}, name, GroupScope::whole_topic()));
   table.set_owner(topic, 6);
   EXPECT_FALSE(permits({5, 0})) << "its password is another one";
   table.forget_topic(topic);

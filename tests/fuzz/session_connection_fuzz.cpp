@@ -62,7 +62,9 @@ class Host final : public SessionConnection::Host, public Connection::Owner {
     if (ticket.starts_with("x")) return std::nullopt;
     return Permit{{TopicId{1}, EndpointRole::produce}, {}};
   }
-  [[nodiscard]] bool is_good(const Permit&, const HostedTopic&) const override { return true; }
+  [[nodiscard]] bool is_good(const Permit&, const HostedTopic&, const GroupScope&) const override {
+    return true;
+  }
   HostedTopic* find_topic(TopicId) override { return nullptr; }
   void session_opened(SessionConnection&) override {}
   [[nodiscard]] std::uint64_t message_bytes_max() const override { return 100'000; }

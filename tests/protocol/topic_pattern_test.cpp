@@ -19,6 +19,20 @@ TEST(TopicPattern, IsATopicsNameInWhichStarsMayStand) {
     EXPECT_FALSE(is_topic_pattern(bad)) << bad;
 }
 
+TEST(RightPattern, IsOneOfTopicsOrOneOfTopicsAndOneOfGroups) {
+  for (const char* const good : {"orders", "*", "orders:workers", "orders.*:w*", "*:*"})
+    EXPECT_TRUE(is_right_pattern(good)) << good;
+  const std::string half(limits::topic_pattern_bytes_max / 2, 'a');
+  for (const std::string& bad :
+       {std::string(":"), std::string("orders:"), std::string(":workers"), std::string("a:b:c"),
+        std::string("orders:.w"), std::string("orders: w"), half + ":" + half})
+    EXPECT_FALSE(is_right_pattern(bad)) << bad;
+  EXPECT_EQ(split_right_pattern("orders").topic, "orders");
+  EXPECT_FALSE(split_right_pattern("orders").group);
+  EXPECT_EQ(split_right_pattern("orders.*:w*").topic, "orders.*");
+  EXPECT_EQ(split_right_pattern("orders.*:w*").group, "w*");
+}
+
 TEST(TopicPattern, FitsTheNamesThatItStandsFor) {
   EXPECT_TRUE(fits_pattern("orders", "orders"));
   EXPECT_FALSE(fits_pattern("orders", "order"));

@@ -47,7 +47,8 @@ class FakeSessionPort final : public broker::SessionPort {
 
   broker::Channel* addressee(const session::FrameHeader&, broker::Channel::Kind) override { return nullptr; }
   void limit_reached(broker::Limit limit) override { limits.push_back(limit); }
-  broker::HostedTopic* permitted(const std::string&, broker::EndpointRole role, std::uint64_t*) override {
+  broker::HostedTopic* permitted(const std::string&, broker::EndpointRole role, const broker::GroupScope&,
+                                 std::uint64_t*) override {
     return role == no_longer_permitted || all_forbidden ? nullptr : topic;
   }
   broker::HostedTopic* find_topic(TopicId) override { return topic; }

@@ -93,9 +93,11 @@ struct Rights {
   friend bool operator==(const Rights&, const Rights&) = default;
 };
 
-/// What a user may do with every topic, there or to come, whose name fits a pattern.
+/// What a user may do with every topic, there or to come, whose name fits a pattern, or with the groups of
+/// them that fit a second one.
 struct TopicRight {
-  std::string topic;  ///< a name in which each `*` stands for any characters, or none (topic_pattern.hpp)
+  std::string
+      topic;  ///< `TOPIC` or `TOPIC:GROUP`; each `*` stands for any characters, or none (topic_pattern.hpp)
   Rights rights;
   friend bool operator==(const TopicRight&, const TopicRight&) = default;
 };

@@ -48,9 +48,11 @@ inline OrderedJson right_words_of(const Rights& rights) {
 inline TopicRight read_right(FieldReader& fields) {
   TopicRight right;
   right.topic = fields.text("topic", 1, limits::topic_pattern_bytes_max);
-  if (!is_topic_pattern(right.topic))
-    fields.fail("topic", "must be a topic's name in which * may stand for any characters");
+  if (!is_right_pattern(right.topic))
+    fields.fail("topic", "must be a topic's name, or TOPIC:GROUP, in which * may stand for any characters");
   right.rights = read_right_words(fields, "rights");
+  if (right.rights.produce && split_right_pattern(right.topic).group)
+    fields.fail("topic", "names a group, which nobody produces to: produce is a right on a topic");
   return right;
 }
 

@@ -1,7 +1,9 @@
-/// Patterns of topics' names, as users' rights name them. docs/protocol.md, "Users". Layer: protocol.
+/// Patterns of topics' and groups' names, as users' rights name them. docs/protocol.md, "Users". Layer:
+/// protocol.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 #include <lightq/base/limits.hpp>
@@ -18,6 +20,27 @@ constexpr bool is_topic_pattern(std::string_view text) {
     if (!letter && !other) return false;
   }
   return true;
+}
+
+/// What a right is on: `TOPIC`, everything of the topics that fit, or `TOPIC:GROUP`, those of their groups
+/// that fit. Both parts are patterns.
+struct RightPattern {
+  std::string_view topic;
+  std::optional<std::string_view> group;
+};
+
+/// The two parts of a text. Whether each is a pattern, `is_right_pattern` says.
+constexpr RightPattern split_right_pattern(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return {text, std::nullopt};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+/// Whether a text is a pattern of topics, or one of topics, a colon, and one of groups.
+constexpr bool is_right_pattern(std::string_view text) {
+  if (text.size() > limits::topic_pattern_bytes_max) return false;
+  const RightPattern parts = split_right_pattern(text);
+  return is_topic_pattern(parts.topic) && (!parts.group || is_topic_pattern(*parts.group));
 }
 
 /// Whether a topic's name fits a pattern: `*` stands for any characters, also for none. At most as many steps

@@ -140,11 +140,12 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
   const TopicEntry* const entry = state.find(topic.text());
   // Its messages are open to anybody, not what becomes of it.
   const bool anybody = entry != nullptr && entry->credential_id == 0 && entry->definition.settings.open &&
-                       need != protocol::Right::manage;
+                       need.right != protocol::Right::manage;
   WithUser decide = [=, this](const UserRecord* user) {
     if (user == nullptr)
       return with_topic(cmd, topic, {.user = 0, .generation = settings_.admin_generation}, answer, then);
-    const bool may = need ? user->may(*need, topic.text()) : user->knows(topic.text());
+    const bool may =
+        need.right ? user->may(*need.right, topic.text(), need.scope) : user->knows(topic.text());
     if (!may) return refuse(cmd, AuthOutcome::wrong, answer);
     with_topic(cmd, topic, {user->id, user->generation}, answer, then);
   };

@@ -82,7 +82,15 @@ class CommandHandler final : public DataPlaneObserver {
   /// Called with a topic that was found and is alive, and whose tickets for it are to be.
   using WithTopic = std::function<void(TopicId, const TicketHolder&)>;
   /// What is needed of a topic; nothing: any right on it.
-  using Need = std::optional<protocol::Right>;
+  /// The right that a command needs on a topic, or on groups of it; no right: any.
+  struct Need {
+    std::optional<protocol::Right> right;
+    GroupScope scope = GroupScope::whole_topic();
+  };
+  /// Of what is done with a group; empty: with the whole topic.
+  static Need to_manage(std::string_view group) {
+    return {protocol::Right::manage, group.empty() ? GroupScope::whole_topic() : GroupScope::of(group)};
+  }
 
   void execute(protocol::CreateTopic request, const Answer& answer);
   void execute(protocol::DeleteTopic request, const Answer& answer);

@@ -28,8 +28,12 @@ std::optional<Error> objection(const JoinWish& wish, bool open) {
 void CommandHandler::execute(protocol::Join request, const Answer& answer) {
   const auto topic = request.topic;
   const JoinWish asked{request.type, request.transport, request.connection_type, request.delivery};
-  const auto need =
-      role_of(request.type) == EndpointRole::produce ? protocol::Right::produce : protocol::Right::consume;
+  const EndpointRole role = role_of(request.type);
+  const bool consumes = role != EndpointRole::produce;
+  // A session says later as which group it consumes.
+  const bool by_session = consumes && request.delivery == protocol::Delivery::session;
+  const Need need{consumes ? protocol::Right::consume : protocol::Right::produce,
+                  by_session ? GroupScope::some_group() : GroupScope::of_plain(role)};
   permit_topic(
       "join", std::move(request.user), request.as_admin, need, topic, answer,
       [=, this, client_key = request.client_key](TopicId id, const TicketHolder& holder) {

@@ -7,7 +7,7 @@
 namespace lightq::broker {
 
 void CommandHandler::execute(protocol::DeleteGroup request, const Answer& answer) {
-  permit_topic("delete_group", std::move(request.user), request.as_admin, protocol::Right::manage,
+  permit_topic("delete_group", std::move(request.user), request.as_admin, to_manage(request.group),
                request.topic, answer, [=, this, group = request.group](TopicId id, const TicketHolder&) {
                  data_plane_.delete_group(id, group, [answer](const Result<void>& deleted) {
                    if (!deleted) return answer(error_reply("delete_group", deleted.error()));
@@ -26,8 +26,8 @@ std::optional<Error> CommandHandler::nothing_kept(TopicId topic) const {
 
 template <typename Asked>
 void CommandHandler::set_paused(std::string_view cmd, Asked request, bool paused, const Answer& answer) {
-  permit_topic(cmd, std::move(request.user), request.as_admin, protocol::Right::manage, request.topic, answer,
-               [=, this, group = request.group](TopicId id, const TicketHolder&) {
+  permit_topic(cmd, std::move(request.user), request.as_admin, to_manage(request.group), request.topic,
+               answer, [=, this, group = request.group](TopicId id, const TicketHolder&) {
                  if (const auto refused = nothing_kept(id)) return answer(error_reply(cmd, *refused));
                  if (group.empty()) return set_topic_paused(cmd, id, paused, answer);
                  data_plane_.set_paused(id, group, paused, [cmd, answer](const Result<void>& set) {
@@ -61,7 +61,7 @@ void CommandHandler::execute(protocol::Resume request, const Answer& answer) {
 }
 
 void CommandHandler::execute(protocol::Purge request, const Answer& answer) {
-  permit_topic("purge", std::move(request.user), request.as_admin, protocol::Right::manage, request.topic,
+  permit_topic("purge", std::move(request.user), request.as_admin, to_manage(request.group), request.topic,
                answer, [=, this, group = request.group](TopicId id, const TicketHolder&) {
                  if (const auto refused = nothing_kept(id)) return answer(error_reply("purge", *refused));
                  data_plane_.purge(id, group, [answer](const Result<std::uint64_t>& purged) {

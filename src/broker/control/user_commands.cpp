@@ -199,7 +199,7 @@ void CommandHandler::execute(protocol::SetPassword request, const Answer& answer
   const auto kept =
       keep(std::move(request), [](protocol::SetPassword& asked) { wipe_text(asked.new_password); });
   if (kept->topic) {
-    return permit_topic("set_password", std::move(asker), kept->as_admin, protocol::Right::manage,
+    return permit_topic("set_password", std::move(asker), kept->as_admin, {protocol::Right::manage},
                         *kept->topic, answer, [this, kept, answer](TopicId id, const TicketHolder& holder) {
                           set_topic_password(id, *kept, holder, answer);
                         });

@@ -60,6 +60,7 @@ Group& GroupSet::add(std::string name, GroupTerms terms, Offset start, std::uint
                      birth,
                      false,
                      user,
+                     terms.mode == session::Mode::own ? user : 0,
                      {}});
   Group& group = *groups_.back().group;
   if (group.name() == protocol::default_group) plain_ = &group;
@@ -81,12 +82,13 @@ bool GroupSet::has_room_for(std::uint64_t user) const {
          FairShare::Verdict::room;
 }
 
-/// A cursor of one consumer's own belongs to the user who opened it first since the start.
-bool GroupSet::may_take_over(const Group& group, std::uint64_t user) {
+/// A cursor of one consumer's own belongs to the user who opened it first since the start. False: it is
+/// another's.
+bool GroupSet::takes_over(const Group& group, std::uint64_t user) {
   const auto entry =
       std::ranges::find_if(groups_, [&](const Entry& each) { return each.group.get() == &group; });
-  if (entry->user == 0) entry->user = user;
-  return user == 0 || entry->user == user;
+  if (entry->owner == 0) entry->owner = user;
+  return user == 0 || entry->owner == user;
 }
 
 /// A cursor of one consumer's own is taken over: the former one goes.
@@ -105,7 +107,7 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t
     if (group->terms().mode != asked.mode) return {Code::not_supported};
     if (!has_room_in(*group, user)) return {Code::limit_reached, nullptr, true};
     if (!shared) {
-      if (!may_take_over(*group, user)) return {Code::unauthorized_access};
+      if (!takes_over(*group, user)) return {Code::unauthorized_access};
       group->set_holds(asked.holds);
     }
     return {Code::ok, group};

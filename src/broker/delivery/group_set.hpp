@@ -125,13 +125,15 @@ class GroupSet {
     std::unique_ptr<Group> group;
     std::uint64_t birth = 0;  ///< 0: it was stored
     bool joined_plainly = false;
-    std::uint64_t user = 0;    ///< who opened it first; 0: nobody in particular
+    std::uint64_t user = 0;  ///< who began it, and whose groups it counts among; 0: nobody in particular
+    std::uint64_t owner =
+        0;  ///< of a consumer's own cursor: who opened it first; 0: nobody has, or anybody may
     Offset committed_known{};  ///< at the last pump
   };
 
   [[nodiscard]] bool has_room_for(std::uint64_t user) const;
   [[nodiscard]] const Entry& entry_of(const Group& group) const;
-  [[nodiscard]] bool may_take_over(const Group& group, std::uint64_t user);
+  [[nodiscard]] bool takes_over(const Group& group, std::uint64_t user);
   [[nodiscard]] bool has_room_in(const Group& group, std::uint64_t user) const;
   Group& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth, std::uint64_t user = 0);
   [[nodiscard]] bool holds_now(const Group& group) const {

@@ -25,13 +25,16 @@ class AccessTable {
 
   /// Whether a ticket of this holder still permits that with the topic, which has this name. The
   /// administrator's does.
-  [[nodiscard]] bool permits(const TicketHolder& holder, const Grant& grant, const TopicName& topic) const;
-  /// Whether the holder may manage the topic: an administrator, a user with that right, or the topic's own.
-  [[nodiscard]] bool may_manage(const TicketHolder& holder, TopicId topic, const TopicName& name) const;
+  [[nodiscard]] bool permits(const TicketHolder& holder, const Grant& grant, const TopicName& topic,
+                             const GroupScope& scope) const;
+  /// Whether the holder may manage a group of the topic: an administrator, a user with that right, or the
+  /// topic's own.
+  [[nodiscard]] bool may_manage(const TicketHolder& holder, TopicId topic, const TopicName& name,
+                                const GroupScope& scope) const;
 
  private:
   [[nodiscard]] bool has_right(const TicketHolder& holder, protocol::Right right, TopicId topic,
-                               const TopicName& name) const;
+                               const TopicName& name, const GroupScope& scope) const;
 
   std::unordered_map<std::uint64_t, UserAccess> users_;      // by id
   std::unordered_map<std::uint64_t, std::uint64_t> owners_;  // topic → its own user

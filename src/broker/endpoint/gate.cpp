@@ -40,7 +40,7 @@ bool Gate::permits(const TicketHolder& holder) const {
 
 bool Gate::knows(const TicketHolder& holder) const {
   if (access_ == nullptr) return holder == TicketHolder{};
-  return access_->permits(holder, grant_, *topic_);
+  return access_->permits(holder, grant_, *topic_, GroupScope::of_plain(grant_.role));
 }
 
 std::string_view Gate::key_objection(const CurvePublicKey& key, TicketHolder& holder) const {

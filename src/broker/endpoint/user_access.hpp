@@ -9,6 +9,8 @@
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/topic_pattern.hpp>
 
+#include "broker/endpoint/group_scope.hpp"
+
 namespace lightq::broker {
 
 /// The part of a user that those need who look at its rights. Plain data.
@@ -18,16 +20,23 @@ struct UserAccess {
   bool is_admin = false;         ///< may do everything
   std::vector<protocol::TopicRight> rights;
 
-  [[nodiscard]] bool may(protocol::Right right, std::string_view topic) const {
+  [[nodiscard]] bool may(protocol::Right right, std::string_view topic,
+                         const GroupScope& scope = GroupScope::whole_topic()) const {
     return is_admin || std::ranges::any_of(rights, [&](const protocol::TopicRight& each) {
-             return each.rights.has(right) && protocol::fits_pattern(topic, each.topic);
+             return each.rights.has(right) && is_on(each, topic, scope);
            });
   }
-  /// Has any right on the topic.
+  /// Has any right on the topic, or on a group of it.
   [[nodiscard]] bool knows(std::string_view topic) const {
     return is_admin || std::ranges::any_of(rights, [&](const protocol::TopicRight& each) {
-             return protocol::fits_pattern(topic, each.topic);
+             return is_on(each, topic, GroupScope::some_group());
            });
+  }
+
+ private:
+  static bool is_on(const protocol::TopicRight& right, std::string_view topic, const GroupScope& scope) {
+    const auto pattern = protocol::split_right_pattern(right.topic);
+    return protocol::fits_pattern(topic, pattern.topic) && scope.fits(pattern.group);
   }
 };
 

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <lightq/protocol/session_consuming.hpp>
 
 #include "broker/delivery/session_consumer.hpp"
+#include "broker/endpoint/group_scope.hpp"
 #include "broker/endpoint/hosted_topic.hpp"
 #include "broker/session/channel.hpp"
 #include "broker/session/session_port.hpp"
@@ -30,8 +32,14 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   };
 
   /// All outlive it.
-  ConsumeChannel(HostedTopic& topic, EndpointRole role, SessionPort& port, Link& link, std::uint32_t number)
-      : Channel(Kind::consumes, number), topic_(&topic), role_(role), port_(port), link_(link) {}
+  ConsumeChannel(HostedTopic& topic, EndpointRole role, GroupScope scope, SessionPort& port, Link& link,
+                 std::uint32_t number)
+      : Channel(Kind::consumes, number),
+        topic_(&topic),
+        role_(role),
+        scope_(std::move(scope)),
+        port_(port),
+        link_(link) {}
   ~ConsumeChannel() override { ConsumeChannel::leave(); }
 
   /// Once, before anything else. Without a refusal the link is told later, of the channel's opening or of its
@@ -39,8 +47,9 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   TopicConsumers::Refusal open(const session::ConsumeOpen& asked, std::uint64_t user);
   /// Null once it has left, or the topic has ended it.
   [[nodiscard]] HostedTopic* topic() const { return topic_; }
-  /// What a ticket has to permit.
+  /// What a ticket has to permit, and of which group or cursor.
   [[nodiscard]] EndpointRole role() const { return role_; }
+  [[nodiscard]] const GroupScope& scope() const { return scope_; }
   [[nodiscard]] bool is_admitted() const { return admitted_; }
   /// Takes nothing more.
   void retire() { retired_ = true; }
@@ -63,6 +72,7 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
  private:
   HostedTopic* topic_;
   const EndpointRole role_;
+  const GroupScope scope_;
   SessionPort& port_;
   Link& link_;
   bool admitted_ = false;

@@ -29,6 +29,11 @@ const char* why_refused(const TopicConsumers::Refusal& refusal) {
   }
 }
 
+GroupScope scope_of(const session::ConsumeOpen& asked) {
+  const bool plain = asked.mode == session::Mode::group && asked.group.empty();
+  return GroupScope::of(plain ? protocol::default_group : std::string_view(asked.group));
+}
+
 }  // namespace
 
 void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
@@ -41,14 +46,15 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
     return port_.answer_limit(header, Limit::session_channels_max, "too many channels are open");
   const auto role = asked->mode == session::Mode::group ? EndpointRole::pull : EndpointRole::sub;
   std::uint64_t user = 0;
-  HostedTopic* const topic = port_.permitted(asked->topic, role, &user);
+  const auto scope = scope_of(*asked);
+  HostedTopic* const topic = port_.permitted(asked->topic, role, scope, &user);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   // Capped, not refused: clients of earlier versions ask for a day.
   asked->ack_timeout_ms =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(asked->ack_timeout_ms, topic->redelivery_ms_max()));
   ConsumeChannel::Link& link = *this;
-  auto channel = std::make_unique<ConsumeChannel>(*topic, role, port_, link, channels_.take_number());
+  auto channel = std::make_unique<ConsumeChannel>(*topic, role, scope, port_, link, channels_.take_number());
   const auto refusal = channel->open(*asked, user);
   if (refusal.code == Code::limit_reached)
     port_.limit_reached(refusal.group_is_full ? Limit::members_per_group_max : Limit::groups_per_topic_max);
@@ -60,8 +66,9 @@ void ConsumeSide::on_read(const FrameHeader& header, ByteView body) {
   const auto asked = port_.decode<session::Read>(header, body);
   if (!asked) return;
   if (port_.leaving()) return;
-  HostedTopic* topic = port_.permitted(asked->topic, EndpointRole::pull);
-  if (topic == nullptr) topic = port_.permitted(asked->topic, EndpointRole::sub);
+  const auto no_group = GroupScope::of({});
+  HostedTopic* topic = port_.permitted(asked->topic, EndpointRole::pull, no_group);
+  if (topic == nullptr) topic = port_.permitted(asked->topic, EndpointRole::sub, no_group);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   if (reads_.is_full())
@@ -122,9 +129,9 @@ void ConsumeSide::on_seek(ConsumeChannel& channel, const FrameHeader& header, By
   const auto seek = port_.decode<session::Seek>(header, body);
   if (!seek) return;
   HostedTopic& topic = *channel.topic();
-  if (topic.shares_group_with_others(channel) && !port_.may_manage(topic))
+  if (topic.shares_group_with_others(channel) && !port_.may_manage(topic, channel.scope()))
     return port_.answer_error(header, Code::unauthorized_access,
-                              "others consume as this group: to move it needs the right to manage the topic");
+                              "others consume as this group: to move it needs the right to manage it");
   const Offset next = channel.topic()->seek(channel, seek->to);
   port_.send(session::Done{next.value}, header.channel, header.request);
 }
@@ -159,7 +166,8 @@ void ConsumeSide::end_unpermitted() {
     if (each.kind() != Channel::Kind::consumes) return;
     auto& channel = static_cast<ConsumeChannel&>(each);
     const HostedTopic* const topic = channel.topic();
-    if (topic == nullptr || port_.permitted(topic->definition().name.text(), channel.role()) == topic) return;
+    if (topic == nullptr) return;
+    if (port_.permitted(topic->definition().name.text(), channel.role(), channel.scope()) == topic) return;
     doomed.push_back(&channel);
   });
   for (ConsumeChannel* const channel : doomed)

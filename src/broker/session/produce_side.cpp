@@ -30,7 +30,8 @@ void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
   if (channels_.is_full())
     return port_.answer_limit(header, Limit::session_channels_max, "too many channels are open");
   std::uint64_t user = 0;
-  HostedTopic* const topic = port_.permitted(asked->topic, EndpointRole::produce, &user);
+  HostedTopic* const topic =
+      port_.permitted(asked->topic, EndpointRole::produce, GroupScope::whole_topic(), &user);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   ProduceChannel::Link& link = *this;

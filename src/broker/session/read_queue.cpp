@@ -50,8 +50,8 @@ void ReadQueue::end_unpermitted() {
     HostedTopic* const topic = port_.find_topic(job.topic);
     if (topic == nullptr) return false;
     const std::string& name = topic->definition().name.text();
-    if (port_.permitted(name, EndpointRole::pull) == topic) return false;
-    if (port_.permitted(name, EndpointRole::sub) == topic) return false;
+    if (port_.permitted(name, EndpointRole::pull, GroupScope::of({})) == topic) return false;
+    if (port_.permitted(name, EndpointRole::sub, GroupScope::of({})) == topic) return false;
     return fail(job, session::Code::unauthorized_access, "the right to consume was taken away");
   });
 }

@@ -60,10 +60,12 @@ class SessionConnection final : public Connection, private SessionPort, private 
     virtual ~Host() = default;
     /// Nothing: the ticket is no good (any more).
     virtual std::optional<Permit> permit_of(std::string_view ticket) = 0;
-    /// Whether it is still good, for its topic, which is this one.
-    [[nodiscard]] virtual bool is_good(const Permit& permit, const HostedTopic& topic) const = 0;
-    /// Whether its holder may manage the topic.
-    [[nodiscard]] virtual bool may_manage(const Permit& /*permit*/, const HostedTopic& /*topic*/) const {
+    /// Whether it is still good, for its topic, which is this one, and such groups of it.
+    [[nodiscard]] virtual bool is_good(const Permit& permit, const HostedTopic& topic,
+                                       const GroupScope& scope) const = 0;
+    /// Whether its holder may manage such groups of the topic.
+    [[nodiscard]] virtual bool may_manage(const Permit& /*permit*/, const HostedTopic& /*topic*/,
+                                          const GroupScope& /*scope*/) const {
       return false;
     }
     /// Null: it is not there (any more).
@@ -125,7 +127,8 @@ class SessionConnection final : public Connection, private SessionPort, private 
  private:
   // SessionPort
   Channel* addressee(const session::FrameHeader& header, Channel::Kind kind) override;
-  HostedTopic* permitted(const std::string& topic, EndpointRole role, std::uint64_t* user = nullptr) override;
+  HostedTopic* permitted(const std::string& topic, EndpointRole role, const GroupScope& scope,
+                         std::uint64_t* user = nullptr) override;
   HostedTopic* find_topic(TopicId topic) override { return host_.find_topic(topic); }
   [[nodiscard]] std::uint32_t body_bytes_max() const override;
   void limit_reached(Limit limit) override { host_.limit_reached(limit); }
@@ -135,7 +138,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return client_takes_bytes_; }
   [[nodiscard]] CodecSet client_codecs() const override { return client_codecs_; }
-  [[nodiscard]] bool may_manage(const HostedTopic& topic) const override;
+  [[nodiscard]] bool may_manage(const HostedTopic& topic, const GroupScope& scope) const override;
   bool has_turn() override;
   void spend(std::uint64_t bytes) override;
   void work_soon() override { loop().call_soon(*this); }

@@ -10,6 +10,7 @@
 
 #include <lightq/protocol/session_link.hpp>
 
+#include "broker/endpoint/group_scope.hpp"
 #include "broker/endpoint/hosted_topic.hpp"
 #include "broker/session/channel.hpp"
 
@@ -33,12 +34,14 @@ class SessionPort {
   /// The channel that the frame is for, of the right kind; null: there is none that takes it, and what is to
   /// be said of that has been said.
   virtual Channel* addressee(const session::FrameHeader& header, Channel::Kind kind) = 0;
-  /// The topic, if a ticket of this session permits that; else null. `user`: is told whose places it takes
-  /// (TicketHolder::sharer).
-  virtual HostedTopic* permitted(const std::string& topic, EndpointRole role,
+  /// The topic, if a ticket of this session permits that with such groups of it; else null. `user`: is told
+  /// whose places it takes (TicketHolder::sharer).
+  virtual HostedTopic* permitted(const std::string& topic, EndpointRole role, const GroupScope& scope,
                                  std::uint64_t* user = nullptr) = 0;
-  /// A ticket of this session belongs to somebody who may manage the topic.
-  [[nodiscard]] virtual bool may_manage(const HostedTopic& /*topic*/) const { return false; }
+  /// A ticket of this session belongs to somebody who may manage such groups of the topic.
+  [[nodiscard]] virtual bool may_manage(const HostedTopic& /*topic*/, const GroupScope& /*scope*/) const {
+    return false;
+  }
   /// Null: it is not there any more.
   virtual HostedTopic* find_topic(TopicId topic) = 0;
   /// The longest body of a frame that is taken.

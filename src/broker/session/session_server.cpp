@@ -170,15 +170,17 @@ std::optional<SessionServer::Permit> SessionServer::permit_of(std::string_view t
   if (!verdict.grant) return std::nullopt;
   const Permit permit{*verdict.grant, verdict.holder};
   const TopicName* const topic = name_of(permit.grant.topic);
-  if (topic == nullptr || !permits(permit, *topic, find_topic_(permit.grant.topic))) return std::nullopt;
+  if (topic == nullptr || !permits(permit, *topic, find_topic_(permit.grant.topic), GroupScope::some_group()))
+    return std::nullopt;
   return permit;
 }
 
 /// What was given to nobody in particular is good where anybody may join, and nowhere else.
-bool SessionServer::permits(const Permit& permit, const TopicName& name, const HostedTopic* topic) const {
+bool SessionServer::permits(const Permit& permit, const TopicName& name, const HostedTopic* topic,
+                            const GroupScope& scope) const {
   const bool nobodys = permit.holder == TicketHolder{};
   if (nobodys && topic != nullptr && topic->definition().settings.open) return true;
-  return context_.access.permits(permit.holder, permit.grant, name);
+  return context_.access.permits(permit.holder, permit.grant, name, scope);
 }
 
 const TopicName* SessionServer::name_of(TopicId topic) const {
@@ -187,13 +189,14 @@ const TopicName* SessionServer::name_of(TopicId topic) const {
   return found == nullptr ? nullptr : &found->definition().name;
 }
 
-bool SessionServer::is_good(const Permit& permit, const HostedTopic& topic) const {
-  return permits(permit, topic.definition().name, &topic);
+bool SessionServer::is_good(const Permit& permit, const HostedTopic& topic, const GroupScope& scope) const {
+  return permits(permit, topic.definition().name, &topic, scope);
 }
 
-bool SessionServer::may_manage(const Permit& permit, const HostedTopic& topic) const {
+bool SessionServer::may_manage(const Permit& permit, const HostedTopic& topic,
+                               const GroupScope& scope) const {
   if (permit.holder == TicketHolder{}) return false;
-  return context_.access.may_manage(permit.holder, topic.definition().id, topic.definition().name);
+  return context_.access.may_manage(permit.holder, topic.definition().id, topic.definition().name, scope);
 }
 
 void SessionServer::look_at_rights() {

@@ -91,9 +91,12 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
     return context_.settings.strangers.handshake_time;
   }
   std::optional<Permit> permit_of(std::string_view ticket) override;
-  [[nodiscard]] bool is_good(const Permit& permit, const HostedTopic& topic) const override;
-  [[nodiscard]] bool may_manage(const Permit& permit, const HostedTopic& topic) const override;
-  [[nodiscard]] bool permits(const Permit& permit, const TopicName& name, const HostedTopic* topic) const;
+  [[nodiscard]] bool is_good(const Permit& permit, const HostedTopic& topic,
+                             const GroupScope& scope) const override;
+  [[nodiscard]] bool may_manage(const Permit& permit, const HostedTopic& topic,
+                                const GroupScope& scope) const override;
+  [[nodiscard]] bool permits(const Permit& permit, const TopicName& name, const HostedTopic* topic,
+                             const GroupScope& scope) const;
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
   [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
   void handshake_late() override { limit_reached(Limit::handshake_ms); }

@@ -67,7 +67,7 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
   if (!known && permits_.size() == host_.session_settings().channels_max) {
     std::erase_if(permits_, [&](const Host::Permit& old) {
       const HostedTopic* const topic = host_.find_topic(old.grant.topic);
-      return topic == nullptr || !host_.is_good(old, *topic);
+      return topic == nullptr || !host_.is_good(old, *topic, GroupScope::some_group());
     });
   }
   if (!known && permits_.size() == host_.session_settings().channels_max)
@@ -87,20 +87,21 @@ std::string_view SessionConnection::admit_also(std::uint64_t user) {
   return objection;
 }
 
-HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role, std::uint64_t* user) {
+HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role,
+                                          const GroupScope& scope, std::uint64_t* user) {
   for (const Host::Permit& permit : permits_) {
     if (permit.grant.role != role) continue;
     HostedTopic* const found = host_.find_topic(permit.grant.topic);
     if (found == nullptr || found->definition().name.text() != topic) continue;
     if (user != nullptr) *user = permit.holder.sharer();
-    if (host_.is_good(permit, *found)) return found;
+    if (host_.is_good(permit, *found, scope)) return found;
   }
   return nullptr;
 }
 
-bool SessionConnection::may_manage(const HostedTopic& topic) const {
+bool SessionConnection::may_manage(const HostedTopic& topic, const GroupScope& scope) const {
   return std::ranges::any_of(permits_, [&](const Host::Permit& permit) {
-    return permit.grant.topic == topic.definition().id && host_.may_manage(permit, topic);
+    return permit.grant.topic == topic.definition().id && host_.may_manage(permit, topic, scope);
   });
 }
 
@@ -108,7 +109,7 @@ void SessionConnection::look_at_rights() {
   if (!greeted_ || ending_ || failed()) return;
   const auto gone = std::erase_if(permits_, [&](const Host::Permit& permit) {
     const HostedTopic* const topic = host_.find_topic(permit.grant.topic);
-    return topic != nullptr && !host_.is_good(permit, *topic);
+    return topic != nullptr && !host_.is_good(permit, *topic, GroupScope::some_group());
   });
   producing_.end_unpermitted();
   consuming_.end_unpermitted();
