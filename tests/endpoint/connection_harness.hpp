@@ -89,9 +89,9 @@ class Wire {
     peer = broker::UniqueFd(pair[1]);
   }
 
-  /// Runs the loop until `condition` holds or five seconds passed. True if it holds.
+  /// Runs the loop until `condition` holds or a minute passed. True if it holds.
   bool run_until(const std::function<bool()>& condition) {
-    const auto deadline = broker::EventLoop::Clock::now() + std::chrono::seconds(5);
+    const auto deadline = broker::EventLoop::Clock::now() + std::chrono::seconds(60);
     while (!condition()) {
       if (broker::EventLoop::Clock::now() >= deadline) return false;
       std::stop_source stop;
