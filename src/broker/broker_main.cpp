@@ -1,6 +1,7 @@
 /// Layer: broker.
 #include "broker/broker_main.hpp"
 
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -22,9 +23,11 @@ namespace lightq::broker {
 namespace {
 
 int fail(const Error& error, int exit_code) {
+  constexpr int room_within_ms = 1000;
   std::string line = "lightq broker: ";
   append_escaping_controls(line, error.text(), "\n");
-  std::fprintf(stderr, "%s\n", line.c_str());
+  pollfd room{STDERR_FILENO, POLLOUT, 0};  // a full pipe that nobody reads must not keep the process
+  if (poll(&room, 1, room_within_ms) == 1) std::fprintf(stderr, "%s\n", line.c_str());
   return exit_code;
 }
 
@@ -78,7 +81,10 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   auto broker = Broker::start(std::move(*config), **logging, {.stop_descriptor = stop_descriptor});
   close(stop_descriptor);
   const bool stopped = !broker && broker.error().code == ErrorCode::shutting_down;
-  if (!broker && !stopped) return fail(broker.error(), exit_failed);
+  if (!broker && !stopped) {
+    logging->reset();  // its lines first
+    return fail(broker.error(), exit_failed);
+  }
   int signal = 0;
   while (sigwait(&signals, &signal) != 0) {
   }

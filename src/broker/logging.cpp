@@ -3,13 +3,18 @@
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include <lightq/base/shown_text.hpp>
+
+#include "broker/log_descriptor.hpp"
+#include "broker/log_queue.hpp"
 
 namespace lightq::broker {
 
@@ -18,6 +23,9 @@ namespace {
 constexpr std::size_t like_lines_burst = 20;
 constexpr std::chrono::seconds like_lines_period{10};
 constexpr std::size_t kind_bytes_max = 96;
+constexpr std::size_t log_queue_bytes =
+    256 * 1024;  // of lines that wait for standard error, and for the file
+constexpr std::chrono::milliseconds last_lines_time{750};
 
 spdlog::level::level_enum level_of(LogLevel level) {
   switch (level) {
@@ -55,6 +63,40 @@ std::string logfmt_value(std::string_view text) {
   std::string value = "\"";
   append_escaping_controls(value, escaped);
   return value + '"';
+}
+
+std::unique_ptr<spdlog::formatter> line_formatter() {
+  return std::make_unique<spdlog::pattern_formatter>("time=%Y-%m-%dT%H:%M:%S.%eZ level=%l msg=%v",
+                                                     spdlog::pattern_time_type::utc);
+}
+
+spdlog::details::log_msg message_of(const LogQueue::Line& line) {
+  return {line.time, {}, "lightq", level_of(line.level), line.text};
+}
+
+LogQueue::Write to_descriptor(int descriptor) {
+  return [to = LogDescriptor(descriptor), formatter = std::shared_ptr(line_formatter())](
+             const LogQueue::Line& line, const std::atomic<bool>& give_up) {
+    spdlog::memory_buf_t bytes;
+    formatter->format(message_of(line), bytes);
+    return to.write({bytes.data(), bytes.size()}, give_up);
+  };
+}
+
+/// Throws spdlog_ex.
+LogQueue::Write to_file(const LoggingOptions& options) {
+  auto file = std::make_shared<spdlog::sinks::rotating_file_sink_st>(
+      options.file.string(), options.file_bytes_max, options.files_kept);
+  file->set_formatter(line_formatter());
+  return [file](const LogQueue::Line& line, const std::atomic<bool>&) {
+    try {
+      file->log(message_of(line));
+      file->flush();
+      return true;
+    } catch (const spdlog::spdlog_ex&) {
+      return false;  // a full disk; the queue counts what it keeps out
+    }
+  };
 }
 
 }  // namespace
@@ -114,50 +156,59 @@ std::vector<RepeatLimiter::LeftOut> RepeatLimiter::take_all() {
   return std::exchange(forgotten_, {});
 }
 
-struct Logging::Logger {
-  explicit Logger(std::vector<spdlog::sink_ptr> sinks) : log("lightq", sinks.begin(), sinks.end()) {}
-  spdlog::logger log;
+struct Logging::Places {
+  LogLevel level = LogLevel::info;
+  std::vector<std::unique_ptr<LogQueue>> queues;  // one for each place, so that none waits for another
+
+  void put(LogLevel of_line, const std::string& text) const {
+    for (const auto& queue : queues) queue->put({of_line, std::chrono::system_clock::now(), text});
+  }
 };
 
-Logging::Logging(std::unique_ptr<Logger> logger)
-    : logger_(std::move(logger)), limiter_(like_lines_burst, like_lines_period) {}
+Logging::Logging(std::unique_ptr<Places> places)
+    : places_(std::move(places)), limiter_(like_lines_burst, like_lines_period) {}
 
 Logging::~Logging() {
   write_left_out(limiter_.take_all());
-  logger_->log.flush();
+  const auto deadline = LogQueue::Clock::now() + last_lines_time;
+  for (const auto& queue : places_->queues) queue->close();
+  for (const auto& queue : places_->queues) queue->finish(deadline);
 }
 
 Result<std::unique_ptr<Logging>> Logging::open(const LoggingOptions& options) {
   try {
-    std::vector<spdlog::sink_ptr> sinks;
-    if (options.standard_error) sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    if (!options.file.empty()) {
-      sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
-          options.file.string(), options.file_bytes_max, options.files_kept));
-    }
-    auto logger = std::make_unique<Logger>(std::move(sinks));
-    logger->log.set_formatter(std::make_unique<spdlog::pattern_formatter>(
-        "time=%Y-%m-%dT%H:%M:%S.%eZ level=%l msg=%v", spdlog::pattern_time_type::utc));
-    logger->log.set_level(level_of(options.level));
-    logger->log.flush_on(spdlog::level::info);
-    logger->log.set_error_handler([](const std::string&) {});  // a full disk must not end in a flood
-    return std::unique_ptr<Logging>(new Logging(std::move(logger)));
+    auto places = std::make_unique<Places>();
+    places->level = options.level;
+    const auto add = [&](LogQueue::Write write) {
+      places->queues.push_back(std::make_unique<LogQueue>(log_queue_bytes, std::move(write)));
+    };
+    if (!options.file.empty()) add(to_file(options));
+    if (options.standard_error) add(to_descriptor(STDERR_FILENO));
+    return std::unique_ptr<Logging>(new Logging(std::move(places)));
   } catch (const spdlog::spdlog_ex& error) {
     return Error{ErrorCode::io_error, "log file " + options.file.string() + ": " + error.what()};
+  } catch (const std::system_error& error) {
+    return Error{ErrorCode::io_error, std::string("the log's thread cannot be started: ") + error.what()};
   }
 }
 
 void Logging::write(LogLevel level, std::string_view line) {
-  if (!logger_->log.should_log(level_of(level))) return;
+  if (level < places_->level) return;
   const auto now = RepeatLimiter::Clock::now();
   write_left_out(limiter_.take_ended(now));
-  if (limiter_.admit(level, line, now)) logger_->log.log(level_of(level), "{}", logfmt_value(line));
+  if (limiter_.admit(level, line, now)) places_->put(level, logfmt_value(line));
+}
+
+std::uint64_t Logging::lost() const {
+  std::uint64_t lost = 0;
+  for (const auto& queue : places_->queues) lost += queue->lost();
+  return lost;
 }
 
 void Logging::write_left_out(const std::vector<RepeatLimiter::LeftOut>& all) {
   for (const auto& [level, line, count] : all) {
-    logger_->log.log(level_of(level), "{} left_out={}", logfmt_value("more lines like this one: " + line),
-                     count);
+    places_->put(level,
+                 logfmt_value("more lines like this one: " + line) + " left_out=" + std::to_string(count));
   }
 }
 

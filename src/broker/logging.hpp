@@ -78,7 +78,11 @@ struct LoggingOptions {
 /// Writes logfmt, one event a line: `time=2026-01-31T12:00:00.123Z level=info msg="the text"`. In the text
 /// quotes, backslashes, control characters (C1 and those that change the direction of writing too) and bytes
 /// that are no UTF-8 are escaped as JSON does. The level is debug, info, warning or
-/// error. Lines that RepeatLimiter leaves out are counted by one with a `left_out=COUNT` more. Any thread.
+/// error. Lines that RepeatLimiter leaves out are counted by one with a `left_out=COUNT` more.
+///
+/// Who writes a line never waits: a thread for each place takes the lines there, at most 256 KiB of them
+/// wait, and a line with `lost=COUNT` counts those that were lost since then. The destructor writes what
+/// waits, for a second at most. Any thread.
 class Logging final : public LogSink {
  public:
   /// Errors: io_error, naming the file.
@@ -86,13 +90,14 @@ class Logging final : public LogSink {
   ~Logging() override;
 
   void write(LogLevel level, std::string_view line) override;
+  [[nodiscard]] std::uint64_t lost() const override;
 
  private:
-  struct Logger;
-  explicit Logging(std::unique_ptr<Logger> logger);
+  struct Places;
+  explicit Logging(std::unique_ptr<Places> places);
   void write_left_out(const std::vector<RepeatLimiter::LeftOut>& all);
 
-  std::unique_ptr<Logger> logger_;
+  std::unique_ptr<Places> places_;
   RepeatLimiter limiter_;
 };
 

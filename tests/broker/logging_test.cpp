@@ -88,8 +88,10 @@ TEST(Logging, RotatesItsFile) {
   auto options = to_file(temp / "broker.log");
   options.file_bytes_max = 2000;
   options.files_kept = 2;
-  const auto logging = Logging::open(options).value_or_throw();
-  for (char c = 'a'; c <= 'z'; ++c) logging->info(std::string(500, c));
+  {
+    const auto logging = Logging::open(options).value_or_throw();
+    for (char c = 'a'; c <= 'z'; ++c) logging->info(std::string(500, c));
+  }
   std::size_t files = 0;
   for (const auto& file : std::filesystem::directory_iterator(temp.path())) {
     EXPECT_LE(file.file_size(), 2000U);

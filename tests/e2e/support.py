@@ -209,7 +209,13 @@ class Broker:
         return socket
 
     def log(self):
+        """What has been written of it: another thread of the broker's writes, a moment after what it tells of."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def logged(self, words, begin=0):
+        """Waits until the log, from `begin` on, has these words; all of it from there."""
+        until(lambda: words in self.log()[begin:], lambda: f"{words!r} in the log:\n{self.log()[begin:][-4000:]}")
+        return self.log()[begin:]
 
     def kill(self):
         """SIGKILL; the next start() goes on at the same control port and data directory."""

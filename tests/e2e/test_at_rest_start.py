@@ -33,7 +33,7 @@ def test_a_stop_does_not_wait_for_the_command(make_broker):
     assert time.monotonic() - began < AT_ONCE
     leader = int(told.read_text())
     until(lambda: group_is_gone(leader), "the end of all that the command has started")
-    assert "stopping on SIGTERM" in broker.log()
+    broker.logged("stopping on SIGTERM")
 
 
 def test_a_stop_does_not_wait_for_a_pipe_that_nobody_writes_to(make_broker):
@@ -146,7 +146,7 @@ def test_a_log_in_the_place_of_one_of_the_other_kind_closes_the_topic(sealed, co
     sealed.start()
     code, why = closed(control)
     assert code == "corrupt" and f"{own.segments[0]} is not encrypted" in why
-    assert "topic t cannot be used" in sealed.log()
+    sealed.logged("topic t cannot be used")
     send(sealed, control, [b"others go on"], "clear")
     sealed.stop()
     assert messages_of(own) == before

@@ -23,7 +23,7 @@ def test_every_command_that_moves_messages_works_by_itself(lightq):
     assert lightq("sub", "t", "--from", "first", "--no-follow").stdout == b"one\ntwo\n"
     assert lightq("consume", "t", "-n", "2").stdout == b"one\ntwo\n"
     assert lightq("bench", "-n", "20000").returncode == 0
-    assert "sessions over TLS: tcp://127.0.0.1:" in lightq.broker.log()
+    lightq.broker.logged("sessions over TLS: tcp://127.0.0.1:")
     assert "sessions: tcp://" not in lightq.broker.log()
 
 

@@ -188,7 +188,7 @@ def test_a_broker_refuses_a_password_file_that_others_may_open(make_broker, tmp_
     broker.start(wait=False)
     assert broker.process.wait(DEADLINE) == 2
     broker.process = None
-    assert f"{path} holds the administrator's password and is open to other users: its mode is 0{mode:o}" in broker.log()
+    broker.logged(f"{path} holds the administrator's password and is open to other users: its mode is 0{mode:o}")
     os.chmod(path, 0o600)
     broker.start()
     broker.control().ok("list_topics", admin_user_id=ADMIN, admin_password="planted-in-a-file-34")

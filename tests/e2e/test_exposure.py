@@ -30,7 +30,7 @@ def test_what_other_machines_reach_is_refused_in_clear(make_broker, what):
 @pytest.mark.parametrize("what", OPEN)
 def test_insecure_lets_it_be_reached_and_says_so(make_broker, what):
     broker = make_broker(*OPEN[what], "--insecure", control=control_of(what))
-    assert 'level=warning msg="insecure: ' in broker.log()
+    broker.logged('level=warning msg="insecure: ')
     stats = broker.control().broker_stats()
     assert (stats["insecure"], stats["encrypted"]) == (True, False)
 

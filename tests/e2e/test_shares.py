@@ -231,7 +231,7 @@ def test_nobodys_connections_use_up_all_descriptors(make_broker):
     """Neither a user's nor strangers': the broker has 272 of them to give, and one of both has 90."""
     broker = make_broker("--reactors", "1", prefix=["prlimit", "--nofile=400:400"])
     control = broker.control()
-    assert "a user may have 90 data connections, not connections_per_user (4000)" in broker.log()
+    broker.logged("a user may have 90 data connections, not connections_per_user (4000)")
     control.create("t")
     control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
     for name in ("ann", "bob"):
@@ -368,7 +368,7 @@ def test_a_full_endpoint_lets_the_next_in_when_one_goes(make_broker):
     until(lambda: control.broker_stats()["limits_reached"]["connections_per_endpoint_max"] > 0, "one to be turned away")
     assert control.stats("t")["messages_received"] == 0
     until(lambda: "connections are turned away" in broker.log(), "a line of the log")
-    assert broker.log().count("connections are turned away") == 1
+    assert broker.logged("connections are turned away").count("connections are turned away") == 1
     there.pop().close()
     until(lambda: control.stats("t")["messages_received"] == 1, "the fourth to be let in")
     assert control.stats("t")["publishers_count"] == 3

@@ -16,7 +16,7 @@ LAYERS = [
     ("endpoint", r"src/broker/endpoint/"),
     ("session", r"src/broker/session/"),
     ("control", r"src/broker/control/"),
-    ("logging", r"src/broker/logging"),
+    ("logging", r"src/broker/log"),
     ("broker", r"src/broker/"),
     ("cli", r"src/client/"),
     ("apps", r"apps/"),

@@ -39,6 +39,7 @@ void CommandHandler::broker_stats(const Answer& answer) {
     if (settings_.limits_reached != nullptr) stats.limits_reached = settings_.limits_reached->all();
     stats.limits_reached["handshakes_max"] = stats.displaced_connections;
     stats.limits_reached["requests_per_second"] = settings_.throttled();
+    stats.limits_reached["log_queue_bytes"] = sink_.lost();
     stats.data_dir = settings_.data_dir;
     stats.encrypted = !settings_.server_key.empty();
     stats.insecure = settings_.insecure;

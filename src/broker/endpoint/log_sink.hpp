@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string_view>
 
 namespace lightq::broker {
@@ -15,7 +16,10 @@ inline constexpr auto said_again_after = std::chrono::seconds(10);
 class LogSink {
  public:
   virtual ~LogSink() = default;
+  /// Does not wait for whoever reads the lines: it is called where everything else would wait too.
   virtual void write(LogLevel level, std::string_view line) = 0;
+  /// Lines that were lost, because they came faster than they could be written.
+  [[nodiscard]] virtual std::uint64_t lost() const { return 0; }
 
   void debug(std::string_view line) { write(LogLevel::debug, line); }
   void info(std::string_view line) { write(LogLevel::info, line); }
