@@ -77,7 +77,8 @@ void ProduceSide::end_unpermitted() {
     if (each.kind() != Channel::Kind::produces) return;
     auto& channel = static_cast<ProduceChannel&>(each);
     const HostedTopic* const topic = channel.topic();
-    if (topic == nullptr || port_.permitted(topic->definition().name.text(), EndpointRole::produce) == topic)
+    if (topic == nullptr || port_.permitted(topic->definition().name.text(), EndpointRole::produce,
+                                            GroupScope::whole_topic()) == topic)
       return;
     doomed.push_back(&channel);
   });
