@@ -48,6 +48,12 @@ struct ReadResult {
   Offset next;      ///< trimmed, damaged: the next offset that can be read
 };
 
+/// What a search by time has found.
+struct FoundByTime {
+  Offset offset;
+  std::uint64_t batches_passed = 0;  ///< looked at for it
+};
+
 /// Work that waits for a disk (syncing, preparing or recycling files, writing cursors). Made on the log's
 /// thread; `run` may be called once on any one thread, while the log goes on; then `finish` once on the log's
 /// thread. The log must outlive the call of `finish`; a job may be destroyed without either call.
@@ -90,6 +96,11 @@ class Log {
   /// As read, but only the batch's offsets, time and producer may be looked at: what is encrypted is not
   /// decrypted for it, and may turn out not to be readable.
   virtual ReadResult look(Place& place) { return read(place); }
+
+  /// Finds the first batch, in the order of the log, that was appended at `time` or later; next_offset if
+  /// there is none. The clock may have been set back in between: a batch may be older than its predecessor.
+  /// Where a file cannot be opened the answer is that file's first offset, so that nothing is left out.
+  virtual FoundByTime first_since(Timestamp time) = 0;
 
   /// The oldest message kept; equals next_offset when empty.
   [[nodiscard]] virtual Offset first_offset() const = 0;

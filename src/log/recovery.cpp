@@ -241,7 +241,6 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
   const std::uint64_t usable = std::min(found.size_bytes, header.file_bytes);
   auto segment = std::make_unique<SegmentFile>(found.path, header, usable, found.file);
   segment->synced_position = 0;
-  if (!result_.segments.empty()) segment->begin_after(result_.segments.back()->newest());
   const auto seal = decode_segment_seal(found.page, header, boot_);
   // Also for the last one: its successor may have been lost, but what was sealed is never written again.
   const bool sealed = seal && seal->end_position <= usable && header.first_offset <= seal->end_offset &&

@@ -8,6 +8,8 @@
 
 #include <lightq/base/fetch_ahead.hpp>
 
+#include "log/elapsed.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -37,7 +39,7 @@ AppendResult RingLog::append(std::span<std::byte> batch, Timestamp now) {
   std::byte* const to = memory_.data() + space_.physical(position);
   // What was put together in place_for_next may have to move after all: room was made meanwhile.
   if (batch.data() != to) std::memmove(to, batch.data(), batch.size());
-  index_.note(next_, position);
+  index_.note(next_, position, now);
   const Offset base = next_;
   newest_ = position;
   newest_offset_ = base;
@@ -115,6 +117,31 @@ std::uint64_t RingLog::search(Offset offset) const {
   }
 }
 
+// Some batches before the first entry are left where the entry before it was dropped.
+FoundByTime RingLog::first_since(Timestamp time) {
+  FoundByTime found{next_};
+  if (empty()) return found;
+  const auto entries = index_.entries();
+  const auto search = [&](std::uint64_t position, std::uint64_t end) {
+    while (position < end) {
+      const BatchView batch = batch_at(position);
+      ++found.batches_passed;
+      if (time <= batch.append_time()) {
+        found.offset = batch.base_offset();
+        return true;
+      }
+      position += batch.total_bytes();
+    }
+    return false;
+  };
+  if (search(space_.begin(), entries.empty() ? space_.end() : entries.front().position)) return found;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const std::uint64_t end = i + 1 < entries.size() ? entries[i + 1].position : space_.end();
+    if (time <= entries[i].newest && search(entries[i].position, end)) break;
+  }
+  return found;
+}
+
 void RingLog::drop_oldest() {
   const BatchView batch = batch_at(space_.begin());
   first_ = batch.end_offset();
@@ -142,7 +169,7 @@ bool RingLog::make_room(std::size_t bytes, Offset limit) {
 }
 
 void RingLog::maintain(Timestamp now) {
-  if (!touched_ || !empty() || now.us - last_append_.us < idle_before_give_back_us) return;
+  if (!touched_ || !empty() || !has_passed(last_append_, idle_before_give_back_us, now)) return;
   memory_.give_back();
   index_.release();
   touched_ = false;

@@ -35,6 +35,7 @@ class RingLog final : public Log {
   std::span<std::byte> place_for_next(std::size_t bytes) override;
   void fetch_ahead_for_append(unsigned step) const override;
   ReadResult read(Place& place) override;
+  FoundByTime first_since(Timestamp time) override;
   [[nodiscard]] Offset first_offset() const override { return first_; }
   [[nodiscard]] Offset next_offset() const override { return next_; }
   [[nodiscard]] Offset durable_offset() const override { return {}; }

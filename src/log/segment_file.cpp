@@ -6,6 +6,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "log/seeded_bug.hpp"
@@ -28,6 +29,7 @@ SegmentFile::SegmentFile(std::string path, const SegmentHeader& header, std::uin
       usable_bytes_(usable_bytes),
       file_(std::move(file)),
       end_offset_(header.first_offset),
+      indexed_end_offset_(header.first_offset),
       checkpoint_(first_checkpoint(header)) {
   synced_point = seal();
   synced_point.end_position = segment_header_bytes;
@@ -81,17 +83,35 @@ void SegmentFile::publish_to(std::shared_ptr<SegmentNode> node) {
 
 void SegmentFile::note_batch(const ScannedBatch& batch) {
   trust(batch.position, batch.end_position());
-  index_.note(batch.base, batch.position);
+  index_batch(batch);
   end_position_ = batch.end_position();
   end_offset_ = batch.end;
-  newest_ = std::max(newest_, batch.time);
+  note_time(batch.time);
   if (node_ == nullptr) return;
   node_->note_batch(batch.base, batch.position, batch.time);
   node_->publish(end_position_, end_offset_);
 }
 
+void SegmentFile::index_batch(const ScannedBatch& batch) {
+  if (batch.position < indexed_end_) return;
+  if (batch.position == indexed_end_ && !has_jumped_) {
+    indexed_end_ = batch.end_position();
+    indexed_end_offset_ = batch.end;
+  } else {
+    has_jumped_ = true;
+  }
+  index_.note(batch.base, batch.position, batch.time);
+}
+
+void SegmentFile::index_damage(const SegmentDamage& damage) {
+  if (damage.begin != indexed_end_ || has_jumped_) return;
+  indexed_end_ = damage.end;
+  indexed_end_offset_ = damage.next;
+}
+
 void SegmentFile::note_damage(const SegmentDamage& damage) {
   damages_.push_back(damage);
+  index_damage(damage);
   // What lies in it is never looked at: the walk jumps over it.
   trust(damage.begin, damage.end);
   checked_from_ = std::max(checked_from_, damage.end);
@@ -104,7 +124,7 @@ void SegmentFile::note_damage(const SegmentDamage& damage) {
 void SegmentFile::set_end(const SegmentSeal& seal) {
   end_position_ = seal.end_position;
   end_offset_ = seal.end_offset;
-  newest_ = seal.newest;
+  note_time(seal.newest);
   checked_from_ = seal.end_position;
   sealed = true;
   seal_written = seal.boot == BootId{};
@@ -117,7 +137,7 @@ void SegmentFile::set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint6
   checked_from_ = checkpoint.end_position;
   end_position_ = checkpoint.end_position;
   end_offset_ = checkpoint.end_offset;
-  newest_ = std::max(newest_, checkpoint.newest);
+  note_time(checkpoint.newest);
   if (checkpoint.boot == BootId{}) synced_point = seal();
 }
 
@@ -148,6 +168,7 @@ void SegmentFile::set_unreadable(Offset end) {
   end_position_ = all.end;
   checked_from_ = all.end;
   end_offset_ = end;
+  written_ = {std::numeric_limits<std::int64_t>::max()};  // nobody knows
   sealed = true;
   seal_written = true;  // there is nothing to seal, and the file is not to be touched
   synced_position = all.end;
@@ -213,6 +234,7 @@ struct SegmentFile::Step {
   SegmentDamage damage;
   Offset end;
   std::uint64_t next_position = 0;
+  Timestamp time;  // of the batch
 };
 
 // Damage of no length stands before a sound batch: past it `expected` is higher.
@@ -249,27 +271,29 @@ Located SegmentFile::locate(Offset offset, std::uint64_t from) {
 SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, Offset wanted,
                                        SegmentScanner& scanner) {
   if (!damages_.empty()) {
-    if (const auto* damage = damage_at(position, expected)) return {true, *damage, damage->next, damage->end};
+    if (const auto* damage = damage_at(position, expected))
+      return {true, *damage, damage->next, damage->end, {}};
   }
   if (is_trusted(position)) {
     const BatchView batch = batch_at(position);
-    index_.note(expected, position);
-    return {false, {}, batch.end_offset(), position + batch.total_bytes()};
+    const std::uint64_t end = position + batch.total_bytes();
+    index_batch({position, batch.total_bytes(), expected, batch.end_offset(), batch.append_time(), 0});
+    return {false, {}, batch.end_offset(), end, batch.append_time()};
   }
   // The body of a batch that is only passed by is left for whoever reads it.
   auto batch = scanner.header_at(position);
   if (batch && wanted < batch->end) batch = scanner.batch_at(position);
   if (batch && (batch->base == expected || seeded(SeededBug::offset_continuity_unchecked))) {
-    index_.note(expected, position);
+    index_batch(*batch);
     if (wanted < batch->end) {
       trust(position, batch->end_position());
       check_ahead(batch->end_position(), batch->end, scanner);
     }
-    return {false, {}, batch->end, batch->end_position()};
+    return {false, {}, batch->end, batch->end_position(), batch->time};
   }
   const SegmentDamage damage = find_damage(position, expected, scanner);
   damages_.push_back(damage);
-  return {true, damage, damage.next, damage.end};
+  return {true, damage, damage.next, damage.end, {}};
 }
 
 // Checks what the window holds already, for whoever reads on.
@@ -280,9 +304,38 @@ void SegmentFile::check_ahead(std::uint64_t position, Offset expected, SegmentSc
     if (!header || header->base != expected || until < header->end_position()) return;
     if (!scanner.batch_at(position)) return;
     trust(position, header->end_position());
-    index_.note(expected, position);
+    index_batch(*header);
     position = header->end_position();
     expected = header->end;
+  }
+}
+
+std::optional<Offset> SegmentFile::first_since(Timestamp time, std::uint64_t& passed) {
+  assert(is_mapped());
+  SegmentScanner scanner(*file_, header_.epoch, end_position_, check_window_bytes);
+  index_rest(scanner, passed);
+  const auto entries = index_.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].newest < time) continue;
+    const std::uint64_t end = i + 1 < entries.size() ? entries[i + 1].position : end_position_;
+    std::uint64_t position = entries[i].position;
+    for (Offset expected = entries[i].offset; position < end && expected < end_offset_; ++passed) {
+      const Step step = step_at(position, expected, offset_not_yet_known, scanner);
+      if (!step.damaged && time <= step.time) return expected;
+      position = step.next_position;
+      expected = step.end;
+    }
+  }
+  return std::nullopt;
+}
+
+// Goes on where the index ends, without a look at bodies.
+void SegmentFile::index_rest(SegmentScanner& scanner, std::uint64_t& passed) {
+  if (std::exchange(has_jumped_, false)) index_.drop_from(indexed_end_);
+  while (indexed_end_offset_ < end_offset_ && indexed_end_ < end_position_) {
+    const Step step = step_at(indexed_end_, indexed_end_offset_, offset_not_yet_known, scanner);
+    if (step.damaged) index_damage(step.damage);
+    ++passed;
   }
 }
 

@@ -55,6 +55,9 @@ class SegmentFile {
   /// The batch that holds `offset`, which lies in [first_offset, end_offset). `from`: the position of a batch
   /// that was found here before and begins at or before it, or 0. Requires `open_for_reading`.
   Located locate(Offset offset, std::uint64_t from);
+  /// The base offset of its first batch that was appended at `time` or later, if there is one; adds the
+  /// batches that were looked at to `passed`. Requires `open_for_reading`.
+  std::optional<Offset> first_since(Timestamp time, std::uint64_t& passed);
   /// Valid while the mapping is.
   [[nodiscard]] BatchView batch_at(std::uint64_t position) const {
     return BatchView::trusted(mapping_->data() + position);
@@ -89,8 +92,9 @@ class SegmentFile {
   /// It goes on from here; what lies before is checked when it is read. `next_sequence`: of the next one.
   void set_checkpoint(const SegmentCheckpoint& checkpoint, std::uint64_t next_sequence);
   void set_unreadable(Offset end);
-  /// Times never go back from one segment to the next, whatever the clock does.
-  void begin_after(Timestamp newest) { newest_ = std::max(newest_, newest); }
+  /// It was written at that time or later, or before; see `written`.
+  void begin_after(Timestamp written) { written_ = std::max(written_, written); }
+  void end_before(Timestamp written) { written_ = std::min(written_, written); }
 
   /// Everything from this position on was written or checked by this process.
   [[nodiscard]] std::uint64_t checked_from() const { return checked_from_; }
@@ -113,7 +117,11 @@ class SegmentFile {
   [[nodiscard]] Offset end_offset() const { return end_offset_; }
   [[nodiscard]] std::uint64_t end_position() const { return end_position_; }
   [[nodiscard]] std::uint64_t stored_bytes() const { return end_position_ - segment_header_bytes; }
+  /// The latest append time of all its batches.
   [[nodiscard]] Timestamp newest() const { return newest_; }
+  /// When its newest message was written, for retention: as `newest`, but without the steps of the clock that
+  /// its log has made out.
+  [[nodiscard]] Timestamp written() const { return written_; }
   [[nodiscard]] bool empty() const { return end_offset_ == first_offset(); }
   /// What a seal, or a checkpoint, would say of it now.
   [[nodiscard]] SegmentSeal seal() const { return {end_position_, end_offset_, newest_, {}}; }
@@ -142,6 +150,13 @@ class SegmentFile {
   Step step_at(std::uint64_t position, Offset expected, Offset wanted, SegmentScanner& scanner);
   void check_ahead(std::uint64_t position, Offset expected, SegmentScanner& scanner);
   SegmentDamage find_damage(std::uint64_t position, Offset expected, SegmentScanner& scanner);
+  void note_time(Timestamp time) {
+    newest_ = std::max(newest_, time);
+    written_ = std::max(written_, time);
+  }
+  void index_batch(const ScannedBatch& batch);
+  void index_damage(const SegmentDamage& damage);
+  void index_rest(SegmentScanner& scanner, std::uint64_t& passed);
   void begin_piece(std::uint64_t end);
   Result<void> write_in_header(ByteView bytes, std::size_t position);
 
@@ -155,7 +170,13 @@ class SegmentFile {
   std::uint64_t end_position_ = segment_header_bytes;
   Offset end_offset_;
   Timestamp newest_;
+  Timestamp written_;
+  // It knows the times of all batches before indexed_end_. What was come to by a jump behind that
+  // (has_jumped_) is in it so that its offset is found again.
   SparseIndex index_;
+  std::uint64_t indexed_end_ = segment_header_bytes;
+  Offset indexed_end_offset_;
+  bool has_jumped_ = false;
   std::vector<SegmentDamage> damages_;
   SegmentCheckpoint checkpoint_;
   std::uint64_t checked_from_ = segment_header_bytes;

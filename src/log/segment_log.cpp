@@ -52,6 +52,7 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
     log->publish(*segment, before);
     before = segment->node().get();
   }
+  log->date_segments(now);
   log->last_sync_ = now;
   log->last_use_ = now;
   return log;
@@ -280,7 +281,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   }
   // An empty one that is replaced stays a link of its readers' chain.
   const std::shared_ptr<SegmentNode> before = segments_.empty() ? nullptr : segments_.back()->node();
-  const Timestamp newest = segments_.empty() ? Timestamp{} : segments_.back()->newest();
+  const Timestamp written = segments_.empty() ? Timestamp{} : segments_.back()->written();
   if (replaces) {
     forget_view(*segments_.back());
     segments_.pop_back();
@@ -292,7 +293,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes) {
   segments_.back()->write_through(std::move(prepared->mapping));
   segments_.back()->begun_here = true;
   segments_.back()->new_from = prepared->new_from;
-  segments_.back()->begin_after(newest);
+  segments_.back()->begin_after(written);
   publish(*segments_.back(), before.get());
   ++rolls_;
   closed_ = maybe_closed_on_disk_ = false;

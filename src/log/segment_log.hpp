@@ -79,6 +79,7 @@ class SegmentLog final : public Log {
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
   ReadResult read(Place& place) override;
   ReadResult look(Place& place) override;
+  FoundByTime first_since(Timestamp time) override;
   [[nodiscard]] Offset first_offset() const override;
   [[nodiscard]] Offset next_offset() const override { return next_; }
   [[nodiscard]] Offset durable_offset() const override { return durable_; }
@@ -205,6 +206,8 @@ class SegmentLog final : public Log {
   [[nodiscard]] RetiredSegment retired(SegmentFile& segment);
   [[nodiscard]] const RetiredSegment* last_with_identity() const;
   void apply_retention(Timestamp now);
+  void date_segments(Timestamp now);
+  [[nodiscard]] bool is_too_old(const SegmentFile& segment, Timestamp now) const;
   void release_idle_files(Timestamp now);
   void forget_view(const SegmentFile& segment);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "log/elapsed.hpp"
 #include "log/failed_sync.hpp"
 #include "log/seeded_bug.hpp"
 #include "log/segment_log.hpp"
@@ -19,10 +20,6 @@ constexpr std::size_t rested_at_once_max = 64;        // likewise
 constexpr std::size_t retired_gathered_max = 16;      // these wait for no more
 constexpr std::uint64_t rested_at_once_min = 8;       // a job for each would cost more than what it does
 constexpr std::size_t still_read_max = 2;             // dropped segments that wait for their readers
-
-bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
-  return now < since || now.us - since.us >= us;  // a clock that was set back must not stop anything for long
-}
 
 }  // namespace
 

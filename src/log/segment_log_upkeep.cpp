@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "log/elapsed.hpp"
 #include "log/repair.hpp"
 #include "log/seeded_bug.hpp"
 #include "log/segment_copy.hpp"
@@ -110,23 +111,42 @@ void SegmentLog::maintain(Timestamp now) {
   release_idle_files(now);
 }
 
+// For retention. A time that is still to come was written by a clock that was ahead: the segment is no newer
+// than what was appended behind it, and no newer than now. Nor is it older than what lies before it.
+void SegmentLog::date_segments(Timestamp now) {
+  Timestamp latest = now;
+  for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
+    SegmentFile& each = **segment;
+    each.end_before(now < each.written() ? latest : now);
+    if (!each.empty()) latest = each.written();
+  }
+  for (std::size_t i = 1; i < segments_.size(); ++i) segments_[i]->begin_after(segments_[i - 1]->written());
+}
+
+bool SegmentLog::is_too_old(const SegmentFile& segment, Timestamp now) const {
+  return options_.retention_ms != 0 && segment.written().us < now.us - options_.retention_ms * 1000;
+}
+
 void SegmentLog::drop_unneeded(Timestamp now) {
+  if (!segments_.empty()) {
+    segments_.back()->end_before(now);
+    if (now < segments_.front()->written()) date_segments(now);
+  }
   const auto unneeded = [&](const SegmentFile& segment) {
     if (hold_ < end_of_oldest()) return false;
     const std::uint64_t left_bytes = stored_bytes_ - segment.stored_bytes();
     const std::uint64_t left_messages = distance(segment.end_offset(), next_);
     return (options_.retention_bytes != 0 && left_bytes >= options_.retention_bytes) ||
            (options_.retention_messages != 0 && left_messages >= options_.retention_messages) ||
-           (options_.retention_ms != 0 && segment.newest().us < now.us - options_.retention_ms * 1000);
+           (options_.retention_ms != 0 && is_too_old(segment, now));
   };
   while (segments_.size() > 1 && unneeded(*segments_.front())) drop_oldest();
 }
 
 void SegmentLog::apply_retention(Timestamp now) {
   drop_unneeded(now);
-  const bool all_too_old = options_.retention_ms != 0 && segments_.size() == 1 &&
-                           !segments_.front()->empty() && next_ <= hold_ &&
-                           segments_.front()->newest().us < now.us - options_.retention_ms * 1000;
+  const bool all_too_old = segments_.size() == 1 && !segments_.front()->empty() && next_ <= hold_ &&
+                           is_too_old(*segments_.front(), now);
   if (all_too_old) static_cast<void>(drop_first(next_, 0));
 }
 
@@ -139,7 +159,7 @@ void SegmentLog::release_idle_files(Timestamp now) {
     last_use_ = now;
     return;
   }
-  if (now.us - last_use_.us < idle_before_release_us) return;
+  if (!has_passed(last_use_, idle_before_release_us, now)) return;
   for (SegmentFile* segment : views_) segment->release();
   views_.clear();
   if (encrypted_ != nullptr) encrypted_->forget();

@@ -1,9 +1,10 @@
-/// A sparse index: where some batches lie, about one per 64 KiB, so that an offset is found by a binary
-/// search and a short walk. Layer: log.
+/// A sparse index: where some batches lie, about one per 64 KiB, and how new those in between are. An offset
+/// is found by a binary search and a short walk, a time by a look at each entry and a short walk. Layer: log.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <lightq/base/fetch_ahead.hpp>
@@ -20,13 +21,21 @@ class SparseIndex {
   struct Entry {
     Offset offset;  ///< of a batch's first record
     std::uint64_t position = 0;
+    /// No batch that was noted from here up to the next entry has a later append time.
+    Timestamp newest;
   };
 
-  /// Notes a batch, if it lies far enough behind the last one noted. Batches before that are ignored.
-  void note(Offset offset, std::uint64_t position) {
-    if (first_ != entries_.size() && position < entries_.back().position + spacing_bytes) return;
-    entries_.push_back({offset, position});
+  /// Notes a batch: it becomes an entry if it lies far enough behind the last one.
+  void note(Offset offset, std::uint64_t position, Timestamp time) {
+    if (first_ != entries_.size() && position < entries_.back().position + spacing_bytes) {
+      if (entries_.back().newest < time) entries_.back().newest = time;
+      return;
+    }
+    entries_.push_back({offset, position, time});
   }
+
+  /// In the order of the log.
+  [[nodiscard]] std::span<const Entry> entries() const { return std::span(entries_).subspan(first_); }
 
   /// Asks the processor for what `note` looks at.
   void fetch_ahead() const {
@@ -51,6 +60,11 @@ class SparseIndex {
       entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(first_));
       first_ = 0;
     }
+  }
+
+  /// Forgets the entries at and behind `position`.
+  void drop_from(std::uint64_t position) {
+    while (first_ != entries_.size() && entries_.back().position >= position) entries_.pop_back();
   }
 
   void clear() {

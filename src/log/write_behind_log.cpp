@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "log/elapsed.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -114,6 +116,14 @@ ReadResult WriteBehindLog::find(Place& place, ReadResult (Log::*way)(Place&)) {
   return result;
 }
 
+FoundByTime WriteBehindLog::first_since(Timestamp time) {
+  const FoundByTime written = segments_->first_since(time);
+  last_error_ = &segments_->last_error();
+  if (written.offset < written_offset()) return written;
+  const FoundByTime in_memory = ring_.first_since(time);
+  return {in_memory.offset, written.batches_passed + in_memory.batches_passed};
+}
+
 // On a full disk the files of what goes first make room for the rest.
 Result<void> WriteBehindLog::end_segment() {
   auto written = write_all_behind();
@@ -146,9 +156,8 @@ bool WriteBehindLog::make_room(std::size_t bytes, Offset limit) {
 void WriteBehindLog::maintain(Timestamp now) {
   segments_->maintain(now);
   ring_.trim(std::min(segments_->first_offset(), written_offset()));
-  const std::int64_t age_us = now.us - unwritten_since_.us;
   const bool due = unwritten_bytes_ >= options_.unwritten_bytes ||
-                   (unwritten_bytes_ != 0 && (age_us < 0 || age_us >= options_.unwritten_ms * 1000));
+                   (unwritten_bytes_ != 0 && has_passed(unwritten_since_, options_.unwritten_ms * 1000, now));
   if (due) write_until_ = next_offset();
   if (more_to_write() && write_up_to(write_until_, chunk_bytes) != AppendOutcome::appended) {
     write_until_ = written_offset();  // tried again at the next call

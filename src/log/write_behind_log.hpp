@@ -32,6 +32,7 @@ class WriteBehindLog final : public Log {
   AppendResult append(std::span<std::byte> batch, Timestamp now) override;
   ReadResult read(Place& place) override { return find(place, &Log::read); }
   ReadResult look(Place& place) override { return find(place, &Log::look); }
+  FoundByTime first_since(Timestamp time) override;
   [[nodiscard]] Offset first_offset() const override { return segments_->first_offset(); }
   [[nodiscard]] Offset next_offset() const override { return ring_.next_offset(); }
   [[nodiscard]] Offset durable_offset() const override { return segments_->durable_offset(); }

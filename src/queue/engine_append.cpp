@@ -1,6 +1,7 @@
 /// An open queue: appending. Layer: queue.
 #include <algorithm>
 
+#include "log/elapsed.hpp"
 #include "queue/clock.hpp"
 #include "queue/engine.hpp"
 
@@ -69,7 +70,7 @@ Result<Offset> Engine::enqueue_mapped(ByteView payload) {
 }
 
 bool Engine::is_young() {
-  if (coarse_now().us - open_.opened().us >= batch_open_max_us) return false;
+  if (log::has_passed(open_.opened(), batch_open_max_us, coarse_now())) return false;
   note_beat();
   return true;
 }

@@ -135,8 +135,9 @@ Result<Offset> Engine::offset_at_time(Timestamp time) {
   {
     const Lock lock(mutex_);
     const auto& segments = log_->segments();
-    const auto found = std::partition_point(segments.begin(), segments.end(),
-                                            [&](const auto& segment) { return segment->newest() < time; });
+    // The clock may have been set back: a later segment may be older.
+    const auto found = std::ranges::find_if(
+        segments, [&](const auto& segment) { return !segment->empty() && time <= segment->newest(); });
     // Later than all complete batches: the one that is being packed, if any, is all that may be left.
     if (found != segments.end()) {
       node = (*found)->node();

@@ -94,7 +94,7 @@ Result<bool> ViewEngine::add(Offset name) {
       fits ? std::min(*size, header.file_bytes) : std::max(*size, log::segment_header_bytes);
   // Nothing is trusted: all was written elsewhere.
   auto node = std::make_shared<log::SegmentNode>(path, header, usable, ~std::uint64_t{0});
-  Seen seen{node, false, seen_.empty() ? Timestamp{} : seen_.back().newest};
+  Seen seen{node, false, {}};
   const auto is_there = look_on(seen);
   if (!is_there || !*is_there) return is_there;
   if (!seen_.empty()) {
@@ -166,8 +166,7 @@ Result<Offset> ViewEngine::offset_at_time(Timestamp time) {
   std::shared_ptr<log::SegmentNode> node;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = std::partition_point(seen_.begin(), seen_.end(),
-                                            [&](const Seen& seen) { return seen.newest < time; });
+    const auto found = std::ranges::find_if(seen_, [&](const Seen& seen) { return time <= seen.newest; });
     if (found != seen_.end()) node = found->node;
   }
   if (node == nullptr) return next_offset();

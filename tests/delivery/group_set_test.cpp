@@ -205,6 +205,26 @@ TEST_F(GroupSetTest, ANewGroupBeginsWhereItIsAskedTo) {
   EXPECT_EQ(begin({From::time, ~std::uint64_t{0}}), 30U);
 }
 
+TEST_F(GroupSetTest, ABeginningInTimeLeavesNothingOutWhereTheClockWasSetBack) {
+  constexpr std::int64_t hour_us = 3'600'000'000;
+  constexpr std::int64_t now_us = 1'000 * hour_us;
+  int next = 0;
+  for (const std::int64_t time : {now_us, now_us - hour_us, now_us, now_us + 2 * hour_us, now_us}) {
+    wall.us = time;
+    publish_numbers(next, next + 1);
+    ++next;
+  }
+  int made = 0;
+  const auto begin = [&](std::int64_t time) {
+    auto open = asked("g" + std::to_string(made++));
+    open.start = {session::From::time, static_cast<std::uint64_t>(time)};
+    return topic.groups().open(open, incarnation).group->next().value;
+  };
+  EXPECT_EQ(begin(now_us - 60'000'000), 0U);
+  EXPECT_EQ(begin(now_us + hour_us), 3U) << "one is ahead of the clock";
+  EXPECT_EQ(begin(now_us + 3 * hour_us), 5U);
+}
+
 TEST_F(GroupSetTest, AStartInAnotherLogIsRefusedUnlessTheGroupIsThere) {
   auto open = asked("g");
   open.incarnation = incarnation + 1;

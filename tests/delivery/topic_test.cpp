@@ -64,6 +64,7 @@ class FailingLog final : public log::Log {
     return {log::AppendOutcome::no_space, {}};
   }
   log::ReadResult read(log::Place& place) override { return log_.read(place); }
+  log::FoundByTime first_since(Timestamp time) override { return log_.first_since(time); }
   [[nodiscard]] Offset first_offset() const override { return log_.first_offset(); }
   [[nodiscard]] Offset next_offset() const override { return log_.next_offset(); }
   [[nodiscard]] Offset durable_offset() const override { return {}; }

@@ -6,7 +6,9 @@
 
 #include "log/posix_storage.hpp"
 #include "log/repair.hpp"
+#include "log/segment_log.hpp"
 #include "log/snapshot.hpp"
+#include "support/batches.hpp"
 
 namespace lightq {
 namespace {
@@ -237,6 +239,42 @@ TEST_F(QueueViewTest, SeeksByTime) {
   EXPECT_EQ(queue.next_offset(),
             queue.reader(Start::at(Timestamp{times.back().us + 1})).value_or_throw().position());
   EXPECT_EQ(Offset{0}, queue.reader(Start::at(Timestamp{0})).value_or_throw().position());
+}
+
+// Files of one message each, and of many, written while the clock goes forward and back.
+TEST_F(QueueViewTest, SeeksByTimeWhereTheClockWasSetBack) {
+  constexpr std::int64_t hour_us = 3'600'000'000;
+  const std::int64_t now_us = 1'700'000'000'000'000;
+  const std::vector<std::int64_t> times = {
+      now_us,     now_us - hour_us,     now_us + 1,      now_us + 2 * hour_us,
+      now_us + 2, now_us - 2 * hour_us, now_us + hour_us};
+  for (const std::size_t bytes : {100U, 3900U}) {
+    log::PosixStorage storage;
+    const std::string place = directory + std::to_string(bytes);
+    log::SegmentPool pool({place + "/pool"}, storage);
+    auto log =
+        log::SegmentLog::open(
+            {.directory = place, .segment_bytes = log::segment_file_bytes_min, .first_segment_bytes = 4096},
+            storage, pool, {now_us})
+            .value_or_throw();
+    for (const std::int64_t time : times) {
+      auto batch = test::make_batch_of(bytes);
+      ASSERT_EQ(log->append(batch, {time}).outcome, log::AppendOutcome::appended);
+    }
+    ASSERT_TRUE(log->close().ok());
+    log.reset();
+    QueueView view = QueueView::open(place).value_or_throw();
+    Queue queue = Queue::open(place, {.segment_bytes = log::segment_file_bytes_min}).value_or_throw();
+    for (const std::int64_t asked : times) {
+      for (const std::int64_t from : {asked, asked + 1}) {
+        const auto first =
+            std::find_if(times.begin(), times.end(), [&](std::int64_t t) { return from <= t; });
+        const Offset expected{static_cast<std::uint64_t>(first - times.begin())};
+        EXPECT_EQ(expected, queue.reader(Start::at(Timestamp{from})).value_or_throw().position());
+        EXPECT_EQ(expected, view.reader(Start::at(Timestamp{from})).value_or_throw().position());
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -25,19 +25,9 @@ std::optional<BatchView> batch_at(Offset offset, log::Log& log) {
 }
 
 Offset first_since(Timestamp time, log::Log& log) {
-  Offset low = log.first_offset();
-  Offset high = log.next_offset();  // everything from there on is not older, or there is nothing
-  while (low < high) {
-    const Offset middle = low + distance(low, high) / 2;
-    const auto batch = batch_at(middle, log);
-    if (!batch || batch->append_time() >= time) {
-      // Of a batch behind damaged messages only what lies before them is left.
-      high = batch && batch->base_offset() <= middle ? std::max(low, batch->base_offset()) : middle;
-    } else {
-      low = batch->end_offset();
-    }
-  }
-  return high;
+  const log::FoundByTime found = log.first_since(time);
+  TurnWork::add(found.batches_passed * TurnWork::batch_passed);
+  return std::clamp(found.offset, log.first_offset(), log.next_offset());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ class TurnWork {
  public:
   // About what each takes, in bytes unpacked in the same time.
   static constexpr std::uint64_t record_passed = 8;
+  static constexpr std::uint64_t batch_passed = 64;
   static constexpr std::uint64_t batch_looked_at = 1024;
 
   static void add(std::uint64_t bytes) { bytes_ += bytes; }

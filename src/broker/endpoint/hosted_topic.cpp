@@ -8,6 +8,8 @@
 #include <lightq/base/fetch_ahead.hpp>
 #include <lightq/base/random.hpp>
 
+#include "log/elapsed.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -258,7 +260,7 @@ bool HostedTopic::tick() {
   save_cursors(now);
   report_losses(now);
   ticking_ = held_ || storage_.producers->wants_save() || jobs_out_ > 0 || unsaved() ||
-             topic_.log().wants_disk_work() || now.us - last_active_.us < ticks_after_activity_us;
+             topic_.log().wants_disk_work() || !log::has_passed(last_active_, ticks_after_activity_us, now);
   if (!ticking_) {
     endpoints_.release_idle_memory();
     arm_retention();
@@ -439,7 +441,7 @@ void HostedTopic::producers_saved(const Result<void>& result) {
 
 /// At most a line of each kind every few seconds, however many messages it is about.
 void HostedTopic::report_losses(Timestamp now) {
-  if (now.us - losses_reported_.us < loss_report_interval_us) return;
+  if (!log::has_passed(losses_reported_, loss_report_interval_us, now)) return;
   const auto stats = topic_.stats();
   const std::string where = "topic " + definition().name.text() + ": ";
   if (stats.corrupt > damaged_reported_) {
