@@ -42,9 +42,9 @@ std::string table(const TopicStats& stats) {
   for (const GroupStats& group : stats.groups) {
     std::string values = "pending " + format_count(group.pending) + ", ready " + format_count(group.ready) +
                          ", lost " + format_count(group.lost) + ", consumers " +
-                         format_count(group.consumers) + ", next " + format_count(group.next_offset) +
-                         ", committed " + format_count(group.committed_offset);
-    if (group.in_flight > 0) values += ", in flight " + format_count(group.in_flight);
+                         format_count(group.consumers) + ", next_offset " + format_count(group.next_offset) +
+                         ", committed_offset " + format_count(group.committed_offset);
+    if (group.in_flight > 0) values += ", in_flight " + format_count(group.in_flight);
     if (group.retrying > 0) values += ", retrying " + format_count(group.retrying);
     if (group.redelivered > 0) values += ", redelivered " + format_count(group.redelivered);
     if (group.oldest_ms > 0)

@@ -1,0 +1,39 @@
+"""`stats`, docs/protocol.md and `lightq stats` tell of a group's messages in the same words."""
+import pathlib
+import re
+
+from cli_support import CommandLine
+from session_support import consumer_of, fill_numbered, group_of
+from support import until
+
+STATES = ("ready", "in_flight", "retrying")
+PROTOCOL = pathlib.Path(__file__).resolve().parents[2] / "docs/protocol.md"
+
+
+def documented_members():
+    """Of the table of a group's members."""
+    table = PROTOCOL.read_text().split("| of each group | |\n", 1)[1].split("\n\n", 1)[0]
+    return {name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])}
+
+
+def shown_values(lightq, topic):
+    """What the command line says of the group `default`, by its words."""
+    line = next(line for line in lightq("stats", topic).stdout.decode().splitlines() if line.startswith("group default"))
+    return dict(part.strip().rsplit(" ", 1) for part in line.removeprefix("group default").split(","))
+
+
+def test_one_vocabulary_for_what_waits(broker, control, session):
+    lightq = CommandLine(broker)
+    control.create("t")
+    fill_numbered(session, "t", 0, 10)
+    consumer = consumer_of(control, session, "t", credit=(4, 1 << 20))
+    taken = consumer.receive(4)
+    consumer.reject(taken[0].offset, taken[1].offset, ms=60_000)
+    stats = until(lambda: (group := group_of(control, "t"))["retrying"] == 2 and group, "the rejection")
+    assert [stats[state] for state in STATES] == [6, 2, 2]
+    assert stats["pending"] == 10 == sum(stats[state] for state in STATES)
+    assert stats["lag"] == stats["ready"] + stats["retrying"]
+    assert documented_members() == set(stats), "the document names what there is, and nothing else"
+    shown = shown_values(lightq, "t")
+    assert set(shown) - {"oldest"} <= set(stats), "words of its own"
+    assert {name: int(shown[name]) for name in ("pending", *STATES)} == {name: stats[name] for name in ("pending", *STATES)}
