@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <lightq/base/batch_layout.hpp>
@@ -73,6 +74,9 @@ struct ProducerOptions {
   Timeout backoff_max{2000};
   /// Who this producer was before, with an epoch one higher than then; id 0: the broker gives one.
   ProducerIdentity identity = {};
+  /// On an open topic where the client logs in as nobody: the secret that came with the identity, as
+  /// `Producer::opened` said it. Users need none: an identity is good for the user it was given to.
+  std::optional<session::ProducerSecret> identity_secret = {};
   /// For the broker's logs; at most 128 bytes.
   std::string name = {};
   /// For tests: where times come from; empty: the steady clock.

@@ -26,9 +26,10 @@ class SessionProduceLink {
   SessionProduceLink(std::string topic, SessionJoin join, const ProducerOptions& options)
       : options_(options),
         route_(std::move(topic), std::move(join), options,
-               SessionConnection(session_hello(options), SessionInbox::read_bytes_least,
+               SessionConnection(hello_of(options), SessionInbox::read_bytes_least,
                                  session_memory(options, memory_to_send))),
-        identity_(options.identity) {}
+        identity_(options.identity),
+        secret_(options.identity_secret) {}
   SessionProduceLink(const SessionProduceLink&) = delete;
   SessionProduceLink& operator=(const SessionProduceLink&) = delete;
   ~SessionProduceLink() { say_goodbye(); }
@@ -108,6 +109,12 @@ class SessionProduceLink {
   }
 
  private:
+  static session::Hello hello_of(const ProducerOptions& options) {
+    session::Hello hello = session_hello(options);
+    hello.codecs = CodecSet(session::keeps_producer_secrets);
+    return hello;
+  }
+
   [[nodiscard]] SessionConnection& connection() { return route_.connection(); }
 
   // --- From one connection to the next.
@@ -130,6 +137,7 @@ class SessionProduceLink {
   /// As somebody whom the broker has never seen.
   void begin_anew() {
     identity_ = {};
+    secret_.reset();
     numbered_ = false;
   }
 
@@ -150,7 +158,7 @@ class SessionProduceLink {
 
   void ask() {
     open_request_ = connection().next_request();
-    connection().put(session::ProduceOpen{identity_, options_.level, topic()}, 0, open_request_);
+    connection().put(session::ProduceOpen{identity_, options_.level, topic(), secret_}, 0, open_request_);
   }
 
   Result<void> take(const SessionFrame& frame, SessionTime now, SendReports& reports) {
@@ -190,6 +198,7 @@ class SessionProduceLink {
         std::min(opened.batch_bytes_max, connection().welcome().frame_bytes_max);
     if (batch_bytes_max < session::batch_bytes_min) return violation("takes no batch at all");
     identity_ = opened.producer;
+    if (opened.secret) secret_ = opened.secret;
     channel_ = header.channel;
     batch_bytes_max_ = batch_bytes_max;
     batches_.start({identity_, channel_, batch_bytes_max, options_.window_bytes_for(opened.level)});
@@ -271,6 +280,7 @@ class SessionProduceLink {
   SessionRoute route_;
   SessionBatches batches_;
   ProducerIdentity identity_;
+  std::optional<session::ProducerSecret> secret_;
   std::optional<session::ProduceOpened> opened_;
   SessionState state_ = SessionState::connecting;
   SessionTime held_until_ = SessionTime::min();

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,20 @@ std::vector<std::byte> cut(const BatchView& whole, std::uint32_t first, std::uin
   return made;
 }
 
+void expect_anonymous(const BatchView& batch) {
+  EXPECT_EQ(batch.producer_id(), 0U);
+  EXPECT_EQ(batch.producer_epoch(), 0U);
+  EXPECT_EQ(batch.first_sequence(), 0U);
+}
+
+/// All of the batch behind a header that does not tell its producer.
+std::vector<std::byte> anonymous(std::vector<std::byte> batch) {
+  std::array<std::byte, batch_layout::header_bytes> header;
+  write_anonymous_header(header, BatchView::trusted(batch.data()));
+  std::copy(header.begin(), header.end(), batch.begin());
+  return batch;
+}
+
 TEST(BatchCut, EveryPartOfABatchIsASoundBatch) {
   const auto bytes = whole_batch(7);
   const auto whole = BatchView::trusted(bytes.data());
@@ -46,25 +62,48 @@ TEST(BatchCut, EveryPartOfABatchIsASoundBatch) {
       EXPECT_EQ(part.base_offset(), Offset{1000 + first});
       EXPECT_EQ(part.end_offset(), Offset{1000 + first + count});
       EXPECT_EQ(part.append_time(), Timestamp{123});
-      EXPECT_EQ(part.producer_id(), 7U);
-      EXPECT_EQ(part.producer_epoch(), 3U);
-      EXPECT_EQ(part.first_sequence(), 40U + first);
+      expect_anonymous(part);
       EXPECT_EQ(test::payloads_of(part),
                 std::vector<std::string>(payloads.begin() + first, payloads.begin() + first + count));
     }
   }
 }
 
-TEST(BatchCut, ACutOfEverythingIsTheSameBatch) {
-  const auto bytes = whole_batch(7);
-  EXPECT_EQ(cut(BatchView::trusted(bytes.data()), 0, 5), bytes);
+TEST(BatchCut, ACutOfEverythingIsTheWholeBatchWithoutItsProducer) {
+  for (const std::uint64_t producer_id : {0U, 7U}) {
+    const auto bytes = whole_batch(producer_id);
+    EXPECT_EQ(cut(BatchView::trusted(bytes.data()), 0, 5), anonymous(bytes));
+  }
+}
+
+// The lengths have few and many bits that are 1, below and above what is shifted zero by zero.
+TEST(BatchCut, AWholeBatchOfAnyLengthIsSoundWithoutItsProducer) {
+  for (const std::size_t bytes :
+       {0U, 1U, 7U, 100U, 507U, 508U, 509U, 1020U, 1535U, 4095U, 65'531U, 1'000'003U}) {
+    BatchBuilder builder;
+    builder.add(as_byte_view(std::string(bytes, 'x')));
+    const auto made = builder.finish({UINT64_MAX - bytes, UINT64_MAX - 5, 65'535});
+    stamp_batch(made, Offset{1000}, Timestamp{123}, 42);
+    const auto shown = anonymous({made.begin(), made.end()});
+    ASSERT_EQ(BatchView::check(shown), std::nullopt) << bytes;
+    const auto batch = BatchView::trusted(shown.data());
+    expect_anonymous(batch);
+    EXPECT_EQ(batch.base_offset(), Offset{1000});
+    EXPECT_EQ(batch.append_time(), Timestamp{123});
+  }
+}
+
+TEST(BatchCut, WhatWasDamagedBeforeIsDamagedWithoutItsProducerToo) {
+  auto bytes = whole_batch(7);
+  bytes[batch_layout::header_bytes + 5] ^= std::byte{4};
+  EXPECT_EQ(BatchView::check(anonymous(bytes)), BatchFault::bad_body_crc);
 }
 
 TEST(BatchCut, WhatIsNobodysHasNoSequenceNumbers) {
   const auto bytes = whole_batch(0);
   const auto made = cut(BatchView::trusted(bytes.data()), 2, 2);
   ASSERT_EQ(BatchView::check(made), std::nullopt);
-  EXPECT_EQ(BatchView::trusted(made.data()).first_sequence(), 40U) << "as it came";
+  expect_anonymous(BatchView::trusted(made.data()));
 }
 
 }  // namespace

@@ -48,6 +48,31 @@ TEST_F(SessionProducerTrouble, SendsTheSameBatchesAgainOnTheNextConnection) {
   EXPECT_EQ(producer.stats().opens, 2U);
 }
 
+TEST_F(SessionProducerTrouble, ShowsTheSecretThatItWasGivenUntilTheBrokerForgetsTheProducer) {
+  opened.secret.emplace().fill(std::byte{7});
+  options.resend_in_doubt = true;
+  Producer producer = make();
+  EXPECT_EQ(connect(producer).secret, std::nullopt);
+  EXPECT_EQ(connect(producer).secret, opened.secret);
+  EXPECT_EQ(producer.opened()->secret, opened.secret) << "for the process that goes on where this one ends";
+  EXPECT_EQ(greet(producer).codecs.bits() >> 31, 1U) << "it says that it keeps secrets";
+  const auto asked = next_frame(producer);
+  EXPECT_EQ(asked.as<session::ProduceOpen>().secret, opened.secret);
+  peer.say(session::ErrorAnswer{Code::unknown_producer, "it does not know"}, 0, asked.header.request);
+  opened.producer.id = 4712;
+  EXPECT_EQ(connect(producer).secret, std::nullopt) << "it is somebody new";
+}
+
+TEST_F(SessionProducerTrouble, GoesOnWithAnIdentityAndItsSecret) {
+  options.identity = {producer_id, 3};
+  options.identity_secret.emplace().fill(std::byte{9});
+  opened.producer = options.identity;
+  Producer producer = make();
+  const session::ProduceOpen asked = connect(producer);
+  EXPECT_EQ(asked.producer, options.identity);
+  EXPECT_EQ(asked.secret, options.identity_secret);
+}
+
 TEST_F(SessionProducerTrouble, TakesWhatTheBrokerHasForConfirmedAtLevelReceived) {
   Producer producer = make();
   connect(producer);

@@ -88,6 +88,25 @@ TEST_F(DurableProducersTest, TheFirstProducerIsAnsweredWhenThereIsAFile) {
   EXPECT_TRUE(producers.is_settled(producers.change())) << "another id needs no file of its own";
 }
 
+TEST_F(DurableProducersTest, AStartKnowsWhoseTheProducersAre) {
+  producers.open({}, 5, now, {.user = 42});
+  ASSERT_TRUE(save());
+  send({5, 0}, 0, 1);
+  const session::ProducerSecret secret{std::byte{7}};
+  producers.open({}, 6, now, {.user = FairShare::strangers, .fresh = secret});
+  send({6, 0}, 0, 1);
+  ASSERT_EQ(restart(), std::nullopt);
+  EXPECT_EQ(producers.open({5, 0}, 0, now, {.user = 43}).refusal, Code::unknown_producer);
+  EXPECT_EQ(producers.open({5, 0}, 0, now, {.user = 42}).producer.expected, 1U);
+  const ProducerTable::Opener shows{.user = FairShare::strangers, .shown = secret};
+  EXPECT_EQ(producers.open({6, 0}, 0, now, shows).producer.expected, 1U)
+      << "the process was killed before it had saved the secret, and the client shows it";
+  ASSERT_TRUE(log->flush().ok() && save());
+  ASSERT_EQ(restart(), std::nullopt);
+  EXPECT_EQ(producers.open({6, 0}, 0, now, {.user = FairShare::strangers}).refusal, Code::unknown_producer);
+  EXPECT_EQ(producers.open({6, 0}, 0, now, shows).refusal, Code::ok);
+}
+
 TEST_F(DurableProducersTest, InMemoryNothingIsWaitedForAndNothingSaved) {
   producers = make(Kept::in_memory);
   const auto producer = begin(5);

@@ -28,9 +28,24 @@ ProducerSnapshot snapshot_of(std::uint64_t as_of, std::size_t producers) {
   return snapshot;
 }
 
-const ProducerSnapshot first = snapshot_of(7, 3);
-const ProducerSnapshot second = snapshot_of(~std::uint64_t{0}, 1);
-const ProducerSnapshot largest = snapshot_of(9, producer_file_entries_max);
+/// The same, with each kind of owner, and a secret.
+ProducerSnapshot owned(ProducerSnapshot snapshot) {
+  const std::optional<std::uint64_t> owners[] = {0, 42, FairShare::strangers, std::nullopt};
+  for (std::size_t i = 0; i < snapshot.producers.size(); ++i) {
+    KnownProducer& producer = snapshot.producers[i];
+    producer.owner = owners[i % std::size(owners)];
+    if (producer.owner != FairShare::strangers) continue;
+    std::byte value{0};
+    for (std::byte& byte : producer.secret.emplace())
+      byte = value = std::byte(std::to_integer<int>(value) + 17);
+  }
+  return snapshot;
+}
+
+const ProducerSnapshot without_owners = snapshot_of(7, 3);
+const ProducerSnapshot first = owned(without_owners);
+const ProducerSnapshot second = owned(snapshot_of(~std::uint64_t{0}, 1));
+const ProducerSnapshot largest = owned(snapshot_of(9, producer_file_entries_max));
 const ProducerSnapshot nobody = snapshot_of(10, 0);
 
 class ProducerFileTest : public testing::Test {
@@ -44,7 +59,20 @@ class ProducerFileTest : public testing::Test {
   }
   /// The first slot's bytes, its checksum made right again.
   void mend(std::vector<std::byte>& bytes) {
-    store_little_endian(bytes.data() + 12, crc32c(ByteView(bytes).subspan(16)));
+    const std::uint32_t of_version = crc32c(ByteView(bytes).subspan(8, 4));
+    store_little_endian(bytes.data() + 12, crc32c(ByteView(bytes).subspan(16), of_version));
+  }
+
+  static std::vector<std::byte> golden(const std::string& name) {
+    std::ifstream file(std::string(LIGHTQ_GOLDEN_DIR) + "/" + name, std::ios::binary);
+    EXPECT_TRUE(file.good()) << name;
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    return {as_byte_view(text).begin(), as_byte_view(text).end()};
+  }
+  /// The only file there is.
+  void plant(const std::vector<std::byte>& bytes) {
+    ASSERT_TRUE(file.remove().ok() && storage.open(slots[0], log::OpenMode::create).ok());
+    storage.bytes_of(slots[0]) = bytes;
   }
 
   FaultyStorage storage;
@@ -107,8 +135,8 @@ TEST_F(ProducerFileTest, SaysWhatItCannotReadAndWhere) {
   bytes.back() ^= std::byte{1};
   refused(ErrorCode::corrupt, "12: the checksum does not fit");
   bytes = good;
-  bytes[8] = std::byte{2};
-  refused(ErrorCode::foreign_format, "8: a producer file of version 2, not 1");
+  bytes[8] = std::byte{3};
+  refused(ErrorCode::foreign_format, "8: a producer file of version 3, not 1 to 2");
   bytes = good;
   std::reverse(bytes.begin(), bytes.begin() + 8);
   refused(ErrorCode::foreign_format, "0: a producer file of the other byte order");
@@ -119,7 +147,7 @@ TEST_F(ProducerFileTest, SaysWhatItCannotReadAndWhere) {
 // What another version has written must not be taken for a torn file because the other slot is one.
 TEST_F(ProducerFileTest, NamesTheForeignFileOfTwoThatCannotBeRead) {
   ASSERT_TRUE(write(first).ok() && write(second).ok());
-  storage.bytes_of(slots[0])[8] = std::byte{2};
+  storage.bytes_of(slots[0])[8] = std::byte{3};
   storage.bytes_of(slots[1]).back() ^= std::byte{1};
   EXPECT_EQ(load().error().code, ErrorCode::foreign_format);
 }
@@ -139,6 +167,15 @@ TEST_F(ProducerFileTest, RefusesEntriesThatCannotBe) {
   store_little_endian(bytes.data() + 40, std::uint64_t{0});
   mend(bytes);
   EXPECT_EQ(load().error().code, ErrorCode::corrupt) << "no producer has the id 0";
+  // The last of the three has an owner and a secret.
+  const std::size_t last = good.size() - 52;
+  for (const auto& [at, what] :
+       {std::pair{last + 27, "an unknown flag"}, std::pair{last - 52 + 36, "a secret without its flag"}}) {
+    bytes = good;
+    bytes[at] ^= std::byte{0x80};
+    mend(bytes);
+    EXPECT_EQ(load().error().code, ErrorCode::corrupt) << what;
+  }
 }
 
 TEST_F(ProducerFileTest, AHugeFileCostsNoMoreThanTheLargestSoundOne) {
@@ -170,21 +207,25 @@ TEST_F(ProducerFileTest, KeepsTheLastGoodOneOverAnyNumberOfFailedWrites) {
   expect_loads(largest);
 }
 
-TEST_F(ProducerFileTest, FilesOfVersion1AreReadAndWrittenAsEver) {
+TEST_F(ProducerFileTest, FilesOfVersion2AreReadAndWrittenAsEver) {
   ASSERT_TRUE(write(nobody).ok() && write(first).ok());
-  const std::string path = std::string(LIGHTQ_GOLDEN_DIR) + "/producers.v1";
+  const std::string path = std::string(LIGHTQ_GOLDEN_DIR) + "/producers.v2";
   const auto& today = storage.bytes_of(slots[1]);
   if (std::getenv("LIGHTQ_WRITE_GOLDEN") != nullptr && !std::filesystem::exists(path)) {
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(today.data()), static_cast<std::streamsize>(today.size()));
   }
-  std::ifstream kept_file(path, std::ios::binary);
-  ASSERT_TRUE(kept_file.good()) << path;
-  const std::string text{std::istreambuf_iterator<char>(kept_file), {}};
-  const std::vector<std::byte> kept(as_byte_view(text).begin(), as_byte_view(text).end());
+  const std::vector<std::byte> kept = golden("producers.v2");
   EXPECT_TRUE(kept == today);
-  ASSERT_TRUE(file.remove().ok() && storage.open(slots[0], log::OpenMode::create).ok());
-  storage.bytes_of(slots[0]) = kept;
+  plant(kept);
+  expect_loads(first);
+}
+
+// Nobody has the producers of a file from before they had owners.
+TEST_F(ProducerFileTest, FilesOfVersion1AreStillRead) {
+  plant(golden("producers.v1"));
+  expect_loads(without_owners);
+  ASSERT_TRUE(ProducerFile(storage, directory).write(ProducerFile::encode(first)).ok());
   expect_loads(first);
 }
 

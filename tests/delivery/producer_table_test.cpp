@@ -30,7 +30,7 @@ class ProducerTableTest : public ::testing::Test {
   }
   /// One that has stored a message, and that no channel has open any more.
   ProducerIdentity leave_behind(std::uint64_t fresh_id, std::uint64_t user = 0) {
-    const auto producer = table.open({}, fresh_id, now, user).producer.identity;
+    const auto producer = table.open({}, fresh_id, now, {user}).producer.identity;
     store(producer, 0, 1);
     table.close(producer.id, now);
     return producer;
@@ -83,6 +83,20 @@ TEST_F(ProducerTableTest, AHigherEpochShutsTheOlderOneOut) {
   EXPECT_EQ(table.admit({newer, 0, 2}), Admission::repeat) << "what the older one had stored";
 }
 
+// Else the last epoch there is would shut all others out for good.
+TEST_F(ProducerTableTest, EpochsBeginAnewBehindTheLastOne) {
+  const auto producer = begin();
+  ASSERT_EQ(table.open({producer.id, 32'767}, 99, now).refusal, Code::ok);
+  ASSERT_EQ(table.open({producer.id, 65'534}, 99, now).refusal, Code::ok);
+  ASSERT_EQ(table.open({producer.id, 65'535}, 99, now).refusal, Code::ok);
+  EXPECT_EQ(table.open({producer.id, 65'534}, 99, now).refusal, Code::fenced);
+  ASSERT_EQ(table.open({producer.id, 0}, 99, now).refusal, Code::ok);
+  EXPECT_EQ(table.open({producer.id, 65'535}, 99, now).refusal, Code::fenced);
+  table.found({{producer.id, 1}, 0, 1});
+  table.found({{producer.id, 65'535}, 1, 1});
+  EXPECT_EQ(table.find(producer.id)->identity.epoch, 1U);
+}
+
 TEST_F(ProducerTableTest, AnIdThatNobodyKnowsIsToldSo) {
   EXPECT_EQ(table.open({7, 0}, 99, now).refusal, Code::unknown_producer);
   EXPECT_EQ(table.admit({{7, 0}, 0, 1}), Admission::unknown);
@@ -105,7 +119,7 @@ TEST_F(ProducerTableTest, OneThatIsOpenIsNeverForgotten) {
   const auto open = begin(1);
   for (std::uint64_t id = 10; id < 50; ++id) leave_behind(id, 7);
   for (std::uint64_t id = 50; id < 90; ++id)
-    table.close(table.open({}, id, now, 7).producer.identity.id, now);
+    table.close(table.open({}, id, now, {7}).producer.identity.id, now);
   EXPECT_EQ(table.admit({open, 0, 1}), Admission::store);
   pass_days(30);
   EXPECT_EQ(table.size(), 1U);
@@ -244,7 +258,7 @@ constexpr std::uint64_t bob = 8;
 
 class ProducersOfUsersTest : public ::testing::Test {
  protected:
-  Code open(std::uint64_t user, std::uint64_t id) { return table.open({}, id, now, user).refusal; }
+  Code open(std::uint64_t user, std::uint64_t id) { return table.open({}, id, now, {user}).refusal; }
   void leave_behind(std::uint64_t user, std::uint64_t from, std::uint64_t count) {
     for (std::uint64_t id = from; id < from + count; ++id) {
       ASSERT_EQ(open(user, id), Code::ok);
@@ -283,7 +297,7 @@ TEST_F(ProducersOfUsersTest, WhoHasHalfOfThemOpenLeavesTheLastEighthToOthers) {
   EXPECT_EQ(open(bob, 2), Code::ok);
   EXPECT_EQ(open(bob, 3), Code::limit_reached);
   table.close(100, now);
-  EXPECT_EQ(table.open({101, 1}, 99, now, ann).refusal, Code::ok) << "which it has open";
+  EXPECT_EQ(table.open({101, 1}, 99, now, {ann}).refusal, Code::ok) << "which it has open";
   EXPECT_EQ(open(ann, id), Code::limit_reached);
   EXPECT_EQ(open(bob, 3), Code::ok);
 }
@@ -291,11 +305,76 @@ TEST_F(ProducersOfUsersTest, WhoHasHalfOfThemOpenLeavesTheLastEighthToOthers) {
 TEST_F(ProducersOfUsersTest, WhatARestartLeavesIsNobodysAndMakesRoomLikeAUsers) {
   leave_behind(bob, 1, 16);
   table.restore(table.list());
-  ASSERT_EQ(table.open({16, 0}, 99, now, bob).refusal, Code::ok);
+  ASSERT_EQ(table.open({16, 0}, 99, now, {bob}).refusal, Code::ok);
   table.close(16, now);
   leave_behind(ann, 100, 1000);
   EXPECT_EQ(known(16, 17), 1U) << "which has come back";
   EXPECT_GE(known(1, 16), 7U);
+}
+
+TEST_F(ProducersOfUsersTest, AnIdIsGoodForTheUserWhomItWasGivenTo) {
+  leave_behind(ann, 1, 1);
+  for (int start = 0; start < 2; ++start) {
+    for (const std::uint64_t other : {std::uint64_t{0}, bob, broker::FairShare::strangers}) {
+      EXPECT_EQ(table.open({1, 0}, 99, now, {other}).refusal, Code::unknown_producer) << other;
+      EXPECT_EQ(table.open({1, 1}, 99, now, {other}).refusal, Code::unknown_producer) << other;
+      EXPECT_EQ(table.open({1, 65'535}, 99, now, {other}).refusal, Code::unknown_producer) << other;
+    }
+    EXPECT_EQ(table.find(1)->identity.epoch, 0U);
+    table.restore(table.list());  // as a restart does
+  }
+  EXPECT_EQ(table.open({1, 0}, 99, now, {ann}).producer.expected, 1U);
+}
+
+// As after a start: a file from before ids had owners, or a producer that only the log tells of.
+TEST_F(ProducersOfUsersTest, AnIdWithoutAKnownOwnerBelongsToWhoeverOpensItFirst) {
+  table.found({{5, 0}, 0, 3});
+  EXPECT_EQ(table.find(5)->owner, std::nullopt);
+  EXPECT_EQ(table.open({5, 0}, 99, now, {ann}).refusal, Code::ok);
+  table.close(5, now);
+  EXPECT_EQ(table.open({5, 0}, 99, now, {bob}).refusal, Code::unknown_producer);
+}
+
+class ProducersOfNobodyTest : public ProducersOfUsersTest {
+ protected:
+  static constexpr std::uint64_t nobody = broker::FairShare::strangers;
+  static session::ProducerSecret secret(int first) { return {std::byte(first), std::byte{1}}; }
+  Code open_again(std::uint64_t id, std::optional<session::ProducerSecret> shown) {
+    return table.open({id, 0}, 99, now, {nobody, shown, secret(99)}).refusal;
+  }
+};
+
+TEST_F(ProducersOfNobodyTest, OnlyWhoShowsItsSecretComesBack) {
+  const auto opened = table.open({}, 5, now, {nobody, {}, secret(1)});
+  EXPECT_EQ(opened.producer.secret, secret(1));
+  for (int start = 0; start < 2; ++start) {
+    EXPECT_EQ(open_again(5, {}), Code::unknown_producer);
+    EXPECT_EQ(open_again(5, secret(2)), Code::unknown_producer);
+    EXPECT_EQ(open_again(5, secret(1)), Code::ok);
+    EXPECT_EQ(table.find(5)->secret, secret(1)) << "it stays the same";
+    table.restore(table.list());
+  }
+  EXPECT_EQ(table.open({5, 0}, 99, now, {ann, secret(1), {}}).refusal, Code::unknown_producer);
+}
+
+// Clients from before there were secrets: whoever knows the id comes back.
+TEST_F(ProducersOfNobodyTest, AClientThatKeepsNoSecretNeedsNone) {
+  EXPECT_EQ(table.open({}, 5, now, {nobody}).producer.secret, std::nullopt);
+  EXPECT_EQ(table.open({5, 0}, 99, now, {nobody}).refusal, Code::ok);
+  EXPECT_EQ(open_again(5, {}), Code::ok) << "and a newer one is given one now";
+  EXPECT_EQ(table.open({5, 0}, 99, now, {nobody}).refusal, Code::unknown_producer);
+}
+
+// The broker was killed before it had saved the secret.
+TEST_F(ProducersOfNobodyTest, WhatTheClientShowsIsTakenWhereTheSecretWasLost) {
+  table.found({{5, 0}, 0, 3});
+  EXPECT_EQ(open_again(5, secret(1)), Code::ok);
+  EXPECT_EQ(open_again(5, secret(2)), Code::unknown_producer);
+}
+
+TEST_F(ProducersOfNobodyTest, UsersNeedNoSecret) {
+  EXPECT_EQ(table.open({}, 5, now, {ann, {}, secret(1)}).producer.secret, std::nullopt);
+  EXPECT_EQ(table.open({5, 0}, 99, now, {ann}).refusal, Code::ok);
 }
 
 // Against a plain list of all messages that were ever stored.
@@ -312,7 +391,7 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
     const std::uint64_t choice = random.below(100);
     if (producers.empty() || choice < 1) {
       const std::uint64_t user = random.below(3);
-      const auto opened = table.open({}, ++last_id, now, user);
+      const auto opened = table.open({}, ++last_id, now, {user});
       if (opened.refusal != Code::ok) {
         ASSERT_EQ(opened.refusal, Code::limit_reached);
         ASSERT_GE(open_now.size(), 7U);

@@ -83,8 +83,10 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     error_ = error;
     fails_ = std::move(which);
   }
-  void open(FakeProducer& producer, session::ProducerIdentity wanted = {}) {
-    const auto opened = topic->open_producer(wanted, producer);
+  /// The topic's own user has this number from now on.
+  void set_own_user(std::uint64_t user) { context_.access.set_owner({1}, user); }
+  void open(FakeProducer& producer, session::ProducerIdentity wanted = {}, std::uint64_t user = 0) {
+    const auto opened = topic->open_producer(wanted, producer, {.user = user});
     ASSERT_EQ(opened.refusal, Code::ok);
     producer.identity = opened.producer.identity;
   }

@@ -58,6 +58,41 @@ TEST_F(HostedTopicTest, BehindAFailedSyncNobodyWaitsForWhatNeverBecomesDurable) 
   EXPECT_EQ(sink.errors, 1);
 }
 
+// S2: another user who produces to the topic, too, knows the id.
+TEST_F(HostedTopicTest, AProducerIsOpenedByNobodyButItsUserAlsoAfterARestart) {
+  FakeProducer alice(false), mallory(false);
+  open(alice, {}, 42);
+  ASSERT_TRUE(run_until([&] { return alice.is_admitted; }));
+  send(alice, 0);
+  for (int start = 0; start < 2; ++start) {
+    for (const std::uint16_t epoch : std::initializer_list<std::uint16_t>{0, 1, 32'767, 65'535}) {
+      EXPECT_EQ(topic->open_producer({alice.identity.id, epoch}, mallory, {.user = 43}).refusal,
+                Code::unknown_producer);
+    }
+    if (start == 0) {
+      EXPECT_FALSE(alice.ended);
+      restart(true);
+    }
+  }
+  FakeProducer again(false);
+  open(again, alice.identity, 42);
+  EXPECT_TRUE(run_until([&] { return again.is_admitted; }));
+  topic->detach_producer(again);
+}
+
+TEST_F(HostedTopicTest, TheTopicsOwnUserKeepsItsProducersWithAnotherPassword) {
+  set_own_user(42);
+  FakeProducer producer(false);
+  open(producer, {}, 42);
+  ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
+  topic->detach_producer(producer);
+  set_own_user(57);
+  FakeProducer former(false), again(false);
+  EXPECT_EQ(topic->open_producer(producer.identity, former, {.user = 42}).refusal, Code::unknown_producer);
+  open(again, producer.identity, 57);
+  topic->detach_producer(again);
+}
+
 // D4: it says nothing for 8 days, then its connection breaks, and it comes back at once.
 TEST_F(HostedTopicTest, AProducerThatWasConnectedUntilNowIsRemembered) {
   FakeProducer silent(false);

@@ -301,7 +301,7 @@ SEGMENT_INDEX = {
 }
 
 
-# --- producer_file_fuzz: which to mend (1, 2), the first file's length in 32 bytes, both files. -------------------------
+# --- producer_file_fuzz: which to mend (1, 2; 4: to version 2), the first file's length in 32 bytes, both files. -------------------------
 def producers(sequence, as_of, *known, count=None):
     """A producer file: of each producer id, expected, epoch."""
     body = struct.pack("<Q", as_of) + b"".join(struct.pack("<QQqH", id, expected, 1, epoch) for id, expected, epoch in known)
@@ -316,6 +316,8 @@ def producer_files(mended, first, second=b""):
 
 PRODUCERS = {
     "golden": producer_files(0, (GOLDEN / "producers.v1").read_bytes()),
+    "golden_2": producer_files(0, (GOLDEN / "producers.v2").read_bytes()),
+    "mended_2": producer_files(7, (GOLDEN / "producers.v2").read_bytes(), (GOLDEN / "producers.v2").read_bytes()),
     "two": producer_files(0, producers(1, 6, (1, 2, 1), (2, 2, 1), (3, 2, 1)), producers(2, 12, (1, 4, 1), (2, 4, 1), (3, 4, 1))),
     "one_torn": producer_files(0, producers(1, 0), producers(2, 6, (1, 2, 1))[:-3]),
     "ahead": producer_files(0, producers(1, 31, (1, 12, 1))),

@@ -27,22 +27,25 @@ void require(bool condition) {
 
 /// Makes the header right, but for the sequence and the number of entries, so that what lies behind the
 /// checksum is reached too.
-void mend(std::vector<std::byte>& file) {
+void mend(std::vector<std::byte>& file, std::uint32_t version) {
   if (file.size() < 40) return;
+  const std::size_t entry_bytes = version == 1 ? 26 : 52;
   store_little_endian(file.data(), std::uint64_t{0x0A1A0A0D4452504C});
-  store_little_endian(file.data() + 8, std::uint32_t{1});
+  store_little_endian(file.data() + 8, version);
   store_little_endian(file.data() + 24, static_cast<std::uint32_t>(file.size()));
   if (file[28] == std::byte{0})
-    store_little_endian(file.data() + 28, static_cast<std::uint32_t>((file.size() - 40) / 26));
-  store_little_endian(file.data() + 12, crc32c(ByteView(file).subspan(16)));
+    store_little_endian(file.data() + 28, static_cast<std::uint32_t>((file.size() - 40) / entry_bytes));
+  const std::uint32_t of_version = version == 1 ? 0 : crc32c(ByteView(file).subspan(8, 4));
+  store_little_endian(file.data() + 12, crc32c(ByteView(file).subspan(16), of_version));
 }
 
-void put(test::FaultyStorage& storage, const std::string& name, ByteView bytes, bool mended) {
+/// `mended`: to which version; 0: not at all.
+void put(test::FaultyStorage& storage, const std::string& name, ByteView bytes, std::uint32_t mended) {
   const std::string path = directory + "/producers." + name;
   require(storage.open(path, log::OpenMode::create).ok());
   auto& file = storage.bytes_of(path);
   file.assign(bytes.begin(), bytes.end());
-  if (mended) mend(file);
+  if (mended != 0) mend(file, mended);
 }
 
 /// Producers 1 to 3 with five batches of two messages each, in turn.
@@ -81,8 +84,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ByteView input(reinterpret_cast<const std::byte*>(data), size);
   const std::size_t first_bytes = std::min<std::size_t>(data[1] * std::size_t{32}, size - 2);
   test::FaultyStorage storage;
-  put(storage, "0", input.subspan(2, first_bytes), (data[0] & 1) != 0);
-  put(storage, "1", input.subspan(2 + first_bytes), (data[0] & 2) != 0);
+  const std::uint32_t version = (data[0] & 4) != 0 ? 2 : 1;
+  put(storage, "0", input.subspan(2, first_bytes), (data[0] & 1) != 0 ? version : 0);
+  put(storage, "1", input.subspan(2 + first_bytes), (data[0] & 2) != 0 ? version : 0);
   ProducerFile file(storage, directory);
   const auto loaded = file.load();
   if (!loaded) {

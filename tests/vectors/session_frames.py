@@ -13,17 +13,17 @@ HEADER = struct.Struct("<BBHIIII")  # op, flags, zero, channel, request, body by
 
 
 # Each op: its number, and its body's fields in their order. A field is a name and a format of `struct` (always
-# little-endian), or "text"; a name of None is for bytes that are zero.
+# little-endian), or "text", or "bytes" (a text of bytes, here in hexadecimal digits); a name of None is for bytes that are zero.
 OPS = {
     "hello": (1, [("magic", "I"), ("oldest_version", "H"), ("newest_version", "H"), ("frame_bytes_max", "I"),
                   ("heartbeat_ms", "I"), ("codecs", "I"), ("name", "text"), ("ticket", "text")]),
     "welcome": (2, [("version", "H"), (None, "H"), ("frame_bytes_max", "I"), ("heartbeat_ms", "I"),
                     ("channels_max", "I"), ("broker", "Q"), ("session", "Q")]),
     "produce_open": (3, [("producer_id", "Q"), ("producer_epoch", "H"), ("level", "B"), (None, "B"), ("topic", "text"),
-                         ("kept", "text")]),
+                         ("secret", "bytes")]),
     "produce_opened": (4, [("producer_id", "Q"), ("producer_epoch", "H"), ("level", "B"), (None, "B"),
                            ("batch_bytes_max", "I"), ("message_bytes_max", "Q"), ("expected", "Q"),
-                           ("next_offset", "Q"), ("incarnation", "Q")]),
+                           ("next_offset", "Q"), ("incarnation", "Q"), ("secret", "rest")]),
     "produce": (5, [("batch", "rest")]),
     "confirm": (6, [("received", "Q"), ("flushed", "Q"), ("next_offset", "Q")]),
     "refuse": (7, [("begin", "Q"), ("end", "Q"), ("expected", "Q"), ("code", "H"), ("sentence", "text")]),
@@ -59,8 +59,11 @@ def encode_body(op, values):
         if kind == "text":
             text = values.get(name, "").encode()
             body += struct.pack("<H", len(text)) + text
+        elif kind == "bytes":
+            data = bytes.fromhex(values.get(name, ""))
+            body += struct.pack("<H", len(data)) + data
         elif kind == "rest":
-            body += bytes.fromhex(values[name])
+            body += bytes.fromhex(values.get(name, ""))
         elif kind == "ranges":
             cumulative = "before" in values
             body += struct.pack("<Q", values["before"]) if cumulative else b"".join(
@@ -77,6 +80,9 @@ def decode_body(op, flags, body):
         if kind == "text":
             length, = struct.unpack_from("<H", body)
             values[name], body = body[2:2 + length].decode(), body[2 + length:]
+        elif kind == "bytes":
+            length, = struct.unpack_from("<H", body)
+            values[name], body = body[2:2 + length].hex(), body[2 + length:]
         elif kind == "rest":
             values[name], body = body.hex(), b""
         elif kind == "ranges":
@@ -120,8 +126,8 @@ def sound_frames():
     labelled = [Message(b"one", key=b"tea", headers=((b"kind", b"json"), (b"trace", b"")), time_us=1763750000000001),
                 Message(b"two")]
     produced = batch([b"one", b"", b"three"], producer_id=0x1122334455667788, epoch=3, sequence=40)
-    delivered = batch([b"one", b"", b"three"], 0x1122334455667788, 3, 40, offset=1000, time_us=1763750000123456,
-                      segment_epoch=7)
+    delivered = batch([b"one", b"", b"three"], offset=1000, time_us=1763750000123456, segment_epoch=7)
+    secret = "00112233445566778899aabbccddeeff"
     yield "hello", "hello", dict(magic=0x5353514C, oldest_version=1, newest_version=1, frame_bytes_max=1 << 20,
                                  heartbeat_ms=10000, codecs=6, name="billing-7", ticket=""), dict(request=1)
     yield "hello with a ticket", "hello", dict(
@@ -136,6 +142,11 @@ def sound_frames():
     yield "produce_opened", "produce_opened", dict(
         producer_id=0x1122334455667788, producer_epoch=3, level=2, batch_bytes_max=1 << 20, message_bytes_max=1 << 24,
         expected=40, next_offset=1000, incarnation=0x0102030405060708), dict(channel=1, request=2)
+    yield "a producer that comes back with its secret", "produce_open", dict(
+        producer_id=0x1122334455667788, producer_epoch=3, level=0, topic="orders", secret=secret), dict(request=7)
+    yield "produce_opened with a secret", "produce_opened", dict(
+        producer_id=0x1122334455667788, producer_epoch=0, level=1, batch_bytes_max=1 << 20, message_bytes_max=1 << 24,
+        expected=0, next_offset=1000, incarnation=0x0102030405060708, secret=secret), dict(channel=1, request=2)
     yield "produce", "produce", dict(batch=produced.hex()), dict(channel=1)
     yield "produce and flush", "produce", dict(batch=produced.hex()), dict(channel=1, flags=1)
     yield "produce with key, headers and time", "produce", dict(
@@ -156,10 +167,10 @@ def sound_frames():
     yield "deliver", "deliver", dict(delivery=1, lost=0, batch=delivered.hex()), dict(channel=2)
     yield "deliver a part again", "deliver", dict(
         delivery=4, lost=17,
-        batch=batch([b"three"], 0x1122334455667788, 3, 42, 1002, 1763750000123456, 7).hex()), dict(channel=2, flags=1)
+        batch=batch([b"three"], offset=1002, time_us=1763750000123456, segment_epoch=7).hex()), dict(channel=2, flags=1)
     yield "deliver with attributes, compressed by Zstandard", "deliver", dict(
         delivery=1, lost=0,
-        batch=batch(labelled, 0x1122334455667788, 3, 43, 1003, 1763750000123456, 7, codec=ZSTD).hex()), dict(channel=2)
+        batch=batch(labelled, offset=1003, time_us=1763750000123456, segment_epoch=7, codec=ZSTD).hex()), dict(channel=2)
     yield "credit", "credit", dict(messages=64, bytes=65536), dict(channel=2)
     yield "acknowledge", "acknowledge", dict(ranges=[[1000, 1001], [1002, 1003]]), dict(channel=2)
     yield "acknowledge everything before", "acknowledge", dict(before=1003), dict(channel=2, flags=1)
@@ -211,6 +222,13 @@ def broken_frames():
     yield "something behind the last field", encode("error", {}, body=b"\1\0\2\0abcd"), "body"
     yield "no topic", encode("produce_open", {}, body=struct.pack("<QHBBHHx", 0, 0, 0, 0, 0, 0)), "body"
     yield "level 3", encode("produce_open", dict(producer_id=0, producer_epoch=0, level=3, topic="t")), "body"
+    yield "a secret that is too short", encode(
+        "produce_open", dict(producer_id=1, producer_epoch=0, level=0, topic="t", secret="ab" * 15)), "body"
+    yield "a secret that is too long", encode(
+        "produce_open", dict(producer_id=1, producer_epoch=0, level=0, topic="t", secret="ab" * 17)), "body"
+    yield "half a secret", encode("produce_opened", dict(
+        producer_id=1, producer_epoch=0, level=1, batch_bytes_max=1, message_bytes_max=1, expected=0, next_offset=0,
+        incarnation=1, secret="ab" * 8)), "body"
     yield "flushed past received", encode("confirm", dict(received=1, flushed=2, next_offset=1)), "body"
     yield "an empty refusal", encode("refuse", dict(begin=5, end=5, expected=5, code=6, sentence="")), "body"
     yield "half a range", encode("acknowledge", {}, body=b"\0" * 24), "body"

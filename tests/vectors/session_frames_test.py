@@ -7,7 +7,7 @@ import session_frames
 
 HERE = pathlib.Path(__file__).parent
 VECTORS = session_frames.vectors()
-KEPT = {"kept": "", "filter": ""}  # fields that are empty in this version, and not said in the vectors
+KEPT = {"secret": "", "filter": ""}  # fields that are empty, and not said in the vectors
 
 
 def test_the_file_is_what_the_encoder_writes():

@@ -1,6 +1,8 @@
 /// The fields of a session frame's body, one after the other. Layer: protocol.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +39,14 @@ class FieldParser {
     const T value = number<T>();
     if (!fault_ && (value < least || greatest < value)) fail(std::string(name) + " is out of its range");
     return value;
+  }
+  template <std::size_t size>
+  std::array<std::byte, size> bytes() {
+    std::array<std::byte, size> taken{};
+    if (!has(size, "the body is too short")) return taken;
+    std::copy_n(left_.begin(), size, taken.begin());
+    left_ = left_.subspan(size);
+    return taken;
   }
   template <typename T>
   void zero() {
@@ -94,8 +104,9 @@ class FieldWriter {
   /// At most 65,535 bytes.
   FieldWriter& text(std::string_view text) {
     assert(text.size() <= UINT16_MAX);
-    number(static_cast<std::uint16_t>(text.size()));
-    const ByteView bytes = as_byte_view(text);
+    return number(static_cast<std::uint16_t>(text.size())).bytes(as_byte_view(text));
+  }
+  FieldWriter& bytes(ByteView bytes) {
     to_.insert(to_.end(), bytes.begin(), bytes.end());
     return *this;
   }

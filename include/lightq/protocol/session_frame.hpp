@@ -93,7 +93,7 @@ inline constexpr std::array<OpRule, 24> op_rules = {{
     {"hello", 0, 24, small_body_bytes_max, {}},
     {"welcome", 0, 32, 32, {}},
     {"produce_open", 0, 17, small_body_bytes_max, {}},
-    {"produce_opened", 0, 48, 48, {}},
+    {"produce_opened", 0, 48, 64, {}},
     {"produce", flag_flush, batch_bytes_min, no_bound, 0},
     {"confirm", 0, 24, 24, {}},
     {"refuse", 0, 28, small_body_bytes_max, {}},

@@ -14,6 +14,8 @@ namespace lightq::inline v1::session {
 inline constexpr std::uint32_t hello_magic = 0x5353514C;  // "LQSS"
 inline constexpr std::uint32_t frame_bytes_least = 64 * limits::KiB;
 inline constexpr std::uint32_t frame_bytes_greatest = 2U << 30U;
+/// Among the codecs of a hello: the client keeps the secret that comes with a producer id, and shows it.
+inline constexpr std::uint32_t keeps_producer_secrets = 1U << 31U;
 inline constexpr std::uint32_t heartbeat_ms_least = 100;
 inline constexpr std::uint32_t heartbeat_ms_greatest = 3'600'000;
 /// So much of a frame that is not whole is a sign of life. Less may be heartbeats that lie where a damaged

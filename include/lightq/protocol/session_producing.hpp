@@ -1,6 +1,8 @@
 /// Frames of producers. docs/session.md, "Producing". Layer: protocol.
 #pragma once
 
+#include <array>
+#include <optional>
 #include <string>
 
 #include <lightq/protocol/session_link.hpp>
@@ -21,11 +23,21 @@ struct ProducerIdentity {
   friend bool operator==(const ProducerIdentity&, const ProducerIdentity&) = default;
 };
 
+/// Epochs count modulo 2^16. Returns true if `epoch` is a later one than `other`: 1 to 32,767 takeovers
+/// later.
+constexpr bool is_later_epoch(std::uint16_t epoch, std::uint16_t other) {
+  return static_cast<std::int16_t>(static_cast<std::uint16_t>(epoch - other)) > 0;
+}
+
+/// Shows that a client that belongs to no user is the one that was given a producer id. Random bytes.
+using ProducerSecret = std::array<std::byte, 16>;
+
 struct ProduceOpen {
   static constexpr Op op = Op::produce_open;
   ProducerIdentity producer;
   ConfirmLevel level = ConfirmLevel::topics_default;
   std::string topic;
+  std::optional<ProducerSecret> secret;  ///< that came with the producer id
 
   static Result<ProduceOpen> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -36,12 +48,18 @@ struct ProduceOpen {
     fields.zero<std::uint8_t>();
     open.topic = fields.text("the topic", limits::topic_name_bytes_max);
     if (open.topic.empty()) fields.fail("the topic is missing");
-    fields.text("what is kept for later", 0);
+    const std::size_t secret_bytes = fields.number<std::uint16_t>();
+    if (secret_bytes == std::tuple_size_v<ProducerSecret>) {
+      open.secret = fields.bytes<std::tuple_size_v<ProducerSecret>>();
+    } else if (secret_bytes != 0) {
+      fields.fail("the secret is not 16 bytes long");
+    }
     return fields.finish(std::move(open));
   }
   void encode(FieldWriter fields) const {
     fields.number(producer.id).number(producer.epoch).number(static_cast<std::uint8_t>(level));
-    fields.zero<std::uint8_t>().text(topic).text("");
+    fields.zero<std::uint8_t>().text(topic);
+    fields.text(secret ? as_text(*secret) : std::string_view());
   }
   friend bool operator==(const ProduceOpen&, const ProduceOpen&) = default;
 };
@@ -55,6 +73,7 @@ struct ProduceOpened {
   std::uint64_t expected = 0;  ///< the sequence number of the next message
   std::uint64_t next_offset = 0;
   std::uint64_t incarnation = 0;
+  std::optional<ProducerSecret> secret;  ///< to be shown with the next produce_open of this id
 
   static Result<ProduceOpened> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -68,12 +87,14 @@ struct ProduceOpened {
     opened.expected = fields.number<std::uint64_t>();
     opened.next_offset = fields.number<std::uint64_t>();
     opened.incarnation = fields.number<std::uint64_t>();
+    if (!fields.left().empty()) opened.secret = fields.bytes<std::tuple_size_v<ProducerSecret>>();
     return fields.finish(opened);
   }
   void encode(FieldWriter fields) const {
     fields.number(producer.id).number(producer.epoch).number(static_cast<std::uint8_t>(level));
     fields.zero<std::uint8_t>().number(batch_bytes_max).number(message_bytes_max).number(expected);
     fields.number(next_offset).number(incarnation);
+    if (secret) fields.bytes(*secret);
   }
   friend bool operator==(const ProduceOpened&, const ProduceOpened&) = default;
 };

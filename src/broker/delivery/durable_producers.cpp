@@ -36,10 +36,10 @@ DurableProducers::Recovery DurableProducers::recover(const ProducerSnapshot& fou
 }
 
 ProducerTable::Opened DurableProducers::open(session::ProducerIdentity wanted, std::uint64_t fresh_id,
-                                             Timestamp now, std::uint64_t user) {
+                                             Timestamp now, const ProducerTable::Opener& opener) {
   const KnownProducer* const known = wanted.id == 0 ? nullptr : table_.find(wanted.id);
-  const bool takes_over = known != nullptr && known->identity.epoch < wanted.epoch;
-  const auto opened = table_.open(wanted, fresh_id, now, user);
+  const bool takes_over = known != nullptr && session::is_later_epoch(wanted.epoch, known->identity.epoch);
+  const auto opened = table_.open(wanted, fresh_id, now, opener);
   if (opened.refusal != session::Code::ok) return opened;
   in_use_ = unsaved_ = true;
   if (takes_over) ++change_;

@@ -42,7 +42,7 @@ class DurableProducers {
 
   /// The producer may be told so once this `change` is settled.
   ProducerTable::Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
-                             std::uint64_t user = 0);
+                             const ProducerTable::Opener& opener = {});
   void close(std::uint64_t id, Timestamp now) {
     table_.close(id, now);
     unsaved_ = true;

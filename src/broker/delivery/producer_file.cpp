@@ -1,6 +1,8 @@
 /// A topic's known producers, on disk. docs/log_format.md, "Producer file". Layer: delivery.
 #include "broker/delivery/producer_file.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <utility>
 
@@ -16,13 +18,33 @@ constexpr std::size_t at_id = 0;          // u64
 constexpr std::size_t at_expected = 8;    // u64
 constexpr std::size_t at_last_used = 16;  // i64
 constexpr std::size_t at_epoch = 24;      // u16
-constexpr std::size_t entry_bytes = 26;
+constexpr std::size_t entry_bytes_1 = 26;
+// From version 2 on.
+constexpr std::size_t at_flags = 26;   // u16
+constexpr std::size_t at_owner = 28;   // u64
+constexpr std::size_t at_secret = 36;  // 16 bytes
+constexpr std::size_t entry_bytes_2 = 52;
 
-KnownProducer decode_entry(const std::byte* entry) {
-  return {
+constexpr std::uint16_t flag_owner = 1;   // it has one
+constexpr std::uint16_t flag_secret = 2;  // likewise
+
+constexpr std::size_t entry_bytes_of(std::uint32_t version) {
+  return version == 1 ? entry_bytes_1 : entry_bytes_2;
+}
+
+KnownProducer decode_entry(const std::byte* entry, std::uint32_t version) {
+  KnownProducer producer{
       {load_little_endian<std::uint64_t>(entry + at_id), load_little_endian<std::uint16_t>(entry + at_epoch)},
       load_little_endian<std::uint64_t>(entry + at_expected),
       {load_little_endian<std::int64_t>(entry + at_last_used)}};
+  if (version == 1) return producer;
+  const auto flags = load_little_endian<std::uint16_t>(entry + at_flags);
+  if ((flags & flag_owner) != 0) producer.owner = load_little_endian<std::uint64_t>(entry + at_owner);
+  if ((flags & flag_secret) != 0) {
+    auto& secret = producer.secret.emplace();
+    std::copy_n(entry + at_secret, secret.size(), secret.begin());
+  }
+  return producer;
 }
 
 void encode_entry(const KnownProducer& producer, std::byte* entry) {
@@ -30,21 +52,42 @@ void encode_entry(const KnownProducer& producer, std::byte* entry) {
   store_little_endian(entry + at_expected, producer.expected);
   store_little_endian(entry + at_last_used, producer.last_used.us);
   store_little_endian(entry + at_epoch, producer.identity.epoch);
+  std::uint16_t flags = 0;
+  if (producer.owner) {
+    flags |= flag_owner;
+    store_little_endian(entry + at_owner, *producer.owner);
+  }
+  if (producer.secret) {
+    flags |= flag_secret;
+    std::copy_n(producer.secret->begin(), producer.secret->size(), entry + at_secret);
+  }
+  store_little_endian(entry + at_flags, flags);
+}
+
+/// It is what encode_entry makes of what it says.
+bool is_sound_entry(const std::byte* entry, std::uint32_t version) {
+  const KnownProducer producer = decode_entry(entry, version);
+  if (producer.identity.id == 0) return false;
+  if (version == 1) return true;
+  std::array<std::byte, entry_bytes_2> again{};
+  encode_entry(producer, again.data());
+  return std::equal(again.begin(), again.end(), entry);
 }
 
 bool sound(const log::SlotBytes& slot) {
   const ByteView body = slot.body();
   const std::uint32_t count = slot.count();
+  const std::size_t entry_bytes = entry_bytes_of(slot.version());
   if (count > producer_file_entries_max || body.size() != as_of_bytes + count * entry_bytes) return false;
   for (std::size_t at = as_of_bytes; at < body.size(); at += entry_bytes) {
-    if (decode_entry(body.data() + at).identity.id == 0) return false;
+    if (!is_sound_entry(body.data() + at, slot.version())) return false;
   }
   return true;
 }
 
 constexpr log::SlotFormat format{
     "producer file", 0x0A1A0A0D4452504CULL,  // "LPRD", then bytes that text transfers spoil
-    1, log::SlotBytes::header_bytes + as_of_bytes + producer_file_entries_max* entry_bytes, sound};
+    2, log::SlotBytes::header_bytes + as_of_bytes + producer_file_entries_max* entry_bytes_2, sound};
 
 }  // namespace
 
@@ -58,8 +101,9 @@ Result<std::optional<ProducerSnapshot>> ProducerFile::load() {
   const std::byte* from = (**slot).body().data();
   ProducerSnapshot snapshot{{load_little_endian<std::uint64_t>(from)}, {}};
   from += as_of_bytes;
+  const std::size_t entry_bytes = entry_bytes_of((**slot).version());
   for (std::uint32_t left = (**slot).count(); left != 0; --left, from += entry_bytes) {
-    snapshot.producers.push_back(decode_entry(from));
+    snapshot.producers.push_back(decode_entry(from, (**slot).version()));
   }
   return std::optional(std::move(snapshot));
 }
@@ -68,14 +112,14 @@ EncodedProducers ProducerFile::encode(const ProducerSnapshot& snapshot) {
   const auto& producers = snapshot.producers;
   assert(producers.size() <= producer_file_entries_max);
   EncodedProducers encoded{log::SlotFile::make(format, format.version,
-                                               as_of_bytes + producers.size() * entry_bytes,
+                                               as_of_bytes + producers.size() * entry_bytes_2,
                                                static_cast<std::uint32_t>(producers.size()))};
   std::byte* to = encoded.slot.body();
   store_little_endian(to, snapshot.as_of.value);
   to += as_of_bytes;
   for (const KnownProducer& producer : producers) {
     encode_entry(producer, to);
-    to += entry_bytes;
+    to += entry_bytes_2;
   }
   return encoded;
 }

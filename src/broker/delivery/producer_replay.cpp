@@ -53,7 +53,7 @@ void ProducerReplay::take(const BatchView& batch, Offset at) {
   if (id == 0) return;
   const KnownProducer* const known = table_.find(id);
   const bool follows = known != nullptr && sequences.begin == known->expected &&
-                       known->identity.epoch <= sequences.producer.epoch;
+                       !session::is_later_epoch(known->identity.epoch, sequences.producer.epoch);
   if (known != nullptr && !follows) {
     if (!doubt_)
       doubt_everybody("the batch at " + number(batch.base_offset()) + " is not its producer's next");

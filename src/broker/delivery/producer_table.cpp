@@ -6,23 +6,51 @@
 
 namespace lightq::broker {
 
+namespace {
+
+using session::ProducerSecret;
+
+/// Takes as long wherever they differ.
+bool same(const ProducerSecret& a, const ProducerSecret& b) {
+  unsigned differences = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) differences |= std::to_integer<unsigned>(a.at(i) ^ b.at(i));
+  return differences == 0;
+}
+
+bool may_open(const KnownProducer& producer, const ProducerTable::Opener& opener) {
+  if (producer.owner && *producer.owner != opener.user) return false;
+  return !producer.secret || (opener.shown && same(*producer.secret, *opener.shown));
+}
+
+/// Users are known by their tickets; of all others only a secret can tell one from another.
+void own(KnownProducer& producer, std::uint64_t user, const std::optional<ProducerSecret>& secret) {
+  producer.owner = user;
+  if (user == FairShare::strangers && !producer.secret) producer.secret = secret;
+}
+
+}  // namespace
+
 ProducerTable::Opened ProducerTable::open(session::ProducerIdentity wanted, std::uint64_t fresh_id,
-                                          Timestamp now, std::uint64_t user) {
+                                          Timestamp now, const Opener& opener) {
+  const std::uint64_t user = opener.user;
   expire(now);
   if (wanted.id == 0) {
     assert(fresh_id != 0 && find(fresh_id) == nullptr);
     if (!shares_.may_open(user, {})) return {session::Code::limit_reached, {}};
     add({{fresh_id, 0}, 0, time_}, user);
     shares_.open(fresh_id, user);
+    own(order_.back(), user, opener.fresh);
     return {session::Code::ok, order_.back()};
   }
   const auto found = by_id_.find(wanted.id);
-  if (found == by_id_.end()) return {session::Code::unknown_producer, {}};
+  if (found == by_id_.end() || !may_open(*found->second, opener))
+    return {session::Code::unknown_producer, {}};
   const auto producer = found->second;
-  if (wanted.epoch < producer->identity.epoch) return {session::Code::fenced, {}};
+  if (session::is_later_epoch(producer->identity.epoch, wanted.epoch)) return {session::Code::fenced, {}};
   if (!shares_.may_open(user, wanted.id)) return {session::Code::limit_reached, {}};
   shares_.open(wanted.id, user);
   producer->identity.epoch = wanted.epoch;
+  own(*producer, user, opener.shown ? opener.shown : opener.fresh);
   touch(producer);
   return {session::Code::ok, *producer};
 }
@@ -55,7 +83,8 @@ void ProducerTable::found(const Sequences& batch) {
   if (known == order_.end()) return add({batch.producer, end, time_}, 0);
   KnownProducer& producer = *known;
   if (producer.expected == 0) shares_.stored(producer.identity.id);
-  producer.identity.epoch = std::max(producer.identity.epoch, batch.producer.epoch);
+  if (session::is_later_epoch(batch.producer.epoch, producer.identity.epoch))
+    producer.identity.epoch = batch.producer.epoch;
   producer.expected = std::max(producer.expected, end);
   touch(known);
 }
@@ -110,7 +139,10 @@ void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
   time_ = {};
   for (const KnownProducer& producer : producers) {
     time_ = order_.empty() ? producer.last_used : std::max(time_, producer.last_used);
-    if (find(producer.identity.id) == nullptr) add({producer.identity, producer.expected, time_}, 0);
+    if (find(producer.identity.id) != nullptr) continue;
+    KnownProducer restored = producer;
+    restored.last_used = time_;
+    add(restored, 0);
   }
   // Nobody is idle for longer than it takes to be forgotten, whatever a file says.
   const std::int64_t oldest = std::max(time_.us, INT64_MIN + idle_max_us_ + 1) - idle_max_us_ - 1;

@@ -21,6 +21,11 @@ struct KnownProducer {
   session::ProducerIdentity identity;
   std::uint64_t expected = 0;  ///< the sequence number of its next message
   Timestamp last_used;         ///< on the table's time, see ProducerTable
+  /// The user (TicketHolder::sharer) who may open it; nothing: the next one who does, who has it from then
+  /// on.
+  std::optional<std::uint64_t> owner = {};
+  /// Must be shown to open it; nothing: need not.
+  std::optional<session::ProducerSecret> secret = {};
   friend bool operator==(const KnownProducer&, const KnownProducer&) = default;
 };
 
@@ -57,15 +62,23 @@ class ProducerTable {
   ProducerTable& operator=(ProducerTable&&) = default;
   ~ProducerTable() = default;
 
+  /// Who opens a producer.
+  struct Opener {
+    std::uint64_t user = 0;                             ///< TicketHolder::sharer
+    std::optional<session::ProducerSecret> shown = {};  ///< the secret that the client has shown
+    std::optional<session::ProducerSecret> fresh = {};  ///< for a client that keeps one, and has none yet
+  };
   /// What `open` found.
   struct Opened {
     session::Code refusal = session::Code::ok;  ///< else fenced, unknown_producer or limit_reached
     KnownProducer producer;                     ///< without a refusal
   };
-  /// A producer of `user` begins, or comes back, and is open until `close`. `fresh_id`: for one that has no
-  /// id yet; not 0, and not known.
-  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now,
-              std::uint64_t user = 0);
+  /// A producer begins, or comes back, and is open until `close`. `fresh_id`: for one that has no id yet; not
+  /// 0, and not known. To anybody but its owner an id is as good as unknown.
+  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now) {
+    return open(wanted, fresh_id, now, {});
+  }
+  Opened open(session::ProducerIdentity wanted, std::uint64_t fresh_id, Timestamp now, const Opener& opener);
   /// A channel that had it open has not any more: it was in use until now. Nothing happens to one that is not
   /// known.
   void close(std::uint64_t id, Timestamp now);
@@ -75,7 +88,7 @@ class ProducerTable {
   /// They are in the log now.
   void stored(const Sequences& batch, Timestamp now);
   /// The same of what is found there at the start, from the oldest to the newest, where a producer may be
-  /// unknown, and a higher epoch may begin anywhere.
+  /// unknown, and a later epoch may begin anywhere.
   void found(const Sequences& batch);
   /// Null if nothing is known of it.
   [[nodiscard]] const KnownProducer* find(std::uint64_t id) const;
@@ -86,7 +99,7 @@ class ProducerTable {
 
   /// From the one that was idle longest on; to be given back to `restore`. Those that are open are in use.
   [[nodiscard]] std::vector<KnownProducer> list() const;
-  /// Instead of all that is known; nobody's, and nobody has them open.
+  /// Instead of all that is known; nobody has them open, and they take nobody's share.
   void restore(const std::vector<KnownProducer>& producers);
   /// Asks the processor for who stored last.
   void fetch_ahead_newest() const {

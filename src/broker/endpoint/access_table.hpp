@@ -20,6 +20,11 @@ class AccessTable {
   /// Tickets of this holder permit everything with the topic; 0: it has no user of its own.
   void set_owner(TopicId topic, std::uint64_t holder);
   void forget_topic(TopicId topic) { owners_.erase(topic.value); }
+  /// Returns true if `user` is the topic's own user.
+  [[nodiscard]] bool is_topics_own(std::uint64_t user, TopicId topic) const {
+    const auto owner = owners_.find(topic.value);
+    return owner != owners_.end() && owner->second == user;
+  }
   /// Of the administrator's password: his tickets of another one permit nothing.
   void set_admin_generation(std::uint32_t generation) { admin_generation_ = generation; }
 

@@ -15,6 +15,7 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::uint64_t ticks_per_second = 10;
+constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;  // as a producer's owner; in its file too
 constexpr std::int64_t cursor_save_interval_us = 1'000'000;
 constexpr std::int64_t write_again_interval_us = 1'000'000;
 constexpr std::int64_t loss_report_interval_us = 5'000'000;
@@ -75,9 +76,11 @@ PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
   return report(topic_.publish(batch, last_active_), batch.size_bytes());
 }
 
+/// With each password the topic's own user has another number, but the producers are still its own.
 ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
-                                                 std::uint64_t user) {
-  const auto opened = producers_.open(wanted, producer, user);
+                                                 ProducerTable::Opener opener) {
+  if (context_.access.is_topics_own(opener.user, definition().id)) opener.user = topics_own_user;
+  const auto opened = producers_.open(wanted, producer, opener);
   context_.loop.call_soon(*this);  // to save what is new, and to admit it
   return opened;
 }

@@ -59,10 +59,13 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
 
   // Sessions.
 
-  /// `producer`, of `user`, begins, or comes back, as `wanted`. Without a refusal it is told of what happens,
-  /// until it detaches or is ended.
+  /// `producer`, a client of `opener`'s, begins, or comes back, as `wanted`. Without a refusal it is told of
+  /// what happens, until it detaches or is ended.
+  ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer) {
+    return open_producer(wanted, producer, {});
+  }
   ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
-                                      std::uint64_t user = 0);
+                                      ProducerTable::Opener opener);
   void detach_producer(SessionProducer& producer) {
     producers_.detach(producer);
     want_ticks();  // when it was in use last is saved

@@ -9,7 +9,7 @@
 
 namespace lightq::broker {
 
-/// An id is not a secret, but must be nobody else's, over restarts too.
+/// An id must be nobody else's, over restarts too.
 std::uint64_t TopicProducers::fresh_id() const {
   std::uint64_t id = 0;
   while (id == 0 || known_.find(id) != nullptr) {
@@ -19,8 +19,8 @@ std::uint64_t TopicProducers::fresh_id() const {
 }
 
 ProducerTable::Opened TopicProducers::open(session::ProducerIdentity wanted, SessionProducer& producer,
-                                           std::uint64_t user) {
-  auto opened = known_.open(wanted, fresh_id(), clock_(), user);
+                                           const ProducerTable::Opener& opener) {
+  auto opened = known_.open(wanted, fresh_id(), clock_(), opener);
   if (opened.refusal != session::Code::ok) return opened;
   fence(opened.producer.identity.id);
   attached_.push_back(&producer);

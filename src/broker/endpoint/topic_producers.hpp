@@ -40,10 +40,10 @@ class TopicProducers {
   /// `known`: what is remembered of all. Both outlive it.
   TopicProducers(DurableProducers& known, const WallClock& clock) : known_(known), clock_(clock) {}
 
-  /// `producer`, of `user`, begins, or comes back, as `wanted`; whoever had the id is ended as fenced.
-  /// Without a refusal it is attached, and told by `admit_settled` when it may begin.
+  /// `producer`, a client of `opener`'s, begins, or comes back, as `wanted`; whoever had the id is ended as
+  /// fenced. Without a refusal it is attached, and told by `admit_settled` when it may begin.
   ProducerTable::Opened open(session::ProducerIdentity wanted, SessionProducer& producer,
-                             std::uint64_t user = 0);
+                             const ProducerTable::Opener& opener = {});
   void detach(SessionProducer& producer);
   [[nodiscard]] Admission admit(const Sequences& batch) const { return known_.admit(batch); }
   /// Tells those that have waited for it that they may begin. Not from within `open`.

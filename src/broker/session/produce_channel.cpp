@@ -6,6 +6,7 @@
 
 #include <lightq/base/batch.hpp>
 #include <lightq/base/fetch_ahead.hpp>
+#include <lightq/base/random.hpp>
 
 #include "broker/delivery/unpacked.hpp"
 
@@ -42,15 +43,17 @@ void ProduceChannel::fetch_ahead_for_input(unsigned step) const {
   topic_->fetch_ahead_for_input(step - 1);
 }
 
-Code ProduceChannel::open(const session::ProduceOpen& asked, std::uint64_t user,
-                          std::uint64_t batch_bytes_max) {
+Code ProduceChannel::open(const session::ProduceOpen& asked, const Client& client) {
   level_ = asked.level == ConfirmLevel::topics_default ? default_level(*topic_) : asked.level;
   if (level_ == ConfirmLevel::flushed && !topic_->is_durable()) return Code::not_supported;
-  const auto opened = topic_->open_producer(asked.producer, *this, user);
+  ProducerTable::Opener opener{.user = client.user, .shown = asked.secret};
+  if (client.keeps_secrets) fill_random(opener.fresh.emplace());
+  const auto opened = topic_->open_producer(asked.producer, *this, opener);
   if (opened.refusal != Code::ok) return opened.refusal;
   identity_ = opened.producer.identity;
+  if (client.keeps_secrets) secret_ = opened.producer.secret;
   received_ = told_ = opened.producer.expected;
-  batch_bytes_max_ = std::min(batch_bytes_max, topic_->batch_bytes_max());
+  batch_bytes_max_ = std::min(client.batch_bytes_max, topic_->batch_bytes_max());
   return Code::ok;
 }
 
@@ -62,7 +65,8 @@ void ProduceChannel::admitted() {
                                .message_bytes_max = topic_->message_bytes_max(),
                                .expected = received_,
                                .next_offset = next_offset_.value,
-                               .incarnation = topic_->incarnation()});
+                               .incarnation = topic_->incarnation(),
+                               .secret = secret_});
   note_unflushed();
   durable_moved();
 }

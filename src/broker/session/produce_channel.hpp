@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -44,9 +45,15 @@ class ProduceChannel final : public Channel, public SessionProducer {
   void leave() override;
   void fetch_ahead_for_input(unsigned step) const override;
 
-  /// Once, before anything else. `user`: whose session it is. `batch_bytes_max`: what the session takes.
-  /// Without a refusal the link is told later, of the channel's opening or of its end.
-  session::Code open(const session::ProduceOpen& asked, std::uint64_t user, std::uint64_t batch_bytes_max);
+  /// What a channel has to know of the session that it is opened on.
+  struct Client {
+    std::uint64_t user = 0;             ///< TicketHolder::sharer
+    bool keeps_secrets = false;         ///< the hello says so
+    std::uint64_t batch_bytes_max = 0;  ///< that the session takes
+  };
+  /// Once, before anything else. Without a refusal the link is told later, of the channel's opening or of its
+  /// end.
+  session::Code open(const session::ProduceOpen& asked, const Client& client);
 
   /// Where the body of the next produce frame may be put, if it comes now: see Log::place_for_next.
   std::span<std::byte> place_for_next(std::size_t bytes) {
@@ -94,6 +101,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   HostedTopic* topic_;
   Link& link_;
   session::ProducerIdentity identity_;
+  std::optional<session::ProducerSecret> secret_;  // that the client is told
   std::uint64_t batch_bytes_max_ = 0;
   session::ConfirmLevel level_ = session::ConfirmLevel::received;
   std::uint64_t received_ = 0;  // every sequence number before it is in the log

@@ -29,14 +29,16 @@ void ProduceSide::on_open(const FrameHeader& header, ByteView body) {
   if (port_.leaving()) return;
   if (channels_.is_full())
     return port_.answer_limit(header, Limit::session_channels_max, "too many channels are open");
-  std::uint64_t user = 0;
+  ProduceChannel::Client client{
+      .keeps_secrets = (port_.client_codecs().bits() & session::keeps_producer_secrets) != 0,
+      .batch_bytes_max = port_.body_bytes_max()};
   HostedTopic* const topic =
-      port_.permitted(asked->topic, EndpointRole::produce, GroupScope::whole_topic(), &user);
+      port_.permitted(asked->topic, EndpointRole::produce, GroupScope::whole_topic(), &client.user);
   if (topic == nullptr)
     return port_.answer_error(header, Code::unauthorized_access, "no ticket of this session permits that");
   ProduceChannel::Link& link = *this;
   auto channel = std::make_unique<ProduceChannel>(*topic, link, channels_.take_number());
-  const Code refusal = channel->open(*asked, user, port_.body_bytes_max());
+  const Code refusal = channel->open(*asked, client);
   if (refusal == Code::limit_reached) port_.limit_reached(Limit::producers_max);
   if (refusal != Code::ok) return port_.answer_error(header, refusal, why_not_begun(refusal));
   channels_.add(std::move(channel), header.request);

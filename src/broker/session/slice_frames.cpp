@@ -37,18 +37,19 @@ void deliver_frame(SessionPort& port, const BatchSlice& slice, const SliceAddres
   store_little_endian(head, address.delivery);
   store_little_endian(head + 4, std::uint32_t{0});
   store_little_endian(head + 8, address.lost);
+  const BatchHeaderSpace batch_header(head + deliver_head_bytes, batch_layout::header_bytes);
   const bool whole = slice.is_whole();
-  const ByteView rest = whole ? slice.batch.bytes() : slice.records;
-  const std::size_t cut_bytes = whole ? 0 : batch_layout::header_bytes;
-  if (!whole) {
-    write_cut_header(BatchHeaderSpace(head + deliver_head_bytes, batch_layout::header_bytes), slice.batch,
-                     slice.first, slice.count, slice.records);
+  const ByteView rest = whole ? slice.batch.bytes().subspan(batch_layout::header_bytes) : slice.records;
+  if (whole) {
+    write_anonymous_header(batch_header, slice.batch);
+  } else {
+    write_cut_header(batch_header, slice.batch, slice.first, slice.count, slice.records);
   }
+  const std::size_t body_bytes = deliver_head_bytes + batch_layout::header_bytes + rest.size();
   const session::FrameHeader header{session::Op::deliver, whole ? std::uint8_t{0} : session::flag_part,
-                                    address.channel, address.request,
-                                    static_cast<std::uint32_t>(deliver_head_bytes + cut_bytes + rest.size())};
+                                    address.channel, address.request, static_cast<std::uint32_t>(body_bytes)};
   session::encode_frame_header(start.data(), header, {head, deliver_head_bytes});
-  port.deliver(ByteView(start).first(frame_header_bytes + deliver_head_bytes + cut_bytes), rest);
+  port.deliver(start, rest);
 }
 
 }  // namespace
