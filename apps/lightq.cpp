@@ -1,4 +1,9 @@
 /// The `lightq` program: its command line, and the broker it can become. Layer: apps.
+#include <csignal>
+#include <cstdlib>
+
+#include <lightq/base/standard_streams.hpp>
+
 #include "client/command_line.hpp"
 
 #if defined(LIGHTQ_WITH_BROKER)
@@ -24,5 +29,7 @@ lightq::cli::BrokerCommand broker_command() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!lightq::reserve_standard_streams()) return EXIT_FAILURE;  // with nowhere to say why
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is an error of the write (EFBIG)
   return lightq::cli::run_command_line(argc, argv, broker_command());
 }

@@ -14,6 +14,7 @@
 
 #include <zmq.hpp>
 
+#include <lightq/base/disk_full.hpp>
 #include <lightq/base/private_file.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/wipe.hpp>
@@ -109,7 +110,7 @@ inline Result<std::string> make_client_key(const std::string& path) {
   wipe_text(text);
   if (number == 0) return std::move(keys->public_key);
   unlink(path.c_str());
-  return Error{number == ENOSPC ? ErrorCode::no_space : ErrorCode::io_error, "cannot write " + path, number};
+  return Error{write_error_code(number), "cannot write " + path, number};
 }
 
 }  // namespace lightq::inline v1

@@ -5,8 +5,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
-#include <cstdio>
+#include <string_view>
 
 #include <lightq/base/secret_variable.hpp>
 #include <lightq/base/shown_text.hpp>
@@ -22,12 +24,26 @@ namespace lightq::broker {
 
 namespace {
 
+/// Writes a line, and waits for a reader for at most `wait_ms` at a time; -1: as long as it takes. False if
+/// the line cannot be written.
+bool print(int stream, std::string line, int wait_ms) {
+  line += '\n';
+  for (std::string_view rest = line; !rest.empty();) {
+    pollfd room{stream, POLLOUT, 0};
+    const int ready = poll(&room, 1, wait_ms);
+    const ssize_t written = ready > 0 ? write(stream, rest.data(), rest.size()) : ssize_t{ready};
+    const bool again = written < 0 && (errno == EAGAIN || errno == EINTR);
+    if (written <= 0 && !again) return false;
+    rest.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+  }
+  return true;
+}
+
 int fail(const Error& error, int exit_code) {
-  constexpr int room_within_ms = 1000;
+  constexpr int room_within_ms = 1000;  // a full pipe that nobody reads must not keep the process
   std::string line = "lightq broker: ";
   append_escaping_controls(line, error.text(), "\n");
-  pollfd room{STDERR_FILENO, POLLOUT, 0};  // a full pipe that nobody reads must not keep the process
-  if (poll(&room, 1, room_within_ms) == 1) std::fprintf(stderr, "%s\n", line.c_str());
+  print(STDERR_FILENO, line, room_within_ms);
   return exit_code;
 }
 
@@ -49,14 +65,22 @@ Result<Config> load(const std::map<std::string, std::string>& flag_overrides,
   return config;
 }
 
-/// SIGTERM and SIGINT, to be waited for rather than handled: every thread started later blocks them too.
+/// SIGTERM, SIGINT and SIGHUP, to be waited for rather than handled: every thread started later blocks them
+/// too. Leaves out a SIGHUP that is ignored, as nohup has it: blocked it would arrive all the same.
 sigset_t block_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
+  struct sigaction hangup{};
+  if (sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN) sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
+}
+
+std::string stop_line(int signal) {
+  if (signal == SIGHUP) return "stopping on SIGHUP";
+  return signal == SIGTERM ? "stopping on SIGTERM" : "stopping on SIGINT";
 }
 
 }  // namespace
@@ -88,7 +112,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   int signal = 0;
   while (sigwait(&signals, &signal) != 0) {
   }
-  (*logging)->info(signal == SIGTERM ? "stopping on SIGTERM" : "stopping on SIGINT");
+  (*logging)->info(stop_line(signal));
   if (broker) (*broker)->stop();
   return 0;
 }
@@ -103,8 +127,7 @@ int print_broker_key(const std::map<std::string, std::string>& flag_overrides,
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
   const auto key = DataDirectory::curve_key(config->data_dir);
   if (!key) return fail(key.error(), exit_failed);
-  std::printf("%s\n", to_z85((*key)->public_key()).c_str());
-  return 0;
+  return print(STDOUT_FILENO, to_z85((*key)->public_key()), -1) ? 0 : exit_failed;
 }
 
 }  // namespace lightq::broker

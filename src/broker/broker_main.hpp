@@ -7,8 +7,9 @@
 
 namespace lightq::broker {
 
-/// Runs a broker with the settings of the file, the environment and these flags, until SIGTERM or SIGINT;
-/// both are blocked in the calling thread from here on. Answers the exit code: 0 after a clean stop, 1 if it
+/// Runs a broker with the settings of the file, the environment and these flags, until SIGTERM, SIGINT or
+/// SIGHUP (unless that is ignored);
+/// these are blocked in the calling thread from here on. Answers the exit code: 0 after a clean stop, 1 if it
 /// could not run, 2 if a setting is wrong. Call it before there are other threads.
 int run_broker(const std::map<std::string, std::string>& flag_overrides,
                const std::optional<std::string>& config_file);

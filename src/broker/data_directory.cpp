@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include <lightq/base/disk_full.hpp>
 #include <lightq/protocol/json_fields.hpp>
 #include <lightq/version.hpp>
 
@@ -32,8 +33,7 @@ constexpr mode_t written_by_others = 0022;
 constexpr mode_t used_by_others = 0077;
 
 Error failed(const std::string& what, const fs::path& path, int number) {
-  const auto code = number == ENOSPC ? ErrorCode::no_space : ErrorCode::io_error;
-  return {code, "data directory: cannot " + what + " " + path.string(), number};
+  return {write_error_code(number), "data directory: cannot " + what + " " + path.string(), number};
 }
 
 Result<void> make_directory(const fs::path& path, mode_t mode) {

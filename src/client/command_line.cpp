@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "client/broker_options.hpp"
 #include "client/command_options.hpp"
@@ -452,6 +452,14 @@ void list_flags_under(const CLI::App& app, const std::string& before, std::vecto
   }
 }
 
+int print_help(const CLI::App& app, const CLI::ParseError& asked) {
+  std::ostringstream text;
+  const int code = app.exit(asked, text, text);
+  Output output;
+  output.write(text.str());
+  return output.end() ? code : exit_failure;
+}
+
 }  // namespace
 
 std::vector<FlagListing> list_flags(const BrokerCommand& broker) {
@@ -481,13 +489,13 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == 0;
-    if (asked_for_help) return app.exit(error, std::cout, std::cerr);
+    if (asked_for_help) return print_help(app, error);
     say(without_values(error) + "\n  see  lightq " + command_words(arguments) + "--help");
     return exit_usage;
   }
   if (parsed.version) parsed.command = [&parsed] { return run_version(parsed.common); };
   if (!parsed.command) {
-    std::cerr << app.help();
+    tell(app.help());
     return exit_usage;
   }
   if (!parsed.is_broker) catch_signals();

@@ -2,6 +2,7 @@
 #include "client/message_source.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,7 +69,8 @@ class Lines final : public MessageSource {
       const int fault = errno;
       buffer_.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
       if (got > 0) return true;
-      if (got < 0 && fault == EINTR) continue;
+      if (got < 0 && fault == EAGAIN) await_input();
+      if (got < 0 && (fault == EINTR || fault == EAGAIN)) continue;
       if (got < 0) return Error{ErrorCode::io_error, "cannot read '" + files_[file_] + "'", fault};
       close_file();
       ++file_;
@@ -77,6 +79,13 @@ class Lines final : public MessageSource {
     buffer_.clear();
     partial_ = false;  // half a line that a signal cut off is no message
     return false;
+  }
+
+  /// Waits for input of a descriptor that does not block, as standard input that another program has set so;
+  /// not for long, so that the caller sees a signal.
+  void await_input() const {
+    pollfd input{descriptor_, POLLIN, 0};
+    (void)::poll(&input, 1, 200);
   }
 
   Result<void> open_file() {

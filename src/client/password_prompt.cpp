@@ -109,6 +109,16 @@ class HeldSignals {
   std::array<struct sigaction, numbers.size()> before_{};
 };
 
+/// Reads a byte of standard input, and waits for it where that does not block.
+ssize_t read_byte(char& byte) {
+  while (true) {
+    const ssize_t got = read(STDIN_FILENO, &byte, 1);
+    if (got >= 0 || errno != EAGAIN || interrupted()) return got;
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    (void)poll(&input, 1, 200);
+  }
+}
+
 /// A line of standard input, read byte by byte so that what follows is left, and nothing of it stays in a
 /// buffer. `ready` waits for the next byte, and is false when none is wanted any more. Nothing: its end, or a
 /// signal, came before.
@@ -118,7 +128,7 @@ std::optional<std::string> read_line(const Ready& ready) {
   line.reserve(limits::password_bytes_max + 2);
   while (line.size() <= limits::password_bytes_max + 1) {
     char byte = 0;
-    const ssize_t got = ready() ? read(STDIN_FILENO, &byte, 1) : -1;
+    const ssize_t got = ready() ? read_byte(byte) : -1;
     if (got < 0 || (got == 0 && line.empty())) {
       wipe_text(line);
       return std::nullopt;

@@ -31,18 +31,21 @@ void on_signal(int number) {
   raise(number);
 }
 
+/// Waits until a descriptor that does not block takes more; false when a signal came.
+bool await_room(int descriptor) {
+  pollfd room{descriptor, POLLOUT, 0};
+  return ::poll(&room, 1, 1000) > 0 || signals_seen == 0;
+}
+
 /// Writes everything; the error number, or 0.
 int write_all(int descriptor, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(descriptor, text.data(), text.size());
     if (written >= 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
-    } else if (errno == EAGAIN) {
-      pollfd waiting{descriptor, POLLOUT, 0};
-      (void)::poll(&waiting, 1, 1000);
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR && errno != EAGAIN) {
       return errno;
-    } else if (signals_seen > 0) {
+    } else if (errno == EINTR ? signals_seen > 0 : !await_room(descriptor)) {
       return EPIPE;  // a reader that does not read must not keep an interrupted command
     }
   }
@@ -86,6 +89,9 @@ void catch_signals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before{};
+  const bool outlives_terminal = sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+  if (!outlives_terminal) sigaction(SIGHUP, &action, nullptr);  // else nohup has started it
   signal(SIGPIPE, SIG_IGN);
 }
 

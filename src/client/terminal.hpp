@@ -9,7 +9,8 @@
 
 namespace lightq::cli {
 
-/// Makes SIGINT and SIGTERM end a command in order, and a closed standard output an ordinary failed write.
+/// Makes SIGINT, SIGTERM and SIGHUP (unless that was ignored) end a command in order, and a closed standard
+/// output an ordinary failed write.
 /// Called once, before any thread.
 void catch_signals();
 /// Whether one of them came.

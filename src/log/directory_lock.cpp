@@ -8,6 +8,9 @@
 #include <array>
 #include <cerrno>
 
+#include <lightq/base/disk_full.hpp>
+#include <lightq/base/standard_streams.hpp>
+
 #include "log/posix_storage.hpp"
 
 namespace lightq::log {
@@ -15,8 +18,7 @@ namespace lightq::log {
 namespace {
 
 Error failed(const std::string& what, const std::string& path, int number) {
-  return {number == ENOSPC ? ErrorCode::no_space : ErrorCode::io_error, "cannot " + what + " " + path,
-          number};
+  return {write_error_code(number), "cannot " + what + " " + path, number};
 }
 
 // Whoever has the lock has written its process id into the file.
@@ -32,13 +34,14 @@ std::string holder_of(int fd) {
 Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
   if (auto made = PosixStorage().make_directory(directory); !made) return made.error();
   const std::string path = directory + "/lock";
-  DirectoryLock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  DirectoryLock lock(above_standard_streams(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
   if (lock.fd_ == -1) return failed("open", path, errno);
   if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("lock", path, errno);
     return Error{ErrorCode::in_use, directory + " is in use by process " + holder_of(lock.fd_), 0};
   }
   const std::string own = std::to_string(::getpid()) + "\n";
+  if (!FileSizeLimit::allows(own.size())) return failed("write", path, EFBIG);
   if (::ftruncate(lock.fd_, 0) != 0 || ::pwrite(lock.fd_, own.data(), own.size(), 0) < 0) {
     return failed("write", path, errno);
   }

@@ -19,6 +19,8 @@
 #include <utility>
 
 #include <lightq/base/crc32c.hpp>
+#include <lightq/base/disk_full.hpp>
+#include <lightq/base/standard_streams.hpp>
 
 #include "log/mapped_memory.hpp"
 
@@ -28,8 +30,7 @@ namespace {
 
 Error system_error(const std::string& what) {
   const int code = errno;
-  const bool full = code == ENOSPC || code == EDQUOT;
-  return {full ? ErrorCode::no_space : ErrorCode::io_error, what, code};
+  return {write_error_code(code), what, code};
 }
 
 /// Repeats an interrupted system call.
@@ -39,6 +40,15 @@ auto uninterrupted(Call call) {
     const auto result = call();
     if (result != -1 || errno != EINTR) return result;
   }
+}
+
+/// As ::pwrite, but answers EFBIG without SIGXFSZ.
+ssize_t write_within_limit(int fd, ByteView bytes, std::uint64_t position) {
+  if (FileSizeLimit::allows(position))
+    return uninterrupted(
+        [&] { return ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(position)); });
+  errno = EFBIG;
+  return -1;
 }
 
 class PosixMapping final : public Mapping {
@@ -72,8 +82,7 @@ class PosixFile final : public File {
 
   Result<std::size_t> write_some(ByteView bytes, std::uint64_t position) override {
     return use([&](int fd) -> Result<std::size_t> {
-      const auto written = uninterrupted(
-          [&] { return ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(position)); });
+      const auto written = write_within_limit(fd, bytes, position);
       if (written == -1) {
         return system_error("cannot write " + std::to_string(bytes.size()) + " bytes at " +
                             std::to_string(position) + " of " + path_);
@@ -101,7 +110,10 @@ class PosixFile final : public File {
 
   Result<void> allocate(std::uint64_t bytes) override {
     return use([&](int fd) -> Result<void> {
-      if (uninterrupted([&] { return ::fallocate(fd, 0, 0, static_cast<off_t>(bytes)); }) == 0) return {};
+      const bool is_allowed = bytes <= FileSizeLimit::look();
+      if (!is_allowed) errno = EFBIG;
+      if (is_allowed && uninterrupted([&] { return ::fallocate(fd, 0, 0, static_cast<off_t>(bytes)); }) == 0)
+        return {};
       return system_error("cannot reserve " + std::to_string(bytes) + " bytes for " + path_);
     });
   }
@@ -187,7 +199,8 @@ class PosixFile final : public File {
 
   /// Not another file that has its name now.
   [[nodiscard]] int open_again() const {
-    const int fd = uninterrupted([&] { return ::open(path_.c_str(), O_RDWR | O_CLOEXEC); });
+    const int fd =
+        above_standard_streams(uninterrupted([&] { return ::open(path_.c_str(), O_RDWR | O_CLOEXEC); }));
     struct stat status = {};
     if (fd == -1) return fd;
     if (::fstat(fd, &status) == 0 && status.st_dev == itself_.st_dev && status.st_ino == itself_.st_ino)
@@ -200,7 +213,7 @@ class PosixFile final : public File {
 #ifdef RWF_DSYNC
   /// Leaves in `bytes` what the system does not know how to write so.
   Result<void> write_through(int fd, ByteView& bytes, std::uint64_t& position) {
-    while (!bytes.empty()) {
+    while (!bytes.empty() && FileSizeLimit::allows(position)) {
       const iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
       const auto written =
           uninterrupted([&] { return ::pwritev2(fd, &part, 1, static_cast<off_t>(position), RWF_DSYNC); });
@@ -226,8 +239,9 @@ class PosixFile final : public File {
 Result<std::unique_ptr<File>> PosixStorage::open(const std::string& path, OpenMode mode) {
   int flags = O_CLOEXEC | (mode == OpenMode::read_only ? O_RDONLY : O_RDWR);
   if (mode == OpenMode::create) flags |= O_CREAT | O_TRUNC;
-  const int fd = uninterrupted([&] { return ::open(path.c_str(), flags, 0640); });
+  const int fd = above_standard_streams(uninterrupted([&] { return ::open(path.c_str(), flags, 0640); }));
   if (fd == -1) return system_error("cannot open " + path);
+  if (mode != OpenMode::read_only) FileSizeLimit::look();
   return std::unique_ptr<File>(std::make_unique<PosixFile>(fd, path));
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include <lightq/base/disk_full.hpp>
 #include <lightq/base/private_file.hpp>
 
 namespace lightq::broker {
@@ -17,8 +18,7 @@ namespace lightq::broker {
 namespace {
 
 Error failed(const std::filesystem::path& path, int number) {
-  const auto code = number == ENOSPC ? ErrorCode::no_space : ErrorCode::io_error;
-  return {code, "cannot write " + path.string(), number};
+  return {write_error_code(number), "cannot write " + path.string(), number};
 }
 
 /// Writes and syncs; answers errno, 0 if all went well.
