@@ -212,12 +212,16 @@ class QueueCursor {
 };
 
 /// The queue itself, and its writer. One process at a time has a directory open for writing. Move-only.
+/// A child that is forked later is another process: there all calls of the queue, its readers and cursors,
+/// and of a QueueView, answer `closed`; those without a Result do nothing, and statistics are empty. The
+/// child may destroy them, which changes nothing on disk, and keeps the lock of the directory until it does.
 /// Threads: appends, flush, wait_durable and close from one thread at a time (with
 /// QueueOptions::many_writers: from any);
 /// dequeue, peek and is_empty from one thread at a time; everything else from any.
 class Queue {
  public:
-  /// Opens the queue in `directory`, made if it is not there, and recovers what an earlier process left.
+  /// Opens the queue in `directory`, made if it is not there, and recovers what an earlier process left. A
+  /// relative path counts from the process's directory of now.
   /// Errors: `in_use` (another process, or this one, has it open), `foreign_format`, `corrupt`, `io_error`,
   /// `no_space`, each naming the file; `invalid_argument`.
   static Result<Queue> open(const std::string& directory, const QueueOptions& options = {});

@@ -139,6 +139,7 @@ Result<std::unique_ptr<Broker>> Broker::start(Config config, LogSink& sink, cons
   if (auto checked = check_hosts(config); !checked) return checked.error();
   if (auto checked = check_tls(config); !checked) return checked.error();
   if (auto checked = check_storage_keys(config); !checked) return checked.error();
+  if (auto kept = keep_paths(config); !kept) return kept.error();
   auto address = bind_address_of(config.bind_host);
   if (!address) return address.error();
   if (auto checked = check_exposure(config, *address); !checked) return checked.error();

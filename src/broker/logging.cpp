@@ -83,10 +83,10 @@ LogQueue::Write to_descriptor(int descriptor) {
   };
 }
 
-/// Throws spdlog_ex.
+/// Throws spdlog_ex, and filesystem_error where the path cannot be made absolute.
 LogQueue::Write to_file(const LoggingOptions& options) {
   auto file = std::make_shared<spdlog::sinks::rotating_file_sink_st>(
-      options.file.string(), options.file_bytes_max, options.files_kept);
+      std::filesystem::absolute(options.file).string(), options.file_bytes_max, options.files_kept);
   file->set_formatter(line_formatter());
   return [file](const LogQueue::Line& line, const std::atomic<bool>&) {
     try {
@@ -187,6 +187,8 @@ Result<std::unique_ptr<Logging>> Logging::open(const LoggingOptions& options) {
     return std::unique_ptr<Logging>(new Logging(std::move(places)));
   } catch (const spdlog::spdlog_ex& error) {
     return Error{ErrorCode::io_error, "log file " + options.file.string() + ": " + error.what()};
+  } catch (const std::filesystem::filesystem_error& error) {
+    return Error{ErrorCode::io_error, "log file " + options.file.string(), error.code().value()};
   } catch (const std::system_error& error) {
     return Error{ErrorCode::io_error, std::string("the log's thread cannot be started: ") + error.what()};
   }

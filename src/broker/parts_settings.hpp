@@ -9,6 +9,10 @@
 
 namespace lightq::broker {
 
+/// Makes the paths absolute that are used again after the start, when an embedding program may have gone to
+/// another directory. Errors: io_error. (DataDirectory and Logging see to their own.)
+Result<void> keep_paths(Config& config);
+
 StrangerLimits stranger_limits_of(const Config& config);
 ControlLimits control_limits_of(const Config& config);
 /// `connections_per_user`, or as many as leave descriptors to others.

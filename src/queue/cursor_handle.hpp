@@ -12,7 +12,9 @@ class CursorHandle {
   CursorHandle(Engine& engine, log::TableCursor& cursor) : engine_(engine), cursor_(cursor) {}
   CursorHandle(const CursorHandle&) = delete;
   CursorHandle& operator=(const CursorHandle&) = delete;
-  ~CursorHandle() { engine_.give_back(cursor_); }
+  ~CursorHandle() {
+    if (engine_.home().is_here()) engine_.give_back(cursor_);
+  }
 
   void commit(Offset offset) {
     cursor_.commit(offset);

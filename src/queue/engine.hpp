@@ -41,6 +41,9 @@ class Engine final : public SegmentSource {
                                               log::Storage& storage, log::DirectoryLock lock);
   ~Engine() override;
   Result<void> close();
+  /// In place of destruction, in a child of the process that opened it: closes the descriptor of the
+  /// directory's lock, which the parent still has, and touches nothing else.
+  void abandon() { const log::DirectoryLock closed(std::move(directory_lock_)); }
 
   // Appending: engine_append.cpp.
   Result<Offset> enqueue(ByteView payload);

@@ -2,6 +2,7 @@
 #include <lightq/queue.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <lightq/base/batch.hpp>
@@ -23,10 +24,25 @@ log::Storage& file_system() {
 
 constexpr std::string_view default_cursor = "default";
 
+/// As the process may go to another directory later.
+Result<std::string> absolute_path(const std::string& directory) {
+  std::error_code fault;
+  const std::filesystem::path path = std::filesystem::absolute(directory, fault);
+  if (fault) return Error{ErrorCode::io_error, "cannot find the directory " + directory, fault.value()};
+  return path.string();
+}
+
+[[gnu::cold, gnu::noinline]] Error opened_elsewhere() {
+  return {ErrorCode::closed,
+          "the queue was opened before this process was forked: a child has to open it by itself", 0};
+}
+
 /// The next message; `done` is called with the offset behind it. In one piece for whoever calls it: what a
 /// message costs is a few loads and stores, the search for the next batch is elsewhere.
 template <typename Done>
 Result<std::optional<QueuedMessage>> next_of(queue::ReaderState& reader, Done&& done) {
+  if (!reader.home().is_here()) [[unlikely]]
+    return opened_elsewhere();
   if (!reader.has_message()) [[unlikely]] {
     const auto found = reader.find_message();
     if (!found) return found.error();
@@ -53,6 +69,7 @@ Result<std::optional<QueuedMessage>> QueueReader::next() {
 }
 
 Result<std::optional<QueuedMessage>> QueueReader::peek() {
+  if (!state_->home().is_here()) return opened_elsewhere();
   const auto found = state_->find_message();
   if (!found) return found.error();
   if (!*found) return std::optional<QueuedMessage>();
@@ -60,15 +77,17 @@ Result<std::optional<QueuedMessage>> QueueReader::peek() {
 }
 
 Result<QueuedMessages> QueueReader::next_batch(std::size_t max) {
+  if (!state_->home().is_here()) return opened_elsewhere();
   return state_->take(max);
 }
 
 Result<std::span<const QueuedMessage>> QueueReader::range(Offset first, Offset last) {
+  if (!state_->home().is_here()) return opened_elsewhere();
   return state_->range(first, last);
 }
 
 bool QueueReader::wait(std::chrono::milliseconds timeout) {
-  return state_->source().wait(state_->position(), timeout);
+  return state_->home().is_here() && state_->source().wait(state_->position(), timeout);
 }
 
 Offset QueueReader::position() const {
@@ -76,6 +95,7 @@ Offset QueueReader::position() const {
 }
 
 Result<void> QueueReader::seek(const Start& start) {
+  if (!state_->home().is_here()) return opened_elsewhere();
   const auto offset = state_->source().resolve(start);
   if (!offset) return offset.error();
   state_->place(*offset);
@@ -104,6 +124,7 @@ Result<QueuedMessages> QueueCursor::next_batch(std::size_t max) {
 
 void QueueCursor::commit(Offset offset) {
   const queue::SegmentSource& source = reader_.state_->source();
+  if (!source.home().is_here()) return;
   const Offset kept = source.clamped(offset);
   if (kept < handle_->committed()) {
     handle_->go_back(kept);
@@ -136,7 +157,20 @@ Offset QueueCursor::delivered() const {
 
 /// What a Queue owns; its default cursor goes before the engine.
 struct Queue::Parts {
-  std::unique_ptr<queue::Engine> engine;
+  /// Destroys the engine in the process that opened it. In a child its memory stays: its destructor would
+  /// wait for threads that are not there, and write what is the parent's.
+  struct EngineEnd {
+    void operator()(queue::Engine* engine) const {
+      if (engine->home().is_here()) {
+        std::default_delete<queue::Engine>()(engine);
+      } else {
+        engine->abandon();
+      }
+    }
+  };
+  [[nodiscard]] bool is_here() const { return engine->home().is_here(); }
+
+  std::unique_ptr<queue::Engine, EngineEnd> engine;
   std::optional<QueueCursor> cursor;
 };
 
@@ -146,19 +180,24 @@ Queue& Queue::operator=(Queue&& other) noexcept = default;
 Queue::~Queue() = default;
 
 Result<Queue> Queue::open(const std::string& directory, const QueueOptions& options) {
-  auto engine = queue::Engine::open(directory, options, file_system());
+  const auto path = absolute_path(directory);
+  if (!path) return path.error();
+  auto engine = queue::Engine::open(*path, options, file_system());
   if (!engine) return engine.error();
   auto parts = std::make_unique<Parts>();
-  parts->engine = std::move(*engine);
+  parts->engine.reset(engine->release());
   return Queue(std::move(parts));
 }
 
 Result<void> Queue::close() {
+  if (!parts_->is_here()) return opened_elsewhere();
   parts_->cursor.reset();
   return parts_->engine->close();
 }
 
 Result<Offset> Queue::enqueue(ByteView payload) {
+  if (!parts_->is_here()) [[unlikely]]
+    return opened_elsewhere();
 #ifdef LIGHTQ_RECORD_SUM_WIDE
   if (log::RecordSum::may_be_wide(payload.size())) [[likely]]
     return parts_->engine->enqueue_wide(payload);
@@ -170,6 +209,7 @@ namespace {
 
 template <typename Payload>
 Result<Offset> pack_and_append(queue::Engine& engine, std::span<const Payload> payloads) {
+  if (!engine.home().is_here()) return opened_elsewhere();
   std::uint64_t bytes = batch_layout::header_bytes;
   for (const Payload& payload : payloads) {
     bytes += record_bytes(payload.size());
@@ -207,6 +247,7 @@ Result<Offset> Queue::enqueue(std::span<const std::string_view> payloads) {
 }
 
 Result<Offset> Queue::enqueue(BatchBuilder& batch) {
+  if (!parts_->is_here()) return opened_elsewhere();
   if (!batch.is_sound())
     return Error{ErrorCode::invalid_argument, "a batch that a message could not be added to", 0};
   if (batch.empty()) return Error{ErrorCode::invalid_argument, "an empty batch", 0};
@@ -220,6 +261,7 @@ Result<Offset> Queue::enqueue(BatchBuilder& batch) {
 }
 
 Result<QueueCursor*> Queue::default_cursor() {
+  if (!parts_->is_here()) return opened_elsewhere();
   if (!parts_->cursor) {
     auto opened = cursor(lightq::default_cursor);
     if (!opened) return opened.error();
@@ -250,12 +292,14 @@ Result<bool> Queue::is_empty() {
 }
 
 Result<QueueReader> Queue::reader(const Start& start) {
+  if (!parts_->is_here()) return opened_elsewhere();
   QueueReader reader(std::make_unique<queue::ReaderState>(*parts_->engine));
   if (auto found = reader.seek(start); !found) return found.error();
   return reader;
 }
 
 Result<QueueCursor> Queue::cursor(std::string_view name, const Start& start) {
+  if (!parts_->is_here()) return opened_elsewhere();
   const auto taken = parts_->engine->take_cursor(name, start);
   if (!taken) return taken.error();
   QueueReader reader(std::make_unique<queue::ReaderState>(*parts_->engine));
@@ -264,11 +308,13 @@ Result<QueueCursor> Queue::cursor(std::string_view name, const Start& start) {
 }
 
 Result<void> Queue::remove_cursor(std::string_view name) {
+  if (!parts_->is_here()) return opened_elsewhere();
   if (parts_->cursor && name == lightq::default_cursor) parts_->cursor.reset();
   return parts_->engine->remove_cursor(name);
 }
 
 Result<void> Queue::flush() {
+  if (!parts_->is_here()) return opened_elsewhere();
   return parts_->engine->flush();
 }
 Offset Queue::first_offset() const {
@@ -282,6 +328,7 @@ Offset Queue::durable_offset() const {
 }
 
 Result<bool> Queue::wait_durable(Offset offset, std::chrono::milliseconds timeout) {
+  if (!parts_->is_here()) return opened_elsewhere();
   return parts_->engine->wait_durable(offset, timeout);
 }
 
@@ -293,17 +340,19 @@ std::future<Result<void>> Queue::durable(Offset offset) {
 }
 
 void Queue::on_durable(Offset offset, std::function<void(const Result<void>&)> done) {
+  if (!parts_->is_here()) return done(opened_elsewhere());
   parts_->engine->on_durable(offset, std::move(done));
 }
 
 Result<void> Queue::trim(Offset before) {
+  if (!parts_->is_here()) return opened_elsewhere();
   return parts_->engine->trim(before);
 }
 void Queue::maintain() {
-  parts_->engine->maintain();
+  if (parts_->is_here()) parts_->engine->maintain();
 }
 QueueStats Queue::stats() const {
-  return parts_->engine->stats();
+  return parts_->is_here() ? parts_->engine->stats() : QueueStats{};
 }
 const QueueRecovery& Queue::recovery() const {
   return parts_->engine->recovery();
@@ -311,27 +360,37 @@ const QueueRecovery& Queue::recovery() const {
 
 QueueView::QueueView(std::unique_ptr<queue::ViewEngine> engine) : engine_(std::move(engine)) {}
 QueueView::QueueView(QueueView&& other) noexcept = default;
-QueueView& QueueView::operator=(QueueView&& other) noexcept = default;
-QueueView::~QueueView() = default;
+QueueView& QueueView::operator=(QueueView&& other) noexcept {
+  std::swap(engine_, other.engine_);
+  return *this;
+}
+// In a child its memory stays, as a queue's does.
+QueueView::~QueueView() {
+  if (engine_ != nullptr && !engine_->home().is_here()) static_cast<void>(engine_.release());
+}
 
 Result<QueueView> QueueView::open(const std::string& directory) {
-  auto engine = queue::ViewEngine::open(directory, file_system());
+  const auto path = absolute_path(directory);
+  if (!path) return path.error();
+  auto engine = queue::ViewEngine::open(*path, file_system());
   if (!engine) return engine.error();
   return QueueView(std::move(*engine));
 }
 
 Result<void> QueueView::refresh() {
+  if (!engine_->home().is_here()) return opened_elsewhere();
   return engine_->refresh();
 }
 
 Result<QueueReader> QueueView::reader(const Start& start) {
+  if (!engine_->home().is_here()) return opened_elsewhere();
   QueueReader reader(std::make_unique<queue::ReaderState>(*engine_));
   if (auto found = reader.seek(start); !found) return found.error();
   return reader;
 }
 
 QueueStats QueueView::stats() const {
-  return engine_->stats();
+  return engine_->home().is_here() ? engine_->stats() : QueueStats{};
 }
 
 }  // namespace lightq::inline v1

@@ -22,7 +22,7 @@ namespace lightq::queue {
 /// open when that offset was published, so all records before it are in that batch.
 class ReaderState {
  public:
-  explicit ReaderState(SegmentSource& source) : source_(source) {}
+  explicit ReaderState(SegmentSource& source) : source_(source), home_(source.home()) {}
 
   /// A message is known to lie at its place: message() and take_message() may be called.
   [[nodiscard]] bool has_message() const { return offset_ < run_end_; }
@@ -49,6 +49,7 @@ class ReaderState {
 
   [[nodiscard]] Offset position() const { return offset_; }
   [[nodiscard]] SegmentSource& source() { return source_; }
+  [[nodiscard]] const HomeProcess& home() const { return home_; }
   /// What keeps the messages given last valid.
   [[nodiscard]] std::shared_ptr<const void> pinned() const;
 
@@ -69,6 +70,7 @@ class ReaderState {
   void start_near();
 
   SegmentSource& source_;
+  const HomeProcess home_;             // the source's, where it costs one load less
   Offset offset_;                      // of the next message
   Offset run_end_;                     // the messages from offset_ up to here are known to be there, in a row
   const std::byte* record_ = nullptr;  // the record of offset_; null: it stands before the batch

@@ -10,6 +10,7 @@
 #include <lightq/queue_options.hpp>
 
 #include "log/segment_node.hpp"
+#include "queue/home_process.hpp"
 
 namespace lightq::queue {
 
@@ -39,6 +40,8 @@ class SegmentSource {
     const Offset first = first_offset();  // looked at first: it may pass an earlier next offset
     return std::clamp(offset, first, next_offset());
   }
+  /// The process that opened it.
+  [[nodiscard]] const HomeProcess& home() const { return home_; }
   [[nodiscard]] log::SegmentViews& views() { return views_; }
   [[nodiscard]] const log::SegmentViews& views() const { return views_; }
   [[nodiscard]] log::Storage& storage() { return storage_; }
@@ -52,6 +55,7 @@ class SegmentSource {
   virtual Result<Offset> offset_of_cursor(const std::string& name) = 0;
 
   log::Storage& storage_;
+  const HomeProcess home_;
   log::SegmentViews views_;
   std::atomic<std::uint64_t> next_{0};
 };

@@ -100,6 +100,23 @@ TEST(Logging, RotatesItsFile) {
   EXPECT_EQ(files, 3U);
 }
 
+TEST(Logging, StaysWhereItsFileIsWhenTheProgramGoesToAnotherDirectory) {
+  const TempDir temp;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::create_directory(temp / "elsewhere");
+  std::filesystem::current_path(temp.path());
+  auto options = to_file("broker.log");
+  options.file_bytes_max = 2000;
+  options.files_kept = 2;
+  auto logging = Logging::open(options).value_or_throw();
+  std::filesystem::current_path(temp / "elsewhere");
+  for (char c = 'a'; c <= 'z'; ++c) logging->info(std::string(500, c));
+  logging.reset();
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(std::filesystem::is_empty(temp / "elsewhere"));
+  EXPECT_TRUE(std::filesystem::exists(temp / "broker.2.log"));
+}
+
 TEST(Logging, SaysWhyAFileCannotBeWritten) {
   const auto refused = Logging::open(to_file("/proc/nowhere/log"));
   ASSERT_FALSE(refused.ok());

@@ -207,5 +207,30 @@ TEST(SocketDirectory, ThatOthersMayWriteToIsRefusedUnlessItIsSticky) {
   }
 }
 
+TEST(EmbeddedBroker, StaysWhereItIsWhenTheProgramGoesToAnotherDirectory) {
+  const lightq::test::TempDir directory;
+  const std::filesystem::path before = std::filesystem::current_path();
+  for (const char* name : {"elsewhere", "sockets"}) std::filesystem::create_directory(directory / name);
+  std::filesystem::current_path(directory.path());
+  lightq::testing::SilentSink sink;
+  Config config;
+  config.data_dir = "data";
+  config.ipc_dir = "sockets";
+  config.control_uri = "ipc://sockets/control";
+  config.admin_password = Secret(planted::admin_password);
+  config.min_free_bytes = 0;
+  auto broker = Broker::start(std::move(config), sink).value_or_throw();
+  std::filesystem::current_path(directory / "elsewhere");
+  EXPECT_EQ(broker->control_uri(), "ipc://" + (directory / "sockets/control"));
+  auto client = Client::connect(broker->control_uri(), {.admin = {"lightq_admin", planted::admin_password},
+                                                        .discover_credentials = false})
+                    .value_or_throw();
+  client.create_topic("t", {.broker_type = BrokerType::file}).value_or_throw();
+  broker.reset();
+  std::filesystem::current_path(before);
+  EXPECT_TRUE(std::filesystem::is_empty(directory / "elsewhere"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory / "sockets")) << "sockets are left behind";
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -3,6 +3,9 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <map>
+#include <optional>
+#include <sstream>
 
 #include "queue/queue_support.hpp"
 
@@ -67,6 +70,200 @@ TEST_P(QueueProcess, LeavesTheNumbersOfStandardStreamsAlone) {
       EXPECT_EQ(-1, fcntl(stream, F_GETFD)) << stream;
   });
 }
+
+// Directories.
+
+TEST_P(QueueProcess, StaysInItsDirectoryWhenTheProgramGoesToAnotherOne) {
+  options.segment_bytes = 4 * limits::KiB;
+  const std::string here = temp / "a";
+  const std::string elsewhere = temp / "b";
+  std::filesystem::create_directories(here);
+  std::filesystem::create_directories(elsewhere);
+  in_killed_process([&] {
+    {
+      Queue other = Queue::open(elsewhere + "/q", options).value_or_throw();
+      for (std::uint64_t i = 0; i < 40; ++i) other.enqueue(text_of(1000, i)).value_or_throw();
+    }
+    std::filesystem::current_path(here);
+    Queue queue = Queue::open("q", options).value_or_throw();
+    QueueView view = QueueView::open("q").value_or_throw();
+    for (std::uint64_t i = 0; i < 5; ++i) queue.enqueue(text_of(1000, i)).value_or_throw();
+    std::filesystem::current_path(elsewhere);
+    for (std::uint64_t i = 5; i < 45; ++i) queue.enqueue(text_of(1000, i)).value_or_throw();
+    EXPECT_EQ(text_of(1000, 0), queue.dequeue().value_or_throw()->text());
+    queue.flush().value_or_throw();
+    view.refresh().value_or_throw();
+    QueueReader reader = view.reader().value_or_throw();
+    EXPECT_EQ(45U, drain(reader).size());
+    queue.close().value_or_throw();
+  });
+  Queue queue = Queue::open(here + "/q", options).value_or_throw();
+  std::vector<std::string> expected;
+  for (std::uint64_t i = 0; i < 45; ++i) expected.push_back(text_of(1000, i));
+  EXPECT_EQ(expected, drain(queue));
+  EXPECT_EQ(Offset{1}, queue.cursor("default").value_or_throw().committed());
+  Queue other = Queue::open(elsewhere + "/q", options).value_or_throw();
+  EXPECT_EQ(40U, drain(other).size());
+}
+
+// Forks.
+
+/// What every file below a directory holds.
+std::map<std::string, std::string> contents(const std::string& directory) {
+  std::map<std::string, std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    if (!entry.is_regular_file()) continue;
+    std::ostringstream text;
+    text << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    found[entry.path().string()] = text.str();
+  }
+  return found;
+}
+
+template <typename Value>
+void expect_closed(const Result<Value>& answer) {
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(ErrorCode::closed, answer.error().code) << answer.error().text();
+}
+
+TEST_P(QueueProcess, RefusesEverythingInAChildThatDidNotOpenIt) {
+  Queue queue = open(options);
+  enqueue_numbers(queue, 0, 10);
+  QueueCursor cursor = queue.cursor("own").value_or_throw();
+  EXPECT_EQ("0", cursor.next().value_or_throw()->text());
+  QueueReader reader = queue.reader().value_or_throw();
+  EXPECT_EQ("0", reader.next().value_or_throw()->text());
+  EXPECT_EQ("0", queue.dequeue().value_or_throw()->text());
+  const auto before = contents(directory);
+  in_killed_process([&] {
+    expect_closed(queue.enqueue("child"));
+    const std::string_view texts[] = {"a", "b"};
+    expect_closed(queue.enqueue(std::span(texts)));
+    BatchBuilder batch;
+    batch.add(as_byte_view("c"));
+    expect_closed(queue.enqueue(batch));
+    expect_closed(queue.dequeue());
+    expect_closed(queue.peek());
+    expect_closed(queue.is_empty());
+    expect_closed(queue.reader());
+    expect_closed(queue.cursor("another"));
+    expect_closed(queue.remove_cursor("default"));
+    expect_closed(queue.flush());
+    expect_closed(queue.wait_durable(Offset{10}, 10s));
+    expect_closed(queue.trim(Offset{10}));
+    expect_closed(queue.durable(Offset{10}).get());
+    queue.maintain();
+    EXPECT_EQ(0U, queue.stats().segments);
+    expect_closed(reader.next());
+    expect_closed(reader.peek());
+    expect_closed(reader.next_batch());
+    expect_closed(reader.range(Offset{0}, Offset{5}));
+    expect_closed(reader.seek(Start::first()));
+    EXPECT_FALSE(reader.wait(10s));
+    expect_closed(cursor.next());
+    expect_closed(cursor.next_batch());
+    expect_closed(cursor.dequeue());
+    expect_closed(cursor.rewind(Start::first()));
+    cursor.commit(Offset{7});
+    EXPECT_EQ(Offset{0}, cursor.committed());
+    expect_closed(queue.close());
+  });
+  EXPECT_EQ(before, contents(directory));
+  queue.enqueue("10").value_or_throw();
+  EXPECT_EQ(numbers(0, 11), drain(queue));
+  EXPECT_EQ("1", queue.dequeue().value_or_throw()->text());
+}
+
+TEST_P(QueueProcess, IsNotTouchedWhereAChildDestroysItsCopy) {
+  auto queue = std::make_optional(open(options));
+  enqueue_numbers(*queue, 0, 10);
+  auto cursor = std::make_optional(queue->cursor("own").value_or_throw());
+  auto reader = std::make_optional(queue->reader().value_or_throw());
+  EXPECT_EQ(10U, drain(*reader).size());
+  const Pin pin = reader->pin();
+  const auto before = contents(directory);
+  in_killed_process([&] {
+    cursor.reset();
+    reader.reset();
+    queue.reset();
+    EXPECT_EQ(ErrorCode::in_use, Queue::open(directory).error().code);
+    Queue other = Queue::open(temp / "other").value_or_throw();  // its own it may have
+    other.enqueue("child").value_or_throw();
+    EXPECT_EQ(std::vector<std::string>{"child"}, drain(other));
+  });
+  EXPECT_EQ(before, contents(directory));
+  EXPECT_EQ(ErrorCode::in_use, Queue::open(directory).error().code);
+  enqueue_numbers(*queue, 10, 20);
+  EXPECT_EQ(numbers(0, 20), drain(*queue));
+}
+
+// The way of a daemon: the parent ends, and leaves the directory to the child.
+TEST_P(QueueProcess, CanBeOpenedByAChildThatHasDestroyedItsCopyWhenTheParentHasEnded) {
+  int parent_lives[2] = {};
+  int told[2] = {};
+  ASSERT_EQ(0, pipe(parent_lives));
+  ASSERT_EQ(0, pipe(told));
+  in_killed_process([&] {
+    auto queue = std::make_optional(open(options));
+    enqueue_numbers(*queue, 0, 5);
+    if (fork() != 0) return;
+    close(parent_lives[1]);
+    char end = 0;
+    static_cast<void>(!read(parent_lives[0], &end, 1));  // until the parent has ended
+    expect_closed(queue->enqueue("lost"));
+    queue.reset();
+    Queue own = open(options);
+    enqueue_numbers(own, 5, 10);
+    const bool fine = drain(own) == numbers(0, 10) && own.close() && !testing::Test::HasFailure();
+    static_cast<void>(!write(told[1], fine ? "+" : "-", 1));
+    _exit(0);
+  });
+  close(parent_lives[0]);
+  close(parent_lives[1]);
+  close(told[1]);
+  char outcome = 0;
+  EXPECT_EQ(1, read(told[0], &outcome, 1));
+  EXPECT_EQ('+', outcome);
+  close(told[0]);
+}
+
+TEST_F(QueueTest, AViewIsClosedInAChildToo) {
+  Queue queue = open();
+  enqueue_numbers(queue, 0, 10);
+  queue.flush().value_or_throw();
+  auto view = std::make_optional(QueueView::open(directory).value_or_throw());
+  QueueReader reader = view->reader().value_or_throw();
+  EXPECT_EQ("0", reader.next().value_or_throw()->text());
+  in_killed_process([&] {
+    expect_closed(view->refresh());
+    expect_closed(view->reader());
+    expect_closed(reader.next());
+    EXPECT_EQ(0U, view->stats().segments);
+    view.reset();
+    QueueView own = QueueView::open(directory).value_or_throw();
+    QueueReader all = own.reader().value_or_throw();
+    EXPECT_EQ(numbers(0, 10), drain(all));
+  });
+  EXPECT_EQ("1", reader.next().value_or_throw()->text());
+}
+
+// With the thread sanitizer a child of a process that has threads cannot do anything.
+#ifndef __SANITIZE_THREAD__
+TEST_P(QueueProcess, HasNoThreadInAChildAndSaysSo) {
+  options.background = true;
+  auto queue = std::make_optional(open(options));
+  enqueue_numbers(*queue, 0, 1000);
+  in_killed_process([&] {
+    expect_closed(queue->enqueue("lost"));
+    expect_closed(queue->flush());
+    expect_closed(queue->wait_durable(Offset{1000}, 10s));
+    queue.reset();  // waits for no thread
+  });
+  enqueue_numbers(*queue, 1000, 1001);
+  EXPECT_TRUE(queue->wait_durable(Offset{1001}, 60s).value_or_throw());
+  EXPECT_EQ(numbers(0, 1001), drain(*queue));
+}
+#endif
 
 }  // namespace
 }  // namespace lightq::test
