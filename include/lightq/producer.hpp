@@ -16,6 +16,7 @@
 #include <lightq/base/attributes.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
+#include <lightq/message_limit.hpp>
 #include <lightq/producer_options.hpp>
 #include <lightq/producer_pace.hpp>
 #include <lightq/producer_stats.hpp>
@@ -404,17 +405,13 @@ class Producer {
   }
 
   /// The longest message, attributes included, that can ever be stored, as far as is known.
-  [[nodiscard]] std::size_t message_bytes_max() const {
-    const auto& opened = parts_->link.opened();
-    const std::size_t around = batch_layout::header_bytes + record_bytes(0);
-    const std::size_t most =
-        std::min<std::size_t>(parts_->options.memory_bytes_max, limits::message_bytes_max_max) - around;
-    if (!opened) return most;
-    return std::min<std::size_t>({most, opened->message_bytes_max, parts_->link.batch_bytes_max() - around});
+  [[nodiscard]] std::size_t message_bytes_max() const { return size_limit().bytes; }
+
+  [[nodiscard]] MessageLimit size_limit() const {
+    return MessageLimit::of(parts_->options, parts_->link.opened(), parts_->link.batch_bytes_max());
   }
   [[nodiscard]] Error too_large(std::size_t message_bytes) const {
-    return {ErrorCode::too_large, of_topic("a message of " + std::to_string(message_bytes) +
-                                           " bytes is larger than " + std::to_string(message_bytes_max()))};
+    return of_topic(size_limit().exceeded_by(message_bytes));
   }
 
   // --- Waiting.

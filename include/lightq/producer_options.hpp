@@ -44,8 +44,9 @@ struct ProducerOptions {
   /// threads lie on the way; 4 MiB where it means `flushed`, since the disk is slower to answer. Over a
   /// network: what it carries in the time of a way there and back.
   std::size_t window_bytes = 0;
-  /// Memory for closed batches, sent or not; at least batch_bytes. A larger message can never be sent.
-  std::size_t memory_bytes_max = 16 * limits::MiB;
+  /// Memory for closed batches, sent or not; at least batch_bytes. A larger message can never be sent: the
+  /// default has room for the longest that a broker takes by default.
+  std::size_t memory_bytes_max = limits::message_bytes_max_default + 64 * limits::KiB;
   /// How long send waits while that memory is used up or, over an open connection, while the window is full
   /// and a closed batch waits for room in it. 0: it fails at once, with `limit_reached`, and only for want of
   /// memory; a year and more: for ever.

@@ -18,6 +18,17 @@ using namespace std::chrono_literals;
 
 constexpr auto look_interval = 200ms;  // at signals, and at what has been confirmed
 
+ProducerOptions options_for(const Produce& produce) {
+  ProducerOptions options;
+  options.level = produce.confirm;
+  options.connection = produce.connection;
+  options.send_timeout = look_interval;
+  options.retry_refused = false;
+  options.compression = produce.compression;
+  options.name = "lightq produce";
+  return options;
+}
+
 /// One run of the command.
 class ConfirmedRun {
  public:
@@ -27,7 +38,10 @@ class ConfirmedRun {
         producer_(std::move(producer)),
         report_(common, produce) {
     for (const auto& [name, value] : produce.headers) headers_.push_back({name, value});
+    listen();
   }
+  ConfirmedRun(const ConfirmedRun&) = delete;
+  ConfirmedRun& operator=(const ConfirmedRun&) = delete;
 
   int go(MessageSource& source) {
     const Result<void> sent = send_all(source);
@@ -39,12 +53,20 @@ class ConfirmedRun {
     (void)producer_.close(1s);
     if (!sent) return fail(sent.error(), produce_.topic);
     if (!confirmed) return fail(confirmed.error(), produce_.topic);
-    const std::uint64_t refused = stats.refused + report_.unsent();
-    return refused == 0 ? exit_ok : fail(report_.not_kept(refused), produce_.topic);
+    const std::optional<Error> turned_down = report_.turned_down();
+    return turned_down ? fail(*turned_down, produce_.topic) : exit_ok;
   }
 
  private:
+  /// Counts what the broker refuses.
+  void listen() {
+    producer_.on_report([this](const SendReport& told) {
+      if (told.fate == Fate::refused) report_.refused(told.end - told.begin, *told.error);
+    });
+  }
+
   Result<void> send_all(MessageSource& source) {
+    if (Result<void> ready = prepare(); !ready) return ready;
     while (!interrupted()) {
       if (Result<void> served = await_turn(source); !served) return served;
       if (interrupted()) break;
@@ -52,6 +74,33 @@ class ConfirmedRun {
       if (!more) return more.error();
       if (!*more) break;
       if (Result<void> sent = send(source.message()); !sent) return sent;
+    }
+    return {};
+  }
+
+  /// Learns how long a message may be, so that a longer one is not sent at all, and makes room for the
+  /// longest.
+  Result<void> prepare() {
+    if (Result<void> open = await_open(); !open || !producer_.opened()) return open;
+    ProducerOptions options = options_for(produce_);
+    const std::uint64_t needed = producer_.opened()->message_bytes_max + 64 * limits::KiB;
+    if (needed <= options.memory_bytes_max) return {};
+    options.memory_bytes_max = needed;
+    Result<Producer> roomier = client_.producer(produce_.topic, std::move(options));
+    if (!roomier) return roomier.error();
+    producer_ = std::move(*roomier);
+    listen();
+    return await_open();
+  }
+
+  /// Waits until the topic is open, or a signal came.
+  Result<void> await_open() {
+    const auto began = Clock::now();
+    while (!interrupted() && !producer_.opened()) {
+      const Result<void> open = producer_.wait_open(look_interval);
+      if (open || interrupted()) break;
+      if (producer_.state() != SessionState::connecting) return open;
+      if (!is_patient(began)) return incomplete();
     }
     return {};
   }
@@ -90,7 +139,7 @@ class ConfirmedRun {
         return {};
       }
       if (sent.error().code == ErrorCode::too_large) {
-        report_.turned_down_unsent(message.size());
+        report_.turned_down_unsent(sent.error().message);
         return {};
       }
       if (sent.error().code != ErrorCode::timeout) return sent.error();
@@ -170,14 +219,7 @@ class ConfirmedRun {
 }  // namespace
 
 int produce_confirmed(const Common& common, const Produce& produce, Client client, MessageSource& source) {
-  ProducerOptions options;
-  options.level = produce.confirm;
-  options.connection = produce.connection;
-  options.send_timeout = look_interval;
-  options.retry_refused = false;
-  options.compression = produce.compression;
-  options.name = "lightq produce";
-  Result<Producer> producer = client.producer(produce.topic, std::move(options));
+  Result<Producer> producer = client.producer(produce.topic, options_for(produce));
   if (!producer) return fail(producer.error(), produce.topic);
   ConfirmedRun run(common, produce, std::move(client), std::move(*producer));
   return run.go(source);

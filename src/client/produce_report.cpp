@@ -12,14 +12,19 @@ void ProduceReport::sent(std::size_t bytes) {
   if ((messages_ & 0xff) == 0 || produce_.rate > 0) show_progress();
 }
 
-void ProduceReport::turned_down_unsent(std::size_t bytes) {
-  ++unsent_;
-  sent(bytes);
+void ProduceReport::turned_down_unsent(const std::string& why) {
+  if (++unsent_ == 1) why_unsent_ = why;
+  explained_ = false;
+}
+
+void ProduceReport::refused(std::uint64_t messages, const Error& why) {
+  if (refused_ == 0) why_refused_ = why.message;
+  refused_ += messages;
 }
 
 ProduceReport::Clock::time_point ProduceReport::due() const {
   if (produce_.rate == 0) return started_;
-  const double seconds = static_cast<double>(messages_) / static_cast<double>(produce_.rate);
+  const double seconds = static_cast<double>(messages_ + unsent_) / static_cast<double>(produce_.rate);
   return started_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
 }
 
@@ -47,6 +52,18 @@ Error ProduceReport::not_kept(std::uint64_t messages) const {
                                     produce_.topic};
 }
 
+std::optional<Error> ProduceReport::turned_down() const {
+  const auto were = [](std::uint64_t messages) {
+    return format_messages(messages) + (messages == 1 ? " was " : " were ");
+  };
+  if (unsent_ + refused_ == 0) return std::nullopt;
+  std::string sentence;
+  if (unsent_ > 0) sentence = were(unsent_) + "not sent: " + why_unsent_;
+  if (refused_ > 0)
+    sentence += (sentence.empty() ? "" : "; ") + were(refused_) + "refused by the broker: " + why_refused_;
+  return Error{ErrorCode::too_large, sentence};
+}
+
 void ProduceReport::show_progress() {
   if (!progress_.due()) return;
   const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
@@ -63,9 +80,9 @@ void ProduceReport::summarize(std::optional<std::uint64_t> received, const std::
               ",\"received\":" + (received ? std::to_string(*received) : "null") +
               ",\"bytes\":" + std::to_string(bytes_) + ",\"seconds\":" + std::to_string(seconds) + "}\n");
   } else if (!common_.quiet) {
-    say(format_messages(messages_) + (received == messages_ ? where : " sent") + ", " + format_size(bytes_) +
-        " in " + format_seconds(seconds) + " (" + format_rate(static_cast<double>(messages_) / seconds) +
-        ")");
+    say(format_messages(messages_) + (messages_ > 0 && received == messages_ ? where : " sent") + ", " +
+        format_size(bytes_) + " in " + format_seconds(seconds) + " (" +
+        format_rate(static_cast<double>(messages_) / seconds) + ")");
   }
 }
 

@@ -23,11 +23,12 @@ class ProduceReport {
 
   /// One message more was sent.
   void sent(std::size_t bytes);
-  /// One message more was not even sent: it is too large.
-  void turned_down_unsent(std::size_t bytes);
+  /// Counts one message more that was not sent, since it is too large. `why` names the limit.
+  void turned_down_unsent(const std::string& why);
+  /// Counts messages that the broker refused after they were sent.
+  void refused(std::uint64_t messages, const Error& why);
+  /// Messages sent.
   [[nodiscard]] std::uint64_t messages() const { return messages_; }
-  /// Of them, those of turned_down_unsent.
-  [[nodiscard]] std::uint64_t unsent() const { return unsent_; }
   /// When the next message is due at the rate that was asked for; the past where none was.
   [[nodiscard]] Clock::time_point due() const;
 
@@ -38,8 +39,10 @@ class ProduceReport {
   [[nodiscard]] std::string why_stalled(Client& client) const;
   /// The error of a command that gives up.
   [[nodiscard]] static Error gave_up(Clock::duration waited, const std::string& why);
-  /// The error of a command some of whose messages were not kept.
+  /// The error of a command whose plain connection does not tell why the broker kept no more.
   [[nodiscard]] Error not_kept(std::uint64_t messages) const;
+  /// The error of a command some of whose messages were not sent, or refused; nothing where there are none.
+  [[nodiscard]] std::optional<Error> turned_down() const;
 
   /// The last words. `received`: what the broker has of it, if that is known; `where` it has that, as
   /// " received by the broker".
@@ -52,8 +55,11 @@ class ProduceReport {
   const Produce& produce_;
   Progress progress_;
   const Clock::time_point started_ = Clock::now();
-  std::uint64_t messages_ = 0;
+  std::uint64_t messages_ = 0;  // sent
   std::uint64_t unsent_ = 0;
+  std::uint64_t refused_ = 0;
+  std::string why_unsent_;  // of the first of them
+  std::string why_refused_;
   std::uint64_t bytes_ = 0;
   bool explained_ = false;
 };

@@ -310,9 +310,13 @@ TEST_F(SessionProducerTest, RefusesMessagesThatNeverFit) {
   opened.message_bytes_max = 5000;
   options.memory_bytes_max = 1 << 20;
   Producer producer = make();
-  EXPECT_EQ(producer.send(std::string(2 << 20, 'x')).error().code, ErrorCode::too_large);
+  Result<std::uint64_t> sent = producer.send(std::string(2 << 20, 'x'));
+  EXPECT_EQ(sent.error().code, ErrorCode::too_large);
+  EXPECT_THAT(sent.error().message, HasSubstr("option memory_bytes_max"));
   connect(producer);
-  EXPECT_EQ(producer.send(std::string(5001, 'x')).error().code, ErrorCode::too_large);
+  sent = producer.send(std::string(5001, 'x'));
+  EXPECT_EQ(sent.error().code, ErrorCode::too_large);
+  EXPECT_THAT(sent.error().message, HasSubstr("larger than 5000 bytes, the broker's message_bytes_max"));
   ASSERT_TRUE(producer.send(std::string(5000, 'x')).ok());
   EXPECT_EQ(next_batch(producer).payloads.at(0).size(), 5000U);
 }

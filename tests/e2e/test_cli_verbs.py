@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from cli_support import finish, lightq, on_terminal
+from cli_support import CommandLine, finish, lightq, on_terminal
 from support import BINARY, DEADLINE, secret_file, until
 
 ERASE = b"\x1b[K"  # what a line that is rewritten in place ends with
@@ -236,8 +236,25 @@ def test_refused_messages_do_not_count_as_received(lightq, tmp_path):
     (tmp_path / "lines").write_bytes(b"small\n" + b"x" * (17 << 20) + b"\n")
     failed = lightq("produce", "t", str(tmp_path / "lines"), "--json", code=1)
     done = json.loads(failed.stdout)
-    assert (done["sent"], done["received"]) == (2, 1) and b"1 message was refused (too large)" in failed.stderr
-    assert b"received by the broker" not in lightq("produce", "t", str(tmp_path / "lines"), code=1).stderr
+    assert (done["sent"], done["received"]) == (1, 1) and b"1 message was not sent: " in failed.stderr
+
+
+def test_a_message_above_the_limit_is_not_sent_and_the_limit_is_named(lightq):
+    lightq("topic", "create", "t")
+    told = lightq("produce", "t", "-n", "2", "--size", "17MiB", code=1).stderr
+    assert told.startswith(b"lightq: 0 messages sent"), told
+    limit = b"2 messages were not sent: a message of 17825792 bytes is larger than 16777216 bytes, the broker's message_bytes_max"
+    assert limit in told.replace(b"topic 't': ", b""), told
+    assert lightq.stats("t")["messages_received"] == lightq.stats("t")["refused"] == 0
+    lightq("produce", "t", "-n", "1", "--size", "16MiB")
+
+
+def test_a_message_as_long_as_a_raised_limit_is_sent(make_broker):
+    lightq = CommandLine(make_broker("--message-bytes-max", "24MiB", admin=False))
+    lightq("topic", "create", "t", "--ring-bytes", "32MiB")
+    lightq("produce", "t", "-n", "1", "--size", "24MiB")
+    told = lightq("produce", "t", "-n", "1", "--size", "25MiB", code=1).stderr
+    assert b"1 message was not sent: " in told and b"25165824 bytes, the broker's message_bytes_max" in told, told
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
