@@ -1,10 +1,10 @@
 # The broker to embed: static libraries and the few headers that its own header needs, in a package of its own below
-# the architecture's library directory. find_package(lightq COMPONENTS broker) finds it.
+# the architecture's library directory. find_package(lightq COMPONENTS broker) finds it. It needs the packages of the
+# client and of the log.
 set(LIGHTQ_BROKER_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/lightq-broker)
 set_target_properties(lightq_broker PROPERTIES EXPORT_NAME broker)
-set_target_properties(lightq_log PROPERTIES EXPORT_NAME log)
 
-install(TARGETS lightq_broker lightq_config lightq_control lightq_json lightq_session lightq_endpoint lightq_delivery lightq_log lightq_rest
+install(TARGETS lightq_broker lightq_config lightq_control lightq_json lightq_session lightq_endpoint lightq_delivery lightq_rest
         EXPORT lightq-broker-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT broker)
 install(EXPORT lightq-broker-targets NAMESPACE lightq:: DESTINATION ${LIGHTQ_BROKER_PACKAGE_DIR} COMPONENT broker)
 foreach(header broker config logging control/secret endpoint/log_sink)

@@ -1,4 +1,4 @@
-# Not to be asked for by itself: find_package(lightq COMPONENTS broker) makes lightq::client first.
+# Not to be asked for by itself: find_package(lightq COMPONENTS broker) makes lightq::client and lightq::log first.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(spdlog)

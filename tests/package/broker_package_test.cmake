@@ -5,7 +5,7 @@ cmake_minimum_required(VERSION 3.25)
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 file(REMOVE_RECURSE ${WORK_DIR})
-foreach(component client broker)
+foreach(component client log broker)
   run(${CMAKE_COMMAND} --install ${BINARY_DIR} --prefix ${WORK_DIR}/first --component ${component})
 endforeach()
 file(RENAME ${WORK_DIR}/first ${WORK_DIR}/prefix)
