@@ -452,14 +452,6 @@ void list_flags_under(const CLI::App& app, const std::string& before, std::vecto
   }
 }
 
-int print_help(const CLI::App& app, const CLI::ParseError& asked) {
-  std::ostringstream text;
-  const int code = app.exit(asked, text, text);
-  Output output;
-  output.write(text.str());
-  return output.end() ? code : exit_failure;
-}
-
 }  // namespace
 
 std::vector<FlagListing> list_flags(const BrokerCommand& broker) {
@@ -489,7 +481,8 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = error.get_exit_code() == 0;
-    if (asked_for_help) return print_help(app, error);
+    std::ostringstream text;
+    if (asked_for_help && app.exit(error, text, text) == 0) return print(text.str());
     say(without_values(error) + "\n  see  lightq " + command_words(arguments) + "--help");
     return exit_usage;
   }

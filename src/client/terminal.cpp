@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <lightq/base/shown_text.hpp>
@@ -171,6 +172,12 @@ bool Output::flush() {
   failed_ = fault != EPIPE;
   if (failed_) say(std::string("cannot write to standard output: ") + std::strerror(fault));
   return false;
+}
+
+int print(std::string_view text) {
+  Output output;
+  output.write(text);
+  return output.end() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 }  // namespace lightq::cli

@@ -77,4 +77,7 @@ class Output {
   bool failed_ = false;
 };
 
+/// Writes a text to standard output; the exit code of a command that does nothing else.
+int print(std::string_view text);
+
 }  // namespace lightq::cli
