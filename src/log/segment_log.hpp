@@ -114,6 +114,16 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t messages_left() const;
   /// Nothing at or past `hold` is dropped by retention.
   void hold(Offset hold) { hold_ = hold; }
+  /// The files of dropped segments that hold something at or past `from` stay: the next start may have to
+  /// read them. They go all the same where the disk is full, and the oldest of those that are more than
+  /// dropped_bytes_max together. By default none stays.
+  void keep_dropped_from(Offset from) { keep_dropped_from_ = from; }
+  static constexpr std::uint64_t dropped_bytes_max = 64 * limits::MiB;
+  /// Bytes of dropped segments whose files are there, and one past the last message in them; 0 without any.
+  [[nodiscard]] std::uint64_t dropped_bytes() const { return dropped_bytes_; }
+  [[nodiscard]] Offset dropped_end() const {
+    return retired_.empty() ? Offset{} : retired_.back().end_offset;
+  }
   /// Drops what retention does not need, but never the last segment.
   void drop_unneeded(Timestamp now);
   /// The segment that holds `offset`, or the one before it; the last for an offset past the end. Null if
@@ -275,6 +285,8 @@ class SegmentLog final : public Log {
   std::optional<Offset> remembered_;  // the segment that begins here has its name and header on disk
   std::vector<std::shared_ptr<WritableMapping>> unmap_;  // for the next job to let go of
   std::vector<RetiredSegment> retired_;                  // dropped, their files still there; oldest first
+  std::uint64_t dropped_bytes_ = 0;                      // of retired_
+  Offset keep_dropped_from_{~std::uint64_t{0}};
   std::shared_ptr<SegmentJobState> jobs_;
   Timestamp last_sync_;
   Timestamp last_prepare_{-1'000'000};

@@ -254,12 +254,16 @@ const RetiredSegment* SegmentLog::last_with_identity() const {
 
 // While nothing more becomes durable, the file that remembers durable_offset stays, and all that follow it:
 // without them a power cut would turn the log back, and its offsets would be given to other messages.
-// Of those that are still read a few wait, to be recycled.
+// Of those that are still read a few wait, to be recycled. What a start may need stays, see
+// keep_dropped_from; `all` is asked for where the disk is full.
 std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
   std::vector<RetiredSegment> ready;
   const RetiredSegment* const identity = last_with_identity();
   bool read = false;
+  std::uint64_t left_bytes = dropped_bytes_;
   for (const RetiredSegment& segment : retired_) {
+    if (!all && keep_dropped_from_ < segment.end_offset && left_bytes <= dropped_bytes_max) break;
+    left_bytes -= segment.bytes;
     if (&segment == identity || (!all && ready.size() == retired_at_once_max)) break;
     if (poisoned_ && durable_ <= segment.end_offset && !seeded(SeededBug::retire_while_poisoned)) break;
     read = read || is_read(segment, !ready.empty());
@@ -273,6 +277,7 @@ std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
 
 void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
   finish_rest(work, done.rested);
+  for (std::size_t i = 0; i < done.retired; ++i) dropped_bytes_ -= retired_[i].bytes;
   retired_.erase(retired_.begin(), retired_.begin() + static_cast<std::ptrdiff_t>(done.retired));
   if (!work.retire.empty()) retire_failed_ = done.retired < work.retire.size();
   if (done.prepared) {

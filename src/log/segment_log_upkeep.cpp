@@ -73,6 +73,7 @@ void SegmentLog::drop_oldest() {
   // While a job is out for long, many may come to wait for the next.
   if (retired_.size() >= retired_open_max) static_cast<void>(oldest.rest());
   retired_.push_back(retired(oldest));
+  dropped_bytes_ += retired_.back().bytes;
   segments_.pop_front();
   ++front_number_;
 }

@@ -343,6 +343,25 @@ TEST_F(SegmentLogTest, DropsWholeSegmentsForRoomButNoneThatIsStillNeeded) {
   EXPECT_EQ(log->next_offset(), full + 1);
 }
 
+TEST_F(SegmentLogTest, KeepsTheFilesOfDroppedSegmentsThatAStartMayNeed) {
+  options.segment_bytes = limits::MiB;
+  open();
+  for (int i = 0; i < 12; ++i) append({big('x')});
+  log->keep_dropped_from({7});
+  log->drop_before({10});
+  EXPECT_EQ(log->first_offset(), Offset{10});
+  work();
+  EXPECT_FALSE(storage.exists(segment_path(0)));
+  EXPECT_TRUE(storage.exists(segment_path(5)));
+  EXPECT_EQ(log->dropped_end(), Offset{10});
+  EXPECT_GE(log->dropped_bytes(), 1'000'000U);
+  EXPECT_FALSE(log->wants_disk_work());
+  storage.disk_bytes = 2 * limits::MiB + limits::MiB / 2;
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(append({big('x')}), AppendOutcome::appended) << i;
+  EXPECT_FALSE(storage.exists(segment_path(5))) << "it has made room";
+  EXPECT_EQ(log->dropped_bytes(), 0U);
+}
+
 TEST_F(SegmentLogTest, DropsItsOnlySegmentWhenThatAloneMakesRoom) {
   options.capacity_bytes = 700'000;
   open();

@@ -85,6 +85,16 @@ class DurableProducers {
     if (kept_ == Kept::in_memory || !in_use_) return 0;
     return asked_ = ++change_;
   }
+  /// A start reads the log from here on to know what has become of the producers; the highest offset there
+  /// is: it reads nothing.
+  [[nodiscard]] Offset needed_from() const {
+    return kept_ == Kept::on_disk && saved_as_of_ ? *saved_as_of_ : Offset{~std::uint64_t{0}};
+  }
+  /// What is before `end` would go if a start did not need it: there is to be a file that says so, within the
+  /// usual second.
+  void want_past(Offset end) {
+    if ((pending_ ? pending_->snapshot.as_of : needed_from()) < end) unsaved_ = true;
+  }
   /// A producer waits for a change, and that for the log to be durable up to where it is.
   [[nodiscard]] bool wants_flush(LogEnds ends) const;
   /// For a clean stop, behind the last append and flush: what is left to be written, so that the next start

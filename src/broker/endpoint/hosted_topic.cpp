@@ -43,6 +43,7 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
       batch_bytes_target_(topic_.batch_bytes_target()),
       last_active_(context.now()) {
   restore_groups();
+  hurry_producers();
 }
 
 void HostedTopic::restore_groups() {
@@ -228,6 +229,7 @@ void HostedTopic::published() {
   if (pumped.more) context_.loop.call_soon(*this);
   if (std::exchange(resume_soon_, false) || pumped.progress) resume_held();
   if (storage_.write_behind != nullptr) maintain(last_active_);
+  hurry_producers();
   save_producers(last_active_);
   start_disk_job(last_active_);
   if (cursors_awaited()) save_cursors(last_active_);
@@ -258,6 +260,7 @@ bool HostedTopic::tick() {
   maintain(now);
   resume_held();
   if (held_) endpoints_.tend_held(++ticks_ % ticks_per_second == 0);
+  hurry_producers();
   save_producers(now);
   start_disk_job(now);
   save_cursors(now);
@@ -435,6 +438,9 @@ void HostedTopic::end_waiting_producers(const Error& error) {
 
 void HostedTopic::producers_saved(const Result<void>& result) {
   storage_.producers->saved(result.ok());
+  producers_lack_space_ = !result && result.error().code == ErrorCode::no_space;
+  hurry_producers();  // what waited for it may go
+  if (!stopping_) want_ticks();
   if (!result) end_waiting_producers(result.error());
   settle_purges();
   const bool failed_before = std::exchange(producers_failed_, !result.ok());

@@ -182,6 +182,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   [[nodiscard]] Result<Group*> group_of(const std::string& name);
   void answer_when_saved(std::uint64_t answer, const Answered& answered);
   void settle_purges();
+  void hurry_producers();
   void drop_purged(Offset before);
   void end_purges(const Error& why);
   void end_commands(session::Code why);
@@ -223,6 +224,9 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   bool log_job_out_ = false;
   bool cursor_job_out_ = false;
   bool producers_failed_ = false;
+  bool producers_lack_space_ = false;  // to be saved, the last time
+  std::uint64_t hurried_change_ = 0;   // of the producers, which dropped segments wait for
+  bool told_of_dropped_ = false;       // before the producers were saved
   bool told_of_failed_sync_ = false;
   bool flush_wanted_ = false;
   Offset durable_known_;  // to those who wait for it

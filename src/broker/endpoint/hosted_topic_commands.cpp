@@ -7,6 +7,8 @@ namespace lightq::broker {
 
 namespace {
 
+constexpr std::uint64_t hurry_from_bytes = log::SegmentLog::dropped_bytes_max / 4;
+
 Error stopping() {
   return {ErrorCode::shutting_down, "the broker is stopping"};
 }
@@ -98,6 +100,30 @@ void HostedTopic::drop_purged(Offset before) {
   topic_.log().drop_before(before);
   session_consumers_changed();  // there is room for who is held
   want_ticks();
+}
+
+/// Files of messages that retention or the capacity has dropped stay until the producers' file has come past
+/// them: else the producers would be unknown after a kill. Where much waits it is written at once. Where it
+/// cannot be written for want of space the files make room.
+void HostedTopic::hurry_producers() {
+  if (storage_.segments == nullptr) return;
+  log::SegmentLog& log = *storage_.segments;
+  DurableProducers& producers = *storage_.producers;
+  constexpr Offset nothing{~std::uint64_t{0}};
+  log.keep_dropped_from(producers_lack_space_ ? nothing : producers.needed_from());
+  if (log.dropped_end() <= producers.needed_from()) {
+    told_of_dropped_ = false;
+    return;
+  }
+  producers.want_past(log.dropped_end());
+  if (log.dropped_bytes() < hurry_from_bytes) return;
+  if (producers.is_settled(hurried_change_)) hurried_change_ = producers.ask_for_save();
+  if (log.dropped_bytes() <= log::SegmentLog::dropped_bytes_max || std::exchange(told_of_dropped_, true))
+    return;
+  context_.sink.error(
+      "topic " + definition().name.text() +
+      ": messages are dropped faster than its producers can be saved; after a crash of the broker "
+      "these may be unknown");
 }
 
 /// A full disk is perhaps why somebody purges: there they are dropped, too, though a start may bring them

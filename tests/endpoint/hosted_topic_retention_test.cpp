@@ -1,0 +1,118 @@
+/// What retention drops, and what a start must still know of the producers.
+#include <algorithm>
+
+#include "endpoint/hosted_topic_harness.hpp"
+
+namespace lightq::broker {
+namespace {
+
+constexpr std::size_t message_bytes = 100'000;
+
+class HostedTopicThatDrops : public HostedTopicTest {
+ protected:
+  HostedTopicThatDrops()
+      : HostedTopicTest({.broker_type = protocol::BrokerType::file,
+                         .overflow = protocol::Overflow::drop_oldest,
+                         .capacity_bytes = limits::MiB,
+                         .segment_bytes = limits::segment_bytes_min}) {}
+
+  /// The producers' file cannot be written.
+  void fail_saves(int error) {
+    fail(error, [](FaultyStorage::Call call, const std::string& path) {
+      const bool reads = call == FaultyStorage::Call::read || call == FaultyStorage::Call::open;
+      return !reads && path.find("/producers.") != std::string::npos;
+    });
+  }
+  /// Each message has a segment of its own.
+  void send_long(const FakeProducer& producer, std::uint64_t count) {
+    for (std::uint64_t end = next_ + count; next_ < end; ++next_) {
+      auto bytes = test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, next_,
+                                                {std::string(message_bytes, 'm')});
+      ASSERT_EQ(topic->store({bytes, 1, message_bytes}, {producer.identity, next_, 1}),
+                PublishOutcome::accepted);
+      topic->published();
+      if (next_ % 8 != 0) continue;
+      ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
+    }
+  }
+  void begin(FakeProducer& producer) {
+    open(producer);
+    ASSERT_TRUE(run_until([&] { return producer.is_admitted; }));
+  }
+  std::size_t segment_files() {
+    const auto paths = storage.paths();
+    return static_cast<std::size_t>(std::ranges::count_if(paths, [](const std::string& path) {
+      return path.starts_with("/topics/1/") && path.find('.') == std::string::npos;
+    }));
+  }
+  /// One segment more than the capacity has, and one for what is not written yet.
+  static constexpr std::size_t few_files = limits::MiB / message_bytes + 2;
+
+ private:
+  std::uint64_t next_ = 0;
+};
+
+// R3: all messages that the producers' file speaks for, and many behind it, have been dropped when the broker
+// is killed.
+TEST_F(HostedTopicThatDrops, AProducerIsKnownAfterAKillThoughItsMessagesWereDroppedSinceItWasSaved) {
+  FakeProducer producer(false);
+  begin(producer);
+  fail_saves(EIO);
+  send_long(producer, 80);
+  EXPECT_GT(topic->stats().first_offset, 60U);
+  restart(false);
+  fail(0, {});
+  FakeProducer again(false);
+  const auto opened = topic->open_producer(producer.identity, again);
+  EXPECT_EQ(opened.refusal, Code::ok);
+  EXPECT_EQ(opened.producer.expected, 80U);
+  topic->detach_producer(again);
+}
+
+TEST_F(HostedTopicThatDrops, TheFilesGoWhenTheProducersAreSavedWithoutAnyFurtherMessage) {
+  FakeProducer producer(false);
+  begin(producer);
+  send_long(producer, 80);
+  EXPECT_TRUE(run_until([this] { return segment_files() <= few_files; })) << segment_files();
+  EXPECT_EQ(sink.errors, 0);
+  topic->detach_producer(producer);
+}
+
+// What plain producers send is not the business of any known producer, but lies in the same files.
+TEST_F(HostedTopicThatDrops, MessagesOfNobodyDoNotKeepTheFilesForGood) {
+  FakeProducer producer(false);
+  begin(producer);
+  topic->detach_producer(producer);
+  for (int i = 0; i < 40; ++i) {
+    auto bytes = test::make_batch({std::string(message_bytes, 'm')});
+    ASSERT_EQ(topic->store({bytes, 1, message_bytes}, {}), PublishOutcome::accepted);
+    topic->published();
+  }
+  EXPECT_TRUE(run_until([this] { return segment_files() <= few_files; })) << segment_files();
+}
+
+TEST_F(HostedTopicThatDrops, OnAFullDiskTheFilesMakeRoom) {
+  FakeProducer producer(false);
+  begin(producer);
+  fail_saves(ENOSPC);
+  send_long(producer, 80);
+  EXPECT_TRUE(run_until([this] { return segment_files() <= few_files; })) << segment_files();
+  topic->detach_producer(producer);
+}
+
+TEST_F(HostedTopicThatDrops, WhereSavesFailTheFilesAreBoundedAndTheOperatorIsTold) {
+  FakeProducer producer(false);
+  begin(producer);
+  fail_saves(EIO);
+  send_long(producer, 900);
+  constexpr std::size_t most = log::SegmentLog::dropped_bytes_max / message_bytes + few_files;
+  EXPECT_TRUE(run_until([this] { return segment_files() <= most; })) << segment_files();
+  EXPECT_GT(segment_files(), most / 2);
+  EXPECT_EQ(sink.errors, 2) << "that they cannot be saved, and what that means";
+  fail(0, {});
+  EXPECT_TRUE(run_until([this] { return segment_files() <= few_files; })) << segment_files();
+  topic->detach_producer(producer);
+}
+
+}  // namespace
+}  // namespace lightq::broker
