@@ -107,6 +107,7 @@ class Client {
     socket_.set(zmq::sockopt::rcvhwm, 1);
     socket_.connect("tcp://" + from + ":0;127.0.0.1:" + std::to_string(server.port()));
   }
+  [[nodiscard]] zmq::socket_t& socket() { return socket_; }
   void send(const std::vector<std::string>& parts) {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const auto flags = i + 1 < parts.size() ? zmq::send_flags::sndmore : zmq::send_flags::none;

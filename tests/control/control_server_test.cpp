@@ -80,6 +80,57 @@ TEST(ControlServer, AnswersReqAndDealerClientsWithTheirOwnEnvelope) {
   EXPECT_EQ(dealer.receive(), (std::vector<std::string>{"", pong}));
 }
 
+TEST(ControlServer, SendsAllFramesOfAnEnvelopeBack) {
+  const Server server;
+  Client correlating(server, zmq::socket_type::req);
+  correlating.socket().set(zmq::sockopt::req_correlate, true);
+  EXPECT_EQ(correlating.ask(ping), pong);
+  EXPECT_THAT(correlating.ask("no JSON"), HasSubstr("invalid_json"));
+  Client dealer(server, zmq::socket_type::dealer);
+  const std::string id = std::string(1, '\0') + "client";
+  for (const std::vector<std::string>& envelope :
+       {std::vector<std::string>{""}, {id, ""}, {"hop", "hop", id, ""}, {std::string(300, 'i'), ""}}) {
+    std::vector<std::string> message = envelope;
+    message.push_back(ping);
+    dealer.send(message);
+    message.back() = pong;
+    EXPECT_EQ(dealer.receive(), message);
+    message.back() = std::string(70'000, ' ');
+    dealer.send(message);
+    const auto refused = dealer.receive();
+    ASSERT_EQ(refused.size(), message.size());
+    EXPECT_TRUE(std::equal(envelope.begin(), envelope.end(), refused.begin()));
+    EXPECT_THAT(refused.back(), HasSubstr("request_too_large"));
+  }
+  dealer.send({ping});
+  EXPECT_EQ(dealer.receive(), std::vector<std::string>{pong}) << "nothing is left of those before";
+}
+
+TEST(ControlServer, BoundsAnEnvelope) {
+  const Server server;
+  Client dealer(server, zmq::socket_type::dealer);
+  const std::size_t most = ControlConnection::envelope_bytes_max;
+  std::vector<std::vector<std::string>> too_long = {{std::string(most, 'i'), "", ping}};
+  too_long.emplace_back(most / 3 + 1, "i").insert(too_long.back().end(), {"", ping});
+  too_long.push_back({"a", std::string(2 * limits::request_bytes_max, 'i'), "b", "", ping});
+  for (const auto& message : too_long) {
+    dealer.send(message);
+    const auto refused = dealer.receive();
+    ASSERT_EQ(refused.size(), 2U) << "the empty frame, by which a REQ knows an answer, and the error";
+    EXPECT_EQ(refused[0], "");
+    EXPECT_THAT(refused[1], HasSubstr("more than " + std::to_string(most) + " bytes"));
+  }
+  dealer.send({std::string(most - 20, 'i'), "", ping});
+  EXPECT_EQ(dealer.receive(), (std::vector<std::string>{std::string(most - 20, 'i'), "", pong}));
+}
+
+TEST(ControlServer, TellsTheSizeOfARequestThatIsTooLarge) {
+  const Server server;
+  Client dealer(server, zmq::socket_type::dealer);
+  EXPECT_THAT(dealer.ask(std::string(limits::MiB, ' ')),
+              HasSubstr("the document has 1048576 bytes, at most 65536 are accepted"));
+}
+
 TEST(ControlServer, AnswersEverythingThatIsNoRequest) {
   const Server server;
   Client dealer(server, zmq::socket_type::dealer);

@@ -103,6 +103,81 @@ TEST_F(OutletTest, ASubscriberIsReadyWhileItSubscribesToAPrefixOfTheTopic) {
   ASSERT_TRUE(wire_.run_until([&] { return !host_.ready; }));
 }
 
+TEST_F(OutletTest, EachSubscriptionTakesACancelOfItsOwn) {
+  OutletConnection& outlet = start<SubOutlet>(*TopicName::parse("orders"));
+  open("SUB");
+  const std::string cancels[] = {command("CANCEL", "ord"), frame(std::string("\0ord", 4))};
+  for (const std::string& cancel : cancels) {
+    wire_.send(command("SUBSCRIBE", "ord") + frame("\x01ord"));
+    ASSERT_TRUE(wire_.run_until([&] { return host_.ready; }));
+    wire_.send(cancel + command("CANCEL", "or") + command("PING", std::string("\0\0one", 5)));
+    ASSERT_TRUE(wire_.run_until([&] { return wire_.received() == command("PONG", "one"); }));
+    EXPECT_TRUE(host_.ready) << "one of two is left";
+    EXPECT_TRUE(outlet.offer(Offset{0}, as_byte_view("x")));
+    outlet.flush();
+    EXPECT_EQ(wire_.received(), frame("orders", true) + frame("x"));
+    wire_.send(cancel);
+    ASSERT_TRUE(wire_.run_until([&] { return !host_.ready; }));
+    wire_.send(cancel);  // of none: the next SUBSCRIBE counts all the same
+  }
+  wire_.send(command("SUBSCRIBE", "orders"));
+  ASSERT_TRUE(wire_.run_until([&] { return host_.ready; }));
+}
+
+/// A PING of this TTL, in tenths of a second.
+std::string ping_of(std::uint16_t ttl) {
+  const char bytes[] = {static_cast<char>(ttl >> 8), static_cast<char>(ttl & 0xFF), 'p'};
+  return command("PING", std::string_view(bytes, sizeof bytes));
+}
+
+TEST_F(OutletTest, APeerThatIsSilentForTheTtlOfItsPingIsDead) {
+  OutletConnection& outlet = start<PullOutlet>();
+  open("PULL");
+  wire_.send(ping_of(0));
+  ASSERT_TRUE(wire_.run_until([&] { return !wire_.received().empty(); }));
+  const auto began = EventLoop::Clock::now();
+  wire_.send(ping_of(2) + "\x04");  // and the beginning of a frame that never comes whole
+  ASSERT_TRUE(wire_.run_until([&] { return owner_.closed; }));
+  EXPECT_GE(EventLoop::Clock::now() - began, std::chrono::milliseconds(200));
+  EXPECT_THAT(owner_.reason, HasSubstr("200 ms"));
+  EXPECT_FALSE(outlet.offer(Offset{0}, as_byte_view("x")));
+}
+
+TEST_F(OutletTest, APeerThatGoesOnSpeakingLives) {
+  start<PullOutlet>();
+  open("PULL");
+  wire_.send(ping_of(3));
+  const auto began = EventLoop::Clock::now();
+  auto next = began;
+  ASSERT_TRUE(wire_.run_until([&] {
+    if (EventLoop::Clock::now() >= next) {
+      wire_.send(command("PONG", ""));  // any input counts
+      next += std::chrono::milliseconds(20);
+    }
+    return EventLoop::Clock::now() - began > std::chrono::seconds(1);
+  }));
+  EXPECT_FALSE(owner_.closed);
+  wire_.send(ping_of(0));  // and takes its word back
+  ASSERT_TRUE(
+      wire_.run_until([&] { return EventLoop::Clock::now() - began > std::chrono::milliseconds(1600); }));
+  EXPECT_FALSE(owner_.closed);
+}
+
+TEST_F(OutletTest, WhatHasComeCountsThoughTheLoopWasLate) {
+  start<PullOutlet>();
+  open("PULL");
+  wire_.send(ping_of(1));
+  ASSERT_TRUE(wire_.run_until([&] { return !wire_.received().empty(); }));
+  const auto late = EventLoop::Clock::now() + std::chrono::milliseconds(300);
+  wire_.loop.at(EventLoop::Clock::now(), [&] {
+    wire_.send(ping_of(0));
+    while (EventLoop::Clock::now() < late) {  // a turn that takes long
+    }
+  });
+  ASSERT_TRUE(wire_.run_until([&] { return wire_.received() == command("PONG", "p") || owner_.closed; }));
+  EXPECT_FALSE(owner_.closed);
+}
+
 TEST_F(OutletTest, APullerThatSendsAMessageIsCut) {
   start<PullOutlet>();
   open("PULL");

@@ -41,9 +41,12 @@ class Host final : public InletHost,
   [[nodiscard]] const Gate* gate() const override { return guard; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const override { return std::chrono::seconds(5); }
 
-  void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override {
-    if (body.size() > lightq::limits::request_bytes_max + 1 || parts == 0) std::abort();
-    control->answer(from.delimiter, body);
+  void requested(const ControlConnection::Envelope& from,
+                 const ControlConnection::Message& message) override {
+    if (message.body.size() > lightq::limits::request_bytes_max + 1 || message.parts == 0) std::abort();
+    if (message.body.size() > message.bytes) std::abort();
+    if (from.frames.size() > ControlConnection::envelope_bytes_max + 2) std::abort();
+    control->answer(from, message.body);
   }
 
   void limit_reached(Limit) override {}

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,15 +34,17 @@ constexpr std::size_t nesting_depth(std::string_view text, std::size_t stop) {
   return deepest;
 }
 
+/// The error of a document that is longer than `bytes_max`.
+inline Error document_too_large(std::uint64_t bytes, std::size_t bytes_max) {
+  return {ErrorCode::request_too_large, "the document has " + std::to_string(bytes) + " bytes, at most " +
+                                            std::to_string(bytes_max) + " are accepted"};
+}
+
 /// Why a document is not even parsed, or nothing: empty, longer than `bytes_max`, or nested deeper than
 /// limits::json_depth_max.
 inline std::optional<Error> scan_json(std::string_view text, std::size_t bytes_max) {
   if (text.empty()) return Error{ErrorCode::invalid_json, "an empty message is not a JSON object"};
-  if (text.size() > bytes_max) {
-    return Error{ErrorCode::request_too_large, "the document has " + std::to_string(text.size()) +
-                                                   " bytes, at most " + std::to_string(bytes_max) +
-                                                   " are accepted"};
-  }
+  if (text.size() > bytes_max) return document_too_large(text.size(), bytes_max);
   if (nesting_depth(text, limits::json_depth_max + 1) > limits::json_depth_max) {
     return Error{ErrorCode::invalid_json,
                  "nested deeper than " + std::to_string(limits::json_depth_max) + " levels"};

@@ -51,21 +51,56 @@ std::size_t ControlConnection::begin_frame(ByteView bytes) {
 }
 
 void ControlConnection::begin_part(const zmtp::FrameHeader& header) {
-  const bool is_delimiter = parts_ == 0 && !delimiter_ && header.body_bytes == 0 && header.more;
-  if (is_delimiter) {
-    delimiter_ = true;
+  const bool is_delimiter = !delimiter_ && header.body_bytes == 0 && header.more;
+  if (is_delimiter) return end_envelope();
+  if (parts_ == 0) {  // the request, or the first frame of an envelope
+    frame_ = Body::request;
+    body_bytes_ = header.body_bytes;
+  } else if (delimiter_ || !header.more) {
     frame_ = Body::dropped;
-    return;
+  } else {
+    if (parts_ == 1) keep_in_envelope(body_);
+    frame_ = begin_in_envelope(header.body_bytes) ? Body::envelope : Body::dropped;
   }
-  frame_ = parts_ == 0 ? Body::request : Body::dropped;
   ++parts_;
+}
+
+/// Starts a frame of the envelope; false: there is no room for it.
+bool ControlConnection::begin_in_envelope(std::uint64_t body_bytes) {
+  const std::size_t left = envelope_bytes_max - envelope_.size();
+  envelope_too_long_ |= body_bytes + zmtp::frame_header_bytes_max > left;
+  if (envelope_too_long_) return false;
+  envelope_.reserve(envelope_bytes_max +
+                    zmtp::frame_header_bytes_max);  // one that grows leaves copies behind
+  std::byte header[zmtp::frame_header_bytes_max];
+  const std::size_t header_bytes = zmtp::encode_frame_header(header, body_bytes, true);
+  envelope_.append(reinterpret_cast<const char*>(header), header_bytes);
+  return true;
+}
+
+void ControlConnection::keep_in_envelope(std::string_view body) {
+  if (begin_in_envelope(body_bytes_)) envelope_.append(body);
+}
+
+/// The empty frame has come: what came before it was no request.
+void ControlConnection::end_envelope() {
+  if (parts_ == 1) keep_in_envelope(body_);
+  wipe_text(body_);
+  parts_ = 0;
+  delimiter_ = true;
+  if (envelope_too_long_) wipe_text(envelope_);
+  std::byte header[zmtp::frame_header_bytes_max];
+  const std::size_t header_bytes = zmtp::encode_frame_header(header, 0, true);
+  envelope_.append(reinterpret_cast<const char*>(header), header_bytes);
+  frame_ = Body::dropped;
 }
 
 void ControlConnection::take_body(ByteView bytes) {
   frame_left_ -= bytes.size();
   if (frame_ == Body::dropped) return;
   if (frame_ == Body::request) return append_to_body(bytes);
-  command_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::string& to = frame_ == Body::envelope ? envelope_ : command_;
+  to.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 /// Of a request that is too long no more is kept than shows that it is. What it outgrows is wiped.
@@ -92,18 +127,24 @@ void ControlConnection::end_frame() {
 }
 
 void ControlConnection::end_message() {
-  requests_.requested({id_, delimiter_}, parts_, body_);
-  wipe_text(body_);
+  Envelope envelope{id_, {}, delimiter_ && envelope_too_long_};
+  if (delimiter_) envelope.frames = envelope_;
+  requests_.requested(envelope, {parts_, body_bytes_, body_});
+  for (std::string* const part : {&body_, &envelope_}) {
+    wipe_text(*part);
+    std::string().swap(*part);  // a long one is not kept
+  }
   wipe_registers();
   wipe_stack();
-  std::string().swap(body_);  // a long one is not kept
   parts_ = 0;
-  delimiter_ = false;
+  body_bytes_ = 0;
+  delimiter_ = envelope_too_long_ = false;
 }
 
-void ControlConnection::answer(bool delimiter, std::string_view text) {
+void ControlConnection::answer(const Envelope& envelope, std::string_view text) {
   if (!is_open() || failed()) return;
-  if (delimiter) append_frame({}, true);
+  if (!envelope.frames.empty())
+    std::memcpy(output().extend(envelope.frames.size()), envelope.frames.data(), envelope.frames.size());
   append_frame(text, false);
   flush_output();
   look_at_output();

@@ -18,22 +18,33 @@
 
 namespace lightq::broker {
 
-/// As a ROUTER socket would see a REQ (with the empty delimiter) or a DEALER (with or without). Bounded in
-/// bytes whatever the client does: of a message only the part that may be a request is kept, and a client
-/// that does not read its answers is not read from. The loop's thread.
+/// Answers as a REP socket does (RFC 28): all frames of a message up to the first empty one are its envelope,
+/// by which proxies and correlating clients know the answer, and come back in front of it. A DEALER may send
+/// requests without any. Bounded in bytes whatever the client does: of a message only the envelope and the
+/// part that may be a request are kept, and a client that does not read its answers is not read from. The
+/// loop's thread.
 class ControlConnection final : public Connection {
  public:
+  /// What a message's envelope may take, its frames' headers included.
+  static constexpr std::size_t envelope_bytes_max = 4 * limits::KiB;
+
   /// How an answer to a message must begin.
   struct Envelope {
     std::uint64_t client = 0;
-    bool delimiter = false;
+    std::string frames;     ///< as they go onto the wire; of one that is too long the empty frame alone
+    bool too_long = false;  ///< the message is to be refused
+  };
+  /// What came after the envelope.
+  struct Message {
+    std::size_t parts = 0;
+    std::uint64_t bytes = 0;  ///< of the first part
+    std::string_view body;    ///< of the first part, at most `request_bytes_max` and one byte
   };
   class Requests {
    public:
     virtual ~Requests() = default;
-    /// One message: how many parts came after the envelope, and the first of them, at most
-    /// `request_bytes_max` and one byte of it. Valid during the call.
-    virtual void requested(const Envelope& from, std::size_t parts, std::string_view body) = 0;
+    /// Called with one message, whose body is valid during the call.
+    virtual void requested(const Envelope& from, const Message& message) = 0;
     /// So many bytes of answers were unread before, and unread() are now. May call give_up.
     virtual void unread_changed(ControlConnection& /*client*/, std::size_t /*before*/) {}
     /// The connection ends for it.
@@ -51,7 +62,10 @@ class ControlConnection final : public Connection {
     wipe_input();          // it may hold passwords
     output().wipe_sent();  // and the answers to joins tickets
   }
-  ~ControlConnection() override { wipe_text(body_); }
+  ~ControlConnection() override {
+    wipe_text(body_);
+    wipe_text(envelope_);
+  }
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] const RequestSource& source() const { return source_; }
@@ -60,8 +74,8 @@ class ControlConnection final : public Connection {
   void request_begins() { ++requests_under_way_; }
   void request_ends() { --requests_under_way_; }
   [[nodiscard]] bool waits_for_answers() const { return requests_under_way_ > 0; }
-  /// Sends an answer, after the delimiter if its request had one. Nothing happens once the client has gone.
-  void answer(bool delimiter, std::string_view text);
+  /// Sends an answer behind its request's envelope. Nothing happens once the client has gone.
+  void answer(const Envelope& envelope, std::string_view text);
   /// The operating system has every answer given so far.
   [[nodiscard]] bool all_sent() const { return output().buffered() == 0; }
   /// Of answers; of a connection that was given up, none.
@@ -81,9 +95,12 @@ class ControlConnection final : public Connection {
 
  private:
   /// What is being done with the body of the frame under way.
-  enum class Body { none, command, request, dropped };
+  enum class Body { none, command, envelope, request, dropped };
   std::size_t begin_frame(ByteView bytes);
   void begin_part(const zmtp::FrameHeader& header);
+  void end_envelope();
+  void keep_in_envelope(std::string_view body);
+  [[nodiscard]] bool begin_in_envelope(std::uint64_t body_bytes);
   void take_body(ByteView bytes);
   void end_frame();
   void end_message();
@@ -101,10 +118,13 @@ class ControlConnection final : public Connection {
   Body frame_ = Body::none;
   std::uint64_t frame_left_ = 0;  // bytes of its body still to come
   bool frame_more_ = false;
-  std::size_t parts_ = 0;  // of the message under way, the delimiter not counted
-  bool delimiter_ = false;
-  std::string body_;     // the message's first part, as far as it came
-  std::string command_;  // as far as it came
+  std::size_t parts_ = 0;   // of the message under way, those of its envelope not counted once it has ended
+  bool delimiter_ = false;  // the empty frame that ends the envelope has come
+  bool envelope_too_long_ = false;
+  std::string envelope_;          // what may be it, as it goes onto the wire
+  std::uint64_t body_bytes_ = 0;  // of the message's first part behind the envelope
+  std::string body_;              // that part, as far as it came
+  std::string command_;           // as far as it came
 };
 
 }  // namespace lightq::broker

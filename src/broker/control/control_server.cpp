@@ -171,8 +171,9 @@ void ControlServer::connection_closed(Connection& connection, const std::string&
   clients_.erase(found);
 }
 
-void ControlServer::requested(const ControlConnection::Envelope& from, std::size_t parts,
-                              std::string_view body) {
+void ControlServer::requested(const ControlConnection::Envelope& from,
+                              const ControlConnection::Message& message) {
+  const std::string_view body = message.body;
   ControlConnection& client = *clients_.at(from.client);
   const RequestSource& source = client.source();
   if (!is_within_rate(client)) {
@@ -182,10 +183,9 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
                                       "too many requests from this address; try again"});
     return;
   }
-  if (parts != 1) {
-    answer(from,
-           protocol::ErrorReply{
-               {}, ErrorCode::invalid_json, "a request is one message part, not " + std::to_string(parts)});
+  if (const auto fault = fault_of(from, message)) {
+    count_unparsed(*fault, {});
+    answer(from, protocol::ErrorReply{{}, fault->code, fault->text()});
     return;
   }
   auto parsed = protocol::parse_request(body, limits_.request_bytes_max);
@@ -201,6 +201,23 @@ void ControlServer::requested(const ControlConnection::Envelope& from, std::size
   } else {
     dispatch(from, source, std::move(parsed.request).value());
   }
+}
+
+/// Why the message is not even parsed; nothing: it is.
+std::optional<Error> ControlServer::fault_of(const ControlConnection::Envelope& from,
+                                             const ControlConnection::Message& message) const {
+  if (from.too_long) {
+    return Error{ErrorCode::invalid_request, "the frames before the request's empty one are more than " +
+                                                 std::to_string(ControlConnection::envelope_bytes_max) +
+                                                 " bytes"};
+  }
+  if (message.parts != 1) {
+    return Error{ErrorCode::invalid_json,
+                 "a request is one message part, not " + std::to_string(message.parts)};
+  }
+  if (message.bytes > limits_.request_bytes_max)
+    return protocol::detail::document_too_large(message.bytes, limits_.request_bytes_max);
+  return std::nullopt;
 }
 
 /// One more request of the client. Both are counted: what is free uses up the source's, too.
@@ -320,7 +337,7 @@ std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const p
   if (client == clients_.end()) return 0;
   std::string text = protocol::to_json(reply);
   const std::size_t bytes = text.size();
-  client->second->answer(to.delimiter, text);
+  client->second->answer(to, text);
   if (!std::holds_alternative<protocol::JoinReply>(reply)) return bytes;
   wipe_text(text);  // of the ticket
   wipe_registers();

@@ -92,8 +92,10 @@ class ControlServer final : public Listener::Owner,
   [[nodiscard]] bool crowded() override { return accepts_.crowded(EventLoop::Clock::now()); }
   void limit_reached(Limit limit) override { count(counts_, limit); }
   [[nodiscard]] bool is_within_rate(ControlConnection& client);
+  [[nodiscard]] std::optional<Error> fault_of(const ControlConnection::Envelope& from,
+                                              const ControlConnection::Message& message) const;
   void count_unparsed(const Error& error, std::string_view body);
-  void requested(const ControlConnection::Envelope& from, std::size_t parts, std::string_view body) override;
+  void requested(const ControlConnection::Envelope& from, const ControlConnection::Message& message) override;
   void unread_changed(ControlConnection& client, std::size_t before) override;
   void give_up(ControlConnection& client, Limit reached);
   void make_known(ControlConnection& client, const std::string& owner);

@@ -27,7 +27,7 @@ std::vector<std::byte>& opened_bytes() {
 }  // namespace
 
 Connection::Connection(EventLoop& loop, UniqueFd descriptor, Owner& owner, std::vector<std::byte>& scratch)
-    : loop_(loop), descriptor_(std::move(descriptor)), owner_(owner), scratch_(scratch) {}
+    : loop_(loop), descriptor_(std::move(descriptor)), owner_(owner), scratch_(scratch), silence_(loop) {}
 
 Connection::~Connection() {
   if (watched_) loop_.unwatch(descriptor_.get(), *this);
@@ -86,6 +86,7 @@ void Connection::on_ready() {
 
 void Connection::on_event(EventLoop::Readiness readiness) {
   in_callback_ = true;
+  if (readiness.readable) silence_.heard();
   if (has_buffers_)
     note_buffers(true);  // now, so that nothing that follows takes it for one that stands still
   // What the peer sent before it hung up is still to be read, so this alone ends nothing.
@@ -172,6 +173,7 @@ void Connection::end(const std::string& why) {
   if (std::exchange(watched_, false)) loop_.unwatch(descriptor_.get(), *this);
   loop_.cancel_soon(*this);
   loop_.cancel(handshake_deadline_);
+  silence_.stop();
   descriptor_.reset();
   forget_buffers();
   owner_.connection_closed(*this, why);
@@ -354,6 +356,7 @@ void Connection::handle_command(ByteView body) {
   if (command->name == "PING") {
     if (command->data.size() < zmtp::ping_ttl_bytes) return fail("a malformed PING");
     const auto context = command->data.subspan(zmtp::ping_ttl_bytes);
+    silence_.set(zmtp::ttl_of_ping(command->data), [this] { return end_if_silent(); });
     peer_pings_ = ping_unanswered_ = true;
     ping_context_bytes_ = std::min(context.size(), ping_context_.size());
     std::copy_n(context.begin(), ping_context_bytes_, ping_context_.begin());
@@ -374,6 +377,14 @@ void Connection::answer_ping() {
     send_pong(ByteView(ping_context_).first(ping_context_bytes_));
 }
 
+/// Called when nothing was read for that long. False: something waits to be read, or this side does not read
+/// for want of room, and cannot know.
+bool Connection::end_if_silent() {
+  if (paused_ || has_unreceived_input()) return false;
+  close("nothing was heard for the " + std::to_string(silence_.most().count()) + " ms that its PING said");
+  return true;
+}
+
 void Connection::keep_alive(bool all) {
   // Peers of ZMTP 3.0 have no heartbeats, and need not understand a PONG.
   if (!is_open() || !paused_ || peer_gone_ || !handshake_ || !handshake_->peer_speaks_3_1()) return;
@@ -382,7 +393,11 @@ void Connection::keep_alive(bool all) {
 
 bool Connection::has_unread_input() const {
   if (!leftover_.empty()) return true;
-  if (is_shared()) return shared_->has_input();
+  return is_shared() ? shared_->has_input() : has_unreceived_input();
+}
+
+/// The operating system has it, or does not say.
+bool Connection::has_unreceived_input() const {
   int bytes = 0;
   return ioctl(descriptor_.get(), FIONREAD, &bytes) != 0 || bytes > 0;
 }

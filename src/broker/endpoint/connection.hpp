@@ -13,6 +13,7 @@
 #include "broker/endpoint/buffer_budget.hpp"
 #include "broker/endpoint/event_loop.hpp"
 #include "broker/endpoint/output_buffer.hpp"
+#include "broker/endpoint/silence_limit.hpp"
 #include "broker/endpoint/socket.hpp"
 #include "broker/endpoint/wire_cipher.hpp"
 #include "broker/endpoint/zmtp.hpp"
@@ -149,7 +150,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// The connection ends as soon as the current callback is over. The first reason stands.
   void fail(const std::string& why);
   [[nodiscard]] bool failed() const { return !failure_.empty(); }
-  /// A command frame's body; answers PING itself, of many that came together the last.
+  /// A command frame's body; answers PING itself, of many that came together the last, and ends the
+  /// connection when nothing comes for the TTL of the last.
   void handle_command(ByteView body);
   /// Passes buffered output on and watches for room if not all went.
   void flush_output() { flush_output_with({}); }
@@ -197,6 +199,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void empty(std::vector<std::byte>& input) const;
   void send_pong(ByteView context);
   void answer_ping();
+  bool end_if_silent();
+  [[nodiscard]] bool has_unreceived_input() const;
   void received(std::span<std::byte> bytes);
   std::size_t handshake(ByteView bytes);
   void wait_for_missing();
@@ -228,6 +232,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   bool wipes_shared_ = false;
   EventLoop::Interest interest_ = EventLoop::Interest::readable;
   EventLoop::TimerId handshake_deadline_ = 0;
+  SilenceLimit silence_;                                                // of the peer's PING
   std::array<std::byte, zmtp::ping_context_bytes_max> ping_context_{};  // of the last one
   std::size_t ping_context_bytes_ = 0;
   std::size_t low_water_ = 1;  // bytes that make the descriptor readable

@@ -3,6 +3,8 @@
 /// CURVE (zmtp_curve.hpp), and subscriptions. Pure functions over bytes. Layer: endpoint.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,13 @@ std::optional<PlainCredentials> credentials_of_hello(ByteView data);
 void append_initiate(std::vector<std::byte>& to, std::string_view socket_type);
 /// At most 255 bytes of each are said.
 void append_hello(std::vector<std::byte>& to, std::string_view username, std::string_view password);
+
+/// How long the peer that sent a PING means to live without a word: its data begin with that, in tenths of a
+/// second. Zero: for ever.
+inline std::chrono::milliseconds ttl_of_ping(ByteView data) {
+  const int tenths = std::to_integer<int>(data[0]) << 8 | std::to_integer<int>(data[1]);
+  return std::chrono::milliseconds(tenths * 100);
+}
 
 /// A change of a peer's subscriptions, in either of its forms: a message whose first byte is 1 or 0 (3.0), or
 /// a SUBSCRIBE or CANCEL command (3.1).

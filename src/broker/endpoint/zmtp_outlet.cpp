@@ -70,11 +70,11 @@ void SubOutlet::on_command(const zmtp::Command& command) {
 void SubOutlet::change(const zmtp::SubscriptionChange& change) {
   if (!topic_.starts_with(change.prefix)) return;
   if (change.subscribe) {
-    prefixes_.emplace(change.prefix);
-  } else if (const auto found = prefixes_.find(change.prefix); found != prefixes_.end()) {
-    prefixes_.erase(found);
+    ++subscriptions_[change.prefix.size()];
+  } else if (const auto found = subscriptions_.find(change.prefix.size()); found != subscriptions_.end()) {
+    if (--found->second == 0) subscriptions_.erase(found);
   }
-  set_ready(!prefixes_.empty());
+  set_ready(!subscriptions_.empty());
 }
 
 }  // namespace lightq::broker

@@ -1,7 +1,9 @@
 /// A consumer's ZeroMQ socket: its PULL socket (PullOutlet) or its SUB socket (SubOutlet). Layer: endpoint.
 #pragma once
 
-#include <set>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -54,7 +56,9 @@ class SubOutlet final : public ZmtpOutlet {
 
   const std::string topic_;
   std::vector<std::byte> topic_frame_;
-  std::set<std::string, std::less<>> prefixes_;  // subscribed prefixes of the topic's name: a bounded number
+  // Subscriptions by the length of their prefix of the topic's name. Each SUBSCRIBE counts, and takes a
+  // CANCEL of its own (RFC 37).
+  std::map<std::size_t, std::uint64_t> subscriptions_;
 };
 
 }  // namespace lightq::broker
