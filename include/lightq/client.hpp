@@ -2,6 +2,7 @@
 /// client.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include <lightq/consumer.hpp>
 #include <lightq/control_connection.hpp>
 #include <lightq/curve_identity.hpp>
+#include <lightq/deadline.hpp>
 #include <lightq/discovery.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
@@ -42,56 +44,38 @@ class Client {
   ~Client() = default;
 
   /// A client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`); empty: the one that
-  /// discover_control_uri finds. Makes sure that a broker answers there. Errors: timeout, invalid_argument
-  /// (also where a user or password stands in the URI, which is not repeated then, a password would go to
-  /// another machine in clear, other users may read admin.json or the client's key, or what says where the
-  /// broker is belongs to somebody else), unauthorized_access (see ControlConnection::ask), io_error (there
-  /// is no such client_key_file), limit_reached.
+  /// discover_control_uri finds, which is looked for until the request timeout has passed: it may be
+  /// starting. Makes sure that a broker answers there. Errors: timeout, invalid_argument (also where a user
+  /// or password stands in the URI, which is not repeated then, a password would go to another machine in
+  /// clear, other users may read admin.json or the client's key, or what says where the broker is belongs to
+  /// somebody else), unauthorized_access (see ControlConnection::ask), io_error (there is no such
+  /// client_key_file), limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
-    const Result<std::string> named = uri.empty() ? discover_control_uri(options.data_dir) : uri;
-    if (!named) return named.error();
-    const std::string& chosen = *named;
-    if (const std::string shown = shown_uri(chosen); shown != chosen) {  // before its host is looked up
-      return Error{ErrorCode::invalid_argument,
-                   "cannot connect to '" + shown +
-                       "': an address has no user or password in it (a broker is given as tcp://HOST:PORT or "
-                       "ipc://PATH)"};
+    if (!uri.empty()) return connect_within(uri, options, options.request_timeout);
+    const auto deadline = deadline_after(options.request_timeout);
+    for (Timeout patience{100};; patience *= 2) {
+      const Result<ControlPlace> place = discover_control_place(options.data_dir);
+      if (!place) return place.error();
+      const Timeout left = time_left(deadline);
+      if (place->certain) return connect_within(place->uri, options, std::max(left, patience));
+      Result<Client> made = connect_within(place->uri, options, std::min(left, patience));
+      if (made || made.error().code != ErrorCode::timeout) return made;
+      if (time_left(deadline).count() == 0)
+        return no_answer_error(protocol::Ping{}, place->uri, options.request_timeout);
     }
-    if (options.discover_credentials) {
-      if (Result<void> found = discover_credentials(chosen, options); !found) return found.error();
-      if (Result<void> found = discover_server_key(chosen, options); !found) return found.error();
-      options.insecure = options.insecure || discover_insecure();
-      if (options.client_key_file.empty())
-        options.client_key_file = environment_value("LIGHTQ_CLIENT_KEY_FILE");
-    }
-    const bool exposed = options.server_key.empty() && !stays_on_machine(chosen);
-    const bool knows_secrets = !options.user.password.empty() || !options.admin.password.empty();
-    if (exposed && knows_secrets && !options.insecure) return exposed_error("the broker at " + chosen);
-    auto identities = client_identities_of(options);
-    if (!identities) return identities.error();
-    std::shared_ptr<zmq::context_t> context;
-    try {
-      if (options.context != nullptr) {
-        context = std::shared_ptr<zmq::context_t>(options.context, [](zmq::context_t*) {});
-      } else {
-        context = std::make_shared<zmq::context_t>();
-      }
-    } catch (const zmq::error_t& error) {
-      return zmq_error("cannot make a ZeroMQ context", error.num());
-    }
-    Client made(std::move(context), chosen, std::move(options), std::move(*identities), exposed);
-    if (Result<void> answered = made.ping(); !answered) return answered.error();
-    return made;
   }
   /// The same, for the broker that discover_control_uri finds.
   static Result<Client> connect(ClientOptions options = {}) { return connect("", std::move(options)); }
 
-  /// Creates a topic, used from then on with the options' `user` credentials; without any, by the admin only.
-  /// Needs the admin's. Errors: topic_already_exists, invalid_request, unauthorized_access, limit_reached.
+  /// Creates a topic. With the administrator's credentials the options' `user`, if there is one, is the
+  /// topic's own; a user without those creates it by a right to manage it, and it has no user of its own.
+  /// Errors: topic_already_exists, invalid_request, unauthorized_access, limit_reached.
   Result<void> create_topic(std::string_view topic, const TopicSettings& settings = {}) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
-    return expect_ok(protocol::CreateTopic{options().admin, std::move(*name), settings, options().user});
+    const bool as_admin = !options().admin.user_id.empty();
+    return expect_ok(protocol::CreateTopic{state_->manager(), std::move(*name), settings,
+                                           as_admin ? options().user : Credentials{}});
   }
 
   /// Deletes a topic with everything in it. Needs the admin's credentials, or those of a user who may manage
@@ -199,9 +183,9 @@ class Client {
     return ask_for<TopicStats>(protocol::Stats{state_->asker(), std::move(*name), as_admin});
   }
 
-  /// The whole broker's statistics. Needs the admin's credentials.
+  /// The whole broker's statistics. Needs an administrator's credentials.
   Result<BrokerStats> stats() {
-    return ask_for<BrokerStats>(protocol::Stats{options().admin, std::nullopt, true});
+    return ask_for<BrokerStats>(protocol::Stats{state_->manager(), std::nullopt, true});
   }
 
   /// Success when a broker answers.
@@ -303,6 +287,53 @@ class Client {
          ClientIdentities identities, bool exposed)
       : state_(std::make_shared<ClientState>(std::move(context), std::move(uri), std::move(options),
                                              std::move(identities), exposed)) {}
+
+  /// A client of the broker at `uri`, which has `patience` to answer.
+  static Result<Client> connect_within(const std::string& uri, ClientOptions options, Timeout patience) {
+    if (const std::string shown = shown_uri(uri); shown != uri) {  // before its host is looked up
+      return Error{ErrorCode::invalid_argument,
+                   "cannot connect to '" + shown +
+                       "': an address has no user or password in it (a broker is given as tcp://HOST:PORT or "
+                       "ipc://PATH)"};
+    }
+    if (options.discover_credentials) {
+      if (Result<void> found = discover_credentials(uri, options); !found) return found.error();
+      if (Result<void> found = discover_server_key(uri, options); !found) return found.error();
+      options.insecure = options.insecure || discover_insecure();
+      if (options.client_key_file.empty())
+        options.client_key_file = environment_value("LIGHTQ_CLIENT_KEY_FILE");
+    }
+    const bool exposed = options.server_key.empty() && !stays_on_machine(uri);
+    const bool knows_secrets = !options.user.password.empty() || !options.admin.password.empty();
+    if (exposed && knows_secrets && !options.insecure) return exposed_error("the broker at " + uri);
+    auto identities = client_identities_of(options);
+    if (!identities) return identities.error();
+    std::shared_ptr<zmq::context_t> context;
+    try {
+      if (options.context != nullptr) {
+        context = std::shared_ptr<zmq::context_t>(options.context, [](zmq::context_t*) {});
+      } else {
+        context = std::make_shared<zmq::context_t>();
+      }
+    } catch (const zmq::error_t& error) {
+      return zmq_error("cannot make a ZeroMQ context", error.num());
+    }
+    Client made(std::move(context), uri, std::move(options), std::move(*identities), exposed);
+    auto answered = made.state_->connection.ask(protocol::Ping{}, patience);
+    if (!answered) return answered.error();
+    if (Result<void> settled = made.settle_credentials(); !settled) return settled.error();
+    return made;
+  }
+
+  /// Looks for credentials again: a broker that was starting when the client began to wait for it has written
+  /// them before it answered.
+  Result<void> settle_credentials() {
+    ClientOptions& options = state_->options;
+    if (options.discover_credentials)
+      if (Result<void> found = discover_credentials(uri(), options); !found) return found;
+    if (options.admin.password.empty()) options.admin = {};
+    return {};
+  }
 
   static Result<TopicName> topic_name(std::string_view text) {
     if (std::optional<TopicName> name = TopicName::parse(text)) return std::move(*name);

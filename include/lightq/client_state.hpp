@@ -18,6 +18,7 @@
 #include <lightq/exposure.hpp>
 #include <lightq/membership.hpp>
 #include <lightq/options.hpp>
+#include <lightq/request_credentials.hpp>
 #include <lightq/session_address.hpp>
 #include <lightq/transport_choice.hpp>
 
@@ -39,8 +40,8 @@ inline Result<ClientIdentities> client_identities_of(const ClientOptions& option
   return ClientIdentities{std::move(*own), std::move(*made)};
 }
 
-/// What the client shares with its producers and consumers. Immutable but for the connection, which has a
-/// lock of its own.
+/// What the client shares with its producers and consumers. Immutable, once the client is connected, but for
+/// the connection, which has a lock of its own.
 struct ClientState {
   ClientState(std::shared_ptr<zmq::context_t> shared_context, std::string uri, ClientOptions chosen,
               ClientIdentities identities, bool is_exposed)
@@ -133,8 +134,11 @@ struct ClientState {
     const bool harmless =
         std::holds_alternative<protocol::Ping>(request) || std::holds_alternative<protocol::Version>(request);
     if (exposed && !harmless && !options.insecure) return exposed_error("the broker at " + connection.uri());
+    const protocol::Credentials* const shown = detail::credentials_of(request);
+    if (shown != nullptr && shown->user_id.empty() && detail::needs_credentials(request))
+      return detail::no_credentials_error(request);
     Result<protocol::Reply> reply = connection.ask(request, options.request_timeout);
-    if (!reply) return reply.error();
+    if (!reply) return detail::with_user(reply.error(), request);
     if (T* expected = std::get_if<T>(&*reply)) return std::move(*expected);
     return Error{ErrorCode::internal, "the broker at " + connection.uri() + " answered something else to " +
                                           std::string(protocol::command_of(request))};
@@ -142,7 +146,7 @@ struct ClientState {
 
   std::shared_ptr<zmq::context_t> context;
   ControlConnection connection;
-  const ClientOptions options;
+  ClientOptions options;                                // final once the client is connected
   const std::shared_ptr<const CurveIdentity> identity;  // of data sockets; null: nothing is encrypted
   const bool exposed;                                   // in clear, to another machine
 };

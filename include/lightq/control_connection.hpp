@@ -29,6 +29,13 @@
 
 namespace lightq::inline v1 {
 
+/// The error of a request that no broker has answered within `timeout`.
+inline Error no_answer_error(const protocol::Request& request, const std::string& uri, Timeout timeout) {
+  return {ErrorCode::timeout, "no answer to " + std::string(protocol::command_of(request)) +
+                                  " from a broker at " + uri + " within " + std::to_string(timeout.count()) +
+                                  " ms"};
+}
+
 /// One REQ socket to a broker. A request that ends without an answer costs the socket, which is replaced:
 /// so an answer that comes too late can never be taken for the next one's, and a broker's restart is
 /// survived. Any thread; requests of several threads go one after the other.
@@ -215,9 +222,7 @@ class ControlConnection {
   }
 
   [[nodiscard]] Error timeout_error(const protocol::Request& request, Timeout timeout) const {
-    return {ErrorCode::timeout, "no answer to " + std::string(protocol::command_of(request)) +
-                                    " from a broker at " + uri_ + " within " +
-                                    std::to_string(timeout.count()) + " ms"};
+    return no_answer_error(request, uri_, timeout);
   }
 
   std::shared_ptr<zmq::context_t> context_;

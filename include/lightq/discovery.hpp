@@ -125,24 +125,42 @@ inline bool may_be_local_broker(std::string_view uri, std::string_view bound) {
 
 }  // namespace detail
 
+/// Where a broker is looked for when no URI is given.
+struct ControlPlace {
+  std::string uri;
+  bool certain =
+      false;  ///< false: nothing says that there is a broker now; one that starts may say another URI
+};
+
 /// The control URI to use when none is given: LIGHTQ_BROKER, else what broker.json in the first data
-/// directory that has one names, else what server_key.json does, else default_control_uri. Error:
-/// invalid_argument (such a file belongs to somebody else).
-inline Result<std::string> discover_control_uri(const std::string& data_dir = {}) {
-  if (std::string named = environment_value("LIGHTQ_BROKER"); !named.empty()) return named;
-  for (const auto read : {detail::read_running_broker, detail::read_encrypting_broker}) {
+/// directory that has one names (both are certain), else what server_key.json does, else default_control_uri.
+/// Error: invalid_argument (such a file belongs to somebody else).
+inline Result<ControlPlace> discover_control_place(const std::string& data_dir = {}) {
+  if (std::string named = environment_value("LIGHTQ_BROKER"); !named.empty())
+    return ControlPlace{std::move(named), true};
+  for (const bool running : {true, false}) {
     for (const std::filesystem::path& directory : data_directories(data_dir)) {
-      const auto file = read(directory);
+      const auto file =
+          running ? detail::read_running_broker(directory) : detail::read_encrypting_broker(directory);
       if (!file) return file.error();
-      if (*file) return (*file)->control_uri;
+      if (*file) return ControlPlace{(*file)->control_uri, running};
     }
   }
-  return std::string(default_control_uri);
+  return ControlPlace{std::string(default_control_uri), false};
+}
+
+/// The URI that discover_control_place finds.
+inline Result<std::string> discover_control_uri(const std::string& data_dir = {}) {
+  Result<ControlPlace> place = discover_control_place(data_dir);
+  if (!place) return place.error();
+  return std::move(place->uri);
 }
 
 /// Fills in the credentials that `options` leave empty, as ClientOptions::discover_credentials describes. An
 /// admin.json is used only for the broker that the broker.json beside it names: a password is never sent
-/// elsewhere. Error: invalid_argument (other users may read that admin.json, or one of both is somebody's).
+/// elsewhere. Nor is it used where a user was given and no administrator: credentials that were given are the
+/// only ones that are tried. An administrator's name without a password stays, for who looks again later.
+/// Error: invalid_argument (other users may read that admin.json, or one of both is somebody's).
 inline Result<void> discover_credentials(std::string_view uri, ClientOptions& options) {
   if (options.user.user_id.empty()) {
     options.user = {environment_value("LIGHTQ_USER"), environment_value("LIGHTQ_PASSWORD")};
@@ -151,12 +169,13 @@ inline Result<void> discover_credentials(std::string_view uri, ClientOptions& op
   if (options.admin.user_id.empty()) {
     const std::string name = environment_value("LIGHTQ_ADMIN_USER");
     const std::string password = environment_value("LIGHTQ_ADMIN_PASSWORD");
-    if (!password.empty()) {
+    if (!name.empty() || !password.empty())
       options.admin = {name.empty() ? std::string(default_admin_user_id) : name, password};
-    }
   }
+  const std::string named = options.admin.user_id;
+  if (named.empty() && !options.user.user_id.empty()) return {};
   for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
-    if (!options.admin.user_id.empty()) return {};
+    if (!options.admin.password.empty()) return {};
     const auto broker = detail::read_running_broker(directory);
     if (!broker) return broker.error();
     if (!*broker || !detail::is_local_broker(uri, (*broker)->control_uri)) continue;
@@ -165,8 +184,9 @@ inline Result<void> discover_credentials(std::string_view uri, ClientOptions& op
                           detail::small_file_bytes_max, LinkRule::refused);
     if (!text && text.error().code == ErrorCode::invalid_argument) return text.error();
     if (!text) continue;  // it is not there, or not for this user
-    if (auto admin = protocol::parse_admin_file(*text)) options.admin = std::move(*admin);
+    auto admin = protocol::parse_admin_file(*text);
     wipe_text(*text);
+    if (admin && (named.empty() || named == admin->user_id)) options.admin = std::move(*admin);
   }
   return {};
 }

@@ -32,14 +32,15 @@ using Timeout = std::chrono::milliseconds;
 /// How to reach a broker, and who asks. Plain values; fill in what you need by name:
 /// `Client::connect(uri, {.user = {"alice", "secret"}})`.
 struct ClientOptions {
-  /// The topic's user: `user_id` and `password` on the wire. Joins topics, reads their stats, and is what
-  /// create_topic gives a new topic.
+  /// The user: `user_id` and `password` on the wire. Joins topics, reads their stats, and stands in for
+  /// `admin` where that is empty.
   Credentials user = {};
   /// The administrator: `admin_user_id` and `admin_password` on the wire. Creates, deletes and lists topics
   /// and reads the whole broker's stats; stands in for `user` where that is empty.
   Credentials admin = {};
   /// Fill in credentials left empty above from LIGHTQ_USER and LIGHTQ_PASSWORD, from LIGHTQ_ADMIN_USER and
-  /// LIGHTQ_ADMIN_PASSWORD, and, when the broker runs on this machine, from its data directory's admin.json.
+  /// LIGHTQ_ADMIN_PASSWORD, and, when the broker runs on this machine, from its data directory's admin.json:
+  /// the latter only if there is no user either, or an administrator's name without a password.
   /// The environment is read and left as it is: a program that wants a password out of it overwrites that
   /// itself, as the `lightq` command does, and gives the credentials above.
   bool discover_credentials = true;

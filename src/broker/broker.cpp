@@ -394,13 +394,17 @@ Result<void> Broker::Parts::bring_up() {
   reactors_->start();
   std::promise<Result<void>> accepting;
   control_.post_answer([this, &accepting] {
-    handler_->bring_up([this, &accepting] { accepting.set_value(server_->accept()); });
+    handler_->bring_up([this, &accepting] {
+      // Clients that have waited for the first answer look into these files next.
+      const auto published = directory_->publish(control_uri(), server_key());
+      accepting.set_value(published ? server_->accept() : published);
+    });
   });
   control_thread_ = std::jthread([this](const std::stop_token& stop) { control_.run(stop); });
   if (auto accepted = accepting.get_future().get(); !accepted) return accepted;
   sink_.info("lightq " + std::string(version_text) + " is ready: control " + control_uri() + ", " +
              std::to_string(topics) + " topics, data in " + directory_->path().string());
-  return directory_->publish(control_uri(), server_key());
+  return {};
 }
 
 /// Ends the control thread once the last answers are on their way. Runs on it.

@@ -33,12 +33,14 @@ void add_common(CLI::App* app, Common& common) {
   text_option(app, "--broker", common.broker, "control URI; else broker.json's, else tcp://127.0.0.1:5000",
               "URI")
       ->group(group);
-  text_option(app, "--user", common.user, "topic user; else the admin of this machine's broker", "NAME")
+  text_option(app, "--user", common.user, "who asks; else the administrator of this machine's broker", "NAME")
       ->group(group);
   text_option(app, "--password-file", common.password_file, "file with its password; else LIGHTQ_PASSWORD",
               "FILE")
       ->group(group);
-  text_option(app, "--admin-user", common.admin_user, "administrator (lightq_admin)", "NAME")->group(group);
+  text_option(app, "--admin-user", common.admin_user,
+              "administrator; else this machine's, unless --user is given", "NAME")
+      ->group(group);
   text_option(app, "--admin-password-file", common.admin_password_file,
               "file with its password; else LIGHTQ_ADMIN_PASSWORD, else admin.json in the data directory",
               "FILE")
@@ -79,10 +81,11 @@ void topic_argument(CLI::App* verb, std::string& topic) {
 
 void add_topic_create(CLI::App* topic, Parsed& parsed) {
   auto create = std::make_shared<TopicCreate>();
-  CLI::App* verb = add_verb(topic, parsed, "create", "make a topic",
-                            "  lightq topic create orders --type file --retention 7d\n"
-                            "  lightq topic create ticks --ring-bytes 256MiB --overflow drop_oldest\n"
-                            "  lightq topic create jobs --user alice --password-file secret.txt");
+  CLI::App* verb = add_verb(
+      topic, parsed, "create", "make a topic",
+      "  lightq topic create orders --type file --retention 7d\n"
+      "  lightq topic create ticks --ring-bytes 256MiB --overflow drop_oldest\n"
+      "  lightq topic create jobs --admin-user lightq_admin --user alice --password-file secret.txt");
   topic_argument(verb, create->topic);
   TopicSettings& settings = create->settings;
   word_option<BrokerType>(verb, "--type", settings.broker_type,

@@ -65,6 +65,8 @@ Result<Client> open_client(const Common& common) {
         credentials(name, common.admin_password_file, "LIGHTQ_ADMIN_PASSWORD", given.admin);
     if (!admin) return admin.error();
     options.admin = std::move(*admin);
+  } else {
+    options.admin.user_id = common.admin_user;  // of this machine's broker, whose admin.json has the password
   }
   Result<Client> client = Client::connect(common.broker, std::move(options));
   const bool other_admin = client && !common.admin_user.empty() && client->options().admin.user_id != name;
@@ -89,8 +91,7 @@ int fail(const Error& error, const std::string& topic) {
       sentence += topic.empty() ? "" : "\n  create it:  lightq topic create " + topic;
       break;
     case ErrorCode::unauthorized_access:
-      // Not for want of a password.
-      if (mentions("certificate") || mentions("--server-key") || mentions("refuses the ticket")) break;
+      if (!mentions("no credentials were given")) break;  // it is not for want of a password
       sentence +=
           "\n  give --user and --password-file (or LIGHTQ_USER, LIGHTQ_PASSWORD). On the broker's own "
           "machine "

@@ -28,10 +28,13 @@ int done(const Common& common, const Result<void>& result, const std::string& cm
 int run_topic_create(const Common& common, const TopicCreate& create) {
   Result<Client> client = open_client(common);
   if (!client) return fail(client.error());
-  const std::string user = client->options().user.user_id;
+  const ClientOptions& options = client->options();
+  const bool by_user = options.admin.user_id.empty();
   const std::string whose = create.settings.open ? "open to all"
-                            : user.empty()       ? "for the admin only; --user makes it somebody's"
-                                                 : "for user '" + shown_user(user) + "'";
+                            : by_user            ? "for users with a right on it"
+                            : options.user.user_id.empty()
+                                ? "for the admin, and users with a right on it"
+                                : "for user '" + shown_user(options.user.user_id) + "'";
   return done(common, client->create_topic(create.topic, create.settings), "create_topic", create.topic,
               "created (" + std::string(to_word(create.settings.broker_type)) + ", " + whose + ")");
 }

@@ -51,6 +51,52 @@ TEST(Client, SaysSoWhenNoBrokerAnswers) {
   EXPECT_NE(client.error().message.find("tcp://127.0.0.1:1"), std::string::npos);
 }
 
+TEST(Client, NamesTheUserWhoseCredentialsTheBrokerRefuses) {
+  FakeBroker broker([](const protocol::Request& request) -> std::optional<protocol::Reply> {
+    if (std::holds_alternative<protocol::Ping>(request)) return protocol::OkReply{"ping", "", std::nullopt};
+    if (std::holds_alternative<protocol::Stats>(request))
+      return protocol::ErrorReply{"", ErrorCode::unauthorized_access, "its own words"};
+    return protocol::ErrorReply{"", ErrorCode::unauthorized_access, "unauthorized_access"};
+  });
+  auto client = Client::connect(broker.uri(), quick()).value_or_throw();
+  EXPECT_EQ(client.delete_topic("orders").error().message,
+            "user 'root' is refused: there is no such user, or the password is another");
+  EXPECT_EQ(client.plain_producer("orders").error().message,
+            "user 'alice' is refused: there is no such user, or the password is another");
+  EXPECT_EQ(client.stats("orders").error().message, "its own words");
+}
+
+TEST(Client, AsksNothingThatNeedsAUserWithoutOne) {
+  std::atomic<int> asked{0};
+  FakeBroker broker([&](const protocol::Request& request) -> std::optional<protocol::Reply> {
+    ++asked;
+    if (std::holds_alternative<protocol::Ping>(request)) return protocol::OkReply{"ping", "", std::nullopt};
+    return protocol::ErrorReply{"", ErrorCode::unauthorized_access, "unauthorized_access"};
+  });
+  auto client = Client::connect(broker.uri(), {.discover_credentials = false}).value_or_throw();
+  const auto is_missing = [](const Error& error) {
+    return error.code == ErrorCode::unauthorized_access &&
+           error.message.ends_with("needs a user, and no credentials were given or found");
+  };
+  EXPECT_TRUE(is_missing(client.list_topics().error()));
+  EXPECT_TRUE(is_missing(client.create_topic("orders").error()));
+  EXPECT_TRUE(is_missing(client.stats().error()));
+  EXPECT_EQ(asked, 1) << "connect's ping";
+  EXPECT_TRUE(is_missing(client.stats("orders").error()));
+  EXPECT_EQ(asked, 2) << "the topic may be open";
+}
+
+TEST(Client, AUserWithoutAnAdministratorCreatesTopicsByItsOwnRight) {
+  Seen seen;
+  FakeBroker broker(seen.then(answers_with("")));
+  ClientOptions options = quick();
+  options.admin = {};
+  auto client = Client::connect(broker.uri(), options).value_or_throw();
+  client.create_topic("orders").value_or_throw();
+  EXPECT_EQ(seen.get<protocol::CreateTopic>().admin.user_id, "alice");
+  EXPECT_TRUE(seen.get<protocol::CreateTopic>().user.user_id.empty());
+}
+
 TEST(Client, RefusesAUriThatIsNone) {
   const auto client = Client::connect("nonsense", quick());
   ASSERT_FALSE(client.ok());

@@ -63,6 +63,34 @@ TEST_F(Discovery, ReadsAdminJsonForTheBrokerBesideIt) {
   EXPECT_EQ(discovered("tcp://localhost:5017").admin.user_id, "lightq_admin");
 }
 
+TEST_F(Discovery, TriesNoOtherCredentialsThanAUsersThatWereGiven) {
+  const auto found = [&](const Credentials& user, const Credentials& admin) {
+    ClientOptions options{.user = user, .admin = admin, .data_dir = directory_.path()};
+    EXPECT_TRUE(discover_credentials("tcp://127.0.0.1:5017", options).ok());
+    return options.admin;
+  };
+  const Credentials ghost{"ghost", planted::user_password};
+  EXPECT_EQ(found(ghost, {}).user_id, "");
+  EXPECT_EQ(found(ghost, {"lightq_admin", ""}).password, planted::file_password) << "it was asked for";
+  EXPECT_EQ(found(ghost, {"somebody", ""}).password, "") << "this is not the one of admin.json";
+  EXPECT_EQ(found({}, {}).password, planted::file_password);
+  setenv("LIGHTQ_USER", "ghost", 1);
+  setenv("LIGHTQ_PASSWORD", "else", 1);
+  EXPECT_EQ(found({}, {}).user_id, "") << "the environment has given a user";
+  setenv("LIGHTQ_ADMIN_USER", "lightq_admin", 1);
+  EXPECT_EQ(found({}, {}).password, planted::file_password);
+  for (const char* name : {"LIGHTQ_USER", "LIGHTQ_PASSWORD", "LIGHTQ_ADMIN_USER"}) unsetenv(name);
+}
+
+TEST_F(Discovery, IsCertainOfABrokerThatSaysThatItRuns) {
+  EXPECT_TRUE(discover_control_place(directory_.path())->certain);
+  std::filesystem::remove(directory_ / "broker.json");
+  EXPECT_FALSE(discover_control_place(directory_.path())->certain);
+  write("server_key.json", R"({"control_uri":"tcp://127.0.0.1:5018","server_key":"its key"})");
+  EXPECT_FALSE(discover_control_place(directory_.path())->certain);
+  EXPECT_EQ(discover_control_place(directory_.path())->uri, "tcp://127.0.0.1:5018");
+}
+
 TEST_F(Discovery, SendsTheLocalPasswordNowhereElse) {
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5018").admin.user_id.empty());
   EXPECT_TRUE(discovered("tcp://example.com:5017").admin.user_id.empty());

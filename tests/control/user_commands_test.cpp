@@ -347,10 +347,51 @@ TEST_F(UserCommands, EveryCommandLooksAtCredentialsBeforeAnythingElse) {
   };
   for (const std::string& who : {admin.user_id, owner.user_id, ann.user_id, std::string("nobody")})
     ask_all(who, "a guess", 1);
-  ask_all(ann.user_id, ann.password, 0);
   for (const std::string& answer : answers)
     EXPECT_THAT(answer,
                 testing::HasSubstr(R"("code":"unauthorized_access","description":"unauthorized_access")"));
+  // Whose password is right hears what is missing, which is the same of what is not there.
+  answers.clear();
+  asked = 0;
+  ask_all(ann.user_id, ann.password, 0);
+  for (const std::string& answer : answers) {
+    EXPECT_THAT(answer, testing::HasSubstr(R"("code":"unauthorized_access","description":"user 'ann' )"));
+    EXPECT_THAT(answer, testing::AnyOf(testing::HasSubstr("is no administrator"),
+                                       testing::HasSubstr("lightq user grant ann --")));
+  }
+  for (std::size_t i = 0; i < answers.size() / 2; ++i) {
+    std::string of_none = answers[answers.size() / 2 + i];
+    for (auto at = of_none.find("none"); at != std::string::npos; at = of_none.find("none", at))
+      of_none.replace(at, 4, "t");
+    EXPECT_EQ(answers[i], of_none);
+  }
+}
+
+TEST_F(UserCommands, ARefusedUserHearsWhichRightIsMissingAndHowToGetIt) {
+  create_topic("orders");
+  create_user({{"orders", {.consume = true}}});
+  const auto told = [&](const Request& request) {
+    return std::get<protocol::ErrorReply>(ask(request)).description;
+  };
+  EXPECT_EQ(told(protocol::Join{ann, name("orders"), JoinType::push}),
+            "user 'ann' lacks the right 'produce' on topic 'orders'; an administrator can grant it:  "
+            "lightq user grant ann --produce orders");
+  EXPECT_EQ(told(protocol::Purge{ann, name("orders"), {}}),
+            "user 'ann' lacks the right 'manage' on topic 'orders'; an administrator can grant it:  "
+            "lightq user grant ann --manage orders");
+  EXPECT_EQ(told(protocol::Purge{ann, name("orders"), "billing"}),
+            "user 'ann' lacks the right 'manage' on group 'billing' of topic 'orders'; an administrator can "
+            "grant it:  lightq user grant ann --manage orders:billing");
+  EXPECT_EQ(told(protocol::Stats{ann, name("other")}),
+            "user 'ann' has no right on topic 'other'; an administrator can grant it:  "
+            "lightq user grant ann --consume other");
+  EXPECT_EQ(told(protocol::Stats{ann, {}, true}), "user 'ann' is no administrator, and this takes one");
+  const Credentials odd{"$(reboot) :x", planted::other_password};
+  create_user({}, odd);
+  EXPECT_EQ(
+      told(protocol::Join{odd, name("orders"), JoinType::push}),
+      "user '$(reboot) :...' lacks the right 'produce' on topic 'orders'; an administrator can grant it:  "
+      "lightq user grant NAME --produce orders");
 }
 
 }  // namespace

@@ -112,7 +112,7 @@ def test_a_consumer_reconnects_when_the_broker_restarts(lightq):
 def test_no_password_is_taken_on_the_command_line_or_shown(lightq, tmp_path):
     secret_file(tmp_path / "password", PASSWORD)
     user = ["--user", USER, "--password-file", str(tmp_path / "password")]
-    made = lightq("topic", "create", "t", *user)
+    made = lightq("topic", "create", "t", *user, "--admin-user", "lightq_admin")
     used = lightq("produce", "t", *user, stdin=b"x\n")
     seen = lightq("stats", "t", *user)
     for done in (made, used, seen):
@@ -120,6 +120,50 @@ def test_no_password_is_taken_on_the_command_line_or_shown(lightq, tmp_path):
     secret_file(tmp_path / "wrong", "not-the-password-5")
     refused = lightq("stats", "t", "--user", USER, "--password-file", str(tmp_path / "wrong"), code=1)
     assert b"not-the-password-5" not in refused.stdout + refused.stderr
+
+
+@pytest.mark.parametrize("way", ["flags", "variables"])
+def test_credentials_that_were_given_are_the_only_ones_that_are_tried(lightq, tmp_path, way):
+    """Also where this machine's admin.json could be read."""
+    password = secret_file(tmp_path / "password", "of-nobody-12")
+    ghost = ["--user", "ghost", "--password-file", password] if way == "flags" else []
+    variables = {} if ghost else {"LIGHTQ_USER": "ghost", "LIGHTQ_PASSWORD": "of-nobody-12"}
+    lightq("topic", "create", "t")
+    for command in ("topic delete t", "topic purge t", "topic create u", "topic list", "stats", "stats t", "user list",
+                    "user grant ghost --manage t", "consume t -n 1", "peek t"):
+        told = lightq(*command.split(), *ghost, code=1, variables=variables).stderr
+        assert b"user 'ghost' is refused: there is no such user, or the password is another" in told, command
+        assert b"--password-file" not in told, "it was given"
+    assert lightq.topics() == ["t"]
+
+
+def test_a_user_may_make_and_delete_topics_with_a_right_of_its_own(lightq, tmp_path):
+    password = secret_file(tmp_path / "password", PASSWORD)
+    lightq("user", "add", "ann", "--manage", "anns.*", "--new-password-file", password)
+    ann = ["--user", "ann", "--password-file", password]
+    assert b"for users with a right on it" in lightq("topic", "create", "anns.first", *ann).stderr
+    assert lightq("topic", "list", *ann).stdout == b"anns.first\tqueue\n"
+    lightq("topic", "delete", "anns.first", *ann)
+
+
+def test_who_is_refused_is_told_what_is_missing_and_how_to_get_it(lightq, tmp_path):
+    password = secret_file(tmp_path / "password", PASSWORD)
+    lightq("topic", "create", "t")
+    lightq("user", "add", "ann", "--consume", "t", "--new-password-file", password)
+    ann = ["--user", "ann", "--password-file", password]
+    for command, right in (("produce t", "produce"), ("topic create u", "manage"), ("topic purge t", "manage")):
+        told = lightq(*command.split(), *ann, code=1).stderr.decode()
+        topic = "u" if "create" in command else "t"
+        assert f"user 'ann' lacks the right '{right}' on topic '{topic}'" in told, told
+        assert f"lightq user grant ann --{right} {topic}" in told and "--password-file" not in told, told
+    for command in ("stats", "user list", "user add bob", "user grant ann --manage t"):
+        told = lightq(*command.split(), *ann, code=1, variables={"LIGHTQ_NEW_PASSWORD": "of-bob-12"}).stderr
+        assert b"user 'ann' is no administrator" in told and b"--password-file" not in told, told
+    assert b"'ann' has no right on topic 'v'" in lightq("stats", "v", *ann, code=1).stderr
+    assert lightq("topic", "list", *ann).stdout == b"t\tqueue\n"
+    for command in ("topic list", "topic create u", "stats", "stats t", "produce t"):
+        told = lightq(*command.split(), code=1, variables={"LIGHTQ_DATA_DIR": str(tmp_path)}).stderr
+        assert b"needs a user, and no credentials were given or found" in told and b"--password-file" in told, told
 
 
 def test_generated_load_arrives_whole(lightq):

@@ -6,7 +6,9 @@ import pytest
 import zmq
 
 from cli_support import CommandLine, numbers
-from support import BINARY, DEADLINE, PASSWORD, SANITIZERS, USER, until
+from support import ADMIN, BINARY, DEADLINE, PASSWORD, SANITIZERS, USER, until
+
+OWN_USER = {"LIGHTQ_ADMIN_USER": ADMIN, "LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD}  # of a topic that is created so
 
 
 @pytest.fixture
@@ -82,7 +84,7 @@ class LyingControl:
 
 def test_what_is_encrypted_never_goes_on_in_clear(lightq):
     """A join that names no certificate, from where the key is the right one."""
-    lightq("topic", "create", "t", "--type", "file", variables={"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD})
+    lightq("topic", "create", "t", "--type", "file", variables=OWN_USER)
     lying = LyingControl(lightq.broker, lambda reply: reply.pop("tls"))
     try:
         done = run_beside(lightq, lying, "produce")
@@ -103,7 +105,7 @@ def run_beside(lightq, lying, *command):
 @pytest.mark.parametrize("command", [["produce"], ["consume", "-n", "1"], ["peek"]], ids=lambda command: command[0])
 def test_another_certificate_is_an_error_and_no_loop(lightq, make_broker, command):
     """Somebody else is where the join says, or the join says so wrongly: nothing is said to him."""
-    lightq("topic", "create", "t", "--type", "file", variables={"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD})
+    lightq("topic", "create", "t", "--type", "file", variables=OWN_USER)
     lightq("produce", "t", stdin=b"one\n")
     lying = LyingControl(lightq.broker, lambda reply: reply["tls"].update(certificate_sha256="ab" * 32))
     try:

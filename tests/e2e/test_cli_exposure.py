@@ -120,7 +120,8 @@ def test_nor_does_it_have_to_where_there_is_one(make_broker):
 def stopped(make_broker):
     """The command line on the machine of a broker that encrypts, and was stopped."""
     command_line = CommandLine(make_broker("--encrypt", admin=False))
-    command_line("topic", "create", "t", variables={"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD})
+    command_line("topic", "create", "t",
+                 variables={"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD, "LIGHTQ_ADMIN_USER": "lightq_admin"})
     command_line.broker.stop()
     yield command_line
     command_line.close()

@@ -39,7 +39,7 @@ def test_a_user_is_made_changed_and_removed(lightq):
                                               {"topic": "new", "rights": ["produce"]}]
     lightq("produce", "orders.eu", stdin=b"one\n", variables=as_user("ann", SECRET))
     refused = lightq("consume", "orders.eu", "-n", "1", code=1, variables=as_user("ann", SECRET))
-    assert b"unauthorized_access" in refused.stderr and SECRET.encode() not in refused.stderr
+    assert b"lightq user grant ann --consume orders.eu" in refused.stderr and SECRET.encode() not in refused.stderr
     assert lightq.json("user", "remove", "ann") == {"cmd": "delete_user", "status": "ok", "user_id": "ann"}
     assert users(lightq) == {}
     assert b"there is no user ann" in lightq("user", "remove", "ann", code=1).stderr
@@ -66,7 +66,7 @@ def test_a_password_is_changed_by_an_administrator_and_by_its_user(lightq):
 
 
 def test_a_topics_own_user_gets_another_password(lightq):
-    lightq("topic", "create", "t", variables={"LIGHTQ_USER": "own", "LIGHTQ_PASSWORD": SECRET})
+    lightq("topic", "create", "t", variables={"LIGHTQ_USER": "own", "LIGHTQ_PASSWORD": SECRET, "LIGHTQ_ADMIN_USER": "lightq_admin"})
     lightq("user", "password", "own", "--topic", "t", stdin=f"{OTHER}\n".encode())
     lightq("stats", "t", code=1, variables=as_user("own", SECRET))
     lightq("stats", "t", variables=as_user("own", OTHER))

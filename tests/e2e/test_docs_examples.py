@@ -40,6 +40,29 @@ def test_the_examples_of_a_document_run_in_order_as_one_program(broker, document
     assert done.returncode == 0, f"{document}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
 
+@pytest.mark.parametrize("attempt", range(3))
+def test_the_quick_start_runs_as_it_is_printed(tmp_path, attempt):
+    """As one script, right after the build: nothing waits for the broker but the commands themselves. Only the port is
+    another one, which the broker tells them."""
+    block = re.search(r"^## Quick start\n.*?^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.S | re.M)[1]
+    (tmp_path / "build/release").mkdir(parents=True)
+    (tmp_path / "build/release/lightq").symlink_to(BINARY)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
+    environment |= {"HOME": str(tmp_path), "LIGHTQ_DATA_DIR": str(tmp_path / "data"), "LIGHTQ_CONTROL": "tcp://127.0.0.1:0"}
+    try:
+        with (tmp_path / "out").open("wb") as out, (tmp_path / "log").open("wb") as log:  # the broker keeps them open
+            done = subprocess.run(["bash", "-e", "-c", block], stdout=out, stderr=log, timeout=DEADLINE,
+                                  env=environment, cwd=tmp_path)
+        printed, told = (tmp_path / "out").read_text(), (tmp_path / "log").read_text()
+        assert done.returncode == 0, told
+        assert printed.startswith("apples\npears\n") and "file" in printed, (printed, told)
+    finally:
+        address = tmp_path / "data/broker.json"
+        Secrets.of_data_directory(tmp_path / "data")
+        os.kill(json.loads(address.read_text())["pid"], signal.SIGTERM)
+        until(lambda: not address.exists(), "the broker's end")
+
+
 def test_the_five_commands_of_a_broker_on_a_network(tmp_path):
     """With the loopback address for the addresses, a free port for the control port, and a password from the environment
     where a person would be asked. The client has another directory: it finds nothing of the broker's."""

@@ -1,9 +1,12 @@
 /// Who may ask what. Layer: control.
 #include "broker/control/command_handler.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <variant>
+
+#include <lightq/base/shown_uri.hpp>
 
 #include "broker/control/secret.hpp"
 
@@ -18,6 +21,20 @@ std::string subject_of(const TopicName& topic) {
 
 Error topic_not_found() {
   return {ErrorCode::topic_not_found, "topic not found"};
+}
+
+/// A user's name in a command that can be copied; a placeholder if a shell would not take it as one word.
+std::string name_in_command(const std::string& name) {
+  const auto is_plain = [](char each) {
+    return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') || (each >= '0' && each <= '9') ||
+           each == '.' || each == '_' || each == '-' || each == '@';
+  };
+  return std::ranges::all_of(name, is_plain) && !name.starts_with('-') ? name : "NAME";
+}
+
+std::string_view word_of(protocol::Right right) {
+  if (right == protocol::Right::produce) return "produce";
+  return right == protocol::Right::consume ? "consume" : "manage";
 }
 
 }  // namespace
@@ -50,6 +67,28 @@ void CommandHandler::refuse(std::string_view cmd, AuthOutcome outcome, const Ans
   }
   authenticator_.count_failure();
   answer(error_reply(cmd, {ErrorCode::unauthorized_access, "unauthorized_access"}));
+}
+
+void CommandHandler::refuse_without_right(std::string_view cmd, const UserRecord& user, const Need& need,
+                                          const std::string& topic, const Answer& answer) {
+  authenticator_.count_failure();
+  const std::string right(word_of(need.right.value_or(protocol::Right::consume)));
+  const std::string group = need.right == protocol::Right::manage ? need.scope.group() : std::string();
+  const std::string where =
+      (group.empty() ? std::string() : "group '" + group + "' of ") + "topic '" + topic + "'";
+  answer(error_reply(
+      cmd, {ErrorCode::unauthorized_access,
+            "user '" + shown_user(user.name()) + "' " +
+                (need.right ? "lacks the right '" + right + "'" : "has no right") + " on " + where +
+                "; an administrator can grant it:  lightq user grant " + name_in_command(user.name()) +
+                " --" + right + " " + topic + (group.empty() ? std::string() : ":" + group)}));
+}
+
+void CommandHandler::refuse_without_admin(std::string_view cmd, const UserRecord& user,
+                                          const Answer& answer) {
+  authenticator_.count_failure();
+  answer(error_reply(cmd, {ErrorCode::unauthorized_access, "user '" + shown_user(user.name()) +
+                                                               "' is no administrator, and this takes one"}));
 }
 
 void CommandHandler::verify(const CredentialRecord* credential, protocol::Credentials given,
@@ -100,7 +139,7 @@ void CommandHandler::permit_admin(std::string_view cmd, protocol::Credentials gi
                                   Permitted permitted) {
   permit_someone(cmd, std::move(given), answer,
                  [=, this, permitted = std::move(permitted)](const UserRecord* user) {
-                   if (user != nullptr && !user->is_admin) return refuse(cmd, AuthOutcome::wrong, answer);
+                   if (user != nullptr && !user->is_admin) return refuse_without_admin(cmd, *user, answer);
                    permitted();
                  });
 }
@@ -120,8 +159,9 @@ bool CommandHandler::still_manages(const TicketHolder& asker, const std::string&
 void CommandHandler::permit_manager(std::string_view cmd, protocol::Credentials given, const TopicName& topic,
                                     const Answer& answer, WithUser then) {
   permit_someone(cmd, std::move(given), answer, [=, this, then = std::move(then)](const UserRecord* user) {
-    const bool may = user == nullptr || user->may(protocol::Right::manage, topic.text());
-    if (!may) return refuse(cmd, AuthOutcome::wrong, answer);
+    constexpr auto manage = protocol::Right::manage;
+    const bool may = user == nullptr || user->may(manage, topic.text());
+    if (!may) return refuse_without_right(cmd, *user, {manage}, topic.text(), answer);
     then(user);
   });
 }
@@ -146,7 +186,7 @@ void CommandHandler::permit_topic(std::string_view cmd, protocol::Credentials gi
       return with_topic(cmd, topic, {.user = 0, .generation = settings_.admin_generation}, answer, then);
     const bool may =
         need.right ? user->may(*need.right, topic.text(), need.scope) : user->knows(topic.text());
-    if (!may) return refuse(cmd, AuthOutcome::wrong, answer);
+    if (!may) return refuse_without_right(cmd, *user, need, topic.text(), answer);
     with_topic(cmd, topic, {user->id, user->generation}, answer, then);
   };
   if (!as_admin && !authenticator_.is_admin(given.user_id)) {

@@ -145,6 +145,12 @@ class CommandHandler final : public DataPlaneObserver {
   void with_topic(std::string_view cmd, const TopicName& topic, const TicketHolder& holder,
                   const Answer& answer, const WithTopic& then);
   void refuse(std::string_view cmd, AuthOutcome outcome, const Answer& answer);
+  /// Answers a user whose password was right: who that is, the right that is missing, and how to get it.
+  /// Names only what the request named: it is the same whether or not there is such a topic.
+  void refuse_without_right(std::string_view cmd, const UserRecord& user, const Need& need,
+                            const std::string& topic, const Answer& answer);
+  /// The same for what only administrators may do.
+  void refuse_without_admin(std::string_view cmd, const UserRecord& user, const Answer& answer);
 
   // Topics (topic_commands.cpp).
   void create_named(const protocol::CreateTopic& request, const TicketHolder& asker, const Answer& answer);

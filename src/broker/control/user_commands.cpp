@@ -112,7 +112,7 @@ void CommandHandler::execute(protocol::CreateUser request, const Answer& answer)
       keep(std::move(request), [](protocol::CreateUser& asked) { wipe_text(asked.user.password); });
   permit_someone("create_user", std::move(admin), answer, [this, kept, answer](const UserRecord* user) {
     const TicketHolder asker = asker_of(user);
-    if (!is_still_admin(asker)) return refuse("create_user", AuthOutcome::wrong, answer);
+    if (!is_still_admin(asker)) return refuse_without_admin("create_user", *user, answer);
     if (const auto refused = objection_to(*kept)) {
       return answer(error_reply("create_user", *refused));
     }
@@ -206,7 +206,7 @@ void CommandHandler::execute(protocol::SetPassword request, const Answer& answer
   }
   permit_someone("set_password", std::move(asker), answer, [this, kept, answer](const UserRecord* user) {
     const bool may = user == nullptr || user->is_admin || user->name() == kept->user_id;
-    if (!may) return refuse("set_password", AuthOutcome::wrong, answer);
+    if (!may) return refuse_without_admin("set_password", *user, answer);
     set_user_password(*kept, asker_of(user), answer);
   });
 }

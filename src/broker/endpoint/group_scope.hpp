@@ -30,6 +30,8 @@ class GroupScope {
     return of(role == EndpointRole::pull ? protocol::default_group : std::string_view());
   }
 
+  /// The name of the one group; empty: it has none, or the question is about more.
+  [[nodiscard]] const std::string& group() const { return name_; }
   /// `pattern`: the second part of a right's, if it has one.
   [[nodiscard]] bool fits(std::optional<std::string_view> pattern) const {
     if (!pattern || kind_ == Kind::some_group) return true;
