@@ -49,6 +49,40 @@ def test_an_endpoint_is_its_users_after_a_restart_and_with_another_password(brok
     control.ok("leave", topic="t", bind_uri=address, user_id="ann", password="another one")
 
 
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_an_endpoint_that_was_left_stays_left_over_a_restart(broker, control, end):
+    """Though its socket is still open, and connects again by itself: what it got last is what the leave said."""
+    control.create("t", "file")
+    producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+    pulled = control.join("t", "pull")
+    puller = broker.socket(zmq.PULL, pulled)
+    until(lambda: control.stats("t")["subscribers_count"] == 1, "the puller")
+    subscribed = control.join("t", "sub")
+    subscriber = broker.socket(zmq.SUB, subscribed)
+    until(lambda: control.stats("t")["subscribers_count"] == 2, "the subscriber")
+    producer.send(b"1")
+    assert receive(puller, 1) == [b"1"] and receive_topic(subscriber, "t", 1) == [b"1"]
+    for address in pulled, subscribed:
+        assert control.leave("t", address)["messages_handed"] == 1
+    until(lambda: control.stats("t")["durable_offset"] == 1, "the disk")
+    events = {socket: socket.get_monitor_socket(zmq.EVENT_CONNECT_RETRIED | zmq.EVENT_CONNECTED) for socket in (puller, subscriber)}
+    getattr(broker, end)()
+    broker.start()
+    for address in pulled, subscribed:
+        control.fails("endpoint_not_found", "leave", topic="t", user_id=USER, password=PASSWORD, bind_uri=address)
+    for message in (b"2", b"3"):
+        producer.send(message)
+    other = broker.socket(zmq.PULL, control.join("t", "pull"))
+    assert receive(other, 2) == [b"2", b"3"], "they are nobody else's"
+    for socket, monitor in events.items():  # both have tried to connect again since, and nobody listens there
+        while monitor.poll(0):
+            assert int.from_bytes(monitor.recv_multipart()[0][:2], "little") == zmq.EVENT_CONNECT_RETRIED
+        until(lambda: monitor.poll(0), "another try to connect")
+        socket.disable_monitor()
+        assert not socket.poll(0)
+    assert control.stats("t")["subscribers_count"] == 1
+
+
 def test_an_endpoint_of_somebody_who_is_no_more_is_nobodys(control):
     control.create("t")
     ann = add(control, "ann", "consume")

@@ -121,10 +121,12 @@ TEST_F(EndpointSetTest, ALeavingPullerIsToldHowManyItWasHandedAndGetsThemAll) {
   const auto handed = set_->leave(uri, manager);
   ASSERT_TRUE(handed.ok());
   EXPECT_EQ(*handed, 10U);
+  EXPECT_EQ(closed_.size(), 1U) << "a broker that starts now must not open it again";
   put("too late");
   EXPECT_EQ(receive(puller, 10).size(), 10U);
   puller.close();
-  ASSERT_TRUE(run_until([&] { return closed_.size() == 1; }));
+  ASSERT_TRUE(run_until([&] { return stats().subscribers_count == 0; }));
+  EXPECT_EQ(closed_.size(), 1U);
   auto next = connect(zmq::socket_type::pull, join(JoinType::pull));
   EXPECT_THAT(receive(next, 1), ElementsAre("too late"));
 }
@@ -166,10 +168,12 @@ TEST_F(EndpointSetTest, AnEndpointThatIsBeingLeftGoesWithItsLastConnectionAlsoWh
   }
   ASSERT_TRUE(run_until([&] { return topic_.pullers() == 3; }));
   for (const std::string& uri : uris) ASSERT_TRUE(set_->leave(uri, manager).ok());
-  EXPECT_TRUE(closed_.empty()) << "their consumers are still there";
+  EXPECT_EQ(closed_.size(), 3U) << "no restart is to open them again";
+  EXPECT_EQ(stats().subscribers_count, 3U) << "their consumers are still there";
   context_.access.remove_user(7);
   set_->end_unpermitted();
-  EXPECT_EQ(closed_.size(), 3U);
+  EXPECT_EQ(closed_.size(), 3U) << "told once each";
+  EXPECT_EQ(stats().subscribers_count, 0U);
   EXPECT_EQ(topic_.pullers(), 0U);
 }
 

@@ -175,6 +175,7 @@ class CommandHandler final : public DataPlaneObserver {
   // Endpoints (endpoint_commands.cpp).
   void keep_joined(const TopicName& topic, const JoinedEndpoint& joined,
                    const std::optional<ClientKeyRecord>& key, const Answer& answer);
+  void answer_left(std::uint64_t handed, const Answer& answer);
 
   // Encryption (client_key_commands.cpp).
   [[nodiscard]] bool wants_client_key(const JoinWish& wish, bool open) const;

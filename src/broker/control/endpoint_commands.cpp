@@ -107,11 +107,20 @@ void CommandHandler::execute(protocol::Leave request, const Answer& answer) {
   permit_topic("leave", std::move(request.user), request.as_admin, {}, topic, answer,
                [=, this, bind_uri = request.bind_uri](TopicId id, const TicketHolder& holder) {
                  data_plane_.leave(id, bind_uri, leaver_of(holder, topic),
-                                   [answer](const Result<std::uint64_t>& handed) {
+                                   [this, answer](const Result<std::uint64_t>& handed) {
                                      if (!handed) return answer(error_reply("leave", handed.error()));
-                                     answer(protocol::OkReply{"leave", {}, handed.value()});
+                                     answer_left(handed.value(), answer);
                                    });
                });
+}
+
+/// Once it is durable that the endpoint is no more, which endpoint_closed has said before: a client that has
+/// heard the number may close its socket only when it gets its messages, and after a restart there are none.
+void CommandHandler::answer_left(std::uint64_t handed, const Answer& answer) {
+  commits_.commit([answer, handed](const Result<void>& committed) {
+    if (!committed) return answer(error_reply("leave", committed.error()));
+    answer(protocol::OkReply{"leave", {}, handed});
+  });
 }
 
 void CommandHandler::endpoint_closed(const EndpointRecord& record) {

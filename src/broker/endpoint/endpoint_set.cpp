@@ -258,7 +258,10 @@ Result<std::uint64_t> EndpointSet::leave(const std::string& bind_uri, const Leav
     handed += outlet->handed();
   }
   endpoint.leave();
-  if (endpoint.connected() == 0) close(endpoint.record().id, true);
+  // It is told now, not when its last connection has gone: a broker that starts meanwhile must not open it
+  // again.
+  context_.events.closed(endpoint.record());
+  if (endpoint.connected() == 0) close(endpoint.record().id, false);
   return handed;
 }
 
@@ -270,7 +273,8 @@ void EndpointSet::close(std::uint64_t id, bool tell) {
   if (found->second.subscriber != nullptr) topic_.remove_subscriber(*found->second.subscriber);
   context_.ports.release(endpoint.record().port, endpoint.use(), !endpoint.was_used());
   give_place_back(id);
-  if (tell) context_.events.closed(endpoint.record());
+  if (tell && !endpoint.leaving())
+    context_.events.closed(endpoint.record());  // of one that was left it was told
   context_.loop.destroy_later(std::move(found->second.endpoint));
   entries_.erase(found);
 }
