@@ -21,6 +21,7 @@
 #include "broker/control/ticket_key_file.hpp"
 #include "broker/control/tls_files.hpp"
 #include "broker/data_directory.hpp"
+#include "broker/data_storage.hpp"
 #include "broker/endpoint/connection_quota.hpp"
 #include "broker/endpoint/curve_proof.hpp"
 #include "broker/endpoint/gate_proof.hpp"
@@ -102,7 +103,8 @@ class Broker::Parts {
   const std::string bind_address_;
   LogSink& sink_;
   std::unique_ptr<DataDirectory> directory_;
-  log::PosixStorage storage_;
+  log::PosixStorage files_;
+  DataStorage storage_{files_, directory_->held()};
   const std::unique_ptr<LimitCounts> limits_reached_ = std::make_unique<LimitCounts>();
   const std::unique_ptr<ConnectionQuota> user_connections_ =
       std::make_unique<ConnectionQuota>(connections_per_user_of(config_), limits_reached_.get());

@@ -107,7 +107,9 @@ Result<std::unique_ptr<DataDirectory>> DataDirectory::open(const fs::path& given
     const Error& error = lock.error();
     return Error{error.code, "data directory: " + error.message, error.system_error};
   }
-  std::unique_ptr<DataDirectory> directory(new DataDirectory(path, std::move(*lock)));
+  auto held = HeldDirectory::open(path);
+  if (!held) return held.error();
+  std::unique_ptr<DataDirectory> directory(new DataDirectory(path, std::move(*lock), std::move(*held)));
   for (const auto& room : {directory->topics(), directory->pool(), directory->catalogue()}) {
     if (auto made = make_directory(room, room_mode); !made) return made.error();
     if (auto ours = check_is_ours(room, used_by_others); !ours) return ours.error();
@@ -141,8 +143,7 @@ Result<std::unique_ptr<CurveKeyPair>> DataDirectory::curve_key(const fs::path& g
 }
 
 DataDirectory::~DataDirectory() {
-  std::error_code ignored;
-  if (published_) fs::remove(path_ / "broker.json", ignored);
+  if (published_) held_->remove("broker.json");  // not that of a broker whose directory lies there now
 }
 
 /// What stays when the broker stops, so that clients do not take a stranger in its place for one that speaks

@@ -8,6 +8,7 @@
 #include <lightq/base/result.hpp>
 
 #include "broker/control/curve_key_file.hpp"
+#include "broker/held_directory.hpp"
 #include "log/directory_lock.hpp"
 
 namespace lightq::broker {
@@ -29,6 +30,8 @@ class DataDirectory {
 
   /// Absolute.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// The directory itself, whatever its path leads to by now.
+  [[nodiscard]] const HeldDirectory& held() const { return *held_; }
   [[nodiscard]] std::filesystem::path topics() const { return path_ / "topics"; }
   [[nodiscard]] std::filesystem::path pool() const { return path_ / "pool"; }
   [[nodiscard]] std::filesystem::path catalogue() const { return path_ / "catalogue"; }
@@ -47,11 +50,13 @@ class DataDirectory {
  private:
   [[nodiscard]] Result<void> keep_server_key(const std::string& control_uri,
                                              const std::string& server_key) const;
-  DataDirectory(std::filesystem::path path, log::DirectoryLock lock)
-      : path_(std::move(path)), lock_(std::move(lock)) {}
+  DataDirectory(std::filesystem::path path, log::DirectoryLock lock,
+                std::unique_ptr<const HeldDirectory> held)
+      : path_(std::move(path)), lock_(std::move(lock)), held_(std::move(held)) {}
 
   const std::filesystem::path path_;
   const log::DirectoryLock lock_;
+  const std::unique_ptr<const HeldDirectory> held_;  // never null
   bool published_ = false;
 };
 

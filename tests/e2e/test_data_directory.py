@@ -400,3 +400,45 @@ def test_a_config_file_is_read_and_flags_win(make_broker, tmp_path):
     broken.write_text('advertise = "localhost"\nports = [\n')
     refused = run_broker(broker, "--config", str(broken), data_dir=tmp_path / "other")
     assert refused.returncode in (1, 2) and "broken.toml" in refused.stderr
+
+
+@pytest.mark.parametrize("left", ["nothing", "an empty directory"])
+@pytest.mark.parametrize("broker_type", ["file", "queue_file"])
+def test_nothing_is_confirmed_while_the_directory_is_away(broker, left, broker_type):
+    control = broker.control()
+    control.create("t", broker_type, ring_bytes=1 << 20)
+    environment = {**broker.environment, "LIGHTQ_PASSWORD": PASSWORD}
+    produce = [BINARY, "produce", "t", "--broker", broker.control_uri, "--user", USER, "--size", "1000"]
+
+    def run(count, code, *flags):
+        done = subprocess.run([*produce, "-n", str(count), *flags], env=environment, capture_output=True, text=True,
+                              timeout=DEADLINE, check=False)
+        assert done.returncode == code, done
+        return done.stderr
+
+    run(3, 0)
+    moved = broker.directory / "moved"
+    os.rename(broker.data_dir, moved)
+    if left != "nothing":
+        broker.data_dir.mkdir()
+    told = run(3000, 1, "--timeout", "1s")
+    stats = control.stats("t")
+    if broker_type == "file":
+        assert "blocked by disk" in told and stats["blocked_by"] == "disk" and stats["messages_received"] == 3
+        assert "back in its place" in broker.log()
+    assert stats["durable_offset"] == 3
+    control.fails("no_space", "create_topic", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, topic="other",
+                  broker_type="file", user_id=USER, password=PASSWORD)
+    if left == "nothing":
+        assert not broker.data_dir.exists()
+    else:
+        assert os.listdir(broker.data_dir) == []
+        broker.data_dir.rmdir()
+    os.rename(moved, broker.data_dir)
+    run(3000, 0)
+    control.create("other", "file")
+    until(lambda: control.stats("t")["blocked_by"] == "", "the topic goes on")
+    stored = control.stats("t")["messages_received"]
+    assert stored >= 3003
+    broker.restart()
+    assert control.stats("t")["next_offset"] == stored

@@ -1,0 +1,76 @@
+/// Layer: broker.
+#include "broker/held_directory.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+#include <string>
+#include <utility>
+
+#include <lightq/base/disk_full.hpp>
+
+namespace lightq::broker {
+
+namespace {
+
+std::int64_t last_tick_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const HeldDirectory>> HeldDirectory::open(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  struct stat facts{};
+  if (descriptor >= 0 && fstat(descriptor, &facts) == 0)
+    return std::unique_ptr<const HeldDirectory>(
+        new HeldDirectory(path, descriptor, facts.st_dev, facts.st_ino));
+  const int number = errno;
+  if (descriptor >= 0) close(descriptor);
+  return Error{ErrorCode::io_error, "cannot open the directory " + path.string(), number};
+}
+
+HeldDirectory::~HeldDirectory() {
+  close(descriptor_);
+}
+
+bool HeldDirectory::is_in_place() const {
+  const std::int64_t now = last_tick_ns();
+  if (seen_ns_.load(std::memory_order_relaxed) == now) return true;
+  struct stat found{};
+  if (stat(path_.c_str(), &found) != 0 || found.st_dev != device_ || found.st_ino != file_) return false;
+  seen_ns_.store(now, std::memory_order_relaxed);
+  return true;
+}
+
+Result<void> HeldDirectory::check() const {
+  if (is_in_place()) return {};
+  return Error{ErrorCode::no_space,
+               path_.string() +
+                   " is not the directory any more that this broker works in: it was moved, removed or "
+                   "unmounted. Nothing is written until it is back in its place",
+               0};
+}
+
+Result<void> HeldDirectory::sync_below(const std::filesystem::path& path) const {
+  const std::filesystem::path below = path.lexically_relative(path_);
+  const int descriptor = openat(descriptor_, below.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int number = descriptor < 0 ? errno : 0;
+  while (number == 0 && fsync(descriptor) != 0) {
+    if (errno != EINTR) number = errno;
+  }
+  if (descriptor >= 0) close(descriptor);
+  if (number == 0) return {};
+  return Error{write_error_code(number), "cannot sync the directory " + path.string(), number};
+}
+
+void HeldDirectory::remove(const char* name) const {
+  static_cast<void>(unlinkat(descriptor_, name, 0));
+}
+
+}  // namespace lightq::broker
