@@ -1,7 +1,9 @@
 /// The `lightq` program: its command line, and the broker it can become. Layer: apps.
 #include <csignal>
 #include <cstdlib>
+#include <string_view>
 
+#include <lightq/base/core_dumps.hpp>
 #include <lightq/base/standard_streams.hpp>
 
 #include "client/command_line.hpp"
@@ -26,10 +28,16 @@ lightq::cli::BrokerCommand broker_command() {
   return command;
 }
 
+bool core_dumps_wanted() {
+  const char* const said = std::getenv("LIGHTQ_CORE_DUMPS");
+  return said != nullptr && said == std::string_view("true");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (!lightq::reserve_standard_streams()) return EXIT_FAILURE;  // with nowhere to say why
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow further is an error of the write (EFBIG)
+  if (!core_dumps_wanted()) lightq::forbid_core_dumps();  // before it holds secrets
   return lightq::cli::run_command_line(argc, argv, broker_command());
 }

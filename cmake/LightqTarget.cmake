@@ -25,10 +25,23 @@ function(lightq_target name)
                                            -Woverloaded-virtual -Werror)
     # GCC 12 takes "literal" + std::string for overlapping memory (its bug 105329) and says so as a warning.
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+    lightq_harden(${name})
     # The sanitizer does not model fences; none of ours orders accesses that are not atomic.
     if(LIGHTQ_SANITIZE MATCHES thread)
       target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     endif()
+  endif()
+endfunction()
+
+# lightq_harden(NAME): of what is installed: overwritten stacks are noticed, and library calls know how long their
+# arguments are. Sanitizers do that better, and it takes an optimiser.
+function(lightq_harden name)
+  if(LIGHTQ_SANITIZE OR NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/(src|apps)")
+    return()
+  endif()
+  target_compile_options(${name} PRIVATE -fstack-protector-strong)
+  if(CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo|MinSizeRel)$")
+    target_compile_options(${name} PRIVATE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
   endif()
 endfunction()
 

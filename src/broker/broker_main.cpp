@@ -10,6 +10,7 @@
 #include <csignal>
 #include <string_view>
 
+#include <lightq/base/core_dumps.hpp>
 #include <lightq/base/secret_variable.hpp>
 #include <lightq/base/shown_text.hpp>
 #include <lightq/base/wipe.hpp>
@@ -95,6 +96,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
   if (!config)
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
+  if (config->core_dumps) allow_core_dumps();
   auto logging = Logging::open(
       {.level = config->log_level, .file = config->log_file, .file_bytes_max = config->log_file_bytes});
   if (!logging) return fail(logging.error(), exit_failed);

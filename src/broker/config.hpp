@@ -48,6 +48,7 @@ struct Config {
   std::filesystem::path allowed_client_keys;  ///< empty: the control socket takes every key
   bool encrypt = false;                       ///< nothing passes in clear, but over Unix sockets of sessions
   bool insecure = false;                      ///< may be reached from other machines without encryption
+  bool core_dumps = false;                    ///< secrets in memory may be dumped
   std::filesystem::path tls_certificate;      ///< empty: DATA_DIR/tls.crt, made by the broker
   std::filesystem::path tls_key;              ///< empty: DATA_DIR/tls.key
   std::filesystem::path storage_key_file;     ///< both empty: nothing is encrypted on the disk

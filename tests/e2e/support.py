@@ -151,6 +151,8 @@ class Broker:
             self.flags += ["--storage-key-file", str(keys)]
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
         self.environment["HOME"] = str(self.directory)
+        if os.geteuid() != 0:  # or these tests could not look at it in /proc
+            self.environment["LIGHTQ_CORE_DUMPS"] = "true"
         if admin:
             self.environment["LIGHTQ_ADMIN_PASSWORD"] = ADMIN_PASSWORD
         self.environment.update(environment or {})

@@ -1,0 +1,88 @@
+"""What keeps memory from whoever has got near it: how the program was built, and that nobody dumps or traces it."""
+import os
+import pathlib
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from support import BINARY, SANITIZED, until
+
+NOBODY = 65534
+OWNER = NOBODY if os.geteuid() == 0 else os.geteuid()  # of a process here that may be dumped; else it is root's in /proc
+
+
+@pytest.fixture
+def place():
+    """A directory with the program that any user gets at."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
+    shutil.copy(BINARY, path / "lightq")
+    os.chmod(path, 0o777)
+    yield path
+    shutil.rmtree(path)
+
+
+def run(place, *arguments, **environment):
+    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    return subprocess.Popen([place / "lightq", *arguments], cwd=place, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL, env={"HOME": str(place), "PATH": os.environ["PATH"], **environment}, **user)
+
+
+def protection(process):
+    """Whose it is in /proc, and the size of its core dump."""
+    limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text()
+    size = next(line.split()[4] for line in limits.splitlines() if line.startswith("Max core file size"))
+    return os.stat(f"/proc/{process.pid}/environ").st_uid, size
+
+
+def broker(*flags):
+    return ["broker", "--data-dir", "data", "--control", "tcp://127.0.0.1:0", *flags]
+
+
+def is_started(place):
+    return (place / "data/broker.json").exists()
+
+
+WAITS = ["user", "add", "ann", "--password-file", "password"]  # a pipe that nobody writes to
+HARD_LIMIT = resource.getrlimit(resource.RLIMIT_CORE)[1]
+DUMPED = "unlimited" if HARD_LIMIT == resource.RLIM_INFINITY else str(HARD_LIMIT)
+
+
+@pytest.mark.parametrize("arguments, environment, dumped", [
+    (broker(), {}, False),
+    (broker("--core-dumps"), {}, True),
+    (broker(), {"LIGHTQ_CORE_DUMPS": "true"}, True),
+    (broker(), {"LIGHTQ_CORE_DUMPS": "false"}, False),
+], ids=["as it is", "flag", "variable", "variable says false"])
+def test_a_broker_is_dumped_by_nobody_unless_that_is_wanted(place, arguments, environment, dumped):
+    process = run(place, *arguments, **environment)
+    try:
+        until(lambda: is_started(place), "its start")
+        assert protection(process) == ((OWNER, DUMPED) if dumped else (0, "0"))
+    finally:
+        process.terminate()
+        assert process.wait(20) == 0
+
+
+def test_nor_is_a_command_that_waits_for_its_password(place):
+    os.mkfifo(place / "password")
+    os.chmod(place / "password", 0o600)
+    if os.geteuid() == 0:
+        os.chown(place / "password", NOBODY, NOBODY)
+    process = run(place, *WAITS)
+    try:
+        until(lambda: process.poll() is not None or protection(process) == (0, "0"), lambda: protection(process))
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.skipif(SANITIZED or os.environ.get("LIGHTQ_BUILD_TYPE", "Release") == "Debug", reason="built for something else")
+def test_the_program_checks_its_stack_and_its_library_calls():
+    symbols = subprocess.run(["readelf", "--wide", "--dyn-syms", BINARY], check=True, capture_output=True, text=True).stdout
+    assert "__stack_chk_fail" in symbols
+    assert re.search(r"\b__\w+_chk@", symbols), "no call that knows how much room there is"
