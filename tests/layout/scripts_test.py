@@ -1,0 +1,62 @@
+"""What scripts/test shows while it builds and tests."""
+import pathlib
+import re
+import select
+import subprocess
+import time
+
+import pytest
+
+SCRIPT = (pathlib.Path(__file__).resolve().parents[2] / "scripts/test").read_text()
+SHOW_PROGRESS = re.search(r"^show_progress\(\) \{\n.*?^\}\n", SCRIPT, re.DOTALL | re.MULTILINE)[0]
+SILENCE_MAX = 20  # seconds without a sign of life; it gives one every 5, where the machine is free
+
+
+class Shown:
+    """`show_progress`, fed by the test, into a pipe."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", SHOW_PROGRESS + "show_progress"],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.text = ""
+
+    def feed(self, text):
+        self.process.stdin.write(text.encode())
+        self.process.stdin.flush()
+
+    def wait_for(self, pattern):
+        deadline = time.monotonic() + SILENCE_MAX
+        while not re.search(pattern, self.text, re.MULTILINE):
+            left = deadline - time.monotonic()
+            assert left > 0 and select.select([self.process.stdout], [], [], left)[0], f"no {pattern!r} in {self.text!r}"
+            self.text += self.process.stdout.read1(65536).decode()
+
+    def end(self):
+        self.text += self.process.communicate(timeout=SILENCE_MAX)[0].decode()
+        assert self.process.returncode == 0
+        return self.text
+
+
+@pytest.fixture
+def shown():
+    shown = Shown()
+    yield shown
+    shown.process.kill()
+    shown.process.communicate()
+
+
+def test_a_build_that_says_nothing_shows_where_it_is(shown):
+    shown.feed("[3/120] Building CXX object a.cpp.o\n")
+    shown.wait_for(r"^ +\d+ s: 3/120 Building CXX object a\.cpp\.o$")
+    shown.feed("a.cpp:1: error: no\n")
+    assert shown.end().endswith("a.cpp:1: error: no\n")
+
+
+def test_tests_show_what_runs_and_at_once_what_failed(shown):
+    shown.feed("      Start   1: one\n      Start   2: e2e.two\n      Start   3: three\n"
+               "  1/9 Test   #1: one .......   Passed    0.01 sec\n")
+    shown.wait_for(r"^ +\d+ s: 1/9, 1 passed, 0 not; now (e2e\.two three|three e2e\.two)$")
+    shown.feed("  2/9 Test   #3: three .....***Failed    0.02 sec\nwhat it said\n")
+    shown.wait_for(r"^ +2/9 Test +#3: three \.+\*\*\*Failed.*\nwhat it said$")
+    shown.wait_for(r"^ +\d+ s: 2/9, 1 passed, 1 not; now e2e\.two$")
+    assert "Passed" not in shown.end(), "a line for each that passed hides what failed"
