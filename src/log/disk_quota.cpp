@@ -29,6 +29,12 @@ bool DiskQuota::take(std::uint64_t bytes, Clock::time_point now) {
   return true;
 }
 
+void DiskQuota::take_anyway(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  bytes_ += bytes;
+  if (counting_) taken_since_ += bytes;
+}
+
 bool DiskQuota::leaves_last(std::uint64_t bytes, std::uint64_t unused, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t used = bytes_ - std::min(bytes_, unused);

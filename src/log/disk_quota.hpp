@@ -28,6 +28,8 @@ class DiskQuota {
 
   /// Whether there is room for so many more; then they are taken. What a count finds, a later call sees.
   bool take(std::uint64_t bytes, Clock::time_point now = Clock::now());
+  /// Takes so many whether or not there is room, for a file that lets others go at once.
+  void take_anyway(std::uint64_t bytes);
   /// Whether there is room for so many more without the last eighth. `unused` of those that are taken no log
   /// has. Takes nothing.
   bool leaves_last(std::uint64_t bytes, std::uint64_t unused, Clock::time_point now = Clock::now());

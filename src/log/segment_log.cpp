@@ -213,7 +213,7 @@ Result<void> SegmentLog::make_directory() {
   return {};
 }
 
-Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
+Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes, NewSegment size) {
   if (prepared_ && segment_header_bytes + batch_bytes <= prepared_->header.file_bytes) {
     PreparedSegment taken = std::move(*prepared_);
     prepared_.reset();
@@ -221,10 +221,15 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes) {
     return taken;
   }
   const std::string path = options_.directory + "/roll" + prepared_suffix;
-  const std::uint64_t bytes = next_segment_bytes(batch_bytes);
+  const bool smallest = size == NewSegment::smallest;
+  const std::uint64_t bytes = smallest ? segment_file_bytes_min : next_segment_bytes(batch_bytes);
   auto bound = SpaceBound::disk;
-  const SpaceWanted wanted{options_.disk_free_floor_bytes, stored_bytes_, options_.leaves_others_room, &bound,
-                           batch_bytes};
+  const SpaceWanted wanted{.free_bytes_floor = options_.disk_free_floor_bytes,
+                           .log_bytes = stored_bytes_,
+                           .leaves_room = options_.leaves_others_room,
+                           .beyond_bounds = smallest,
+                           .bound = &bound,
+                           .batch_bytes = batch_bytes};
   const auto prepare = [&] {
     return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id(), RecycledFile::stays);
   };
@@ -242,11 +247,11 @@ void SegmentLog::note_wait(const Result<PreparedSegment>& made, SpaceBound bound
 
 // Begins a new segment at next_. The header and the name reach the disk with the next sync; until then
 // nothing in the segment is durable either.
-Result<void> SegmentLog::roll(std::size_t batch_bytes) {
+Result<void> SegmentLog::roll(std::size_t batch_bytes, NewSegment size) {
   if (auto made = make_directory(); !made) return made;
   if (auto named = give_name(); !named) return named;
   const bool was_prepared = prepared_.has_value();
-  auto prepared = take_prepared(batch_bytes);
+  auto prepared = take_prepared(batch_bytes, size);
   if (!prepared) return prepared.error();
   SegmentHeader header = prepared->header;
   header.first_offset = next_;

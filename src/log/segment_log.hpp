@@ -185,13 +185,17 @@ class SegmentLog final : public Log {
   [[nodiscard]] NewBytes new_bytes() const {
     return options_.prefault ? NewBytes::written : NewBytes::reserved;
   }
-  Result<void> roll(std::size_t batch_bytes);
+  /// How large a new segment is: as its log has come to need, or as small as the format allows, whatever the
+  /// bounds of the disk's use, to let others go.
+  enum class NewSegment { as_needed, smallest };
+  Result<void> roll(std::size_t batch_bytes, NewSegment size = NewSegment::as_needed);
+  Result<void> roll_to_drop(std::size_t batch_bytes);
   Result<void> begin_writing(SegmentFile& active, std::size_t bytes);
   Result<void> reserve(SegmentFile& active, std::size_t bytes);
   void stop_writing(SegmentFile& segment);
   [[nodiscard]] bool is_above_cap() const;
   void seal_for_this_boot(SegmentFile& segment);
-  Result<PreparedSegment> take_prepared(std::size_t batch_bytes);
+  Result<PreparedSegment> take_prepared(std::size_t batch_bytes, NewSegment size);
   void note_wait(const Result<PreparedSegment>& made, SpaceBound bound);
   Result<void> make_directory();
   Result<void> give_name();

@@ -207,7 +207,9 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
     if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
     work.incarnation = incarnation_;
     work.key_id = key_id();
-    work.prepare_space = {options_.disk_free_floor_bytes, stored_bytes_, options_.leaves_others_room};
+    work.prepare_space = {.free_bytes_floor = options_.disk_free_floor_bytes,
+                          .log_bytes = stored_bytes_,
+                          .leaves_room = options_.leaves_others_room};
   }
   const bool name = name_is_due(now);
   if (name) last_naming_ = now;

@@ -35,16 +35,25 @@ Offset SegmentLog::end_of_oldest() const {
   return segments_.size() > 1 ? segments_[1]->first_offset() : segments_.front()->end_offset();
 }
 
-// On a full disk the files of what goes first make room for the new one.
+// On a full disk the smallest new segment does, and where there is not even so much, the files of what goes
+// first make room for it.
 Result<void> SegmentLog::end_segment() {
   if (segments_.empty() || segments_.back()->empty()) return {};
-  auto rolled = roll(0);
+  auto rolled = roll_to_drop(0);
   if (!rolled && rolled.error().code == ErrorCode::no_space && segments_.size() > 1) {
     drop_before(next_);
-    rolled = roll(0);
+    rolled = roll_to_drop(0);
   }
   if (!rolled) last_error_ = rolled.error();
   return rolled;
+}
+
+// Begins a segment behind which the ones before can go. That frees more than it takes, so that no bound but
+// the disk's end stands in its way, unless it is to hold a batch as well.
+Result<void> SegmentLog::roll_to_drop(std::size_t batch_bytes) {
+  auto rolled = roll(batch_bytes);
+  const bool lacks_space = !rolled && rolled.error().code == ErrorCode::no_space;
+  return lacks_space && batch_bytes == 0 ? roll(0, NewSegment::smallest) : rolled;
 }
 
 void SegmentLog::drop_before(Offset before) {
@@ -56,7 +65,7 @@ bool SegmentLog::drop_first(Offset limit, std::size_t bytes) {
   if (segments_.size() == 1) {
     if (segments_.front()->empty()) return false;
     // The new segment must be there first: its name is what remembers next_offset.
-    if (const auto rolled = roll(bytes); !rolled) {
+    if (const auto rolled = roll_to_drop(bytes); !rolled) {
       last_error_ = rolled.error();
       return false;
     }

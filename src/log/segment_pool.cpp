@@ -310,7 +310,7 @@ bool SegmentPool::has_part(const SpaceWanted& wanted, std::uint64_t bytes) const
 // Of what the logs may take of the disk, for one that has much of it. What is in the pool others could have.
 std::optional<Error> SegmentPool::no_share(const std::string& path, std::uint64_t bytes,
                                            const SpaceWanted& wanted) {
-  if (options_.quota == nullptr || !wanted.leaves_room) return std::nullopt;
+  if (options_.quota == nullptr || !wanted.leaves_room || wanted.beyond_bounds) return std::nullopt;
   if (is_its_part(wanted, bytes, options_.quota->last_bytes())) return std::nullopt;
   std::uint64_t unused = 0;
   {
@@ -330,6 +330,10 @@ std::optional<Error> SegmentPool::no_share(const std::string& path, std::uint64_
 // Of the disk, or of what the logs may take of it; that has been taken then.
 std::optional<Error> SegmentPool::no_room(const std::string& path, std::uint64_t bytes,
                                           const SpaceWanted& wanted) {
+  if (wanted.beyond_bounds) {
+    if (!take_of_quota(bytes)) options_.quota->take_anyway(bytes);
+    return std::nullopt;
+  }
   const std::string segment = segment_text(path, bytes);
   const std::uint64_t half = wanted.free_bytes_floor / 2;
   const bool below = options_.floor_has_parts && is_its_part(wanted, bytes, half);

@@ -31,6 +31,7 @@ struct SpaceWanted {
   std::uint64_t free_bytes_floor = 0;  ///< of the disk, with a new file
   std::uint64_t log_bytes = 0;         ///< what its log has already
   bool leaves_room = true;             ///< of the quota, for others, once the log has more than its part
+  bool beyond_bounds = false;          ///< only the disk bounds it: it lets files go that are larger
   SpaceBound* bound = nullptr;         ///< told what was reached, where there was no space
   std::size_t batch_bytes =
       0;  ///< where only its part is left, a smaller file that has room for so much does

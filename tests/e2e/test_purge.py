@@ -182,6 +182,46 @@ def test_a_purge_makes_room_on_a_full_disk(small_disk, make_broker, broker_type)
     assert control.stats("t")["log_bytes"] <= empty_bytes(broker_type, 256 * KIB)
 
 
+@pytest.mark.parametrize("left", ["the floor", "12 KiB"])
+@pytest.mark.parametrize("segment_bytes", [256 * KIB, 128 * KIB * KIB], ids=["many segments", "few"])
+def test_one_purge_is_enough_on_a_full_disk(small_disk, make_broker, left, segment_bytes):  # noqa: F811
+    """The next segment would be larger than what is left."""
+    floor = 1_000_000 if left == "the floor" else 0
+    broker = make_broker(start=False, environment={"LIGHTQ_MIN_FREE_BYTES": str(floor)})
+    broker.data_dir = small_disk / "data"
+    broker.start()
+    control = broker.control()
+    control.create("t", "file", segment_bytes=segment_bytes)
+    with Session(join(control, "t")) as producing:
+        producer = producing.producer("t", level=RECEIVED)
+        for at in range(800):
+            producer.produce(numbered(at, 1, 8 * KIB))
+            if at % 50 == 49 and control.stats("t")["blocked_by"]:
+                break
+        until(lambda: control.stats("t")["blocked_by"] == "disk", "the full disk")
+        if not floor:
+            leave_free(small_disk, 12 * KIB)
+        assert purge(control) > 0
+        until(lambda: goes_on(producer), "room")
+        until(lambda: not control.stats("t")["blocked_by"], "no more to wait for")
+    kept = control.stats("t")["next_offset"]
+    assert kept == producer.next
+    broker.kill()
+    broker.start()
+    assert control.stats("t")["next_offset"] == kept
+
+
+def leave_free(disk, count):
+    """Fills the disk but for so many bytes."""
+    with open(disk / "filler", "wb", buffering=0) as filler:
+        while True:
+            try:
+                filler.write(bytes(4 * KIB))
+            except OSError:
+                break
+        filler.truncate(filler.tell() - count)
+
+
 def goes_on(producer):
     producer.session.read_some(0.05)
     return producer.confirmed == producer.next

@@ -251,6 +251,17 @@ TEST_F(SharesOfPoolTest, OfTheFloorHalfIsForLogsThatHaveLittle) {
   }
 }
 
+TEST_F(SharesOfPoolTest, WhatLetsOthersGoTakesItsFileBeyondTheQuota) {
+  for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(refused(std::to_string(i), 0), std::nullopt) << i;
+  const log::SpaceWanted wanted{.log_bytes = 8 * file_bytes, .beyond_bounds = true};
+  const auto made = eight_.prepare(directory_.path() + "/purge", log::segment_file_bytes_min, 1, wanted);
+  ASSERT_TRUE(made.ok()) << made.error().text();
+  ASSERT_TRUE(eight_.retire({directory_.path() + "/0", file_bytes}).ok());
+  EXPECT_EQ(refused("other", 0), log::SpaceBound::quota) << "it counts all the same";
+  ASSERT_TRUE(eight_.remove(directory_.path() + "/purge", log::segment_file_bytes_min).ok());
+  EXPECT_EQ(refused("other", 0), std::nullopt);
+}
+
 TEST_F(SharesOfPoolTest, NorDoesItTakeThemFromThePool) {
   for (std::uint64_t i = 0; i < 8; ++i) ASSERT_EQ(refused(std::to_string(i), 0), std::nullopt) << i;
   ASSERT_TRUE(eight_.retire({directory_.path() + "/7", file_bytes}).ok());

@@ -87,6 +87,54 @@ TEST_F(EndSegmentTest, OnAFullDiskTheFilesOfTheOldestMakeRoom) {
   EXPECT_EQ(append({"fits"}), AppendOutcome::appended);
 }
 
+/// Whether several segments are there, or one.
+class EndSegmentOfFullDiskTest : public EndSegmentTest, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Segments, EndSegmentOfFullDiskTest, testing::Bool());
+
+TEST_P(EndSegmentOfFullDiskTest, TakesAFewKiBWhateverTheSegmentsSize) {
+  options.segment_bytes = 8 * limits::MiB;
+  options.first_segment_bytes = 4 * limits::MiB;
+  open();
+  ASSERT_EQ(append({"a"}), AppendOutcome::appended);
+  while (GetParam() && log->segments().size() < 3)
+    ASSERT_EQ(append({std::string(900'000, 'x')}), AppendOutcome::appended);
+  const Offset end = log->next_offset();
+  storage.disk_bytes = storage.used_bytes() + 12 * limits::KiB;
+  ASSERT_TRUE(log->end_segment().ok()) << log->last_error().text();
+  EXPECT_EQ(log->first_offset(), Offset{0}) << "nothing had to be dropped for it";
+  log->drop_before(end);
+  while (work()) {
+  }
+  EXPECT_EQ(log->first_offset(), end);
+  EXPECT_EQ(append({std::string(100'000, 'y')}), AppendOutcome::appended) << "in the room that it made";
+  open();
+  EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
+  EXPECT_EQ(read_everything(*log, end).size(), 1U);
+}
+
+TEST_F(EndSegmentTest, BelowTheFloorItTakesAFewKiBToo) {
+  options.segment_bytes = options.first_segment_bytes = limits::MiB;
+  options.disk_free_floor_bytes = 4 * limits::MiB;
+  open();
+  ASSERT_EQ(append({"a"}), AppendOutcome::appended);
+  storage.disk_bytes = storage.used_bytes() + 3 * limits::MiB;
+  ASSERT_EQ(append({std::string(1'100'000, 'x')}), AppendOutcome::no_space) << "nothing else goes below it";
+  ASSERT_TRUE(log->end_segment().ok()) << log->last_error().text();
+  log->drop_before(Offset{1});
+  EXPECT_EQ(log->first_offset(), Offset{1});
+}
+
+TEST_F(EndSegmentTest, WhatIsTooOldGoesFromAFullDiskToo) {
+  options.segment_bytes = options.first_segment_bytes = limits::MiB;
+  options.retention_ms = 1000;
+  open();
+  ASSERT_EQ(append({"a"}), AppendOutcome::appended);
+  storage.disk_bytes = storage.used_bytes() + 12 * limits::KiB;
+  now.us += 10'000'000;
+  log->maintain(now);
+  EXPECT_EQ(log->first_offset(), Offset{1}) << log->last_error().text();
+}
+
 TEST_F(EndSegmentTest, AWriteBehindLogWritesFirst) {
   open();
   WriteBehindLog behind({.ring = {.capacity_bytes = limits::MiB}}, std::move(log));

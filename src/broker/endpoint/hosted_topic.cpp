@@ -261,12 +261,14 @@ bool HostedTopic::tick() {
   resume_held();
   if (held_) endpoints_.tend_held(++ticks_ % ticks_per_second == 0);
   hurry_producers();
+  try_purges_again();
   save_producers(now);
   start_disk_job(now);
   save_cursors(now);
   report_losses(now);
-  ticking_ = held_ || storage_.producers->wants_save() || jobs_out_ > 0 || unsaved() ||
-             topic_.log().wants_disk_work() || !log::has_passed(last_active_, ticks_after_activity_us, now);
+  ticking_ = held_ || !purges_again_.empty() || storage_.producers->wants_save() || jobs_out_ > 0 ||
+             unsaved() || topic_.log().wants_disk_work() ||
+             !log::has_passed(last_active_, ticks_after_activity_us, now);
   if (!ticking_) {
     endpoints_.release_idle_memory();
     arm_retention();

@@ -185,6 +185,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void hurry_producers();
   void drop_purged(Offset before);
   void end_purges(const Error& why);
+  void purge_again(PendingPurge purge, const Error& why);
+  void try_purges_again();
   void end_commands(session::Code why);
   void cursors_saved(const Result<void>& result);
   void producers_saved(const Result<void>& result);
@@ -202,6 +204,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
     std::uint64_t messages = 0;
     std::uint64_t change = 0;  // of the producers
     Answered answered;
+    SteadyTime give_up{};  // on a full disk: until then it is tried again to save that it was purged
   };
 
   ReactorContext& context_;
@@ -243,6 +246,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   SaveWaiters cursor_waiters_;
   std::optional<Offset> purged_;  // what is before it has been; the cursors' file says so
   std::vector<PendingPurge> purges_;
+  std::vector<PendingPurge> purges_again_;  // with the next tick: the disk was full
   Timestamp losses_reported_;
   std::uint64_t damaged_reported_ = 0;
   std::uint64_t refused_reported_ = 0;

@@ -71,6 +71,8 @@ void HostedTopic::purge(const Answered& answered) {
   if (stopping_) return answered(stopping());
   log::Log& log = topic_.log();
   if (const auto ended = log.end_segment(); !ended) return answered(ended.error());
+  if (storage_.write_behind != nullptr)  // all was written for that
+    look_after_writing_behind(storage_.write_behind->written_offset(), context_.now());
   const std::uint64_t messages = topic_.pass_over_all();
   purges_.push_back({log.next_offset(), messages, storage_.producers->ask_for_save(), answered});
   settle_purges();
@@ -88,10 +90,10 @@ void HostedTopic::settle_purges() {
   });
   for (const PendingPurge& purge : settled) {
     purged_ = purge.before;
-    answer_when_saved(purge.messages, [this, before = purge.before,
-                                       answered = purge.answered](const Result<std::uint64_t>& saved) {
-      if (saved || saved.error().code == ErrorCode::no_space) drop_purged(before);
-      answered(saved);
+    answer_when_saved(purge.messages, [this, purge](const Result<std::uint64_t>& saved) {
+      if (!saved) return purge_again(purge, saved.error());
+      drop_purged(purge.before);
+      purge.answered(saved);
     });
   }
 }
@@ -126,13 +128,30 @@ void HostedTopic::hurry_producers() {
       "these may be unknown");
 }
 
-/// A full disk is perhaps why somebody purges: there they are dropped, too, though a start may bring them
-/// back.
 void HostedTopic::end_purges(const Error& why) {
-  for (const PendingPurge& purge : std::exchange(purges_, {})) {
-    if (why.code == ErrorCode::no_space) drop_purged(purge.before);
-    purge.answered(why);
+  for (PendingPurge& purge : std::exchange(purges_, {})) purge_again(std::move(purge), why);
+}
+
+/// A full disk is perhaps why somebody purges. There the files go first, which makes the room that saving
+/// needs: a broker that is killed in between may bring messages back, or not know their producers.
+void HostedTopic::purge_again(PendingPurge purge, const Error& why) {
+  constexpr auto patience = std::chrono::seconds(3);
+  if (why.code != ErrorCode::no_space || stopping_) return purge.answered(why);
+  drop_purged(purge.before);
+  const auto now = EventLoop::Clock::now();
+  if (purge.give_up == SteadyTime{}) purge.give_up = now + patience;
+  if (purge.give_up <= now) return purge.answered(why);
+  purges_again_.push_back(std::move(purge));
+  want_ticks();
+}
+
+void HostedTopic::try_purges_again() {
+  if (purges_again_.empty()) return;
+  for (PendingPurge& purge : std::exchange(purges_again_, {})) {
+    purge.change = storage_.producers->ask_for_save();
+    purges_.push_back(std::move(purge));
   }
+  settle_purges();
 }
 
 /// Nobody is answered later than now.
@@ -140,6 +159,7 @@ void HostedTopic::end_commands(session::Code why) {
   const Error error =
       why == session::Code::topic_deleted ? Error{ErrorCode::topic_not_found, "topic not found"} : stopping();
   end_purges(error);
+  for (const PendingPurge& purge : std::exchange(purges_again_, {})) purge.answered(error);
   cursor_waiters_.end(error);
 }
 
