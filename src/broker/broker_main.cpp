@@ -19,6 +19,7 @@
 
 #include "broker/broker.hpp"
 #include "broker/data_directory.hpp"
+#include "broker/endpoint/memory_reserve.hpp"
 #include "broker/logging.hpp"
 
 namespace lightq::broker {
@@ -97,6 +98,7 @@ int run_broker(const std::map<std::string, std::string>& flag_overrides,
     return fail(config.error(),
                 config.error().code == ErrorCode::invalid_argument ? exit_usage : exit_failed);
   if (config->core_dumps) allow_core_dumps();
+  MemoryReserve::install();
   auto logging = Logging::open(
       {.level = config->log_level, .file = config->log_file, .file_bytes_max = config->log_file_bytes});
   if (!logging) return fail(logging.error(), exit_failed);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <new>
 #include <thread>
 
 #include <lightq/base/limits.hpp>
@@ -35,6 +36,31 @@ TEST(EventLoop, RunsPostedTasksInTheirOrderFromAnyThread) {
   loop.run(stop.get_token());
   ASSERT_EQ(order.size(), 100U);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+/// Finds no memory each time that it is called.
+class StarvingSource final : public EventLoop::Source {
+ public:
+  void on_ready() override { throw std::bad_alloc(); }
+  bool out_of_memory() override { return ++told > 0; }
+  int told = 0;
+};
+
+TEST(EventLoop, ASourceThatFindsNoMemoryIsToldAndAllElseGoesOn) {
+  EventLoop loop;
+  std::stop_source stop;
+  StarvingSource starving;
+  int calls = 0;
+  CountingSource other([&] {
+    if (++calls == 3) return stop.request_stop(), void();
+    loop.call_soon(other);
+    loop.call_soon(starving);
+  });
+  loop.call_soon(starving);
+  loop.call_soon(other);
+  loop.run(stop.get_token());
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(starving.told, 3);
 }
 
 TEST(EventLoop, RefusesTasksBeyondItsBoundButNotAnswers) {

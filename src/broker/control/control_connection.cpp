@@ -143,9 +143,11 @@ void ControlConnection::end_message() {
 
 void ControlConnection::answer(const Envelope& envelope, std::string_view text) {
   if (!is_open() || failed()) return;
-  if (!envelope.frames.empty())
-    std::memcpy(output().extend(envelope.frames.size()), envelope.frames.data(), envelope.frames.size());
-  append_frame(text, false);
+  with_memory([&] {
+    if (!envelope.frames.empty())
+      std::memcpy(output().extend(envelope.frames.size()), envelope.frames.data(), envelope.frames.size());
+    append_frame(text, false);
+  });
   flush_output();
   look_at_output();
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -14,6 +16,8 @@
 #include <lightq/base/wipe_registers.hpp>
 #include <lightq/protocol/json.hpp>
 #include <lightq/protocol/json_scan.hpp>
+
+#include "broker/endpoint/memory_reserve.hpp"
 
 namespace lightq::broker {
 
@@ -83,6 +87,22 @@ bool may_be_long(const protocol::Request& request) {
 /// Who shares what there is with others, as long as it is not told apart from other users of a source.
 std::string owner_of(const Asker& asker, const std::string& source) {
   return asker ? "user " + std::to_string(*asker) : "source " + source;
+}
+
+/// What `work` makes; nothing: there is no memory for it. It must change nothing that outlives it.
+template <typename Work>
+auto within_memory(Work&& work) -> std::optional<decltype(work())> {
+  const FallibleAllocations fallible;
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return std::nullopt;
+  }
+}
+
+protocol::ErrorReply no_memory_for(std::string_view body) {
+  return {std::string(protocol::detail::command_in_front(body)), ErrorCode::busy,
+          "there is no memory for the request, or for its answer; try again"};
 }
 
 }  // namespace
@@ -188,7 +208,9 @@ void ControlServer::requested(const ControlConnection::Envelope& from,
     answer(from, protocol::ErrorReply{{}, fault->code, fault->text()});
     return;
   }
-  auto parsed = protocol::parse_request(body, limits_.request_bytes_max);
+  auto read = within_memory([&] { return protocol::parse_request(body, limits_.request_bytes_max); });
+  if (!read) return void(answer(from, no_memory_for(body)));
+  auto& parsed = *read;
   if (!parsed.request) {
     const Error& error = parsed.request.error();
     count_unparsed(error, body);
@@ -335,7 +357,8 @@ void ControlServer::note_use(const ControlConnection& client) {
 std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const protocol::Reply& reply) {
   const auto client = clients_.find(to.client);
   if (client == clients_.end()) return 0;
-  std::string text = protocol::to_json(reply);
+  auto made = within_memory([&] { return protocol::to_json(reply); });
+  std::string text = made ? std::move(*made) : protocol::to_json(protocol::Reply(no_memory_for({})));
   const std::size_t bytes = text.size();
   client->second->answer(to, text);
   if (!std::holds_alternative<protocol::JoinReply>(reply)) return bytes;

@@ -12,11 +12,19 @@
 #include <new>
 #include <utility>
 
+#include "broker/endpoint/memory_reserve.hpp"
+
 namespace lightq::broker {
 
 namespace {
 
 constexpr std::size_t opened_bytes_kept_max = 1 * limits::MiB;
+
+/// Throws std::bad_alloc.
+void reserve_fallibly(std::vector<std::byte>& bytes, std::size_t capacity) {
+  const FallibleAllocations fallible;
+  bytes.reserve(capacity);
+}
 
 /// Where a thread's connections put what they decrypted; empty between two inputs.
 std::vector<std::byte>& opened_bytes() {
@@ -45,7 +53,7 @@ void Connection::empty(std::vector<std::byte>& input) const {
 
 bool Connection::start() {
   handshake_ = make_handshake();
-  adopt(make_cipher());
+  if (!with_memory([this] { adopt(make_cipher()); })) return false;
   if (!handshake_ && (cipher_ == nullptr || cipher_->ready())) {
     opened();
   } else if (handshake_) {
@@ -69,7 +77,7 @@ bool Connection::start() {
 /// Who has gone again already is told nothing, and never watched.
 void Connection::look_first() {
   in_callback_ = true;
-  read_once();
+  with_memory([this] { read_once(); });
   note_buffers(true);
   in_callback_ = false;
   end_if_failed();
@@ -111,6 +119,14 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   end_if_failed();
 }
 
+bool Connection::out_of_memory() {
+  in_callback_ = false;
+  if (state_ == State::closed) return true;
+  fail_for_memory();
+  end_if_failed();
+  return true;
+}
+
 std::size_t Connection::buffered_bytes() const {
   // A read's worth that waits for room is bounded by the number of connections.
   const std::size_t left = leftover_.capacity() > scratch_.size() ? leftover_.capacity() : 0;
@@ -130,12 +146,9 @@ void Connection::forget_buffers() {
 }
 
 std::span<std::byte> Connection::space_for_large_frame() {
-  try {
-    return large_frame_space();
-  } catch (const std::bad_alloc&) {
-    fail("there is no memory for a message");
-    return {};
-  }
+  std::span<std::byte> space;
+  with_memory([&] { space = large_frame_space(); });
+  return space;
 }
 
 /// Where input goes, behind what is left over of the last.
@@ -227,16 +240,14 @@ void Connection::read_sealed() {
 void Connection::received_sealed(std::span<std::byte> wire) {
   const bool behind_others = !sealed_leftover_.empty();
   if (behind_others) {
-    try {
-      sealed_leftover_.insert(sealed_leftover_.end(), wire.begin(), wire.end());
-    } catch (const std::bad_alloc&) {
-      return fail("there is no memory for a message");
-    }
+    const FallibleAllocations fallible;
+    sealed_leftover_.insert(sealed_leftover_.end(), wire.begin(), wire.end());
     wire = sealed_leftover_;
   }
   std::vector<std::byte> plain = std::move(opened_bytes());
   // Where it grew, it would leave what it had behind.
-  plain.reserve(leftover_.size() + (wipes_input_ ? opened_bytes_kept_max : wire.size()) + scratch_.size());
+  reserve_fallibly(plain,
+                   leftover_.size() + (wipes_input_ ? opened_bytes_kept_max : wire.size()) + scratch_.size());
   plain.assign(leftover_.begin(), leftover_.end());
   empty(leftover_);
   std::vector<std::byte> answer;
@@ -276,6 +287,7 @@ void Connection::deliver(std::span<std::byte> bytes) {
     large_frame_received(step);
   }
   if (failed() || bytes.empty()) return;
+  reserve_fallibly(leftover_, bytes.size());
   leftover_.assign(bytes.begin(), bytes.end());
   leftover_unseen_ = true;
 }
@@ -294,6 +306,7 @@ void Connection::received(std::span<std::byte> bytes) {
   answer_ping();
   if (failed()) return;
   const ByteView rest = ByteView(bytes).subspan(used);
+  reserve_fallibly(leftover_, rest.size());
   leftover_.assign(rest.begin(), rest.end());
   // Not whether it is paused now: while it consumed it may have been paused, and taken up again.
   leftover_unseen_ = was_paused_ && !leftover_.empty();
@@ -424,9 +437,16 @@ void Connection::update_interest() {
 
 void Connection::flush_output_with(ByteView behind) {
   if (output_broken_ || failed() || !descriptor_.valid()) return;
-  if (output_blocked_) return output_.append(behind);
-  const auto outcome = is_shared() && peer_gone_ && paused_ ? FlushOutcome::broken
-                                                            : output_.flush_with(descriptor_.get(), behind);
+  FlushOutcome outcome = FlushOutcome::broken;
+  const bool flushed = with_memory([&] {
+    if (output_blocked_) {
+      output_.append(behind);
+      outcome = FlushOutcome::blocked;
+    } else if (!is_shared() || !peer_gone_ || !paused_) {
+      outcome = output_.flush_with(descriptor_.get(), behind);
+    }
+  });
+  if (!flushed || output_blocked_) return;
   if (outcome == FlushOutcome::broken) {
     output_broken_ = true;
     if (!is_open() || lives_by_output()) fail("closed by the peer");

@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -85,6 +86,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
 
   void on_ready() override;
   void on_event(EventLoop::Readiness readiness) override;
+  /// Ends the connection.
+  bool out_of_memory() override;
 
  protected:
   /// How the two sides introduce themselves; nothing: they do not, and the connection is open from its start.
@@ -149,6 +152,18 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   [[nodiscard]] bool ignored() const { return !ignored_for_.empty(); }
   /// The connection ends as soon as the current callback is over. The first reason stands.
   void fail(const std::string& why);
+  /// Does what takes memory for this connection's bytes. False: there is none, and the connection ends. What
+  /// `work` has appended to the output until then is not sent.
+  template <typename Work>
+  bool with_memory(Work&& work) {
+    try {
+      work();
+      return true;
+    } catch (const std::bad_alloc&) {
+      fail_for_memory();
+      return false;
+    }
+  }
   [[nodiscard]] bool failed() const { return !failure_.empty(); }
   /// A command frame's body; answers PING itself, of many that came together the last, and ends the
   /// connection when nothing comes for the TTL of the last.
@@ -207,6 +222,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void opened();
   void update_interest();
   void end_if_failed();
+  void fail_for_memory() { fail("there is no memory for it"); }
   void look_first();
   void end(const std::string& why);
 

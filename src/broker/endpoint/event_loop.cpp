@@ -8,9 +8,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #include <lightq/base/limits.hpp>
+
+#include "broker/endpoint/memory_reserve.hpp"
 
 namespace lightq::broker {
 
@@ -166,7 +169,23 @@ void EventLoop::run(const std::stop_token& stop) {
     run_soon();
     run_last();
     dying_.clear();
+    if (MemoryReserve::take_used()) MemoryReserve::refill();  // by a timer, or what was posted
   }
+}
+
+/// Whatever memory is wanting for, only the source that it was for ends.
+template <typename Work>
+void EventLoop::call(Source& source, Work&& work) {
+  call_time_.reset();
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    if (!source.out_of_memory()) MemoryReserve::give_up();
+    MemoryReserve::refill();
+  }
+  if (!MemoryReserve::take_used()) return;
+  source.out_of_memory();
+  MemoryReserve::refill();
 }
 
 void EventLoop::run_arrivals() {
@@ -180,10 +199,12 @@ void EventLoop::dispatch(int descriptor, std::uint32_t what) {
   // Looked up again for each event: an earlier one of this turn may have closed this descriptor.
   const auto found = sources_.find(descriptor);
   if (found == sources_.end()) return;
-  call_time_.reset();
-  found->second->on_event({.readable = (what & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0,
-                           .writable = (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0,
-                           .hung_up = (what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
+  Source& source = *found->second;
+  call(source, [&source, what] {
+    source.on_event({.readable = (what & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0,
+                     .writable = (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0,
+                     .hung_up = (what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0});
+  });
 }
 
 void EventLoop::run_mail() {
@@ -217,8 +238,7 @@ void EventLoop::run_soon() {
     Source* const source = called_[i];
     if (source == nullptr || !source->soon_) continue;
     source->soon_ = false;
-    call_time_.reset();
-    source->on_ready();
+    call(*source, [source] { source->on_ready(); });
   }
   called_.clear();
 }
@@ -229,8 +249,7 @@ void EventLoop::run_last() {
     Source* const source = ending_[i];
     if (source == nullptr || !source->last_) continue;
     source->last_ = false;
-    call_time_.reset();
-    source->on_turn_end();
+    call(*source, [source] { source->on_turn_end(); });
   }
   ending_.clear();
 }

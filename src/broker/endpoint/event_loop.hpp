@@ -50,6 +50,9 @@ class EventLoop {
     virtual void on_ready() = 0;
     /// call_last asked for it.
     virtual void on_turn_end() {}
+    /// Called behind a call that found no memory: it used the reserve, or was cut short by std::bad_alloc.
+    /// Returns false if the source cannot go on after one that was cut short.
+    virtual bool out_of_memory() { return false; }
 
    private:
     friend class EventLoop;
@@ -111,6 +114,8 @@ class EventLoop {
   [[nodiscard]] int epoll_for(Interest interest) const {
     return interest == Interest::arrivals ? arrivals_ : epoll_;
   }
+  template <typename Work>
+  void call(Source& source, Work&& work);
   void wake();
   void run_arrivals();
   void dispatch(int descriptor, std::uint32_t what);

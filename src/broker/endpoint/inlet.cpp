@@ -61,7 +61,7 @@ Inlet::Step Inlet::take_message(ByteView bytes, std::size_t& at, const zmtp::Fra
   const ByteView come = bytes.subspan(at + header.header_bytes);
   if (come.size() < body_bytes) {
     if (body_bytes <= large_frame_from) return Step::wait;
-    if (!large_.begin(body_bytes, come)) fail("there is no memory for a message");
+    if (!large_.begin(body_bytes, come)) fail("there is no memory for it");
     at = bytes.size();
     return Step::wait;
   }
@@ -88,8 +88,7 @@ bool Inlet::add(ByteView payload) {
   const bool full = batch.size_bytes() + record_bytes(payload.size()) > host_.batch_bytes_target() ||
                     batch.record_count() >= limits::batch_records_max;
   if (!batch.empty() && full && !publish_batch()) return false;
-  host_.batch().add(payload);
-  return true;
+  return with_memory([&] { host_.batch().add(payload); });
 }
 
 /// False: held, and the batch is kept.

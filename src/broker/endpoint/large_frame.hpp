@@ -11,6 +11,8 @@
 #include <lightq/base/limits.hpp>
 #include <lightq/base/types.hpp>
 
+#include "broker/endpoint/memory_reserve.hpp"
+
 namespace lightq::broker {
 
 /// Its memory grows with what has really come, whatever length was announced, and is kept for the next one:
@@ -19,6 +21,7 @@ class LargeFrame {
  public:
   /// `bytes`: its whole length; `begun`, fewer, have come. False: there is no memory for it.
   [[nodiscard]] bool begin(std::size_t bytes, ByteView begun) {
+    const FallibleAllocations fallible;
     try {
       if (memory_.size() < begun.size()) memory_.resize(std::min(bytes, begun.size() + step_bytes));
     } catch (const std::bad_alloc&) {
@@ -32,6 +35,7 @@ class LargeFrame {
   [[nodiscard]] bool is_under_way() const { return bytes_ != 0; }
   /// Where its next bytes belong; empty: none is under way. Throws std::bad_alloc.
   std::span<std::byte> space() {
+    const FallibleAllocations fallible;
     if (received_ == memory_.size() && received_ < bytes_)
       memory_.resize(std::min(bytes_, received_ + std::max(step_bytes, received_)));
     return std::span(memory_).first(std::min(bytes_, memory_.size())).subspan(received_);

@@ -3,12 +3,15 @@
 
 #include <utility>
 
+#include "broker/endpoint/memory_reserve.hpp"
+
 namespace lightq::broker {
 
 namespace {
 constexpr int accepts_per_turn = 64;
 constexpr int accepts_when_scarce = 16;
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(200);
+constexpr auto pause_without_memory = std::chrono::milliseconds(200);
 constexpr auto pause_without_budget = std::chrono::milliseconds(10);
 constexpr auto pause_in_crowd = std::chrono::milliseconds(10);
 }  // namespace
@@ -37,6 +40,10 @@ bool Listener::stop() {
 }
 
 void Listener::on_ready() {
+  if (MemoryReserve::is_low()) {
+    MemoryReserve::refill();
+    if (MemoryReserve::is_low()) return pause(pause_without_memory);
+  }
   const auto now = EventLoop::Clock::now();
   for (int i = 0; i < accepts_per_turn && accepting_; ++i) {
     const bool enough = i < accepts_when_scarce || !budget_.scarce();

@@ -16,7 +16,7 @@ bool OutletConnection::offer(Offset offset, ByteView payload) {
     flush();
     if (output().buffered() >= buffer_bytes_max || failed()) return false;
   }
-  encode(payload);
+  if (!with_memory([&] { encode(payload); })) return false;
   if (!taken_.empty() && offset < taken_.back().offset) ascending_ = false;
   taken_.push_back({offset, output().appended_total()});
   ++handed_;

@@ -9,6 +9,8 @@
 #include <array>
 #include <cerrno>
 
+#include "broker/endpoint/memory_reserve.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -30,8 +32,11 @@ std::byte* OutputBuffer::extend(std::size_t bytes) {
     bytes_.resize(left);
     head_ = 0;
   }
-  if (wipes_) make_room(bytes);
   const std::size_t at = bytes_.size();
+  if (bytes_.capacity() - at < bytes) {
+    const FallibleAllocations fallible;
+    wipes_ ? make_room(bytes) : bytes_.reserve(std::max(at + bytes, 2 * bytes_.capacity()));
+  }
   bytes_.resize(at + bytes);
   return bytes_.data() + at;
 }

@@ -27,7 +27,8 @@ class OutputBuffer {
   OutputBuffer(const OutputBuffer&) = delete;
   OutputBuffer& operator=(const OutputBuffer&) = delete;
   ~OutputBuffer();
-  /// Room for `bytes` more at the end, for the caller to fill before any other call.
+  /// Room for `bytes` more at the end, for the caller to fill before any other call. Here and in `append` and
+  /// `flush_with`: throws std::bad_alloc where there is no memory for it.
   std::byte* extend(std::size_t bytes);
   void append(ByteView bytes);
   /// Takes back the last `bytes`, which must not have been sent.

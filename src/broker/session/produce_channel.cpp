@@ -9,6 +9,7 @@
 #include <lightq/base/random.hpp>
 
 #include "broker/delivery/unpacked.hpp"
+#include "broker/endpoint/memory_reserve.hpp"
 
 namespace lightq::broker {
 
@@ -103,6 +104,7 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
 /// What is stored compressed is looked at all the same: nobody is to be handed what cannot be read. What will
 /// not be stored is not, since that costs more than to send it. False: it is refused.
 bool ProduceChannel::check_packed(const BatchView& batch, const Sequences& sequences) {
+  const FallibleAllocations fallible;
   const auto longest = longest_message_packed_in(batch);
   if (longest && *longest <= topic_->message_bytes_max()) return true;
   if (longest) {
@@ -147,7 +149,9 @@ bool ProduceChannel::store(const Arrived& arrived) {
   return true;
 }
 
+/// Where there is no memory for the batch its session ends: std::bad_alloc comes before anything is changed.
 void ProduceChannel::hold(const Arrived& arrived) {
+  const FallibleAllocations fallible;
   held_.assign(arrived.batch.bytes.begin(), arrived.batch.bytes.end());
   held_batch_ = arrived;
   held_batch_.batch.bytes = held_;

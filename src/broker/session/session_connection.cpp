@@ -169,7 +169,7 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
     if (decoded.header.op == Op::present) wipe_input(), wipe_shared();  // until all of it has come
     if (whole <= large_frame_from) return false;
     if (in_messages) messages_.take(whole);
-    if (!large_.begin(whole, left)) fail("there is no memory for a message");
+    if (!large_.begin(whole, left)) fail("there is no memory for it");
     large_used_ = true;
     if (large_timer_ == 0) arm_large_timer();
     at = bytes.size();
@@ -310,22 +310,26 @@ void SessionConnection::append_message_header(std::size_t bytes) {
 }
 
 void SessionConnection::append(ByteView frame) {
-  append_message_header(frame.size());
-  output().append(frame);
-  said_bytes_ += frame.size();
+  with_memory([&] {
+    append_message_header(frame.size());
+    output().append(frame);
+    said_bytes_ += frame.size();
+  });
 }
 
 void SessionConnection::deliver(ByteView head, ByteView rest) {
   if (!is_open() || failed() || ending_) return;
-  append_message_header(head.size() + rest.size());
-  said_bytes_ += head.size() + rest.size();
-  output().append(head);
-  if (rest.size() >= straight_from) {
-    flush_output_with(rest);
-  } else {
-    output().append(rest);
-    if (output().buffered() >= output_bytes_max) flush_output();
-  }
+  with_memory([&] {
+    append_message_header(head.size() + rest.size());
+    said_bytes_ += head.size() + rest.size();
+    output().append(head);
+    if (rest.size() >= straight_from) {
+      flush_output_with(rest);
+    } else {
+      output().append(rest);
+      if (output().buffered() >= output_bytes_max) flush_output();
+    }
+  });
   delivered_bytes_ = output().buffered();
 }
 
