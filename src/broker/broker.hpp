@@ -36,7 +36,8 @@ class Broker {
   [[nodiscard]] const std::filesystem::path& data_dir() const;
 
   /// Takes no more requests and messages, lets what was handed to consumers leave, flushes, ends its threads.
-  /// Returns after `stop_deadline` at the latest, unless a disk hangs. Nothing happens the second time.
+  /// Waits for consumers until `stop_deadline` at the latest, and besides for the disk. Nothing happens the
+  /// second time.
   void stop();
 
  private:

@@ -289,7 +289,10 @@ constexpr Setting table[] = {
      set_path<&Config::storage_key_file>},
     {"storage_key_command", text, "COMMAND",
      "instead: run with /bin/sh at the start, prints what such a file holds", set_storage_key_command},
-    {"stop_deadline_ms", number, "MS", "a clean stop takes at most this (5000)",
+    {"stop_deadline_ms", number, "MS",
+     "a clean stop waits at most so long for what was handed out to leave; what is not on disk yet is "
+     "written and "
+     "synced besides (5000)",
      set_ms<&Config::stop_deadline>},
     {"handshakes_max", number, "N",
      "connections of each thread that have not said who they are, 16 to 65536; of more the oldest is closed "

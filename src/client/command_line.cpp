@@ -483,9 +483,8 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them reversed
   } catch (const CLI::ParseError& error) {
-    const bool asked_for_help = error.get_exit_code() == 0;
-    std::ostringstream text;
-    if (asked_for_help && app.exit(error, text, text) == 0) return print(text.str());
+    std::ostringstream text;  // of the help, if that was asked for
+    if (error.get_exit_code() == 0 && app.exit(error, text, text) == 0) return print(text.str());
     say(without_values(error) + "\n  see  lightq " + command_words(arguments) + "--help");
     return exit_usage;
   }

@@ -275,6 +275,7 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
   if (plausible && checkpoint->clean) {
     if (checkpoint->boot == BootId{}) segment.synced_position = segment.end_position();
     result_.report.closed = last;
+    result_.report.closed_for_good = last && has_both_clean_marks(found.page, header);
     return {};
   }
   const std::uint64_t from = segment.end_position();

@@ -31,6 +31,7 @@ struct RecoveryReport {
   std::size_t segments = 0;
   std::uint64_t messages = 0;       ///< first_offset to next_offset, without the damaged and the gaps
   bool closed = false;              ///< the log had been closed, or ends in a full segment that is on disk
+  bool closed_for_good = false;     ///< it had been closed, and will be found so after a power cut, too
   std::uint64_t scanned_bytes = 0;  ///< looked at past the newest checkpoint, where it had not
   std::uint64_t bytes_cut = 0;      ///< of an append that had not been completed: the torn tail
   std::string cut_file;

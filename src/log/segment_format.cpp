@@ -204,6 +204,14 @@ std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& pa
   return newest;
 }
 
+bool has_both_clean_marks(const SegmentPage& page, const SegmentHeader& header) {
+  const auto first = decode_slot(page.data() + segment_checkpoint_positions[0], header);
+  const auto second = decode_slot(page.data() + segment_checkpoint_positions[1], header);
+  return first && second && first->clean && second->clean && first->boot == BootId{} &&
+         second->boot == BootId{} && first->end_position == second->end_position &&
+         first->end_offset == second->end_offset;
+}
+
 std::uint64_t highest_checkpoint_sequence(const SegmentPage& page, const SegmentHeader& header) {
   std::uint64_t highest = 0;
   for (const std::size_t position : segment_checkpoint_positions) {

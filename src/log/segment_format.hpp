@@ -147,6 +147,9 @@ std::optional<SegmentSeal> decode_any_seal(const SegmentPage& page, const Segmen
 std::optional<SegmentCheckpoint> decode_segment_checkpoint(const SegmentPage& page,
                                                            const SegmentHeader& header, BootId boot);
 /// The highest sequence of any checkpoint there, whether it holds or not: the next one written is one higher.
+/// Both slots are clean and agree: the second is written when the first is on disk, so a power cut leaves one
+/// of them.
+bool has_both_clean_marks(const SegmentPage& page, const SegmentHeader& header);
 std::uint64_t highest_checkpoint_sequence(const SegmentPage& page, const SegmentHeader& header);
 
 /// `00000000000000000042.seg`

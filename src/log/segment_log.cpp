@@ -83,6 +83,7 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
   durable_ = recovered.durable;
   if (recovery_.closed) synced_rolls_ = rolls_;
   maybe_closed_on_disk_ = recovery_.closed;
+  closed_ = recovery_.closed_for_good;
 }
 
 SegmentLog::~SegmentLog() {

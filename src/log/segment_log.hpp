@@ -278,7 +278,7 @@ class SegmentLog final : public Log {
   std::uint64_t rolls_ = 0;                               // changes of the directory
   std::uint64_t synced_rolls_ = 0;                        // those that are on disk
   std::uint64_t rest_refused_rolls_ = ~std::uint64_t{0};  // when a file had to keep its descriptor
-  bool closed_ = false;                // by close() of this object, and nothing has changed since
+  bool closed_ = false;                // that is on disk for good, and nothing has changed since
   bool maybe_closed_on_disk_ = false;  // the last segment's checkpoint may say that nothing follows
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};

@@ -229,3 +229,29 @@ def test_a_command_is_told_of_a_file_that_may_not_grow(lightq):
         done = subprocess.run([*limit, BINARY, "consume", "t", "--group", "g", "-n", "1000"], env=lightq.environment,
                               stdout=output, stderr=subprocess.PIPE, timeout=DEADLINE, check=False)
     assert done.returncode == 1 and b"File too large" in done.stderr
+
+
+# A stop where nothing has changed.
+def test_a_stop_after_nothing_was_done_writes_nothing(lightq):
+    broker = lightq.broker
+    lightq("topic", "create", "t", "--type", "file")
+    lightq("topic", "create", "behind", "--type", "queue_file")
+    lightq("topic", "create", "empty", "--type", "file")
+    for topic in ("t", "behind"):
+        lightq("produce", topic, "-n", "10", "--size", "100")
+        lightq("consume", topic, "--group", "g", "-n", "5")
+    broker.stop()
+
+    def files():
+        below = [path for path in broker.data_dir.rglob("*") if path.is_file() and path.name != "lock"]
+        return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in below}
+
+    before = files()
+    for _ in range(2):
+        broker.start()
+        broker.stop()
+    assert files() == before
+    broker.start()
+    lightq.environment["LIGHTQ_BROKER"] = broker.control_uri
+    for topic in ("t", "behind"):
+        assert numbers(lightq("consume", topic, "--group", "g", "-n", "5").stdout) == list(range(5, 10))

@@ -88,6 +88,60 @@ TEST_F(HostedTopicCommandsTest, APauseThatCannotBeKeptIsToldSoAndHolds) {
   EXPECT_TRUE(group("g").paused);
 }
 
+TEST_F(HostedTopicCommandsTest, AStopAfterNothingWasDoneAsksNothingOfTheDisk) {
+  make_group("g");
+  make_group("another");
+  EXPECT_TRUE(pause("g")->ok());
+  publish(5);
+  restart(true);
+  std::atomic<int> asked = 0;
+  fail(0, [&asked](FaultyStorage::Call call, const std::string&) {
+    using Call = FaultyStorage::Call;
+    asked += call != Call::read && call != Call::open && call != Call::map ? 1 : 0;
+    return false;
+  });
+  restart(true);
+  restart(true);
+  EXPECT_EQ(asked, 0);
+  EXPECT_TRUE(group("g").paused);
+  EXPECT_FALSE(group("another").paused);
+  EXPECT_EQ(topic->stats().next_offset, 5U);
+  restart(false);  // nothing is known then of what was not closed
+  publish(1);
+  restart(false);
+  asked = 0;
+  restart(true);
+  EXPECT_GT(asked, 0);
+  fail(0, {});
+}
+
+TEST_F(HostedTopicCommandsTest, ATopicWhoseCursorsCannotBeSavedIsNotClosed) {
+  publish(5);
+  restart(true);
+  make_group("g");
+  topic->begin_stop(Code::shutting_down);
+  ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
+  topic.reset();
+  start();
+  publish(1);
+  EXPECT_TRUE(pause("g")->ok());
+  FakeConsumer consumer;
+  ASSERT_EQ(topic->open_consumer(test::asked("h"), consumer), Code::ok);
+  fail(EIO, [](FaultyStorage::Call call, const std::string& path) {
+    return call != FaultyStorage::Call::read && holds_cursors(path);
+  });
+  topic->detach_consumer(consumer);
+  topic->begin_stop(Code::shutting_down);
+  ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
+  topic->flush_for_stop();
+  topic.reset();
+  fail(0, {});
+  auto log = log::SegmentLog::open({.directory = "/topics/1"}, storage, pool, Timestamp{1'000'000});
+  ASSERT_TRUE(log.ok());
+  EXPECT_FALSE((*log)->recovery().closed) << "its mark would say that the cursors are on disk";
+  start();
+}
+
 TEST_F(HostedTopicCommandsTest, WhoAsksWhileItStopsIsToldSo) {
   make_group("g");
   Answer paused, purged;

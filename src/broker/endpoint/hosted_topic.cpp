@@ -49,6 +49,8 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
 void HostedTopic::restore_groups() {
   topic_.groups().restore(storage_.stored);
   purged_ = storage_.stored_cursor(purged_cursor_name);
+  saved_cursors_ = storage_.stored;
+  cursors_kept_ = storage_.was_closed();
 }
 
 HostedTopic::~HostedTopic() {
@@ -346,6 +348,7 @@ std::vector<log::NamedCursor> HostedTopic::cursors() const {
   cursors.insert(cursors.end(), std::make_move_iterator(of_groups.begin()),
                  std::make_move_iterator(of_groups.end()));
   if (purged_) cursors.push_back({std::string(purged_cursor_name), *purged_});
+  std::ranges::sort(cursors, {}, &log::NamedCursor::name);
   return cursors;
 }
 
@@ -397,6 +400,7 @@ void HostedTopic::job_done(log::DiskJob& job) {
 void HostedTopic::cursors_saved(const Result<void>& result) {
   cursor_job_out_ = false;
   cursors_failed_ = !result.ok();
+  cursors_kept_ = result.ok();
   topic_.groups().save_ended(result.ok());
   consumers_.saved(result);
   cursor_waiters_.save_ended(result);
@@ -469,22 +473,26 @@ void HostedTopic::report_losses(Timestamp now) {
   losses_reported_ = now;
 }
 
+/// Writes nothing where nothing has changed. The log is closed last: its mark says that the cursors are on
+/// disk, too.
 void HostedTopic::flush_for_stop() {
-  if (auto flushed = topic_.log().close(); !flushed) {
-    context_.sink.error("topic " + definition().name.text() + ": flush: " + flushed.error().text());
-  }
+  const std::string where = "topic " + definition().name.text() + ": ";
+  auto flushed = topic_.log().flush();
   if (auto last = storage_.producers->take_last_save(LogEnds::of(topic_.log()))) {
     const auto job = storage_.save_producers(std::move(*last));
     job->run();
     producers_saved(job->result());
   }
-  if (!storage_.keeps_cursors()) return;
-  const auto job = storage_.save_cursors(cursors());
-  job->run();
-  if (!job->result()) {
-    context_.sink.error("topic " + definition().name.text() +
-                        ": its cursors: " + job->result().error().text());
+  auto current = cursors();
+  Result<void> kept;
+  if (storage_.keeps_cursors() && (!cursors_kept_ || current != saved_cursors_)) {
+    const auto job = storage_.save_cursors(current);
+    job->run();
+    kept = job->result();
   }
+  if (!kept) context_.sink.error(where + "its cursors: " + kept.error().text());
+  if (flushed && kept) flushed = topic_.log().close();
+  if (!flushed) context_.sink.error(where + "flush: " + flushed.error().text());
 }
 
 }  // namespace lightq::broker

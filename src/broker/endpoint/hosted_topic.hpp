@@ -242,7 +242,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   std::function<void()> when_idle_;
   Timestamp last_active_;
   Timestamp cursors_saved_;
-  std::vector<log::NamedCursor> saved_cursors_;
+  std::vector<log::NamedCursor> saved_cursors_;  // by name: as they were written, or found, last
+  bool cursors_kept_ = false;                    // these are on disk for good
   SaveWaiters cursor_waiters_;
   std::optional<Offset> purged_;  // what is before it has been; the cursors' file says so
   std::vector<PendingPurge> purges_;

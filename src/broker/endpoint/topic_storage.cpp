@@ -59,6 +59,11 @@ std::optional<Offset> TopicStorage::stored_cursor(std::string_view name) const {
   return found->offset;
 }
 
+bool TopicStorage::was_closed() const {
+  if (segments == nullptr) return false;
+  return segments->recovery().closed_for_good || segments->recovery().segments == 0;
+}
+
 std::unique_ptr<CursorSaveJob> TopicStorage::save_cursors(const std::vector<log::NamedCursor>& cursors) {
   return std::make_unique<CursorSaveJob>(*cursor_file, log::CursorFile::encode(cursors));
 }
@@ -146,6 +151,7 @@ Result<void> StorageRoom::open_cursors(TopicStorage& opened, const TopicDefiniti
               ": an older copy of its cursors is used: " + passed_over->text());
   }
   opened.stored = std::move(*stored);
+  std::ranges::sort(opened.stored, {}, &log::NamedCursor::name);
   cut_cursors(opened, definition, sink);
   return {};
 }

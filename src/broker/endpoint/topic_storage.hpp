@@ -87,12 +87,14 @@ struct TopicStorage {
   log::SegmentLog* segments = nullptr;  ///< the part of `log` that is on disk; null: a transient topic
   log::WriteBehindLog* write_behind = nullptr;  ///< `log`, for a queue_file topic
   std::unique_ptr<log::CursorFile> cursor_file;
-  std::vector<log::NamedCursor> stored;         ///< as found at the start
+  std::vector<log::NamedCursor> stored;         ///< as found at the start, by name
   std::unique_ptr<ProducerFile> producer_file;  ///< null: a transient topic
   std::unique_ptr<DurableProducers> producers;  ///< never null
   std::filesystem::path directory;              ///< empty: a transient topic
 
   [[nodiscard]] bool keeps_cursors() const { return cursor_file != nullptr; }
+  /// The start found the log closed, or empty: then its cursors are on disk for good, too.
+  [[nodiscard]] bool was_closed() const;
   [[nodiscard]] std::optional<Offset> stored_cursor(std::string_view name) const;
   /// One save at a time: the next only after this job's finish.
   [[nodiscard]] std::unique_ptr<CursorSaveJob> save_cursors(const std::vector<log::NamedCursor>& cursors);
