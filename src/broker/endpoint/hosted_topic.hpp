@@ -161,6 +161,15 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void consumers_changed() override;
   void consumers_writable() override { pump(); }
 
+  /// What is to be dropped, once the producers' file has come behind it.
+  struct PendingPurge {
+    Offset before;
+    std::uint64_t messages = 0;
+    std::uint64_t change = 0;  // of the producers
+    Answered answered;
+    SteadyTime give_up{};  // on a full disk: until then it is tried again to save that it was purged
+  };
+
   PublishOutcome report(PublishOutcome outcome, std::uint64_t bytes);
   void restore_groups();
   void session_consumers_changed();
@@ -197,15 +206,6 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   [[nodiscard]] bool cursors_awaited() const {
     return consumers_.waits_for_save() || cursor_waiters_.want_save();
   }
-
-  /// What is to be dropped, once the producers' file has come behind it.
-  struct PendingPurge {
-    Offset before;
-    std::uint64_t messages = 0;
-    std::uint64_t change = 0;  // of the producers
-    Answered answered;
-    SteadyTime give_up{};  // on a full disk: until then it is tried again to save that it was purged
-  };
 
   ReactorContext& context_;
   Ticker& ticker_;
