@@ -425,7 +425,7 @@ def test_nothing_is_confirmed_while_the_directory_is_away(broker, left, broker_t
     stats = control.stats("t")
     if broker_type == "file":
         assert "blocked by disk" in told and stats["blocked_by"] == "disk" and stats["messages_received"] == 3
-        assert "back in its place" in broker.log()
+        broker.logged("back in its place")
     assert stats["durable_offset"] == 3
     control.fails("no_space", "create_topic", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD, topic="other",
                   broker_type="file", user_id=USER, password=PASSWORD)
