@@ -50,13 +50,15 @@ std::string table(const TopicStats& stats) {
     if (group.oldest_ms > 0)
       values += ", oldest " + format_seconds(static_cast<double>(group.oldest_ms) / 1e3);
     if (group.paused) values += ", paused";
+    if (!group.blocked_by.empty()) values += ", blocked by " + group.blocked_by;
     text += row((group.mode == "own" ? "cursor " : "group ") + group.group, values);
   }
   for (const SubscriberStats& subscriber : stats.subscribers) {
-    text += row("subscriber", subscriber.bind_uri + ", lag " + format_count(subscriber.lag) + ", lost " +
-                                  format_count(subscriber.lost) + ", delivered " +
-                                  format_count(subscriber.delivered) +
-                                  (subscriber.connected ? "" : ", not connected"));
+    text += row("subscriber",
+                subscriber.bind_uri + ", lag " + format_count(subscriber.lag) + ", lost " +
+                    format_count(subscriber.lost) + ", delivered " + format_count(subscriber.delivered) +
+                    (subscriber.connected ? "" : ", not connected") +
+                    (subscriber.blocked_by.empty() ? "" : ", blocked by ") + subscriber.blocked_by);
   }
   return text;
 }

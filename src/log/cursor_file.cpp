@@ -97,8 +97,8 @@ bool NamedCursor::cut_at(Offset end) {
 CursorFile::CursorFile(Storage& storage, std::string directory, const std::string& name)
     : slots_(storage, std::move(directory), name, format) {}
 
-Result<std::vector<NamedCursor>> CursorFile::load() {
-  const auto slot = slots_.load();
+Result<std::vector<NamedCursor>> CursorFile::load(UnreadableSlot unreadable) {
+  const auto slot = slots_.load(unreadable);
   if (!slot) return slot.error();
   std::vector<NamedCursor> cursors;
   if (!slot->has_value()) return cursors;

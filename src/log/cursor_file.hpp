@@ -37,7 +37,7 @@ class CursorFile {
 
   /// The newest cursors that are sound; none if neither file exists. Errors: corrupt or foreign_format if
   /// there are files and none is sound (so that nobody takes that for "no cursors"), io_error.
-  Result<std::vector<NamedCursor>> load();
+  Result<std::vector<NamedCursor>> load(UnreadableSlot unreadable = UnreadableSlot::refuses);
 
   /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
   /// well.

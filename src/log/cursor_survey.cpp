@@ -77,7 +77,9 @@ bool TableSurvey::read() {
     bytes_.resize(*came);
     return true;
   }
-  find(Finding::Kind::cursors, 0, 0, size ? came.error().text() : size.error().text());
+  const Error& why = size ? came.error() : size.error();
+  if (is_shortage(why)) result_.unavailable = why;
+  find(Finding::Kind::cursors, 0, 0, why.text());
   return false;
 }
 
@@ -161,8 +163,10 @@ CursorSurvey survey_cursor_files(const std::string& directory, Storage& storage)
   CursorSurvey survey;
   for (int look = 0; look < looks_max; ++look) {
     survey.findings.clear();
-    auto loaded = file.load();
+    survey.unavailable.reset();
+    auto loaded = file.load(UnreadableSlot::is_damaged);
     if (!loaded) {
+      if (is_shortage(loaded.error())) survey.unavailable = loaded.error();
       survey.findings.push_back({Finding::Kind::cursors, path, 0, 0, {}, {}, loaded.error().text()});
       continue;
     }

@@ -29,6 +29,8 @@ struct CursorSurvey {
   std::uint64_t incarnation = 0;  ///< of the log, as a table says; 0: none says any
   std::vector<SurveyedCursor> cursors;
   std::vector<Finding> findings;
+  /// Why the files cannot be looked at now, sound as they may be (is_shortage); nothing if they could.
+  std::optional<Error> unavailable = {};
 
   /// There is anything that is not as it was written.
   [[nodiscard]] bool sound() const { return findings.empty(); }

@@ -31,6 +31,7 @@ std::optional<Finding> check_index(const SurveyedSegment& segment, Offset end_of
   const auto file = open_surveyed(segment, storage);
   if (!file) return std::nullopt;
   const auto rebuilt = SegmentIndexFile::rebuild(**file, indexed);
+  if (rebuilt == nullptr) return std::nullopt;
   const bool agrees = std::ranges::equal((*loaded)->entries(), rebuilt->entries()) &&
                       (*loaded)->newest() == rebuilt->newest();
   if (agrees) return std::nullopt;

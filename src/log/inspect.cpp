@@ -78,6 +78,9 @@ Result<InspectTotals> Inspection::run() {
 // knows where the log ends.
 Result<bool> Inspection::look() {
   if (options_.with_cursors) load_cursors();  // first: they must not be ahead of what is read then
+  for (const CursorSurvey& cursors : found_cursors_) {
+    if (cursors.unavailable) return *cursors.unavailable;
+  }
   const auto survey = survey_log(directory_, storage_);
   if (!survey) return survey.error();
   const auto& segments = survey->segments;

@@ -40,6 +40,9 @@ enum class ReadOutcome {
   end,      ///< the place is at next_offset
   trimmed,  ///< the place is before first_offset, or in a gap that a repair has left; go on at `next`
   damaged,  ///< stored bytes failed their checks; `last_error()` names file and position; go on at `next`
+  /// The place's bytes may be sound, but cannot be read now: a file cannot be opened or mapped, or the disk
+  /// does not give its bytes. `last_error()` says why. Nothing may be passed over: read again later.
+  unavailable,
 };
 
 struct ReadResult {
@@ -52,6 +55,7 @@ struct ReadResult {
 struct FoundByTime {
   Offset offset;
   std::uint64_t batches_passed = 0;  ///< looked at for it
+  bool unavailable = false;  ///< messages from `offset` on cannot be read now: it may lie behind some of them
 };
 
 /// Work that waits for a disk (syncing, preparing or recycling files, writing cursors). Made on the log's
@@ -99,7 +103,8 @@ class Log {
 
   /// Finds the first batch, in the order of the log, that was appended at `time` or later; next_offset if
   /// there is none. The clock may have been set back in between: a batch may be older than its predecessor.
-  /// Where a file cannot be opened the answer is that file's first offset, so that nothing is left out.
+  /// Where a file cannot be opened the answer is that file's first offset, so that nothing is left out;
+  /// `unavailable` says whether that is for now only, and last_error() why.
   virtual FoundByTime first_since(Timestamp time) = 0;
 
   /// The oldest message kept; equals next_offset when empty.
@@ -152,7 +157,7 @@ class Log {
   /// look for what came last. An append all the same costs a sync, once.
   virtual Result<void> close() { return flush(); }
 
-  /// What `failed`, `no_space` or `damaged` was about, last.
+  /// What `failed`, `no_space`, `damaged` or `unavailable` was about, last.
   [[nodiscard]] virtual const Error& last_error() const = 0;
 };
 

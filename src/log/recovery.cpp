@@ -52,10 +52,10 @@ class Recovery {
   Result<void> add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name);
   Result<void> add_unreadable(FoundFile& found, std::optional<Offset> next_name);
   Result<void> add_unsealed(SegmentFile& segment, const FoundFile& found, bool last);
-  void scan(SegmentFile& segment, SegmentScanner& scanner);
+  Result<void> scan(SegmentFile& segment, SegmentScanner& scanner);
   static Result<void> finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
                                         const OpenBatchMark& mark);
-  static Result<void> check_readable(const SegmentFile& segment, const SegmentScanner& scanner,
+  static Result<void> check_readable(const std::string& path, const SegmentScanner& scanner,
                                      std::uint64_t begin, std::uint64_t end);
   Result<void> cut_tail(SegmentFile& segment, SegmentScanner& scanner, bool last);
   static Result<void> wipe(SegmentFile& segment, std::uint64_t begin, SegmentScanner& scanner);
@@ -137,6 +137,8 @@ Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
     const Epochs epochs = blank ? Epochs::any() : Epochs::since(found->decoded.header->epoch);
     SegmentScanner scanner(*found->file, epochs, found->size_bytes);
     if (first_batch(*found, scanner)) return {};
+    if (auto readable = check_readable(found->path, scanner, 0, found->size_bytes); !readable)
+      return readable;
     if (auto removed = remove_segment(*found); !removed) return removed;
     result_.report.bytes_cut += found->size_bytes;
     result_.report.cut_file = found->path;
@@ -192,8 +194,8 @@ Result<FoundFile> Recovery::look_at(Offset name_offset) {
   const auto size = found.file->size_bytes();
   if (!size) return size.error();
   found.size_bytes = *size;
-  // A page that the disk cannot read is a damaged header, not a reason to give up the rest of the log.
-  if (read_all(*found.file, found.page, 0)) found.decoded = decode_segment_header(found.page);
+  if (const auto came = read_all(*found.file, found.page, 0); !came) return came.error();
+  found.decoded = decode_segment_header(found.page);
   const bool cut_short =
       found.size_bytes < segment_seal_position && found.decoded.fault != HeaderFault::blank;
   if (cut_short) found.decoded = {};
@@ -282,7 +284,7 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
   const bool to_its_end = segment.usable_bytes() <= checkpoint->reserved;
   const std::uint64_t limit = std::min(checkpoint->reserved, segment.usable_bytes());
   SegmentScanner scanner(*found.file, header.epoch, limit);
-  scan(segment, scanner);
+  if (auto scanned = scan(segment, scanner); !scanned) return scanned;
   if (const auto mark = decode_open_mark(found.page, header, boot_)) {
     if (auto finished = finish_open_batch(segment, scanner, *mark); !finished) return finished;
   }
@@ -290,7 +292,7 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
   if (to_its_end) return cut_tail(segment, scanner, last);
   // Beyond the limit there may be batches that never became durable: nothing is appended in front of them.
   segment.sealed = true;
-  return check_readable(segment, scanner, segment.end_position(), limit);
+  return check_readable(segment.path(), scanner, segment.end_position(), limit);
 }
 
 // A batch that single messages were being packed into when the process ended: as far as its mark goes, it is
@@ -302,6 +304,9 @@ Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& s
   const std::uint64_t needed = batch_layout::header_bytes + std::uint64_t{mark.bytes};
   const ByteView there = scanner.bytes_at(mark.position, needed, needed);
   if (there.size() < needed) return {};
+  if (auto readable = check_readable(segment.path(), scanner, mark.position, mark.position + needed);
+      !readable)
+    return readable;
   std::vector<std::byte> batch(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(needed));
   if (!complete_open_batch(batch, mark, segment.header())) return {};
   const ByteView header = ByteView(batch).first(batch_layout::header_bytes);
@@ -325,6 +330,7 @@ Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> ne
          batch = scanner.resume_after(batch->position, batch->end)) {
       end = batch->end;
     }
+    if (auto readable = check_readable(found.path, scanner, 0, found.size_bytes); !readable) return readable;
     if (end == found.name_offset) end = end + 1;  // so that the next segment gets another name
   }
   SegmentHeader header;
@@ -340,7 +346,7 @@ Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> ne
 }
 
 // Walks from batch to batch while everything holds; past damage if something sound follows.
-void Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
+Result<void> Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
   for (;;) {
     const std::uint64_t position = segment.end_position();
     const Offset expected = segment.end_offset();
@@ -350,7 +356,9 @@ void Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
       continue;
     }
     const auto next = scanner.resume_at(position, expected);
-    if (!next || seeded(SeededBug::damage_taken_for_tail)) return;
+    if (!next || seeded(SeededBug::damage_taken_for_tail)) return {};
+    if (auto readable = check_readable(segment.path(), scanner, position, next->position); !readable)
+      return readable;
     const SegmentDamage damage{position, next->position, expected, next->base};
     segment.note_damage(damage);
     report_damage(segment, damage);
@@ -375,7 +383,7 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
     if (!stale) end = header_end;
   }
   end = std::max(tail, std::min(end, segment.usable_bytes()));
-  if (auto readable = check_readable(segment, scanner, tail, std::max(end, header_end)); !readable)
+  if (auto readable = check_readable(segment.path(), scanner, tail, std::max(end, header_end)); !readable)
     return readable;
   if (end != tail) {
     result_.report.bytes_cut += end - tail;
@@ -387,14 +395,14 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
   return wiped;
 }
 
-// What cannot be read may be durable messages: neither wiped nor written over, for the disk may yet give it.
-Result<void> Recovery::check_readable(const SegmentFile& segment, const SegmentScanner& scanner,
+// Bytes that cannot be read may be durable messages: not damage, neither wiped nor written over, for the disk
+// may yet give them. Only a repair gives them up.
+Result<void> Recovery::check_readable(const std::string& path, const SegmentScanner& scanner,
                                       std::uint64_t begin, std::uint64_t end) {
   const auto lost = scanner.unreadable(begin, end);
   if (!lost || seeded(SeededBug::unreadable_taken_for_tail)) return {};
-  return Error{
-      ErrorCode::io_error,
-      segment.path() + " cannot be read at position " + std::to_string(*lost) + ", where it may go on", EIO};
+  return Error{ErrorCode::io_error, path + " cannot be read at position " + std::to_string(*lost),
+               scanner.read_error()->system_error};
 }
 
 // Blocks that cannot be read are left as they are.

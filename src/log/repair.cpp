@@ -32,7 +32,7 @@ class Repair {
  private:
   Result<void> plan(const RepairOptions& options);
   [[nodiscard]] Result<void> check_identity() const;
-  void load_cursors();
+  Result<void> load_cursors();
   Result<void> load_table();
   void clamp_cursors();
   void judge_indexes();
@@ -63,8 +63,10 @@ class Repair {
 };
 
 Result<void> Repair::plan(const RepairOptions& options) {
-  load_cursors();  // first: they must not be ahead of what is read then
+  // First: they must not be ahead of what is read then.
+  if (auto loaded = load_cursors(); !loaded) return loaded;
   found_table_ = survey_cursor_table(directory_, storage_, 0);
+  if (found_table_.unavailable) return *found_table_.unavailable;
   auto planned = plan_repair(directory_, storage_, options.trust_batches);
   if (!planned) return planned.error();
   plan_ = std::move(*planned);
@@ -109,16 +111,19 @@ void Repair::clamp_cursors() {
   }
 }
 
-void Repair::load_cursors() {
+// What a broken disk does not give is given up; what this process cannot open just now is not.
+Result<void> Repair::load_cursors() {
   CursorFile file(storage_, directory_);
-  auto loaded = file.load();
+  auto loaded = file.load(UnreadableSlot::is_damaged);
+  if (!loaded && is_shortage(loaded.error())) return loaded.error();
   cursors_need_writing_ = !loaded || file.passed_over();
   if (!loaded) {
     report_.cursors_lost = loaded.error().text();
-    return;
+    return {};
   }
   cursors_ = std::move(*loaded);
   report_.cursors = cursors_.size();
+  return {};
 }
 
 // An embedded queue's. Bound to the log by its incarnation: a table that says another is looked at once more
@@ -132,6 +137,7 @@ Result<void> Repair::load_table() {
   if (plan_.incarnation == 0) plan_.incarnation = found_table_.incarnation;
   if (plan_.incarnation != found_table_.incarnation && plan_.incarnation != 0) {
     found_table_ = survey_cursor_table(directory_, storage_, plan_.incarnation);
+    if (found_table_.unavailable) return *found_table_.unavailable;
   }
   table_needs_writing_ = !found_table_.sound();
   for (const Finding& finding : found_table_.findings) {

@@ -209,10 +209,13 @@ Result<void> SegmentFile::open_mapped(Storage& storage, SegmentViews* views) {
   return {};
 }
 
+// A file that cannot be mapped now gives back the descriptor that it was opened with for that.
 Result<void> SegmentFile::open_for_reading(Storage& storage) {
   if (mapping_ != nullptr) return {};
+  const bool was_open = file_ != nullptr;
   if (const auto opened = open_for_writing(storage); !opened) return opened;
   auto mapped = file_->map(usable_bytes_);
+  if (!mapped && !was_open) file_.reset();
   if (!mapped) return mapped.error();
   mapping_ = std::move(*mapped);
   return {};
@@ -231,6 +234,7 @@ void SegmentFile::release() {
 // One step of a walk: the batch or the damage at a position.
 struct SegmentFile::Step {
   bool damaged = false;
+  bool unavailable = false;  // damaged, as far as could be read
   SegmentDamage damage;
   Offset end;
   std::uint64_t next_position = 0;
@@ -260,7 +264,7 @@ Located SegmentFile::locate(Offset offset, std::uint64_t from) {
   for (;;) {
     const Step step = step_at(position, expected, offset, scanner);
     if (offset < step.end) {
-      if (step.damaged) return {false, 0, step.damage};
+      if (step.damaged) return {false, 0, step.damage, step.unavailable};
       return {true, position, {}};
     }
     expected = step.end;
@@ -272,13 +276,13 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
                                        SegmentScanner& scanner) {
   if (!damages_.empty()) {
     if (const auto* damage = damage_at(position, expected))
-      return {true, *damage, damage->next, damage->end, {}};
+      return {true, false, *damage, damage->next, damage->end, {}};
   }
   if (is_trusted(position)) {
     const BatchView batch = batch_at(position);
     const std::uint64_t end = position + batch.total_bytes();
     index_batch({position, batch.total_bytes(), expected, batch.end_offset(), batch.append_time(), 0});
-    return {false, {}, batch.end_offset(), end, batch.append_time()};
+    return {false, false, {}, batch.end_offset(), end, batch.append_time()};
   }
   // The body of a batch that is only passed by is left for whoever reads it.
   auto batch = scanner.header_at(position);
@@ -289,11 +293,15 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
       trust(position, batch->end_position());
       check_ahead(batch->end_position(), batch->end, scanner);
     }
-    return {false, {}, batch->end, batch->end_position(), batch->time};
+    return {false, false, {}, batch->end, batch->end_position(), batch->time};
   }
   const SegmentDamage damage = find_damage(position, expected, scanner);
-  damages_.push_back(damage);
-  return {true, damage, damage.next, damage.end, {}};
+  // What could not be read is looked at anew the next time.
+  const bool unavailable =
+      scanner.unreadable(damage.begin, std::max(damage.end, damage.begin + 1)).has_value();
+  if (unavailable) read_error_ = *scanner.read_error();
+  if (!unavailable) damages_.push_back(damage);
+  return {true, unavailable, damage, damage.next, damage.end, {}};
 }
 
 // Checks what the window holds already, for whoever reads on.
@@ -310,10 +318,10 @@ void SegmentFile::check_ahead(std::uint64_t position, Offset expected, SegmentSc
   }
 }
 
-std::optional<Offset> SegmentFile::first_since(Timestamp time, std::uint64_t& passed) {
+std::optional<Offset> SegmentFile::first_since(Timestamp time, std::uint64_t& passed, bool& unavailable) {
   assert(is_mapped());
   SegmentScanner scanner(*file_, header_.epoch, end_position_, check_window_bytes);
-  index_rest(scanner, passed);
+  const bool is_indexed = index_rest(scanner, passed);
   const auto entries = index_.entries();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     if (entries[i].newest < time) continue;
@@ -321,22 +329,26 @@ std::optional<Offset> SegmentFile::first_since(Timestamp time, std::uint64_t& pa
     std::uint64_t position = entries[i].position;
     for (Offset expected = entries[i].offset; position < end && expected < end_offset_; ++passed) {
       const Step step = step_at(position, expected, offset_not_yet_known, scanner);
-      if (!step.damaged && time <= step.time) return expected;
+      unavailable = step.unavailable;
+      if (unavailable || (!step.damaged && time <= step.time)) return expected;
       position = step.next_position;
       expected = step.end;
     }
   }
-  return std::nullopt;
+  unavailable = !is_indexed;
+  return is_indexed ? std::nullopt : std::optional(indexed_end_offset_);
 }
 
-// Goes on where the index ends, without a look at bodies.
-void SegmentFile::index_rest(SegmentScanner& scanner, std::uint64_t& passed) {
+// Goes on where the index ends, without a look at bodies. False if not all can be read now.
+bool SegmentFile::index_rest(SegmentScanner& scanner, std::uint64_t& passed) {
   if (std::exchange(has_jumped_, false)) index_.drop_from(indexed_end_);
   while (indexed_end_offset_ < end_offset_ && indexed_end_ < end_position_) {
     const Step step = step_at(indexed_end_, indexed_end_offset_, offset_not_yet_known, scanner);
+    if (step.unavailable) return false;
     if (step.damaged) index_damage(step.damage);
     ++passed;
   }
+  return true;
 }
 
 SegmentDamage SegmentFile::find_damage(std::uint64_t position, Offset expected, SegmentScanner& scanner) {

@@ -30,6 +30,8 @@ struct Located {
   bool found = false;
   std::uint64_t position = 0;  ///< found: of the batch
   SegmentDamage damage;        ///< not found: where the offset should have been
+  bool unavailable =
+      false;  ///< not found: the bytes there cannot be read now, SegmentFile::read_error says why
 };
 
 /// Where a segment lies and what it holds; the file and its mapping are opened when needed and may be let go
@@ -55,9 +57,12 @@ class SegmentFile {
   /// The batch that holds `offset`, which lies in [first_offset, end_offset). `from`: the position of a batch
   /// that was found here before and begins at or before it, or 0. Requires `open_for_reading`.
   Located locate(Offset offset, std::uint64_t from);
+  /// Why the bytes that `locate` or `first_since` wanted last and could not read cannot be read.
+  [[nodiscard]] const Error& read_error() const { return read_error_; }
   /// The base offset of its first batch that was appended at `time` or later, if there is one; adds the
-  /// batches that were looked at to `passed`. Requires `open_for_reading`.
-  std::optional<Offset> first_since(Timestamp time, std::uint64_t& passed);
+  /// batches that were looked at to `passed`. Where it comes to what cannot be read now, `unavailable` is set, and
+  /// the answer is where that begins. Requires `open_for_reading`.
+  std::optional<Offset> first_since(Timestamp time, std::uint64_t& passed, bool& unavailable);
   /// Valid while the mapping is.
   [[nodiscard]] BatchView batch_at(std::uint64_t position) const {
     return BatchView::trusted(mapping_->data() + position);
@@ -156,7 +161,7 @@ class SegmentFile {
   }
   void index_batch(const ScannedBatch& batch);
   void index_damage(const SegmentDamage& damage);
-  void index_rest(SegmentScanner& scanner, std::uint64_t& passed);
+  bool index_rest(SegmentScanner& scanner, std::uint64_t& passed);
   void begin_piece(std::uint64_t end);
   Result<void> write_in_header(ByteView bytes, std::size_t position);
 
@@ -178,6 +183,7 @@ class SegmentFile {
   Offset indexed_end_offset_;
   bool has_jumped_ = false;
   std::vector<SegmentDamage> damages_;
+  Error read_error_;
   SegmentCheckpoint checkpoint_;
   std::uint64_t checked_from_ = segment_header_bytes;
   // Batches that begin in one of these were written, or checked whole, by this process. A few, so that

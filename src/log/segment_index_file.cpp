@@ -159,6 +159,7 @@ std::unique_ptr<SegmentIndex> SegmentIndexFile::rebuild(File& file, const Indexe
     position = batch->end_position();
     expected = batch->end;
   }
+  if (scanner.read_error()) return nullptr;
   return index;
 }
 

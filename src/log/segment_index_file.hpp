@@ -36,7 +36,8 @@ class SegmentIndexFile {
   /// there then.
   static Result<void> store(Storage& storage, const std::string& path, const IndexedSegment& segment,
                             const SegmentIndex& index);
-  /// Makes it from the batch headers in the segment's file; damage is jumped over.
+  /// Makes it from the batch headers in the segment's file; damage is jumped over. Null where not all of the
+  /// file could be read.
   static std::unique_ptr<SegmentIndex> rebuild(File& file, const IndexedSegment& segment);
 
   /// The bytes of the file, and back; for load and store, and tests. `name` is for the errors' sentences.

@@ -212,6 +212,8 @@ class SegmentLog final : public Log {
   ReadResult find(Place& place, bool header_alone);
   ReadResult read_encrypted(const SegmentFile& segment, std::uint64_t position);
   ReadResult damaged(const SegmentFile& segment, const SegmentDamage& damage);
+  ReadResult unavailable(const Place& place, const Error& error);
+  void release_views();
 
   // Dropping.
   [[nodiscard]] Offset end_of_oldest() const;

@@ -10,9 +10,11 @@ FoundByTime SegmentLog::first_since(Timestamp time) {
     if (const auto opened = open_view(*segment); !opened) {
       last_error_ = opened.error();
       found.offset = segment->first_offset();
+      found.unavailable = is_unavailable(opened.error());
       break;
     }
-    if (const auto offset = segment->first_since(time, found.batches_passed)) {
+    if (const auto offset = segment->first_since(time, found.batches_passed, found.unavailable)) {
+      if (found.unavailable) last_error_ = segment->read_error();
       found.offset = *offset;
       break;
     }

@@ -170,8 +170,7 @@ void SegmentLog::release_idle_files(Timestamp now) {
     return;
   }
   if (!has_passed(last_use_, idle_before_release_us, now)) return;
-  for (SegmentFile* segment : views_) segment->release();
-  views_.clear();
+  release_views();
   if (encrypted_ != nullptr) encrypted_->forget();
   if (!segments_.empty()) segments_.back()->release();
 }

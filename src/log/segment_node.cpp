@@ -143,7 +143,7 @@ std::shared_ptr<const SegmentIndex> SegmentViews::index(const std::shared_ptr<Se
     const auto file = open(*node);
     if (!file) return nullptr;
     found = SegmentIndexFile::rebuild(**file, segment);
-    if (sealed && viewed_ == ViewedLog::own) {
+    if (sealed && viewed_ == ViewedLog::own && found != nullptr) {
       static_cast<void>(SegmentIndexFile::store(storage_, path, segment, *found));
     }
   }

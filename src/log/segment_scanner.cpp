@@ -47,7 +47,10 @@ void SegmentScanner::load(std::uint64_t position, std::uint64_t bytes) {
     const auto block = window.subspan(at, std::min(block_bytes, bytes - at));
     const auto part = read_all(file_, block, position + at);
     const std::size_t good = part ? *part : 0;
-    if (!part) unreadable_.push_back({position + at, position + at + block.size()});
+    if (!part) {
+      unreadable_.push_back({position + at, position + at + block.size()});
+      if (!read_error_) read_error_ = part.error();
+    }
     std::fill(block.begin() + static_cast<std::ptrdiff_t>(good), block.end(), std::byte{0});
   }
 }

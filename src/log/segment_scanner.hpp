@@ -54,6 +54,8 @@ class SegmentScanner {
   /// The first of the bytes from `begin` up to `end` that the disk could not read; nothing if it could read
   /// all.
   [[nodiscard]] std::optional<std::uint64_t> unreadable(std::uint64_t begin, std::uint64_t end) const;
+  /// Why bytes could not be read, first of all; nothing if all could.
+  [[nodiscard]] const std::optional<Error>& read_error() const { return read_error_; }
   /// One past what has been read already.
   [[nodiscard]] std::uint64_t window_end() const { return window_position_ + window_bytes_; }
   /// Reads anew what is asked for next: somebody may have written it meanwhile.
@@ -79,6 +81,7 @@ class SegmentScanner {
     std::uint64_t end = 0;
   };
   std::vector<Range> unreadable_;
+  std::optional<Error> read_error_;
 };
 
 }  // namespace lightq::log

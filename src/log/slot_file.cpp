@@ -97,7 +97,7 @@ std::optional<Error> SlotFile::fault_of(const std::string& path, SlotBytes& slot
   return std::nullopt;
 }
 
-Result<SlotFile::Slot> SlotFile::read_slot(int slot) {
+Result<SlotFile::Slot> SlotFile::read_slot(int slot, UnreadableSlot unreadable) {
   Slot found;
   const std::string path = slot_path(slot);
   const auto file = storage_.open(path, OpenMode::read_only);
@@ -109,6 +109,7 @@ Result<SlotFile::Slot> SlotFile::read_slot(int slot) {
   std::vector<std::byte>& bytes = found.content.bytes;
   bytes.resize(std::min(*size, format_.file_bytes_max));
   const auto came = read_all(**file, bytes, 0);
+  if (!came && unreadable == UnreadableSlot::refuses) return came.error();
   if (!came) {
     found.fault = came.error();
     return found;
@@ -120,11 +121,11 @@ Result<SlotFile::Slot> SlotFile::read_slot(int slot) {
   return found;
 }
 
-Result<std::optional<SlotBytes>> SlotFile::load() {
+Result<std::optional<SlotBytes>> SlotFile::load(UnreadableSlot unreadable) {
   passed_over_.reset();
   Slot newest;
   for (int slot = 0; slot < 2; ++slot) {
-    auto found = read_slot(slot);
+    auto found = read_slot(slot, unreadable);
     if (!found) return found.error();
     // What another version has written weighs more than what is torn: nobody may take it for nothing.
     const bool keep = passed_over_ && passed_over_->code == ErrorCode::foreign_format;

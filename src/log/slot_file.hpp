@@ -35,6 +35,12 @@ struct SlotFormat {
   bool (*sound)(const SlotBytes& slot) = nullptr;
 };
 
+/// What a copy that cannot be read now means to who loads the other.
+enum class UnreadableSlot {
+  refuses,     ///< load fails: it may be the newer one
+  is_damaged,  ///< the other one counts: for a repair
+};
+
 /// The files `<name>.0` and `<name>.1`. Not for two threads at once; `make` may be called while another
 /// thread is in `write`.
 class SlotFile {
@@ -44,7 +50,7 @@ class SlotFile {
 
   /// The newest slot that is sound; nothing if neither file exists. Errors: corrupt or foreign_format if
   /// there are files and none is sound, each with file and position; io_error.
-  Result<std::optional<SlotBytes>> load();
+  Result<std::optional<SlotBytes>> load(UnreadableSlot unreadable = UnreadableSlot::refuses);
   /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
   /// well.
   [[nodiscard]] const std::optional<Error>& passed_over() const { return passed_over_; }
@@ -62,7 +68,7 @@ class SlotFile {
  private:
   struct Slot;
   [[nodiscard]] std::string slot_path(int slot) const;
-  Result<Slot> read_slot(int slot);
+  Result<Slot> read_slot(int slot, UnreadableSlot unreadable);
   [[nodiscard]] std::optional<Error> fault_of(const std::string& path, SlotBytes& slot) const;
   Result<void> write_slot(int slot, ByteView bytes);
   Result<void> keep_newest();

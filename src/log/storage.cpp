@@ -13,6 +13,21 @@ bool is_missing(const Error& error) {
   return error.system_error == ENOENT;
 }
 
+bool is_unavailable(const Error& error) {
+  switch (error.system_error) {
+    case 0:
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EINVAL: return false;
+    default: return true;
+  }
+}
+
+bool is_shortage(const Error& error) {
+  return is_unavailable(error) && error.system_error != EIO;
+}
+
 bool may_exist(const std::string& path, Storage& storage) {
   const auto file = storage.open(path, OpenMode::read_only);
   return file.ok() || !is_missing(file.error());

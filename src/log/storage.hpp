@@ -122,6 +122,15 @@ class Storage {
 /// True if `error` says that there is no such file.
 [[nodiscard]] bool is_missing(const Error& error);
 
+/// True if the failed call says nothing about the stored bytes: the process lacks descriptors or memory, it
+/// may not open the file just now, or the disk did not answer. The same call may succeed later. False where
+/// there is no such file or the file cannot be mapped as asked, and for errors that are not the system's.
+[[nodiscard]] bool is_unavailable(const Error& error);
+
+/// As is_unavailable, but the disk is not to blame: tools that read what a broken disk still gives stop here,
+/// too.
+[[nodiscard]] bool is_shortage(const Error& error);
+
 /// False only if it is known that there is no such file.
 [[nodiscard]] bool may_exist(const std::string& path, Storage& storage);
 

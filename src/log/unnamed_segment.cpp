@@ -12,13 +12,15 @@ namespace lightq::log {
 namespace {
 
 // What lay in the file before it was used again has another epoch, and is no message of this segment.
-bool holds_messages(File& file, const SegmentPage& page, const SegmentHeader& header, BootId boot) {
+Result<bool> holds_messages(File& file, const SegmentPage& page, const SegmentHeader& header, BootId boot) {
   if (const auto mark = decode_open_mark(page, header, boot);
       mark && mark->position == segment_header_bytes && mark->base == header.first_offset) {
     return true;
   }
   SegmentScanner scanner(file, header.epoch, header.file_bytes);
-  return scanner.resume_at(segment_header_bytes, header.first_offset).has_value();
+  if (scanner.resume_at(segment_header_bytes, header.first_offset)) return true;
+  if (scanner.read_error()) return *scanner.read_error();
+  return false;
 }
 
 }  // namespace
@@ -31,21 +33,24 @@ Result<void> PendingName::give(Storage& storage) {
   return {};
 }
 
-// One that cannot be opened just now may hold messages: who takes it for none removes it.
+// One that cannot be opened or read just now may hold messages: who takes it for none removes it.
 Result<std::optional<Offset>> unnamed_segment(const std::string& directory, const std::vector<Offset>& names,
                                               Storage& storage) {
   const std::optional<Offset> none;
   if (seeded(SeededBug::unnamed_segment_forgotten)) return none;
   const auto file = storage.open(directory + "/" + next_prepared_name, OpenMode::read_only);
   if (!file && !is_missing(file.error())) return file.error();
+  if (!file) return none;
   SegmentPage page{};
-  if (!file || !read_all(**file, page, 0)) return none;
+  if (const auto came = read_all(**file, page, 0); !came) return came.error();
   const auto header = decode_segment_header(page).header;
   if (!header || header->first_offset == offset_not_yet_known) return none;
   const bool is_behind =
       std::all_of(names.begin(), names.end(), [&](Offset name) { return name < header->first_offset; });
-  if (!is_behind || !holds_messages(**file, page, *header, {storage.boot_id()})) return none;
-  return std::optional(header->first_offset);
+  if (!is_behind) return none;
+  const auto holds = holds_messages(**file, page, *header, {storage.boot_id()});
+  if (!holds) return holds.error();
+  return *holds ? std::optional(header->first_offset) : none;
 }
 
 Result<void> name_unnamed_segment(const std::string& directory, const std::vector<Offset>& names,

@@ -119,9 +119,9 @@ ReadResult WriteBehindLog::find(Place& place, ReadResult (Log::*way)(Place&)) {
 FoundByTime WriteBehindLog::first_since(Timestamp time) {
   const FoundByTime written = segments_->first_since(time);
   last_error_ = &segments_->last_error();
-  if (written.offset < written_offset()) return written;
+  if (written.offset < written_offset() || written.unavailable) return written;
   const FoundByTime in_memory = ring_.first_since(time);
-  return {in_memory.offset, written.batches_passed + in_memory.batches_passed};
+  return {in_memory.offset, written.batches_passed + in_memory.batches_passed, false};
 }
 
 // On a full disk the files of what goes first make room for the rest.

@@ -268,7 +268,11 @@ Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
     const bool dropped = !file && (log::is_missing(file.error()) || file.error().code == ErrorCode::closed);
     if (!file && !dropped) return file.error();
     // Of a segment that was dropped meanwhile, the rest goes with the damage.
-    if (file) sound = log::SegmentScanner(**file, node_->header().epoch, end).resume_at(begin, first);
+    if (file) {
+      log::SegmentScanner scanner(**file, node_->header().epoch, end);
+      sound = scanner.resume_at(begin, first);
+      if (scanner.unreadable(begin, sound ? sound->position : end)) return *scanner.read_error();
+    }
   }
   batch_base_ = sound ? sound->base : node_->end_offset();
   start_batch(sound ? sound->position : end);

@@ -140,6 +140,8 @@ Result<bool> ViewEngine::look_on(Seen& seen) {
     offset = batch->end;
     seen.newest = std::max(seen.newest, batch->time);
   }
+  // What cannot be read now is not the end: a successor would be taken to leave a gap.
+  if (scanner.read_error()) return *scanner.read_error();
   node.publish(position, offset);
   return true;
 }

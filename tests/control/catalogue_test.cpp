@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <utility>
 
 #include "control/catalogue_room.hpp"
 
@@ -369,6 +372,49 @@ TEST(CatalogueRecord, IsReportedWhereItMakesNoSense) {
     EXPECT_EQ(change.error().code, ErrorCode::corrupt) << text;
     EXPECT_THAT(change.error().message, HasSubstr("catalogue record")) << text;
   }
+}
+
+/// A log whose messages cannot be read for now.
+class UnreadableLog final : public log::Log {
+ public:
+  explicit UnreadableLog(std::unique_ptr<log::Log> log) : log_(std::move(log)) {}
+  log::AppendResult append(std::span<std::byte> batch, Timestamp now) override {
+    return log_->append(batch, now);
+  }
+  log::ReadResult read(log::Place& place) override {
+    return {log::ReadOutcome::unavailable, {}, place.offset};
+  }
+  [[nodiscard]] Offset first_offset() const override { return log_->first_offset(); }
+  [[nodiscard]] Offset next_offset() const override { return log_->next_offset(); }
+  [[nodiscard]] Offset durable_offset() const override { return log_->durable_offset(); }
+  [[nodiscard]] std::uint64_t stored_bytes() const override { return log_->stored_bytes(); }
+  void trim(Offset) override {}
+  bool make_room(std::size_t, Offset) override { return false; }
+  void maintain(Timestamp) override {}
+  std::unique_ptr<log::DiskJob> take_disk_job(Timestamp) override { return nullptr; }
+  [[nodiscard]] bool wants_disk_work() const override { return false; }
+  Result<void> flush() override { return log_->flush(); }
+  [[nodiscard]] const Error& last_error() const override { return error_; }
+
+ private:
+  std::unique_ptr<log::Log> log_;
+  Error error_{ErrorCode::io_error, "cannot open a segment", EMFILE};
+};
+
+// Users and topics would seem never to have been made, and the next start would take their files for leftovers.
+TEST(Catalogue, OneThatCannotBeReadNowIsNotTakenForAnEmptyOne) {
+  CatalogueRoom room;
+  ASSERT_TRUE(room.open()->add_topic(name("orders"), file_settings(), 0).ok());
+  auto options = room.options();
+  options.open_log = [open = options.open_log](const std::filesystem::path& at) {
+    auto log = open(at);
+    if (log) log = std::unique_ptr<log::Log>(std::make_unique<UnreadableLog>(std::move(*log)));
+    return log;
+  };
+  const auto opened = Catalogue::open(room.path(), options, room.sink);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().system_error, EMFILE);
+  EXPECT_NE(room.open()->state().find("orders"), nullptr);
 }
 
 }  // namespace

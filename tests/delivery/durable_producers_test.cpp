@@ -54,7 +54,7 @@ class DurableProducersTest : public test::LogFixture {
   std::optional<std::string> restart() {
     producers = make(Kept::on_disk);
     const auto found = on_disk();
-    return found ? producers.recover(*found, *log).doubt : std::nullopt;
+    return found ? producers.recover(*found, *log)->doubt : std::nullopt;
   }
   std::uint64_t expected(std::uint64_t id) {
     const KnownProducer* const known = producers.find(id);
@@ -372,6 +372,31 @@ TEST_F(DurableProducersTest, ATableThatDoesNotGoOnInTheLogIsNotBelieved) {
   EXPECT_EQ(producers.find(5), nullptr);
   EXPECT_TRUE(restart_with(1, {{{9, 0}, 1, now}})) << "no batch begins there";
   EXPECT_EQ(producers.find(9), nullptr);
+}
+
+// Who is known and who is not cannot be told: believed would be either a lie.
+TEST_F(DurableProducersTest, ALogThatCannotBeReadNowForgetsNobody) {
+  const ProducerIdentity producer = begin(5);
+  ASSERT_TRUE(log->flush().ok());
+  ASSERT_TRUE(save());
+  send(producer, 0, 3);
+  ASSERT_TRUE(log->flush().ok());
+  for (const int error : {EMFILE, ENFILE, ENOMEM, EACCES, EIO}) {
+    open();
+    storage.on_call = [=](test::FaultyStorage::Call call, const std::string& path) {
+      const bool fails = call == test::FaultyStorage::Call::open && path.ends_with(".seg");
+      return test::FaultyStorage::Fault{fails ? error : 0, 0};
+    };
+    producers = make(Kept::on_disk);
+    const auto found = on_disk();
+    ASSERT_TRUE(found);
+    const auto recovered = producers.recover(*found, *log);
+    ASSERT_FALSE(recovered.ok());
+    EXPECT_EQ(recovered.error().system_error, error);
+    storage.on_call = nullptr;
+    EXPECT_EQ(restart(), std::nullopt);
+    EXPECT_EQ(expected(5), 3U);
+  }
 }
 
 }  // namespace

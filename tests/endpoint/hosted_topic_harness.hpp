@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -24,8 +25,12 @@ using test::FaultyStorage;
 
 class CountingSink final : public LogSink {
  public:
-  void write(LogLevel level, std::string_view) override { errors += level == LogLevel::error ? 1 : 0; }
+  void write(LogLevel level, std::string_view line) override {
+    errors += level == LogLevel::error ? 1 : 0;
+    lines.emplace_back(line);
+  }
   int errors = 0;
+  std::vector<std::string> lines;
 };
 
 class FakeProducer final : public SessionProducer {
@@ -96,6 +101,13 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     ASSERT_EQ(topic->store({bytes, 1, 7}, {producer.identity, sequence, 1}), PublishOutcome::accepted);
     topic->want_flush();
     topic->published();
+  }
+  /// Of the topic's segment files, in their order.
+  std::vector<std::string> segments() {
+    auto paths = storage.paths();
+    std::erase_if(
+        paths, [](const auto& path) { return !path.starts_with("/topics/1/") || !path.ends_with(".seg"); });
+    return paths;
   }
   bool run_until(const std::function<bool()>& condition) {
     const auto deadline = EventLoop::Clock::now() + std::chrono::seconds(20);

@@ -267,5 +267,38 @@ TEST_F(TopicConsumersTest, AfterTheStopBeganNobodyJoins) {
   EXPECT_EQ(topic->open_consumer(asked("g"), late), Code::shutting_down);
 }
 
+TEST_F(TopicConsumersTest, ConsumersWaitForASegmentThatCannotBeOpenedAndGoOnByThemselves) {
+  for (int i = 0; i < 40; ++i) {
+    auto bytes = lightq::test::make_batch({std::string(1000, 'm')});
+    ASSERT_EQ(topic->store({bytes, 1, 1000}, {}), PublishOutcome::accepted);
+  }
+  topic->published();
+  restart(true);  // no segment is open
+  ASSERT_GT(segments().size(), 1U);
+  const std::string second = segments()[1];
+  fail(EMFILE, [second](FaultyStorage::Call call, const std::string& path) {
+    return call == FaultyStorage::Call::open && path == second;
+  });
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  ASSERT_TRUE(run_until([&] { return sink.errors > 0; }));
+  EXPECT_THAT(sink.lines.back(), testing::HasSubstr("consumers wait, their messages cannot be read now: "));
+  EXPECT_THAT(sink.lines.back(), testing::HasSubstr(second));
+  const auto told = consumer.payloads().size();
+  EXPECT_LT(told, 40U);
+  const auto waiting = stats_of("g");
+  EXPECT_EQ(waiting.next_offset, told);
+  EXPECT_EQ(waiting.lost, 0U);
+  EXPECT_EQ(waiting.blocked_by, "disk: Too many open files");
+  fail(0, {});
+  ASSERT_TRUE(run_until([&] { return consumer.payloads().size() == 40; }));
+  const auto is_told = [&] { return sink.lines.back().find("no consumer waits") != std::string::npos; };
+  EXPECT_TRUE(run_until(is_told)) << sink.lines.back();
+  EXPECT_EQ(sink.errors, 1) << "one line for all of it";
+  EXPECT_EQ(stats_of("g").lost, 0U);
+  EXPECT_EQ(stats_of("g").blocked_by, "");
+  topic->detach_consumer(consumer);
+}
+
 }  // namespace
 }  // namespace lightq::broker

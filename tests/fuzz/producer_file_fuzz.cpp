@@ -65,7 +65,9 @@ void recover(const broker::ProducerSnapshot& snapshot) {
   const auto ends = fill(log);
   broker::DurableProducers producers(broker::DurableProducers::Kept::on_disk,
                                      broker::ProducerTable(broker::producer_file_entries_max, 1'000'000));
-  const auto recovery = producers.recover(snapshot, log);
+  const auto recovered = producers.recover(snapshot, log);
+  require(recovered.ok());
+  const auto& recovery = *recovered;
   require(producers.table().size() <= broker::producer_file_entries_max);
   require(recovery.remove_file == (log.next_offset() < snapshot.as_of));
   require(!recovery.remove_file || (recovery.doubt && producers.table().size() == 0));

@@ -315,16 +315,6 @@ TEST_F(ManySegmentsTest, ReportsASegmentWithoutASoundHeaderAndKeepsItsOffsets) {
   EXPECT_EQ(read_everything(*log).back(), (ReadMessage{{40}, "after"}));
 }
 
-TEST_F(ManySegmentsTest, TakesAReadErrorForDamage) {
-  make_segments();
-  open();
-  storage.on_call = [this](FaultyStorage::Call call, const std::string& path) {
-    const bool broken = call == FaultyStorage::Call::read && path == segment_path(6);
-    return FaultyStorage::Fault{broken ? EIO : 0, 0};
-  };
-  EXPECT_EQ(read_everything(*log).size(), 34U);
-}
-
 TEST_F(ManySegmentsTest, RefusesTwoFilesThatClaimTheSameOffsets) {
   make_segments();
   const std::string path = segment_path(12);

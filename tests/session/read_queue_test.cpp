@@ -350,5 +350,30 @@ TEST_F(ReadQueueTest, ReadsThatNoTicketPermitsAnyMoreAreAnsweredSo) {
   EXPECT_TRUE(answer.payloads.empty());
 }
 
+TEST_F(ReadQueueTest, WhatCannotBeReadNowIsToldAndNotPassedOver) {
+  for (int i = 0; i < 40; ++i) store({std::string(1000, 'm')});
+  ASSERT_GT(segments().size(), 1U);
+  fail(ENOMEM, [second = segments()[1]](FaultyStorage::Call call, const std::string& path) {
+    return call == FaultyStorage::Call::map && path == second;
+  });
+  const Answer part = read(0, 100);
+  EXPECT_EQ(part.op, Op::done) << "the client is told how far it has come";
+  EXPECT_GT(part.next, 0U);
+  EXPECT_LT(part.next, 40U);
+  EXPECT_EQ(part.payloads.size(), part.next);
+  for (int again = 0; again < 3; ++again) {
+    const Answer nothing = read(part.next, 100);
+    EXPECT_EQ(nothing.op, Op::error);
+    EXPECT_EQ(nothing.code, Code::io_error);
+    EXPECT_TRUE(nothing.payloads.empty());
+  }
+  fail(0, {});
+  const Answer rest = read(part.next, 100);
+  EXPECT_EQ(rest.op, Op::done);
+  EXPECT_EQ(rest.next, 40U);
+  EXPECT_EQ(rest.payloads.size(), 40 - part.next);
+  EXPECT_TRUE(std::all_of(rest.lost.begin(), rest.lost.end(), [](auto lost) { return lost == 0; }));
+}
+
 }  // namespace
 }  // namespace lightq::broker

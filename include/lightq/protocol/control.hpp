@@ -316,6 +316,7 @@ struct GroupStats {
   std::uint64_t redelivered = 0;       ///< messages handed out again, each time
   std::uint64_t oldest_ms = 0;         ///< age of the oldest message that is not done with; 0: there is none
   bool paused = false;                 ///< by itself, whether or not its topic is
+  std::string blocked_by;  ///< why consumers wait though messages are ready: empty, or `disk: WHY`
 };
 
 /// One plain subscriber (one `sub` join).
@@ -326,6 +327,7 @@ struct SubscriberStats {
   std::uint64_t lag = 0;
   std::uint64_t delivered = 0;
   std::uint64_t lost = 0;  ///< messages the log had moved past before it could be sent them
+  std::string blocked_by;  ///< as of a group
 };
 
 /// docs/protocol.md, "stats", defines every one; counting starts at the broker's start (`since_ms`).

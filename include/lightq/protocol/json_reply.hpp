@@ -40,6 +40,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("redelivered", stats.redelivered);
   visit("oldest_ms", stats.oldest_ms);
   visit("paused", stats.paused);
+  visit("blocked_by", stats.blocked_by);
 }
 
 template <typename S, typename Visit>
@@ -51,6 +52,7 @@ void visit_fields(S& stats, Visit&& visit) {
   visit("lag", stats.lag);
   visit("delivered", stats.delivered);
   visit("lost", stats.lost);
+  visit("blocked_by", stats.blocked_by);
 }
 
 /// Those that mean something for the broker_type, which is the first: what create_topic would take.

@@ -72,7 +72,7 @@ fs::path Catalogue::directory_of(std::uint64_t generation) const {
 
 Result<void> Catalogue::load() {
   if (auto opened = open_newest(); !opened) return opened;
-  replay();
+  if (auto replayed = replay(); !replayed) return replayed;
   state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
   state_.forget_client_keys_expired_before(now_ms());
   state_.forget_unused_credentials();
@@ -108,13 +108,14 @@ Result<void> Catalogue::open_newest() {
   return sync_directory(directory_);
 }
 
-/// Applies every record.
-void Catalogue::replay() {
+/// Applies every record. Errors: io_error, not all of it can be read now.
+Result<void> Catalogue::replay() {
   log::Place place{log_->first_offset()};
   while (true) {
     const auto result = log_->read(place);
     switch (result.outcome) {
-      case log::ReadOutcome::end: return;
+      case log::ReadOutcome::end: return {};
+      case log::ReadOutcome::unavailable: return log_->last_error();
       case log::ReadOutcome::batch:
         replay(result.batch);
         place.offset = result.batch.end_offset();

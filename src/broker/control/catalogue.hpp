@@ -103,7 +103,7 @@ class Catalogue {
   Result<std::size_t> end_client_keys(const CatalogueChange& by);
   Result<void> load();
   Result<void> open_newest();
-  void replay();
+  Result<void> replay();
   void replay(const BatchView& batch);
   [[nodiscard]] std::uint64_t record_count() const;
   Result<void> replace_log(CatalogueCompaction& compaction);

@@ -22,17 +22,17 @@ bool has_passed(Timestamp since, Timestamp now) {
 
 // A file that speaks of more than the log has would be believed once the log has come so far again. Any other
 // leads to the same result each time.
-DurableProducers::Recovery DurableProducers::recover(const ProducerSnapshot& found, log::Log& log) {
+Result<DurableProducers::Recovery> DurableProducers::recover(const ProducerSnapshot& found, log::Log& log) {
   table_.restore(found.producers);
   in_use_ = true;
   ProducerReplay replay(table_, log);
-  replay.run(found.as_of);
+  if (auto replayed = replay.run(found.as_of); !replayed) return replayed.error();
   table_.restore(table_.list());  // in the order in which they are idle now
   unsaved_ = replay.changed();
   unsaved_bytes_ = replay.read_bytes();
   const bool remove_file = log.next_offset() < found.as_of;
   if (!remove_file) saved_as_of_ = found.as_of;
-  return {replay.doubt(), remove_file};
+  return Recovery{replay.doubt(), remove_file};
 }
 
 ProducerTable::Opened DurableProducers::open(session::ProducerIdentity wanted, std::uint64_t fresh_id,

@@ -35,8 +35,9 @@ class DurableProducers {
     std::optional<std::string> doubt;  ///< why some who were known may be unknown now
     bool remove_file = false;          ///< the file is to be gone before anything is appended
   };
-  /// What the file said, brought up to the log's end, before anything else.
-  Recovery recover(const ProducerSnapshot& found, log::Log& log);
+  /// What the file said, brought up to the log's end, before anything else. Errors: io_error, the log cannot
+  /// be read now.
+  Result<Recovery> recover(const ProducerSnapshot& found, log::Log& log);
 
   // What the table does, see there.
 

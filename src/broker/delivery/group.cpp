@@ -119,6 +119,7 @@ bool Group::extend(GroupMember& member, const session::Extend& extended, SteadyT
 
 void Group::seek(Offset offset) {
   walk_.seek(offset);
+  read_again_ = {};
   returned_.clear();
   charge_.set(0);
   for (const auto& member : members_) member->clear();
@@ -131,6 +132,18 @@ Group::Handed Group::pump(log::Log& log, std::size_t bytes_max, SteadyTime now) 
   Handed handed;
   tend(now);
   if (paused_ || consumers() == 0) return handed;
+  if (read_again_ <= now) hand_out(log, bytes_max, now, handed);
+  if (unavailable() != nullptr) wait_until(read_again_);  // also where a deadline before it has just passed
+  for (Outlet* const outlet : outlets_) outlet->flush();
+  redelivered_ += handed.redelivered;
+  charge_.set(returned_.ranges());
+  handed.held_back = !std::exchange(held_back_, is_in_pieces()) && held_back_;
+  // Others may give ranges back without anything happening here.
+  if (held_back_) wait_until(now + held_back_retry);
+  return handed;
+}
+
+void Group::hand_out(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
   if (members_.empty()) {
     pump_outlets(log, bytes_max, handed);
   } else {
@@ -143,13 +156,13 @@ Group::Handed Group::pump(log::Log& log, std::size_t bytes_max, SteadyTime now) 
     for (GroupMember* const member : unflushed_) member->flush();
     unflushed_.clear();
   }
-  for (Outlet* const outlet : outlets_) outlet->flush();
-  redelivered_ += handed.redelivered;
-  charge_.set(returned_.ranges());
-  handed.held_back = !std::exchange(held_back_, is_in_pieces()) && held_back_;
-  // Others may give ranges back without anything happening here.
-  if (held_back_) wait_until(now + held_back_retry);
-  return handed;
+  read_again_ = unavailable() != nullptr ? read_again_after(now) : SteadyTime{};
+}
+
+const Error* Group::unavailable() const {
+  if (consumers() == 0) return nullptr;
+  const Error* const returned = returned_.unavailable();
+  return returned != nullptr ? returned : walk_.unavailable();
 }
 
 /// Nothing newer is handed out before what came back; nor while that is in so many pieces that their number

@@ -92,6 +92,9 @@ class Group {
   /// Takes back what was not acknowledged in time; then hands out to each in turn, until none takes more, the
   /// log ends or about `bytes_max` bytes of records were taken.
   Handed pump(log::Log& log, std::size_t bytes_max, SteadyTime now);
+  /// Why consumers wait though there are messages for them: these cannot be read now. A pump tries again,
+  /// twice a second (next_timer). Null: nobody waits for that.
+  [[nodiscard]] const Error* unavailable() const;
   /// What a pump does when nothing is to be handed out: takes back what was not acknowledged in time.
   void tend(SteadyTime now) {
     if (next_timer_ <= now) expire(now);
@@ -168,6 +171,7 @@ class Group {
   void come_back(OffsetRange range, std::uint32_t deliveries);
   void count_if_dropped(OffsetRange range);
   void expire(SteadyTime now);
+  void hand_out(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed);
   void wait_until(SteadyTime when) { next_timer_ = std::min(next_timer_, when); }
 
   std::string name_;
@@ -185,6 +189,7 @@ class Group {
   bool held_back_ = false;       // is_in_pieces at the last pump
   std::size_t outlet_turn_ = 0;  // who is asked next
   SteadyTime next_timer_ = never;
+  SteadyTime read_again_{};  // while the log is unavailable: not before
   std::uint64_t redelivered_ = 0;
   std::uint64_t loss_told_ = 0;  // to members
 };

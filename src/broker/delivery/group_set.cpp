@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <system_error>
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
@@ -37,6 +38,12 @@ std::string cursor_name(const Group& group) {
 }
 
 }  // namespace
+
+// No path: statistics are for every user who may read the topic.
+std::string blocked_by_disk(const Error* unavailable) {
+  if (unavailable == nullptr) return {};
+  return "disk: " + std::generic_category().message(unavailable->system_error);
+}
 
 // --- Which there are ---
 
@@ -117,8 +124,9 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t
   if (!name.empty() && !TopicName::parse(name)) return {Code::invalid_frame};
   if (asked.incarnation != 0 && asked.incarnation != incarnation) return {Code::incarnation_changed};
   if (!has_room_for(user)) return {Code::limit_reached};
-  const Offset start = direct_ ? log_.next_offset() : offset_of(asked.start, log_);
-  return {Code::ok, &add(name, {asked.mode, shared || asked.holds}, start, ++births_, user)};
+  const Result<Offset> start = direct_ ? log_.next_offset() : offset_of(asked.start, log_);
+  if (!start) return {Code::io_error};
+  return {Code::ok, &add(name, {asked.mode, shared || asked.holds}, *start, ++births_, user)};
 }
 
 void GroupSet::remove(Group& group) {
@@ -127,8 +135,10 @@ void GroupSet::remove(Group& group) {
   std::erase_if(groups_, [&](const Entry& entry) { return entry.group.get() == &group; });
 }
 
-Offset GroupSet::seek(Group& group, const session::Place& to) {
-  group.seek(offset_of(to, log_));
+Result<Offset> GroupSet::seek(Group& group, const session::Place& to) {
+  const auto offset = offset_of(to, log_);
+  if (!offset) return offset.error();
+  group.seek(*offset);
   return group.next();
 }
 
@@ -274,6 +284,13 @@ SteadyTime GroupSet::next_timer() const {
   return next;
 }
 
+const Error* GroupSet::unavailable() const {
+  for (const Entry& entry : groups_) {
+    if (const Error* const why = entry.group->unavailable()) return why;
+  }
+  return nullptr;
+}
+
 Offset GroupSet::furthest_of_others() const {
   Offset furthest;
   for (const Entry& entry : groups_) {
@@ -344,6 +361,7 @@ protocol::GroupStats GroupSet::stats_of(const Group& group, Timestamp now) const
   stats.unacknowledged = group.unacknowledged();
   stats.redelivered = group.redelivered();
   stats.paused = group.is_paused();
+  stats.blocked_by = blocked_by_disk(group.unavailable());
   const auto oldest = append_time_at(committed, log_);
   if (oldest && *oldest < now) stats.oldest_ms = static_cast<std::uint64_t>(now.us - oldest->us) / 1000;
   return stats;

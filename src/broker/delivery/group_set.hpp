@@ -17,6 +17,9 @@
 
 namespace lightq::broker {
 
+/// As statistics say why consumers wait: empty for null, else `disk: ` and the system's word for it.
+std::string blocked_by_disk(const Error* unavailable);
+
 /// The reactor's thread. docs/design.md, "Who holds the log".
 class GroupSet {
  public:
@@ -35,17 +38,19 @@ class GroupSet {
   /// The same, from the first plain join on.
   Group& open_plain();
   struct Opened {
-    session::Code refusal = session::Code::ok;  ///< of another mode, a name that is none, or one too many
-    Group* group = nullptr;                     ///< without a refusal
-    bool is_full = false;                       ///< refused because the group has as many members as it may
+    /// Of another mode, a name that is none, one too many, or a place in messages that cannot be read now.
+    session::Code refusal = session::Code::ok;
+    Group* group = nullptr;  ///< without a refusal
+    bool is_full = false;    ///< refused because the group has as many members as it may
   };
   /// The group that is asked for; a new one, which is the user's until a restart, if there is none.
   /// `incarnation`: the log's.
   Opened open(const session::ConsumeOpen& asked, std::uint64_t incarnation, std::uint64_t user = 0);
   /// Requires that it has no consumers.
   void remove(Group& group);
-  /// The group goes on there. The offset that comes next.
-  Offset seek(Group& group, const session::Place& to);
+  /// The group goes on there. The offset that comes next. Errors: io_error where the place has to be looked
+  /// for in messages that cannot be read now; then the group stays where it is.
+  Result<Offset> seek(Group& group, const session::Place& to);
   /// The group goes on behind all that is stored; what it has handed out is done with. How many messages it
   /// was not done with.
   std::uint64_t pass_over(Group& group);
@@ -96,6 +101,8 @@ class GroupSet {
   Pumped pump(std::size_t bytes_max, SteadyTime now, DamageCount& damage);
   /// When a pump has something to take back or to hand out after a delay.
   [[nodiscard]] SteadyTime next_timer() const;
+  /// See Group; of the first group that has any.
+  [[nodiscard]] const Error* unavailable() const;
   /// As far as any but the plain group has come.
   [[nodiscard]] Offset furthest_of_others() const;
 

@@ -31,4 +31,10 @@ inline SteadyTime walk_again_after(SteadyTime now, std::size_t ranges) {
   return now + std::chrono::milliseconds(ranges / ranges_per_ms);
 }
 
+/// When a log that could not be read is read again: opening a file each time that a message comes in would be
+/// in vain mostly.
+inline SteadyTime read_again_after(SteadyTime now) {
+  return now + std::chrono::milliseconds(500);
+}
+
 }  // namespace lightq::broker

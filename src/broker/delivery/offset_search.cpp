@@ -11,28 +11,30 @@ namespace lightq::broker {
 namespace {
 
 /// The batch that holds the first message at or behind `offset` that is there; only its header is to be
-/// looked at, for anybody may ask often.
-std::optional<BatchView> batch_at(Offset offset, log::Log& log) {
+/// looked at, for anybody may ask often. Errors: io_error, it cannot be read now.
+Result<std::optional<BatchView>> batch_at(Offset offset, log::Log& log) {
   log::Place place{offset};
   while (place.offset < log.next_offset()) {
     TurnWork::add(TurnWork::batch_looked_at);
     const log::ReadResult read = log.look(place);
-    if (read.outcome == log::ReadOutcome::batch) return read.batch;
+    if (read.outcome == log::ReadOutcome::batch) return std::optional(read.batch);
+    if (read.outcome == log::ReadOutcome::unavailable) return log.last_error();
     if (read.outcome == log::ReadOutcome::end) break;
     place = log::Place{read.next};
   }
-  return std::nullopt;
+  return std::optional<BatchView>();
 }
 
-Offset first_since(Timestamp time, log::Log& log) {
+Result<Offset> first_since(Timestamp time, log::Log& log) {
   const log::FoundByTime found = log.first_since(time);
   TurnWork::add(found.batches_passed * TurnWork::batch_passed);
+  if (found.unavailable) return log.last_error();
   return std::clamp(found.offset, log.first_offset(), log.next_offset());
 }
 
 }  // namespace
 
-Offset offset_of(const session::Place& place, log::Log& log) {
+Result<Offset> offset_of(const session::Place& place, log::Log& log) {
   const Offset first = log.first_offset();
   const Offset next = log.next_offset();
   switch (place.from) {
@@ -50,8 +52,8 @@ Offset offset_of(const session::Place& place, log::Log& log) {
 
 std::optional<Timestamp> append_time_at(Offset offset, log::Log& log) {
   const auto batch = batch_at(offset, log);
-  if (!batch) return std::nullopt;
-  return batch->append_time();
+  if (!batch || !*batch) return std::nullopt;
+  return (*batch)->append_time();
 }
 
 }  // namespace lightq::broker

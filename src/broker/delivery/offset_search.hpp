@@ -8,9 +8,11 @@
 namespace lightq::broker {
 
 /// Between the log's first and its next offset. A time: the first message that was appended then or later.
-Offset offset_of(const session::Place& place, log::Log& log);
+/// Errors: io_error where that lies among messages that cannot be read now.
+Result<Offset> offset_of(const session::Place& place, log::Log& log);
 
-/// When the first message at or behind `offset` that can be read was appended; nothing if there is none.
+/// When the first message at or behind `offset` that can be read was appended; nothing if there is none, or
+/// it is not known now.
 std::optional<Timestamp> append_time_at(Offset offset, log::Log& log);
 
 }  // namespace lightq::broker

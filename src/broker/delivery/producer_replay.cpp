@@ -13,7 +13,7 @@ std::string number(Offset offset) {
 
 }  // namespace
 
-void ProducerReplay::run(Offset from) {
+Result<void> ProducerReplay::run(Offset from) {
   const Offset end = log_.next_offset();
   if (end < from) {
     doubt_everybody("they were written when the log ended at " + number(from) + ", and it ends at " +
@@ -27,6 +27,7 @@ void ProducerReplay::run(Offset from) {
       place.offset = result.batch.end_offset();
       continue;
     }
+    if (result.outcome == log::ReadOutcome::unavailable) return log_.last_error();
     const bool damaged = result.outcome == log::ReadOutcome::damaged;
     doubt_everybody("messages from " + number(place.offset) + " on cannot be read" +
                     (damaged ? ": " + log_.last_error().text() : " any more"));
@@ -34,6 +35,7 @@ void ProducerReplay::run(Offset from) {
     place.offset = result.next;
   }
   forget_doubtful();
+  return {};
 }
 
 void ProducerReplay::doubt_everybody(std::string why) {

@@ -19,7 +19,8 @@ class ProducerReplay {
   /// Both must outlive it.
   ProducerReplay(ProducerTable& table, log::Log& log) : table_(table), log_(log) {}
 
-  void run(Offset from);
+  /// Errors: io_error, messages cannot be read now; then nothing that the table says may be believed.
+  Result<void> run(Offset from);
 
   /// Why somebody may have been forgotten; nothing if nobody was.
   [[nodiscard]] const std::optional<std::string>& doubt() const { return doubt_; }

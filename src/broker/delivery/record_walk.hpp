@@ -29,12 +29,16 @@ class RecordWalk {
   [[nodiscard]] Offset offset() const { return place_.offset; }
   /// What was passed over since construction.
   [[nodiscard]] const WalkLoss& loss() const { return loss_; }
+  /// Why what comes next could not be read the last time: it is there, is not passed over, and can be read
+  /// later. Null: it could, or nobody has tried since a seek.
+  [[nodiscard]] const Error* unavailable() const { return unavailable_ ? &*unavailable_ : nullptr; }
   /// Where what failed its checks was, as far as nobody has taken that yet.
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return std::exchange(damage_, {}); }
   void seek(Offset offset) {
     place_ = log::Place{offset};
     batch_base_ = in_batch_offset_ = {};
     in_batch_ = 0;
+    unavailable_.reset();
   }
   /// As seek; going on in the batch that it stands in costs no search from the batch's start.
   void move_to(Offset offset) {
@@ -43,14 +47,14 @@ class RecordWalk {
   }
 
   /// Calls `take(offset, payload)` for one record after the other until it returns false (that record is read
-  /// again next time), the log ends, or `bytes_max` bytes of records were taken. True if it stopped for
-  /// `bytes_max`. `take` must not call a non-const method of the log.
+  /// again next time), the log ends or is unavailable(), or `bytes_max` bytes of records were taken. True if
+  /// it stopped for `bytes_max`. `take` must not call a non-const method of the log.
   template <typename Take>
   bool walk(log::Log& log, std::size_t bytes_max, Take&& take) {
     std::size_t bytes = 0;
     while (bytes < bytes_max) {
-      const log::ReadResult result = log.read(place_);
-      if (result.outcome == log::ReadOutcome::end) return false;
+      const log::ReadResult result = read(log);
+      if (result.outcome == log::ReadOutcome::end || unavailable_) return false;
       if (result.outcome != log::ReadOutcome::batch) {
         pass_over(result.outcome, result.next);
         continue;
@@ -67,14 +71,14 @@ class RecordWalk {
 
   /// The next records of one batch: those before `end`, at most `records_max`, and none more once their
   /// messages have `message_bytes_max` bytes. Costs nothing per record where all of a batch fits. Nothing:
-  /// `end` or the log's end is reached, or a limit is 0. What cannot be read is passed over, as `walk` does.
-  /// A batch compressed by one of `codecs` stays so where all of it is taken.
+  /// `end` or the log's end is reached, the log is unavailable(), or a limit is 0. What cannot be read is
+  /// passed over, as `walk` does. A batch compressed by one of `codecs` stays so where all of it is taken.
   std::optional<BatchSlice> next_slice(log::Log& log, Offset end, std::uint64_t records_max,
                                        std::uint64_t message_bytes_max, CodecSet codecs) {
     if (records_max == 0 || message_bytes_max == 0) return std::nullopt;
     while (place_.offset < end) {
-      const log::ReadResult result = log.read(place_);
-      if (result.outcome == log::ReadOutcome::end) return std::nullopt;
+      const log::ReadResult result = read(log);
+      if (result.outcome == log::ReadOutcome::end || unavailable_) return std::nullopt;
       if (result.outcome != log::ReadOutcome::batch) {
         pass_over(result.outcome, std::min(result.next, end));
         continue;
@@ -90,6 +94,16 @@ class RecordWalk {
   }
 
  private:
+  log::ReadResult read(log::Log& log) {
+    const log::ReadResult result = log.read(place_);
+    if (result.outcome == log::ReadOutcome::unavailable) {
+      unavailable_ = log.last_error();
+    } else if (unavailable_) {
+      unavailable_.reset();
+    }
+    return result;
+  }
+
   void pass_over(log::ReadOutcome why, Offset to) {
     auto& count = why == log::ReadOutcome::trimmed ? loss_.trimmed : loss_.damaged;
     count += distance(place_.offset, to);
@@ -191,6 +205,7 @@ class RecordWalk {
   Offset in_batch_offset_;
   WalkLoss loss_;
   std::vector<OffsetRange> damage_;
+  std::optional<Error> unavailable_;
 };
 
 }  // namespace lightq::broker

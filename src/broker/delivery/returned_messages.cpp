@@ -33,8 +33,11 @@ std::optional<ReturnedMessages::Slice> ReturnedMessages::next_slice(log::Log& lo
     walk_.move_to(front.range.begin);
     const auto slice = walk_.next_slice(log, front.range.end, records_max, message_bytes_max, codecs);
     // What was passed over is not there any more.
-    ready_.cut({front.range.begin, slice ? slice->range().begin : front.range.end});
+    const bool waits = !slice && walk_.unavailable() != nullptr;
+    const Offset passed = slice ? slice->range().begin : waits ? walk_.offset() : front.range.end;
+    ready_.cut({front.range.begin, passed});
     if (slice) return Slice{*slice, front.value};
+    if (waits) return std::nullopt;
   }
   return std::nullopt;
 }

@@ -35,10 +35,12 @@ class ReturnedMessages {
     std::uint32_t deliveries;
   };
   /// The lowest of what is ready, cut as RecordWalk::next_slice does. It stays here until `taken`. What
-  /// cannot be read any more is given up, and counted in loss().
+  /// cannot be read any more is given up, and counted in loss(). Nothing also while the log is unavailable().
   std::optional<Slice> next_slice(log::Log& log, std::uint64_t records_max, std::uint64_t message_bytes_max,
                                   CodecSet codecs);
   void taken(OffsetRange range) { ready_.cut(range); }
+  /// See RecordWalk; of the lowest of what is ready.
+  [[nodiscard]] const Error* unavailable() const { return ready() ? walk_.unavailable() : nullptr; }
 
   /// The lowest message, ready or not.
   [[nodiscard]] std::optional<Offset> first() const;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "broker/delivery/group_time.hpp"
 #include "broker/delivery/outlet.hpp"
 #include "broker/delivery/record_walk.hpp"
 
@@ -32,20 +33,17 @@ class Subscriber {
     std::uint64_t bytes = 0;
     bool more = false;
   };
-  Handed pump(log::Log& log, std::size_t bytes_max) {
+  Handed pump(log::Log& log, std::size_t bytes_max, SteadyTime now) {
     Handed handed;
     if (outlet_ == nullptr) return handed;
-    handed.more = walk_.walk(log, bytes_max, [&](Offset offset, ByteView payload) {
-      if (!outlet_->offer(offset, payload)) return false;
-      ++handed.messages;
-      handed.bytes += payload.size();
-      return true;
-    });
-    delivered_ += handed.messages;
+    if (read_again_ <= now) hand_out(log, bytes_max, now, handed);
     outlet_->flush();
     return handed;
   }
-
+  /// Why its consumer waits though there are messages for it: these cannot be read now. Null: it does not.
+  [[nodiscard]] const Error* unavailable() const { return attached() ? walk_.unavailable() : nullptr; }
+  /// When a pump tries again; never where nothing is unavailable().
+  [[nodiscard]] SteadyTime next_timer() const { return unavailable() == nullptr ? never : read_again_; }
   [[nodiscard]] Offset next() const { return walk_.offset(); }
   /// Everything before it has left this process.
   [[nodiscard]] Offset committed() const {
@@ -58,7 +56,10 @@ class Subscriber {
   /// Messages that this subscriber will never see: the log moved past it, or they were damaged.
   [[nodiscard]] std::uint64_t lost() const { return walk_.loss().trimmed + walk_.loss().damaged; }
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return walk_.take_damage(); }
-  void skip_to(Offset offset) { walk_.seek(offset); }
+  void skip_to(Offset offset) {
+    walk_.seek(offset);
+    read_again_ = {};
+  }
   /// As skip_to; what it was handed still leaves, and does not come again.
   void pass_over_to(Offset offset) {
     if (outlet_ != nullptr) outlet_->forget_unsent();
@@ -66,9 +67,21 @@ class Subscriber {
   }
 
  private:
+  void hand_out(log::Log& log, std::size_t bytes_max, SteadyTime now, Handed& handed) {
+    handed.more = walk_.walk(log, bytes_max, [&](Offset offset, ByteView payload) {
+      if (!outlet_->offer(offset, payload)) return false;
+      ++handed.messages;
+      handed.bytes += payload.size();
+      return true;
+    });
+    delivered_ += handed.messages;
+    read_again_ = walk_.unavailable() != nullptr ? read_again_after(now) : SteadyTime{};
+  }
+
   RecordWalk walk_;
   Outlet* outlet_ = nullptr;
   std::uint64_t delivered_ = 0;
+  SteadyTime read_again_{};  // while the log is unavailable: not before
 };
 
 }  // namespace lightq::broker

@@ -190,6 +190,7 @@ Topic::Pumped Topic::pump(SteadyTime now) {
   const std::uint64_t work_from = TurnWork::bytes();
   const std::size_t first_asked = first_subscriber_ < subscribers_.size() ? first_subscriber_ : 0;
   first_subscriber_ = 0;
+  subscribers_timer_ = never;
   for (std::size_t i = 0; i < subscribers_.size() && !is_paused(); ++i) {
     const std::size_t at = (first_asked + i) % subscribers_.size();
     if (TurnWork::bytes() - work_from > subscribers_work_max) {
@@ -198,7 +199,8 @@ Topic::Pumped Topic::pump(SteadyTime now) {
       break;
     }
     const auto& subscriber = subscribers_[at];
-    const auto handed = subscriber->pump(*log_, pump_bytes_per_cursor);
+    const auto handed = subscriber->pump(*log_, pump_bytes_per_cursor, now);
+    subscribers_timer_ = std::min(subscribers_timer_, subscriber->next_timer());
     damage_.note(subscriber->take_damage());
     deliveries_ += handed.messages;
     delivered_bytes_ += handed.bytes;
@@ -234,6 +236,13 @@ void Topic::trim() {
     passed = std::min(passed, subscriber->committed());
   }
   log_->trim(passed);
+}
+
+const Error* Topic::unavailable() const {
+  const Error* why = groups_.unavailable();
+  for (auto at = subscribers_.begin(); why == nullptr && at != subscribers_.end(); ++at)
+    why = (*at)->unavailable();
+  return why;
 }
 
 std::optional<Offset> Topic::group_committed() const {
@@ -293,6 +302,7 @@ protocol::SubscriberStats Topic::subscriber_stats(const Subscriber& subscriber) 
   stats.lag = distance(std::max(subscriber.next(), log_->first_offset()), log_->next_offset());
   stats.delivered = subscriber.delivered();
   stats.lost = subscriber.lost() + already_gone(subscriber.next());
+  stats.blocked_by = blocked_by_disk(subscriber.unavailable());
   return stats;
 }
 

@@ -108,6 +108,11 @@ class Topic {
   std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max,
                                        CodecSet codecs);
 
+  /// When a pump has something to take back, to hand out after a delay, or to try again.
+  [[nodiscard]] SteadyTime next_timer() const { return std::min(groups_.next_timer(), subscribers_timer_); }
+  /// Why consumers wait though there are messages for them: these cannot be read now. Null: nobody does.
+  [[nodiscard]] const Error* unavailable() const;
+
   // Cursors, statistics.
 
   [[nodiscard]] std::optional<Offset> group_committed() const;
@@ -133,7 +138,8 @@ class Topic {
   std::vector<std::unique_ptr<Subscriber>> subscribers_;
   std::size_t attached_subscribers_ = 0;
   std::size_t first_subscriber_ = 0;  // to be pumped
-  Offset furthest_;                   // that a cursor other than the plain group's has come
+  SteadyTime subscribers_timer_ = never;
+  Offset furthest_;  // that a cursor other than the plain group's has come
   bool producers_held_ = false;
   bool held_by_disk_ = false;
   Timestamp disk_failed_;  // when it last did, while held_by_disk_

@@ -18,7 +18,6 @@ constexpr std::uint64_t ticks_per_second = 10;
 constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;  // as a producer's owner; in its file too
 constexpr std::int64_t cursor_save_interval_us = 1'000'000;
 constexpr std::int64_t write_again_interval_us = 1'000'000;
-constexpr std::int64_t loss_report_interval_us = 5'000'000;
 // Long enough for a ring to notice that it is idle and give its memory back.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
 
@@ -127,8 +126,8 @@ void HostedTopic::extend(SessionConsumer& consumer, const session::Extend& exten
   want_pump();
 }
 
-Offset HostedTopic::seek(SessionConsumer& consumer, session::Place to) {
-  const Offset next = consumers_.seek(consumer, to);
+Result<Offset> HostedTopic::seek(SessionConsumer& consumer, session::Place to) {
+  const auto next = consumers_.seek(consumer, to);
   want_pump();
   return next;
 }
@@ -239,9 +238,10 @@ void HostedTopic::published() {
   want_ticks();
 }
 
-/// What is not acknowledged in time, or was rejected for a while, is looked at by the next pump.
+/// What is not acknowledged in time, was rejected for a while, or could not be read is looked at by the next
+/// pump.
 void HostedTopic::arm_group_timer() {
-  const SteadyTime next = topic_.groups().next_timer();
+  const SteadyTime next = topic_.next_timer();
   if (next >= group_timer_at_) return;
   context_.loop.cancel(group_timer_);
   group_timer_at_ = next;
@@ -268,6 +268,7 @@ bool HostedTopic::tick() {
   start_disk_job(now);
   save_cursors(now);
   report_losses(now);
+  report_unavailable();
   ticking_ = held_ || !purges_again_.empty() || storage_.producers->wants_save() || jobs_out_ > 0 ||
              unsaved() || topic_.log().wants_disk_work() ||
              !log::has_passed(last_active_, ticks_after_activity_us, now);
@@ -452,25 +453,6 @@ void HostedTopic::producers_saved(const Result<void>& result) {
   const bool failed_before = std::exchange(producers_failed_, !result.ok());
   if (!result && !failed_before)
     context_.sink.error("topic " + definition().name.text() + ": its producers: " + result.error().text());
-}
-
-/// At most a line of each kind every few seconds, however many messages it is about.
-void HostedTopic::report_losses(Timestamp now) {
-  if (!log::has_passed(losses_reported_, loss_report_interval_us, now)) return;
-  const auto stats = topic_.stats();
-  const std::string where = "topic " + definition().name.text() + ": ";
-  if (stats.corrupt > damaged_reported_) {
-    context_.sink.error(where + std::to_string(stats.corrupt - damaged_reported_) +
-                        " messages cannot be read and were passed over: " + topic_.log().last_error().text());
-  }
-  if (stats.refused > refused_reported_) {
-    context_.sink.warn(where + std::to_string(stats.refused - refused_reported_) +
-                       " messages were refused: of several parts, or too large (message_bytes_max is " +
-                       std::to_string(message_bytes_max()) + ")");
-  }
-  damaged_reported_ = stats.corrupt;
-  refused_reported_ = stats.refused;
-  losses_reported_ = now;
 }
 
 /// Writes nothing where nothing has changed. The log is closed last: its mark says that the cursors are on

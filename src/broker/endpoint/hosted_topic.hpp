@@ -90,12 +90,13 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const {
     return consumers_.shares_group_with_others(consumer);
   }
-  /// The consumer's group goes on there. The offset that comes next.
-  Offset seek(SessionConsumer& consumer, session::Place to);
+  /// The consumer's group goes on there. The offset that comes next. Errors: io_error, see GroupSet::seek.
+  Result<Offset> seek(SessionConsumer& consumer, session::Place to);
   /// A consumer that was not writable is: hand out soon.
   void consumer_writable(SessionConsumer& consumer);
   /// For `read`: records from `walk`'s place on, at most so many payload bytes (one record in any case),
-  /// before `end`. Nothing: the end of the range or of the log. What had to be passed over is in walk.loss().
+  /// before `end`. Nothing: the end of the range or of the log, or it is walk.unavailable(). What had to be
+  /// passed over is in walk.loss().
   std::optional<BatchSlice> read_slice(RecordWalk& walk, Offset end, std::uint64_t message_bytes_max,
                                        CodecSet codecs);
 
@@ -202,6 +203,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void submit(std::unique_ptr<log::DiskJob> job);
   void job_done(log::DiskJob& job);
   void report_losses(Timestamp now);
+  void report_unavailable();
   [[nodiscard]] std::vector<log::NamedCursor> cursors() const;
   [[nodiscard]] bool cursors_awaited() const {
     return consumers_.waits_for_save() || cursor_waiters_.want_save();
@@ -220,6 +222,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   bool held_ = false;
   bool resume_soon_ = false;  // at the next pump, those that are held may find room
   bool warned_of_disk_ = false;
+  bool warned_of_unavailable_ = false;
   bool writing_behind_fails_ = false;
   Timestamp behind_since_;  // of a queue_file topic: without progress; 0: nothing waits to be written
   Timestamp write_again_;   // while writing_behind_fails_: not before

@@ -101,7 +101,7 @@ bool TopicConsumers::shares_group_with_others(SessionConsumer& consumer) const {
   return group.members_of(found->second.member->user()) != group.members() || group.outlets() > 0;
 }
 
-Offset TopicConsumers::seek(SessionConsumer& consumer, const session::Place& to) {
+Result<Offset> TopicConsumers::seek(SessionConsumer& consumer, const session::Place& to) {
   const Attached* const attached = find(consumer);
   if (attached == nullptr) return topic_.log().next_offset();
   return topic_.groups().seek(*attached->group, to);

@@ -42,7 +42,7 @@ class TopicConsumers {
   /// Members of the consumer's group belong to other users.
   [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const;
   /// The offset that comes next.
-  Offset seek(SessionConsumer& consumer, const session::Place& to);
+  Result<Offset> seek(SessionConsumer& consumer, const session::Place& to);
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }
 
   /// Ends who is to be ended, admits who need not wait any longer, and hands out.

@@ -200,7 +200,11 @@ Result<void> StorageRoom::open_producers(TopicStorage& opened, const TopicDefini
   if (!found) recovery = {found.error().text(), true};
   if (const auto& passed_over = opened.producer_file->passed_over(); found && passed_over)
     sink.warn(where + "an older copy of its producers is used: " + passed_over->text());
-  if (found && *found) recovery = opened.producers->recover(**found, *opened.log);
+  if (found && *found) {
+    auto recovered = opened.producers->recover(**found, *opened.log);
+    if (!recovered) return recovered.error();
+    recovery = std::move(*recovered);
+  }
   if (recovery.doubt) {
     sink.warn(where +
               "producers that were known before are unknown now, and are told so: " + *recovery.doubt);

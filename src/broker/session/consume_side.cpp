@@ -23,7 +23,7 @@ const char* why_refused(const TopicConsumers::Refusal& refusal) {
     case Code::unauthorized_access: return "the cursor is another user's";
     case Code::incarnation_changed: return "the offset is another log's";
     case Code::no_space: return "the disk is full";
-    case Code::io_error: return "the disk fails";
+    case Code::io_error: return "the place is among messages that cannot be read now";
     case Code::shutting_down: return "the broker is stopping";
     default: return "the topic does not open it";
   }
@@ -132,8 +132,10 @@ void ConsumeSide::on_seek(ConsumeChannel& channel, const FrameHeader& header, By
   if (topic.shares_group_with_others(channel) && !port_.may_manage(topic, channel.scope()))
     return port_.answer_error(header, Code::unauthorized_access,
                               "others consume as this group: to move it needs the right to manage it");
-  const Offset next = channel.topic()->seek(channel, seek->to);
-  port_.send(session::Done{next.value}, header.channel, header.request);
+  const auto next = topic.seek(channel, seek->to);
+  if (!next)
+    return port_.answer_error(header, Code::io_error, "the place is among messages that cannot be read now");
+  port_.send(session::Done{next->value}, header.channel, header.request);
 }
 
 void ConsumeSide::go_on() {

@@ -64,6 +64,8 @@ bool ReadQueue::step(Job& job, std::uint64_t& bytes) {
   const Offset end = std::min(job.end, topic->next_offset());
   if (from >= end || (job.begun && job.bytes_left == 0)) return answer(job, from);
   const auto slice = topic->read_slice(job.walk, end, job.bytes_left, port_.client_codecs());
+  if (!slice && !job.begun && job.walk.unavailable() != nullptr)
+    return fail(job, session::Code::io_error, "the messages cannot be read now; ask again");
   if (!slice) return answer(job, job.walk.offset());
   // Only the first message comes in any case.
   const BatchSlice wanted = front_of(*slice, job.bytes_left, job.begun ? 0 : 1);

@@ -1,0 +1,230 @@
+/// A topic whose segments cannot be opened for a while: consumers wait, nothing is passed over or committed,
+/// and delivery goes on by itself.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "broker/delivery/topic.hpp"
+#include "delivery/fake_consumer.hpp"
+#include "delivery/fake_outlet.hpp"
+#include "delivery/group_harness.hpp"
+#include "support/log_fixture.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using session::Code;
+using test::FakeOutlet;
+using test::FaultyStorage;
+using test::Member;
+using Call = FaultyStorage::Call;
+using std::chrono::milliseconds;
+
+constexpr int shortages[] = {EMFILE, ENFILE, ENOMEM, EACCES, EIO};
+constexpr std::uint64_t messages = 40;
+
+class UnavailableTopicTest : public test::LogFixture {
+ protected:
+  UnavailableTopicTest() { options.segment_bytes = limits::segment_bytes_min; }
+
+  /// 40 messages in segments of six; nothing is mapped.
+  void make_topic() {
+    topic.reset();
+    pool = std::make_unique<log::SegmentPool>(log::SegmentPoolOptions{"/pool"}, storage);
+    if (!storage.exists(segment_path(0))) {
+      open();
+      for (std::uint64_t i = 0; i < messages; ++i)
+        ASSERT_EQ(append({std::to_string(i) + std::string(10'000, 'p')}), log::AppendOutcome::appended);
+      ASSERT_TRUE(log->flush().ok());
+    }
+    open();
+    protocol::TopicSettings settings;
+    settings.broker_type = protocol::BrokerType::file;
+    topic.emplace(TopicDefinition{TopicId{1}, *TopicName::parse("t"), settings}, std::move(log), now);
+  }
+  Code join(Member& member, const session::ConsumeOpen& asked) {
+    const auto opened = topic->groups().open(asked, 77);
+    if (opened.refusal != Code::ok) return opened.refusal;
+    member.group = opened.group;
+    member.member = &topic->groups().attach(*opened.group, member.consumer, asked);
+    member.member->begin();
+    return Code::ok;
+  }
+  /// The segment of message 12 cannot be had.
+  void fail(Call call, int error, int times = 1'000'000) {
+    storage.on_call = [this, call, error, times](Call asked, const std::string& path) mutable {
+      if (path == segment_path(12) && asked == Call::open) ++tries;
+      if (asked != call || path != segment_path(12) || times-- <= 0) return FaultyStorage::Fault{};
+      return FaultyStorage::Fault{error, 0};
+    };
+  }
+  void pump() {
+    while (topic->pump(steady).more) {
+    }
+  }
+  /// What a reactor does for so long: pumps when there is a timer.
+  void pass(milliseconds time) {
+    const SteadyTime until = steady + time;
+    while (topic->next_timer() <= until) {
+      steady = std::max(steady, topic->next_timer());
+      pump();
+    }
+    steady = until;
+  }
+  [[nodiscard]] protocol::GroupStats stats(const std::string& group) const {
+    for (const auto& each : topic->stats(now).groups) {
+      if (each.group == group) return each;
+    }
+    return {};
+  }
+  static void expect_all(const std::vector<std::string>& payloads) {
+    ASSERT_EQ(payloads.size(), messages);
+    for (std::uint64_t i = 0; i < messages; ++i)
+      EXPECT_EQ(payloads[i].substr(0, payloads[i].find('p')), std::to_string(i));
+  }
+
+  std::optional<Topic> topic;
+  SteadyTime steady{std::chrono::hours(1)};
+  int tries = 0;
+};
+
+TEST_F(UnavailableTopicTest, AGroupOverSessionsWaitsAndGoesOn) {
+  for (const Call call : {Call::open, Call::map, Call::read}) {
+    for (const int error : shortages) {
+      make_topic();
+      fail(call, error);
+      Member member;
+      ASSERT_EQ(join(member, test::asked("g")), Code::ok);
+      pump();
+      pass(milliseconds(5000));
+      EXPECT_EQ(member.consumer.payloads().size(), 12U) << error;
+      member.group->acknowledge(*member.member, {Offset{12}, {}});
+      const auto waiting = stats("g");
+      EXPECT_EQ(waiting.committed_offset, 12U);
+      EXPECT_EQ(waiting.lost, 0U);
+      EXPECT_EQ(waiting.ready, messages - 12);
+      EXPECT_EQ(waiting.blocked_by, "disk: " + std::generic_category().message(error));
+      EXPECT_EQ(topic->stats(now).corrupt, 0U);
+      storage.on_call = nullptr;
+      pass(milliseconds(1000));
+      expect_all(member.consumer.payloads());
+      EXPECT_EQ(stats("g").blocked_by, "");
+      EXPECT_EQ(stats("g").lost, 0U);
+      for (const auto& frame : member.consumer.frames) EXPECT_EQ(frame.lost, 0U);
+      EXPECT_EQ(topic->next_timer(), member.group->next_timer());
+      topic->groups().detach(*member.group, *member.member);
+    }
+  }
+}
+
+TEST_F(UnavailableTopicTest, SoDoPullersAndSubscribers) {
+  for (const int error : shortages) {
+    make_topic();
+    fail(Call::open, error);
+    FakeOutlet puller, taker;
+    topic->attach_puller(puller);
+    Subscriber& subscriber = topic->add_subscriber(Offset{0});
+    topic->attach_subscriber(subscriber, taker);
+    pump();
+    pass(milliseconds(5000));
+    EXPECT_EQ(puller.taken.size(), 12U);
+    EXPECT_EQ(taker.taken.size(), 12U);
+    EXPECT_EQ(topic->group_committed(), Offset{12});
+    EXPECT_EQ(subscriber.committed(), Offset{12});
+    EXPECT_EQ(topic->subscriber_stats(subscriber).blocked_by, stats("default").blocked_by);
+    EXPECT_NE(topic->subscriber_stats(subscriber).blocked_by, "");
+    ASSERT_NE(topic->unavailable(), nullptr);
+    EXPECT_EQ(topic->unavailable()->system_error, error);
+    storage.on_call = nullptr;
+    pass(milliseconds(1000));
+    expect_all(puller.taken);
+    expect_all(taker.taken);
+    EXPECT_EQ(topic->unavailable(), nullptr);
+    EXPECT_EQ(topic->subscriber_stats(subscriber).lost, 0U);
+    EXPECT_EQ(topic->subscriber_stats(subscriber).blocked_by, "");
+    topic->detach_puller(puller);
+    topic->remove_subscriber(subscriber);
+  }
+}
+
+TEST_F(UnavailableTopicTest, ItIsTriedTwiceASecondHoweverMuchIsPublished) {
+  make_topic();
+  fail(Call::open, EMFILE);
+  Member member;
+  ASSERT_EQ(join(member, test::asked("g")), Code::ok);
+  FakeOutlet taker;
+  Subscriber& subscriber = topic->add_subscriber(Offset{0});
+  topic->attach_subscriber(subscriber, taker);
+  pump();
+  tries = 0;
+  for (int ms = 0; ms < 10'000; ++ms) {
+    steady += milliseconds(1);
+    pump();
+  }
+  // Two cursors, and each try is repeated once the log has let go of its own views.
+  EXPECT_LE(tries, 2 * 2 * 20);
+  EXPECT_GE(tries, 2 * 15);
+  topic->groups().detach(*member.group, *member.member);
+  topic->remove_subscriber(subscriber);
+}
+
+TEST_F(UnavailableTopicTest, OneFailureDelaysByHalfASecondAtMost) {
+  for (const int error : shortages) {
+    make_topic();
+    fail(Call::open, error, 2);
+    FakeOutlet puller;
+    topic->attach_puller(puller);
+    pump();
+    EXPECT_EQ(puller.taken.size(), 12U);
+    pass(milliseconds(500));
+    expect_all(puller.taken);
+    topic->detach_puller(puller);
+  }
+}
+
+TEST_F(UnavailableTopicTest, WhatCameBackIsNotGivenUp) {
+  make_topic();
+  Member first, second;
+  auto all = test::asked("g");
+  ASSERT_EQ(join(first, all), Code::ok);
+  pump();
+  ASSERT_EQ(first.consumer.payloads().size(), messages);
+  topic->groups().detach(*first.group, *first.member);  // all of it comes back
+  // An idle log lets go of its files.
+  topic->log().maintain(now);
+  topic->log().maintain({now.us + 60'000'000});
+  fail(Call::open, EMFILE);
+  ASSERT_EQ(join(second, all), Code::ok);
+  pump();
+  pass(milliseconds(3000));
+  EXPECT_EQ(second.consumer.payloads().size(), 12U);
+  EXPECT_EQ(stats("g").lost, 0U);
+  EXPECT_EQ(stats("g").ready, messages - 12);
+  EXPECT_NE(stats("g").blocked_by, "");
+  storage.on_call = nullptr;
+  pass(milliseconds(1000));
+  expect_all(second.consumer.payloads());
+  EXPECT_EQ(stats("g").redelivered, messages);
+  topic->groups().detach(*second.group, *second.member);
+}
+
+TEST_F(UnavailableTopicTest, APlaceInTimeIsNotFoundWhereItCannotBeLookedFor) {
+  make_topic();
+  storage.on_call = [](Call call, const std::string& path) {
+    return FaultyStorage::Fault{call == Call::open && path.ends_with(".seg") ? EMFILE : 0, 0};
+  };
+  Member member;
+  auto by_time = test::asked("late");
+  by_time.start = {session::From::time, 1};
+  EXPECT_EQ(join(member, by_time), Code::io_error);
+  EXPECT_EQ(topic->groups().find("late"), nullptr);
+  ASSERT_EQ(join(member, test::asked("g")), Code::ok);
+  const Offset before = member.group->next();
+  EXPECT_EQ(topic->groups().seek(*member.group, by_time.start).error().system_error, EMFILE);
+  EXPECT_EQ(member.group->next(), before) << "it stays where it is";
+  EXPECT_EQ(*topic->groups().seek(*member.group, {session::From::offset, 20}), Offset{20});
+  topic->groups().detach(*member.group, *member.member);
+}
+
+}  // namespace
+}  // namespace lightq::broker
