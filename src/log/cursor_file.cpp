@@ -84,6 +84,13 @@ std::byte* encode_cursor(const NamedCursor& cursor, std::uint32_t version, std::
   return to;
 }
 
+std::vector<NamedCursor> take_cursors(const SlotBytes& slot) {
+  std::vector<NamedCursor> cursors;
+  ByteView body = slot.body();
+  while (auto cursor = take_cursor(body, slot.version())) cursors.push_back(std::move(*cursor));
+  return cursors;
+}
+
 }  // namespace
 
 bool NamedCursor::cut_at(Offset end) {
@@ -97,14 +104,13 @@ bool NamedCursor::cut_at(Offset end) {
 CursorFile::CursorFile(Storage& storage, std::string directory, const std::string& name)
     : slots_(storage, std::move(directory), name, format) {}
 
-Result<std::vector<NamedCursor>> CursorFile::load(UnreadableSlot unreadable) {
-  const auto slot = slots_.load(unreadable);
+Result<std::vector<NamedCursor>> CursorFile::load(UnreadableSlot unreadable,
+                                                  std::vector<NamedCursor>* older) {
+  std::optional<SlotBytes> older_slot;
+  const auto slot = slots_.load(unreadable, older == nullptr ? nullptr : &older_slot);
   if (!slot) return slot.error();
-  std::vector<NamedCursor> cursors;
-  if (!slot->has_value()) return cursors;
-  ByteView body = (**slot).body();
-  while (auto cursor = take_cursor(body, (**slot).version())) cursors.push_back(std::move(*cursor));
-  return cursors;
+  if (older_slot) *older = take_cursors(*older_slot);
+  return *slot ? take_cursors(**slot) : std::vector<NamedCursor>();
 }
 
 // Where no cursor has ranges it is version 1, which a broker from before there was another can read as well.

@@ -37,7 +37,10 @@ class CursorFile {
 
   /// The newest cursors that are sound; none if neither file exists. Errors: corrupt or foreign_format if
   /// there are files and none is sound (so that nobody takes that for "no cursors"), io_error.
-  Result<std::vector<NamedCursor>> load(UnreadableSlot unreadable = UnreadableSlot::refuses);
+  /// `older`, if not null, gets those of the other file, if it is sound: a power cut may bring them back
+  /// until the next write.
+  Result<std::vector<NamedCursor>> load(UnreadableSlot unreadable = UnreadableSlot::refuses,
+                                        std::vector<NamedCursor>* older = nullptr);
 
   /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
   /// well.

@@ -121,7 +121,7 @@ Result<SlotFile::Slot> SlotFile::read_slot(int slot, UnreadableSlot unreadable) 
   return found;
 }
 
-Result<std::optional<SlotBytes>> SlotFile::load(UnreadableSlot unreadable) {
+Result<std::optional<SlotBytes>> SlotFile::load(UnreadableSlot unreadable, std::optional<SlotBytes>* older) {
   passed_over_.reset();
   Slot newest;
   for (int slot = 0; slot < 2; ++slot) {
@@ -130,9 +130,11 @@ Result<std::optional<SlotBytes>> SlotFile::load(UnreadableSlot unreadable) {
     // What another version has written weighs more than what is torn: nobody may take it for nothing.
     const bool keep = passed_over_ && passed_over_->code == ErrorCode::foreign_format;
     if (found->fault && !keep) passed_over_ = found->fault;
-    if (!found->exists || found->fault || (newest.exists && found->sequence < newest.sequence)) continue;
-    newest = std::move(*found);
-    newest_slot_ = slot;
+    if (!found->exists || found->fault) continue;
+    const bool is_newest = !newest.exists || newest.sequence <= found->sequence;
+    if (is_newest) std::swap(newest, *found);
+    if (is_newest) newest_slot_ = slot;
+    if (older != nullptr && found->exists) *older = std::move(found->content);
   }
   if (!newest.exists && passed_over_) return *passed_over_;
   sequence_ = newest.sequence;

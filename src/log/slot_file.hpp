@@ -49,8 +49,10 @@ class SlotFile {
   SlotFile(Storage& storage, std::string directory, std::string name, const SlotFormat& format);
 
   /// The newest slot that is sound; nothing if neither file exists. Errors: corrupt or foreign_format if
-  /// there are files and none is sound, each with file and position; io_error.
-  Result<std::optional<SlotBytes>> load(UnreadableSlot unreadable = UnreadableSlot::refuses);
+  /// there are files and none is sound, each with file and position; io_error. `older`, if not null, gets
+  /// what the other file has, if that is sound.
+  Result<std::optional<SlotBytes>> load(UnreadableSlot unreadable = UnreadableSlot::refuses,
+                                        std::optional<SlotBytes>* older = nullptr);
   /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
   /// well.
   [[nodiscard]] const std::optional<Error>& passed_over() const { return passed_over_; }

@@ -401,7 +401,8 @@ class UnreadableLog final : public log::Log {
   Error error_{ErrorCode::io_error, "cannot open a segment", EMFILE};
 };
 
-// Users and topics would seem never to have been made, and the next start would take their files for leftovers.
+// Users and topics would seem never to have been made, and the next start would take their files for
+// leftovers.
 TEST(Catalogue, OneThatCannotBeReadNowIsNotTakenForAnEmptyOne) {
   CatalogueRoom room;
   ASSERT_TRUE(room.open()->add_topic(name("orders"), file_settings(), 0).ok());

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <deque>
 
 #include "support/batches.hpp"
@@ -63,6 +64,11 @@ class TopicStorageTest : public testing::Test {
     }
     send(2);
   }
+  void save_cursor_at(std::uint64_t offset) {
+    const auto write = topic.save_cursors({{"group:g", {offset}, {}}});
+    write->run();
+    ASSERT_TRUE(write->result().ok());
+  }
   [[nodiscard]] bool warned_of(const std::string& what) const {
     return sink.lines.size() == 1 && sink.lines.front().rfind("topic orders: ", 0) == 0 &&
            sink.lines.front().find(what) != std::string::npos;
@@ -119,6 +125,61 @@ TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsApp
   const std::vector<log::NamedCursor> cut{within, {"group:b", {3}, {}}, {"own:c", {1}, {{{2}, {3}}}}};
   EXPECT_EQ(*found, cut);
   EXPECT_EQ(topic.stored, cut);
+}
+
+// R4: else messages that come to have those offsets would count as done after a crash.
+TEST_F(TopicStorageTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
+  for (const int error : {EIO, ENOSPC, EMFILE}) {
+    bool failed = true;
+    for (int n = 0; failed; ++n) {
+      fill();  // three messages
+      save_cursor_at(9);
+      topic = {};
+      failed = false;
+      storage.on_call = [&, left = n](FaultyStorage::Call call, const std::string& path) mutable {
+        const bool counts = call != FaultyStorage::Call::read && path.find("/cursors.") != path.npos;
+        if (!counts || left-- != 0) return FaultyStorage::Fault{};
+        failed = true;
+        return FaultyStorage::Fault{error, 0};
+      };
+      {
+        const auto opened = try_open();
+        EXPECT_EQ(opened.ok(), !failed) << "call " << n;
+        EXPECT_EQ(opened ? 0 : opened.error().system_error, failed ? error : 0) << "call " << n;
+      }
+      storage.on_call = nullptr;
+      open();
+      for (std::uint64_t at = 3; at < 9; ++at) send(at);
+      topic = {};
+      storage.power_cut([] { return false; });
+      open();
+      EXPECT_EQ(topic.log->next_offset(), Offset{9});
+      ASSERT_EQ(topic.stored.size(), 1U);
+      EXPECT_EQ(topic.stored.front().offset, Offset{3}) << "call " << n;
+      ASSERT_TRUE(topic.delete_files().ok());
+      topic = {};
+    }
+  }
+}
+
+// The start that cut them was told that they cannot be synced: the system has them so, and the disk has not.
+TEST_F(TopicStorageTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
+  fill();
+  save_cursor_at(9);
+  save_cursor_at(9);  // in both files
+  topic = {};
+  storage.on_call = [](FaultyStorage::Call call, const std::string& path) {
+    const bool fails = call == FaultyStorage::Call::sync && path.find("/cursors.0") != path.npos;
+    return FaultyStorage::Fault{fails ? EIO : 0, 0};
+  };
+  EXPECT_EQ(try_open().error().system_error, EIO);
+  storage.on_call = nullptr;
+  open();
+  EXPECT_EQ(topic.stored.front().offset, Offset{3});
+  send(3);
+  topic = {};
+  storage.power_cut([] { return false; });
+  EXPECT_EQ(log::CursorFile(storage, "/topics/1").load()->front().offset, Offset{3});
 }
 
 TEST_F(TopicStorageTest, ATransientTopicKeepsThemInMemory) {

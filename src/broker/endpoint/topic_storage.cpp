@@ -144,7 +144,8 @@ Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinit
 Result<void> StorageRoom::open_cursors(TopicStorage& opened, const TopicDefinition& definition,
                                        LogSink& sink) {
   opened.cursor_file = std::make_unique<log::CursorFile>(storage_, opened.directory.string());
-  auto stored = opened.cursor_file->load();
+  std::vector<log::NamedCursor> older;
+  auto stored = opened.cursor_file->load(log::UnreadableSlot::refuses, &older);
   if (!stored) return stored.error();
   if (const auto& passed_over = opened.cursor_file->passed_over()) {
     sink.warn("topic " + definition.name.text() +
@@ -152,13 +153,15 @@ Result<void> StorageRoom::open_cursors(TopicStorage& opened, const TopicDefiniti
   }
   opened.stored = std::move(*stored);
   std::ranges::sort(opened.stored, {}, &log::NamedCursor::name);
-  cut_cursors(opened, definition, sink);
-  return {};
+  return cut_cursors(opened, std::move(older), definition, sink);
 }
 
-/// A cursor past the log's end, which a power cut has taken, goes on there. So it is said on the disk before
-/// anything is appended: or messages that come to have those offsets would count as done after a crash.
-void StorageRoom::cut_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink) {
+/// A cursor past the log's end, which a power cut has taken, goes on there. The disk says so before anything
+/// is appended: or messages that come to have those offsets would count as done after a crash. A topic whose
+/// disk does not take it stays closed. An earlier start may have cut them and ended before that was synced,
+/// or been told that it cannot be: then the other copy still lies past the end, and they are written again.
+Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
+                                      const TopicDefinition& definition, LogSink& sink) {
   const std::string where = "topic " + definition.name.text() + ": ";
   const Offset end = opened.log->next_offset();
   bool any = false;
@@ -169,9 +172,13 @@ void StorageRoom::cut_cursors(TopicStorage& opened, const TopicDefinition& defin
     sink.warn(where + "its " + cursor.name + " had come to message " + std::to_string(before.value) +
               ", but the log ends at " + std::to_string(end.value) + "; it goes on there");
   }
-  if (!any) return;
-  if (const auto written = opened.cursor_file->write(log::CursorFile::encode(opened.stored)); !written)
-    sink.error(where + "its cursors: " + written.error().text());
+  for (log::NamedCursor& cursor : older) any |= cursor.cut_at(end);
+  if (!any) return {};
+  const auto written = opened.cursor_file->write(log::CursorFile::encode(opened.stored));
+  if (written) return {};
+  Error error = written.error();
+  error.message = "cursors past the end of its log cannot be cut back: " + error.message;
+  return error;
 }
 
 /// What was purged, and whose files were not gone yet. Where a power cut has taken the log's end it ends

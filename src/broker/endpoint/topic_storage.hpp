@@ -117,9 +117,9 @@ class StorageRoom {
   /// Whose the logs of such topics are, for errors; before any is opened.
   void name_logs(log::ExpectedLog::Names names) { log_names_ = std::move(names); }
 
-  /// Recovers what is there, or begins anew; what recovery found is written to the sink. Errors:
-  /// not_supported where a key is missing; corrupt where the files are another topic's; as
-  /// log::SegmentLog::open.
+  /// Recovers what is there, or begins anew; what recovery found is written to the sink. Errors: io_error and
+  /// no_space where cursors past the log's end cannot be cut back on the disk; not_supported where a key is
+  /// missing; corrupt where the files are another topic's; as log::SegmentLog::open.
   Result<TopicStorage> open(const TopicDefinition& definition, const StorageSettings& settings, Timestamp now,
                             LogSink& sink);
 
@@ -127,7 +127,8 @@ class StorageRoom {
   Result<void> open_segments(TopicStorage& opened, const TopicDefinition& definition,
                              const StorageSettings& settings, Timestamp now, LogSink& sink);
   Result<void> open_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
-  static void cut_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
+  static Result<void> cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
+                                  const TopicDefinition& definition, LogSink& sink);
   static void drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
   Result<void> open_producers(TopicStorage& opened, const TopicDefinition& definition,
                               std::size_t producers_max, LogSink& sink);
