@@ -240,7 +240,10 @@ Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
   const Offset gap = next->header().gap_begin;
   const Offset missing_end = gap.value != 0 && ended <= gap ? gap : next->first_offset();
   const bool missing = offset_ < missing_end;
-  const std::string before = node_->path();
+  const std::string before = node_->header().epoch == 0
+                                 ? node_->path() + " is not a segment of this log, or its header is damaged"
+                                 : "a file is missing after " + node_->path() + " (which ends at position " +
+                                       std::to_string(end) + ")";
   auto view = source_.views().view(next);
   if (view) {
     view_ = std::move(*view);
@@ -252,8 +255,7 @@ Result<ReaderState::Step> ReaderState::leave_segment(std::uint64_t end) {
   offset_ = std::max(offset_, next->first_offset());
   if (!missing) return Step::again;
   return Error{ErrorCode::corrupt,
-               "a file is missing after " + before + " (which ends at position " + std::to_string(end) +
-                   "): offsets " + std::to_string(ended.value) + " up to " +
+               before + ": offsets " + std::to_string(ended.value) + " up to " +
                    std::to_string(missing_end.value) + " cannot be read",
                0};
 }

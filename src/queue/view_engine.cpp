@@ -75,19 +75,25 @@ Result<bool> ViewEngine::add(Offset name) {
   log::SegmentPage page{};
   const auto came = log::read_all(**file, page, 0);
   if (!came) return came.error();
-  const log::DecodedHeader decoded = log::decode_segment_header(page);
+  const auto size = (*file)->size_bytes();
+  if (!size) return size.error();
+  log::DecodedHeader decoded = log::decode_segment_header(page);
+  // As in recovery: what is left of a file that was cut short says nothing of a format.
+  if (*size < log::segment_seal_position && decoded.fault != log::HeaderFault::blank) decoded = {};
   if (!decoded.header && decoded.fault == log::HeaderFault::foreign) {
     return Error{ErrorCode::foreign_format,
                  path + " is not a segment file of version " + std::to_string(log::segment_format_version),
                  0};
   }
   if (decoded.header && decoded.header->key_id != 0) return log::no_key(path, decoded.header->key_id);
-  const bool is_it = decoded.header && decoded.header->first_offset == name;
+  const bool is_ours = decoded.header && (incarnation_ == 0 || decoded.header->incarnation == incarnation_);
+  const bool is_it = is_ours && decoded.header->first_offset == name;
   if (!is_it && (unnamed || !log::may_exist(path, storage()))) return false;  // recycled meanwhile
-  const auto size = (*file)->size_bytes();
-  if (!size) return size.error();
+  if (decoded.header && !is_ours && seen_.empty())
+    return Error{ErrorCode::corrupt, path + " belongs to another log than the one that was shown here", 0};
   // One that names another offset is of the file's earlier life: a power cut has undone this segment's.
-  const bool fits = is_it || (decoded.header && decoded.header->first_offset == log::offset_not_yet_known);
+  const bool fits = is_it || (is_ours && decoded.header->first_offset == log::offset_not_yet_known);
+  if (fits) incarnation_ = decoded.header->incarnation;
   log::SegmentHeader header = fits ? *decoded.header : log::SegmentHeader{};
   header.first_offset = name;
   const std::uint64_t usable =

@@ -12,8 +12,8 @@
 namespace lightq::queue {
 
 /// Knows the segments as they were at the last refresh. What it shows are complete batches; every one is
-/// checked when it is read. A file that it has mapped is locked, so that its writer does not recycle it.
-/// Refreshes come from one thread; readers may be elsewhere.
+/// checked when it is read, and a file of another log is damage. A file that it has mapped is locked, so that
+/// its writer does not recycle it. Refreshes come from one thread; readers may be elsewhere.
 class ViewEngine final : public SegmentSource {
  public:
   static Result<std::unique_ptr<ViewEngine>> open(const std::string& directory, log::Storage& storage);
@@ -41,7 +41,8 @@ class ViewEngine final : public SegmentSource {
   const std::string directory_;
   mutable std::mutex mutex_;  // guards what follows
   std::deque<Seen> seen_;
-  Offset first_;  // kept, as of the last refresh
+  std::uint64_t incarnation_ = 0;  // of the log, as its first sound file said; 0: none was seen yet
+  Offset first_;                   // kept, as of the last refresh
   Waiters readers_;
 };
 

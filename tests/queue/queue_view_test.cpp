@@ -79,6 +79,72 @@ TEST_F(QueueViewTest, RefusesAForeignFileAndReportsDamageByPosition) {
   EXPECT_EQ(ErrorCode::foreign_format, QueueView::open(directory).error().code);
 }
 
+// R5: the files of two queues have the same names.
+TEST_F(QueueViewTest, AFileOfAnotherQueueIsDamageToAViewAsToTheQueue) {
+  const std::string other = temp / "other";
+  {
+    Queue queue = open(written);
+    test::enqueue_numbers(queue, 10'000, 12'000);
+    Queue stranger = Queue::open(other, written).value_or_throw();
+    test::enqueue_numbers(stranger, 20'000, 22'000);
+  }
+  const auto mine = files(".seg");
+  ASSERT_GT(mine.size(), 3U);
+  const std::string name = std::filesystem::path(mine[1]).filename();
+  std::filesystem::copy_file(other + "/" + name, mine[1], std::filesystem::copy_options::overwrite_existing);
+  QueueView view = QueueView::open(directory).value_or_throw();
+  QueueReader reader = view.reader().value_or_throw();
+  int damages = 0;
+  const auto shown = test::drain(reader, &damages);
+  EXPECT_EQ(damages, 1);
+  for (const std::string& text : shown) EXPECT_EQ(text.front(), '1') << text;
+  Queue queue = open(written);
+  ASSERT_EQ(queue.recovery().damaged.size(), 1U);
+  QueueReader own = queue.reader().value_or_throw();
+  EXPECT_EQ(test::drain(own, &damages), shown);
+  EXPECT_EQ(damages, 2);
+}
+
+TEST_F(QueueViewTest, AQueueThatTookThePlaceOfTheOneThatWasShownIsNotShown) {
+  {
+    Queue queue = open(written);
+    test::enqueue_numbers(queue, 0, 2000);
+  }
+  QueueView view = QueueView::open(directory).value_or_throw();
+  std::filesystem::remove_all(directory);
+  ASSERT_TRUE(view.refresh().ok());
+  {
+    Queue queue = open(written);
+    test::enqueue_numbers(queue, 0, 3000);
+  }
+  EXPECT_EQ(ErrorCode::corrupt, view.refresh().error().code);
+  EXPECT_TRUE(QueueView::open(directory).ok());
+}
+
+TEST_F(QueueViewTest, AFileThatWasCutShortIsDamageAndTheOthersAreShown) {
+  {
+    Queue queue = open(written);
+    test::enqueue_numbers(queue, 0, 2000);
+  }
+  const auto whole = files(".seg");
+  const std::string kept = temp / "kept";
+  for (const std::size_t index : {std::size_t{0}, std::size_t{1}, whole.size() - 1}) {
+    for (const std::uintmax_t bytes : {0, 1, 8, 63}) {
+      std::filesystem::copy_file(whole[index], kept, std::filesystem::copy_options::overwrite_existing);
+      std::filesystem::resize_file(whole[index], bytes);
+      auto view = QueueView::open(directory);
+      ASSERT_TRUE(view.ok()) << view.error().text();
+      QueueReader reader = view->reader().value_or_throw();
+      int damages = 0;
+      const auto shown = test::drain(reader, &damages);
+      EXPECT_EQ(damages, index + 1 == whole.size() ? 0 : 1) << index << " of " << bytes << " bytes";
+      EXPECT_GT(shown.size(), 1000U);
+      EXPECT_LT(shown.size(), 2000U);
+      std::filesystem::copy_file(kept, whole[index], std::filesystem::copy_options::overwrite_existing);
+    }
+  }
+}
+
 // What a view has mapped must not become another segment under its eyes, in whichever process it is.
 TEST_F(QueueViewTest, KeepsWhatItShowsFromBeingRecycled) {
   QueueOptions options = written;
