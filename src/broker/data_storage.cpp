@@ -52,6 +52,10 @@ Result<std::unique_ptr<log::File>> DataStorage::open(const std::string& path, lo
   const bool writes = mode != log::OpenMode::read_only;
   if (auto there = writes ? directory_.check() : Result<void>{}; !there) return there.error();
   auto file = storage_.open(path, mode);
+  // A file that is not where the directory is not either may be sound.
+  if (!file && log::is_missing(file.error())) {
+    if (auto there = directory_.check(); !there) return there.error();
+  }
   if (!file || !writes) return file;
   return std::unique_ptr<log::File>(std::make_unique<DataFile>(std::move(*file), directory_));
 }

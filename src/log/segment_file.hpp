@@ -60,8 +60,8 @@ class SegmentFile {
   /// Why the bytes that `locate` or `first_since` wanted last and could not read cannot be read.
   [[nodiscard]] const Error& read_error() const { return read_error_; }
   /// The base offset of its first batch that was appended at `time` or later, if there is one; adds the
-  /// batches that were looked at to `passed`. Where it comes to what cannot be read now, `unavailable` is set, and
-  /// the answer is where that begins. Requires `open_for_reading`.
+  /// batches that were looked at to `passed`. Where it comes to what cannot be read now, `unavailable` is
+  /// set, and the answer is where that begins. Requires `open_for_reading`.
   std::optional<Offset> first_since(Timestamp time, std::uint64_t& passed, bool& unavailable);
   /// Valid while the mapping is.
   [[nodiscard]] BatchView batch_at(std::uint64_t position) const {

@@ -14,6 +14,7 @@ bool is_missing(const Error& error) {
 }
 
 bool is_unavailable(const Error& error) {
+  if (error.code == ErrorCode::no_space) return true;
   switch (error.system_error) {
     case 0:
     case ENOENT:

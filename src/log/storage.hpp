@@ -123,7 +123,8 @@ class Storage {
 [[nodiscard]] bool is_missing(const Error& error);
 
 /// True if the failed call says nothing about the stored bytes: the process lacks descriptors or memory, it
-/// may not open the file just now, or the disk did not answer. The same call may succeed later. False where
+/// may not open the file just now, the disk did not answer, has no space
+/// or is not there (no_space). The same call may succeed later. False where
 /// there is no such file or the file cannot be mapped as asked, and for errors that are not the system's.
 [[nodiscard]] bool is_unavailable(const Error& error);
 

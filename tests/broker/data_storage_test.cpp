@@ -121,5 +121,38 @@ TEST_F(DataStorageTest, ALogGoesOnWhenTheDirectoryIsBack) {
   EXPECT_EQ(again->next_offset(), Offset{60});
 }
 
+// Else groups would be moved past messages that are as sound as ever.
+TEST_F(DataStorageTest, NoMessageCountsAsDamagedWhileTheDirectoryIsNotInItsPlace) {
+  log::SegmentPool pool({.directory = path_ / "pool"}, storage_);
+  log::SegmentLogOptions options;
+  options.directory = path_ / "topics/1";
+  options.segment_bytes = 64 * limits::KiB;
+  options.first_segment_bytes = 16 * limits::KiB;
+  auto log = log::SegmentLog::open(options, storage_, pool, Timestamp{1'000'000}).value_or_throw();
+  for (int i = 0; i < 30; ++i) {
+    BatchBuilder batch;
+    batch.add(as_byte_view(std::string(1000, 'x')));
+    ASSERT_EQ(log->append(batch.finish(), Timestamp{1'000'000}).outcome, log::AppendOutcome::appended);
+  }
+  ASSERT_TRUE(log->flush().ok());
+  ASSERT_GT(log->segments().size(), 1U);
+  log.reset();
+  log = log::SegmentLog::open(options, storage_, pool, Timestamp{1'000'000}).value_or_throw();
+  move(path_, moved_);
+  for (const bool empty : {false, true}) {
+    if (empty) std::filesystem::create_directories(path_);
+    for (const std::uint64_t offset : {0, 29}) {
+      log::Place place{{offset}};
+      EXPECT_EQ(log->read(place).outcome, log::ReadOutcome::unavailable) << offset;
+    }
+  }
+  std::filesystem::remove(path_);
+  move(moved_, path_);
+  for (const std::uint64_t offset : {0, 29}) {
+    log::Place place{{offset}};
+    EXPECT_EQ(log->read(place).outcome, log::ReadOutcome::batch) << offset;
+  }
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -42,6 +42,7 @@ std::string cursor_name(const Group& group) {
 // No path: statistics are for every user who may read the topic.
 std::string blocked_by_disk(const Error* unavailable) {
   if (unavailable == nullptr) return {};
+  if (unavailable->system_error == 0) return "disk";
   return "disk: " + std::generic_category().message(unavailable->system_error);
 }
 

@@ -17,7 +17,8 @@
 
 namespace lightq::broker {
 
-/// As statistics say why consumers wait: empty for null, else `disk: ` and the system's word for it.
+/// As statistics say why consumers wait: empty for null, else `disk`, with `: ` and the system's word where
+/// there is one.
 std::string blocked_by_disk(const Error* unavailable);
 
 /// The reactor's thread. docs/design.md, "Who holds the log".
