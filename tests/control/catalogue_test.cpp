@@ -384,6 +384,7 @@ class UnreadableLog final : public log::Log {
   log::ReadResult read(log::Place& place) override {
     return {log::ReadOutcome::unavailable, {}, place.offset};
   }
+  log::FoundByTime first_since(Timestamp) override { return {first_offset(), 0, true}; }
   [[nodiscard]] Offset first_offset() const override { return log_->first_offset(); }
   [[nodiscard]] Offset next_offset() const override { return log_->next_offset(); }
   [[nodiscard]] Offset durable_offset() const override { return log_->durable_offset(); }
