@@ -41,7 +41,7 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
     return Error{ErrorCode::in_use, directory + " is in use by process " + holder_of(lock.fd_), 0};
   }
   const std::string own = std::to_string(::getpid()) + "\n";
-  if (!FileSizeLimit::allows(own.size())) return failed("write", path, EFBIG);
+  if (FileSizeLimit::look() < own.size()) return failed("write", path, EFBIG);
   if (::ftruncate(lock.fd_, 0) != 0 || ::pwrite(lock.fd_, own.data(), own.size(), 0) < 0) {
     return failed("write", path, errno);
   }

@@ -2,6 +2,7 @@
 #include "log/segment_pool.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 
 #include "log/seeded_bug.hpp"
@@ -206,6 +207,7 @@ Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint6
   const Owner owner{incarnation, key_id, recycled};
   auto made = prepare_exactly(path, bytes, owner, wanted, new_bytes);
   if (made || made.error().code != ErrorCode::no_space) return made;
+  if (made.error().system_error == EFBIG) return made;  // small files for ever would fit, which nobody wants
   const std::uint64_t smaller =
       std::max(small_file_bytes, round_up_to_page(segment_header_bytes + wanted.batch_bytes));
   if (bytes <= smaller || !has_part(wanted, smaller)) return made;

@@ -93,7 +93,7 @@ def test_other_ways_to_produce_wait_too(lightq, mode):
     set_nonblocking(read)
     process = lightq.begin("produce", "t", mode, stdin=read)
     os.close(read)
-    until(lambda: lightq.stats("t")["producers"] == 1, "the producer's connection")
+    until(lambda: lightq.stats("t")["publishers_count"] == 1, "the producer's connection")
     os.write(write, b"x\n")
     os.close(write)
     assert process.wait(DEADLINE) == 0, process.stderr.read()
@@ -212,9 +212,8 @@ def test_a_file_that_may_not_grow_is_a_full_disk(lightq):
     assert lightq.json("stats", "t", "--broker", broker.control_uri)["next_offset"] == held
 
 
-def test_a_broker_may_begin_with_small_files(beside):
-    limit = ("sh", "-c", 'ulimit -f 64; exec "$@"', "sh")
-    lightq = beside(prefix=limit)
+def test_a_broker_may_be_started_with_such_a_limit(beside):
+    lightq = beside(prefix=("sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"))
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", "-n", "40000", "--size", "1000", "--timeout", "1s", code=1)
     assert lightq.stats("t")["blocked_by"] == "disk"
