@@ -149,6 +149,15 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   Result<void> delete_files() { return storage_.delete_files(); }
 
  private:
+  /// What is to be dropped, once the producers' file has come behind it.
+  struct PendingPurge {
+    Offset before;
+    std::uint64_t messages = 0;
+    std::uint64_t change = 0;  // of the producers
+    Answered answered;
+    SteadyTime give_up{};  // on a full disk: until then it is tried again to save that it was purged
+  };
+
   // InletHost
   PublishOutcome publish(BatchBuilder& batch) override;
   void count_refused(std::uint64_t messages) override {
@@ -161,15 +170,6 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   // EndpointSet::Listener
   void consumers_changed() override;
   void consumers_writable() override { pump(); }
-
-  /// What is to be dropped, once the producers' file has come behind it.
-  struct PendingPurge {
-    Offset before;
-    std::uint64_t messages = 0;
-    std::uint64_t change = 0;  // of the producers
-    Answered answered;
-    SteadyTime give_up{};  // on a full disk: until then it is tried again to save that it was purged
-  };
 
   PublishOutcome report(PublishOutcome outcome, std::uint64_t bytes);
   void restore_groups();
