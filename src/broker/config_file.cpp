@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include <lightq/base/nearest_word.hpp>
 #include <lightq/base/private_file.hpp>
 #include <lightq/base/secret_variable.hpp>
 #include <lightq/base/shown_uri.hpp>
@@ -28,6 +30,17 @@ const Setting* find_setting(std::string name) {
     if (name == setting.name) return &setting;
   }
   return nullptr;
+}
+
+/// The setting that was probably meant, as the end of a sentence.
+std::string suggestion_for(std::string name) {
+  std::ranges::transform(name, name.begin(), [](char each) {
+    return each == '-' ? '_' : each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
+  });
+  std::vector<std::string_view> names;
+  for (const auto& setting : settings()) names.emplace_back(setting.name);
+  const auto near = nearest_spelling(name, names);
+  return near ? "; did you mean " + *near + "?" : "";
 }
 
 /// `what` names the setting as the user wrote it, and where.
@@ -145,8 +158,9 @@ Result<void> apply_toml(Config& config, std::string_view text, const std::string
       const std::string key_name(key.str());
       const auto* setting = find_setting(key_name);
       if (setting == nullptr || key_name != setting->name) {
-        return Error{ErrorCode::invalid_argument,
-                     place(name, key.source()) + key_name + ": there is no such setting"};
+        return Error{
+            ErrorCode::invalid_argument,
+            place(name, key.source()) + key_name + ": there is no such setting" + suggestion_for(key_name)};
       }
       const auto value = text_of(node, setting->type);
       const auto what = place(name, node.source()) + key_name;

@@ -1,12 +1,15 @@
 /// Turns the command line into one of the commands. Layer: cli.
 #include "client/command_line.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
 #include <sstream>
 
+#include "client/all_flags.hpp"
 #include "client/broker_options.hpp"
 #include "client/command_options.hpp"
 #include "client/key_options.hpp"
@@ -18,6 +21,7 @@
 #include "client/units.hpp"
 #include "client/usage_error.hpp"
 #include "client/user_options.hpp"
+#include "client/variables.hpp"
 
 namespace lightq::cli {
 namespace {
@@ -440,21 +444,6 @@ void describe(CLI::App& app, Parsed& parsed, const BrokerCommand& broker) {
   add_key(&app, parsed);
 }
 
-/// Appends the flags of the commands under `app`; `before` is what one types to get there.
-void list_flags_under(const CLI::App& app, const std::string& before, std::vector<FlagListing>& to) {
-  const Help help;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
-    const std::string command = before + verb->get_name();
-    for (const CLI::Option* option : verb->get_options()) {
-      if (option == verb->get_help_ptr() || !option->nonpositional()) continue;
-      const bool is_switch = option->get_type_size() == 0;
-      to.push_back({command, option->get_lnames(), is_switch ? "" : option->get_type_name(),
-                    help.make_option_desc(option)});
-    }
-    list_flags_under(*verb, command + " ", to);
-  }
-}
-
 }  // namespace
 
 std::vector<FlagListing> list_flags(const BrokerCommand& broker) {
@@ -486,6 +475,12 @@ int run_command_line(int argc, char** argv, const BrokerCommand& broker) {
     std::ostringstream text;  // of the help, if that was asked for
     if (error.get_exit_code() == 0 && app.exit(error, text, text) == 0) return print(text.str());
     say(without_values(error) + "\n  see  lightq " + command_words(arguments) + "--help");
+    return exit_usage;
+  }
+  // Without the broker this program does not know its settings, which may be set all the same.
+  const auto unknown = broker.run ? unknown_variable(known_variables(app, broker), environ) : std::nullopt;
+  if (unknown) {
+    say(*unknown);
     return exit_usage;
   }
   if (parsed.version) parsed.command = [&parsed] { return run_version(parsed.common); };

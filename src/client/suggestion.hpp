@@ -9,7 +9,7 @@
 
 namespace lightq::cli {
 
-/// The word of `known` nearest to `typed`; nothing when none is near.
+/// The word of `known` that is nearest to `typed`, or that others call so; nothing when none is near.
 std::optional<std::string> nearest_word(std::string_view typed, std::span<const std::string_view> known);
 
 /// The command line that replaces one of LightQ 2015's (`producer 10000000 100`, `consumer queue zmq pull`);

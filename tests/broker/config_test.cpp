@@ -17,6 +17,7 @@ namespace lightq::broker {
 namespace {
 
 using lightq::test::TempDir;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 using Texts = std::map<std::string, std::string>;
@@ -309,7 +310,9 @@ TEST(Config, NamesFileLineAndColumn) {
   EXPECT_THAT(toml_error("reactors = -1"), HasSubstr("from 0 to 64"));
   EXPECT_THAT(toml_error("reactors = 1.5"), HasSubstr("must be a whole number"));
   EXPECT_THAT(toml_error("# x\n  colour = 1"), StartsWith("f.toml:2:3: colour: there is no such setting"));
-  EXPECT_THAT(toml_error("log-level = \"info\""), HasSubstr("no such setting"));
+  EXPECT_THAT(toml_error("log-level = \"info\""), HasSubstr("no such setting; did you mean log_level?"));
+  EXPECT_THAT(toml_error("topic_max = 5"), EndsWith("there is no such setting; did you mean topics_max?"));
+  EXPECT_THAT(toml_error("Ports = \"5\""), EndsWith("did you mean ports?"));
   EXPECT_THAT(toml_error("[table]\n"), HasSubstr("no such setting"));
   EXPECT_THAT(toml_error("ports = [\n"), StartsWith("f.toml:"));
   EXPECT_THAT(toml_error("bind = \"\xff\""), StartsWith("f.toml:1:"));

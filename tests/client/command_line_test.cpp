@@ -37,6 +37,7 @@ struct FakeBroker {
 };
 
 int run(const FakeBroker& broker, std::vector<std::string> arguments) {
+  unsetenv("LIGHTQ_SECRETS_FILE");  // the test suite's own
   arguments.insert(arguments.begin(), "lightq");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -244,6 +245,21 @@ TEST(CommandLine, LetsAFlagWinOverItsVariable) {
     EXPECT_EQ(run(broker, words), 1);
     EXPECT_NE(::testing::internal::GetCapturedStderr().find("tcp://127.0.0.1:2"), std::string::npos)
         << words.front();
+  }
+}
+
+TEST(CommandLine, RefusesAVariableThatNoCommandKnows) {
+  const FakeBroker broker;
+  EXPECT_EQ(run(broker, {"broker"}), 0);
+  {
+    const Variable mistyped("LIGHTQ_TOPIC_MAX", "5");
+    EXPECT_EQ(run(broker, {"broker"}), 2);
+    EXPECT_EQ(run(broker, {"version"}), 2);
+    EXPECT_EQ(run(broker, {"broker", "--help"}), 0);
+  }
+  for (const char* name : {"LIGHTQ_TOPICS_MAX", "LIGHTQ_CONFIG", "LIGHTQ_GROUP", "LIGHTQ_CORE_DUMPS"}) {
+    const Variable known(name, "5");
+    EXPECT_EQ(run(broker, {"broker"}), 0) << name << " is for another command, or for this one";
   }
 }
 

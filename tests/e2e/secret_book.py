@@ -11,6 +11,8 @@ import subprocess
 import zmq
 import zmq.utils.z85
 
+from harness import variable
+
 # Shorter ones occur by chance, or are words: tests use those where a password is to be wrong.
 BYTES_MIN = 8
 REQUEST_FIELDS = ("password", "admin_password", "new_password")
@@ -202,7 +204,7 @@ def make_key_pair(made_by=zmq.curve_keypair):
 
 def leave_for_the_whole_suite():
     """The secrets that no other text can hold by chance, for who looks through the output of all tests: scripts/test."""
-    place = os.environ.get("LIGHTQ_SECRETS_FILE")
+    place = variable("LIGHTQ_SECRETS_FILE")
     texts = [secret for secret in Secrets.ever_known | Secrets.known if isinstance(secret, str) and len(secret) >= 16
              and re.search(r"\d", secret) and secret.isprintable()]
     if place and texts:

@@ -2,7 +2,6 @@
 LIGHTQ_SESSION_CARRIER=zmq in the environment, with TLS where the join names a certificate (LIGHTQ_SESSION_CARRIER=tls:
 all brokers encrypt), through shared memory with LIGHTQ_SESSION_CARRIER=memory, and the encoder and decoder of the test vectors. Whatever it waits for
 comes within a deadline, or the test fails."""
-import os
 import pathlib
 import sys
 import time
@@ -10,6 +9,7 @@ import typing
 
 import zmq
 
+from harness import variable
 from session_wire import MemoryWire, StreamWire, ZmqWire
 from support import DEADLINE, PASSWORD, USER, receive, silent
 
@@ -28,7 +28,7 @@ CODES = ["ok", "invalid_frame", "unsupported_version", "unauthorized_access", "t
          "limit_reached", "too_large", "corrupt", "out_of_sequence", "fenced", "unknown_producer", "no_space",
          "io_error", "incarnation_changed", "shutting_down", "topic_deleted", "not_supported", "idle", "internal"]
 HEADER_BYTES = 20
-WANTED = os.environ.get("LIGHTQ_SESSION_CARRIER", "socket")
+WANTED = variable("LIGHTQ_SESSION_CARRIER", "socket")
 CARRIER = "zmq" if WANTED == "zmq" else "socket"  # the connection_type of what `join` joins
 MEMORY = WANTED == "memory"
 MEMORY_BYTES = (1 << 19, 1 << 15)  # to the broker, as much as a connection holds, and from it, which is full at times

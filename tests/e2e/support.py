@@ -9,12 +9,13 @@ import time
 
 import zmq
 
+from harness import variable
 from secret_book import Secrets, bytes_of, files_below, secret_file  # noqa: F401
 
-BINARY = os.environ.get("LIGHTQ_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/lightq"))
+BINARY = variable("LIGHTQ_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/lightq"))
 SANITIZERS = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}  # every program's
-SANITIZED = bool(os.environ.get("LIGHTQ_SANITIZE"))
-AT_REST = bool(os.environ.get("LIGHTQ_TEST_AT_REST"))  # durable topics are encrypted on the disk
+SANITIZED = bool(variable("LIGHTQ_SANITIZE"))
+AT_REST = bool(variable("LIGHTQ_TEST_AT_REST"))  # durable topics are encrypted on the disk
 ADMIN, ADMIN_PASSWORD = "lightq_admin", Secrets.plant("planted-admin-secret-0451")
 USER, PASSWORD = "test_user", Secrets.plant("planted-user-secret-1984")
 DEADLINE = 60 if SANITIZED else 20  # seconds; how long anything may take before it counts as stuck

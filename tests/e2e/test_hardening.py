@@ -9,6 +9,7 @@ import tempfile
 
 import pytest
 
+from harness import variable
 from support import BINARY, SANITIZED, until
 
 NOBODY = 65534
@@ -81,7 +82,7 @@ def test_nor_is_a_command_that_waits_for_its_password(place):
         process.wait()
 
 
-@pytest.mark.skipif(SANITIZED or os.environ.get("LIGHTQ_BUILD_TYPE", "Release") == "Debug", reason="built for something else")
+@pytest.mark.skipif(SANITIZED or variable("LIGHTQ_BUILD_TYPE", "Release") == "Debug", reason="built for something else")
 def test_the_program_checks_its_stack_and_its_library_calls():
     symbols = subprocess.run(["readelf", "--wide", "--dyn-syms", BINARY], check=True, capture_output=True, text=True).stdout
     assert "__stack_chk_fail" in symbols

@@ -1,11 +1,11 @@
 """Consuming over sessions, from a client that knows only docs/session.md, to a real broker."""
-import os
 import time
 
 import pytest
 import zmq
 
 import session_frames
+from harness import variable
 from session_client import OWN, join, open_values
 from session_support import fill, group_of, until_committed
 from support import SANITIZED, numbered, until
@@ -184,7 +184,7 @@ def test_a_stalled_consumer_costs_bounded_memory_and_delays_nobody(broker, contr
     producer.wait_confirmed()
     assert group_of(control, "t", "quick")["lag"] == 0
     assert group_of(control, "t", "stalled")["lag"] > 32
-    if os.environ.get("LIGHTQ_SANITIZE") != "thread":  # which keeps notes of the mapped file's bytes in memory of its own
+    if variable("LIGHTQ_SANITIZE") != "thread":  # which keeps notes of the mapped file's bytes in memory of its own
         assert SANITIZED or broker.anonymous_bytes() - before < 8 * KIB * KIB
 
 

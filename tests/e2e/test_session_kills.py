@@ -3,18 +3,18 @@ confirmed message is delivered, none twice to who resumes by offset, each produc
 whole proof (docs/reliability.md)."""
 import collections
 import json
-import os
 import random
 import threading
 import traceback
 
 import zmq
 
+from harness import variable
 from session_client import CARRIER, FLUSHED, OWN, Ended, Session, Ticket, certificate_of
 from support import DEADLINE, PASSWORD, SANITIZED, USER, keys_for, until
 
-KILLS = int(os.environ.get("LIGHTQ_KILLS", 3 if SANITIZED else 6))
-SEED = int(os.environ.get("LIGHTQ_SEED", 1))
+KILLS = int(variable("LIGHTQ_KILLS", 3 if SANITIZED else 6))
+SEED = int(variable("LIGHTQ_SEED", 1))
 PRODUCERS, MEMBERS = 4, 2
 
 

@@ -1,9 +1,9 @@
 """Producing over sessions that end without a word: the broker is killed, the connection breaks."""
-import os
 import random
 
 import pytest
 
+from harness import variable
 from session_client import FLUSHED, RECEIVED, Session, everything, join
 from support import SANITIZED, numbered
 
@@ -12,7 +12,7 @@ KIB = 1024
 
 def seeds():
     """Always the same ones, unless LIGHTQ_SEED names another or says `random`."""
-    wanted = os.environ.get("LIGHTQ_SEED")
+    wanted = variable("LIGHTQ_SEED")
     if wanted is None:
         return [1, 2] if SANITIZED else [1, 2, 3]
     return [random.SystemRandom().randrange(1 << 32) if wanted == "random" else int(wanted)]

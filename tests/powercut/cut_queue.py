@@ -9,6 +9,8 @@ import time
 
 import cut_support
 
+SEED = os.environ.get("LIGHTQ_SEED", "1")  # before the end-to-end tests' helpers take it out of the environment
+
 KEPT_MESSAGES = 1000  # retention "newest", as in cut_writer.cpp
 
 
@@ -219,5 +221,4 @@ class Queue:
 
 def seed_of_run():
     """LIGHTQ_SEED: a number, or `random`; the moments of the cuts are the scheduler's all the same."""
-    given = os.environ.get("LIGHTQ_SEED", "1")
-    return int.from_bytes(os.urandom(4), "little") if given == "random" else int(given)
+    return int.from_bytes(os.urandom(4), "little") if SEED == "random" else int(SEED)

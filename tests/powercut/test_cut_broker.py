@@ -1,5 +1,4 @@
 """A broker whose data directory is on a disk that loses power: LIGHTQ_BROKER_CUTS says how often (4)."""
-import os
 import pathlib
 import random
 import subprocess
@@ -13,7 +12,7 @@ import cut_queue
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
 import support  # noqa: E402
 
-CUTS = int(os.environ.get("LIGHTQ_BROKER_CUTS", "4"))
+CUTS = int(support.variable("LIGHTQ_BROKER_CUTS", "4"))
 
 
 def messages_in(directory, keys=()):
