@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
@@ -37,10 +38,11 @@ namespace lightq::inline v1 {
 ///
 /// Input and output happen inside calls only. Acknowledgements are gathered, and sent when receive has waited
 /// a millisecond, when there are many, or when they have waited a tenth of a second and any call is made;
-/// poll, flush and a receive that does not wait send them at once. Who works on a message for long calls poll
-/// now and then, at least once in the heartbeat. In an event loop: poll, and then receive(0) until nothing
-/// comes, when fd() is readable, or writable while wants_write(), and at next_timer(); all three asked anew
-/// before each wait, next_timer() last.
+/// poll, flush and a receive that does not wait send them at once. A program that works on a message for long
+/// keeps it for `ack_timeout`, and longer by extend, whether or not it calls anything meanwhile; what it has
+/// not been given yet waits for it. In an event loop: poll, and then receive(0) until nothing comes, when
+/// fd() is readable, or writable while wants_write(), and at next_timer(); all three asked anew before each
+/// wait, next_timer() last.
 ///
 /// At most `prefetch_messages` are handed out without being acknowledged: more come as these are.
 class Consumer {
@@ -83,6 +85,7 @@ class Consumer {
       if (!come) return come.error();
       if (!*come) return std::optional<DeliveredBatch>();
     }
+    in_hand_ = rest_->range();
     return std::exchange(rest_, std::nullopt);
   }
   /// A range for loops, see above. Ends after `idle_timeout` without a message, when `stop` is requested
@@ -108,20 +111,34 @@ class Consumer {
   // --- What became of messages. Those that are not this consumer's any longer (acknowledged or rejected
   // before, delivered over a connection that is lost, too late) are passed over, so all may be repeated.
 
-  void acknowledge(OffsetRange range) {
-    parts_->link.acknowledge(range);
-    look();
+  /// Answers how many of them were this consumer's, as far as it knows: those that are missing come again, or
+  /// were acknowledged before. What was acknowledged too late, and others have got, the broker tells later:
+  /// see take_late.
+  std::uint64_t acknowledge(OffsetRange range) {
+    const bool is_slow = was_away();
+    if (is_slow) [[unlikely]]
+      parts_->link.look_for_end(now());
+    const std::uint64_t done = parts_->link.acknowledge(range);
+    if (in_hand_.begin < range.end && range.begin < in_hand_.end) {
+      in_hand_.begin = std::min(range.end, in_hand_.end);
+      goes_on_ = true;
+    }
+    look(is_slow);
+    return done;
   }
-  void acknowledge(Offset offset) { acknowledge(OffsetRange{offset, offset + 1}); }
-  void acknowledge(const Delivered& message) { acknowledge(message.offset); }
-  void acknowledge(const DeliveredBatch& batch) { acknowledge(batch.range()); }
+  std::uint64_t acknowledge(Offset offset) { return acknowledge(OffsetRange{offset, offset + 1}); }
+  std::uint64_t acknowledge(const Delivered& message) { return acknowledge(message.offset); }
+  std::uint64_t acknowledge(const DeliveredBatch& batch) { return acknowledge(batch.range()); }
   /// Every message before `offset` that was given here: not what of a batch receive still has to give, which
   /// may have come again.
-  void acknowledge_before(Offset offset) {
+  std::uint64_t acknowledge_before(Offset offset) {
     const OffsetRange not_given = is_ready() ? rest_->range() : OffsetRange{offset, offset};
-    acknowledge(OffsetRange{{0}, std::min(offset, not_given.begin)});
-    acknowledge(OffsetRange{not_given.end, offset});
+    const std::uint64_t done = acknowledge(OffsetRange{{0}, std::min(offset, not_given.begin)});
+    return done + acknowledge(OffsetRange{not_given.end, offset});
   }
+  /// Messages that were acknowledged here after their time was over and others had got them, as far as the
+  /// broker has told: all of them after close(). Since this was asked last; 4,096 ranges at most are kept.
+  std::vector<OffsetRange> take_late() { return parts_->link.take_late(); }
 
   /// They are to be handed out again, to any member of the group, not before `delay` (at most 49 days) has
   /// passed.
@@ -193,8 +210,9 @@ class Consumer {
     return lost_error();
   }
   /// Tells the broker what was acknowledged, waits for its answer, and ends the session. What is not
-  /// acknowledged goes to others of the group. Errors: timeout, closed (the connection was lost before the
-  /// answer); the consumer is closed all the same. A second call does nothing.
+  /// acknowledged goes to others of the group. Errors: timeout (also where messages were acknowledged too
+  /// late, see take_late), closed (the connection was lost before the answer); the consumer is closed all the
+  /// same. A second call does nothing.
   Result<void> close(Timeout timeout) {
     if (state() == SessionState::closed) return {};
     rest_.reset();
@@ -206,6 +224,7 @@ class Consumer {
       if (done && !connected()) done = lost_error();
     }
     parts_->link.close();
+    if (done && stats().late > 0) return late_error();
     return done;
   }
   /// Whether it was closed.
@@ -242,6 +261,7 @@ class Consumer {
   // other quickly; else each one looks.
   static constexpr std::uint32_t look_after_max = 16;
   static constexpr Timeout quick{5};
+  static constexpr Timeout slow{100};
 
   Consumer(std::string topic, SessionJoin join, const ConsumerOptions& options)
       : parts_(std::make_unique<Parts>(std::move(topic), std::move(join), options)) {}
@@ -251,21 +271,28 @@ class Consumer {
     return static_cast<std::uint32_t>(std::clamp<Timeout::rep>(time.count(), 0, UINT32_MAX));
   }
 
-  void look() {
-    if (--look_after_ == 0) [[unlikely]]
+  /// Whether the program has not called for a while.
+  [[nodiscard]] bool was_away() const { return parts_->clock.coarse_now() >= look_by_; }
+  void look() { look(was_away()); }
+  void look(bool at_once) {
+    if (--look_after_ == 0 || at_once) [[unlikely]]
       send_what_is_due();
   }
+  /// A program that has not called for a while may not call again for long: nothing waits for more then.
   [[gnu::noinline]] void send_what_is_due() {
     const SessionTime time = now();
-    parts_->link.transmit(time, false);
+    keep_what_waits(time);
+    parts_->link.transmit(time, time >= look_by_);
     look_after_ = time - looked_ < quick ? look_after_max : 1;
     looked_ = time;
+    look_by_ = time + slow;
   }
 
   /// Connects, reads up to the next batch, and sends everything.
   void drive() {
     const SessionTime time = now();
     receive_from(time);
+    keep_what_waits(time);
     parts_->link.transmit(time, true);
   }
   void receive_from(SessionTime time) {
@@ -274,18 +301,30 @@ class Consumer {
     link.receive(time);
     if (!had_one && link.batch()) rest_ = link.batch();
   }
+  /// What was not given yet; of a batch that was given whole, what lies behind the last acknowledgement,
+  /// while there are such.
+  void keep_what_waits(SessionTime time) {
+    if (is_ready()) return parts_->link.keep(rest_->range(), time);
+    if (goes_on_) parts_->link.keep(in_hand_, time);
+    goes_on_ = false;
+  }
 
   /// The former one is over. False: none came in time.
   [[gnu::noinline]] Result<bool> next_batch(Timeout timeout) {
     rest_.reset();
+    in_hand_ = {};
     parts_->link.release();
     SessionTime time = now();
     const SessionTime deadline = session_deadline(time, timeout);
     while (true) {
       receive_from(time);
+      keep_what_waits(time);
       const bool is_last = timeout.count() <= 0 || time >= deadline;
       parts_->link.transmit(time, !rest_ && (is_last || time >= parts_->link.gathers_until(time)));
-      if (rest_) return true;
+      if (rest_) {
+        look_by_ = time + slow;
+        return true;
+      }
       if (const Result<void> able = usable(); !able) return able.error();
       if (is_last) return false;
       wait_for_io(parts_->link.has_news() ? std::min(deadline, parts_->link.gathers_until(time)) : deadline);
@@ -314,6 +353,12 @@ class Consumer {
   [[nodiscard]] std::string of_topic(const std::string& what) const {
     return "topic '" + topic() + "': " + what;
   }
+  [[nodiscard]] Error late_error() const {
+    return {ErrorCode::timeout,
+            of_topic(std::to_string(stats().late) + " messages were acknowledged after their " +
+                     std::to_string(opened()->ack_timeout_ms) +
+                     " ms to acknowledge were over, and others have got them again")};
+  }
   [[nodiscard]] Error lost_error() const {
     return {ErrorCode::closed, of_topic("the connection was lost before the broker knew all that was "
                                         "acknowledged, which comes again; last error: " +
@@ -327,8 +372,11 @@ class Consumer {
   }
 
   std::optional<DeliveredBatch> rest_;  // of the link's batch: what was not given yet
+  OffsetRange in_hand_;                 // of a batch that was given whole: behind what is acknowledged
+  bool goes_on_ = false;                // something of in_hand_ was acknowledged since the last look
   std::uint32_t look_after_ = 1;        // calls
   SessionTime looked_;
+  SessionTime look_by_ = session_never;  // whatever look_after_ says
   std::unique_ptr<Parts> parts_;
 };
 

@@ -52,8 +52,15 @@ struct ConsumerOptions {
   std::uint32_t prefetch_messages = 10'000;
   std::uint64_t prefetch_bytes = 1 * limits::MiB;
   /// After which an unacknowledged message goes to another member of the group, or comes again; 0: the
-  /// broker's 30 s.
+  /// broker's 30 s. Counts from when receive or receive_batch gives the message to the program, or up to a
+  /// sixteenth of the time earlier; what a program that calls nothing for longer has not begun goes to others
+  /// too.
   Timeout ack_timeout{0};
+  /// While messages wait to be acknowledged, and `ack_timeout` is not over for all of them, the session does
+  /// not end because the program works on them and calls nothing; only a lost connection ends it. false: the
+  /// broker takes a consumer that says nothing for twice its own heartbeat for gone, and gives its messages
+  /// to others. For a program that calls often, and may hang.
+  bool may_be_busy = true;
   /// The longest frame taken from the broker, which is a message and a few bytes: 64 KiB to 2 GiB.
   std::uint32_t frame_bytes_max = session::frame_bytes_greatest;
   /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing

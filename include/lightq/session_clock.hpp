@@ -32,6 +32,14 @@ class SessionClock {
   explicit SessionClock(Source source = {}) : source_(std::move(source)) {}
   [[nodiscard]] SessionTime now() const { return source_ ? source_() : std::chrono::steady_clock::now(); }
 
+  /// The same, some milliseconds earlier, for a fraction of its cost.
+  [[nodiscard]] SessionTime coarse_now() const {
+    if (source_) return source_();
+    timespec time{};
+    (void)::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return SessionTime(std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec));
+  }
+
   /// Waits until `fd` has one of `events` (of poll(2)) or `until` has come, at most a minute; may end sooner.
   /// `fd` -1: only waits.
   void wait(int fd, short events, SessionTime until) const {

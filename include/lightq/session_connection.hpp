@@ -209,6 +209,11 @@ class SessionConnection {
     const bool told_by_reading = has_unsent() && wire_ != nullptr && !wire_->tells_room_by_writable();
     return static_cast<short>(held_ && !told_by_reading ? 0 : POLLIN);
   }
+  /// Whether the other side has ended the connection, behind what it has sent. Not known of ZeroMQ's sockets.
+  [[nodiscard]] bool has_hung_up() const {
+    pollfd entry{fd(), POLLRDHUP, 0};
+    return entry.fd >= 0 && ::poll(&entry, 1, 0) > 0;
+  }
   /// Whether `receive` or `send` has something to do that the descriptor may not tell: to be asked before one
   /// waits for it.
   [[nodiscard]] bool pending() const {

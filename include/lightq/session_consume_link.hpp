@@ -26,6 +26,7 @@ struct ConsumerStats {
   std::uint64_t again = 0;         ///< of these, not for the first time
   std::uint64_t acknowledged = 0;  ///< while they were this consumer's
   std::uint64_t rejected = 0;      ///< likewise
+  std::uint64_t late = 0;          ///< acknowledged, but too late: others had them
   std::uint64_t lost = 0;          ///< dropped or damaged before they could come
   std::uint64_t opens = 0;         ///< how often the channel was opened
   std::uint64_t new_logs = 0;      ///< how often the topic's log was another one than before
@@ -55,6 +56,11 @@ class SessionConsumeLink {
   }
   /// The batch that has come; nothing: there is none now. Its messages count as handed to the application.
   [[nodiscard]] const std::optional<DeliveredBatch>& batch() const { return batch_; }
+  /// Notices that the broker has ended the connection though a batch is held, so that nothing is read.
+  void look_for_end(SessionTime now) {
+    if (state_ != SessionState::open || !connection().is_held() || !connection().has_hung_up()) return;
+    ended({ErrorCode::closed, "the broker has ended the connection"}, now);
+  }
   /// The batch is looked at no longer.
   void release() {
     if (!batch_) return;
@@ -78,11 +84,13 @@ class SessionConsumeLink {
 
   // --- What the application says of messages. What is not this consumer's any longer is passed over.
 
-  void acknowledge(OffsetRange range) {
+  /// Answers how many of them are this consumer's.
+  std::uint64_t acknowledge(OffsetRange range) {
     const SessionAmount settled =
         unsettled_.settle(range, [this](const OffsetRange& piece) { acknowledged_.add(piece); });
     counts_.acknowledged += settled.messages;
     back_ += settled;
+    return settled.messages;
   }
   void reject(OffsetRange range, std::uint32_t delay_ms) {
     OffsetRanges pieces;  // of neighbouring frames, too, which are one range to the broker
@@ -94,6 +102,16 @@ class SessionConsumeLink {
   }
   void extend(OffsetRange range, std::uint32_t ms) {
     if (range.begin < range.end && unsettled_.messages() != 0) put_ranges(session::Extend{ms, {range}});
+  }
+  /// What the program has not been given yet does not go to others because it works on something else: all
+  /// that was delivered may take its whole time to be acknowledged from now on, but for what the program has.
+  /// `waiting`: of the batch, what it has not. To be called whenever the program calls; does something from
+  /// time to time.
+  void keep(OffsetRange waiting, SessionTime now) {
+    if (now < keeps_at_ || state_ != SessionState::open || opened_->ack_timeout_ms == 0) return;
+    if (waiting.begin >= waiting.end || is_automatic()) return;
+    plan_to_keep(now);
+    put_ranges(session::Extend{opened_->ack_timeout_ms, unsettled_.gaps(waiting)});
   }
   /// Asks that the group or cursor goes on there. What has come and was not acknowledged is forgotten.
   void seek(const session::Place& to) {
@@ -148,6 +166,8 @@ class SessionConsumeLink {
   [[nodiscard]] SessionTime gathers_until(SessionTime now) const {
     return (news_since_ == session_never ? now : news_since_) + news_pause;
   }
+  /// What was acknowledged too late since this was asked last.
+  std::vector<OffsetRange> take_late() { return std::exchange(late_, OffsetRanges()).all(); }
   /// Whether all that was said has left this process.
   [[nodiscard]] bool is_all_said() const { return !has_news() && !connection().has_unsent(); }
 
@@ -170,12 +190,15 @@ class SessionConsumeLink {
   static constexpr Timeout news_wait{100};  // the longest that an acknowledgement waits for others
   static constexpr Timeout news_pause{1};   // the same while the application waits
   static constexpr std::size_t many_ranges = 1024;
+  static constexpr std::size_t late_ranges_max = 4096;  // that are remembered until somebody asks
+  static constexpr std::uint32_t keep_parts = 16;       // of the time to acknowledge: how often to extend it
   static constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / 16;  // of one frame
 
   static session::Hello hello(const ConsumerOptions& options) {
     session::Hello hello = session_hello(options);
     hello.frame_bytes_max = options.frame_bytes_max;
-    hello.codecs = CodecSet::known();
+    hello.codecs = CodecSet(CodecSet::known().bits() | session::hello_hears_late |
+                            (options.may_be_busy ? session::hello_may_be_busy : 0U));
     return hello;
   }
   [[nodiscard]] SessionConnection& connection() { return route_.connection(); }
@@ -251,6 +274,8 @@ class SessionConsumeLink {
       case Op::consume_opened:
         return with_body<session::ConsumeOpened>(
             frame, [&](const auto& opened) { return take_opened(header, opened, now); });
+      case Op::late:
+        return with_body<session::Late>(frame, [&](const auto& late) { return take_late(header, late); });
       case Op::done:
         return with_body<session::Done>(frame, [&](const auto& done) { return take_done(header, done); });
       case Op::error:
@@ -282,6 +307,7 @@ class SessionConsumeLink {
     if (is_nameless()) goes_on_at_ = Offset{opened.next};
     state_ = SessionState::open;
     if (batch_) connection().hold();
+    plan_to_keep(now);
     ++counts_.opens;
     route_.opened(now);
     return {};
@@ -317,6 +343,16 @@ class SessionConsumeLink {
     newest_ = {};
     lost_before_ = 0;
     if (is_nameless()) goes_on_at_ = Offset{done.value};
+    return {};
+  }
+
+  Result<void> take_late(const session::FrameHeader& header, const session::Late& late) {
+    if (state_ != SessionState::open || header.channel != channel_)
+      return violation("says what is late of a channel that is not open");
+    for (const OffsetRange& range : late.ranges) {
+      counts_.late += distance(range.begin, range.end);
+      if (late_.size() < late_ranges_max) late_.add(range);
+    }
     return {};
   }
 
@@ -378,6 +414,10 @@ class SessionConsumeLink {
 
   // --- What the broker is told.
 
+  void plan_to_keep(SessionTime now) {
+    keeps_at_ = now + std::max(Timeout(opened_->ack_timeout_ms / keep_parts), Timeout(1));
+  }
+
   /// So much that waiting for more would slow the broker down.
   [[nodiscard]] bool has_much_news() const {
     if (acknowledged_.size() >= many_ranges) return true;
@@ -420,6 +460,8 @@ class SessionConsumeLink {
   SessionAmount of_batch_;               // credit that comes back with it
   SessionUnsettled unsettled_;
   OffsetRanges acknowledged_;               // and not told yet
+  OffsetRanges late_;                       // and nobody has asked yet
+  SessionTime keeps_at_;                    // when what waits here is to be extended
   SessionAmount back_;                      // credit that may be given
   std::uint64_t left_messages_ = 0;         // credit that the broker has
   std::int64_t left_bytes_ = 0;             // likewise

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include <lightq/base/types.hpp>
 
@@ -50,6 +51,24 @@ class SessionUnsettled {
     }
     messages_ -= settled.messages;
     return settled;
+  }
+
+  /// All offsets but the pieces, of which `waiting` does not count: ascending ranges that do not touch each
+  /// other.
+  [[nodiscard]] std::vector<OffsetRange> gaps(OffsetRange waiting) const {
+    std::vector<OffsetRange> gaps;
+    std::uint64_t from = 0;
+    const auto skip = [&](std::uint64_t begin, std::uint64_t end) {
+      if (begin >= end) return;
+      if (from < begin) gaps.push_back({{from}, {begin}});
+      from = end;
+    };
+    for (const auto& [end, piece] : pieces_) {
+      skip(piece.begin, std::min(end, waiting.begin.value));
+      skip(std::max(piece.begin, waiting.end.value), end);
+    }
+    if (from < UINT64_MAX) gaps.push_back({{from}, {UINT64_MAX}});
+    return gaps;
   }
 
   /// Everything is forgotten; answers how much it was.

@@ -173,6 +173,7 @@ int consume_session(const Common& common, const Consume& consume, Client client)
   }
   // One that hangs is noticed by its silence; one whose reader is slow keeps what it has.
   options.ack_timeout = 24h;
+  options.may_be_busy = false;
   options.name = "lightq consume";
   Result<Consumer> consumer = client.consumer(consume.topic, std::move(options));
   if (!consumer) return fail(consumer.error(), consume.topic);

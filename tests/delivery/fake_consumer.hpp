@@ -47,6 +47,10 @@ class FakeConsumer final : public broker::SessionConsumer {
   }
   [[nodiscard]] std::uint32_t refused() const override { return refuses; }
   void flush() override { ++flushes; }
+  [[nodiscard]] bool hears_late() const override { return wants_late; }
+  void late(const std::vector<OffsetRange>& ranges) override {
+    was_late.insert(was_late.end(), ranges.begin(), ranges.end());
+  }
   void end(session::Code code, const std::string&) override { ended = code; }
 
   [[nodiscard]] std::vector<std::string> payloads() const {
@@ -69,6 +73,8 @@ class FakeConsumer final : public broker::SessionConsumer {
   std::uint32_t refuses = 0;  ///< records of the next slice
   bool ends_with_its_bytes = true;
   int flushes = 0;
+  bool wants_late = false;
+  std::vector<OffsetRange> was_late;
   int packed = 0;  ///< slices that came compressed
   std::uint64_t message_bytes = 0;
   std::vector<Frame> frames;

@@ -19,7 +19,7 @@ OPENING = dict(producer_id=0, producer_epoch=0, level=0, topic="t")
 # What fails in the header, in the checksum, or in a field of the body.
 BROKEN = {
     "op 0": spoiled(HEARTBEAT, 0, 0),
-    "op 25": spoiled(HEARTBEAT, 0, 25),
+    "op 26": spoiled(HEARTBEAT, 0, 26),
     "op 255": spoiled(HEARTBEAT, 0, 255),
     "a flag that the op has not": spoiled(HEARTBEAT, 1, 1),
     "bytes that must be zero": spoiled(HEARTBEAT, 3, 1),

@@ -126,6 +126,9 @@ template <Op op>
 void fill(const json& body, Postpone<op>& postpone) {
   postpone = {body.at("ms"), ranges_of(body)};
 }
+void fill(const json& body, Late& late) {
+  late.ranges = ranges_of(body);
+}
 void fill(const json& body, Seek& seek) {
   seek.to = {static_cast<From>(body.at("start").get<int>()), body.at("start_value")};
 }
@@ -177,7 +180,7 @@ std::map<Op, Handled> handled() {
 const std::map<Op, Handled> bodies =
     handled<Hello, Welcome, ProduceOpen, ProduceOpened, Confirm, Refuse, ConsumeOpen, ConsumeOpened, Credit,
             Acknowledge, Reject, Extend, Seek, Read, Done, Close, Heartbeat, ErrorAnswer, Goodbye, Present,
-            Share, Shared>();
+            Share, Shared, Late>();
 
 FrameHeader header_of(const std::vector<std::byte>& frame) {
   const auto decoded = decode_frame_header(frame, vectors().at("receiver_takes"));
@@ -287,7 +290,7 @@ TEST(SessionFrameTest, AnyBytesAreReadToAnAnswer) {
   Random random;
   for (int round = 0; round < 20'000; ++round) {
     auto frame = random.bytes(frame_layout::header_bytes + random.below(200));
-    frame[frame_layout::op] = static_cast<std::byte>(random.below(25));
+    frame[frame_layout::op] = static_cast<std::byte>(random.below(26));
     frame[frame_layout::zero] = frame[frame_layout::zero + 1] = std::byte{0};
     const auto decoded = decode_frame_header(frame, 65536);
     if (decoded.fault || body_of(frame).size() < decoded.header.checked_bytes()) continue;

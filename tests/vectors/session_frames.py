@@ -48,6 +48,7 @@ OPS = {
     "present": (22, [("ticket", "text")]),
     "share": (23, [("to_broker", "I"), ("to_client", "I")]),
     "shared": (24, [("to_broker", "I"), ("to_client", "I")]),
+    "late": (25, [("ranges", "ranges")]),
 }
 NAMES = {number: name for name, (number, _) in OPS.items()}
 BEFORE_BATCH = {"produce": 0, "deliver": 16}
@@ -187,13 +188,14 @@ def sound_frames():
     yield "present", "present", dict(ticket="43." + "cd" * 32), dict(request=10)
     yield "share", "share", dict(to_broker=1 << 19, to_client=1 << 14), dict(request=11)
     yield "shared", "shared", dict(to_broker=4096, to_client=1 << 20), dict(request=11)
+    yield "late", "late", dict(ranges=[[1000, 1001], [1005, 1010]]), dict(channel=2)
 
 
 def broken_frames():
     """name, frame, what is wrong: a fault of the frame, or `body` for a field that the document does not allow."""
     confirm = encode("confirm", dict(received=43, flushed=40, next_offset=1003), channel=1)
     yield "op 0", b"\0" + confirm[1:], "unknown_op"
-    yield "op 25", b"\x19" + confirm[1:], "unknown_op"
+    yield "op 26", b"\x1a" + confirm[1:], "unknown_op"
     yield "a flag that confirm has not", confirm[:1] + b"\1" + confirm[2:], "unknown_flags"
     yield "a flag that produce has not", encode("produce", dict(batch=batch([b"x"]).hex()), flags=2), "unknown_flags"
     yield "reserved bytes", confirm[:3] + b"\1" + confirm[4:], "reserved_bytes"

@@ -213,6 +213,20 @@ struct Postpone {
 using Reject = Postpone<Op::reject>;
 using Extend = Postpone<Op::extend>;
 
+/// Messages that were acknowledged too late: others have them.
+struct Late {
+  static constexpr Op op = Op::late;
+  std::vector<OffsetRange> ranges;  ///< at least one
+
+  static Result<Late> decode(ByteView body, std::uint8_t /*flags*/) {
+    FieldParser fields(body);
+    Late late{detail::read_ranges(fields)};
+    return fields.finish(std::move(late));
+  }
+  void encode(FieldWriter fields) const { detail::write_ranges(fields, ranges); }
+  friend bool operator==(const Late&, const Late&) = default;
+};
+
 /// Where a group or cursor goes on.
 struct Seek {
   static constexpr Op op = Op::seek;

@@ -45,6 +45,7 @@ enum class Op : std::uint8_t {
   present = 22,
   share = 23,
   shared = 24,
+  late = 25,
 };
 
 /// Where each field lies, in bytes from the frame's start.
@@ -89,7 +90,7 @@ inline constexpr std::uint32_t batch_bytes_min =
     static_cast<std::uint32_t>(batch_layout::header_bytes + record_bytes(0));
 
 /// By op, from 1 on.
-inline constexpr std::array<OpRule, 24> op_rules = {{
+inline constexpr std::array<OpRule, 25> op_rules = {{
     {"hello", 0, 24, small_body_bytes_max, {}},
     {"welcome", 0, 32, 32, {}},
     {"produce_open", 0, 17, small_body_bytes_max, {}},
@@ -114,6 +115,7 @@ inline constexpr std::array<OpRule, 24> op_rules = {{
     {"present", 0, 3, small_body_bytes_max, {}},
     {"share", flag_wakes_by_socket, 8, 8, {}},
     {"shared", flag_wakes_by_socket, 8, 8, {}},
+    {"late", 0, 16, ranges_body_bytes_max, {}},
 }};
 
 /// The rule of a known op.

@@ -16,6 +16,10 @@ inline constexpr std::uint32_t frame_bytes_least = 64 * limits::KiB;
 inline constexpr std::uint32_t frame_bytes_greatest = 2U << 30U;
 /// Among the codecs of a hello: the client keeps the secret that comes with a producer id, and shows it.
 inline constexpr std::uint32_t keeps_producer_secrets = 1U << 31U;
+/// Likewise: the client is not taken for gone by its silence while it has messages to acknowledge.
+inline constexpr std::uint32_t hello_may_be_busy = 1U << 29U;
+/// Likewise: the client is told what it acknowledges too late.
+inline constexpr std::uint32_t hello_hears_late = 1U << 30U;
 inline constexpr std::uint32_t heartbeat_ms_least = 100;
 inline constexpr std::uint32_t heartbeat_ms_greatest = 3'600'000;
 /// So much of a frame that is not whole is a sign of life. Less may be heartbeats that lie where a damaged

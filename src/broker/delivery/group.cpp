@@ -89,11 +89,41 @@ bool for_ranges(GroupMember& member, const std::vector<OffsetRange>& ranges, Cha
 }  // namespace
 
 bool Group::acknowledge(GroupMember& member, const session::Acknowledge& acknowledged) {
+  std::vector<OffsetRange> late;
+  const auto done_with = [&](OffsetRange range) {
+    member.cut(range);
+    if (member.has_overdue()) acknowledge_overdue(member, range, late);
+  };
+  bool fits = true;
   if (acknowledged.before) {
-    member.cut({Offset{0}, *acknowledged.before});
-    return true;
+    done_with({Offset{0}, *acknowledged.before});
+  } else {
+    fits = for_ranges(member, acknowledged.ranges, done_with);
   }
-  return for_ranges(member, acknowledged.ranges, [&](OffsetRange range) { member.cut(range); });
+  if (!late.empty() && member.consumer() != nullptr) member.consumer()->late(late);
+  return fits;
+}
+
+/// A message that was taken back from the member, and that nobody was handed since, is done with after all.
+/// The others are late.
+void Group::acknowledge_overdue(GroupMember& member, OffsetRange range, std::vector<OffsetRange>& late) {
+  const auto add = [&](OffsetRange part) {
+    if (part.begin >= part.end) return;
+    if (!late.empty() && late.back().end == part.begin) {
+      late.back().end = part.end;
+    } else {
+      late.push_back(part);
+    }
+  };
+  member.take_overdue(range, [&](OffsetRange overdue) {
+    Offset at = overdue.begin;
+    returned_.take_ready(overdue, [&](OffsetRange waiting) {
+      add({at, waiting.begin});
+      at = waiting.end;
+    });
+    add({at, overdue.end});
+  });
+  charge_.set(returned_.ranges());
 }
 
 bool Group::reject(GroupMember& member, const session::Reject& rejected, SteadyTime now) {

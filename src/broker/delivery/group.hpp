@@ -168,6 +168,7 @@ class Group {
     return returned_.ranges() >= limits_.returned_ranges_max || !charge_.has_room();
   }
   std::uint64_t take_untold_loss();
+  void acknowledge_overdue(GroupMember& member, OffsetRange range, std::vector<OffsetRange>& late);
   void come_back(OffsetRange range, std::uint32_t deliveries);
   void count_if_dropped(OffsetRange range);
   void expire(SteadyTime now);

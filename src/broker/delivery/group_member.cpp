@@ -39,7 +39,7 @@ void GroupMember::settle() {
   if (messages < counted_messages_) wake();
   standing_.messages += messages - counted_messages_;
   counted_messages_ = messages;
-  charge_.set(outstanding_.ranges());
+  charge_.set(outstanding_.ranges() + overdue_.ranges());
   std::optional<Offset> front;
   if (!outstanding_.empty()) front = outstanding_.front().range.begin;
   if (front == counted_front_) return;
@@ -85,6 +85,7 @@ std::uint32_t GroupMember::deliver(const HandedSlice& handed, SteadyTime now) {
     const SteadyTime deadline = deadline_after(now, ack_timeout_ms_);
     const Offset begin = slice.range().begin;
     outstanding_.assign({begin, begin + taken}, {handed.delivery, deadline});
+    overdue_.cut({begin, begin + taken});
     expect(deadline);
     settle();
   }

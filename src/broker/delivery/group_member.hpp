@@ -88,6 +88,15 @@ class GroupMember {
   /// Nothing is outstanding any more.
   void clear() {
     outstanding_.clear();
+    overdue_.clear();
+    settle();
+  }
+  /// Returns true if messages were taken back from it that it has not acknowledged since.
+  [[nodiscard]] bool has_overdue() const { return !overdue_.empty(); }
+  /// Forgets what of `range` was taken back from it, and calls `removed(part)` for each part, ascending.
+  template <typename Removed>
+  void take_overdue(OffsetRange range, Removed&& removed) {
+    overdue_.cut(range, [&](OffsetRange part, bool) { removed(part); });
     settle();
   }
   /// Sets the deadline of what is outstanding in `range`.
@@ -99,7 +108,11 @@ class GroupMember {
     if (now < next_deadline_) return;
     standing_.ranges_walked += outstanding_.ranges();
     const SteadyTime again = walk_again_after(now, outstanding_.ranges());
-    outstanding_.cut_if([&](const Handing& handing) { return handing.deadline <= now; }, removed);
+    outstanding_.cut_if([&](const Handing& handing) { return handing.deadline <= now; },
+                        [&](OffsetRange range, const Handing& handing) {
+                          note_overdue(range);
+                          removed(range, handing);
+                        });
     next_deadline_ = never;
     outstanding_.for_each([&](OffsetRange, const Handing& handing) {
       next_deadline_ = std::min(next_deadline_, handing.deadline);
@@ -119,7 +132,15 @@ class GroupMember {
   [[nodiscard]] std::uint32_t ack_timeout_ms() const { return ack_timeout_ms_; }
 
  private:
+  static constexpr std::size_t overdue_ranges_max = 64;
+
   void settle();
+  /// A consumer in more pieces is not told what it acknowledges too late.
+  void note_overdue(OffsetRange range) {
+    if (consumer_ == nullptr || !consumer_->hears_late()) return;
+    overdue_.assign(range, true);
+    if (overdue_.ranges() > overdue_ranges_max) overdue_.clear();
+  }
   void expect(SteadyTime deadline) {
     next_deadline_ = std::min(next_deadline_, std::max(deadline, not_before_));
   }
@@ -133,6 +154,7 @@ class GroupMember {
   std::uint64_t messages_left_;
   std::int64_t bytes_left_;  // less than 0 by up to one message
   RangeMap<Handing> outstanding_;
+  RangeMap<bool> overdue_;  // taken back in time, not acknowledged and not handed to it since
   SteadyTime next_deadline_ = never;
   SteadyTime not_before_{};  // deadlines are not looked at again
   GroupStanding& standing_;

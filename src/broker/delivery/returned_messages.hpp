@@ -41,6 +41,11 @@ class ReturnedMessages {
   void taken(OffsetRange range) { ready_.cut(range); }
   /// See RecordWalk; of the lowest of what is ready.
   [[nodiscard]] const Error* unavailable() const { return ready() ? walk_.unavailable() : nullptr; }
+  /// Takes out what of `range` can be handed out now, and calls `removed(part)` for each part, ascending.
+  template <typename Removed>
+  void take_ready(OffsetRange range, Removed&& removed) {
+    ready_.cut(range, [&](OffsetRange part, std::uint32_t /*deliveries*/) { removed(part); });
+  }
 
   /// The lowest message, ready or not.
   [[nodiscard]] std::optional<Offset> first() const;

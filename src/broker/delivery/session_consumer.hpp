@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include <lightq/protocol/session_consuming.hpp>
 
@@ -46,6 +47,10 @@ class SessionConsumer {
   [[nodiscard]] virtual std::uint32_t refused() const { return 0; }
   /// All of a turn's slices have been delivered.
   virtual void flush() = 0;
+  /// Returns true if it wants to be told of acknowledgements that come too late.
+  [[nodiscard]] virtual bool hears_late() const { return false; }
+  /// It has acknowledged these too late: others have them. Ascending, not touching each other.
+  virtual void late(const std::vector<OffsetRange>& /*ranges*/) {}
   /// The topic has nothing more to do with it, and has forgotten it.
   virtual void end(session::Code code, const std::string& why) = 0;
 };

@@ -404,6 +404,10 @@ void Connection::keep_alive(bool all) {
   if (all || peer_pings_) send_pong({});
 }
 
+bool Connection::is_peer_lost() const {
+  return descriptor_.valid() && answers_nothing(descriptor_.get());
+}
+
 bool Connection::has_unread_input() const {
   if (!leftover_.empty()) return true;
   return is_shared() ? shared_->has_input() : has_unreceived_input();

@@ -66,6 +66,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   [[nodiscard]] TicketHolder holder() const { return handshake_ ? handshake_->holder() : TicketHolder{}; }
   /// The peer has closed its side, though not everything it sent may have been read.
   [[nodiscard]] bool peer_gone() const { return peer_gone_; }
+  /// Returns true if the peer's machine has stopped answering ours.
+  [[nodiscard]] bool is_peer_lost() const;
   /// Ends the connection: the owner hears of it within the call. Never from within this connection's own
   /// callbacks.
   void close(const std::string& why);

@@ -86,6 +86,10 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void extend(SessionConsumer& consumer, const session::Extend& extended);
   /// How long a consumer may keep a message from its group.
   [[nodiscard]] std::uint64_t redelivery_ms_max() const { return context_.settings.groups.redelivery_ms_max; }
+  /// The consumer has messages whose time to be acknowledged is not over.
+  [[nodiscard]] bool has_in_flight(SessionConsumer& consumer) const {
+    return consumers_.has_in_flight(consumer);
+  }
   /// Members of the consumer's group belong to other users.
   [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const {
     return consumers_.shares_group_with_others(consumer);

@@ -199,6 +199,14 @@ void set_low_water(int descriptor, std::size_t bytes) {
   set_option(descriptor, SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes));
 }
 
+bool answers_nothing(int descriptor) {
+  constexpr unsigned attempts = 4;
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  return info.tcpi_retransmits >= attempts || info.tcpi_probes >= attempts;
+}
+
 void keep_little(int descriptor) {
   set_option(descriptor, SOL_SOCKET, SO_RCVBUF, 0);
 }

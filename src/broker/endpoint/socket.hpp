@@ -72,6 +72,10 @@ Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved
 /// any byte will do.
 void set_low_water(int descriptor, std::size_t bytes);
 
+/// Returns true if what was sent over a TCP connection, or asked of a peer that has no room for more, has got
+/// no answer from the peer's system several times. A process that does not read is no reason.
+bool answers_nothing(int descriptor);
+
 /// What still comes, and is not read, costs as little memory as the system lets it.
 void keep_little(int descriptor);
 

@@ -94,6 +94,11 @@ void TopicConsumers::end_in_pieces(SessionConsumer& consumer, const GroupMember&
   condemn(consumer, Code::limit_reached, "what is not acknowledged is in " + why);
 }
 
+bool TopicConsumers::has_in_flight(SessionConsumer& consumer) const {
+  const auto found = attached_.find(&consumer);
+  return found != attached_.end() && !found->second.member->outstanding().empty();
+}
+
 bool TopicConsumers::shares_group_with_others(SessionConsumer& consumer) const {
   const auto found = attached_.find(&consumer);
   if (found == attached_.end()) return false;

@@ -39,6 +39,8 @@ class TopicConsumers {
   void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
   void reject(SessionConsumer& consumer, const session::Reject& rejected, SteadyTime now);
   void extend(SessionConsumer& consumer, const session::Extend& extended, SteadyTime now);
+  /// The consumer has messages whose time to be acknowledged is not over.
+  [[nodiscard]] bool has_in_flight(SessionConsumer& consumer) const;
   /// Members of the consumer's group belong to other users.
   [[nodiscard]] bool shares_group_with_others(SessionConsumer& consumer) const;
   /// The offset that comes next.

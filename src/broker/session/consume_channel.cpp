@@ -1,6 +1,7 @@
 /// Layer: session.
 #include "broker/session/consume_channel.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>
@@ -50,6 +51,16 @@ void ConsumeChannel::deliver(const HandedSlice& handed) {
   if (refused_ == 0) return;
   retire();
   link_.message_too_large(*this);
+}
+
+void ConsumeChannel::late(const std::vector<OffsetRange>& ranges) {
+  constexpr std::size_t ranges_max = session::ranges_body_bytes_max / (2 * sizeof(std::uint64_t));
+  for (auto from = ranges.begin(); from != ranges.end();) {
+    const auto count = std::min(ranges_max, static_cast<std::size_t>(ranges.end() - from));
+    const auto to = from + static_cast<std::ptrdiff_t>(count);
+    port_.send(session::Late{{from, to}}, number(), 0);
+    from = to;
+  }
 }
 
 void ConsumeChannel::flush() {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <lightq/protocol/session_consuming.hpp>
 
@@ -67,6 +68,8 @@ class ConsumeChannel final : public Channel, public SessionConsumer {
   void deliver(const HandedSlice& handed) override;
   [[nodiscard]] std::uint32_t refused() const override { return refused_; }
   void flush() override;
+  [[nodiscard]] bool hears_late() const override { return port_.client_hears_late(); }
+  void late(const std::vector<OffsetRange>& ranges) override;
   void end(session::Code code, const std::string& why) override;
 
  private:

@@ -152,6 +152,16 @@ void ConsumeSide::retire(std::uint32_t number) {
   if (ConsumeChannel* const channel = find(number)) channel->retire();
 }
 
+bool ConsumeSide::has_in_flight() const {
+  bool any = false;
+  channels_.for_each([&](Channel& channel) {
+    if (channel.kind() != Channel::Kind::consumes) return;
+    auto& consumer = static_cast<ConsumeChannel&>(channel);
+    any |= consumer.topic() != nullptr && consumer.topic()->has_in_flight(consumer);
+  });
+  return any;
+}
+
 void ConsumeSide::leave() {
   channels_.for_each([](Channel& channel) {
     if (channel.kind() != Channel::Kind::consumes) return;

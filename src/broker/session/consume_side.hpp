@@ -29,6 +29,8 @@ class ConsumeSide final : private ConsumeChannel::Link {
   void go_on();
   /// Nothing more is delivered on a channel that is being closed.
   void retire(std::uint32_t number);
+  /// Returns true if the client has messages whose time to be acknowledged is not over.
+  [[nodiscard]] bool has_in_flight() const;
   /// The client goes: what it has not acknowledged is for others.
   void leave();
   /// Ends the channels and reads of topics that the session may not consume any more.

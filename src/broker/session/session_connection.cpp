@@ -204,6 +204,7 @@ void SessionConnection::hear(std::size_t bytes) {
   if (!std::exchange(frame_taken_, false) && unheard_bytes_ < session::heard_bytes_least) return;
   unheard_bytes_ = 0;
   heard_ = EventLoop::Clock::now();
+  if (std::exchange(is_quiet_, false)) work_soon();
 }
 
 /// What no large frame has needed for a while is given back.
@@ -256,6 +257,7 @@ void SessionConnection::handle(const FrameHeader& header, std::span<std::byte> b
     case Op::goodbye: return on_goodbye();
     case Op::welcome:
     case Op::shared:
+    case Op::late:
     case Op::produce_opened:
     case Op::confirm:
     case Op::refuse:
@@ -300,7 +302,7 @@ void SessionConnection::on_goodbye() {
 // --- Output ---
 
 bool SessionConnection::has_room() const {
-  return is_open() && !failed() && !ending_ && output().buffered() < output_bytes_max;
+  return is_open() && !failed() && !ending_ && !is_quiet_ && output().buffered() < output_bytes_max;
 }
 
 void SessionConnection::append_message_header(std::size_t bytes) {
@@ -416,13 +418,22 @@ void SessionConnection::arm_silence_timer() {
   sent_seen_ = sent;
   // Not reading, we would never see its end; nobody answers what is sent to a process that is no more.
   if (paused() && peer_gone()) send_heartbeat();
-  silence_timer_ = loop().at(heard_ + allowed, [this, allowed] {
+  const auto from = is_quiet_ ? EventLoop::Clock::now() : heard_;
+  silence_timer_ = loop().at(from + allowed, [this, allowed] {
     if (ending_) return;
     const bool may_be_heard = !paused() || (leaving_ && output().sent_total() == sent_seen_);
-    if (may_be_heard && EventLoop::Clock::now() - heard_ >= allowed)
-      return end_session(Code::idle, "nothing was heard for twice the heartbeat");
+    if (may_be_heard && EventLoop::Clock::now() - heard_ >= allowed) {
+      if (!is_busy()) return end_session(Code::idle, "nothing was heard for twice the heartbeat");
+      is_quiet_ = true;
+    }
     arm_silence_timer();
   });
+}
+
+/// Its silence may mean that it works on what it has, and the system has not lost the way to it.
+bool SessionConnection::is_busy() const {
+  const bool may_be = (client_codecs_.bits() & session::hello_may_be_busy) != 0 && !leaving_;
+  return may_be && consuming_.has_in_flight() && !is_peer_lost();
 }
 
 void SessionConnection::send_heartbeat() {

@@ -138,6 +138,9 @@ class SessionConnection final : public Connection, private SessionPort, private 
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return client_takes_bytes_; }
   [[nodiscard]] CodecSet client_codecs() const override { return client_codecs_; }
+  [[nodiscard]] bool client_hears_late() const override {
+    return (client_codecs_.bits() & session::hello_hears_late) != 0;
+  }
   [[nodiscard]] bool may_manage(const HostedTopic& topic, const GroupScope& scope) const override;
   bool has_turn() override;
   void spend(std::uint64_t bytes) override;
@@ -172,6 +175,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   [[nodiscard]] bool too_many_answers() const;
   void look_at_pause();
   void arm_silence_timer();
+  [[nodiscard]] bool is_busy() const;
   void send_heartbeat();
   void arm_heartbeat_timer();
   void arm_pong_timer();
@@ -205,6 +209,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   std::uint32_t client_heartbeat_ms_ = 0;
   EventLoop::Clock::time_point heard_;
   bool frame_taken_ = false;       // since the last look
+  bool is_quiet_ = false;          // busy, as far as is known: it is sent nothing more before it speaks
   std::size_t unheard_bytes_ = 0;  // of a frame that is not whole, come since heard_
   std::size_t left_bytes_ = 0;     // of the input, not used when it was looked at last
   std::size_t command_bytes_ = 0;  // of ZMTP in the input: the sign of life of a library, not of a client

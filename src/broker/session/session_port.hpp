@@ -77,6 +77,8 @@ class SessionPort {
   [[nodiscard]] virtual std::uint32_t client_takes_bytes() const = 0;
   /// Of compressed batches, which the client can read.
   [[nodiscard]] virtual CodecSet client_codecs() const = 0;
+  /// The client wants to be told what it acknowledges too late.
+  [[nodiscard]] virtual bool client_hears_late() const { return false; }
 
   // The session.
 
