@@ -206,6 +206,20 @@ void ProduceChannel::refuse(const Sequences& sequences, Code code, const std::st
   link_.refuse(*this, {sequences.begin, sequences.begin + sequences.count, received_, code, why});
 }
 
+void ProduceChannel::refuse_too_large(ByteView batch_header) {
+  if (topic_ == nullptr) return;
+  const BatchView view = BatchView::trusted(batch_header.data());
+  const std::uint64_t begin = view.first_sequence();
+  if (refusing_ && begin != received_) return;
+  const std::uint32_t count = std::max<std::uint32_t>(view.record_count(), 1);
+  const bool expected =
+      begin == received_ && count <= UINT64_MAX - received_ && view.producer_id() == identity_.id;
+  if (!expected)
+    return refuse({identity_, received_, 1}, Code::out_of_sequence,
+                  "a batch that is too large, and is not the next one");
+  refuse_too_long({identity_, begin, count});
+}
+
 void ProduceChannel::refuse_too_long(const Sequences& sequences) {
   topic_->count_too_long(1);
   refuse(sequences, Code::too_large, "a message is longer than the broker takes");

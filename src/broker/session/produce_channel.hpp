@@ -61,6 +61,9 @@ class ProduceChannel final : public Channel, public SessionProducer {
   }
   /// A produce frame's body, at least a batch's header long. Written over.
   void produce(std::span<std::byte> body, bool flush);
+  /// Refuses a batch that is longer than the session takes. Of its header, which is all that is given, the
+  /// checksum cannot be verified.
+  void refuse_too_large(ByteView batch_header);
   [[nodiscard]] bool held() const override { return !held_.empty(); }
   [[nodiscard]] std::size_t held_bytes() const override { return held_.capacity(); }
   /// The next confirm, which the caller is going to send.

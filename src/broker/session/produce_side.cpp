@@ -51,6 +51,11 @@ void ProduceSide::on_produce(const FrameHeader& header, std::span<std::byte> bod
   static_cast<ProduceChannel*>(channel)->produce(body, (header.flags & session::flag_flush) != 0);
 }
 
+void ProduceSide::on_too_large(const FrameHeader& header, ByteView batch_header) {
+  Channel* const channel = port_.addressee(header, Channel::Kind::produces);
+  if (channel != nullptr) static_cast<ProduceChannel*>(channel)->refuse_too_large(batch_header);
+}
+
 std::span<std::byte> ProduceSide::place_for(const FrameHeader& header) {
   Channel* const channel = channels_.find_open(header.channel);
   if (channel == nullptr || channel->kind() != Channel::Kind::produces) return {};

@@ -20,6 +20,8 @@ class ProduceSide final : private ProduceChannel::Link {
 
   void on_open(const session::FrameHeader& header, ByteView body);
   void on_produce(const session::FrameHeader& header, std::span<std::byte> body);
+  /// A batch longer than the session takes, of which only the header has come: it is refused.
+  void on_too_large(const session::FrameHeader& header, ByteView batch_header);
   /// Where on_produce's body may be put, if nothing else happens before: in the topic's log. Empty: nowhere
   /// but in memory of the caller's own.
   std::span<std::byte> place_for(const session::FrameHeader& header);

@@ -104,7 +104,10 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
     return carrier_ == SessionCarrier::stream ? fetch_frames_ahead(left, channels_) : left.size();
   };
   const std::uint64_t work_from = TurnWork::bytes();
-  for (auto ahead = fetch_ahead_in(bytes); reading() && !asked_to_share_ && take_frame(bytes, at);) {
+  at = std::min<std::uint64_t>(skipped_bytes_, bytes.size());
+  skipped_bytes_ -= at;
+  for (auto ahead = at + fetch_ahead_in(bytes.subspan(at));
+       reading() && !asked_to_share_ && take_frame(bytes, at);) {
     // The rest is read in another turn: look_at_pause sees to it.
     if (TurnWork::bytes() - work_from > input_work_max) set_paused(true);
     if (at < ahead) continue;  // is handed out and confirmed together
@@ -151,6 +154,9 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
   }
   if (left.size() < session::frame_layout::header_bytes) return false;
   const auto decoded = session::decode_frame_header(left, body_bytes_max());
+  if (decoded.fault == session::FrameFault::bad_length && greeted_) {
+    if (const auto header = produces_too_much(left)) return refuse_too_large(*header, left, at);
+  }
   if (decoded.fault) {
     const std::string why = "a frame that is none: " + std::string(to_word(*decoded.fault));
     if (greeted_ || !ignore(why)) broken(why);

@@ -155,6 +155,8 @@ class SessionConnection final : public Connection, private SessionPort, private 
   bool begin_message(ByteView bytes, std::size_t& at);
   void confirm();
   bool take_frame(std::span<std::byte> bytes, std::size_t& at);
+  [[nodiscard]] std::optional<session::FrameHeader> produces_too_much(ByteView left) const;
+  bool refuse_too_large(const session::FrameHeader& header, ByteView left, std::size_t& at);
   std::size_t take_batch_from(SharedWire& wire);
   void take_whole(const session::FrameHeader& header, std::span<std::byte> frame);
   void forget_ticket(std::span<std::byte> frame);
@@ -208,14 +210,15 @@ class SessionConnection final : public Connection, private SessionPort, private 
 
   std::uint32_t client_heartbeat_ms_ = 0;
   EventLoop::Clock::time_point heard_;
-  bool frame_taken_ = false;       // since the last look
-  bool is_quiet_ = false;          // busy, as far as is known: it is sent nothing more before it speaks
-  std::size_t unheard_bytes_ = 0;  // of a frame that is not whole, come since heard_
-  std::size_t left_bytes_ = 0;     // of the input, not used when it was looked at last
-  std::size_t command_bytes_ = 0;  // of ZMTP in the input: the sign of life of a library, not of a client
-  std::uint64_t sent_seen_ = 0;    // output's total at the silence timer's last look
-  std::uint64_t said_bytes_ = 0;   // of frames
-  std::uint64_t said_seen_ = 0;    // said_bytes_ at the heartbeat timer's last look
+  bool frame_taken_ = false;         // since the last look
+  bool is_quiet_ = false;            // busy, as far as is known: it is sent nothing more before it speaks
+  std::size_t unheard_bytes_ = 0;    // of a frame that is not whole, come since heard_
+  std::size_t left_bytes_ = 0;       // of the input, not used when it was looked at last
+  std::uint64_t skipped_bytes_ = 0;  // that are still to come of a frame that is passed over
+  std::size_t command_bytes_ = 0;    // of ZMTP in the input: the sign of life of a library, not of a client
+  std::uint64_t sent_seen_ = 0;      // output's total at the silence timer's last look
+  std::uint64_t said_bytes_ = 0;     // of frames
+  std::uint64_t said_seen_ = 0;      // said_bytes_ at the heartbeat timer's last look
   EventLoop::TimerId hello_timer_ = 0;
   EventLoop::TimerId silence_timer_ = 0;
   EventLoop::TimerId heartbeat_timer_ = 0;

@@ -78,7 +78,7 @@ std::size_t SessionConnection::take_from(SharedWire& wire, std::size_t bytes_max
 /// of its frame; 0: there is none.
 std::size_t SessionConnection::take_batch_from(SharedWire& wire) {
   std::array<std::byte, session::frame_layout::header_bytes> start;
-  if (!greeted_ || !reading() || wire.copy(start) < start.size()) return 0;
+  if (!greeted_ || !reading() || skipped_bytes_ > 0 || wire.copy(start) < start.size()) return 0;
   const auto [fault, header] = session::decode_frame_header(start, body_bytes_max());
   if (fault || header.op != Op::produce || header.body_bytes < long_batch_from ||
       !session::frame_crc_fits(start, header))
