@@ -1,6 +1,7 @@
 /// A durable log: batches in segment files. Layer: log. Byte by byte: docs/log_format.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -116,9 +117,12 @@ class SegmentLog final : public Log {
   void hold(Offset hold) { hold_ = hold; }
   /// The files of dropped segments that hold something at or past `from` stay: the next start may have to
   /// read them. They go all the same where the disk is full, and the oldest of those that are more than
-  /// dropped_bytes_max together. By default none stays.
+  /// dropped_bytes_max() together. By default none stays.
   void keep_dropped_from(Offset from) { keep_dropped_from_ = from; }
-  static constexpr std::uint64_t dropped_bytes_max = 64 * limits::MiB;
+  /// At least 128 MiB, and two segments.
+  [[nodiscard]] std::uint64_t dropped_bytes_max() const {
+    return std::max<std::uint64_t>(128 * limits::MiB, 2 * options_.segment_bytes);
+  }
   /// Bytes of dropped segments whose files are there, and one past the last message in them; 0 without any.
   [[nodiscard]] std::uint64_t dropped_bytes() const { return dropped_bytes_; }
   [[nodiscard]] Offset dropped_end() const {

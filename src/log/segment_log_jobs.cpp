@@ -264,7 +264,7 @@ std::vector<RetiredSegment> SegmentLog::ready_to_retire(bool all) const {
   bool read = false;
   std::uint64_t left_bytes = dropped_bytes_;
   for (const RetiredSegment& segment : retired_) {
-    if (!all && keep_dropped_from_ < segment.end_offset && left_bytes <= dropped_bytes_max) break;
+    if (!all && keep_dropped_from_ < segment.end_offset && left_bytes <= dropped_bytes_max()) break;
     left_bytes -= segment.bytes;
     if (&segment == identity || (!all && ready.size() == retired_at_once_max)) break;
     if (poisoned_ && durable_ <= segment.end_offset && !seeded(SeededBug::retire_while_poisoned)) break;

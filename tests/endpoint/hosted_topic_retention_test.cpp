@@ -23,7 +23,7 @@ class HostedTopicThatDrops : public HostedTopicTest {
       return !reads && path.find("/producers.") != std::string::npos;
     });
   }
-  /// Each message has a segment of its own.
+  /// Each message has a segment of its own, of a little more than itself.
   void send_long(const FakeProducer& producer, std::uint64_t count) {
     for (std::uint64_t end = next_ + count; next_ < end; ++next_) {
       auto bytes = test::make_batch_of_producer(producer.identity.id, producer.identity.epoch, next_,
@@ -42,7 +42,7 @@ class HostedTopicThatDrops : public HostedTopicTest {
   std::size_t segment_files() {
     const auto paths = storage.paths();
     return static_cast<std::size_t>(std::ranges::count_if(paths, [](const std::string& path) {
-      return path.starts_with("/topics/1/") && path.find('.') == std::string::npos;
+      return path.starts_with("/topics/1/") && path.ends_with(".seg");
     }));
   }
   /// One segment more than the capacity has, and one for what is not written yet.
@@ -104,8 +104,8 @@ TEST_F(HostedTopicThatDrops, WhereSavesFailTheFilesAreBoundedAndTheOperatorIsTol
   FakeProducer producer(false);
   begin(producer);
   fail_saves(EIO);
-  send_long(producer, 900);
-  constexpr std::size_t most = log::SegmentLog::dropped_bytes_max / message_bytes + few_files;
+  send_long(producer, 1700);
+  constexpr std::size_t most = 128 * limits::MiB / message_bytes + few_files;
   EXPECT_TRUE(run_until([this] { return segment_files() <= most; })) << segment_files();
   EXPECT_GT(segment_files(), most / 2);
   EXPECT_EQ(sink.errors, 2) << "that they cannot be saved, and what that means";

@@ -230,7 +230,7 @@ TEST_F(TopicStorageTest, AFileThatKnowsMoreThanTheLogIsGoneBeforeAnythingIsAppen
 
 TEST_F(TopicStorageTest, WhatAnotherVersionHasWrittenKeepsTheTopicClosed) {
   fill();
-  for (const auto& file : files) storage.bytes_of(file)[8] = std::byte{2};
+  for (const auto& file : files) storage.bytes_of(file)[8] = std::byte{3};
   topic = {};
   const auto opened = try_open();
   ASSERT_FALSE(opened.ok());

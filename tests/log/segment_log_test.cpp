@@ -357,7 +357,7 @@ TEST_F(SegmentLogTest, KeepsTheFilesOfDroppedSegmentsThatAStartMayNeed) {
   EXPECT_GE(log->dropped_bytes(), 1'000'000U);
   EXPECT_FALSE(log->wants_disk_work());
   storage.disk_bytes = 2 * limits::MiB + limits::MiB / 2;
-  for (int i = 0; i < 5; ++i) ASSERT_EQ(append({big('x')}), AppendOutcome::appended) << i;
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(append({big('x')}), AppendOutcome::appended) << i;
   EXPECT_FALSE(storage.exists(segment_path(5))) << "it has made room";
   EXPECT_EQ(log->dropped_bytes(), 0U);
 }

@@ -174,9 +174,11 @@ TEST_P(CompressedSliceFrames, GoAsTheyLie) {
   EXPECT_EQ(deliver(as_stored()), count);
   ASSERT_EQ(port.frames.size(), 1U);
   EXPECT_FALSE(port.frames[0].is_part());
+  expect_anonymous(port.frames[0].batch());
+  EXPECT_EQ(BatchView::check(port.frames[0].batch().bytes()), std::nullopt);
   const auto& body = port.frames[0].body;
-  EXPECT_TRUE(
-      std::equal(packed.begin(), packed.end(), body.begin() + session::deliver_head_bytes, body.end()));
+  EXPECT_TRUE(std::equal(packed.begin() + batch_layout::header_bytes, packed.end(),
+                         body.begin() + static_cast<std::ptrdiff_t>(around), body.end()));
 }
 
 TEST_P(CompressedSliceFrames, GoInPlainPartsWhereTheClientsFramesAreShorter) {

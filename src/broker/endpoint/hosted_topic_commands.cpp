@@ -7,7 +7,7 @@ namespace lightq::broker {
 
 namespace {
 
-constexpr std::uint64_t hurry_from_bytes = log::SegmentLog::dropped_bytes_max / 4;
+constexpr std::uint64_t hurry_from_bytes = 16 * limits::MiB;
 
 Error stopping() {
   return {ErrorCode::shutting_down, "the broker is stopping"};
@@ -120,8 +120,7 @@ void HostedTopic::hurry_producers() {
   producers.want_past(log.dropped_end());
   if (log.dropped_bytes() < hurry_from_bytes) return;
   if (producers.is_settled(hurried_change_)) hurried_change_ = producers.ask_for_save();
-  if (log.dropped_bytes() <= log::SegmentLog::dropped_bytes_max || std::exchange(told_of_dropped_, true))
-    return;
+  if (log.dropped_bytes() <= log.dropped_bytes_max() || std::exchange(told_of_dropped_, true)) return;
   context_.sink.error(
       "topic " + definition().name.text() +
       ": messages are dropped faster than its producers can be saved; after a crash of the broker "

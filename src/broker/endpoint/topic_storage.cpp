@@ -24,12 +24,20 @@ std::unique_ptr<DurableProducers> new_producers(DurableProducers::Kept kept, std
                                                           limits::producer_idle_days_max * day_us));
 }
 
+/// No segment is larger than what the topic may have: it is dropped whole, and its file is made at its full
+/// size.
+std::uint64_t segment_bytes_of(const protocol::TopicSettings& topic) {
+  if (topic.capacity_bytes == 0) return topic.segment_bytes;
+  const std::uint64_t capacity = std::min(topic.capacity_bytes, limits::segment_bytes_max);
+  return std::min(topic.segment_bytes, std::max(limits::segment_bytes_min, log::round_up_to_page(capacity)));
+}
+
 log::SegmentLogOptions segment_options(const TopicDefinition& definition, const StorageSettings& settings,
                                        const std::filesystem::path& directory) {
   const auto& topic = definition.settings;
   log::SegmentLogOptions options;
   options.directory = directory.string();
-  options.segment_bytes = topic.segment_bytes;
+  options.segment_bytes = segment_bytes_of(topic);
   options.first_segment_bytes = limits::segment_bytes_first;
   // A write-behind log keeps the capacity itself: it counts what is not written yet.
   options.capacity_bytes = topic.broker_type == BrokerType::file ? topic.capacity_bytes : 0;
