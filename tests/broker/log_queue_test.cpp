@@ -195,20 +195,27 @@ TEST(LogQueue, WritesToAPipeOnceSomebodyReads) {
 }
 
 TEST(LogQueue, EndsThoughAWriteNeverDoes) {
-  auto let = std::make_shared<std::latch>(1);  // the thread outlives the queue here
-  auto left = std::make_shared<std::latch>(1);
-  const auto begun = LogQueue::Clock::now();
+  struct StuckDisk {  // the thread outlives the queue here
+    std::latch asked{1};
+    std::latch answers{1};
+    std::latch left{1};
+  };
+  const auto disk = std::make_shared<StuckDisk>();
+  auto begun = LogQueue::Clock::now();
   {
-    LogQueue queue(bytes_max, [let, left](const LogQueue::Line&, const std::atomic<bool>&) {
-      let->wait();
-      left->count_down();
+    LogQueue queue(bytes_max, [disk](const LogQueue::Line&, const std::atomic<bool>&) {
+      disk->asked.count_down();
+      disk->answers.wait();
+      disk->left.count_down();
       return true;
     });
     queue.put(line_of("to a disk that does not answer"));
+    disk->asked.wait();
+    begun = LogQueue::Clock::now();
   }
   EXPECT_LT(LogQueue::Clock::now() - begun, 5s);
-  let->count_down();
-  left->wait();
+  disk->answers.count_down();
+  disk->left.wait();
 }
 
 TEST(LogDescriptor, SaysThatAPipeIsGone) {
