@@ -54,12 +54,12 @@ TEST(SegmentView, LeavesTheWritersMappingAlone) {
 
 TEST(SegmentNode, EndsALongChainWithoutALongStack) {
   const auto made = [] { return std::make_shared<SegmentNode>("", SegmentHeader{}, 0, 0); };
-  auto first = made();
-  auto last = first;
+  auto head = made();
+  auto last = head;
   const auto held = made();  // somebody else reads on from here
   for (int i = 0; i < 500'000; ++i) last = (last->set_next(i == 400'000 ? held : made()), last->next());
   last.reset();
-  first.reset();
+  head.reset();
   EXPECT_EQ(1, held.use_count());
   EXPECT_NE(nullptr, held->next());
 }

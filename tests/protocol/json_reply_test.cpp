@@ -25,9 +25,10 @@ TopicStats full_topic_stats() {
   stats.topic_type = BrokerType::queue_file;
   stats.messages_received = ~std::uint64_t{0};
   stats.blocked_by = "group:default";
-  stats.groups.push_back({"default", "own", 1, 2, 3, 4, 5, 6, 7, 8, true});
-  stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4});
-  stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8});
+  stats.groups.push_back(
+      {"default", "own", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, true, "disk: no descriptor"});
+  stats.subscribers.push_back({"tcp://h:1", true, 1, 2, 3, 4, {}});
+  stats.subscribers.push_back({"tcp://h:2", false, 5, 6, 7, 8, "disk: no memory"});
   return stats;
 }
 
