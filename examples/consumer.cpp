@@ -6,7 +6,7 @@
 using namespace std::chrono_literals;
 
 int main() {
-  auto client = lightq::Client::connect("tcp://127.0.0.1:5000").value_or_throw();
+  auto client = lightq::Client::connect().value_or_throw();
   auto orders = client.consumer("orders").value_or_throw();
   while (auto order = orders.receive(10s).value_or_throw()) {
     std::cout << order->text() << '\n';

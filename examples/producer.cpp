@@ -6,7 +6,7 @@
 using namespace std::chrono_literals;
 
 int main() {
-  auto client = lightq::Client::connect("tcp://127.0.0.1:5000").value_or_throw();
+  auto client = lightq::Client::connect().value_or_throw();  // or connect("tcp://HOST:PORT")
   auto orders = client.producer("orders").value_or_throw();
   for (int i = 0; i < 1000; ++i) orders.send("order " + std::to_string(i)).value_or_throw();
   orders.close(5s).value_or_throw();

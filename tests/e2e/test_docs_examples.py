@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from support import ADMIN_PASSWORD, BINARY, DEADLINE, Secrets, secret_file, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = ["README.md", "docs/protocol.md"]
+DOCUMENTS = ["docs/protocol.md"]  # for the README see below
 
 
 def blocks(document):
@@ -22,7 +23,7 @@ def blocks(document):
         yield text.count("\n", 0, match.start()) + 2, match.group(1)
 
 
-def test_both_documents_have_examples():
+def test_the_documents_have_examples():
     for document in DOCUMENTS:
         assert list(blocks(document)), f"{document} has no python block"
 
@@ -40,27 +41,136 @@ def test_the_examples_of_a_document_run_in_order_as_one_program(broker, document
     assert done.returncode == 0, f"{document}:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 
 
+class Reader:
+    """Somebody who follows the README on a fresh machine, block by block. What differs is the port, which the broker tells,
+    and where it keeps its data."""
+
+    def __init__(self, home):
+        self.home, self.data = home, home / "data"
+        (home / "build/release").mkdir(parents=True)
+        (home / "build/release/lightq").symlink_to(BINARY)
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
+        self.environment |= {"HOME": str(home), "LIGHTQ_DATA_DIR": str(self.data), "LIGHTQ_CONTROL": "tcp://127.0.0.1:0"}
+
+    def run(self, *command):
+        """What it prints to standard output; it must end well."""
+        # Into files, for the broker that a script starts keeps them open.
+        with (self.home / "out").open("wb") as out, (self.home / "err").open("wb") as err:
+            done = subprocess.run(command, stdout=out, stderr=err, timeout=3 * DEADLINE, env=self.environment, cwd=self.home)
+        printed, told = (self.home / "out").read_text(), (self.home / "err").read_text()
+        assert done.returncode == 0, (command, printed[-2000:], told[-4000:])
+        return printed
+
+    def paste(self, script):
+        return self.run("bash", "-e", "-c", script)
+
+    def start(self, script):
+        """Pastes what begins with a broker, whose directory of programs the shell knows from then on."""
+        printed = self.paste(script)
+        self.environment["PATH"] = f"{self.home}/build/release:{self.environment['PATH']}"
+        return printed
+
+    def interrupt_after(self, command, words):
+        """A command that goes on until Ctrl-C comes, which it does once it has printed the words. They are sent to its topic
+        now and then."""
+        with subprocess.Popen(["bash", "-c", "exec " + command], stdout=subprocess.PIPE, env=self.environment, cwd=self.home) as process:
+            seen = b""
+            while words.encode() not in seen:
+                if select.select([process.stdout], [], [], 0.2)[0]:
+                    seen += os.read(process.stdout.fileno(), 65536) or pytest.fail(f"{command} ended: {seen[-2000:]}")
+                else:
+                    self.paste(f"lightq produce orders <<< '{words}'")
+            process.send_signal(signal.SIGINT)
+            process.stdout.read()
+            assert process.wait(DEADLINE) == 0, command
+
+    @property
+    def control_uri(self):
+        return json.loads((self.data / "broker.json").read_text())["control_uri"]
+
+    def stop(self):
+        Secrets.of_data_directory(self.data)
+        address = self.data / "broker.json"
+        if address.exists():
+            os.kill(json.loads(address.read_text())["pid"], signal.SIGTERM)
+            until(lambda: not address.exists(), "the broker's end")
+
+
+@pytest.fixture
+def reader(tmp_path):
+    made = Reader(tmp_path)
+    yield made
+    made.stop()
+
+
+def fenced(document):
+    """(language, code) of every fenced block, in order."""
+    return re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / document).read_text(encoding="utf-8"), re.S | re.M)
+
+
 @pytest.mark.parametrize("attempt", range(3))
-def test_the_quick_start_runs_as_it_is_printed(tmp_path, attempt):
-    """As one script, right after the build: nothing waits for the broker but the commands themselves. Only the port is
-    another one, which the broker tells them."""
-    block = re.search(r"^## Quick start\n.*?^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(encoding="utf-8"), re.S | re.M)[1]
-    (tmp_path / "build/release").mkdir(parents=True)
-    (tmp_path / "build/release/lightq").symlink_to(BINARY)
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
-    environment |= {"HOME": str(tmp_path), "LIGHTQ_DATA_DIR": str(tmp_path / "data"), "LIGHTQ_CONTROL": "tcp://127.0.0.1:0"}
-    try:
-        with (tmp_path / "out").open("wb") as out, (tmp_path / "log").open("wb") as log:  # the broker keeps them open
-            done = subprocess.run(["bash", "-e", "-c", block], stdout=out, stderr=log, timeout=DEADLINE,
-                                  env=environment, cwd=tmp_path)
-        printed, told = (tmp_path / "out").read_text(), (tmp_path / "log").read_text()
-        assert done.returncode == 0, told
-        assert printed.startswith("apples\npears\n") and "file" in printed, (printed, told)
-    finally:
-        address = tmp_path / "data/broker.json"
-        Secrets.of_data_directory(tmp_path / "data")
-        os.kill(json.loads(address.read_text())["pid"], signal.SIGTERM)
-        until(lambda: not address.exists(), "the broker's end")
+def test_the_quick_start_runs_as_it_is_printed(reader, attempt):
+    """As one script: nothing waits for the broker but the commands themselves."""
+    _, start = [code for language, code in fenced("README.md") if language == "sh"][:2]
+    printed = reader.start(start)
+    assert printed.startswith("apples\npears\n") and "file" in printed, printed
+
+
+def example_of(block):
+    """The program of the examples that the block shows, or a part of."""
+    sources = {path: path.read_text() for path in sorted((ROOT / "examples").glob("*.cpp"))}
+    whole = [path for path, text in sources.items() if block.strip() == re.sub(r"\A(///.*\n)+", "", text).strip()]
+    shown = whole or [path for path, text in sources.items() if path.stem == "readme_parts" and block.rstrip() in text]
+    assert len(shown) == 1, f"no example has this block of the README:\n{block}"
+    return shown[0].stem
+
+
+def check_build(block):
+    """What is built here was built so; tests/package builds and installs. The names must be right."""
+    presets = json.loads((ROOT / "CMakePresets.json").read_text())
+    options = (ROOT / "CMakeLists.txt").read_text()
+    setup, configure, build, install = [line.split("  #")[0].split() for line in block.strip().splitlines()]
+    assert os.access(ROOT / setup[0], os.X_OK)
+    preset = configure[configure.index("--preset") + 1]
+    assert preset in [each["name"] for each in presets["configurePresets"]]
+    assert all(f"({name}" in options for name in re.findall(r"-D (\w+)=", block))
+    assert build == ["cmake", "--build", "--preset", preset]
+    assert preset in [each["name"] for each in presets["buildPresets"]]
+    assert install[:3] == ["cmake", "--install", f"build/{preset}"]
+
+
+def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
+    programs = next((each for each in (pathlib.Path(BINARY).resolve().parent / "examples", ROOT / "build/release/examples")
+                     if (each / "readme_parts").exists()), None)
+    if programs is None:
+        pytest.skip("the examples are not built")
+    (language, build), (_, quick_start), *rest = fenced("README.md")
+    assert language == "sh"
+    check_build(build)
+    reader.start(quick_start)
+    ran = []
+    for language, code in rest:
+        if language == "cpp":
+            name = example_of(code)
+            if name not in ran:
+                ran.append(name)
+                printed = reader.run(str(programs / name))
+                assert {"consumer": "order 999", "readme_parts": "billed {\"tea\": 2}", "embedded_queue": "first\nsecond\n"}.get(
+                    name, "") in printed, (name, printed)
+        elif language == "python":
+            printed = reader.run(sys.executable, "-c", code.replace("tcp://127.0.0.1:5000", reader.control_uri))
+            assert "parcel 2" in printed, printed
+        elif "lightq log" in code:
+            printed = reader.paste(code)
+            assert "order 998" in printed, printed[-2000:]
+            assert (reader.home / "saved").is_dir() and (reader.home / "backup/orders").is_dir()
+        else:
+            billing, dashboard, everything = [line.split("  #")[0].strip() for line in code.strip().splitlines()]
+            reader.interrupt_after(billing, "to be billed")
+            reader.interrupt_after(dashboard, "for the dashboard")
+            assert "order 999" in reader.paste(everything)
+            ran.append("groups")
+    assert ran == ["producer", "consumer", "readme_parts", "embedded_queue", "groups"], ran
 
 
 def test_the_five_commands_of_a_broker_on_a_network(tmp_path):
