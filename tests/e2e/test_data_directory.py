@@ -406,7 +406,7 @@ def test_a_config_file_is_read_and_flags_win(make_broker, tmp_path):
 @pytest.mark.parametrize("broker_type", ["file", "queue_file"])
 def test_nothing_is_confirmed_while_the_directory_is_away(broker, left, broker_type):
     control = broker.control()
-    control.create("t", broker_type, ring_bytes=1 << 20)
+    control.create("t", broker_type, **({"ring_bytes": 1 << 20} if broker_type == "queue_file" else {}))
     environment = {**broker.environment, "LIGHTQ_PASSWORD": PASSWORD}
     produce = [BINARY, "produce", "t", "--broker", broker.control_uri, "--user", USER, "--size", "1000"]
 
