@@ -45,20 +45,25 @@ class Client {
 
   /// A client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`); empty: the one that
   /// discover_control_uri finds, which is looked for until the request timeout has passed: it may be
-  /// starting. Makes sure that a broker answers there. Errors: timeout, invalid_argument (also where a user
-  /// or password stands in the URI, which is not repeated then, a password would go to another machine in
-  /// clear, other users may read admin.json or the client's key, or what says where the broker is belongs to
+  /// starting. Makes sure that a broker answers there. Errors: timeout, io_error (at once: nobody listens at
+  /// the `uri` that was given or that LIGHTQ_BROKER names, `system_error` is ECONNREFUSED then; or its
+  /// network cannot be reached), invalid_argument (there is no such host or port; also where a user or
+  /// password stands in the URI, which is not repeated then, a password would go to another machine in clear,
+  /// other users may read admin.json or the client's key, or what says where the broker is belongs to
   /// somebody else), unauthorized_access (see ControlConnection::ask), io_error (there is no such
   /// client_key_file), limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
-    if (!uri.empty()) return connect_within(uri, options, options.request_timeout);
+    using Absence = ControlConnection::Absence;
+    if (!uri.empty()) return connect_within(uri, options, options.request_timeout, Absence::fails);
     const auto deadline = deadline_after(options.request_timeout);
     for (Timeout patience{100};; patience *= 2) {
       const Result<ControlPlace> place = discover_control_place(options.data_dir);
       if (!place) return place.error();
       const Timeout left = time_left(deadline);
-      if (place->certain) return connect_within(place->uri, options, std::max(left, patience));
-      Result<Client> made = connect_within(place->uri, options, std::min(left, patience));
+      if (place->named) return connect_within(place->uri, options, std::max(left, patience), Absence::fails);
+      if (place->certain)
+        return connect_within(place->uri, options, std::max(left, patience), Absence::waits);
+      Result<Client> made = connect_within(place->uri, options, std::min(left, patience), Absence::waits);
       if (made || made.error().code != ErrorCode::timeout) return made;
       if (time_left(deadline).count() == 0)
         return no_answer_error(protocol::Ping{}, place->uri, options.request_timeout);
@@ -289,7 +294,8 @@ class Client {
                                              std::move(identities), exposed)) {}
 
   /// A client of the broker at `uri`, which has `patience` to answer.
-  static Result<Client> connect_within(const std::string& uri, ClientOptions options, Timeout patience) {
+  static Result<Client> connect_within(const std::string& uri, ClientOptions options, Timeout patience,
+                                       ControlConnection::Absence absence) {
     if (const std::string shown = shown_uri(uri); shown != uri) {  // before its host is looked up
       return Error{ErrorCode::invalid_argument,
                    "cannot connect to '" + shown +
@@ -319,7 +325,7 @@ class Client {
       return zmq_error("cannot make a ZeroMQ context", error.num());
     }
     Client made(std::move(context), uri, std::move(options), std::move(*identities), exposed);
-    auto answered = made.state_->connection.ask(protocol::Ping{}, patience);
+    auto answered = made.state_->connection.ask(protocol::Ping{}, patience, absence);
     if (!answered) return answered.error();
     if (Result<void> settled = made.settle_credentials(); !settled) return settled.error();
     return made;

@@ -138,7 +138,8 @@ struct ClientState {
     if (shown != nullptr && shown->user_id.empty() && detail::needs_credentials(request))
       return detail::no_credentials_error(request);
     Result<protocol::Reply> reply = connection.ask(request, options.request_timeout);
-    if (!reply) return detail::with_user(reply.error(), request);
+    if (!reply)
+      return detail::with_context(detail::with_user(reply.error(), request), request, connection.uri());
     if (T* expected = std::get_if<T>(&*reply)) return std::move(*expected);
     return Error{ErrorCode::internal, "the broker at " + connection.uri() + " answered something else to " +
                                           std::string(protocol::command_of(request))};

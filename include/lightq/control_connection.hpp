@@ -23,6 +23,7 @@
 #include <lightq/data_socket.hpp>
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json.hpp>
+#include <lightq/reachability.hpp>
 #include <lightq/session_backoff.hpp>
 #include <lightq/socket_monitor.hpp>
 #include <lightq/tcp_uri.hpp>
@@ -51,17 +52,20 @@ class ControlConnection {
 
   /// Sends the request and waits for its reply. The timeout includes waiting for other threads' requests. A
   /// broker that is busy, and so has done nothing, is asked again until the time is up.
-  /// Errors: the broker's (its `code` and `description`), timeout (whether the broker did what was asked is
-  /// unknown then), unauthorized_access (the broker encrypts and this client does not, or has another key,
-  /// or one that is not on the broker's list),
-  /// invalid_argument (the URI is none), limit_reached, io_error, closed.
-  Result<protocol::Reply> ask(const protocol::Request& request, Timeout timeout) {
+  /// `absence`: whether it waits for a broker where the system says that nobody listens, since one may be
+  /// starting. Errors: the broker's (its `code` and `description`), timeout (whether the broker did what was
+  /// asked is unknown then), those of why_unreachable, unauthorized_access (the broker encrypts and this
+  /// client does not, or has another key, or one that is not on the broker's list), invalid_argument (the URI
+  /// is none), limit_reached, io_error, closed.
+  enum class Absence { waits, fails };
+  Result<protocol::Reply> ask(const protocol::Request& request, Timeout timeout,
+                              Absence absence = Absence::waits) {
     constexpr Timeout shortest{20};
     constexpr Timeout longest{100};
     const auto deadline = deadline_after(timeout);
     SessionBackoff backoff(shortest, longest, std::random_device{}());
     while (true) {
-      Result<protocol::Reply> reply = ask_once(request, timeout, deadline);
+      Result<protocol::Reply> reply = ask_once(request, timeout, deadline, absence);
       const auto wait = backoff.next();
       const bool passes = !reply && reply.error().code == ErrorCode::busy;
       if (!passes || wait >= time_left(deadline)) return reply;
@@ -96,7 +100,7 @@ class ControlConnection {
 
   /// `timeout`: for the error's words.
   Result<protocol::Reply> ask_once(const protocol::Request& request, Timeout timeout,
-                                   std::chrono::steady_clock::time_point deadline) {
+                                   std::chrono::steady_clock::time_point deadline, Absence absence) {
     const Turn turn(*this, deadline);
     if (!turn.taken) return timeout_error(request, timeout);
     try {
@@ -105,7 +109,9 @@ class ControlConnection {
       wipe_registers();  // of the password: from there it comes onto the stack again
       wipe_stack();
       (void)socket_.send(message, zmq::send_flags::dontwait);
-      if (Result<bool> answered = wait(deadline); !answered || !*answered) {
+      Result<bool> answered = absence == Absence::fails ? look(deadline) : wait(deadline);
+      if (answered && !*answered && absence == Absence::fails) answered = wait(deadline);
+      if (!answered || !*answered) {
         close();
         return answered ? timeout_error(request, timeout) : answered.error();
       }
@@ -143,6 +149,7 @@ class ControlConnection {
   /// Makes sure that there is a socket to ask on.
   Result<void> prepare() {
     if (socket_.handle() != nullptr) return {};
+    if (Result<void> valid = detail::check_port(uri_); !valid) return valid;
     socket_ = zmq::socket_t(*context_, zmq::socket_type::req);
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::tcp_keepalive, 1);
@@ -164,6 +171,18 @@ class ControlConnection {
     SocketMonitor::stop(socket_);
     socket_.close();
     monitor_.close();
+  }
+
+  /// As wait, but for a moment only. Error: also why nobody is there.
+  Result<bool> look(std::chrono::steady_clock::time_point deadline) {
+    constexpr Timeout moment{50};
+    constexpr Timeout patience{1000};
+    Result<bool> answered = wait(std::min(deadline, deadline_after(moment)));
+    if (!answered || *answered) return answered;
+    const Timeout left = time_left(deadline);
+    if (left.count() == 0) return false;
+    if (auto why = detail::why_unreachable(uri_, std::min(left, patience))) return *std::move(why);
+    return false;
   }
 
   /// Whether an answer has come; false: not in time. Error: it never will.
@@ -222,7 +241,9 @@ class ControlConnection {
   }
 
   [[nodiscard]] Error timeout_error(const protocol::Request& request, Timeout timeout) const {
-    return no_answer_error(request, uri_, timeout);
+    Error error = no_answer_error(request, uri_, timeout);
+    if (const auto why = detail::why_unreachable(uri_, Timeout(0))) error.message += ": " + why->text();
+    return error;
   }
 
   std::shared_ptr<zmq::context_t> context_;

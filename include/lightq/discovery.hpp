@@ -130,6 +130,7 @@ struct ControlPlace {
   std::string uri;
   bool certain =
       false;  ///< false: nothing says that there is a broker now; one that starts may say another URI
+  bool named = false;  ///< by LIGHTQ_BROKER
 };
 
 /// The control URI to use when none is given: LIGHTQ_BROKER, else what broker.json in the first data
@@ -137,16 +138,16 @@ struct ControlPlace {
 /// Error: invalid_argument (such a file belongs to somebody else).
 inline Result<ControlPlace> discover_control_place(const std::string& data_dir = {}) {
   if (std::string named = environment_value("LIGHTQ_BROKER"); !named.empty())
-    return ControlPlace{std::move(named), true};
+    return ControlPlace{std::move(named), true, true};
   for (const bool running : {true, false}) {
     for (const std::filesystem::path& directory : data_directories(data_dir)) {
       const auto file =
           running ? detail::read_running_broker(directory) : detail::read_encrypting_broker(directory);
       if (!file) return file.error();
-      if (*file) return ControlPlace{(*file)->control_uri, running};
+      if (*file) return ControlPlace{(*file)->control_uri, running, false};
     }
   }
-  return ControlPlace{std::string(default_control_uri), false};
+  return ControlPlace{std::string(default_control_uri), false, false};
 }
 
 /// The URI that discover_control_place finds.

@@ -54,4 +54,35 @@ inline Error with_user(Error error, const protocol::Request& request) {
   return error;
 }
 
+/// The topic that a request is about; empty: none.
+inline std::string topic_of(const protocol::Request& request) {
+  return std::visit(
+      [](const auto& one) -> std::string {
+        if constexpr (requires { one.topic.text(); }) {
+          return one.topic.text();
+        } else if constexpr (requires { one.topic->text(); }) {
+          return one.topic ? one.topic->text() : std::string();
+        } else {
+          return {};
+        }
+      },
+      request);
+}
+
+/// Names the topic, the user and the broker, as far as the error does not do so.
+inline Error with_context(Error error, const protocol::Request& request, const std::string& uri) {
+  std::string context;
+  const auto name = [&](const std::string& what, const std::string& shown) {
+    if (shown.empty() || error.message.find(shown) != std::string::npos) return;
+    context += (context.empty() ? "" : ", ") + what + shown;
+  };
+  const std::string topic = topic_of(request);
+  if (!topic.empty()) name("topic ", "'" + topic + "'");
+  const protocol::Credentials* const shown = credentials_of(request);
+  if (shown != nullptr && !shown->user_id.empty()) name("user ", "'" + shown_user(shown->user_id) + "'");
+  name("broker ", uri);
+  if (!context.empty()) error.message += " (" + context + ")";
+  return error;
+}
+
 }  // namespace lightq::inline v1::detail

@@ -98,7 +98,8 @@ int fail(const Error& error, const std::string& topic) {
           "its admin.json is used by itself when this user may read it and --data-dir is right";
       break;
     case ErrorCode::timeout:
-      if (sentence.starts_with("no answer to ping")) {
+    case ErrorCode::io_error:
+      if (sentence.starts_with("no answer to ping") || sentence.starts_with("no broker listens at")) {
         sentence += "\n  is it running?  lightq broker      elsewhere?  --broker tcp://HOST:PORT";
       }
       break;

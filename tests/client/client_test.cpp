@@ -42,13 +42,44 @@ struct Seen {
   }
 };
 
-TEST(Client, SaysSoWhenNoBrokerAnswers) {
+/// What a client is told of this address, which takes no time to speak of.
+Error cannot_connect(const std::string& uri) {
   ClientOptions options = quick();
-  options.request_timeout = 100ms;
-  const auto client = Client::connect("tcp://127.0.0.1:1", options);
+  options.request_timeout = 1h;
+  const auto client = Client::connect(uri, options);
+  if (client.ok()) return {ErrorCode::internal, "it can"};
+  EXPECT_NE(client.error().message.find(uri), std::string::npos) << client.error().text();
+  return client.error();
+}
+
+TEST(Client, SaysAtOnceWhenNobodyListens) {
+  const Error refused = cannot_connect("tcp://127.0.0.1:1");
+  EXPECT_EQ(refused.code, ErrorCode::io_error);
+  EXPECT_EQ(refused.system_error, ECONNREFUSED);
+  const Error missing = cannot_connect("ipc:///nowhere/lightq.sock");
+  EXPECT_EQ(missing.code, ErrorCode::io_error);
+  EXPECT_EQ(missing.system_error, ENOENT);
+}
+
+TEST(Client, TellsAnUnknownHostAndAPortThatIsNoneFromThat) {
+  const Error unknown = cannot_connect("tcp://no-such-host.invalid:5000");
+  // Without a name server it cannot be known.
+  EXPECT_TRUE(unknown.code == ErrorCode::invalid_argument || unknown.code == ErrorCode::io_error);
+  EXPECT_NE(unknown.message.find("'no-such-host.invalid'"), std::string::npos) << unknown.text();
+  for (const char* port : {"0", "65536", "99999", "99999999999"}) {
+    const Error none = cannot_connect(std::string("tcp://127.0.0.1:") + port);
+    EXPECT_EQ(none.code, ErrorCode::invalid_argument);
+    EXPECT_NE(none.message.find("is not 1 to 65535"), std::string::npos) << none.text();
+  }
+}
+
+TEST(Client, WaitsForABrokerThatListensAndSaysNothingYet) {
+  FakeBroker broker([](const protocol::Request&) -> std::optional<protocol::Reply> { return std::nullopt; });
+  ClientOptions options = quick();
+  options.request_timeout = 300ms;
+  const auto client = Client::connect(broker.uri(), options);
   ASSERT_FALSE(client.ok());
-  EXPECT_EQ(client.error().code, ErrorCode::timeout);
-  EXPECT_NE(client.error().message.find("tcp://127.0.0.1:1"), std::string::npos);
+  EXPECT_EQ(client.error().code, ErrorCode::timeout) << client.error().text();
 }
 
 TEST(Client, NamesTheUserWhoseCredentialsTheBrokerRefuses) {
@@ -60,10 +91,15 @@ TEST(Client, NamesTheUserWhoseCredentialsTheBrokerRefuses) {
   });
   auto client = Client::connect(broker.uri(), quick()).value_or_throw();
   EXPECT_EQ(client.delete_topic("orders").error().message,
-            "user 'root' is refused: there is no such user, or the password is another");
+            "user 'root' is refused: there is no such user, or the password is another (topic 'orders', "
+            "broker " +
+                broker.uri() + ")");
   EXPECT_EQ(client.plain_producer("orders").error().message,
-            "user 'alice' is refused: there is no such user, or the password is another");
-  EXPECT_EQ(client.stats("orders").error().message, "its own words");
+            "user 'alice' is refused: there is no such user, or the password is another (topic 'orders', "
+            "broker " +
+                broker.uri() + ")");
+  EXPECT_EQ(client.stats("orders").error().message,
+            "its own words (topic 'orders', user 'alice', broker " + broker.uri() + ")");
 }
 
 TEST(Client, AsksNothingThatNeedsAUserWithoutOne) {
@@ -142,7 +178,8 @@ TEST(Client, PassesTheBrokersErrorsOn) {
   const auto producer = client.plain_producer("orders");
   ASSERT_FALSE(producer.ok());
   EXPECT_EQ(producer.error().code, ErrorCode::topic_not_found);
-  EXPECT_EQ(producer.error().message, "topic not found");
+  EXPECT_EQ(producer.error().message,
+            "topic not found (topic 'orders', user 'alice', broker " + broker.uri() + ")");
 }
 
 TEST(Client, AsksABusyBrokerAgainUntilItsTimeIsUp) {

@@ -82,6 +82,27 @@ def test_no_broker_is_an_error_that_says_where_it_was_looked_for(lightq):
     lightq.broker.start()
 
 
+def test_what_cannot_be_connected_to_is_told_at_once_and_each_cause_apart(lightq):
+    lightq.environment.pop("LIGHTQ_BROKER")
+
+    def told(address, code=1, **variables):
+        patient = ("--request-timeout", "60s")  # longer than the test waits for anything
+        return lightq("ping", *(["--broker", address] if address else []), *patient, code=code, variables=variables).stderr
+
+    refused = told("tcp://127.0.0.1:1")
+    assert b"no broker listens at tcp://127.0.0.1:1: Connection refused" in refused and b"is it running?" in refused
+    assert refused == told(None, LIGHTQ_BROKER="tcp://127.0.0.1:1")
+    assert b"cannot connect to ipc:///nowhere/there.sock: No such file" in told("ipc:///nowhere/there.sock")
+    assert b"port 99999 is not 1 to 65535" in told("tcp://127.0.0.1:99999", code=2)
+
+
+def test_an_error_names_the_topic_the_user_and_the_broker(lightq, tmp_path):
+    uri = lightq.environment["LIGHTQ_BROKER"].encode()
+    lightq("topic", "create", "t")
+    told = lightq("topic", "create", "t", code=1).stderr
+    assert b"'t'" in told and b"user 'lightq_admin'" in told and b"broker " + uri in told, told
+
+
 def test_interrupting_a_consumer_ends_it_cleanly_with_a_summary(lightq):
     lightq("topic", "create", "t")
     consumer = subprocess.Popen([BINARY, "consume", "t"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
