@@ -269,7 +269,7 @@ class GroupModel {
     ++seeks;
     const std::uint64_t first = log_.first_offset().value;
     const std::uint64_t to = first + random_.below(published_ - first + 1);
-    ASSERT_EQ(set_->seek(*group_, {session::From::offset, to}).value, to);
+    ASSERT_EQ(set_->seek(*group_, {session::From::offset, to}).value_or_throw(), Offset{to});
     open_.clear();
     for (std::uint64_t at = to; at < published_; ++at) open_[at] = {};
     for (const auto& puller : pullers_) puller->sent = puller->forgotten = puller->seen;

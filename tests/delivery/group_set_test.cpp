@@ -68,7 +68,7 @@ TEST_F(GroupSetTest, SeekForgetsWhatAPlainPullerHasNotSent) {
   pump();
   join(member, asked());
   pump();
-  EXPECT_EQ(topic.groups().seek(*member.group, {session::From::first, 0}), Offset{0});
+  EXPECT_EQ(topic.groups().seek(*member.group, {session::From::first, 0}).value_or_throw(), Offset{0});
   member.consumer.take();
   pump();
   topic.detach_puller(puller);

@@ -446,7 +446,7 @@ TEST_F(GroupTest, SeekForgetsWhatWasDelivered) {
   member.consumer.take();
   reject(member, {{0}, {1}}, 60'000);
   reject(member, {{1}, {2}});
-  EXPECT_EQ(topic.groups().seek(*member.group, {session::From::offset, 3}), Offset{3});
+  EXPECT_EQ(topic.groups().seek(*member.group, {session::From::offset, 3}).value_or_throw(), Offset{3});
   EXPECT_EQ(stats().committed_offset, 3U);
   EXPECT_EQ(stats().unacknowledged, 0U);
   acknowledge_before(member, 5);

@@ -184,28 +184,28 @@ TEST_F(UnavailableTopicTest, OneFailureDelaysByHalfASecondAtMost) {
 
 TEST_F(UnavailableTopicTest, WhatCameBackIsNotGivenUp) {
   make_topic();
-  Member first, second;
+  Member gone, heir;
   auto all = test::asked("g");
-  ASSERT_EQ(join(first, all), Code::ok);
+  ASSERT_EQ(join(gone, all), Code::ok);
   pump();
-  ASSERT_EQ(first.consumer.payloads().size(), messages);
-  topic->groups().detach(*first.group, *first.member);  // all of it comes back
+  ASSERT_EQ(gone.consumer.payloads().size(), messages);
+  topic->groups().detach(*gone.group, *gone.member);  // all of it comes back
   // An idle log lets go of its files.
   topic->log().maintain(now);
   topic->log().maintain({now.us + 60'000'000});
   fail(Call::open, EMFILE);
-  ASSERT_EQ(join(second, all), Code::ok);
+  ASSERT_EQ(join(heir, all), Code::ok);
   pump();
   pass(milliseconds(3000));
-  EXPECT_EQ(second.consumer.payloads().size(), 12U);
+  EXPECT_EQ(heir.consumer.payloads().size(), 12U);
   EXPECT_EQ(stats("g").lost, 0U);
   EXPECT_EQ(stats("g").ready, messages - 12);
   EXPECT_NE(stats("g").blocked_by, "");
   storage.on_call = nullptr;
   pass(milliseconds(1000));
-  expect_all(second.consumer.payloads());
+  expect_all(heir.consumer.payloads());
   EXPECT_EQ(stats("g").redelivered, messages);
-  topic->groups().detach(*second.group, *second.member);
+  topic->groups().detach(*heir.group, *heir.member);
 }
 
 TEST_F(UnavailableTopicTest, APlaceInTimeIsNotFoundWhereItCannotBeLookedFor) {
