@@ -47,7 +47,7 @@ def is_started(place):
     return (place / "data/broker.json").exists()
 
 
-WAITS = ["user", "add", "ann", "--password-file", "password"]  # a pipe that nobody writes to
+WAITS = ["topic", "list", "--user", "ann", "--password-file", "password"]  # a pipe that nobody writes to
 HARD_LIMIT = resource.getrlimit(resource.RLIMIT_CORE)[1]
 DUMPED = "unlimited" if HARD_LIMIT == resource.RLIM_INFINITY else str(HARD_LIMIT)
 
