@@ -58,6 +58,7 @@ CursorSurvey TableSurvey::run() {
   }
   for (std::size_t index = 0; index < blocks; ++index) {
     judge_block(index, ByteView(bytes_).subspan(cursor_block_position(index), cursor_block_bytes));
+    if (result_.foreign) return std::move(result_);
   }
   drop_names_in_two_blocks();
   return std::move(result_);
@@ -94,7 +95,9 @@ void TableSurvey::judge_first_page() {
     // Another version's page is sound in its own way; one flipped bit of the magic is not.
     const auto stored = load_little_endian<std::uint32_t>(bytes_.data() + at_header_crc);
     result_.foreign = fault == CursorTableFault::foreign && stored == crc32c({bytes_.data(), at_header_crc});
-    return lost(result_.foreign ? "not a cursor table of this version" : "the first page fails its check");
+    if (!result_.foreign) return lost("the first page fails its check");
+    return find(Finding::Kind::cursors, 0, cursor_table_header_bytes,
+                foreign_cursor_table(path_, bytes_).message);
   }
   result_.incarnation = header.incarnation;
   if (incarnation_ == 0) incarnation_ = header.incarnation;
@@ -109,7 +112,11 @@ void TableSurvey::judge_block(std::size_t index, ByteView block) {
   const std::uint64_t position = cursor_block_position(index);
   const DecodedCursor decoded = decode_cursor_block(block, index, incarnation_);
   const bool missing = decoded.state == DecodedCursor::State::blank && used_ && index < *used_;
-  if (missing || decoded.state == DecodedCursor::State::damaged) {
+  if (decoded.state == DecodedCursor::State::newer) {
+    result_.foreign = true;
+    find(Finding::Kind::cursors, position + cursor_identity_position, cursor_identity_bytes,
+         newer_cursor(path_, index).message);
+  } else if (missing || decoded.state == DecodedCursor::State::damaged) {
     find(Finding::Kind::cursor, position + cursor_identity_position, cursor_identity_bytes,
          "a cursor's name is not sound");
   } else if (decoded.state == DecodedCursor::State::active) {

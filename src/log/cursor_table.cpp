@@ -37,6 +37,24 @@ Result<std::unique_ptr<CursorTable>> CursorTable::open(Storage& storage, const s
   return table;
 }
 
+// Whatever else is wrong with it, opening says.
+Result<void> CursorTable::check_known(Storage& storage, const std::string& directory) {
+  const std::string path = directory + "/" + std::string(file_name);
+  const auto file = storage.open(path, OpenMode::read_only);
+  const auto size = file ? (*file)->size_bytes() : file.error();
+  if (!size) return {};
+  std::vector<std::byte> bytes(std::min(*size, file_bytes_max));
+  const auto came = read_all(**file, bytes, 0);
+  if (!came || *came < cursor_table_header_bytes) return {};
+  bytes.resize(*came);
+  CursorTableHeader header;
+  const CursorTableFault fault = decode_cursor_table_header(bytes, header);
+  if (fault == CursorTableFault::foreign) return foreign_cursor_table(path, bytes);
+  if (fault != CursorTableFault::none) return {};
+  const auto newer = newer_cursor_in(path, bytes, header.incarnation);
+  return newer ? *newer : Result<void>{};
+}
+
 Result<std::unique_ptr<CursorTable>> CursorTable::make(Storage& storage, const std::string& directory,
                                                        std::uint64_t incarnation) {
   const std::string path = directory + "/" + std::string(file_name);
@@ -77,6 +95,7 @@ Result<void> CursorTable::load() {
   bytes.resize(*came);
   if (auto sound = check_first_page(bytes); !sound) return sound;
   // A block that is cut short counts as if zeros followed: as it will read once the file is made whole.
+  if (const auto newer = newer_cursor_in(path_, bytes, incarnation_)) return *newer;
   const std::size_t blocks =
       (bytes.size() - cursor_table_header_bytes + cursor_block_bytes - 1) / cursor_block_bytes;
   bytes.resize(cursor_block_position(blocks));
@@ -99,8 +118,7 @@ Result<void> CursorTable::check_first_page(ByteView file) {
   CursorTableHeader header;
   switch (decode_cursor_table_header(file, header)) {
     case CursorTableFault::none: break;
-    case CursorTableFault::foreign:
-      return Error{ErrorCode::foreign_format, path_ + " is not a cursor table of version 1", 0};
+    case CursorTableFault::foreign: return foreign_cursor_table(path_, file);
     case CursorTableFault::damaged: return damage_at(0, "the first page fails its check");
   }
   if (header.incarnation != incarnation_) {
@@ -125,6 +143,7 @@ void CursorTable::take_in(std::size_t index, ByteView bytes) {
     case DecodedCursor::State::blank: block.state = Block::State::blank; break;
     case DecodedCursor::State::unused: block.state = Block::State::unused; break;
     case DecodedCursor::State::active: block.state = Block::State::active; break;
+    case DecodedCursor::State::newer:  // refused before
     case DecodedCursor::State::damaged: block.state = Block::State::damaged; break;
   }
   if (block.state == Block::State::damaged || (block.state == Block::State::blank && index < used_)) {

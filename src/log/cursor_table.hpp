@@ -41,6 +41,9 @@ class CursorTable {
   /// outlive it.
   static Result<std::unique_ptr<CursorTable>> open(Storage& storage, const std::string& directory,
                                                    std::uint64_t incarnation);
+  /// Fails, with foreign_format, if there is a table that a newer version wrote. Reads only: to be asked
+  /// before its log is opened, which may change that.
+  static Result<void> check_known(Storage& storage, const std::string& directory);
   /// Makes an empty table where there is none: as a whole, or not at all. Durable when it returns.
   static Result<std::unique_ptr<CursorTable>> make(Storage& storage, const std::string& directory,
                                                    std::uint64_t incarnation);

@@ -8,6 +8,8 @@
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
 
+#include "log/newer_format.hpp"
+
 namespace lightq::log {
 
 namespace {
@@ -21,6 +23,7 @@ constexpr std::size_t at_magic = 0;         // u64
 constexpr std::size_t at_version = 8;       // u32
 constexpr std::size_t at_block_bytes = 12;  // u32
 constexpr std::size_t at_incarnation = 16;  // u64
+constexpr std::size_t at_flags = 24;        // u32: none is known yet
 constexpr std::size_t at_crc = 60;          // u32: of bytes [0,60)
 
 // How many blocks are used, in bytes from cursor_table_used_position.
@@ -46,22 +49,23 @@ bool is_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-bool decode_identity(const std::byte* from, std::size_t index, std::uint64_t incarnation,
-                     CursorIdentity& identity) {
+DecodedCursor::State decode_identity(const std::byte* from, std::size_t index, std::uint64_t incarnation,
+                                     CursorIdentity& identity) {
   const auto state = load_little_endian<std::uint32_t>(from + identity_at_state);
   const auto length = load_little_endian<std::uint32_t>(from + identity_at_length);
-  const bool sound =
+  const bool checked =
       load_little_endian<std::uint32_t>(from + identity_at_crc) == crc32c({from, identity_at_crc}) &&
       load_little_endian<std::uint32_t>(from) == identity_magic &&
       load_little_endian<std::uint64_t>(from + identity_at_incarnation) == incarnation &&
-      load_little_endian<std::uint32_t>(from + identity_at_index) == index &&
-      (state == state_unused || state == state_active) && length <= limits::cursor_name_bytes_max &&
-      (state == state_unused || length != 0);
-  if (!sound) return false;
+      load_little_endian<std::uint32_t>(from + identity_at_index) == index;
+  if (checked && state > state_active) return DecodedCursor::State::newer;
+  const bool sound = checked && state != 0 && length <= limits::cursor_name_bytes_max &&
+                     (state == state_unused || length != 0);
+  if (!sound) return DecodedCursor::State::damaged;
   identity.active = state == state_active;
   identity.generation = load_little_endian<std::uint64_t>(from + identity_at_generation);
   identity.name = as_text({from + identity_at_name, length});
-  return true;
+  return identity.active ? DecodedCursor::State::active : DecodedCursor::State::unused;
 }
 
 /// Looks at all four copies.
@@ -118,6 +122,8 @@ CursorTableFault decode_cursor_table_header(ByteView page, CursorTableHeader& he
       load_little_endian<std::uint32_t>(from + at_block_bytes) != cursor_block_bytes) {
     return CursorTableFault::damaged;
   }
+  if (required_flags(load_little_endian<std::uint32_t>(from + at_flags)) != 0)
+    return CursorTableFault::foreign;
   header.incarnation = load_little_endian<std::uint64_t>(from + at_incarnation);
   const std::byte* used = from + cursor_table_used_position;
   if (load_little_endian<std::uint32_t>(used) == used_magic &&
@@ -126,6 +132,34 @@ CursorTableFault decode_cursor_table_header(ByteView page, CursorTableHeader& he
     header.used = load_little_endian<std::uint32_t>(used + used_at_count);
   }
   return CursorTableFault::none;
+}
+
+Error foreign_cursor_table(const std::string& path, ByteView page) {
+  const auto version = load_little_endian<std::uint32_t>(page.data() + at_version);
+  const std::string known = std::to_string(cursor_table_version);
+  if (load_little_endian<std::uint64_t>(page.data() + at_magic) != magic_value || version == 0)
+    return {ErrorCode::foreign_format, path + " is not a cursor table of version " + known, 0};
+  const std::string what = path + " is a cursor table of version " + std::to_string(version);
+  if (version != cursor_table_version) return newer_format(what + ", not " + known);
+  const auto flags = load_little_endian<std::uint32_t>(page.data() + at_flags);
+  return newer_format(what + " with flags " + hexadecimal(flags) + " at position " +
+                      std::to_string(at_flags) + ", which this version does not know");
+}
+
+Error newer_cursor(const std::string& path, std::size_t index) {
+  const std::uint64_t position = cursor_block_position(index) + cursor_identity_position;
+  return newer_format(path + " is a cursor table of version " + std::to_string(cursor_table_version) +
+                      " with a cursor at position " + std::to_string(position) +
+                      " of a kind that this version does not know");
+}
+
+std::optional<Error> newer_cursor_in(const std::string& path, ByteView file, std::uint64_t incarnation) {
+  for (std::size_t index = 0; cursor_block_position(index + 1) <= file.size(); ++index) {
+    const ByteView block = file.subspan(cursor_block_position(index), cursor_block_bytes);
+    const bool is_newer = decode_cursor_block(block, index, incarnation).state == DecodedCursor::State::newer;
+    if (is_newer) return newer_cursor(path, index);
+  }
+  return std::nullopt;
 }
 
 std::uint32_t cursor_copy_seed(const CursorIdentity& identity, std::size_t index, std::uint64_t incarnation) {
@@ -209,9 +243,8 @@ DecodedCursor decode_cursor_block(ByteView block, std::size_t index, std::uint64
     decoded.state = DecodedCursor::State::blank;
     return decoded;
   }
-  if (!decode_identity(identity.data(), index, incarnation, decoded.identity)) return decoded;
-  decoded.state = decoded.identity.active ? DecodedCursor::State::active : DecodedCursor::State::unused;
-  if (!decoded.identity.active) return decoded;
+  decoded.state = decode_identity(identity.data(), index, incarnation, decoded.identity);
+  if (decoded.state != DecodedCursor::State::active) return decoded;
   decode_copies(block, cursor_copy_seed(decoded.identity, index, incarnation), decoded);
   if (!decoded.newest) return decoded;
   const std::byte* delivered = block.data() + cursor_delivered_position;

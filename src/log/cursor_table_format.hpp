@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 
 namespace lightq::log {
@@ -65,7 +66,7 @@ struct CursorTableHeader {
 /// What is wrong with a first page.
 enum class CursorTableFault {
   none,
-  foreign,  ///< another magic, version or byte order
+  foreign,  ///< another magic, version or byte order, or required flags that this version does not know
   damaged,  ///< checksum
 };
 
@@ -76,6 +77,13 @@ std::array<std::byte, cursor_table_used_bytes> encode_cursor_table_used(std::uin
                                                                         std::uint64_t incarnation);
 /// `page` is at least the first page.
 CursorTableFault decode_cursor_table_header(ByteView page, CursorTableHeader& header);
+
+/// The error for a `foreign` first page: what of it this version does not know.
+Error foreign_cursor_table(const std::string& path, ByteView page);
+/// The error for a table whose block is of a kind that this version does not know.
+Error newer_cursor(const std::string& path, std::size_t index);
+/// The error for a table that has a block of a kind that this version does not know, if it has one.
+std::optional<Error> newer_cursor_in(const std::string& path, ByteView file, std::uint64_t incarnation);
 
 /// What a copy's checksum begins with, so that copies of other cursors, blocks or logs do not count.
 std::uint32_t cursor_copy_seed(const CursorIdentity& identity, std::size_t index, std::uint64_t incarnation);
@@ -100,9 +108,9 @@ std::vector<std::byte> encode_cursor_table(std::uint64_t incarnation, const std:
 
 /// A block as found.
 struct DecodedCursor {
-  enum class State { blank, unused, active, damaged };
-  State state = State::damaged;  ///< of the identity; blank: all zero
-  CursorIdentity identity;       ///< unless blank or damaged
+  enum class State { blank, unused, active, damaged, newer };
+  State state = State::damaged;  ///< of the identity; blank: all zero; newer: sound, of a kind not known here
+  CursorIdentity identity;       ///< of an unused or active one
   // For an active one:
   std::optional<CursorCopy> newest;     ///< of all sound copies
   std::optional<CursorCopy> durable;    ///< the newest of the sound durable ones

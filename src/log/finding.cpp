@@ -36,7 +36,7 @@ std::string Finding::text() const {
     case Kind::header:
       return file + ": the first page, positions 0 to 4096, is " +
              (detail.empty() ? "damaged" : "damaged (" + detail + ")") + ": " + lost;
-    case Kind::foreign: return file + " is of another version of the format: " + lost;
+    case Kind::foreign: return detail;
     case Kind::stranger: return file + " belongs to another log: " + lost;
     case Kind::misnamed: return file + " should be called " + detail;
     case Kind::overlap: return file + " begins with " + offsets + ", which " + detail + " holds too";

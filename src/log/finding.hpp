@@ -15,7 +15,7 @@ struct Finding {
     damaged,     ///< bytes that fail their checks, or are not there
     unreadable,  ///< bytes that the disk gives an error for
     header,      ///< a segment file whose first page is lost
-    foreign,     ///< a segment file of another version
+    foreign,     ///< a segment file or a batch of another version; `detail` is the sentence
     stranger,    ///< a segment file of another log
     misnamed,    ///< a segment file that belongs under another name
     overlap,     ///< a segment file that begins before the one in front of it ends

@@ -280,6 +280,11 @@ void Inspection::walk(SegmentWalk& walk, SegmentSummary& summary) {
     if (summary.dropped) return;
     ++summary.damages;
     const SegmentDamage& damage = walk.damage();
+    if (const auto newer = walk.newer_in_damage()) {
+      report({Finding::Kind::foreign, summary.segment.path, damage.begin, damage.end, damage.first,
+              damage.next, newer->error(summary.segment.path).message});
+      continue;
+    }
     const auto unreadable = walk.unreadable();
     report({unreadable ? Finding::Kind::unreadable : Finding::Kind::damaged, summary.segment.path,
             unreadable.value_or(damage.begin), damage.end, damage.first, damage.next, ""});
@@ -313,7 +318,7 @@ void Inspection::read_lost(const SurveyedSegment& segment, bool last, Offset nex
                                                            : Finding::Kind::header;
   const bool unreadable = segment.state == PageState::unreadable;
   report({kind, segment.path, 0, segment.size_bytes, segment.name_offset, summary.end_offset,
-          unreadable ? "the disk cannot read it" : ""});
+          unreadable ? "the disk cannot read it" : segment.unknown});
   summarize(summary);
 }
 

@@ -47,6 +47,7 @@ PageState state_of(HeaderFault fault, const SegmentPage& page, std::uint64_t siz
 void judge_page(SurveyedSegment& segment, const SegmentPage& page, BootId boot) {
   const DecodedHeader decoded = decode_segment_header(page);
   segment.state = decoded.header ? PageState::sound : state_of(decoded.fault, page, segment.size_bytes);
+  if (segment.state == PageState::foreign) segment.unknown = foreign_segment(segment.path, page).message;
   if (segment.size_bytes < segment_seal_position && segment.state == PageState::sound)
     segment.state = PageState::damaged;
   if (segment.state == PageState::sound) {

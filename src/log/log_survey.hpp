@@ -32,6 +32,7 @@ struct SurveyedSegment {
   PageState state = PageState::damaged;
   std::optional<SegmentHeader> header;  ///< sound, misnamed, stranger; its first offset is known
   std::optional<SegmentSeal> seal;      ///< also without a header, if it is of this log
+  std::string unknown = {};             ///< foreign: what this version does not know of it, in a sentence
   bool seal_damaged = false;            ///< there is something in the seal's place, and it is no seal
   std::uint32_t epoch = 0;              ///< the header's, else the seal's; 0: neither is there
   std::uint32_t earlier_epoch = 0;      ///< blank: of the file's earlier use, which the header is of; 0: none

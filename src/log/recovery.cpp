@@ -5,7 +5,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "log/failed_sync.hpp"
 #include "log/open_batch.hpp"
@@ -13,6 +15,7 @@
 #include "log/segment_index_file.hpp"
 #include "log/segment_key.hpp"
 #include "log/segment_listing.hpp"
+#include "log/torn_tail.hpp"
 #include "log/unnamed_segment.hpp"
 
 namespace lightq::log {
@@ -39,9 +42,10 @@ class Recovery {
  private:
   Result<void> look_whose_it_is();
   [[nodiscard]] Result<void> check_owner(const FoundFile& file) const;
-  Result<std::vector<Offset>> name_all_segments();
+  Result<std::vector<Offset>> list_all_segments();
   Result<void> remove_unfinished(std::vector<Offset>& names);
-  Result<void> remove_segment(const FoundFile& found);
+  void remove_segment(const FoundFile& found);
+  Result<void> make_changes();
   bool shows_earlier_life(const FoundFile& found, const std::vector<Offset>& names);
   std::optional<FoundFile> first_with_its_header(const std::vector<Offset>& names);
   std::optional<std::uint64_t> incarnation_of(const std::vector<Offset>& names);
@@ -53,12 +57,8 @@ class Recovery {
   Result<void> add_unreadable(FoundFile& found, std::optional<Offset> next_name);
   Result<void> add_unsealed(SegmentFile& segment, const FoundFile& found, bool last);
   Result<void> scan(SegmentFile& segment, SegmentScanner& scanner);
-  static Result<void> finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
-                                        const OpenBatchMark& mark);
-  static Result<void> check_readable(const std::string& path, const SegmentScanner& scanner,
-                                     std::uint64_t begin, std::uint64_t end);
+  Result<void> finish_open_batch(SegmentFile& segment, SegmentScanner& scanner, const OpenBatchMark& mark);
   Result<void> cut_tail(SegmentFile& segment, SegmentScanner& scanner, bool last);
-  static Result<void> wipe(SegmentFile& segment, std::uint64_t begin, SegmentScanner& scanner);
   void report_damage(const SegmentFile& segment, const SegmentDamage& damage);
   Result<void> check_continuity(const SegmentFile& segment);
   void add_up();
@@ -68,12 +68,15 @@ class Recovery {
   const BatchCiphers* const ciphers_;
   const ExpectedLog& expected_;
   const BootId boot_{storage_.boot_id()};
+  std::optional<Offset> unnamed_;  // the newest segment, if it has not got its name yet
+  // What is to be changed on the disk, once all files were looked at: in a log that is refused nothing is.
+  std::vector<std::function<Result<void>()>> changes_;
   RecoveredSegments result_;
 };
 
 Result<RecoveredSegments> Recovery::run() {
   if (auto looked = look_whose_it_is(); !looked) return looked.error();
-  auto names = name_all_segments();
+  auto names = list_all_segments();
   if (!names) return names.error();
   if (const auto removed = remove_unfinished(*names); !removed) return removed.error();
   for (std::size_t i = 0; i < names->size(); ++i) {
@@ -83,6 +86,7 @@ Result<RecoveredSegments> Recovery::run() {
     const auto added = add(*found, last ? std::nullopt : std::optional((*names)[i + 1]));
     if (!added) return added.error();
   }
+  if (const auto made = make_changes(); !made) return made.error();
   add_up();
   return std::move(result_);
 }
@@ -113,17 +117,37 @@ Result<void> Recovery::check_owner(const FoundFile& file) const {
                                        " has its place; nothing of it was changed"};
 }
 
-// All of them have their names then, and nothing else is left of an earlier process's next ones.
-Result<std::vector<Offset>> Recovery::name_all_segments() {
-  const auto named = list_named_segments(directory_, storage_);
-  if (!named) return named.error();
-  if (auto given = name_unnamed_segment(directory_, *named, storage_); !given) return given.error();
+// The newest one gets its name later, and what else is left of an earlier process's next ones is removed.
+Result<std::vector<Offset>> Recovery::list_all_segments() {
+  auto names = list_named_segments(directory_, storage_);
+  if (!names) return names;
+  const auto unnamed = unnamed_segment(directory_, *names, storage_);
+  if (!unnamed) return unnamed.error();
   const auto files = storage_.list(directory_);
   if (!files) return files.error();
-  for (const std::string& name : *files) {
-    if (name.ends_with(prepared_suffix)) static_cast<void>(storage_.unlink(directory_ + "/" + name));
+  unnamed_ = *unnamed;
+  if (unnamed_) {
+    names->push_back(*unnamed_);
+    changes_.emplace_back([this, to = directory_ + "/" + segment_name(*unnamed_)] {
+      return storage_.rename(directory_ + "/" + next_prepared_name, to);
+    });
   }
-  return list_named_segments(directory_, storage_);
+  for (const std::string& name : *files) {
+    if (!name.ends_with(prepared_suffix) || (unnamed_ && name == next_prepared_name)) continue;
+    changes_.emplace_back([this, path = directory_ + "/" + name] {
+      static_cast<void>(storage_.unlink(path));
+      return Result<void>{};
+    });
+  }
+  return names;
+}
+
+// In their order; none is made twice.
+Result<void> Recovery::make_changes() {
+  for (const auto& change : std::exchange(changes_, {})) {
+    if (auto made = change(); !made) return made;
+  }
+  return {};
 }
 
 // The last files, as long as their header never came to the disk and no message is in them, were made by
@@ -139,7 +163,8 @@ Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
     if (first_batch(*found, scanner)) return {};
     if (auto readable = check_readable(found->path, scanner, 0, found->size_bytes); !readable)
       return readable;
-    if (auto removed = remove_segment(*found); !removed) return removed;
+    if (scanner.newer()) return {};
+    remove_segment(*found);
     result_.report.bytes_cut += found->size_bytes;
     result_.report.cut_file = found->path;
     names.pop_back();
@@ -148,9 +173,11 @@ Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
 }
 
 // With an index that a process may have left beside it: the next segment of this name has its own, or none.
-Result<void> Recovery::remove_segment(const FoundFile& found) {
-  static_cast<void>(storage_.unlink(directory_ + "/" + segment_index_name(found.name_offset)));
-  return storage_.unlink(found.path);
+void Recovery::remove_segment(const FoundFile& found) {
+  changes_.emplace_back([this, path = found.path, name = found.name_offset] {
+    static_cast<void>(storage_.unlink(directory_ + "/" + segment_index_name(name)));
+    return storage_.unlink(path);
+  });
 }
 
 // A file that was used again, and whose new header never came: the old one names an offset before the whole
@@ -188,7 +215,8 @@ Result<FoundFile> Recovery::look_at(Offset name_offset) {
   FoundFile found;
   found.path = directory_ + "/" + segment_name(name_offset);
   found.name_offset = name_offset;
-  auto file = storage_.open(found.path, OpenMode::read_write);
+  const std::string path = unnamed_ == name_offset ? directory_ + "/" + next_prepared_name : found.path;
+  auto file = storage_.open(path, OpenMode::read_write);
   if (!file) return file.error();
   found.file = std::move(*file);
   const auto size = found.file->size_bytes();
@@ -204,13 +232,7 @@ Result<FoundFile> Recovery::look_at(Offset name_offset) {
 
 Result<void> Recovery::add(FoundFile& found, std::optional<Offset> next_name) {
   if (!found.decoded.header) {
-    if (found.decoded.fault == HeaderFault::foreign) {
-      return Error{ErrorCode::foreign_format,
-                   found.path + " is not a segment file of version " +
-                       std::to_string(segment_format_version) + " or " +
-                       std::to_string(encrypted_format_version),
-                   0};
-    }
+    if (found.decoded.fault == HeaderFault::foreign) return foreign_segment(found.path, found.page);
     return add_unreadable(found, next_name);
   }
   SegmentHeader header = *found.decoded.header;
@@ -237,8 +259,9 @@ Result<void> Recovery::check_key(const FoundFile& found, const SegmentHeader& he
 
 Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::optional<Offset> next_name) {
   // A file that was cut short gets its space back, if there is any.
-  if (found.size_bytes < header.file_bytes && !next_name && found.file->allocate(header.file_bytes)) {
-    found.size_bytes = header.file_bytes;
+  if (found.size_bytes < header.file_bytes && !next_name) {
+    if (auto known = check_all_known(found.path, *found.file, header, found.size_bytes); !known) return known;
+    if (found.file->allocate(header.file_bytes)) found.size_bytes = header.file_bytes;
   }
   const std::uint64_t usable = std::min(found.size_bytes, header.file_bytes);
   auto segment = std::make_unique<SegmentFile>(found.path, header, usable, found.file);
@@ -254,9 +277,14 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
   } else {
     if (auto added = add_unsealed(*segment, found, !next_name); !added) return added;
     if (next_name || usable < header.file_bytes) segment->sealed = true;
-    if (!next_name && usable < header.file_bytes && segment->empty()) return remove_segment(found);
+    if (!next_name && usable < header.file_bytes && segment->empty()) {
+      remove_segment(found);
+      return {};
+    }
   }
   if (const auto continuous = check_continuity(*segment); !continuous) return continuous;
+  // It is opened by its name again.
+  if (auto made = next_name ? Result<void>{} : make_changes(); !made) return made;
   segment->release();
   result_.segments.push_back(std::move(segment));
   return {};
@@ -309,8 +337,9 @@ Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& s
     return readable;
   std::vector<std::byte> batch(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(needed));
   if (!complete_open_batch(batch, mark, segment.header())) return {};
-  const ByteView header = ByteView(batch).first(batch_layout::header_bytes);
-  if (auto written = write_all(*segment.file(), header, mark.position); !written) return written;
+  changes_.emplace_back([file = segment.file(), batch, position = mark.position] {
+    return write_all(*file, ByteView(batch).first(batch_layout::header_bytes), position);
+  });
   const BatchView view = BatchView::trusted(batch.data());
   segment.note_batch({mark.position, needed, view.base_offset(), view.end_offset(), view.append_time(),
                       view.segment_epoch()});
@@ -356,6 +385,7 @@ Result<void> Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
       continue;
     }
     const auto next = scanner.resume_at(position, expected);
+    if (auto known = check_known(segment.path(), scanner); !known) return known;
     if (!next || seeded(SeededBug::damage_taken_for_tail)) return {};
     if (auto readable = check_readable(segment.path(), scanner, position, next->position); !readable)
       return readable;
@@ -390,42 +420,11 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
     result_.report.cut_file = segment.path();
   }
   // In front of another segment nothing is ever appended here.
-  auto wiped = last ? wipe(segment, tail, scanner) : Result<void>{};
+  if (!last) return {};
+  if (auto made = make_changes(); !made) return made;
+  auto wiped = wipe_tail(segment, tail, scanner);
   if (!wiped) mark_failed_sync(directory_, storage_);  // the next start would find zeros, and believe them
   return wiped;
-}
-
-// Bytes that cannot be read may be durable messages: not damage, neither wiped nor written over, for the disk
-// may yet give them. Only a repair gives them up.
-Result<void> Recovery::check_readable(const std::string& path, const SegmentScanner& scanner,
-                                      std::uint64_t begin, std::uint64_t end) {
-  const auto lost = scanner.unreadable(begin, end);
-  if (!lost || seeded(SeededBug::unreadable_taken_for_tail)) return {};
-  return Error{ErrorCode::io_error, path + " cannot be read at position " + std::to_string(*lost),
-               scanner.read_error()->system_error};
-}
-
-// Blocks that cannot be read are left as they are.
-Result<void> Recovery::wipe(SegmentFile& segment, std::uint64_t begin, SegmentScanner& scanner) {
-  static const std::array<std::byte, 4096> zeros{};
-  if (seeded(SeededBug::tail_unwiped) || seeded(SeededBug::epoch_unchecked)) return {};
-  const bool short_wipe = seeded(SeededBug::tail_wiped_for_a_header_only);
-  const std::uint64_t limit = short_wipe ? begin + batch_layout::header_bytes : ~std::uint64_t{0};
-  bool wiped_any = false;
-  for (std::uint64_t at = begin; at < std::min(segment.usable_bytes(), limit);) {
-    const std::uint64_t count =
-        std::min({zeros.size() - at % zeros.size(), segment.usable_bytes() - at, limit - at});
-    const ByteView block = scanner.bytes_at(at, count, limits::MiB).first(count);
-    if (std::memcmp(block.data(), zeros.data(), count) != 0 && !scanner.unreadable(at, at + count)) {
-      const auto wiped = write_all(*segment.file(), ByteView(zeros).first(count), at);
-      if (!wiped) return wiped;
-      wiped_any = true;
-    }
-    at += count;
-  }
-  // On disk too, before anything is written there that the next power cut could mix with it.
-  if (seeded(SeededBug::tail_wipe_unsynced) && wiped_any) segment.synced_position = begin;
-  return wiped_any && !seeded(SeededBug::tail_wipe_unsynced) ? segment.file()->sync() : Result<void>{};
 }
 
 void Recovery::report_damage(const SegmentFile& segment, const SegmentDamage& damage) {

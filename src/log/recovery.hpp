@@ -63,12 +63,12 @@ struct ExpectedLog {
 
 /// Reads the directory of a log; none is an empty log. Scans what lies past the newest checkpoint of each
 /// segment that has no seal, unless the log was closed. Cuts and wipes a torn tail; a segment that was begun
-/// without its name gets it, other leftovers of preparing are removed; nothing else on disk is changed.
-/// `ciphers`: of what is encrypted; null: nothing is to be. Nothing of a segment that cannot be decrypted is
-/// changed, nor of another log than the one expected. Errors: foreign_format (names the file), corrupt (two
-/// files claim the same offsets, or it belongs to another topic), io_error; not_supported where what a
-/// segment was encrypted with is not there (names file and key); corrupt, too, where one is not encrypted
-/// though there are ciphers.
+/// without its name gets it, other leftovers of preparing are removed; nothing else on disk is changed. All
+/// of that after everything was looked at: in a log that is refused, nothing is changed. `ciphers`: of what
+/// is encrypted; null: nothing is to be. Nothing of a segment that cannot be decrypted is changed, nor of
+/// another log than the one expected. Errors: foreign_format (names the file), corrupt (two files claim the
+/// same offsets, or it belongs to another topic), io_error; not_supported where what a segment was encrypted
+/// with is not there (names file and key); corrupt, too, where one is not encrypted though there are ciphers.
 Result<RecoveredSegments> recover_segments(const std::string& directory, Storage& storage,
                                            const BatchCiphers* ciphers = nullptr,
                                            const ExpectedLog& expected = {});

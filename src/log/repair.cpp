@@ -115,7 +115,9 @@ void Repair::clamp_cursors() {
 Result<void> Repair::load_cursors() {
   CursorFile file(storage_, directory_);
   auto loaded = file.load(UnreadableSlot::is_damaged);
-  if (!loaded && is_shortage(loaded.error())) return loaded.error();
+  const bool refuses =
+      !loaded && (is_shortage(loaded.error()) || loaded.error().code == ErrorCode::foreign_format);
+  if (refuses) return loaded.error();
   cursors_need_writing_ = !loaded || file.passed_over();
   if (!loaded) {
     report_.cursors_lost = loaded.error().text();
@@ -130,10 +132,7 @@ Result<void> Repair::load_cursors() {
 // for cursors of this log.
 Result<void> Repair::load_table() {
   if (!found_table_.exists) return {};
-  if (found_table_.foreign) {
-    return Error{ErrorCode::foreign_format,
-                 found_table_.findings.front().detail + ": it is not broken, but not for this program", 0};
-  }
+  if (found_table_.foreign) return Error{ErrorCode::foreign_format, found_table_.findings.back().detail, 0};
   if (plan_.incarnation == 0) plan_.incarnation = found_table_.incarnation;
   if (plan_.incarnation != found_table_.incarnation && plan_.incarnation != 0) {
     found_table_ = survey_cursor_table(directory_, storage_, plan_.incarnation);
@@ -256,7 +255,12 @@ void Repair::drop_new_files() {
 Result<RepairReport> Repair::replace(const RepairOptions& options) {
   const auto names = list_named_segments(directory_, storage_);
   if (!names) return names.error();
-  if (auto named = name_unnamed_segment(directory_, *names, storage_); !named) return named.error();
+  const auto unnamed = unnamed_segment(directory_, *names, storage_);
+  if (!unnamed) return unnamed.error();
+  if (*unnamed) {  // nothing is changed of what cannot be repaired
+    if (auto possible = Repair(directory_, storage_).plan(options); !possible) return possible.error();
+    if (auto named = name_unnamed_segment(directory_, *names, storage_); !named) return named.error();
+  }
   if (auto planned = plan(options); !planned) return planned.error();
   report_.segments_kept = static_cast<std::size_t>(
       std::count_if(plan_.segments.begin(), plan_.segments.end(), [](const auto& it) { return it.keep; }));

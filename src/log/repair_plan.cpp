@@ -51,6 +51,7 @@ class Planner {
   Covered covered_;
   bool sound_ = true;  // what the last walk met
   Offset walk_end_;
+  std::optional<Error> newer_;  // of the first batch that a newer version wrote
 };
 
 Result<RepairPlan> Planner::run() {
@@ -60,13 +61,8 @@ Result<RepairPlan> Planner::run() {
   plan_.incarnation = survey->incarnation;
   plan_.segments.resize(sources.size());
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    if (sources[i].state == PageState::foreign) {
-      return Error{ErrorCode::foreign_format,
-                   sources[i].path +
-                       " is a segment file of another version: it is not broken, but not for this "
-                       "program",
-                   0};
-    }
+    if (sources[i].state == PageState::foreign)
+      return Error{ErrorCode::foreign_format, sources[i].unknown, 0};
     plan_.segments[i].source = sources[i];
   }
   for (int turn = 0; turn <= rank(PageState::damaged); ++turn) {
@@ -76,6 +72,7 @@ Result<RepairPlan> Planner::run() {
       if (const auto done = read(plan_.segments[i], after); !done) return done.error();
     }
   }
+  if (newer_) return *newer_;
   state_gaps();
   return std::move(plan_);
 }
@@ -113,6 +110,8 @@ void Planner::walk(File& file, const WalkRange& range, PlannedSegment& planned) 
   sound_ = true;
   for (auto step = walk.next(); step != SegmentWalk::Step::end; step = walk.next()) {
     const ScannedBatch& batch = walk.batch();
+    if (const auto newer = walk.newer_in_damage(); newer && !newer_)
+      newer_ = newer->error(planned.source.path);
     // What another file has given already is not wanted twice.
     if (step == SegmentWalk::Step::damage || covered_.touches(batch.base, batch.end)) {
       sound_ = false;

@@ -297,9 +297,11 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
   }
   const SegmentDamage damage = find_damage(position, expected, scanner);
   // What could not be read is looked at anew the next time.
-  const bool unavailable =
+  const bool unreadable =
       scanner.unreadable(damage.begin, std::max(damage.end, damage.begin + 1)).has_value();
-  if (unavailable) read_error_ = *scanner.read_error();
+  if (unreadable) read_error_ = *scanner.read_error();
+  if (scanner.newer()) read_error_ = scanner.newer()->error(path_);
+  const bool unavailable = unreadable || scanner.newer();
   if (!unavailable) damages_.push_back(damage);
   return {true, unavailable, damage, damage.next, damage.end, {}};
 }

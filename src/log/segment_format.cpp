@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
 
+#include "log/newer_format.hpp"
 #include "log/seeded_bug.hpp"
 
 namespace lightq::log {
@@ -27,6 +29,7 @@ constexpr std::size_t at_incarnation = 24;   // u64
 constexpr std::size_t at_file_bytes = 32;    // u64
 constexpr std::size_t at_gap_begin = 40;     // u64
 constexpr std::size_t at_key_id = 48;        // u64
+constexpr std::size_t at_flags = 56;         // u32: none is known yet
 constexpr std::size_t at_crc = 60;           // u32: of bytes [0,60)
 
 // Seal fields, in bytes from segment_seal_position.
@@ -36,6 +39,7 @@ constexpr std::size_t seal_at_end_offset = 16;   // u64
 constexpr std::size_t seal_at_newest = 24;       // i64
 constexpr std::size_t seal_at_incarnation = 32;  // u64
 constexpr std::size_t seal_at_boot = 40;         // u64
+constexpr std::size_t seal_at_flags = 48;        // u32: none is known yet
 constexpr std::size_t seal_at_crc = 60;          // u32: of the seal's bytes [0,60)
 
 // Checkpoint fields, in bytes from the slot's start.
@@ -62,8 +66,7 @@ std::optional<SegmentCheckpoint> decode_slot(const std::byte* slot, const Segmen
   const bool sound =
       load_little_endian<std::uint32_t>(slot) == checkpoint_magic &&
       load_little_endian<std::uint32_t>(slot + checkpoint_at_crc) == checkpoint_crc(slot, header) &&
-      load_little_endian<std::uint32_t>(slot + checkpoint_at_epoch) == header.epoch &&
-      (flags & ~checkpoint_flag_clean) == 0;
+      load_little_endian<std::uint32_t>(slot + checkpoint_at_epoch) == header.epoch;
   if (!sound) return std::nullopt;
   SegmentCheckpoint checkpoint;
   checkpoint.sequence = load_little_endian<std::uint64_t>(slot + checkpoint_at_sequence);
@@ -72,8 +75,37 @@ std::optional<SegmentCheckpoint> decode_slot(const std::byte* slot, const Segmen
   checkpoint.newest = {load_little_endian<std::int64_t>(slot + checkpoint_at_newest)};
   checkpoint.boot = {load_little_endian<std::uint64_t>(slot + checkpoint_at_boot)};
   checkpoint.reserved = load_little_endian<std::uint64_t>(slot + checkpoint_at_reserved);
-  checkpoint.clean = flags == checkpoint_flag_clean;
+  checkpoint.clean = (flags & checkpoint_flag_clean) != 0;
   return checkpoint;
+}
+
+/// Of a page whose header is sound: where required flags are that this version does not know; 0: nowhere.
+std::size_t unknown_flags_in(const SegmentPage& page, const SegmentHeader& header) {
+  const auto required = [&](std::size_t position) {
+    return required_flags(load_little_endian<std::uint32_t>(page.data() + position));
+  };
+  if (required(at_flags) != 0) return at_flags;
+  for (const std::size_t slot : segment_checkpoint_positions) {
+    const bool known = (required(slot + checkpoint_at_flags) & ~checkpoint_flag_clean) == 0;
+    if (!known && decode_slot(page.data() + slot, header)) return slot + checkpoint_at_flags;
+  }
+  const std::size_t seal_flags = segment_seal_position + seal_at_flags;
+  return required(seal_flags) != 0 && decode_any_seal(page, header) ? seal_flags : 0;
+}
+
+std::optional<SegmentHeader> decode_known(const SegmentPage& page, std::uint32_t version) {
+  SegmentHeader header;
+  header.epoch = load_little_endian<std::uint32_t>(page.data() + at_epoch);
+  header.first_offset = {load_little_endian<std::uint64_t>(page.data() + at_first_offset)};
+  header.incarnation = load_little_endian<std::uint64_t>(page.data() + at_incarnation);
+  header.file_bytes = load_little_endian<std::uint64_t>(page.data() + at_file_bytes);
+  header.gap_begin = {load_little_endian<std::uint64_t>(page.data() + at_gap_begin)};
+  if (version == encrypted_format_version)
+    header.key_id = load_little_endian<std::uint64_t>(page.data() + at_key_id);
+  const bool sound =
+      load_little_endian<std::uint32_t>(page.data() + at_crc) == crc32c({page.data(), at_crc}) &&
+      header.epoch != 0 && header.file_bytes >= segment_header_bytes;
+  return sound ? std::optional(header) : std::nullopt;
 }
 
 std::uint32_t version_of(std::uint64_t key_id) {
@@ -152,18 +184,40 @@ DecodedHeader decode_segment_header(const SegmentPage& page) {
       version == segment_format_version || (version == encrypted_format_version && key_id != 0);
   if (load_little_endian<std::uint64_t>(page.data() + at_magic) != magic_value || !known)
     return {std::nullopt, HeaderFault::foreign};
-  SegmentHeader header;
-  header.epoch = load_little_endian<std::uint32_t>(page.data() + at_epoch);
-  header.first_offset = {load_little_endian<std::uint64_t>(page.data() + at_first_offset)};
-  header.incarnation = load_little_endian<std::uint64_t>(page.data() + at_incarnation);
-  header.file_bytes = load_little_endian<std::uint64_t>(page.data() + at_file_bytes);
-  header.gap_begin = {load_little_endian<std::uint64_t>(page.data() + at_gap_begin)};
-  if (version == encrypted_format_version) header.key_id = key_id;
-  const bool sound =
-      load_little_endian<std::uint32_t>(page.data() + at_crc) == crc32c({page.data(), at_crc}) &&
-      header.epoch != 0 && header.file_bytes >= segment_header_bytes;
-  if (!sound) return {std::nullopt, HeaderFault::damaged};
+  const auto header = decode_known(page, version);
+  if (!header) return {std::nullopt, HeaderFault::damaged};
+  if (unknown_flags_in(page, *header) != 0) return {std::nullopt, HeaderFault::foreign};
   return {header, HeaderFault::damaged};
+}
+
+bool is_newer_segment(const SegmentPage& page) {
+  return decode_segment_header(page).fault == HeaderFault::foreign &&
+         load_little_endian<std::uint64_t>(page.data() + at_magic) == magic_value &&
+         load_little_endian<std::uint32_t>(page.data() + at_crc) == crc32c({page.data(), at_crc});
+}
+
+Error foreign_segment(const std::string& path, const SegmentPage& page) {
+  const auto version = load_little_endian<std::uint32_t>(page.data() + at_version);
+  const std::string known =
+      std::to_string(segment_format_version) + " or " + std::to_string(encrypted_format_version);
+  if (load_little_endian<std::uint64_t>(page.data() + at_magic) != magic_value)
+    return {ErrorCode::foreign_format, path + " is not a segment file of version " + known, 0};
+  if (version > encrypted_format_version)
+    return newer_format(path + " is a segment file of version " + std::to_string(version) + ", not " + known);
+  const auto header = decode_known(page, version);
+  const std::size_t position = header ? unknown_flags_in(page, *header) : 0;
+  if (position == 0)
+    return {ErrorCode::foreign_format, path + " is not a segment file of version " + known, 0};
+  const auto flags = load_little_endian<std::uint32_t>(page.data() + position);
+  return newer_format(path + " is a segment file of version " + std::to_string(version) + " with flags " +
+                      hexadecimal(flags) + " at position " + std::to_string(position) +
+                      ", which this version does not know");
+}
+
+std::string hexadecimal(std::uint32_t value) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "0x%04X", static_cast<unsigned>(value));
+  return text.data();
 }
 
 std::optional<SegmentSeal> decode_any_seal(const SegmentPage& page, const SegmentHeader& header) {

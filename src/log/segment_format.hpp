@@ -128,7 +128,7 @@ constexpr std::size_t segment_checkpoint_position(std::uint64_t sequence) {
 
 enum class HeaderFault {
   blank,    ///< all zero: never written
-  foreign,  ///< another magic, version or byte order
+  foreign,  ///< another magic, version or byte order, or required flags that this version does not know
   damaged,  ///< checksum or values
 };
 
@@ -138,6 +138,10 @@ struct DecodedHeader {
   HeaderFault fault = HeaderFault::damaged;
 };
 DecodedHeader decode_segment_header(const SegmentPage& page);
+/// A foreign page that a newer version of LightQ wrote, as its magic and its checksum say.
+bool is_newer_segment(const SegmentPage& page);
+/// The error for a file whose first page is `foreign`: what of it this version does not know.
+Error foreign_segment(const std::string& path, const SegmentPage& page);
 /// The seal of a first page whose header is `header`, if there is a valid one that holds in this boot.
 std::optional<SegmentSeal> decode_segment_seal(const SegmentPage& page, const SegmentHeader& header,
                                                BootId boot);

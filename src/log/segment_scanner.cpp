@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "log/newer_format.hpp"
 #include "log/seeded_bug.hpp"
 
 namespace lightq::log {
@@ -19,6 +20,12 @@ std::string_view magic_text() {
 }
 
 }  // namespace
+
+Error NewerBatch::error(const std::string& path) const {
+  return newer_format(path + ": the batch at position " + std::to_string(position) + " is of version " +
+                      std::to_string(version) + ", with codec " + std::to_string(codec) + " and flags " +
+                      hexadecimal(flags) + ", which this version does not know");
+}
 
 ByteView SegmentScanner::bytes_at(std::uint64_t position, std::uint64_t needed, std::uint64_t wanted) {
   if (position >= limit_) return {};
@@ -91,10 +98,40 @@ std::optional<ScannedBatch> SegmentScanner::batch_at(std::uint64_t position) {
   return batch;
 }
 
+// Of what it does not know this version believes the header's checksum, length, offset and epoch.
+std::optional<BatchView> SegmentScanner::newer_header_at(std::uint64_t position, Offset lowest) {
+  const ByteView header = bytes_at(position, batch_layout::header_bytes, header_window_bytes);
+  if (newer_ || header.size() < batch_layout::header_bytes) return std::nullopt;
+  const ByteView available(header.data(), limit_ - position);
+  if (BatchView::check_stored_header(available) != BatchFault::bad_version) return std::nullopt;
+  const BatchView batch = BatchView::trusted(header.data());
+  const bool is_ours = epochs_.contain(batch.segment_epoch()) && lowest <= batch.base_offset();
+  return is_ours ? std::optional(batch) : std::nullopt;
+}
+
+void SegmentScanner::look_for_newer(std::uint64_t position, Offset lowest) {
+  if (const auto batch = newer_header_at(position, lowest))
+    newer_ = {position, batch->version(), static_cast<std::uint8_t>(batch->codec()), batch->flags()};
+}
+
+// What looks like a header may be in a message: the body is to be there, too.
+void SegmentScanner::look_for_whole_newer(std::uint64_t position, Offset lowest) {
+  const auto header = newer_header_at(position, lowest);
+  if (!header) return;
+  const std::uint64_t bytes = header->total_bytes();
+  if (bytes < batch_layout::header_bytes || limit_ - position < bytes) return;
+  const BatchView whole = BatchView::trusted(bytes_at(position, bytes, body_window_bytes_).data());
+  const bool sound = batch_body_crc(whole.bytes()) ==
+                     load_little_endian<std::uint32_t>(whole.bytes().data() + batch_layout::body_crc);
+  if (sound) look_for_newer(position, lowest);
+}
+
 std::optional<ScannedBatch> SegmentScanner::resume_after(std::uint64_t position, Offset lowest) {
+  look_for_newer(position, lowest);
   // A sound header over a damaged body says where the next batch is. Ask there first: what looks like a batch
   // in between may be a message that holds one.
   if (const auto damaged = header_at(position)) {
+    look_for_newer(damaged->end_position(), damaged->end);
     const auto next = batch_at(damaged->end_position());
     if (next && next->base == damaged->end && lowest <= next->base) return next;
   }
@@ -111,6 +148,7 @@ std::optional<ScannedBatch> SegmentScanner::resume_after(std::uint64_t position,
     if (header && lowest <= header->base) {
       if (const auto batch = batch_at(at)) return batch;
     }
+    if (!header) look_for_whole_newer(at, lowest);
     ++at;
   }
   return std::nullopt;

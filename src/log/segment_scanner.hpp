@@ -27,6 +27,17 @@ struct ScannedBatch {
   [[nodiscard]] std::uint64_t end_position() const { return position + total_bytes; }
 };
 
+/// A batch whose header is sound, but not known to this version: a newer one wrote it.
+struct NewerBatch {
+  std::uint64_t position = 0;
+  std::uint8_t version = 0;
+  std::uint8_t codec = 0;
+  std::uint16_t flags = 0;
+
+  /// That the file at `path` has it.
+  [[nodiscard]] Error error(const std::string& path) const;
+};
+
 /// Reads through a window, so that a walk costs one pread per megabyte. Bytes the disk cannot read count as
 /// zeros. The file must outlive the scanner. One thread.
 class SegmentScanner {
@@ -48,6 +59,11 @@ class SegmentScanner {
   /// As resume_after, or the batch at `position` itself if it is sound and passes over fewer messages: others
   /// are missing before it.
   std::optional<ScannedBatch> resume_at(std::uint64_t position, Offset lowest);
+  /// The first batch of the epoch, of those that were looked at so far, that a newer version wrote: where the
+  /// walk stood, or with its body where it went on behind damage. It is neither damage nor the end.
+  [[nodiscard]] const std::optional<NewerBatch>& newer() const { return newer_; }
+  /// Notes the batch at `position` if it is such a one, and its base offset at least `lowest`.
+  void look_for_newer(std::uint64_t position, Offset lowest);
 
   /// The furthest end that any sound header of the epoch has claimed so far; 0 if there was none.
   [[nodiscard]] std::uint64_t claimed_end() const { return claimed_end_; }
@@ -66,6 +82,8 @@ class SegmentScanner {
 
  private:
   void load(std::uint64_t position, std::uint64_t bytes);
+  void look_for_whole_newer(std::uint64_t position, Offset lowest);
+  std::optional<BatchView> newer_header_at(std::uint64_t position, Offset lowest);
 
   File& file_;
   Epochs epochs_;
@@ -76,6 +94,7 @@ class SegmentScanner {
   std::uint64_t window_position_ = 0;
   std::uint64_t window_bytes_ = 0;
   std::uint64_t claimed_end_ = 0;
+  std::optional<NewerBatch> newer_;
   struct Range {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;

@@ -40,6 +40,13 @@ std::optional<std::uint64_t> SegmentWalk::unreadable() const {
   return scanner_.unreadable(damage_.begin, std::max(damage_.end, damage_.begin + 1));
 }
 
+std::optional<NewerBatch> SegmentWalk::newer_in_damage() const {
+  const auto& newer = scanner_.newer();
+  const bool inside =
+      newer && damage_.begin <= newer->position && newer->position < std::max(damage_.end, damage_.begin + 1);
+  return inside ? newer : std::nullopt;
+}
+
 bool SegmentWalk::fits(const ScannedBatch& batch) const {
   return !range_.end_offset || batch.end <= *range_.end_offset;
 }
@@ -85,7 +92,8 @@ SegmentWalk::Step SegmentWalk::finish() {
     return whole ? Step::end : damaged(std::max(range_.end, position_), *range_.end_offset);
   }
   const std::uint64_t tail = std::min(position_ + batch_layout::header_bytes, range_.end);
-  if (const auto lost = scanner_.unreadable(position_, std::max(tail, scanner_.claimed_end()))) {
+  const bool newer = scanner_.newer() && position_ <= scanner_.newer()->position;
+  if (newer || scanner_.unreadable(position_, std::max(tail, scanner_.claimed_end()))) {
     damage_ = {position_, range_.end, expected_, expected_};
     return Step::damage;
   }

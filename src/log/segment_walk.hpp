@@ -45,6 +45,9 @@ class SegmentWalk {
   /// The first position in the damage that the disk cannot read.
   [[nodiscard]] std::optional<std::uint64_t> unreadable() const;
 
+  /// The batch in the damage that a newer version wrote, if there is one: then it is none.
+  [[nodiscard]] std::optional<NewerBatch> newer_in_damage() const;
+
   // After Step::end; before, how far it has come.
   [[nodiscard]] std::uint64_t end_position() const { return position_; }
   [[nodiscard]] Offset end_offset() const { return expected_; }

@@ -7,6 +7,7 @@
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>
 
+#include "log/newer_format.hpp"
 #include "log/seeded_bug.hpp"
 
 namespace lightq::log {
@@ -63,6 +64,16 @@ std::string SlotFile::slot_path(int slot) const {
   return directory_ + "/" + name_ + "." + std::to_string(slot);
 }
 
+// Of each version length and checksum lie where they are: so a newer one is told from a torn one.
+bool SlotFile::is_newer(const SlotBytes& slot) const {
+  const ByteView bytes = slot.bytes;
+  if (bytes.size() < SlotBytes::header_bytes || slot.version() <= format_.version) return false;
+  if (load_little_endian<std::uint64_t>(bytes.data() + at_magic) != format_.magic) return false;
+  const auto length = load_little_endian<std::uint32_t>(bytes.data() + at_bytes);
+  return SlotBytes::header_bytes <= length && length <= bytes.size() &&
+         load_little_endian<std::uint32_t>(bytes.data() + at_crc) == checksum(bytes.first(length));
+}
+
 // No length is trusted before there are so many bytes, and no entry before the checksum fits. Cuts off what a
 // longer file has left.
 std::optional<Error> SlotFile::fault_of(const std::string& path, SlotBytes& slot) const {
@@ -79,8 +90,10 @@ std::optional<Error> SlotFile::fault_of(const std::string& path, SlotBytes& slot
   if (magic != format_.magic) return fault(ErrorCode::foreign_format, at_magic, "not a " + what);
   if (slot.version() == 0 || slot.version() > format_.version) {
     const std::string known = (format_.version == 1 ? "" : "1 to ") + std::to_string(format_.version);
-    return fault(ErrorCode::foreign_format, at_version,
-                 "a " + what + " of version " + std::to_string(slot.version()) + ", not " + known);
+    const Error unknown =
+        fault(ErrorCode::foreign_format, at_version,
+              "a " + what + " of version " + std::to_string(slot.version()) + ", not " + known);
+    return is_newer(slot) ? newer_format(unknown.message) : unknown;
   }
   const auto length = load_little_endian<std::uint32_t>(bytes.data() + at_bytes);
   if (length < SlotBytes::header_bytes || bytes.size() < length) {
@@ -116,6 +129,8 @@ Result<SlotFile::Slot> SlotFile::read_slot(int slot, UnreadableSlot unreadable) 
   }
   bytes.resize(*came);
   found.fault = fault_of(path, found.content);
+  newer_found_ = found.fault && is_newer(found.content);
+  if (newer_found_) return *found.fault;
   if (found.fault) return found;
   found.sequence = load_little_endian<std::uint64_t>(bytes.data() + at_sequence);
   return found;
@@ -155,8 +170,10 @@ SlotBytes SlotFile::make(const SlotFormat& format, std::uint32_t version, std::s
 
 Result<void> SlotFile::write(SlotBytes slot) {
   if (!loaded_) {
-    // What cannot be read is overwritten, the first slot first; only an unreadable disk stops here.
-    if (const auto before = load(); !before && before.error().system_error != 0) return before.error();
+    // What cannot be read is overwritten, the first slot first; only an unreadable disk stops here, and what
+    // a newer version wrote.
+    const auto before = load();
+    if (!before && (before.error().system_error != 0 || newer_found_)) return before.error();
     loaded_ = true;
   }
   if (auto kept = keep_newest(); !kept) return kept;

@@ -49,8 +49,8 @@ class SlotFile {
   SlotFile(Storage& storage, std::string directory, std::string name, const SlotFormat& format);
 
   /// The newest slot that is sound; nothing if neither file exists. Errors: corrupt or foreign_format if
-  /// there are files and none is sound, each with file and position; io_error. `older`, if not null, gets
-  /// what the other file has, if that is sound.
+  /// there are files and none is sound, or one is of a newer version, each with file and position; io_error.
+  /// `older`, if not null, gets what the other file has, if that is sound.
   Result<std::optional<SlotBytes>> load(UnreadableSlot unreadable = UnreadableSlot::refuses,
                                         std::optional<SlotBytes>* older = nullptr);
   /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
@@ -71,6 +71,7 @@ class SlotFile {
   struct Slot;
   [[nodiscard]] std::string slot_path(int slot) const;
   Result<Slot> read_slot(int slot, UnreadableSlot unreadable);
+  [[nodiscard]] bool is_newer(const SlotBytes& slot) const;
   [[nodiscard]] std::optional<Error> fault_of(const std::string& path, SlotBytes& slot) const;
   Result<void> write_slot(int slot, ByteView bytes);
   Result<void> keep_newest();
@@ -81,6 +82,7 @@ class SlotFile {
   SlotFormat format_;
   std::optional<Error> passed_over_;
   bool loaded_ = false;
+  bool newer_found_ = false;             // by the last load
   int newest_slot_ = 1;                  // the other one is written next
   bool newest_synced_ = false;           // by this object
   bool slot_named_[2] = {false, false};  // its name is on disk

@@ -43,6 +43,7 @@ Result<std::optional<Offset>> unnamed_segment(const std::string& directory, cons
   if (!file) return none;
   SegmentPage page{};
   if (const auto came = read_all(**file, page, 0); !came) return came.error();
+  if (is_newer_segment(page)) return foreign_segment(directory + "/" + next_prepared_name, page);
   const auto header = decode_segment_header(page).header;
   if (!header || header->first_offset == offset_not_yet_known) return none;
   const bool is_behind =

@@ -112,6 +112,7 @@ Engine::Engine(std::string directory, const QueueOptions& options, log::Storage&
       beat_(pulse_ != nullptr ? &pulse_->beat() : &no_beat) {}
 
 Result<void> Engine::open_log() {
+  if (auto known = log::CursorTable::check_known(storage(), directory_); !known) return known;
   auto opened = log::SegmentLog::open(log_options(directory_, options_, mapped_, views()), storage(), pool_,
                                       coarse_now());
   if (!opened) return opened.error();

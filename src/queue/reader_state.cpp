@@ -274,6 +274,7 @@ Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
       log::SegmentScanner scanner(**file, node_->header().epoch, end);
       sound = scanner.resume_at(begin, first);
       if (scanner.unreadable(begin, sound ? sound->position : end)) return *scanner.read_error();
+      if (scanner.newer()) return scanner.newer()->error(node_->path());
     }
   }
   batch_base_ = sound ? sound->base : node_->end_offset();

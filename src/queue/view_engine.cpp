@@ -80,11 +80,7 @@ Result<bool> ViewEngine::add(Offset name) {
   log::DecodedHeader decoded = log::decode_segment_header(page);
   // As in recovery: what is left of a file that was cut short says nothing of a format.
   if (*size < log::segment_seal_position && decoded.fault != log::HeaderFault::blank) decoded = {};
-  if (!decoded.header && decoded.fault == log::HeaderFault::foreign) {
-    return Error{ErrorCode::foreign_format,
-                 path + " is not a segment file of version " + std::to_string(log::segment_format_version),
-                 0};
-  }
+  if (!decoded.header && decoded.fault == log::HeaderFault::foreign) return log::foreign_segment(path, page);
   if (decoded.header && decoded.header->key_id != 0) return log::no_key(path, decoded.header->key_id);
   const bool is_ours = decoded.header && (incarnation_ == 0 || decoded.header->incarnation == incarnation_);
   const bool is_it = is_ours && decoded.header->first_offset == name;
@@ -148,6 +144,8 @@ Result<bool> ViewEngine::look_on(Seen& seen) {
   }
   // What cannot be read now is not the end: a successor would be taken to leave a gap.
   if (scanner.read_error()) return *scanner.read_error();
+  scanner.look_for_newer(position, offset);
+  if (scanner.newer()) return scanner.newer()->error(node.path());
   node.publish(position, offset);
   return true;
 }

@@ -7,10 +7,13 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "control/catalogue_room.hpp"
+#include "support/golden_files.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -338,6 +341,60 @@ TEST(Catalogue, RefusesAForeignFile) {
   EXPECT_FALSE(room.try_open().ok());
 }
 
+/// A catalogue whose newest generation is a file that a newer version wrote; and what is left of others,
+/// which a start removes.
+void put_newer(CatalogueRoom& room, const std::string& name) {
+  for (const std::string generation : {"00000001", "00000002", "00000003.new"}) {
+    const std::filesystem::path directory = room.path() + "/" + generation;
+    std::filesystem::create_directories(directory);
+    const auto bytes = lightq::test::newer_file(generation == "00000002" ? name : "catalogue-optional");
+    std::ofstream(directory / log::segment_name({0}), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+}
+
+std::map<std::string, std::string> files_below(const std::string& path) {
+  std::map<std::string, std::string> files;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(path)) {
+    std::ifstream in(file.path(), std::ios::binary);
+    files[file.path().string()] =
+        file.is_regular_file() ? std::string(std::istreambuf_iterator<char>(in), {}) : "";
+  }
+  return files;
+}
+
+TEST(Catalogue, RefusesWhatANewerVersionWroteAndChangesNothing) {
+  for (const auto& [name, says] : std::map<std::string, std::string>{
+           {"catalogue-format", "record 0: it is of version 2, not 1"},
+           {"catalogue-op", "record 1: it has a change \"quota\", which this version does not know"},
+           {"segment-flags", "with flags 0x0008 at position 56"},
+           {"segment-batch-flags", "with codec 0 and flags 0x0008"}}) {
+    CatalogueRoom room;
+    put_newer(room, name);
+    const auto before = files_below(room.path());
+    const auto opened = room.try_open();
+    ASSERT_FALSE(opened.ok()) << name;
+    EXPECT_EQ(opened.error().code, ErrorCode::foreign_format);
+    EXPECT_THAT(opened.error().message, HasSubstr(says));
+    EXPECT_THAT(opened.error().message, HasSubstr("00000002"));
+    EXPECT_THAT(opened.error().message, HasSubstr("a newer version of LightQ wrote it"));
+    EXPECT_EQ(files_below(room.path()), before);
+  }
+}
+
+TEST(Catalogue, KeepsOptionalChangesThatItDoesNotKnow) {
+  CatalogueRoom room;
+  put_newer(room, "catalogue-optional");
+  const auto catalogue = room.open();
+  ASSERT_NE(catalogue, nullptr);
+  EXPECT_TRUE(room.sink.lines.empty());
+  EXPECT_EQ(catalogue->state().next_ids().topic, 7U);
+  std::vector<std::string> kept;
+  for (const auto& change : catalogue->state().snapshot()) kept.push_back(encode(change));
+  EXPECT_THAT(kept, testing::Contains(R"({"op":"colour","id":3,"optional":true})"));
+  EXPECT_THAT(kept, testing::Contains(R"({"op":"format","version":1})"));
+}
+
 /// Broker 0.1.0 wrote these before there were raw consumers.
 TEST(CatalogueRecord, OfAnEndpointWithoutAConnectionTypeIsZeroMqs) {
   const std::string old =
@@ -361,7 +418,8 @@ TEST(CatalogueRecord, OfARawConsumersEndpointSaysSo) {
 
 TEST(CatalogueRecord, IsReportedWhereItMakesNoSense) {
   for (const char* text :
-       {"", "{", "[]", R"({"op":5})", R"({"op":"dance"})", R"({"op":"topic","id":0,"topic":"t"})",
+       {"", "{", "[]", R"({"op":5})", R"({"op":"format","version":"x"})",
+        R"({"op":"topic","id":0,"topic":"t"})",
         R"({"op":"topic","id":1,"topic":"../x","broker_type":"queue"})",
         R"({"op":"endpoint","id":1,"topic_id":1,"role":"king","port":1})",
         R"({"op":"endpoint","id":1,"topic_id":1,"role":"sub","port":70000})",

@@ -5,9 +5,12 @@
 
 #include <cerrno>
 #include <deque>
+#include <map>
+#include <utility>
 
 #include "support/batches.hpp"
 #include "support/faulty_storage.hpp"
+#include "support/golden_files.hpp"
 #include "support/storage_keys.hpp"
 
 namespace lightq::broker {
@@ -238,6 +241,33 @@ TEST_F(TopicStorageTest, WhatAnotherVersionHasWrittenKeepsTheTopicClosed) {
   EXPECT_NE(opened.error().message.find("producers.0: position 8: "), std::string::npos)
       << opened.error().message;
   EXPECT_TRUE(storage.exists(files[0]) && storage.exists(files[1]));
+}
+
+// Also where the log, of a process that was killed, could be opened: nothing of that is changed.
+TEST_F(TopicStorageTest, WhatANewerVersionHasWrittenKeepsTheTopicAsItIs) {
+  for (const std::string name : {"cursors.0", "cursors.1", "producers.0", "producers.1"}) {
+    fill();
+    save_cursor_at(1);
+    topic = {};
+    const std::string path = "/topics/1/" + name;
+    ASSERT_TRUE(storage.open(path, log::OpenMode::create).ok());
+    const auto good =
+        std::exchange(storage.bytes_of(path), test::newer_file(name.substr(0, name.size() - 2)));
+    auto& segment = storage.bytes_of("/topics/1/" + log::segment_name({0}));
+    segment.at(segment.size() - 100) = std::byte{1};  // a start would wipe it
+    std::map<std::string, std::vector<std::byte>> before;
+    for (const auto& each : storage.paths()) before[each] = storage.bytes_of(each);
+    const auto opened = try_open();
+    ASSERT_FALSE(opened.ok());
+    EXPECT_EQ(opened.error().code, ErrorCode::foreign_format);
+    EXPECT_EQ(opened.error().message.rfind(path + ": position 8: ", 0), 0U) << opened.error().message;
+    EXPECT_NE(opened.error().message.find("a newer version of LightQ wrote it"), std::string::npos);
+    for (const auto& each : storage.paths()) EXPECT_EQ(storage.bytes_of(each), before[each]) << each;
+    EXPECT_EQ(storage.paths().size(), before.size());
+    for (const auto& each : storage.paths()) {
+      if (each.starts_with("/topics/")) storage.unlink(each).value_or_throw();
+    }
+  }
 }
 
 TEST_F(TopicStorageTest, WhatIsToBeEncryptedNeedsAKey) {

@@ -2,9 +2,11 @@
 #include <fcntl.h>
 
 #include <iostream>
+#include <map>
 
 #include "log/segment_format.hpp"
 #include "queue/queue_support.hpp"
+#include "support/golden_files.hpp"
 
 namespace lightq::test {
 namespace {
@@ -100,6 +102,44 @@ TEST_F(QueueTest, ASegmentThatIsFullWithoutHavingBeenWrittenToIsSealed) {
   Queue queue = open(options);
   EXPECT_TRUE(queue.recovery().clean);
   EXPECT_EQ(0U, queue.recovery().scanned_bytes);
+}
+
+TEST_F(QueueTest, RefusesWhatANewerVersionWroteAndChangesNothing) {
+  const auto put = [&](const std::string& golden, const std::string& name) {
+    const auto bytes = newer_file(golden);
+    std::ofstream(directory + "/" + name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  };
+  const auto image = [&] {
+    std::map<std::string, std::string> all;
+    for (const std::string& file : files("")) {
+      if (file.ends_with("/lock") || !std::filesystem::is_regular_file(file)) continue;
+      std::ifstream in(file, std::ios::binary);
+      all[file] = std::string(std::istreambuf_iterator<char>(in), {});
+    }
+    return all;
+  };
+  const std::string segment = "00000000000000000000.seg";
+  for (const std::string name : {"segment-version", "segment-flags", "segment-batch-flags",
+                                 "cursor-table-version", "cursor-table-flags", "cursor-table-cursor"}) {
+    std::filesystem::remove_all(directory);
+    std::filesystem::create_directories(directory);
+    put("segment-optional", segment);
+    put(name, name.starts_with("segment") ? segment : "cursors.table");
+    overwrite(directory + "/" + segment, 16'000, "what a start would wipe");
+    const auto before = image();
+    const auto refused = Queue::open(directory);
+    ASSERT_FALSE(refused.ok()) << name;
+    EXPECT_EQ(ErrorCode::foreign_format, refused.error().code) << name;
+    EXPECT_NE(std::string::npos, refused.error().message.find("a newer version of LightQ wrote it"));
+    if (name.starts_with("segment")) {
+      EXPECT_EQ(refused.error().text(), QueueView::open(directory).error().text());
+    }
+    EXPECT_EQ(before, image()) << name;
+  }
+  std::filesystem::remove(directory + "/cursors.table");
+  Queue queue = open();
+  EXPECT_EQ(4U, drain(queue).size()) << "what is optional is ignored";
 }
 
 TEST_F(QueueTest, RefusesAForeignVersionOrByteOrderAndNamesTheFile) {

@@ -19,7 +19,7 @@ enum class BatchFault {
   short_header,  ///< fewer than header_bytes
   bad_magic,
   bad_header_crc,
-  bad_version,  ///< version, codec, flags or reserved bytes this reader does not know
+  bad_version,  ///< version, codec, required flags or reserved bytes this reader does not know: perhaps sound
   bad_length,   ///< total_bytes out of its range, or more than there is
   bad_body_crc,
   bad_records,  ///< record lengths do not add up to total_bytes and record_count, or too many; attributes
@@ -89,8 +89,11 @@ class BatchView {
   [[nodiscard]] bool is_compressed() const { return codec() != Codec::none; }
   /// The attributes that each record has.
   [[nodiscard]] AttributeKinds kinds() const {
-    return AttributeKinds(field<std::uint16_t>(batch_layout::flags));
+    return AttributeKinds(static_cast<std::uint16_t>(flags() & ~batch_layout::optional_flags));
   }
+  [[nodiscard]] std::uint8_t version() const { return field<std::uint8_t>(batch_layout::version); }
+  /// All of them, those that this version does not know included.
+  [[nodiscard]] std::uint16_t flags() const { return field<std::uint16_t>(batch_layout::flags); }
   /// Of the records, length fields included, when they are not compressed.
   [[nodiscard]] std::size_t records_bytes() const {
     if (is_compressed()) return field<std::uint32_t>(batch_layout::header_bytes);
@@ -152,9 +155,9 @@ class BatchView {
   const std::byte* start_ = nullptr;
 };
 
-// Version, codec, flags and reserved bytes.
+// Version, codec, required flags and reserved bytes.
 inline bool BatchView::is_known(bool codec_is_known) const {
-  return field<std::uint8_t>(batch_layout::version) == batch_layout::version_value && codec_is_known &&
+  return version() == batch_layout::version_value && codec_is_known &&
          AttributeKinds(AttributeKinds::all).has_all_of(kinds()) &&
          field<std::uint16_t>(batch_layout::producer_epoch + 2) == 0;
 }
@@ -241,7 +244,9 @@ inline BatchView::Produced BatchView::check_produced(ByteView bytes) {
     return {BatchFault::bad_body_crc};
   if (view.field<std::uint32_t>(batch_layout::magic) != batch_layout::magic_value)
     return {BatchFault::bad_magic};
-  if (!view.is_known(CodecSet::known().has(view.codec()))) return {BatchFault::bad_version};
+  // What is stored may have optional flags; who sends one knows what this version says of them.
+  if (!view.is_known(CodecSet::known().has(view.codec())) || view.kinds().bits() != view.flags())
+    return {BatchFault::bad_version};
   if (view.total_bytes() != bytes.size()) return {BatchFault::bad_length};
   if (view.is_stamped()) return {BatchFault::bad_stamp};
   if (view.record_count() == 0 || view.record_count() > limits::batch_records_max)

@@ -16,13 +16,13 @@ namespace lightq::inline v1 {
 namespace batch_layout {
 inline constexpr std::uint32_t magic_value = 0x3142514C;  ///< "LQB1"
 inline constexpr std::uint8_t version_value = 1;
-inline constexpr std::size_t magic = 0;          ///< u32
-inline constexpr std::size_t version = 4;        ///< u8
-inline constexpr std::size_t codec = 5;          ///< u8: see Codec
-inline constexpr std::size_t flags = 6;          ///< u16: the AttributeKinds of all records; other bits are 0
-inline constexpr std::size_t total_bytes = 8;    ///< u32: header and records
-inline constexpr std::size_t record_count = 12;  ///< u32: at least 1
-inline constexpr std::size_t base_offset = 16;   ///< u64, stamped by the log
+inline constexpr std::size_t magic = 0;        ///< u32
+inline constexpr std::size_t version = 4;      ///< u8
+inline constexpr std::size_t codec = 5;        ///< u8: see Codec
+inline constexpr std::size_t flags = 6;        ///< u16: the AttributeKinds of all records, or optional_flags
+inline constexpr std::size_t total_bytes = 8;  ///< u32: header and records
+inline constexpr std::size_t record_count = 12;    ///< u32: at least 1
+inline constexpr std::size_t base_offset = 16;     ///< u64, stamped by the log
 inline constexpr std::size_t append_time_us = 24;  ///< i64, stamped by the log
 inline constexpr std::size_t producer_id = 32;     ///< u64: 0 = none
 inline constexpr std::size_t first_sequence = 40;  ///< u64
@@ -31,6 +31,8 @@ inline constexpr std::size_t segment_epoch = 52;   ///< u32, stamped by the log
 inline constexpr std::size_t body_crc = 56;        ///< u32: CRC-32C of bytes [4,16), [32,52) and the records
 inline constexpr std::size_t header_crc = 60;      ///< u32: CRC-32C of bytes [0,60), stamped by the log
 inline constexpr std::size_t header_bytes = 64;
+/// Flags that a version which does not know them ignores. None is known yet; the others are required.
+inline constexpr std::uint16_t optional_flags = 0xFF00;
 }  // namespace batch_layout
 
 /// Bytes that a message of `message_bytes` (its attributes and its payload) adds to a batch.

@@ -12,6 +12,8 @@
 #include <lightq/base/batch.hpp>
 #include <lightq/base/random.hpp>
 
+#include "broker/control/catalogue_version.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -71,6 +73,7 @@ fs::path Catalogue::directory_of(std::uint64_t generation) const {
 }
 
 Result<void> Catalogue::load() {
+  if (auto known = check_newest_known(); !known) return known;
   if (auto opened = open_newest(); !opened) return opened;
   if (auto replayed = replay(); !replayed) return replayed;
   state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
@@ -83,6 +86,17 @@ Result<void> Catalogue::load() {
   finish_compaction(*compaction);
   if (failed_) return *failed_;
   return {};
+}
+
+/// Before anything is made, opened or removed.
+Result<void> Catalogue::check_newest_known() const {
+  std::optional<std::uint64_t> newest;
+  std::error_code code;
+  for (fs::directory_iterator at(directory_, code), end; !code && at != end; at.increment(code)) {
+    const auto generation = generation_of(at->path().filename().string());
+    if (generation) newest = std::max(newest.value_or(0), *generation);
+  }
+  return newest ? check_catalogue_known(directory_of(*newest)) : Result<void>{};
 }
 
 /// Opens the newest complete log; removes older ones and what a crash left of an unfinished one.

@@ -102,6 +102,7 @@ class Catalogue {
   [[nodiscard]] std::vector<ClientKeyRecord> keys_in_the_way_of(const ClientKeyRecord& record) const;
   Result<std::size_t> end_client_keys(const CatalogueChange& by);
   Result<void> load();
+  [[nodiscard]] Result<void> check_newest_known() const;
   Result<void> open_newest();
   Result<void> replay();
   void replay(const BatchView& batch);

@@ -111,6 +111,7 @@ struct Encoder {
             {"generation", change.administrator.generation},
             {"argon2", change.administrator.argon2}};
   }
+  OrderedJson operator()(const UnknownChange& change) const { return OrderedJson::parse(change.text); }
 
  private:
   static OrderedJson of_key(std::string_view op, const CurvePublicKey& key, const Grant& grant) {
@@ -124,17 +125,31 @@ struct Encoder {
 /// Reads the fields of a change; an id is never 0.
 class Decoder {
  public:
-  explicit Decoder(const Json& object) : fields_(object) {}
+  /// `text` is the object's.
+  Decoder(const Json& object, std::string_view text) : fields_(object), text_(text) {}
 
   Result<CatalogueChange> read() {
     const auto op = fields_.text("op", 1, 64);
-    const auto change = read(op);
-    if (!change) fields_.fail("op", "unknown");
+    auto change = read(op);
+    if (!change && !fields_.error()) return unknown(op);
     if (fields_.error()) return Error{ErrorCode::corrupt, "catalogue record: " + fields_.error()->message};
     return *change;
   }
 
  private:
+  // What must not be passed over says so by not saying that it may.
+  Result<CatalogueChange> unknown(const std::string& op) {
+    const std::uint64_t version = op == "format" ? fields_.number("version", 1, number_max, 1) : 1;
+    const bool optional = fields_.boolean("optional", op == "format");
+    if (fields_.error()) return Error{ErrorCode::corrupt, "catalogue record: " + fields_.error()->message};
+    if (version != 1)
+      return Error{ErrorCode::foreign_format, "it is of version " + std::to_string(version) + ", not 1"};
+    if (!optional)
+      return Error{ErrorCode::foreign_format,
+                   "it has a change \"" + op + "\", which this version does not know"};
+    return CatalogueChange(UnknownChange{std::string(text_)});
+  }
+
   std::optional<CatalogueChange> read(std::string_view op) {
     if (op == "topic") return topic_added();
     if (op == "topic_removed") return TopicRemoved{{id("id")}, at_ms()};
@@ -232,6 +247,7 @@ class Decoder {
   std::uint16_t port() { return static_cast<std::uint16_t>(fields_.number("port", 0, 65535, 0)); }
 
   FieldReader fields_;
+  std::string_view text_;
 };
 
 }  // namespace
@@ -243,7 +259,7 @@ std::string encode(const CatalogueChange& change) {
 Result<CatalogueChange> decode_change(std::string_view text) {
   const auto object = protocol::detail::parse_object(text, limits::request_bytes_max);
   if (!object) return Error{ErrorCode::corrupt, "catalogue record: " + object.error().message};
-  return Decoder(object.value()).read();
+  return Decoder(object.value(), text).read();
 }
 
 }  // namespace lightq::broker

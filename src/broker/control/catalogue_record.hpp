@@ -98,15 +98,20 @@ struct NextIds {
   std::uint64_t endpoint = 1;
 };
 
+/// A change that this version does not know, and that says it is optional: kept as it is, and of no effect.
+struct UnknownChange {
+  std::string text;
+};
+
 /// Applying one twice changes nothing more: a snapshot may repeat what a log already says.
 using CatalogueChange =
     std::variant<TopicAdded, TopicRemoved, TopicPaused, TopicLog, TopicCredential, CredentialAdded, UserPut,
                  UserRemoved, EndpointPut, EndpointRemoved, PortReleased, NextIds, ClientKeyPut,
-                 ClientKeyRemoved, TicketKeyNamed, AdministratorPut>;
+                 ClientKeyRemoved, TicketKeyNamed, AdministratorPut, UnknownChange>;
 
 /// One line of JSON; docs/log_format.md, "Catalogue", lists the fields.
 std::string encode(const CatalogueChange& change);
-/// Errors: corrupt, naming what is wrong.
+/// Errors: corrupt, naming what is wrong; foreign_format: sound, but of a newer version.
 Result<CatalogueChange> decode_change(std::string_view text);
 
 }  // namespace lightq::broker

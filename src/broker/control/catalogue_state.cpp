@@ -179,6 +179,10 @@ std::vector<EndpointRecord> CatalogueState::endpoints_of(TopicId topic) const {
   return found;
 }
 
+void CatalogueState::apply(const UnknownChange& change) {
+  if (std::ranges::find(unknown_, change.text) == unknown_.end()) unknown_.push_back(change.text);
+}
+
 const EndpointRecord* CatalogueState::endpoint(std::uint64_t id) const {
   const auto topic = endpoint_topics_.find(id);
   return topic == endpoint_topics_.end() ? nullptr : &endpoints_.at(topic->second).at(id);
@@ -193,8 +197,8 @@ void CatalogueState::forget_unused_credentials() {
 }
 
 std::uint64_t CatalogueState::record_count() const {
-  std::uint64_t count =
-      3 + uses_.size() + users_.size() + topics_.size() + endpoint_topics_.size() + released_.size();
+  std::uint64_t count = 3 + uses_.size() + users_.size() + topics_.size() + endpoint_topics_.size() +
+                        released_.size() + unknown_.size();
   for (const auto& [topic, keys] : client_keys_) count += keys.size();
   return count;
 }
@@ -216,6 +220,7 @@ std::vector<CatalogueChange> CatalogueState::snapshot() const {
     for (const auto& [id, record] : keys) changes.emplace_back(ClientKeyPut{record});
   }
   for (const auto& [port, at_ms] : released_) changes.emplace_back(PortReleased{port, at_ms});
+  for (const std::string& text : unknown_) changes.emplace_back(UnknownChange{text});
   return changes;
 }
 

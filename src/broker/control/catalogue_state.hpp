@@ -88,6 +88,7 @@ class CatalogueState {
   void apply(const ClientKeyRemoved& change);
   void apply(const TicketKeyNamed& change);
   void apply(const AdministratorPut& change);
+  void apply(const UnknownChange& change);
   void release_port(const EndpointRecord& endpoint, std::int64_t at_ms);
   void add_use(std::uint64_t credential_id);
   void drop_use(std::uint64_t credential_id);
@@ -108,6 +109,7 @@ class CatalogueState {
   std::string ticket_key_id_;
   AdministratorRecord administrator_;
   NextIds next_ids_;
+  std::vector<std::string> unknown_;  // changes, in their order
 };
 
 }  // namespace lightq::broker

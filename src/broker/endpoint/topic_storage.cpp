@@ -105,10 +105,17 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
                             .soft_limit_bytes = direct_window_bytes});
     return opened;
   }
+  // What cannot be had of these is said before anything is changed of the log.
+  opened.directory = topic_directory(settings, definition.id);
+  std::vector<log::NamedCursor> older;
+  if (auto cursors = load_cursors(opened, older, definition, sink); !cursors) return cursors.error();
+  opened.producer_file = std::make_unique<ProducerFile>(storage_, opened.directory.string());
+  const auto found = opened.producer_file->load();
+  if (!found && found.error().code != ErrorCode::corrupt) return found.error();
   if (auto segments = open_segments(opened, definition, settings, now, sink); !segments)
     return segments.error();
-  if (auto cursors = open_cursors(opened, definition, sink); !cursors) return cursors.error();
-  if (auto producers = open_producers(opened, definition, settings.producers_max, sink); !producers)
+  if (auto cut = cut_cursors(opened, std::move(older), definition, sink); !cut) return cut.error();
+  if (auto producers = open_producers(opened, found, definition, settings.producers_max, sink); !producers)
     return producers.error();
   drop_purged(opened, definition, sink);
   return opened;
@@ -116,7 +123,6 @@ Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const 
 
 Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinition& definition,
                                         const StorageSettings& settings, Timestamp now, LogSink& sink) {
-  opened.directory = topic_directory(settings, definition.id);
   auto options = segment_options(definition, settings, opened.directory);
   if (definition.settings.encrypt_at_rest) {
     options.ciphers = ciphers_;
@@ -149,10 +155,9 @@ Result<void> StorageRoom::open_segments(TopicStorage& opened, const TopicDefinit
   return {};
 }
 
-Result<void> StorageRoom::open_cursors(TopicStorage& opened, const TopicDefinition& definition,
-                                       LogSink& sink) {
+Result<void> StorageRoom::load_cursors(TopicStorage& opened, std::vector<log::NamedCursor>& older,
+                                       const TopicDefinition& definition, LogSink& sink) {
   opened.cursor_file = std::make_unique<log::CursorFile>(storage_, opened.directory.string());
-  std::vector<log::NamedCursor> older;
   auto stored = opened.cursor_file->load(log::UnreadableSlot::refuses, &older);
   if (!stored) return stored.error();
   if (const auto& passed_over = opened.cursor_file->passed_over()) {
@@ -161,7 +166,7 @@ Result<void> StorageRoom::open_cursors(TopicStorage& opened, const TopicDefiniti
   }
   opened.stored = std::move(*stored);
   std::ranges::sort(opened.stored, {}, &log::NamedCursor::name);
-  return cut_cursors(opened, std::move(older), definition, sink);
+  return {};
 }
 
 /// A cursor past the log's end, which a power cut has taken, goes on there. The disk says so before anything
@@ -204,14 +209,13 @@ void StorageRoom::drop_purged(TopicStorage& opened, const TopicDefinition& defin
 
 /// Producers that are not known are told so, and nothing of theirs is lost or stored twice: so what is
 /// damaged does not keep the topic closed. What another version has written does.
-Result<void> StorageRoom::open_producers(TopicStorage& opened, const TopicDefinition& definition,
-                                         std::size_t producers_max, LogSink& sink) {
+Result<void> StorageRoom::open_producers(TopicStorage& opened,
+                                         const Result<std::optional<ProducerSnapshot>>& found,
+                                         const TopicDefinition& definition, std::size_t producers_max,
+                                         LogSink& sink) {
   const std::string where = "topic " + definition.name.text() + ": ";
   opened.producers = new_producers(DurableProducers::Kept::on_disk, producers_max);
-  opened.producer_file = std::make_unique<ProducerFile>(storage_, opened.directory.string());
-  const auto found = opened.producer_file->load();
   DurableProducers::Recovery recovery;
-  if (!found && found.error().code != ErrorCode::corrupt) return found.error();
   if (!found) recovery = {found.error().text(), true};
   if (const auto& passed_over = opened.producer_file->passed_over(); found && passed_over)
     sink.warn(where + "an older copy of its producers is used: " + passed_over->text());

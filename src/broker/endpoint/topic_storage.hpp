@@ -126,12 +126,14 @@ class StorageRoom {
  private:
   Result<void> open_segments(TopicStorage& opened, const TopicDefinition& definition,
                              const StorageSettings& settings, Timestamp now, LogSink& sink);
-  Result<void> open_cursors(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
+  Result<void> load_cursors(TopicStorage& opened, std::vector<log::NamedCursor>& older,
+                            const TopicDefinition& definition, LogSink& sink);
   static Result<void> cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
                                   const TopicDefinition& definition, LogSink& sink);
   static void drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);
-  Result<void> open_producers(TopicStorage& opened, const TopicDefinition& definition,
-                              std::size_t producers_max, LogSink& sink);
+  /// `found`: what the file of producers had.
+  Result<void> open_producers(TopicStorage& opened, const Result<std::optional<ProducerSnapshot>>& found,
+                              const TopicDefinition& definition, std::size_t producers_max, LogSink& sink);
 
   log::Storage& storage_;
   log::SegmentPool& pool_;

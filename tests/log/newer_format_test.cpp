@@ -1,0 +1,248 @@
+/// What a newer version of LightQ wrote is refused, by file and version, and nothing of it is changed.
+#include <gtest/gtest.h>
+
+#include "log/cursor_file.hpp"
+#include "log/cursor_table.hpp"
+#include "log/repair.hpp"
+#include "support/golden_files.hpp"
+#include "support/tool_fixture.hpp"
+
+namespace lightq::log {
+namespace {
+
+using test::newer_file;
+
+constexpr std::uint64_t incarnation = 0x0123456789ABCDEF;
+
+struct Newer {
+  const char* file;
+  const char* says;  ///< the error, among other things
+};
+
+/// Such files, in a directory of which a start would change something: a file that never was begun, and what
+/// is left of preparing one.
+class NewerSegment : public test::ToolFixture, public testing::WithParamInterface<Newer> {
+ protected:
+  NewerSegment() {
+    put(segment_path(0), newer_file(GetParam().file));
+    put(segment_path(1000), std::vector<std::byte>(16384));
+    put(directory + "/roll.prepared", std::vector<std::byte>(8192, std::byte{1}));
+  }
+  Error refused() {
+    const auto opened = SegmentLog::open(options, storage, *pool, now);
+    EXPECT_FALSE(opened.ok());
+    return opened ? Error{} : opened.error();
+  }
+};
+
+TEST_P(NewerSegment, IsRefusedAndNothingIsChanged) {
+  const auto before = all_below("");
+  const Error error = refused();
+  EXPECT_EQ(error.code, ErrorCode::foreign_format);
+  for (const std::string& said :
+       {segment_path(0), std::string(GetParam().says), std::string("a newer version of LightQ wrote it")})
+    EXPECT_NE(error.message.find(said), std::string::npos) << error.message;
+  EXPECT_EQ(all_below(""), before);
+}
+
+TEST_P(NewerSegment, IsRefusedAsTheLastOne) {
+  ASSERT_TRUE(storage.unlink(segment_path(1000)).ok());
+  const auto before = all_below("");
+  EXPECT_EQ(refused().code, ErrorCode::foreign_format);
+  EXPECT_EQ(all_below(""), before);
+}
+
+TEST_P(NewerSegment, IsRefusedWhereItWasCutShort) {
+  ASSERT_TRUE(storage.unlink(segment_path(1000)).ok());
+  storage.bytes_of(segment_path(0)).resize(8192);
+  const auto before = all_below("");
+  EXPECT_EQ(refused().code, ErrorCode::foreign_format);
+  EXPECT_EQ(all_below(""), before);
+}
+
+TEST_P(NewerSegment, IsToldByTheToolsInTheSameWords) {
+  const auto before = all_below("");
+  const Error error = refused();
+  test::Keeper keeper;
+  const auto totals = inspect(keeper);
+  EXPECT_EQ(totals.damages, keeper.findings.size() - keeper.of(Kind::torn).size());
+  ASSERT_EQ(keeper.of(Kind::foreign).size(), 1U) << keeper.text();
+  EXPECT_EQ(keeper.of(Kind::foreign)[0].text(), error.message);
+  const auto copied = repair_to(directory, "/repaired", {}, storage);
+  ASSERT_FALSE(copied.ok());
+  EXPECT_EQ(copied.error().text(), error.text());
+  const auto replaced = repair_in_place(directory, {}, storage);
+  ASSERT_FALSE(replaced.ok());
+  EXPECT_EQ(replaced.error().text(), error.text());
+  EXPECT_EQ(all_below(""), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, NewerSegment,
+    testing::Values(Newer{"segment-version", "a segment file of version 9, not 1 or 2"},
+                    Newer{"segment-flags", "with flags 0x0008 at position 56"},
+                    Newer{"segment-checkpoint", "with flags 0x0008 at position 1080"},
+                    Newer{"segment-seal", "with flags 0x0008 at position 112"},
+                    Newer{"segment-batch-version", "is of version 2, with codec 0 and flags 0x0000"},
+                    Newer{"segment-batch-codec", "is of version 1, with codec 9 and flags 0x0000"},
+                    Newer{"segment-batch-flags", "is of version 1, with codec 0 and flags 0x0008"},
+                    Newer{"segment-batch-first", "the batch at position 4096"}),
+    [](const auto& tested) {
+      std::string name = tested.param.file;
+      std::erase(name, '-');
+      return name;
+    });
+
+class NewerFormatTest : public test::ToolFixture {};
+
+TEST_F(NewerFormatTest, BehindDamageIsRefusedToo) {
+  auto bytes = newer_file("segment-batch-flags");
+  bytes[segment_header_bytes + 70] ^= std::byte{1};  // of the first batch's message
+  put(segment_path(0), bytes);
+  bytes = newer_file("segment-batch-flags");
+  std::fill_n(bytes.begin() + segment_header_bytes, 40, std::byte{'x'});
+  put("/topics/2/" + segment_name({0}), bytes);
+  const auto before = all_below("");
+  for (const std::string where : {"/topics/1", "/topics/2"}) {
+    options.directory = where;
+    EXPECT_EQ(SegmentLog::open(options, storage, *pool, now).error().code, ErrorCode::foreign_format)
+        << where;
+  }
+  EXPECT_EQ(all_below(""), before);
+}
+
+// The same bytes in a message are no batch of the log.
+TEST_F(NewerFormatTest, InAMessageIsAMessage) {
+  open();
+  const auto bytes = newer_file("segment-batch-flags");
+  const std::string text(as_text(ByteView(bytes).subspan(segment_header_bytes, 1000)));
+  ASSERT_EQ(append({text, "after"}), AppendOutcome::appended);
+  open();
+  EXPECT_EQ(test::read_everything(*log).size(), 2U);
+}
+
+TEST_F(NewerFormatTest, WithoutANameIsRefusedToo) {
+  fill(20);
+  log.reset();
+  auto& last = storage.bytes_of(segment_path(segments().back()));
+  last.at(last.size() - 100) = std::byte{1};  // a start would wipe it
+  put(directory + "/" + next_prepared_name, newer_file("segment-flags"));
+  const auto before = all_below("");
+  const auto opened = SegmentLog::open(options, storage, *pool, now);
+  ASSERT_FALSE(opened.ok());
+  EXPECT_EQ(opened.error().code, ErrorCode::foreign_format);
+  EXPECT_NE(opened.error().message.find(next_prepared_name), std::string::npos) << opened.error().message;
+  EXPECT_FALSE(repair_in_place(directory, {}, storage).ok());
+  EXPECT_EQ(all_below(""), before);
+}
+
+TEST_F(NewerFormatTest, WhatIsOptionalIsIgnoredAndKept) {
+  put(segment_path(0), newer_file("segment-optional"));
+  open();
+  ASSERT_NE(log, nullptr);
+  EXPECT_EQ(test::read_everything(*log).size(), 4U);
+  Place place{{3}};
+  const ReadResult read = log->read(place);
+  ASSERT_EQ(read.outcome, ReadOutcome::batch);
+  EXPECT_EQ(read.batch.flags(), 0x0100);
+  EXPECT_FALSE(read.batch.kinds().any());
+  ASSERT_EQ(append({"more"}), AppendOutcome::appended);
+  ASSERT_TRUE(log->close().ok());
+  open();
+  EXPECT_EQ(test::read_everything(*log).size(), 5U);
+  auto sent = test::make_batch({"m"});
+  store_little_endian(sent.data() + batch_layout::flags, std::uint16_t{0x0100});
+  store_little_endian(sent.data() + batch_layout::body_crc, batch_body_crc(sent));
+  EXPECT_EQ(BatchView::check_produced(sent).fault, BatchFault::bad_version)
+      << "nobody sends what he does not know";
+}
+
+// A start does not read what is sealed. It is not passed over, either: a version that knows it is to come.
+TEST_F(NewerFormatTest, InASealedSegmentIsNotPassedOver) {
+  put(segment_path(0), newer_file("segment-sealed-batch"));
+  open();
+  ASSERT_NE(log, nullptr);
+  EXPECT_EQ(log->next_offset(), Offset{5});
+  Place place{{2}};
+  EXPECT_EQ(log->read(place).outcome, ReadOutcome::batch);
+  for (int tries = 0; tries < 3; ++tries) {
+    place.offset = {3};
+    EXPECT_EQ(log->read(place).outcome, ReadOutcome::unavailable);
+    EXPECT_EQ(log->last_error().code, ErrorCode::foreign_format);
+    EXPECT_NE(log->last_error().message.find("a newer version"), std::string::npos)
+        << log->last_error().text();
+  }
+  place.offset = {4};
+  EXPECT_EQ(log->read(place).outcome, ReadOutcome::batch);
+}
+
+TEST_F(NewerFormatTest, CursorFilesAreRefusedAndStay) {
+  CursorFile file(storage, directory);
+  const std::vector<NamedCursor> older = {{"group:g", {1}, {}}};
+  ASSERT_TRUE(file.write(CursorFile::encode(older)).ok());
+  for (const std::string name : {"/cursors.1", "/cursors.0"}) {
+    put(directory + name, newer_file("cursors"));
+    const auto before = all_below("");
+    CursorFile found(storage, directory);
+    const auto loaded = found.load();
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().code, ErrorCode::foreign_format);
+    EXPECT_EQ(loaded.error().message.rfind(
+                  directory + name + ": position 8: a cursor file of version 3, not 1 to 2", 0),
+              0U)
+        << loaded.error().message;
+    EXPECT_FALSE(CursorFile(storage, directory).write(CursorFile::encode(older)).ok());
+    EXPECT_FALSE(found.write(CursorFile::encode(older)).ok());
+    test::Keeper keeper;
+    inspect(keeper);
+    EXPECT_NE(keeper.text().find(loaded.error().message), std::string::npos) << keeper.text();
+    EXPECT_EQ(repair_in_place(directory, {}, storage).error().code, ErrorCode::foreign_format);
+    EXPECT_EQ(all_below(""), before);
+  }
+}
+
+// One that is torn says nothing of a version.
+TEST_F(NewerFormatTest, ATornCursorFileIsNoNewerOne) {
+  CursorFile file(storage, directory);
+  const std::vector<NamedCursor> older = {{"group:g", {1}, {}}};
+  ASSERT_TRUE(file.write(CursorFile::encode(older)).ok());
+  auto torn = newer_file("cursors");
+  torn.back() ^= std::byte{1};
+  put(directory + "/cursors.1", torn);
+  const auto loaded = CursorFile(storage, directory).load();
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  EXPECT_EQ(*loaded, older);
+}
+
+TEST_F(NewerFormatTest, CursorTablesAreRefusedAndStay) {
+  const std::string path = directory + "/" + std::string(CursorTable::file_name);
+  for (const auto& [name, says] : std::map<std::string, std::string>{
+           {"cursor-table-version", "a cursor table of version 2, not 1"},
+           {"cursor-table-flags", "a cursor table of version 1 with flags 0x0008 at position 24"},
+           {"cursor-table-cursor", "with a cursor at position 5632 of a kind"}}) {
+    put(path, newer_file(name));
+    const auto before = all_below("");
+    const auto known = CursorTable::check_known(storage, directory);
+    ASSERT_FALSE(known.ok()) << name;
+    EXPECT_EQ(known.error().code, ErrorCode::foreign_format);
+    EXPECT_NE(known.error().message.find(path), std::string::npos) << known.error().message;
+    EXPECT_NE(known.error().message.find(says), std::string::npos) << known.error().message;
+    EXPECT_EQ(CursorTable::open(storage, directory, incarnation).error().text(), known.error().text());
+    test::Keeper keeper;
+    inspect(keeper);
+    EXPECT_NE(keeper.text().find(known.error().message), std::string::npos) << keeper.text();
+    EXPECT_EQ(repair_in_place(directory, {}, storage).error().text(), known.error().text());
+    EXPECT_EQ(repair_to(directory, "/repaired", {}, storage).error().text(), known.error().text());
+    EXPECT_EQ(all_below(""), before);
+  }
+  put(path, newer_file("cursor-table-optional"));
+  EXPECT_TRUE(CursorTable::check_known(storage, directory).ok());
+  const auto table = CursorTable::open(storage, directory, incarnation);
+  ASSERT_TRUE(table.ok()) << table.error().text();
+  const auto cursor = (*table)->find("billing");
+  ASSERT_TRUE(cursor.ok() && *cursor != nullptr);
+  EXPECT_EQ((*cursor)->committed(), Offset{2});
+}
+
+}  // namespace
+}  // namespace lightq::log
