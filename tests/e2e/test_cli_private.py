@@ -163,7 +163,7 @@ def test_a_password_behind_a_users_name_is_not_repeated(lightq):
                     ["revoke", "ann:" + MISTAKEN, "--produce", "t"]):
         assert "there is no user ann:..." in refused(lightq, "user", *command, code=1)
     # A name with a colon that there is, so that it may stand in the catalogue.
-    with_password = {"LIGHTQ_USER": "ann:of-rome", "LIGHTQ_PASSWORD": TYPED}
+    with_password = {"LIGHTQ_USER": "ann:of-rome", "LIGHTQ_PASSWORD": TYPED, "LIGHTQ_ADMIN_USER": "lightq_admin"}
     assert b"user 'ann:...'" in lightq("topic", "create", "t", variables=with_password).stderr
     assert b"user 'eve:...' is there" in lightq("user", "add", "eve:of-rome", stdin=b"pw\n").stderr
 

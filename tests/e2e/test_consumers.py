@@ -1,5 +1,8 @@
 """Consumers that come late, leave, crash, stall, or were never there."""
+import signal
 import socket as plain
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -7,6 +10,7 @@ import zmq
 
 from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, number_of, numbered, present, receive, receive_topic,
                      silent, until)
+from tcp_proxy import RecordingProxy
 
 TYPES = ["queue", "file", "queue_file"]
 
@@ -319,3 +323,43 @@ def test_an_endpoint_in_use_stays(make_broker):
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     producer.send(b"1")
     assert receive(kept, 1) == [b"1"]
+
+
+PULLER = """
+import sys, zmq
+puller = zmq.Context().socket(zmq.PULL)
+puller.plain_username, puller.plain_password = sys.argv[2].encode(), sys.argv[3].encode()
+puller.heartbeat_ivl, puller.heartbeat_ttl = 100, 1000
+puller.connect(sys.argv[1])
+while True:
+    print(puller.recv().decode(), flush=True)
+"""
+
+
+def test_a_puller_that_stands_still_for_longer_than_its_heartbeats_allow_is_dead(broker, control):
+    """Its socket is open, and its system takes what is sent to it: only the TTL of its PING (RFC 37) tells."""
+    control.create("t", "file")
+    address = control.join("t", "pull")
+    proxy = RecordingProxy(address)
+    still = subprocess.Popen([sys.executable, "-c", PULLER, proxy.uri, address.ticket["id"], address.ticket["secret"]],
+                             stdout=subprocess.PIPE)
+    try:
+        subscribers(control, 1)
+        producer = broker.socket(zmq.PUSH, control.join("t", "push"))
+        producer.send(b"0")
+        assert still.stdout.readline() == b"0\n"
+        until(lambda: b"PING" in proxy.seen(), "a heartbeat")
+        still.send_signal(signal.SIGSTOP)
+        subscribers(control, 0)
+        other = broker.socket(zmq.PULL, control.join("t", "pull"), heartbeat_ivl=100, heartbeat_ttl=1000)
+        subscribers(control, 1)
+        for message in numbered(1, 10):
+            producer.send(message)
+        assert [number_of(message) for message in receive(other, 10)] == list(range(1, 11))
+        still.send_signal(signal.SIGCONT)
+        subscribers(control, 2)
+    finally:
+        still.kill()
+        still.wait()
+        still.stdout.close()
+        proxy.close()
