@@ -7,7 +7,8 @@ import socket
 import pytest
 import zmq
 
-from session_client import Ended, Session, join
+from session_client import OWN, Ended, Session, join, open_values  # first: it knows where the vectors are
+import session_frames
 from support import SANITIZED, until
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="sanitizers need address space without end")
@@ -52,7 +53,8 @@ def test_long_messages_without_memory_end_their_sessions_and_no_other(make_broke
         producer.produce([b"before"])
         producer.wait_confirmed()
         hungry = [opened.enter_context(Session(ticket)) for _ in range(12)]
-        frames = [session.producer("t").frame_of([bytes(15 * MIB)]) for session in hungry]
+        frames = [session_frames.encode("produce", {}, channel=session.producer("t").channel, body=bytes(15 * MIB))
+                  for session in hungry]
         with limited(broker, more):
             ended = set()
             for session, frame in zip(hungry, frames):
@@ -74,24 +76,56 @@ def test_long_messages_without_memory_end_their_sessions_and_no_other(make_broke
     assert broker.process.poll() is None
 
 
-def test_requests_and_connections_without_memory_end_and_the_broker_goes_on(make_broker):
-    broker = make_broker("--reactors", "1")
+def test_what_slow_consumers_do_not_read_ends_them_where_there_is_no_memory_for_it(make_broker):
+    broker = make_broker("--reactors", "1", "--log-level", "debug")
+    control = broker.control()
+    control.create("t", "queue")
+    control.create("other", "queue")
+    with contextlib.ExitStack() as opened:
+        long = opened.enter_context(Session(join(control, "t"))).producer("t")
+        long.produce([bytes(12 * MIB)])
+        long.wait_confirmed()
+        long.session.close()
+        slow = [opened.enter_context(Session(join(control, "t", "sub"), frame_bytes_max=16 * MIB)) for _ in range(8)]
+        producer = opened.enter_context(Session(join(control, "other"))).producer("other")
+        consumer = opened.enter_context(Session(join(control, "other", "pull"))).consumer("other")
+        producer.produce([b"before"])  # the topic has its memory now
+        producer.wait_confirmed()
+        with limited(broker, 0):
+            for session in slow:
+                session.send("consume_open", request=9, **open_values("t", mode=OWN))
+            until(lambda: "there is no memory for it" in broker.log(), "the end of one")
+            producer.produce([b"meanwhile"] * 100)
+            producer.wait_confirmed()
+            assert len(consumer.receive(101)) == 101
+            assert broker.process.poll() is None
+    assert broker.process.poll() is None
+
+
+# One heap for all threads, which gives back what is free, so that whatever is allocated comes to the limit.
+ONE_HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_TOP_PAD_": "0", "MALLOC_TRIM_THRESHOLD_": "0"}
+
+
+def test_connections_without_memory_end_and_the_broker_goes_on(make_broker):
+    broker = make_broker("--reactors", "1", environment=ONE_HEAP)
     control = broker.control()
     control.create("t", "queue")
     with Session(join(control, "t")) as session:
         producer = session.producer("t")
         producer.produce([b"before"])
         producer.wait_confirmed()
+        ticket = join(control, "t")
         address = tuple(broker.control_uri.removeprefix("tcp://").rsplit(":", 1))
         with contextlib.ExitStack() as opened, limited(broker, 0):
-            for _ in range(300):
-                peer = opened.enter_context(socket.create_connection(address, timeout=5))
+            for number in range(600):
+                where = address if number % 2 else tuple(ticket.uri.removeprefix("tcp://").rsplit(":", 1))
                 with contextlib.suppress(OSError):
+                    peer = opened.enter_context(socket.create_connection(where, timeout=1))
                     peer.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x01NULL" + bytes(48))
             producer.produce([b"meanwhile"] * 10)
             producer.wait_confirmed()
             assert broker.process.poll() is None
-        assert control.stats("t")["messages_received"] == 11
+        until(lambda: control.stats("t")["messages_received"] == 11, "an answer")
     push = broker.socket(zmq.PUSH, control.join("t", "push"))
     push.send(b"afterwards")
     until(lambda: control.stats("t")["messages_received"] == 12, "the message")
