@@ -164,7 +164,7 @@ class FanProducer {
     open_all(
         line_, run_, [](const TopicFan::Topic& topic) { return topic.producer_ticket; },
         [](const TopicFan::Topic& topic) {
-          return session::ProduceOpen{{}, session::ConfirmLevel::received, topic.name};
+          return session::ProduceOpen{{}, session::ConfirmLevel::received, topic.name, {}};
         },
         [this](std::size_t place, const SessionFrame& frame) {
           const auto opened = session::ProduceOpened::decode(frame.body, 0).value_or_throw();
