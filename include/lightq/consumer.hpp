@@ -80,7 +80,9 @@ class Consumer {
   }
   /// The same with all messages that came together, or what receive has left of them: at least one.
   Result<std::optional<DeliveredBatch>> receive_batch(Timeout timeout) {
-    if (!is_ready()) {
+    if (is_ready()) {
+      look();
+    } else {
       const Result<bool> come = next_batch(timeout);
       if (!come) return come.error();
       if (!*come) return std::optional<DeliveredBatch>();

@@ -210,10 +210,7 @@ class SessionConnection {
     return static_cast<short>(held_ && !told_by_reading ? 0 : POLLIN);
   }
   /// Whether the other side has ended the connection, behind what it has sent. Not known of ZeroMQ's sockets.
-  [[nodiscard]] bool has_hung_up() const {
-    pollfd entry{fd(), POLLRDHUP, 0};
-    return entry.fd >= 0 && ::poll(&entry, 1, 0) > 0;
-  }
+  [[nodiscard]] bool has_hung_up() const { return wire_ != nullptr && wire_->has_hung_up(); }
   /// Whether `receive` or `send` has something to do that the descriptor may not tell: to be asked before one
   /// waits for it.
   [[nodiscard]] bool pending() const {

@@ -71,6 +71,7 @@ class SessionMemorySocket final : public SessionWire {
   [[nodiscard]] std::size_t write_bytes_target() const override { return socket_.write_bytes_target(); }
 
   [[nodiscard]] int fd() const override { return rings_ ? waiting_ : socket_.fd(); }
+  [[nodiscard]] bool has_hung_up() const override { return SessionWire::has_hung_up(socket_.fd()); }
   [[nodiscard]] bool tells_room_by_writable() const override { return !rings_; }
   bool pending(short events) override {
     if (!rings_) return false;

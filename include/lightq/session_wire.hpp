@@ -1,6 +1,7 @@
 /// What a session's frames travel over. Layer: client.
 #pragma once
 
+#include <poll.h>
 #include <sys/uio.h>
 
 #include <cstddef>
@@ -41,6 +42,9 @@ class SessionWire {
   /// say so: to be asked before one waits for it.
   virtual bool pending(short events) = 0;
 
+  /// Whether the other side has ended the connection, behind what it has sent. Not known of libzmq's sockets.
+  [[nodiscard]] virtual bool has_hung_up() const { return has_hung_up(fd()); }
+
   /// Whether memory of the broker's can take the place of the connection.
   [[nodiscard]] virtual bool can_share() const { return false; }
   /// What `shared` has said, which was read last: all further bytes go through the memory that came with it.
@@ -50,6 +54,10 @@ class SessionWire {
   }
 
  protected:
+  static bool has_hung_up(int connection) {
+    pollfd entry{connection, POLLRDHUP, 0};
+    return connection >= 0 && ::poll(&entry, 1, 0) > 0;
+  }
   SessionWire() = default;
   SessionWire(const SessionWire&) = default;
   SessionWire& operator=(const SessionWire&) = default;
