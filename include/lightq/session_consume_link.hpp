@@ -29,8 +29,11 @@ struct ConsumerStats {
   std::uint64_t late = 0;          ///< acknowledged, but too late: others had them
   std::uint64_t lost = 0;          ///< dropped or damaged before they could come
   std::uint64_t opens = 0;         ///< how often the channel was opened
-  std::uint64_t new_logs = 0;      ///< how often the topic's log was another one than before
-  std::uint64_t violations = 0;    ///< how often a connection was ended because the broker broke the protocol
+  /// How often the topic's log was another one than before, or had lost its end, so that offsets are given
+  /// again. A consumer without a name then goes on where both have the same messages, or at the first
+  /// message; for others it may also count a broker that ended without closing its log, and had lost nothing.
+  std::uint64_t new_logs = 0;
+  std::uint64_t violations = 0;  ///< how often a connection was ended because the broker broke the protocol
 };
 
 /// The channel of a consumer over as many connections as it takes. Calls never wait, but for the join. Not
@@ -296,8 +299,9 @@ class SessionConsumeLink {
       return violation("opened what was not asked for");
     if (header.channel == 0) return violation("opened channel 0");
     const bool is_new_log = opened_ && opened_->incarnation != opened.incarnation;
-    if (is_new_log && goes_on_at_) return violation("opened another log than was asked for");
-    if (is_new_log || begins_anew_) ++counts_.new_logs;
+    // Without a name: the log's end may be lost. Where it is another log, the broker would have said so.
+    const bool has_lost_its_end = goes_on_at_ && opened.next < goes_on_at_->value;
+    if (goes_on_at_ ? has_lost_its_end : is_new_log || begins_anew_) ++counts_.new_logs;
     if (goes_on_at_ && goes_on_at_->value < opened.next)
       lost_before_ += distance(*goes_on_at_, {opened.next});
     begins_anew_ = false;

@@ -90,6 +90,31 @@ TEST_F(SessionConsumerTrouble, CountsWhatWasDroppedWhileItWasAway) {
   EXPECT_EQ(consumer.stats().lost, 7U);
 }
 
+TEST_F(SessionConsumerTrouble, GoesOnWhereTheLogHasLostItsEnd) {
+  options.mode = ConsumeMode::own;
+  Consumer consumer = make();
+  opened.next = 10;
+  connect(consumer);
+  deliver(10, {"a", "b", "c"});
+  for (int i = 0; i < 3; ++i) next(consumer);
+  peer.close();
+  opened.next = 11;
+  opened.incarnation = 100;
+  EXPECT_EQ(connect(consumer).start, From::offset({13}));
+  EXPECT_EQ(consumer.stats().new_logs, 1U);
+  deliver(11, {"other", "and more"});
+  EXPECT_EQ(next_text(consumer), "other");
+  EXPECT_EQ(next_text(consumer), "and more");
+  EXPECT_EQ(consumer.stats().lost, 0U);
+  peer.close();
+  opened.next = 13;
+  opened.incarnation = 101;
+  const auto again = connect(consumer);
+  EXPECT_EQ(again.start, From::offset({13}));
+  EXPECT_EQ(again.incarnation, 100U);
+  EXPECT_EQ(consumer.stats().new_logs, 1U) << "nothing was lost";
+}
+
 TEST_F(SessionConsumerTrouble, BeginsAnewWhereTheLogIsAnotherOne) {
   options.mode = ConsumeMode::own;
   options.from = From::last();

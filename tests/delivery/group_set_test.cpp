@@ -225,6 +225,25 @@ TEST_F(GroupSetTest, ABeginningInTimeLeavesNothingOutWhereTheClockWasSetBack) {
   EXPECT_EQ(begin(now_us + 3 * hour_us), 5U);
 }
 
+TEST_F(GroupSetTest, AStartInAnEarlierLifeIsWhereTheMessagesAreTheSame) {
+  publish_numbers(0, 30);
+  LogLives lives(incarnation);
+  lives.begin({20});
+  int made = 0;
+  const auto begin = [&](session::Place start) {
+    auto open = asked("g" + std::to_string(made++));
+    open.start = start;
+    open.incarnation = incarnation;
+    return topic.groups().open(open, lives).group->next().value;
+  };
+  using session::From;
+  EXPECT_EQ(begin({From::offset, 25}), 20U) << "what is there now from 20 on it has not had";
+  EXPECT_EQ(begin({From::offset, 20}), 20U);
+  EXPECT_EQ(begin({From::offset, 7}), 7U);
+  EXPECT_EQ(begin({From::first, 0}), 0U);
+  EXPECT_EQ(begin({From::next, 0}), 30U);
+}
+
 TEST_F(GroupSetTest, AStartInAnotherLogIsRefusedUnlessTheGroupIsThere) {
   auto open = asked("g");
   open.incarnation = incarnation + 1;

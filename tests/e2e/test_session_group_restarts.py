@@ -169,3 +169,32 @@ def take(consumers, seen, is_lasting):
         consumer.acknowledge_all(come)
         if come:
             consumer.give(len(come))
+
+
+@pytest.mark.parametrize("broker_type", DURABLE)
+def test_a_place_without_a_name_misses_nothing_where_a_kill_has_taken_the_logs_end(broker, control, session, broker_type):
+    control.create("t", broker_type)
+    sent, lost_an_end = 0, False
+    fill_numbered(session, "t", 0, 100)
+    consumer = consumer_of(control, session, "t", mode=OWN)
+    for _ in range(20):
+        wanted = 100 - len(consumer.messages)
+        consumer.receive(wanted)
+        place = consumer.messages[-1].offset + 1
+        broker.kill()
+        broker.start()
+        end = control.stats("t")["next_offset"]
+        sent += 1
+        again = consumer_of(control, session, "t", mode=OWN, start="offset", value=place,
+                            incarnation=consumer.opened["incarnation"])
+        assert again.opened["incarnation"] != consumer.opened["incarnation"]
+        assert again.opened["next"] == min(place, end), "nothing is passed over, and nothing comes twice"
+        lost_an_end |= end < place
+        fill_numbered(session, "t", 1000 * sent, 100)
+        come = again.receive(100)
+        assert [message.payload for message in come] == numbered(1000 * sent, 100)
+        assert offsets(come) == list(range(min(place, end), min(place, end) + 100))
+        consumer = again
+        if lost_an_end or broker_type == "file":
+            break
+    assert lost_an_end == (broker_type == "queue_file"), "the file is written before anybody is told"

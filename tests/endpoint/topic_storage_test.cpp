@@ -72,6 +72,11 @@ class TopicStorageTest : public testing::Test {
     write->run();
     ASSERT_TRUE(write->result().ok());
   }
+  /// Without those that say where the log's lives begin.
+  static std::vector<log::NamedCursor> of_consumers(std::vector<log::NamedCursor> cursors) {
+    std::erase_if(cursors, [](const auto& each) { return each.name.starts_with(LogLives::cursor_prefix); });
+    return cursors;
+  }
   [[nodiscard]] bool warned_of(const std::string& what) const {
     return sink.lines.size() == 1 && sink.lines.front().rfind("topic orders: ", 0) == 0 &&
            sink.lines.front().find(what) != std::string::npos;
@@ -126,8 +131,9 @@ TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsApp
   const auto found = on_disk.load();
   ASSERT_TRUE(found.ok());
   const std::vector<log::NamedCursor> cut{within, {"group:b", {3}, {}}, {"own:c", {1}, {{{2}, {3}}}}};
-  EXPECT_EQ(*found, cut);
-  EXPECT_EQ(topic.stored, cut);
+  EXPECT_EQ(of_consumers(*found), cut);
+  EXPECT_EQ(of_consumers(topic.stored), cut);
+  EXPECT_EQ(topic.stored, *found);
 }
 
 // R4: else messages that come to have those offsets would count as done after a crash.
@@ -157,7 +163,7 @@ TEST_F(TopicStorageTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
       storage.power_cut([] { return false; });
       open();
       EXPECT_EQ(topic.log->next_offset(), Offset{9});
-      ASSERT_EQ(topic.stored.size(), 1U);
+      ASSERT_EQ(of_consumers(topic.stored).size(), 1U);
       EXPECT_EQ(topic.stored.front().offset, Offset{3}) << "call " << n;
       ASSERT_TRUE(topic.delete_files().ok());
       topic = {};
@@ -183,6 +189,56 @@ TEST_F(TopicStorageTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
   topic = {};
   storage.power_cut([] { return false; });
   EXPECT_EQ(log::CursorFile(storage, "/topics/1").load()->front().offset, Offset{3});
+}
+
+// R2: what a consumer has seen behind the end is not in the log any more, and other messages get its offsets.
+TEST_F(TopicStorageTest, ALogThatWasNotClosedBeginsAnotherLife) {
+  for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
+    open(type);
+    const std::uint64_t first = topic.lives.incarnation();
+    topic.producers->open({}, 5, now);
+    for (const std::uint64_t at : {0U, 1U, 2U}) send(at);
+    auto lost = test::make_batch({"in memory only, in a queue_file topic"});
+    ASSERT_EQ(topic.log->append(lost, now).outcome, log::AppendOutcome::appended);
+    open(type);  // as after a kill
+    const std::uint64_t end = type == BrokerType::file ? 4 : 3;
+    EXPECT_EQ(topic.log->next_offset(), Offset{end});
+    const std::uint64_t second = topic.lives.incarnation();
+    EXPECT_NE(second, first);
+    EXPECT_EQ(topic.lives.same_up_to(first), Offset{end});
+    EXPECT_EQ(log::CursorFile(storage, "/topics/1").load().value_or_throw(), topic.stored);
+    ASSERT_TRUE(topic.log->close().ok());
+    open(type);
+    EXPECT_EQ(topic.lives.incarnation(), second) << "it was closed";
+    send(3);
+    topic = {};
+    storage.power_cut([] { return false; });
+    open(type);
+    EXPECT_NE(topic.lives.incarnation(), second);
+    EXPECT_EQ(topic.lives.same_up_to(second), topic.log->next_offset());
+    EXPECT_EQ(topic.lives.same_up_to(first), Offset{end});
+    EXPECT_TRUE(sink.lines.empty());
+    ASSERT_TRUE(topic.delete_files().ok());
+  }
+}
+
+TEST_F(TopicStorageTest, ALifeThatCannotBeWrittenIsShownToNobody) {
+  fill();
+  const std::uint64_t first = topic.lives.incarnation();
+  topic = {};
+  storage.on_call = [](FaultyStorage::Call call, const std::string& path) {
+    const bool fails = call != FaultyStorage::Call::read && path.find("/cursors.") != path.npos;
+    return FaultyStorage::Fault{fails ? ENOSPC : 0, 0};
+  };
+  open();
+  storage.on_call = nullptr;
+  EXPECT_TRUE(warned_of("consumers without a name that come back begin anew"));
+  const std::uint64_t hidden = topic.lives.incarnation();
+  EXPECT_NE(hidden, first);
+  EXPECT_EQ(topic.lives.cursors().size(), 1U) << "to be written with the next cursors";
+  EXPECT_TRUE(of_consumers(topic.stored).size() == topic.stored.size()) << "and known not to be there yet";
+  open();
+  EXPECT_EQ(topic.lives.same_up_to(hidden), std::nullopt);
 }
 
 TEST_F(TopicStorageTest, ATransientTopicKeepsThemInMemory) {

@@ -106,7 +106,7 @@ bool GroupSet::has_room_in(const Group& group, std::uint64_t user) const {
          FairShare::Verdict::room;
 }
 
-GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t incarnation,
+GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, const LogLives& lives,
                                 std::uint64_t user) {
   using session::Code;
   const bool shared = asked.mode == session::Mode::group;
@@ -123,9 +123,14 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, std::uint64_t
   // Plain pullers find theirs under this name.
   if (!shared && name == protocol::default_group) return {Code::not_supported};
   if (!name.empty() && !TopicName::parse(name)) return {Code::invalid_frame};
-  if (asked.incarnation != 0 && asked.incarnation != incarnation) return {Code::incarnation_changed};
+  session::Place from = asked.start;
+  if (asked.incarnation != 0) {
+    const auto same = lives.same_up_to(asked.incarnation);
+    if (!same) return {Code::incarnation_changed};
+    if (from.from == session::From::offset) from.value = std::min(from.value, same->value);
+  }
   if (!has_room_for(user)) return {Code::limit_reached};
-  const Result<Offset> start = direct_ ? log_.next_offset() : offset_of(asked.start, log_);
+  const Result<Offset> start = direct_ ? log_.next_offset() : offset_of(from, log_);
   if (!start) return {Code::io_error};
   return {Code::ok, &add(name, {asked.mode, shared || asked.holds}, *start, ++births_, user)};
 }

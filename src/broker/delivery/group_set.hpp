@@ -13,6 +13,7 @@
 
 #include "broker/delivery/damage_count.hpp"
 #include "broker/delivery/group.hpp"
+#include "broker/delivery/log_lives.hpp"
 #include "log/cursor_file.hpp"
 
 namespace lightq::broker {
@@ -45,8 +46,8 @@ class GroupSet {
     bool is_full = false;    ///< refused because the group has as many members as it may
   };
   /// The group that is asked for; a new one, which is the user's until a restart, if there is none.
-  /// `incarnation`: the log's.
-  Opened open(const session::ConsumeOpen& asked, std::uint64_t incarnation, std::uint64_t user = 0);
+  /// A start at an offset of an earlier life of the log is at most where the messages are the same.
+  Opened open(const session::ConsumeOpen& asked, const LogLives& lives, std::uint64_t user = 0);
   /// Requires that it has no consumers.
   void remove(Group& group);
   /// The group goes on there. The offset that comes next. Errors: io_error where the place has to be looked

@@ -21,11 +21,6 @@ constexpr std::int64_t write_again_interval_us = 1'000'000;
 // Long enough for a ring to notice that it is idle and give its memory back.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
 
-/// Another one each time, where the log does not outlive the process.
-std::uint64_t incarnation_of(const TopicStorage& storage) {
-  return storage.segments != nullptr ? storage.segments->incarnation() : random_number<std::uint64_t>();
-}
-
 }  // namespace
 
 HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinition definition,
@@ -38,7 +33,6 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
       endpoints_(context, topic_, *this, *this),
       producers_(*storage_.producers, context.now),
       consumers_(topic_, storage_.keeps_cursors(), context_.settings.limits_reached),
-      incarnation_(incarnation_of(storage_)),
       batch_bytes_target_(topic_.batch_bytes_target()),
       last_active_(context.now()) {
   restore_groups();
@@ -90,7 +84,7 @@ ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wante
 TopicConsumers::Refusal HostedTopic::open_consumer(const session::ConsumeOpen& asked,
                                                    SessionConsumer& consumer, std::uint64_t user) {
   if (stopping_) return {session::Code::shutting_down};
-  const auto refusal = consumers_.open(asked, consumer, incarnation_, user);
+  const auto refusal = consumers_.open(asked, consumer, storage_.lives, user);
   if (refusal.code == session::Code::ok) session_consumers_changed();
   return refusal;
 }
@@ -349,6 +343,8 @@ std::vector<log::NamedCursor> HostedTopic::cursors() const {
   cursors.insert(cursors.end(), std::make_move_iterator(of_groups.begin()),
                  std::make_move_iterator(of_groups.end()));
   if (purged_) cursors.push_back({std::string(purged_cursor_name), *purged_});
+  auto lives = storage_.lives.cursors();
+  cursors.insert(cursors.end(), std::make_move_iterator(lives.begin()), std::make_move_iterator(lives.end()));
   std::ranges::sort(cursors, {}, &log::NamedCursor::name);
   return cursors;
 }

@@ -125,7 +125,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   [[nodiscard]] Offset next_offset() const { return topic_.log().next_offset(); }
   [[nodiscard]] Offset durable_offset() const { return topic_.log().durable_offset(); }
   /// Of the log: offsets of another one mean nothing.
-  [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
+  [[nodiscard]] std::uint64_t incarnation() const { return storage_.lives.incarnation(); }
   [[nodiscard]] std::uint64_t message_bytes_max() const override {
     return context_.settings.message_bytes_max;
   }
@@ -220,7 +220,6 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   EndpointSet endpoints_;
   TopicProducers producers_;
   TopicConsumers consumers_;
-  const std::uint64_t incarnation_;
   const std::size_t batch_bytes_target_;
   bool stopping_ = false;
   bool held_ = false;

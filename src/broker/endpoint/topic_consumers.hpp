@@ -30,7 +30,7 @@ class TopicConsumers {
     bool group_is_full = false;  ///< limit_reached: of the group's members, not the topic's groups
     friend bool operator==(const Refusal& refusal, session::Code code) { return refusal.code == code; }
   };
-  Refusal open(const session::ConsumeOpen& asked, SessionConsumer& consumer, std::uint64_t incarnation,
+  Refusal open(const session::ConsumeOpen& asked, SessionConsumer& consumer, const LogLives& lives,
                std::uint64_t user);
   void detach(SessionConsumer& consumer);
   /// The consumer was not writable, and is.

@@ -2,6 +2,7 @@
 #include "broker/endpoint/topic_storage.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -181,17 +182,40 @@ Result<void> StorageRoom::cut_cursors(TopicStorage& opened, std::vector<log::Nam
   for (log::NamedCursor& cursor : opened.stored) {
     const Offset before = cursor.offset;
     any |= cursor.cut_at(end);
-    if (before <= end || cursor.name == purged_cursor_name) continue;
+    const bool is_mark =
+        cursor.name == purged_cursor_name || cursor.name.starts_with(LogLives::cursor_prefix);
+    if (before <= end || is_mark) continue;
     sink.warn(where + "its " + cursor.name + " had come to message " + std::to_string(before.value) +
               ", but the log ends at " + std::to_string(end.value) + "; it goes on there");
   }
   for (log::NamedCursor& cursor : older) any |= cursor.cut_at(end);
-  if (!any) return {};
-  const auto written = opened.cursor_file->write(log::CursorFile::encode(opened.stored));
-  if (written) return {};
+  const bool begun = begin_life(opened);
+  if (!any && !begun) return {};
+  auto current = opened.stored;
+  std::erase_if(current, [](const auto& cursor) { return cursor.name.starts_with(LogLives::cursor_prefix); });
+  std::ranges::move(opened.lives.cursors(), std::back_inserter(current));
+  std::ranges::sort(current, {}, &log::NamedCursor::name);
+  const auto written = opened.cursor_file->write(log::CursorFile::encode(current));
+  if (written) {
+    opened.stored = std::move(current);
+    return {};
+  }
+  if (!any) {  // its cursors are right as they are: it need not stay closed for who has none
+    opened.lives.hide(random_number<std::uint32_t>());
+    sink.warn(where + "consumers without a name that come back begin anew: " + written.error().text());
+    return {};
+  }
   Error error = written.error();
   error.message = "cursors past the end of its log cannot be cut back: " + error.message;
   return error;
+}
+
+/// A log that was not closed may have lost messages that clients have seen, and gives their offsets again.
+bool StorageRoom::begin_life(TopicStorage& opened) {
+  opened.lives = LogLives(opened.segments->incarnation(), opened.stored);
+  if (opened.was_closed()) return false;
+  opened.lives.begin(opened.log->next_offset());
+  return true;
 }
 
 /// What was purged, and whose files were not gone yet. Where a power cut has taken the log's end it ends

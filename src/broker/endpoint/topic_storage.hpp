@@ -10,7 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include <lightq/base/random.hpp>
+
 #include "broker/delivery/durable_producers.hpp"
+#include "broker/delivery/log_lives.hpp"
 #include "broker/delivery/topic_definition.hpp"
 #include "broker/endpoint/log_sink.hpp"
 #include "log/cursor_file.hpp"
@@ -90,7 +93,9 @@ struct TopicStorage {
   std::vector<log::NamedCursor> stored;         ///< as found at the start, by name
   std::unique_ptr<ProducerFile> producer_file;  ///< null: a transient topic
   std::unique_ptr<DurableProducers> producers;  ///< never null
-  std::filesystem::path directory;              ///< empty: a transient topic
+  /// Random where the log does not outlive the process.
+  LogLives lives{random_number<std::uint64_t>()};
+  std::filesystem::path directory;  ///< empty: a transient topic
 
   [[nodiscard]] bool keeps_cursors() const { return cursor_file != nullptr; }
   /// The start found the log closed, or empty: then its cursors are on disk for good, too.
@@ -128,6 +133,7 @@ class StorageRoom {
                              const StorageSettings& settings, Timestamp now, LogSink& sink);
   Result<void> load_cursors(TopicStorage& opened, std::vector<log::NamedCursor>& older,
                             const TopicDefinition& definition, LogSink& sink);
+  static bool begin_life(TopicStorage& opened);
   static Result<void> cut_cursors(TopicStorage& opened, std::vector<log::NamedCursor> older,
                                   const TopicDefinition& definition, LogSink& sink);
   static void drop_purged(TopicStorage& opened, const TopicDefinition& definition, LogSink& sink);

@@ -1,0 +1,82 @@
+/// Tests of the identities that a log has shown: delivery/log_lives.
+#include "broker/delivery/log_lives.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace lightq::broker {
+namespace {
+
+constexpr std::uint64_t incarnation = 0x0123456789ABCDEF;
+constexpr Offset beyond_all{~std::uint64_t{0}};
+
+TEST(LogLives, BeginWithTheLogsOwn) {
+  const LogLives lives(incarnation);
+  EXPECT_EQ(lives.incarnation(), incarnation);
+  EXPECT_EQ(lives.same_up_to(incarnation), beyond_all);
+  EXPECT_EQ(lives.same_up_to(incarnation + 1), std::nullopt);
+  EXPECT_TRUE(lives.cursors().empty());
+}
+
+TEST(LogLives, HaveTheSameMessagesUpToWhereTheNextOneBegan) {
+  LogLives lives(incarnation);
+  lives.begin({120});
+  const std::uint64_t second = lives.incarnation();
+  lives.begin({300});
+  EXPECT_NE(second, incarnation);
+  EXPECT_EQ(lives.same_up_to(incarnation), Offset{120});
+  EXPECT_EQ(lives.same_up_to(second), Offset{300});
+  EXPECT_EQ(lives.same_up_to(lives.incarnation()), beyond_all);
+  EXPECT_EQ(lives.incarnation() >> 32, incarnation >> 32) << "whose log it is";
+}
+
+TEST(LogLives, AnEndThatIsLostLaterIsLostForTheEarlierOnesToo) {
+  LogLives lives(incarnation);
+  lives.begin({120});
+  const std::uint64_t second = lives.incarnation();
+  lives.begin({50});
+  EXPECT_EQ(lives.same_up_to(incarnation), Offset{50});
+  EXPECT_EQ(lives.same_up_to(second), Offset{50});
+}
+
+TEST(LogLives, AreFoundAmongTheCursorsAgain) {
+  LogLives lives(incarnation);
+  for (const std::uint64_t end : {5, 7, 7, 12, 40, 41, 50, 60, 70, 80, 90}) lives.begin({end});
+  auto stored = lives.cursors();
+  stored.push_back({"group:life:3", {1}, {}});
+  stored.push_back({"life:", {1}, {}});
+  stored.push_back({"life:x", {1}, {}});
+  const LogLives again(incarnation, stored);
+  EXPECT_EQ(again.incarnation(), lives.incarnation());
+  EXPECT_EQ(again.same_up_to(incarnation), Offset{5});
+  EXPECT_EQ(again.cursors(), lives.cursors());
+}
+
+TEST(LogLives, AFewAreKeptAndNoTwoAreAlike) {
+  LogLives lives(incarnation);
+  std::vector<std::uint64_t> shown = {incarnation};
+  for (std::uint64_t end = 1; end <= 100; ++end) {
+    lives.begin({end});
+    shown.push_back(lives.incarnation());
+  }
+  EXPECT_EQ(std::set(shown.begin(), shown.end()).size(), shown.size());
+  EXPECT_EQ(lives.cursors().size(), LogLives::kept_max);
+  const std::size_t oldest = 100 - LogLives::kept_max;
+  EXPECT_EQ(lives.same_up_to(shown[oldest]), Offset{oldest + 1});
+  EXPECT_EQ(lives.same_up_to(shown[oldest - 1]), std::nullopt) << "too long ago";
+}
+
+TEST(LogLives, WhatCouldNotBeWrittenIsNotShown) {
+  LogLives lives(incarnation);
+  lives.begin({9});
+  const std::uint64_t written = lives.incarnation();
+  lives.hide(17);
+  EXPECT_EQ(lives.incarnation(), (incarnation & 0xFFFFFFFF00000000) | 17);
+  EXPECT_EQ(lives.same_up_to(incarnation), Offset{9});
+  EXPECT_EQ(lives.cursors().size(), 1U) << "it is, a little later";
+  EXPECT_EQ(LogLives(incarnation, lives.cursors()).incarnation(), written);
+}
+
+}  // namespace
+}  // namespace lightq::broker
