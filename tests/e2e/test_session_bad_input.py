@@ -1,4 +1,5 @@
-"""Sessions with everything that docs/session.md does not allow: the session ends with a word, and the broker lives."""
+"""Sessions with everything that docs/session.md does not allow: a request, a channel or the session ends with a word, and the
+broker lives."""
 import random
 import struct
 
@@ -30,15 +31,18 @@ BROKEN = {
     "a batch shorter than one": session_frames.encode("produce", {}, channel=1, body=b"\0" * 67),
     "a header's checksum": spoiled(HEARTBEAT, 16, HEARTBEAT[16] ^ 1),
     "a body's checksum": spoiled(CREDIT, 31, 9),
-    "no topic": session_frames.encode("produce_open", {**OPENING, "topic": ""}, request=9),
-    "level 3": session_frames.encode("produce_open", {**OPENING, "level": 3}, request=9),
-    "a text longer than its body": session_frames.encode("present", {}, request=9, body=b"\xff\0abc"),
-    "no ticket to present": session_frames.encode("present", {}, request=9, body=b"\0\0\0"),
     "a second hello": session_frames.encode("hello", hello_values(), request=9),
     "what only a broker says": session_frames.encode("confirm", dict(received=1, flushed=1, next_offset=1), channel=1),
     "a request without a number": session_frames.encode("produce_open", OPENING),
     "ZeroMQ's greeting": b"\xff" + b"\0" * 8 + b"\x7f\3\1NULL" + b"\0" * 48,
     "a request of HTTP": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+}
+# What is wrong in a field of a request's body, and ends that request alone.
+BROKEN_REQUESTS = {
+    "no topic": session_frames.encode("produce_open", {**OPENING, "topic": ""}, request=9),
+    "level 3": session_frames.encode("produce_open", {**OPENING, "level": 3}, request=9),
+    "a text longer than its body": session_frames.encode("present", {}, request=9, body=b"\xff\0abc"),
+    "no ticket to present": session_frames.encode("present", {}, request=9, body=b"\0\0\0"),
 }
 BROKEN_HELLOS = {
     "another magic": dict(magic=0x5353514D),
@@ -75,7 +79,19 @@ def test_a_frame_that_is_not_allowed_ends_the_session_with_a_word(control, sessi
     lives_on(ticket, control, stored=1)
 
 
-@pytest.mark.parametrize("frame", BROKEN.values(), ids=BROKEN.keys())
+@pytest.mark.parametrize("frame", BROKEN_REQUESTS.values(), ids=BROKEN_REQUESTS.keys())
+def test_a_request_that_is_not_allowed_is_answered_so_and_the_session_goes_on(control, session, ticket, frame):
+    one = session(ticket)
+    producer = one.producer("t")
+    one.send_raw(frame)
+    answer = one.take(lambda got: got.request == 9, "the answer")
+    assert (answer.op, answer.code, answer.channel) == ("error", "invalid_frame", 0)
+    producer.produce([b"behind it"])
+    producer.wait_confirmed()
+    lives_on(ticket, control, stored=1)
+
+
+@pytest.mark.parametrize("frame", (BROKEN | BROKEN_REQUESTS).values(), ids=(BROKEN | BROKEN_REQUESTS).keys())
 def test_so_it_is_instead_of_hello(control, session, ticket, frame):
     one = session(ticket, hello=False)
     if frame == BROKEN["a second hello"]:
@@ -182,36 +198,47 @@ def opening(**changed):
     return session_frames.encode("consume_open", {**CONSUMING, **changed}, request=9)
 
 
+# About the session itself, or not to be told apart from that.
 BROKEN_CONSUMING = {
+    "no range": on_channel("acknowledge", body=b""),
+    "a flag that acknowledge has not": on_channel("acknowledge", flags=2, ranges=[(0, 1)]),
+    "a flag that reject has not": on_channel("reject", flags=2, ms=0, ranges=[(0, 1)]),
+    "a flag that extend has not": on_channel("extend", flags=1, ms=0, ranges=[(0, 1)]),
+    "nothing to extend": on_channel("extend", ms=1, body=b"\1\0\0\0"),
+    "more than 64 KiB of ranges": struct.pack("<BBHIIII", 12, 0, 0, 1, 0, 64 * 1024 + 16, 0),
+    "4 GiB of ranges": struct.pack("<BBHIIII", 12, 0, 0, 1, 0, 0xFFFFFFF0, 0),
+    "seek without a number": on_channel("seek", start=1, start_value=0),
+    "credit with a number": on_channel("credit", request=9, messages=1, bytes=1),
+    "credit without a channel": session_frames.encode("credit", dict(messages=1, bytes=1)),
+    "read on a channel": on_channel("read", request=9, begin=0, end=1, bytes=1, topic="t"),
+    "what only a broker delivers": on_channel("deliver", delivery=1, lost=0,
+                                              batch=session_frames.batch([b"m"], offset=0).hex()),
+    "what only a broker opens": on_channel("consume_opened", next=0, committed=0, next_offset=0, incarnation=1,
+                                           ack_timeout_ms=1),
+}
+# These end the channel.
+BROKEN_ON_CHANNEL = {
     "ranges that overlap": on_channel("acknowledge", ranges=[(0, 3), (2, 5)]),
     "ranges that touch": on_channel("acknowledge", ranges=[(0, 2), (2, 5)]),
     "ranges that descend": on_channel("acknowledge", ranges=[(4, 5), (0, 1)]),
     "an empty range": on_channel("acknowledge", ranges=[(4, 4)]),
     "a range backwards": on_channel("acknowledge", ranges=[(4, 2)]),
     "half a range": on_channel("acknowledge", body=b"\0" * 24),
-    "no range": on_channel("acknowledge", body=b""),
     "ranges where one offset is to be": on_channel("acknowledge", flags=1, ranges=[(0, 1)]),
     "one offset where ranges are to be": on_channel("acknowledge", body=b"\1" + b"\0" * 7),
-    "a flag that acknowledge has not": on_channel("acknowledge", flags=2, ranges=[(0, 1)]),
     "rejected ranges that overlap": on_channel("reject", ms=0, ranges=[(0, 3), (2, 5)]),
-    "a flag that reject has not": on_channel("reject", flags=2, ms=0, ranges=[(0, 1)]),
-    "a flag that extend has not": on_channel("extend", flags=1, ms=0, ranges=[(0, 1)]),
-    "nothing to extend": on_channel("extend", ms=1, body=b"\1\0\0\0"),
-    "more than 64 KiB of ranges": struct.pack("<BBHIIII", 12, 0, 0, 1, 0, 64 * 1024 + 16, 0),
-    "4 GiB of ranges": struct.pack("<BBHIIII", 12, 0, 0, 1, 0, 0xFFFFFFF0, 0),
     "more credit than there is": on_channel("credit", messages=(1 << 31) + 1, bytes=0),
     "more bytes of credit than there are": on_channel("credit", messages=0, bytes=(1 << 62) + 1),
+    "a channel that produces": on_channel("produce", batch=session_frames.batch([b"m"]).hex()),
+}
+# And these are answered so.
+BROKEN_REQUESTS_CONSUMING = {
     "seek to 0": on_channel("seek", request=9, start=0, start_value=0),
     "seek to 6": on_channel("seek", request=9, start=6, start_value=0),
     "seek with a value that is not wanted": on_channel("seek", request=9, start=2, start_value=1),
     "seek with bytes that must be zero": on_channel("seek", request=9, body=b"\1\0\0\0\0\0\0\1" + b"\0" * 8),
-    "seek without a number": on_channel("seek", start=1, start_value=0),
-    "credit with a number": on_channel("credit", request=9, messages=1, bytes=1),
-    "credit without a channel": session_frames.encode("credit", dict(messages=1, bytes=1)),
-    "read on a channel": on_channel("read", request=9, begin=0, end=1, bytes=1, topic="t"),
     "read backwards": session_frames.encode("read", dict(begin=2, end=1, bytes=1, topic="t"), request=9),
     "read of no topic": session_frames.encode("read", dict(begin=1, end=2, bytes=1, topic=""), request=9),
-    "a channel that produces": on_channel("produce", batch=session_frames.batch([b"m"]).hex()),
     "mode 0": opening(mode=0),
     "mode 3": opening(mode=3),
     "acknowledgement 0": opening(acknowledgement=0),
@@ -226,10 +253,6 @@ BROKEN_CONSUMING = {
     "a group with a dot before it": opening(group=".hidden"),
     "a group of 129 bytes": opening(group="g" * 129),
     "a filter": opening(filter="f"),
-    "what only a broker delivers": on_channel("deliver", delivery=1, lost=0,
-                                              batch=session_frames.batch([b"m"], offset=0).hex()),
-    "what only a broker opens": on_channel("consume_opened", next=0, committed=0, next_offset=0, incarnation=1,
-                                           ack_timeout_ms=1),
 }
 
 
@@ -253,12 +276,92 @@ def test_a_consumer_s_frame_that_is_not_allowed_ends_the_session_and_what_it_had
     assert [(message.offset, message.delivery) for message in other.receive(10)] == [(offset, 2) for offset in range(10)]
 
 
+@pytest.mark.parametrize("frame", BROKEN_ON_CHANNEL.values(), ids=BROKEN_ON_CHANNEL.keys())
+def test_a_frame_on_a_channel_that_is_not_allowed_ends_the_channel_alone(control, session, consuming, frame):
+    one = consuming.session
+    one.send_raw(frame)
+    ended = one.take(lambda got: got.op == "error", "the channel's end")
+    assert (ended.code, ended.channel, ended.request) == ("invalid_frame", 1, 0)
+    again = one.consumer("t")
+    assert again.channel == 2
+    assert [(message.offset, message.delivery) for message in again.receive(10)] == [(offset, 2) for offset in range(10)]
+
+
+@pytest.mark.parametrize("frame", BROKEN_REQUESTS_CONSUMING.values(), ids=BROKEN_REQUESTS_CONSUMING.keys())
+def test_a_consumers_request_that_is_not_allowed_is_answered_so_and_its_channel_goes_on(consuming, frame):
+    one = consuming.session
+    one.send_raw(frame)
+    answer = one.take(lambda got: got.request == 9, "the answer")
+    assert (answer.op, answer.code) == ("error", "invalid_frame")
+    assert consuming.seek("first") == 0
+    assert [message.offset for message in consuming.receive(10)] == list(range(10))
+
+
+def test_what_is_for_consumers_ends_a_channel_that_produces(control, session, ticket):
+    one = session(ticket)
+    producer, other = one.producer("t"), one.producer("t")
+    one.send("credit", channel=producer.channel, messages=1, bytes=1)
+    ended = one.take(lambda got: got.op == "error", "the channel's end")
+    assert (ended.code, ended.channel) == ("invalid_frame", producer.channel)
+    assert one.request("seek", channel=other.channel, start=1, start_value=0).code == "invalid_frame"
+    other.produce([b"as before"])
+    other.wait_confirmed()
+
+
+def test_a_batch_of_another_producer_ends_its_channel_alone(control, session, ticket):
+    one = session(ticket)
+    producer, other = one.producer("t"), one.producer("t")
+    producer.send_batch(session_frames.batch([b"not mine"], other.id, producer.epoch, 0))
+    assert producer.take_error().code == "invalid_frame"
+    other.produce([b"mine"])
+    other.wait_confirmed()
+    assert control.stats("t")["next_offset"] == 1
+
+
+def test_of_a_batch_across_what_is_expected_nothing_is_stored(control, session, ticket):
+    one = session(ticket)
+    producer = one.producer("t")
+    for message in (b"0", b"1"):
+        producer.produce([message])
+    producer.wait_confirmed()
+    producer.next = 1
+    one.send_raw(producer.frame_of([b"1", b"2"]))
+    refused = one.take(lambda got: got.op == "refuse", "refuse")
+    assert (refused.code, refused.values["expected"]) == ("out_of_sequence", 2)
+    assert "stored already" in refused.values["sentence"], refused.values
+    producer.next = 5
+    one.send_raw(producer.frame_of([b"5"]))  # passed over: not what is expected
+    producer.next = 2
+    producer.produce([b"2"])
+    producer.wait_confirmed()
+    assert control.stats("t")["next_offset"] == 3
+
+
+def test_a_second_close_is_answered(control, session, consuming):
+    one = consuming.session
+    for request in (21, 22):
+        one.send("close", channel=1, request=request)
+    answers = [one.take(lambda got, request=request: got.request == request, "an answer") for request in (21, 22)]
+    assert answers[0].op == "done" and (answers[1].op == "done" or answers[1].code == "unknown_channel"), answers
+    assert one.request("close", channel=1).op == "done"
+    assert one.request("close", channel=77).code == "unknown_channel"
+
+
+def test_an_empty_range_may_be_read(consuming):
+    for at in (0, 5, 99):
+        answer = consuming.session.request("read", begin=at, end=at, bytes=1, topic="t")
+        assert (answer.op, answer.values["value"]) == ("done", at)
+
+
 @pytest.mark.parametrize("messages, size", [(1, 0), (0, 1), (1 << 31, 1 << 62)])
-def test_credit_beyond_its_bound_ends_the_session(control, session, messages, size):
+def test_credit_beyond_its_bound_ends_the_channel(control, session, messages, size):
     control.create("t")
-    consumer = session(join(control, "t", "pull")).consumer("t", credit=(1 << 31, 1 << 62))
+    one = session(join(control, "t", "pull"))
+    consumer = one.consumer("t", credit=(1 << 31, 1 << 62))
     consumer.give(messages, size)
-    assert consumer.session.goodbye() == "limit_reached"
+    ended = one.take(lambda got: got.op == "error", "the channel's end")
+    assert (ended.code, ended.channel) == ("limit_reached", consumer.channel)
+    assert one.consumer("t").seek("next") == 0
 
 
 def test_credit_may_come_to_its_bound(control, session):

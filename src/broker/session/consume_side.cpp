@@ -40,7 +40,7 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
   auto asked = port_.decode<session::ConsumeOpen>(header, body);
   if (!asked) return;
   if (!asked->group.empty() && !TopicName::parse(asked->group))
-    return port_.broken("consume_open: the group's name");
+    return port_.refuse_frame(header, nullptr, "consume_open: the group's name");
   if (port_.leaving()) return;
   if (channels_.is_full())
     return port_.answer_limit(header, Limit::session_channels_max, "too many channels are open");
@@ -91,19 +91,19 @@ void ConsumeSide::on_channel_frame(const FrameHeader& header, ByteView body) {
 }
 
 void ConsumeSide::on_credit(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  const auto credit = port_.decode<session::Credit>(header, body);
+  const auto credit = port_.decode<session::Credit>(header, body, &channel);
   if (!credit || channel.topic()->add_credit(channel, *credit)) return;
   port_.limit_reached(Limit::in_flight_messages_max);
-  port_.end_session(Code::limit_reached, "credit of more than 2^31 messages or 2^62 bytes");
+  port_.end_channel(channel, Code::limit_reached, "credit of more than 2^31 messages or 2^62 bytes");
 }
 
 void ConsumeSide::on_acknowledge(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  if (const auto done = port_.decode<session::Acknowledge>(header, body))
+  if (const auto done = port_.decode<session::Acknowledge>(header, body, &channel))
     channel.topic()->acknowledge(channel, *done);
 }
 
 void ConsumeSide::on_reject(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  const auto rejected = port_.decode<session::Reject>(header, body);
+  const auto rejected = port_.decode<session::Reject>(header, body, &channel);
   if (!rejected) return;
   if ((header.flags & session::flag_dead_letter) != 0)
     return port_.end_channel(channel, Code::not_supported, "dead letters are kept for a later version");
@@ -112,7 +112,7 @@ void ConsumeSide::on_reject(ConsumeChannel& channel, const FrameHeader& header, 
 }
 
 void ConsumeSide::on_extend(ConsumeChannel& channel, const FrameHeader& header, ByteView body) {
-  const auto extended = port_.decode<session::Extend>(header, body);
+  const auto extended = port_.decode<session::Extend>(header, body, &channel);
   if (extended && !keeps_too_long(channel, extended->ms)) channel.topic()->extend(channel, *extended);
 }
 

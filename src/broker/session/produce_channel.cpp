@@ -92,13 +92,19 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
                   "the batch's checksum or form is wrong");
   }
   if (refusing_ && sequences.begin != received_) return;
-  if (sequences.count > UINT64_MAX - sequences.begin) return link_.broken("sequence numbers without an end");
-  if (sequences.producer.id != identity_.id) return link_.broken("a batch of another producer id");
+  if (sequences.count > UINT64_MAX - sequences.begin) return break_off("sequence numbers without an end");
+  if (sequences.producer.id != identity_.id) return break_off("a batch of another producer id");
   if (topic_->message_bytes_max() < checked.longest_message_bytes) return refuse_too_long(sequences);
   if (view.is_compressed() && topic_->producers().admit(sequences) == Admission::store &&
       !check_packed(view, sequences))
     return;
   take({{body, view.record_count(), view.message_bytes()}, sequences, flush});
+}
+
+/// The client does not keep to the protocol: the channel ends.
+void ProduceChannel::break_off(const std::string& why) {
+  leave();
+  link_.channel_ended(*this, Code::invalid_frame, why);
 }
 
 /// What is stored compressed is looked at all the same: nobody is to be handed what cannot be read. What will
@@ -120,7 +126,11 @@ void ProduceChannel::take(const Arrived& arrived) {
     case Admission::store: break;
     case Admission::repeat: return note_progress(true);
     case Admission::out_of_sequence:
-      return refuse(arrived.sequences, Code::out_of_sequence, "messages before these are missing");
+      return refuse(
+          arrived.sequences, Code::out_of_sequence,
+          arrived.sequences.begin < received_
+              ? "some of these messages are stored already, and others are not: send from `expected` on"
+              : "messages before these are missing");
     case Admission::fenced:
       return refuse(arrived.sequences, Code::fenced, "another process has the producer id");
     case Admission::unknown:

@@ -33,8 +33,6 @@ class ProduceChannel final : public Channel, public SessionProducer {
     virtual void channel_resumed(ProduceChannel& channel) = 0;
     /// The topic has ended it; it is destroyed later, not within the call.
     virtual void channel_ended(ProduceChannel& channel, session::Code code, const std::string& why) = 0;
-    /// The client does not keep to the protocol; the session ends.
-    virtual void broken(const std::string& why) = 0;
   };
 
   ProduceChannel(HostedTopic& topic, Link& link, std::uint32_t number);
@@ -85,6 +83,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
     Sequences sequences;
     bool flush = false;
   };
+  void break_off(const std::string& why);
   bool check_packed(const BatchView& batch, const Sequences& sequences);
   void take(const Arrived& arrived);
   bool store(const Arrived& arrived);

@@ -40,7 +40,6 @@ class ProduceSide final : private ProduceChannel::Link {
   void channel_held(ProduceChannel& channel) override;
   void channel_resumed(ProduceChannel& channel) override;
   void channel_ended(ProduceChannel& channel, session::Code code, const std::string& why) override;
-  void broken(const std::string& why) override { port_.broken(why); }
   [[nodiscard]] ProduceChannel* find(std::uint32_t number) const;
 
   SessionPort& port_;

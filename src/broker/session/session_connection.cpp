@@ -285,7 +285,8 @@ Channel* SessionConnection::addressee(const FrameHeader& header, Channel::Kind k
     return nullptr;
   }
   if (channel->kind() == kind) return channel;
-  broken(std::string(session::rule_of(header.op).name) + " on a channel of the other kind");
+  refuse_frame(header, channel,
+               std::string(session::rule_of(header.op).name) + " on a channel of the other kind");
   return nullptr;
 }
 

@@ -23,13 +23,23 @@ class SessionPort {
 
   // Frames that have come.
 
-  /// What the frame says; nothing, and the session ends, if it is not as it must be.
+  /// What the frame says; nothing if a field is not as it must be: see refuse_frame. `channel`: the one that
+  /// the frame is for, if it is no request.
   template <typename Frame>
-  std::optional<Frame> decode(const session::FrameHeader& header, ByteView body) {
+  std::optional<Frame> decode(const session::FrameHeader& header, ByteView body, Channel* channel = nullptr) {
     auto decoded = Frame::decode(body, header.flags);
     if (decoded) return std::move(*decoded);
-    broken(std::string(session::rule_of(header.op).name) + ": " + decoded.error().message);
+    refuse_frame(header, channel,
+                 std::string(session::rule_of(header.op).name) + ": " + decoded.error().message);
     return std::nullopt;
+  }
+  /// Ends what a frame concerns that came whole and says what it must not: the request, or the channel; the
+  /// session only if it is about the session itself.
+  void refuse_frame(const session::FrameHeader& header, Channel* channel, const std::string& why) {
+    const bool of_session = header.op == session::Op::hello || header.op == session::Op::share;
+    if (header.request != 0 && !of_session) return answer_error(header, session::Code::invalid_frame, why);
+    if (channel == nullptr) return broken(why);
+    end_channel(*channel, session::Code::invalid_frame, why);
   }
   /// The channel that the frame is for, of the right kind; null: there is none that takes it, and what is to
   /// be said of that has been said.
