@@ -256,7 +256,7 @@ TEST_F(SharesOfPoolTest, WhatLetsOthersGoTakesItsFileBeyondTheQuota) {
   const log::SpaceWanted wanted{.log_bytes = 8 * file_bytes, .beyond_bounds = true};
   const auto made = eight_.prepare(directory_.path() + "/purge", log::segment_file_bytes_min, 1, wanted);
   ASSERT_TRUE(made.ok()) << made.error().text();
-  ASSERT_TRUE(eight_.retire({directory_.path() + "/0", file_bytes}).ok());
+  ASSERT_TRUE(eight_.remove(directory_.path() + "/0", file_bytes).ok());
   EXPECT_EQ(refused("other", 0), log::SpaceBound::quota) << "it counts all the same";
   ASSERT_TRUE(eight_.remove(directory_.path() + "/purge", log::segment_file_bytes_min).ok());
   EXPECT_EQ(refused("other", 0), std::nullopt);
