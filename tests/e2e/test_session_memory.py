@@ -407,7 +407,7 @@ def memory_of(broker):
 
 
 def lightq(broker, *arguments, **more):
-    environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_URL": broker.control_uri}
+    environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_BROKER": broker.control_uri}
     return subprocess.Popen([BINARY, *arguments], env=environment, cwd=broker.directory, stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 
