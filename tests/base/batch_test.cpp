@@ -83,12 +83,16 @@ TEST(Batch, NamesTheFaultThatItFinds) {
   EXPECT_EQ(BatchView::check(bytes), BatchFault::bad_magic);
   set(batch_layout::base_offset, std::uint64_t{1});
   EXPECT_EQ(BatchView::check(bytes), BatchFault::bad_header_crc);
-  for (const std::size_t at : {batch_layout::version, batch_layout::codec, batch_layout::flags,
-                               batch_layout::flags + 1, batch_layout::producer_epoch + 2}) {
+  for (const std::size_t at :
+       {batch_layout::version, batch_layout::codec, batch_layout::flags, batch_layout::producer_epoch + 2}) {
     set(at, std::uint8_t{0x80});
     restamp();
     EXPECT_EQ(BatchView::check(bytes), BatchFault::bad_version) << "at " << at;
   }
+  set(batch_layout::flags + 1, std::uint8_t{0x80});
+  store_little_endian(bytes.data() + batch_layout::body_crc, batch_body_crc(bytes));
+  restamp();
+  EXPECT_EQ(BatchView::check(bytes), std::nullopt) << "an optional flag";
   set(batch_layout::total_bytes, std::uint32_t{63});
   restamp();
   EXPECT_EQ(BatchView::check(bytes), BatchFault::bad_length);
