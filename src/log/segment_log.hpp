@@ -123,6 +123,9 @@ class SegmentLog final : public Log {
   [[nodiscard]] std::uint64_t dropped_bytes_max() const {
     return std::max<std::uint64_t>(128 * limits::MiB, 2 * options_.segment_bytes);
   }
+  /// Removes the files that are kept to be written again, of all logs: what is saved beside this one found
+  /// the disk full.
+  void free_disk() { pool_.free_disk(); }
   /// Bytes of dropped segments whose files are there, and one past the last message in them; 0 without any.
   [[nodiscard]] std::uint64_t dropped_bytes() const { return dropped_bytes_; }
   [[nodiscard]] Offset dropped_end() const {

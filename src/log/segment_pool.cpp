@@ -287,6 +287,13 @@ std::optional<SegmentPool::Entry> SegmentPool::take_any() {
   return entries_.empty() ? std::nullopt : take_at(0);
 }
 
+void SegmentPool::free_disk() {
+  for (std::size_t left = files(); left > 0; --left) {
+    const auto given_up = take_any();
+    if (!given_up || !remove(given_up->path, given_up->bytes)) return;
+  }
+}
+
 // What waits here is less worth than what a log needs now.
 bool SegmentPool::take_of_quota(std::uint64_t bytes) {
   if (options_.quota == nullptr) return true;

@@ -138,6 +138,9 @@ class SegmentPool {
   /// Gives up the mappings that files came with: their room is needed.
   void unmap();
 
+  /// Removes the files that wait to be written again: the disk is full, and something smaller needs room.
+  void free_disk();
+
   /// Files in the pool.
   [[nodiscard]] std::size_t files();
 

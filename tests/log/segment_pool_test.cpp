@@ -65,6 +65,25 @@ TEST_F(SegmentPoolTest, MappingsAreGivenUpWithoutTheirFiles) {
   EXPECT_EQ(pool.files(), 0U);
 }
 
+TEST_F(SegmentPoolTest, FilesMakeWayOnAFullDisk) {
+  const auto mapping = retire(true);
+  retire(false);
+  into_the_pool();
+  {
+    log::SegmentPool later({directory.path() + "/pool"}, storage);  // which finds them
+    later.free_disk();
+    EXPECT_EQ(later.files(), 0U);
+  }
+  EXPECT_TRUE(storage.list(directory.path() + "/pool").value_or_throw().empty());
+  retire(false);
+  retire(false);
+  into_the_pool();
+  pool.free_disk();
+  EXPECT_EQ(pool.files(), 0U);
+  EXPECT_TRUE(mapping.expired());
+  EXPECT_TRUE(storage.list(directory.path() + "/pool").value_or_throw().empty());
+}
+
 TEST_F(SegmentPoolTest, AFileThatStaysWhereItLiesIsNobodyElses) {
   retire(false);
   into_the_pool();

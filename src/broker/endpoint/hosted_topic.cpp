@@ -394,7 +394,15 @@ void HostedTopic::job_done(log::DiskJob& job) {
   if (when_idle_) when_idle_();
 }
 
+/// On a full disk, what is saved goes before files that only wait to be written again; the next try finds
+/// room.
+void HostedTopic::make_way(const Result<void>& saved) {
+  const bool lacks_space = !saved && saved.error().code == ErrorCode::no_space;
+  if (lacks_space && storage_.segments != nullptr) storage_.segments->free_disk();
+}
+
 void HostedTopic::cursors_saved(const Result<void>& result) {
+  make_way(result);
   cursor_job_out_ = false;
   cursors_failed_ = !result.ok();
   cursors_kept_ = result.ok();
@@ -440,6 +448,7 @@ void HostedTopic::end_waiting_producers(const Error& error) {
 }
 
 void HostedTopic::producers_saved(const Result<void>& result) {
+  make_way(result);
   storage_.producers->saved(result.ok());
   producers_lack_space_ = !result && result.error().code == ErrorCode::no_space;
   hurry_producers();  // what waited for it may go

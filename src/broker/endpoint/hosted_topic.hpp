@@ -203,6 +203,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void try_purges_again();
   void end_commands(session::Code why);
   void cursors_saved(const Result<void>& result);
+  void make_way(const Result<void>& saved);
   void producers_saved(const Result<void>& result);
   void submit(std::unique_ptr<log::DiskJob> job);
   void job_done(log::DiskJob& job);
