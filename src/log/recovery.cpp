@@ -337,8 +337,10 @@ Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& s
     return readable;
   std::vector<std::byte> batch(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(needed));
   if (!complete_open_batch(batch, mark, segment.header())) return {};
-  changes_.emplace_back([file = segment.file(), batch, position = mark.position] {
-    return write_all(*file, ByteView(batch).first(batch_layout::header_bytes), position);
+  changes_.emplace_back([this, path = segment.path(), batch, position = mark.position]() -> Result<void> {
+    const auto file = storage_.open(path, OpenMode::read_write);
+    if (!file) return file.error();
+    return write_all(**file, ByteView(batch).first(batch_layout::header_bytes), position);
   });
   const BatchView view = BatchView::trusted(batch.data());
   segment.note_batch({mark.position, needed, view.base_offset(), view.end_offset(), view.append_time(),
