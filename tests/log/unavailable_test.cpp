@@ -97,6 +97,7 @@ TEST_F(UnavailableTest, OneFailureIsForgottenAtTheNextRead) {
 TEST_F(UnavailableTest, AFileThatIsGoneOrOfNoUseIsDamageAsEver) {
   make_segments();
   for (const int error : {ENOENT, EINVAL}) {
+    storage.on_call = nullptr;
     open();
     fail(error == ENOENT ? Call::open : Call::map, segment_path(6), error);
     log::Place place{{7}};

@@ -15,11 +15,11 @@ class QueueUnavailableTest : public QueueOnFaultyDisk {
  protected:
   static constexpr int shortages[] = {EMFILE, ENFILE, ENOMEM, EACCES, EIO};
   static constexpr int messages = 200;
+  const QueueOptions options{.segment_bytes = 16 * limits::KiB,
+                             .flush = FlushPolicy::every_bytes(limits::MiB)};
 
   /// Messages of 1,000 bytes, fifteen to a segment; nothing is mapped.
   void fill() {
-    const QueueOptions options{.segment_bytes = 16 * limits::KiB,
-                               .flush = FlushPolicy::every_bytes(limits::MiB)};
     open_engine(options);
     for (int i = 0; i < messages; ++i) ASSERT_TRUE(enqueue(std::to_string(i) + std::string(1000, ' ')).ok());
     ASSERT_TRUE(engine->close().ok());
@@ -61,9 +61,10 @@ class QueueUnavailableTest : public QueueOnFaultyDisk {
 };
 
 TEST_F(QueueUnavailableTest, AReaderStandsStillAndGoesOn) {
+  fill();
   for (const Call call : {Call::open, Call::map}) {
     for (const int error : shortages) {
-      fill();
+      open_engine(options);
       fail(call, error);
       read_past_failures(*engine, error);
     }
