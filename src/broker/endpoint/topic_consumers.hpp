@@ -28,7 +28,7 @@ class TopicConsumers {
   struct Refusal {
     session::Code code = session::Code::ok;  ///< ok: it is
     bool group_is_full = false;  ///< limit_reached: of the group's members, not the topic's groups
-    friend bool operator==(const Refusal& refusal, session::Code code) { return refusal.code == code; }
+    friend bool operator==(const Refusal& refusal, session::Code other) { return refusal.code == other; }
   };
   Refusal open(const session::ConsumeOpen& asked, SessionConsumer& consumer, const LogLives& lives,
                std::uint64_t user);
