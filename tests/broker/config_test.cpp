@@ -168,6 +168,8 @@ std::map<std::string, Expectation> expectations(const std::string& password_file
                     "yes"};
   all["allowed_client_keys"] = {[](const Config& c) { return c.allowed_client_keys.string(); }, "", "/k/f",
                                 "/k/f"};
+  all["core_dumps"] = {[](const Config& c) { return std::string(c.core_dumps ? "yes" : "no"); }, "no", "true",
+                       "yes"};
   all["insecure"] = {[](const Config& c) { return std::string(c.insecure ? "yes" : "no"); }, "no", "true",
                      "yes"};
   all["tls_certificate"] = {[](const Config& c) { return c.tls_certificate.string(); }, "", "/c.crt",
