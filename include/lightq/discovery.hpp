@@ -21,6 +21,7 @@
 #include <lightq/exposure.hpp>
 #include <lightq/options.hpp>
 #include <lightq/protocol/json.hpp>
+#include <lightq/running_broker.hpp>
 #include <lightq/tcp_uri.hpp>
 
 namespace lightq::inline v1 {
@@ -144,6 +145,7 @@ inline Result<ControlPlace> discover_control_place(const std::string& data_dir =
       const auto file =
           running ? detail::read_running_broker(directory) : detail::read_encrypting_broker(directory);
       if (!file) return file.error();
+      if (running && *file && !detail::is_locked(directory)) continue;  // of a broker that was killed
       if (*file) return ControlPlace{(*file)->control_uri, running, false};
     }
   }
@@ -159,9 +161,11 @@ inline Result<std::string> discover_control_uri(const std::string& data_dir = {}
 
 /// Fills in the credentials that `options` leave empty, as ClientOptions::discover_credentials describes. An
 /// admin.json is used only for the broker that the broker.json beside it names: a password is never sent
-/// elsewhere. Nor is it used where a user was given and no administrator: credentials that were given are the
-/// only ones that are tried. An administrator's name without a password stays, for who looks again later.
-/// Error: invalid_argument (other users may read that admin.json, or one of both is somebody's).
+/// elsewhere, nor where that broker does not hold the lock of its directory any more, or somebody else
+/// listens at its address. Nor is it used where a user was given and no administrator: credentials that were
+/// given are the only ones that are tried. An administrator's name without a password stays, for who looks
+/// again later. Errors: invalid_argument (other users may read that admin.json, or one of both is
+/// somebody's), unauthorized_access (see check_listener).
 inline Result<void> discover_credentials(std::string_view uri, ClientOptions& options) {
   if (options.user.user_id.empty()) {
     options.user = {environment_value("LIGHTQ_USER"), environment_value("LIGHTQ_PASSWORD")};
@@ -180,6 +184,10 @@ inline Result<void> discover_credentials(std::string_view uri, ClientOptions& op
     const auto broker = detail::read_running_broker(directory);
     if (!broker) return broker.error();
     if (!*broker || !detail::is_local_broker(uri, (*broker)->control_uri)) continue;
+    if (!detail::is_locked(directory)) continue;  // it was killed: anybody may listen there now
+    if ((*broker)->server_key.empty()) {          // else it proves who it is
+      if (Result<void> own = detail::check_listener(std::string(uri), directory); !own) return own;
+    }
     Result<std::string> text =
         read_private_file((directory / "admin.json").string(), "the administrator's password",
                           detail::small_file_bytes_max, LinkRule::refused);

@@ -2,11 +2,22 @@
 #include <lightq/client.hpp>
 #include <lightq/discovery.hpp>
 
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -24,11 +35,18 @@ class Discovery : public ::testing::Test {
                              "LIGHTQ_ADMIN_PASSWORD", "LIGHTQ_DATA_DIR", "LIGHTQ_SERVER_KEY"}) {
       unsetenv(name);
     }
+    lock_ = ::open((directory_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_EQ(::flock(lock_, LOCK_EX | LOCK_NB), 0);
     write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0"})");
     write("admin.json", std::string(R"({"admin_user_id":"lightq_admin","admin_password":")") +
                             planted::file_password + R"("})");
   }
-  void TearDown() override { unsetenv("LIGHTQ_DATA_DIR"); }
+  void TearDown() override {
+    unsetenv("LIGHTQ_DATA_DIR");
+    if (lock_ >= 0) ::close(lock_);
+  }
+  /// As if the broker had been killed: what it wrote stays.
+  void kill_broker() { ::close(std::exchange(lock_, -1)); }
   void write(const std::string& name, const std::string& text) const {
     std::ofstream(directory_ / name) << text;
     std::filesystem::permissions(directory_ / name, std::filesystem::perms(0600));
@@ -39,7 +57,65 @@ class Discovery : public ::testing::Test {
     return options;
   }
   test::TempDir directory_;
+  int lock_ = -1;
 };
+
+TEST_F(Discovery, BelievesNoBrokerThatWasKilled) {
+  EXPECT_TRUE(discover_control_place(directory_.path())->certain);
+  EXPECT_EQ(discovered("tcp://127.0.0.1:5017").admin.password, planted::file_password);
+  kill_broker();
+  EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), default_control_uri);
+  EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty()) << "anybody may listen there now";
+}
+
+TEST(Listener, IsTheBrokersOnlyIfItsUserIsTrusted) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), size), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string uri = "tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  const uid_t own[] = {::geteuid()};
+  const uid_t another[] = {::geteuid() + 4711};
+  EXPECT_TRUE(detail::check_listener(uri, own).ok());
+  const Result<void> foreign = detail::check_listener(uri, another);
+  ASSERT_FALSE(foreign.ok());
+  EXPECT_EQ(foreign.error().code, ErrorCode::unauthorized_access);
+  EXPECT_NE(foreign.error().message.find("listens at " + uri), std::string::npos) << foreign.error().text();
+  ::close(listener);
+  EXPECT_TRUE(detail::check_listener(uri, another).ok()) << "nobody listens";
+}
+
+TEST_F(Discovery, GivesThePasswordToNoListenerOfAnotherUser) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can listen as somebody else";
+  const std::string path = directory_ / "control.sock";
+  const pid_t child = ::fork();
+  if (child == 0) {  // a socket belongs to the user that made it listen
+    const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    const bool bound = ::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    const bool listens = bound && ::setuid(4711) == 0 && ::listen(listener, 8) == 0;
+    if (!listens) ::_exit(1);
+    for (;;) ::pause();
+  }
+  const std::string uri = "ipc://" + path;
+  write("broker.json", R"({"pid":1,"control_uri":")" + uri + R"(","version":"0.1.0"})");
+  ClientOptions options{.data_dir = directory_.path()};
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (detail::unix_listeners(path).empty() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  const Result<void> found = discover_credentials(uri, options);
+  EXPECT_FALSE(found.ok());
+  EXPECT_EQ(found.ok() ? ErrorCode::internal : found.error().code, ErrorCode::unauthorized_access);
+  EXPECT_TRUE(options.admin.password.empty());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
 
 TEST_F(Discovery, FindsTheBrokerThatBrokerJsonNames) {
   EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), "tcp://127.0.0.1:5017");
