@@ -223,7 +223,14 @@ Result<PreparedSegment> SegmentPool::prepare_exactly(const std::string& path, st
     if (recycled) return recycled;
     static_cast<void>(remove(entry->path, entry->bytes));  // one bad file must not be tried for ever
   }
-  return create(path, bytes, owner, wanted, new_bytes);
+  auto made = create(path, bytes, owner, wanted, new_bytes);
+  while (!made && made.error().code == ErrorCode::no_space) {
+    const auto given_up = take_any();  // of another size: worth less than what a log needs now
+    if (!given_up) break;
+    static_cast<void>(remove(given_up->path, given_up->bytes));
+    made = create(path, bytes, owner, wanted, new_bytes);
+  }
+  return made;
 }
 
 // What the file is to say of itself now.

@@ -19,6 +19,7 @@ CREDIT = session_frames.encode("credit", dict(messages=1, bytes=1), channel=1)
 OPENING = dict(producer_id=0, producer_epoch=0, level=0, topic="t")
 # What fails in the header, in the checksum, or in a field of the body.
 BROKEN = {
+    "no topic": session_frames.encode("produce_open", {**OPENING, "topic": ""}, request=9),
     "op 0": spoiled(HEARTBEAT, 0, 0),
     "op 26": spoiled(HEARTBEAT, 0, 26),
     "op 255": spoiled(HEARTBEAT, 0, 255),
@@ -39,7 +40,6 @@ BROKEN = {
 }
 # What is wrong in a field of a request's body, and ends that request alone.
 BROKEN_REQUESTS = {
-    "no topic": session_frames.encode("produce_open", {**OPENING, "topic": ""}, request=9),
     "level 3": session_frames.encode("produce_open", {**OPENING, "level": 3}, request=9),
     "a text longer than its body": session_frames.encode("present", {}, request=9, body=b"\xff\0abc"),
     "no ticket to present": session_frames.encode("present", {}, request=9, body=b"\0\0\0"),
@@ -200,6 +200,7 @@ def opening(**changed):
 
 # About the session itself, or not to be told apart from that.
 BROKEN_CONSUMING = {
+    "read of no topic": session_frames.encode("read", dict(begin=1, end=2, bytes=1, topic=""), request=9),
     "no range": on_channel("acknowledge", body=b""),
     "a flag that acknowledge has not": on_channel("acknowledge", flags=2, ranges=[(0, 1)]),
     "a flag that reject has not": on_channel("reject", flags=2, ms=0, ranges=[(0, 1)]),
@@ -238,7 +239,6 @@ BROKEN_REQUESTS_CONSUMING = {
     "seek with a value that is not wanted": on_channel("seek", request=9, start=2, start_value=1),
     "seek with bytes that must be zero": on_channel("seek", request=9, body=b"\1\0\0\0\0\0\0\1" + b"\0" * 8),
     "read backwards": session_frames.encode("read", dict(begin=2, end=1, bytes=1, topic="t"), request=9),
-    "read of no topic": session_frames.encode("read", dict(begin=1, end=2, bytes=1, topic=""), request=9),
     "mode 0": opening(mode=0),
     "mode 3": opening(mode=3),
     "acknowledgement 0": opening(acknowledgement=0),

@@ -119,6 +119,21 @@ TEST_P(EndSegmentOfFullDiskTest, TakesAFewKiBWhateverTheSegmentsSize) {
   EXPECT_EQ(read_everything(*log, end).size(), 1U);
 }
 
+TEST_F(EndSegmentTest, FilesOfAnotherSizeInThePoolMakeWayForTheNext) {
+  options.segment_bytes = limits::MiB;
+  options.first_segment_bytes = 16 * limits::KiB;
+  open();
+  while (log->segments().size() < 4) ASSERT_EQ(append({std::string(8'000, 'x')}), AppendOutcome::appended);
+  const Offset end = log->next_offset();
+  leave_free(12 * limits::KiB);
+  ASSERT_TRUE(log->end_segment().ok()) << log->last_error().text();
+  log->drop_before(end);
+  while (work()) {
+  }
+  EXPECT_GT(pool->files(), 0U);
+  EXPECT_EQ(append({std::string(8'000, 'y')}), AppendOutcome::appended) << log->last_error().text();
+}
+
 TEST_F(EndSegmentTest, BelowTheFloorItTakesAFewKiBToo) {
   options.segment_bytes = options.first_segment_bytes = limits::MiB;
   options.disk_free_floor_bytes = 4 * limits::MiB;
