@@ -1,6 +1,7 @@
 /// Whose credentials a request shows, and what is said when they are missing or refused. Layer: client.
 #pragma once
 
+#include <cctype>
 #include <string>
 #include <utility>
 #include <variant>
@@ -69,18 +70,31 @@ inline std::string topic_of(const protocol::Request& request) {
       request);
 }
 
+/// Whether a sentence names the topic: 'NAME', or topic NAME.
+inline bool names_topic(const std::string& sentence, const std::string& topic) {
+  if (sentence.find("'" + topic + "'") != std::string::npos) return true;
+  const std::string words = "topic " + topic;
+  const std::size_t at = sentence.find(words);
+  if (at == std::string::npos) return false;
+  const std::size_t end = at + words.size();
+  const bool is_longer =
+      end < sentence.size() && (std::isalnum(static_cast<unsigned char>(sentence[end])) != 0 ||
+                                sentence[end] == '_' || sentence[end] == '-');
+  return !is_longer;
+}
+
 /// Names the topic, the user and the broker, as far as the error does not do so.
 inline Error with_context(Error error, const protocol::Request& request, const std::string& uri) {
   std::string context;
-  const auto name = [&](const std::string& what, const std::string& shown) {
-    if (shown.empty() || error.message.find(shown) != std::string::npos) return;
-    context += (context.empty() ? "" : ", ") + what + shown;
-  };
+  const auto add = [&](const std::string& what) { context += (context.empty() ? "" : ", ") + what; };
   const std::string topic = topic_of(request);
-  if (!topic.empty()) name("topic ", "'" + topic + "'");
+  if (!topic.empty() && !names_topic(error.message, topic)) add("topic '" + topic + "'");
   const protocol::Credentials* const shown = credentials_of(request);
-  if (shown != nullptr && !shown->user_id.empty()) name("user ", "'" + shown_user(shown->user_id) + "'");
-  name("broker ", uri);
+  if (shown != nullptr && !shown->user_id.empty()) {
+    const std::string user = "'" + shown_user(shown->user_id) + "'";
+    if (error.message.find(user) == std::string::npos) add("user " + user);
+  }
+  if (error.message.find(uri) == std::string::npos) add("broker " + uri);
   if (!context.empty()) error.message += " (" + context + ")";
   return error;
 }

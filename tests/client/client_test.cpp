@@ -102,6 +102,14 @@ TEST(Client, NamesTheUserWhoseCredentialsTheBrokerRefuses) {
             "its own words (topic 'orders', user 'alice', broker " + broker.uri() + ")");
 }
 
+TEST(Client, NamesATopicOnceInAnError) {
+  EXPECT_TRUE(detail::names_topic("topic t has no group", "t"));
+  EXPECT_TRUE(detail::names_topic("there is no topic t", "t"));
+  EXPECT_TRUE(detail::names_topic("topic 't': full", "t"));
+  EXPECT_FALSE(detail::names_topic("topic tea is full", "t"));
+  EXPECT_FALSE(detail::names_topic("topic not found", "t"));
+}
+
 TEST(Client, AsksNothingThatNeedsAUserWithoutOne) {
   std::atomic<int> asked{0};
   FakeBroker broker([&](const protocol::Request& request) -> std::optional<protocol::Reply> {
