@@ -181,7 +181,8 @@ TEST(LogQueue, GivesUpAPipeThatNobodyReads) {
   const auto begun = LogQueue::Clock::now();
   queue.finish(begun + 50ms);
   EXPECT_LT(LogQueue::Clock::now() - begun, 5s) << "did not give up";
-  while (queue.lost() < 10) std::this_thread::yield();  // where the machine is busy, its thread is a little later
+  while (queue.lost() < 10)
+    std::this_thread::yield();  // where the machine is busy, its thread is a little later
   EXPECT_EQ(queue.lost(), 10U);
 }
 
