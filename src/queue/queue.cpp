@@ -160,11 +160,11 @@ struct Queue::Parts {
   /// Destroys the engine in the process that opened it. In a child its memory stays: its destructor would
   /// wait for threads that are not there, and write what is the parent's.
   struct EngineEnd {
-    void operator()(queue::Engine* engine) const {
-      if (engine->home().is_here()) {
-        std::default_delete<queue::Engine>()(engine);
+    void operator()(queue::Engine* ended) const {
+      if (ended->home().is_here()) {
+        std::default_delete<queue::Engine>()(ended);
       } else {
-        engine->abandon();
+        ended->abandon();
       }
     }
   };
