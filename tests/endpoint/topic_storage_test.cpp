@@ -227,7 +227,7 @@ TEST_F(TopicStorageTest, ALifeThatCannotBeWrittenIsShownToNobody) {
   const std::uint64_t first = topic.lives.incarnation();
   topic = {};
   storage.on_call = [](FaultyStorage::Call call, const std::string& path) {
-    const bool fails = call != FaultyStorage::Call::read && path.find("/cursors.") != path.npos;
+    const bool fails = call == FaultyStorage::Call::write && path.find("/cursors.") != path.npos;
     return FaultyStorage::Fault{fails ? ENOSPC : 0, 0};
   };
   open();
