@@ -216,7 +216,8 @@ def much_credit(broker, control):
         answer = session.request("consume_open", **open_values("t", "one", credit=(1 << 30, 1 << 30)))
         for _ in range(2):
             session.send("credit", channel=answer.channel, messages=1 << 30, bytes=0)
-        assert session.goodbye() == "limit_reached"
+        ended = session.take(lambda frame: frame.op == "error" and frame.channel == answer.channel, "its end")
+        assert ended.code == "limit_reached"
 
 
 def answer_at(dealer):
