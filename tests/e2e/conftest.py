@@ -1,6 +1,7 @@
 """Fixtures of the end-to-end tests."""
 import pathlib
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -11,6 +12,10 @@ import support
 
 
 def pytest_configure(config):
+    # Programs inherit which signals are ignored, and tests send these: `nohup` and jobs in the background ignore some.
+    for number, default in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, default)
     config.addinivalue_line("markers", "stream: of sessions whose frames follow each other, with no messages around them")
     config.addinivalue_line("markers", "legible: of tests that look for messages in files, which must not be encrypted")
     config.addinivalue_line("markers", "clear: of sessions that are not encrypted, or brokers that are not")
