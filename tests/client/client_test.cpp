@@ -44,7 +44,7 @@ struct Seen {
 
 /// What a client is told of this address, which takes no time to speak of.
 Error cannot_connect(const std::string& uri) {
-  ClientOptions options = quick();
+  ClientOptions options{.discover_credentials = false};
   options.request_timeout = 1h;
   const auto client = Client::connect(uri, options);
   if (client.ok()) return {ErrorCode::internal, "it can"};
@@ -120,7 +120,7 @@ TEST(Client, AsksNothingThatNeedsAUserWithoutOne) {
   auto client = Client::connect(broker.uri(), {.discover_credentials = false}).value_or_throw();
   const auto is_missing = [](const Error& error) {
     return error.code == ErrorCode::unauthorized_access &&
-           error.message.ends_with("needs a user, and no credentials were given or found");
+           error.message.find("needs a user, and no credentials were given or found") != std::string::npos;
   };
   EXPECT_TRUE(is_missing(client.list_topics().error()));
   EXPECT_TRUE(is_missing(client.create_topic("orders").error()));

@@ -97,6 +97,7 @@ TEST_F(SessionConsumerTrouble, GoesOnWhereTheLogHasLostItsEnd) {
   connect(consumer);
   deliver(10, {"a", "b", "c"});
   for (int i = 0; i < 3; ++i) next(consumer);
+  EXPECT_TRUE(has_nothing(consumer));  // the batch is let go, so that the end is noticed
   peer.close();
   opened.next = 11;
   opened.incarnation = 100;
@@ -106,6 +107,7 @@ TEST_F(SessionConsumerTrouble, GoesOnWhereTheLogHasLostItsEnd) {
   EXPECT_EQ(next_text(consumer), "other");
   EXPECT_EQ(next_text(consumer), "and more");
   EXPECT_EQ(consumer.stats().lost, 0U);
+  EXPECT_TRUE(has_nothing(consumer));
   peer.close();
   opened.next = 13;
   opened.incarnation = 101;
