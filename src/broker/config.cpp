@@ -291,8 +291,7 @@ constexpr Setting table[] = {
      "instead: run with /bin/sh at the start, prints what such a file holds", set_storage_key_command},
     {"stop_deadline_ms", number, "MS",
      "a clean stop waits at most so long for what was handed out to leave; what is not on disk yet is "
-     "written and "
-     "synced besides (5000)",
+     "written and synced besides (5000)",
      set_ms<&Config::stop_deadline>},
     {"handshakes_max", number, "N",
      "connections of each thread that have not said who they are, 16 to 65536; of more the oldest is closed "

@@ -18,7 +18,7 @@ void ProduceReport::turned_down_unsent(const std::string& why) {
 }
 
 void ProduceReport::refused(std::uint64_t messages, const Error& why) {
-  if (refused_ == 0) why_refused_ = why.message;
+  if (refused_ == 0) why_refused_ = why;
   refused_ += messages;
 }
 
@@ -60,8 +60,9 @@ std::optional<Error> ProduceReport::turned_down() const {
   std::string sentence;
   if (unsent_ > 0) sentence = were(unsent_) + "not sent: " + why_unsent_;
   if (refused_ > 0)
-    sentence += (sentence.empty() ? "" : "; ") + were(refused_) + "refused by the broker: " + why_refused_;
-  return Error{ErrorCode::too_large, sentence};
+    sentence +=
+        (sentence.empty() ? "" : "; ") + were(refused_) + "refused by the broker: " + why_refused_.message;
+  return Error{unsent_ > 0 ? ErrorCode::too_large : why_refused_.code, sentence};
 }
 
 void ProduceReport::show_progress() {

@@ -59,7 +59,7 @@ class ProduceReport {
   std::uint64_t unsent_ = 0;
   std::uint64_t refused_ = 0;
   std::string why_unsent_;  // of the first of them
-  std::string why_refused_;
+  Error why_refused_;       // likewise
   std::uint64_t bytes_ = 0;
   bool explained_ = false;
 };

@@ -239,6 +239,13 @@ def test_refused_messages_do_not_count_as_received(lightq, tmp_path):
     assert (done["sent"], done["received"]) == (1, 1) and b"1 message was not sent: " in failed.stderr
 
 
+def test_what_the_broker_refuses_is_told_with_its_reason(lightq):
+    lightq("topic", "create", "t", "--ring-bytes", "64KiB", "--overflow", "reject")
+    lightq("consume", "t", "--no-follow")  # from now on what is sent waits for a puller
+    told = lightq("produce", "t", "-n", "1000", "--size", "1000", code=1).stderr
+    assert b"refused by the broker: " in told and b"too large" not in told, told
+
+
 def test_a_message_above_the_limit_is_not_sent_and_the_limit_is_named(lightq):
     lightq("topic", "create", "t")
     told = lightq("produce", "t", "-n", "2", "--size", "17MiB", code=1).stderr

@@ -36,7 +36,7 @@ def ends(session):
     try:
         while session.read_some(0.05):
             pass
-    except (Ended, AssertionError, OSError):
+    except (Ended, OSError):
         return True
     return False
 

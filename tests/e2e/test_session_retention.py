@@ -16,8 +16,9 @@ SMALL = dict(overflow="drop_oldest", capacity_bytes=1 << 20, segment_bytes=64 * 
 def test_a_producer_is_known_after_a_kill_whatever_was_dropped(broker, control, session, broker_type, settings):
     control.create("t", broker_type, **settings)
     producer = session("t").producer("t", level=FLUSHED)
+    chance = random.Random(f"{broker_type} {settings}")  # the same each time
     for kill in range(3):
-        for _ in range(random.randint(20, 60)):
+        for _ in range(chance.randint(20, 60)):
             producer.produce([bytes(10_000)] * 10)
         producer.wait_confirmed()
         before = producer

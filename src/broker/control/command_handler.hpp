@@ -81,7 +81,6 @@ class CommandHandler final : public DataPlaneObserver {
   using WithUser = std::function<void(const UserRecord*)>;
   /// Called with a topic that was found and is alive, and whose tickets for it are to be.
   using WithTopic = std::function<void(TopicId, const TicketHolder&)>;
-  /// What is needed of a topic; nothing: any right on it.
   /// The right that a command needs on a topic, or on groups of it; no right: any.
   struct Need {
     std::optional<protocol::Right> right;

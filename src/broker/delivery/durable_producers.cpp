@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "broker/delivery/producer_replay.hpp"
+#include "log/elapsed.hpp"
 
 namespace lightq::broker {
 
@@ -12,11 +13,6 @@ namespace {
 
 constexpr std::int64_t save_interval_us = 1'000'000;
 constexpr std::uint64_t replay_bytes_target = 32 * limits::MiB;  // what a start is to read at most
-
-bool has_passed(Timestamp since, Timestamp now) {
-  // A clock that was set back must not stop anything for long.
-  return now < since || since.us <= now.us - save_interval_us;
-}
 
 }  // namespace
 
@@ -67,7 +63,8 @@ void DurableProducers::take_snapshot(Offset as_of) {
 std::optional<EncodedProducers> DurableProducers::take_save(LogEnds ends, Timestamp now) {
   if (kept_ == Kept::in_memory) return std::nullopt;
   const bool at_once = somebody_waits() && !failed_;
-  if (!pending_ && (at_once || ((is_outdated() || somebody_waits()) && has_passed(taken_, now)))) {
+  if (!pending_ &&
+      (at_once || ((is_outdated() || somebody_waits()) && log::has_passed(taken_, save_interval_us, now)))) {
     take_snapshot(ends.next);
     taken_ = now;
   }
