@@ -2,6 +2,8 @@
 /// client.
 #pragma once
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -9,11 +11,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <span>
 #include <sstream>
 #include <string>
@@ -44,9 +47,33 @@ inline bool is_locked(const std::filesystem::path& directory) {
   return false;
 }
 
-/// The users whose processes listen at a TCP port of this machine, at whichever address.
-inline std::vector<uid_t> tcp_listeners(std::string_view port) {
+/// The local addresses, as /proc/net/tcp and tcp6 write them, of listeners that connections to this numeric
+/// host come to: its own, as an IPv4 and as a mapped IPv6 one, and that of all. Empty: the host is a name,
+/// which may stand for any address.
+inline std::vector<std::string> listening_forms(std::string_view host) {
+  const std::string text(host);
+  const std::string all_of_ipv6(32, '0');
+  in_addr four{};
+  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) {
+    char hex[9] = {};
+    std::snprintf(hex, sizeof hex, "%08X", static_cast<unsigned>(four.s_addr));
+    return {hex, "00000000", all_of_ipv6, "0000000000000000FFFF0000" + std::string(hex)};
+  }
+  in6_addr six{};
+  if (::inet_pton(AF_INET6, text.c_str(), &six) != 1) return {};
+  char hex[33] = {};
+  for (std::size_t i = 0; i < 4; ++i) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, six.s6_addr + i * sizeof word, sizeof word);
+    std::snprintf(hex + i * 8, 9, "%08X", static_cast<unsigned>(word));
+  }
+  return {hex, all_of_ipv6};
+}
+
+/// The users whose processes listen at a TCP port of this machine, where connections to `host` come to.
+inline std::vector<uid_t> tcp_listeners(std::string_view host, std::string_view port) {
   std::vector<uid_t> users;
+  const auto forms = listening_forms(host);
   char wanted[8] = {};
   std::snprintf(wanted, sizeof wanted, ":%04X",
                 static_cast<unsigned>(std::strtoul(std::string(port).c_str(), nullptr, 10)) & 0xffffU);
@@ -60,7 +87,10 @@ inline std::vector<uid_t> tcp_listeners(std::string_view port) {
       uid_t user = 0;
       words >> number >> local >> remote >> state >> queues >> timers >> retransmits >> user;
       if (state != "0A") break;  // those that listen come first
-      if (words && local.ends_with(wanted)) users.push_back(user);
+      if (!words || !local.ends_with(wanted)) continue;
+      const std::string address = local.substr(0, local.find(':'));
+      if (forms.empty() || std::find(forms.begin(), forms.end(), address) != forms.end())
+        users.push_back(user);
     }
   }
   return users;
@@ -88,8 +118,9 @@ inline std::vector<uid_t> unix_listeners(const std::string& path) {
 /// unauthorized_access.
 inline Result<void> check_listener(const std::string& uri, std::span<const uid_t> trusted) {
   constexpr std::string_view ipc = "ipc://";
+  const auto [host, port] = split_tcp(uri);
   const std::vector<uid_t> users =
-      uri.starts_with(ipc) ? unix_listeners(uri.substr(ipc.size())) : tcp_listeners(split_tcp(uri).second);
+      uri.starts_with(ipc) ? unix_listeners(uri.substr(ipc.size())) : tcp_listeners(host, port);
   for (const uid_t user : users) {
     if (std::find(trusted.begin(), trusted.end(), user) != trusted.end()) continue;
     return Error{ErrorCode::unauthorized_access,

@@ -85,6 +85,10 @@ TEST(Listener, IsTheBrokersOnlyIfItsUserIsTrusted) {
   ASSERT_FALSE(foreign.ok());
   EXPECT_EQ(foreign.error().code, ErrorCode::unauthorized_access);
   EXPECT_NE(foreign.error().message.find("listens at " + uri), std::string::npos) << foreign.error().text();
+  const std::string port = std::to_string(ntohs(address.sin_port));
+  EXPECT_TRUE(detail::check_listener("tcp://127.0.0.2:" + port, another).ok()) << "not at this address";
+  EXPECT_FALSE(detail::check_listener("tcp://localhost:" + port, another).ok())
+      << "a name may be any address";
   ::close(listener);
   EXPECT_TRUE(detail::check_listener(uri, another).ok()) << "nobody listens";
 }

@@ -148,6 +148,14 @@ TEST_F(GroupSetTest, ACursorOfOnesOwnIsTakenOverByNoOtherUser) {
             Code::unauthorized_access);
 }
 
+TEST_F(GroupSetTest, ACursorOfTheAdministratorsIsTakenOverByNoUser) {
+  constexpr std::uint64_t mallory = 8;
+  ASSERT_EQ(topic.groups().open(asked("his", Mode::own), incarnation, 0).refusal, Code::ok);
+  EXPECT_EQ(topic.groups().open(asked("his", Mode::own), incarnation, mallory).refusal,
+            Code::unauthorized_access);
+  EXPECT_EQ(topic.groups().open(asked("his", Mode::own), incarnation, 0).refusal, Code::ok);
+}
+
 TEST_F(GroupSetTest, ACursorThatWasStoredDoesNotCountAmongTheGroupsOfWhoOpensIt) {
   constexpr std::uint64_t ann = 7;
   topic.groups().restore({{"holds:old", Offset{0}, {}}});

@@ -64,11 +64,12 @@ const GroupSet::Entry& GroupSet::entry_of(const Group& group) const {
 
 Group& GroupSet::add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth,
                      std::uint64_t user) {
+  const bool was_stored = birth == 0;
   groups_.push_back({std::make_unique<Group>(std::move(name), terms, start, drops_, limits_, budget_, user),
                      birth,
                      false,
                      user,
-                     terms.mode == session::Mode::own ? user : 0,
+                     was_stored ? std::nullopt : std::optional(user),
                      {}});
   Group& group = *groups_.back().group;
   if (group.name() == protocol::default_group) plain_ = &group;
@@ -95,8 +96,8 @@ bool GroupSet::has_room_for(std::uint64_t user) const {
 bool GroupSet::takes_over(const Group& group, std::uint64_t user) {
   const auto entry =
       std::ranges::find_if(groups_, [&](const Entry& each) { return each.group.get() == &group; });
-  if (entry->owner == 0) entry->owner = user;
-  return user == 0 || entry->owner == user;
+  if (!entry->owner) entry->owner = user;
+  return user == 0 || *entry->owner == user;
 }
 
 /// A cursor of one consumer's own is taken over: the former one goes.

@@ -135,8 +135,9 @@ class GroupSet {
     std::uint64_t birth = 0;  ///< 0: it was stored
     bool joined_plainly = false;
     std::uint64_t user = 0;  ///< who began it, and whose groups it counts among; 0: nobody in particular
-    std::uint64_t owner =
-        0;  ///< of a consumer's own cursor: who opened it first; 0: nobody has, or anybody may
+    /// Of a consumer's own cursor: who opened it first since the start; 0: the administrator. Nothing: nobody
+    /// has.
+    std::optional<std::uint64_t> owner;
     Offset committed_known{};  ///< at the last pump
   };
 
