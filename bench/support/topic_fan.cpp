@@ -43,7 +43,7 @@ class FrameLine {
     hello.ticket = ticket;
     put(hello, 0, 1);
     wait_for(Op::welcome);
-    put(session::Share{memory}, 0, 1);
+    put(session::Share{memory, true}, 0, 1);
     wait_for(Op::shared);
     wire_.share(memory).value_or_throw();
   }
