@@ -114,18 +114,8 @@ void SegmentScanner::look_for_newer(std::uint64_t position, Offset lowest) {
     newer_ = {position, batch->version(), static_cast<std::uint8_t>(batch->codec()), batch->flags()};
 }
 
-// What looks like a header may be in a message: the body is to be there, too.
-void SegmentScanner::look_for_whole_newer(std::uint64_t position, Offset lowest) {
-  const auto header = newer_header_at(position, lowest);
-  if (!header) return;
-  const std::uint64_t bytes = header->total_bytes();
-  if (bytes < batch_layout::header_bytes || limit_ - position < bytes) return;
-  const BatchView whole = BatchView::trusted(bytes_at(position, bytes, body_window_bytes_).data());
-  const bool sound = batch_body_crc(whole.bytes()) ==
-                     load_little_endian<std::uint32_t>(whole.bytes().data() + batch_layout::body_crc);
-  if (sound) look_for_newer(position, lowest);
-}
-
+// A newer version's batch is believed only where a batch has to begin. The search below comes to messages,
+// too: a client could store one that looks like such a batch.
 std::optional<ScannedBatch> SegmentScanner::resume_after(std::uint64_t position, Offset lowest) {
   look_for_newer(position, lowest);
   // A sound header over a damaged body says where the next batch is. Ask there first: what looks like a batch
@@ -148,7 +138,6 @@ std::optional<ScannedBatch> SegmentScanner::resume_after(std::uint64_t position,
     if (header && lowest <= header->base) {
       if (const auto batch = batch_at(at)) return batch;
     }
-    if (!header) look_for_whole_newer(at, lowest);
     ++at;
   }
   return std::nullopt;

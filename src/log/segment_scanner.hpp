@@ -59,8 +59,8 @@ class SegmentScanner {
   /// As resume_after, or the batch at `position` itself if it is sound and passes over fewer messages: others
   /// are missing before it.
   std::optional<ScannedBatch> resume_at(std::uint64_t position, Offset lowest);
-  /// The first batch of the epoch, of those that were looked at so far, that a newer version wrote: where the
-  /// walk stood, or with its body where it went on behind damage. It is neither damage nor the end.
+  /// Returns the first batch of the epoch, of those looked at so far, that a newer version wrote. It lies
+  /// where a walk stood, or where the length of a damaged batch leads to. It is neither damage nor the end.
   [[nodiscard]] const std::optional<NewerBatch>& newer() const { return newer_; }
   /// Notes the batch at `position` if it is such a one, and its base offset at least `lowest`.
   void look_for_newer(std::uint64_t position, Offset lowest);
@@ -82,7 +82,6 @@ class SegmentScanner {
 
  private:
   void load(std::uint64_t position, std::uint64_t bytes);
-  void look_for_whole_newer(std::uint64_t position, Offset lowest);
   std::optional<BatchView> newer_header_at(std::uint64_t position, Offset lowest);
 
   File& file_;

@@ -39,6 +39,8 @@ void expect_anonymous(const BatchView& batch) {
   EXPECT_EQ(batch.producer_id(), 0U);
   EXPECT_EQ(batch.producer_epoch(), 0U);
   EXPECT_EQ(batch.first_sequence(), 0U);
+  EXPECT_EQ(batch.segment_epoch(), 0U)
+      << "who knows it could store a message that holds a batch of the segment";
 }
 
 /// All of the batch behind a header that does not tell its producer.

@@ -5,6 +5,7 @@
 #include "log/cursor_table.hpp"
 #include "log/repair.hpp"
 #include "support/golden_files.hpp"
+#include "support/segment_bytes.hpp"
 #include "support/tool_fixture.hpp"
 
 namespace lightq::log {
@@ -119,6 +120,45 @@ TEST_F(NewerFormatTest, InAMessageIsAMessage) {
   ASSERT_EQ(append({text, "after"}), AppendOutcome::appended);
   open();
   EXPECT_EQ(test::read_everything(*log).size(), 2U);
+}
+
+/// A segment whose second batch has lost its header. In that one's message lies a whole batch of this segment
+/// that a newer version would have written, as a client may store it.
+std::vector<std::byte> damaged_around_a_forged_batch(std::optional<Timestamp> sealed) {
+  constexpr std::uint32_t epoch = 7;
+  auto forged = test::make_batch({"forged"});
+  store_little_endian(forged.data() + batch_layout::flags, std::uint16_t{0x0008});
+  store_little_endian(forged.data() + batch_layout::body_crc, batch_body_crc(forged));
+  stamp_batch(forged, Offset{1}, Timestamp{1}, epoch);
+  test::SegmentBytes bytes(epoch, incarnation, {0});
+  bytes.add({"before"}, Timestamp{1});
+  bytes.add({std::string(as_text(forged))}, Timestamp{1});
+  bytes.add({"behind"}, Timestamp{1});
+  auto file = bytes.finish(limits::segment_bytes_min, sealed);
+  std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(bytes.batches()[1].position), 40, std::byte{'x'});
+  return file;
+}
+
+TEST_F(NewerFormatTest, InAMessageBehindDamageKeepsNoLogClosed) {
+  put(segment_path(0), damaged_around_a_forged_batch(std::nullopt));
+  open();
+  ASSERT_NE(log, nullptr);
+  EXPECT_EQ(log->recovery().damaged_messages, 1U) << log->recovery().text();
+  EXPECT_EQ(log->next_offset(), Offset{3});
+  EXPECT_EQ(test::read_everything(*log), (std::vector<test::ReadMessage>{{{0}, "before"}, {{2}, "behind"}}));
+}
+
+TEST_F(NewerFormatTest, InAMessageBehindDamageKeepsNoReaderWaiting) {
+  put(segment_path(0), damaged_around_a_forged_batch(Timestamp{1}));
+  test::Keeper keeper;
+  inspect(keeper);
+  EXPECT_TRUE(keeper.of(Kind::foreign).empty()) << keeper.text();
+  open();
+  ASSERT_NE(log, nullptr);
+  Place place{{1}};
+  const ReadResult read = log->read(place);
+  EXPECT_EQ(read.outcome, ReadOutcome::damaged);
+  EXPECT_EQ(read.next, Offset{2});
 }
 
 TEST_F(NewerFormatTest, WithoutANameIsRefusedToo) {

@@ -65,6 +65,7 @@ class SliceFramesTest : public testing::Test {
     EXPECT_EQ(batch.producer_id(), 0U) << "it could be opened by whoever knows it";
     EXPECT_EQ(batch.producer_epoch(), 0U);
     EXPECT_EQ(batch.first_sequence(), 0U);
+    EXPECT_EQ(batch.segment_epoch(), 0U) << "a producer could store a batch that looks like the broker's";
   }
 
   FakeSessionPort port;

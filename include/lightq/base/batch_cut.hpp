@@ -1,6 +1,5 @@
-/// Headers of batches as consumers get them: of parts of a batch, and of whole ones without their producer.
-/// docs/session.md, "deliver".
-/// Layer: base.
+/// Headers of batches as consumers get them: of parts of a batch, and of whole ones without what they need
+/// not know: the producer, and the segment's epoch. docs/session.md, "deliver". Layer: base.
 #pragma once
 
 #include <array>
@@ -19,8 +18,8 @@ using BatchHeaderSpace = std::span<std::byte, batch_layout::header_bytes>;
 
 /// Writes the header that makes a batch of `records`: these are `count` (at least 1) of `whole`'s records
 /// that follow each other, from its record `first` on, length fields included. When they were appended and
-/// their offsets stay; producer id, epoch and sequence are zero; length and checksums are the new batch's.
-/// One pass over the records. `to` must not overlap `whole`.
+/// their offsets stay; the producer's id, epoch and sequence and the segment's epoch are zero; length and
+/// checksums are the new batch's. One pass over the records. `to` must not overlap `whole`.
 inline void write_cut_header(BatchHeaderSpace to, const BatchView& whole, std::uint32_t first,
                              std::uint32_t count, ByteView records) {
   using namespace batch_layout;
@@ -29,7 +28,7 @@ inline void write_cut_header(BatchHeaderSpace to, const BatchView& whole, std::u
   store_little_endian(to.data() + total_bytes, static_cast<std::uint32_t>(header_bytes + records.size()));
   store_little_endian(to.data() + record_count, count);
   store_little_endian(to.data() + base_offset, (whole.base_offset() + first).value);
-  std::memset(to.data() + producer_id, 0, segment_epoch - producer_id);
+  std::memset(to.data() + producer_id, 0, body_crc - producer_id);
   std::uint32_t crc = crc32c(ByteView(to).subspan(version, base_offset - version));
   crc = crc32c(ByteView(to).subspan(producer_id, segment_epoch - producer_id), crc);
   store_little_endian(to.data() + body_crc, crc32c(records, crc));
@@ -49,16 +48,17 @@ inline std::uint32_t crc32c_change(ByteView change, std::size_t behind) {
   return crc32c_join(crc, 0, behind - passed);
 }
 
-/// Writes `whole`'s header without producer id, epoch and sequence, which are nobody's business but the
-/// producer's. The body checksum still finds whatever happened to the records since the producer made it:
-/// it is changed, not made anew. `to` must not overlap `whole`.
+/// Writes `whole`'s header without the producer's id, epoch and sequence, and without the segment's epoch:
+/// whoever knows that one could store a message that holds a batch of the segment. The body checksum still
+/// finds whatever happened to the records since the producer made it: it is changed, not made anew. `to` must
+/// not overlap `whole`.
 inline void write_anonymous_header(BatchHeaderSpace to, const BatchView& whole) {
   using namespace batch_layout;
   constexpr std::size_t producer_bytes = segment_epoch - producer_id;
   std::memcpy(to.data(), whole.bytes().data(), header_bytes);
   const ByteView producer = whole.bytes().subspan(producer_id, producer_bytes);
   const std::uint32_t change = crc32c_change(producer, whole.total_bytes() - header_bytes);
-  std::memset(to.data() + producer_id, 0, producer_bytes);
+  std::memset(to.data() + producer_id, 0, body_crc - producer_id);
   store_little_endian(to.data() + body_crc, load_little_endian<std::uint32_t>(to.data() + body_crc) ^ change);
   store_little_endian(to.data() + header_crc, batch_header_crc(to.data()));
 }
