@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "log/failed_sync.hpp"
+#include "log/producer_slots.hpp"
 #include "log/repair.hpp"
 #include "log/segment_format.hpp"
+#include "log/segment_index_file.hpp"
 
 namespace lightq::cli {
 namespace {
@@ -26,6 +28,7 @@ Error wrong(const std::string& sentence, int number = 0) {
 
 bool is_of_a_log(const std::string& name) {
   return log::segment_name_offset(name) || name.starts_with("cursors") ||
+         name.starts_with(log::producer_slots_name) || log::segment_index_name_offset(name) ||
          name.starts_with(log::damaged_prefix) || name.ends_with(".prepared") || name == "lock" ||
          name == "pool" || name == log::failed_sync_name;
 }

@@ -43,6 +43,7 @@ std::string report_json(const std::string& place, const log::RepairReport& repor
              .add("clamped_cursors", report.clamped_cursors.size())
              .add_bytes("cursors_lost", report.cursors_lost)
              .add_raw("lost_cursors", lost_cursors.text())
+             .add_bytes("producers_lost", report.producers_lost)
              .add("indexes_dropped", report.indexes_dropped)
              .add_bytes("moved_to", report.moved_to)
              .add_raw("lost", lost.text())
@@ -64,6 +65,8 @@ std::string words_of(const std::string& place, const log::RepairReport& report) 
     text += "the cursors are lost, so consumers begin anew: " + report.cursors_lost + "\n";
   for (const std::string& cursor : report.lost_cursors)
     text += "dropped from the cursor table: " + cursor + "\n";
+  if (!report.producers_lost.empty())
+    text += "what was known of the producers is lost, and they are told so: " + report.producers_lost + "\n";
   if (report.indexes_dropped != 0)
     text += format_count(report.indexes_dropped) +
             " index files did not fit and are dropped: they are made anew when the queue is opened\n";

@@ -116,6 +116,7 @@ class Verify final : public log::LogVisitor {
                .add("encrypted_batches", totals.encrypted_batches)
                .add("decrypted_batches", totals.decrypted_batches)
                .add("cursors", totals.cursors)
+               .add("producers", totals.producers)
                .add("first_offset", totals.first_offset.value)
                .add("next_offset", totals.next_offset.value)
                .add_raw("files", files_.text())
@@ -149,6 +150,7 @@ int run_log_verify(const Common& common, const LogVerify& verify) {
   Verify run(common);
   log::InspectOptions options;
   options.with_cursors = true;
+  options.with_producers = true;
   options.with_indexes = true;
   options.ciphers = keys->get();
   const auto totals = log::inspect_log(*directory, storage, options, run);

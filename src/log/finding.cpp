@@ -20,9 +20,10 @@ std::string positions_text(const Finding& finding) {
 }  // namespace
 
 std::string_view to_word(Finding::Kind kind) {
-  constexpr std::array<std::string_view, 18> words = {
-      "damaged", "unreadable", "header", "foreign", "stranger", "misnamed", "overlap", "missing", "seal",
-      "cursors", "cursor",     "forged", "mixed",   "torn",     "ahead",    "gap",     "copy",    "index"};
+  constexpr std::array<std::string_view, 19> words = {
+      "damaged", "unreadable", "header",  "foreign", "stranger",  "misnamed", "overlap",
+      "missing", "seal",       "cursors", "cursor",  "producers", "forged",   "mixed",
+      "torn",    "ahead",      "gap",     "copy",    "index"};
   return words.at(static_cast<std::size_t>(kind));
 }
 
@@ -47,6 +48,8 @@ std::string Finding::text() const {
     case Kind::mixed:
       return file + " " + detail + ": the log is mixed, and a broker gives out nothing of such a one";
     case Kind::cursors: return "no cursors can be had: " + detail;
+    case Kind::producers:
+      return "what is known of the producers cannot be had, who comes back is told so: " + detail;
     case Kind::torn:
       if (!detail.empty()) return file + ": " + detail + "; what was written before counts";
       return file + ": an append was never completed, " + std::to_string(end_position - begin_position) +

@@ -23,9 +23,10 @@ struct Finding {
     seal,        ///< a seal that fails its checks; nothing is lost by it
     cursors,     ///< cursor files, of which none is sound; a cursor table that is not sound as a whole
     cursor,      ///< a cursor in a table that is, whose place is lost
+    producers,   ///< files of a topic's producers, of which none is sound; no message is lost by it
     forged,      ///< a batch that is not what was encrypted in its place
     mixed,       ///< a segment file in clear among encrypted ones, or the other way round
-    torn,        ///< no damage: an append, or a write of cursors, that was never completed
+    torn,        ///< no damage: an append, or a write of cursors or producers, that was never completed
     ahead,       ///< no damage: a cursor past the end of the log, which counts as the end
     gap,         ///< no damage: a repair has stated that these messages are gone
     copy,        ///< no damage: something of a cursor that is there more than once, and sound elsewhere

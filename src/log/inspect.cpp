@@ -8,6 +8,7 @@
 
 #include "log/cursor_survey.hpp"
 #include "log/index_survey.hpp"
+#include "log/producer_survey.hpp"
 #include "log/segment_key.hpp"
 #include "log/segment_walk.hpp"
 
@@ -32,6 +33,7 @@ class Inspection {
   void check_kind(SegmentSummary& summary);
   void load_cursors();
   void check_cursors(std::uint64_t incarnation);
+  Result<void> check_producers();
   void check_index_of(const SegmentSummary& summary);
   Result<void> read(const SurveyedSegment& segment, bool last, Offset next_first);
   Result<void> read_sound(const SurveyedSegment& segment);
@@ -101,6 +103,7 @@ Result<bool> Inspection::look() {
     for (const Finding& stray : stray_indexes(directory_, *survey, storage_)) report(stray);
   }
   if (options_.with_cursors && wanted_) check_cursors(survey->incarnation);
+  if (auto checked = check_producers(); !checked) return checked.error();
   return true;
 }
 
@@ -170,6 +173,15 @@ void Inspection::check_cursors(std::uint64_t incarnation) {
       report({Finding::Kind::ahead, cursor.file, 0, 0, *expected_, end, cursor.name});
     }
   }
+}
+
+Result<void> Inspection::check_producers() {
+  if (!options_.with_producers || !wanted_) return {};
+  const ProducerSurvey survey = survey_producers(directory_, storage_);
+  if (survey.unavailable) return *survey.unavailable;
+  totals_.producers = survey.producers;
+  for (const Finding& finding : survey.findings) report(finding);
+  return {};
 }
 
 void Inspection::check_index_of(const SegmentSummary& summary) {

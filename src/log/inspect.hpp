@@ -47,6 +47,7 @@ struct InspectOptions {
   Offset from;                            ///< nothing that ends before it is looked at
   Offset to = {~std::uint64_t{0}};        ///< nothing from here on
   bool with_cursors = false;              ///< look at the cursor files and the cursor table too
+  bool with_producers = false;            ///< look at the files of a topic's producers too
   bool with_indexes = false;              ///< compare the index files with the segments read as a whole too
   const BatchCiphers* ciphers = nullptr;  ///< to decrypt, or to check, what is encrypted; null: it stays so
 };
@@ -62,6 +63,7 @@ struct InspectTotals {
   std::uint64_t torn_bytes = 0;
   std::size_t damages = 0;
   std::size_t cursors = 0;
+  std::size_t producers = 0;            ///< that a broker knows from before
   std::uint64_t encrypted_batches = 0;  ///< sound
   std::uint64_t decrypted_batches = 0;  ///< of these
   Offset first_offset;

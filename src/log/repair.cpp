@@ -7,6 +7,7 @@
 #include "log/cursor_survey.hpp"
 #include "log/cursor_table.hpp"
 #include "log/index_survey.hpp"
+#include "log/producer_survey.hpp"
 #include "log/recovery.hpp"
 #include "log/segment_copy.hpp"
 #include "log/segment_index_file.hpp"
@@ -34,6 +35,7 @@ class Repair {
   [[nodiscard]] Result<void> check_identity() const;
   Result<void> load_cursors();
   Result<void> load_table();
+  Result<void> check_producers();
   void clamp_cursors();
   void judge_indexes();
   [[nodiscard]] bool needs_end() const;
@@ -58,8 +60,9 @@ class Repair {
   bool cursors_need_writing_ = false;
   CursorSurvey found_table_;
   bool table_needs_writing_ = false;
-  std::vector<NewCursor> table_;          // what the new table holds
-  std::vector<std::string> bad_indexes_;  // names
+  std::vector<NewCursor> table_;            // what the new table holds
+  std::vector<std::string> bad_indexes_;    // names
+  std::vector<std::string> bad_producers_;  // likewise
 };
 
 Result<void> Repair::plan(const RepairOptions& options) {
@@ -67,6 +70,7 @@ Result<void> Repair::plan(const RepairOptions& options) {
   if (auto loaded = load_cursors(); !loaded) return loaded;
   found_table_ = survey_cursor_table(directory_, storage_, 0);
   if (found_table_.unavailable) return *found_table_.unavailable;
+  if (auto checked = check_producers(); !checked) return checked;
   auto planned = plan_repair(directory_, storage_, options.trust_batches);
   if (!planned) return planned.error();
   plan_ = std::move(*planned);
@@ -146,6 +150,16 @@ Result<void> Repair::load_table() {
     table_.push_back({std::move(cursor.name), cursor.committed});
   }
   report_.cursors += table_.size();
+  return {};
+}
+
+// They are not copied. In place sound ones stay as they are: a start compares them with what the log has.
+Result<void> Repair::check_producers() {
+  ProducerSurvey survey = survey_producers(directory_, storage_);
+  if (survey.unavailable) return *survey.unavailable;
+  if (survey.newer) return *survey.newer;
+  if (survey.lost) report_.producers_lost = survey.lost->text();
+  bad_producers_ = std::move(survey.unsound);
   return {};
 }
 
@@ -236,6 +250,7 @@ Result<void> Repair::fill(const std::string& to) {
 
 Result<RepairReport> Repair::write_to(const std::string& output, const RepairOptions& options) {
   if (auto planned = plan(options); !planned) return planned.error();
+  report_.producers_lost.clear();  // a copy has none
   const std::string unfinished = output + ".unfinished-" + std::to_string(storage_.random());
   Result<void> done = fill(unfinished);
   if (done) done = storage_.rename(unfinished, output);
@@ -265,7 +280,8 @@ Result<RepairReport> Repair::replace(const RepairOptions& options) {
   report_.segments_kept = static_cast<std::size_t>(
       std::count_if(plan_.segments.begin(), plan_.segments.end(), [](const auto& it) { return it.keep; }));
   judge_indexes();
-  const bool all_sound = !cursors_need_writing_ && !table_needs_writing_ && bad_indexes_.empty();
+  const bool all_sound =
+      !cursors_need_writing_ && !table_needs_writing_ && bad_indexes_.empty() && bad_producers_.empty();
   const bool has_end = plan_.end_is_kept || !needs_end();
   if (plan_.all_kept() && has_end && all_sound) return std::move(report_);
   Result<void> done;
@@ -301,6 +317,7 @@ Result<void> Repair::give_second_names() {
     if (!segment.keep) names.push_back(segment.source.name());
   }
   names.insert(names.end(), bad_indexes_.begin(), bad_indexes_.end());
+  names.insert(names.end(), bad_producers_.begin(), bad_producers_.end());
   if (cursors_need_writing_) names.insert(names.end(), {"cursors.0", "cursors.1"});
   if (table_needs_writing_) names.emplace_back(CursorTable::file_name);
   const auto room = make_room_for_old_files();
@@ -318,9 +335,11 @@ Result<void> Repair::give_second_names() {
 // The last first: what is there twice for a moment, a repair that is run again sees through; what is not
 // there it could not.
 Result<void> Repair::put_in_place() {
-  for (const std::string& name : bad_indexes_) {
-    const auto removed = storage_.unlink(directory_ + "/" + name);
-    if (!removed && !is_missing(removed.error())) return removed;
+  for (const auto* names : {&bad_indexes_, &bad_producers_}) {
+    for (const std::string& name : *names) {
+      const auto removed = storage_.unlink(directory_ + "/" + name);
+      if (!removed && !is_missing(removed.error())) return removed;
+    }
   }
   std::sort(made_.begin(), made_.end(),
             [](const NewFile& a, const NewFile& b) { return b.final_name < a.final_name; });

@@ -29,7 +29,9 @@ struct RepairReport {
   std::vector<std::string> clamped_cursors;  ///< stood past the end
   std::string cursors_lost;                  ///< why no cursors could be had; empty: they could
   std::vector<std::string>
-      lost_cursors;                 ///< of an embedded queue's table: what was wrong; the sound ones stay
+      lost_cursors;  ///< of an embedded queue's table: what was wrong; the sound ones stay
+  std::string
+      producers_lost;  ///< in place: why what was known of producers could not be had; empty: it could
   std::size_t indexes_dropped = 0;  ///< in place: did not fit their segments; made anew when needed
   std::string moved_to;             ///< in place: where the old files are; empty: nothing was moved
 

@@ -138,6 +138,8 @@ Result<SlotFile::Slot> SlotFile::read_slot(int slot, UnreadableSlot unreadable) 
 
 Result<std::optional<SlotBytes>> SlotFile::load(UnreadableSlot unreadable, std::optional<SlotBytes>* older) {
   passed_over_.reset();
+  unsound_.clear();
+  newer_found_ = false;
   Slot newest;
   for (int slot = 0; slot < 2; ++slot) {
     auto found = read_slot(slot, unreadable);
@@ -145,6 +147,7 @@ Result<std::optional<SlotBytes>> SlotFile::load(UnreadableSlot unreadable, std::
     // What another version has written weighs more than what is torn: nobody may take it for nothing.
     const bool keep = passed_over_ && passed_over_->code == ErrorCode::foreign_format;
     if (found->fault && !keep) passed_over_ = found->fault;
+    if (found->fault) unsound_.push_back(name_ + "." + std::to_string(slot));
     if (!found->exists || found->fault) continue;
     const bool is_newest = !newest.exists || newest.sequence <= found->sequence;
     if (is_newest) std::swap(newest, *found);

@@ -56,6 +56,10 @@ class SlotFile {
   /// What load or write would not believe: the file passed over by the last load, and why. Nothing if all was
   /// well.
   [[nodiscard]] const std::optional<Error>& passed_over() const { return passed_over_; }
+  /// Names of the files that the last load would not believe. Not of a newer version's: there it stops.
+  [[nodiscard]] const std::vector<std::string>& unsound() const { return unsound_; }
+  /// The last load failed because a newer version wrote one of the files.
+  [[nodiscard]] bool newer_found() const { return newer_found_; }
 
   /// A header for `count` entries and room for a body of so many bytes, zeros, to be filled in.
   /// `version`: one of the format's.
@@ -81,6 +85,7 @@ class SlotFile {
   std::string name_;
   SlotFormat format_;
   std::optional<Error> passed_over_;
+  std::vector<std::string> unsound_;
   bool loaded_ = false;
   bool newer_found_ = false;             // by the last load
   int newest_slot_ = 1;                  // the other one is written next

@@ -184,6 +184,31 @@ def test_damaged_cursors_are_told_and_repaired(log_files):
     assert log_files.verify()["cursors"] == 0 and log_files.messages() == WRITTEN
 
 
+def test_damaged_producers_are_told_and_moved_away(log_files):
+    slots = sorted(log_files.directory.glob("producers.*"))
+    assert slots and log_files.verify()["producers"] == 1
+    for slot in slots:
+        change(slot, 40, lambda byte: byte ^ 1)
+    before = {slot.name: slot.read_bytes() for slot in slots}
+    report = log_files.verify(code=1)
+    assert [finding["kind"] for finding in report["findings"]] == ["producers"], report
+    assert b"what is known of the producers" in log_files("verify", code=1).stdout
+    repaired = json.loads(log_files("repair", "--force", "--json").stdout)
+    assert "producers" in repaired["producers_lost"] and repaired["lost_messages"] == 0
+    moved = log_files.directory / "damaged-1"
+    assert {path.name: path.read_bytes() for path in moved.iterdir()} == before
+    assert log_files.verify()["producers"] == 0 and log_files.messages() == WRITTEN
+
+
+def test_a_topic_that_has_only_cursors_and_producers_is_a_log(log_files):
+    for kind in ("seg", "idx", "prepared"):
+        for path in log_files.directory.glob(f"*.{kind}"):
+            path.unlink()
+    assert {path.name.split(".")[0] for path in log_files.directory.iterdir()} == {"cursors", "producers"}
+    report = log_files.verify()
+    assert report["segments"] == 0 and report["producers"] == 1, report
+
+
 def test_repair_in_place_refuses_while_a_broker_has_the_log(log_files):
     log_files.batches_before = log_files.batches()
     damage_flipped_bit(log_files)

@@ -50,6 +50,7 @@ Messages inspect(const std::string& where, log::Storage& storage, bool sound) {
   Reader reader;
   log::InspectOptions options;
   options.with_cursors = true;
+  options.with_producers = true;
   options.with_indexes = true;
   const auto totals = log::inspect_log(where, storage, options, reader);
   require(totals.ok() && totals->messages == reader.messages.size());

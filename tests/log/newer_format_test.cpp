@@ -241,6 +241,33 @@ TEST_F(NewerFormatTest, CursorFilesAreRefusedAndStay) {
   }
 }
 
+TEST_F(NewerFormatTest, ProducersAreRefusedAndStay) {
+  fill(10);
+  ASSERT_TRUE(log->close().ok());
+  for (const std::string name : {"/producers.1", "/producers.0"}) {
+    put(directory + name, newer_file("producers"));
+    flip(segment_path(0), segment_header_bytes + 100);  // so that a repair has something to do
+    const auto before = all_below("");
+    const std::string said = directory + name +
+                             ": position 8: a producer file of version 9, not 1 to 2: a newer version of "
+                             "LightQ wrote it";
+    test::Keeper keeper;
+    inspect(keeper);
+    const auto foreign = keeper.of(Finding::Kind::foreign);
+    ASSERT_EQ(foreign.size(), 1U) << keeper.text();
+    EXPECT_EQ(foreign[0].text().rfind(said, 0), 0U) << foreign[0].text();
+    for (const auto& repaired :
+         {repair_in_place(directory, {}, storage), repair_to(directory, "/repaired", {}, storage)}) {
+      ASSERT_FALSE(repaired.ok());
+      EXPECT_EQ(repaired.error().code, ErrorCode::foreign_format);
+      EXPECT_EQ(repaired.error().message.rfind(said, 0), 0U) << repaired.error().text();
+    }
+    EXPECT_EQ(all_below(""), before);
+    flip(segment_path(0), segment_header_bytes + 100);
+    put(directory + name, test::golden_file("producers.v2"));  // the other one is as new, and still counts
+  }
+}
+
 // One that is torn says nothing of a version.
 TEST_F(NewerFormatTest, ATornCursorFileIsNoNewerOne) {
   CursorFile file(storage, directory);

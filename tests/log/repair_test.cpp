@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "log/cursor_file.hpp"
+#include "support/golden_files.hpp"
 #include "support/tool_fixture.hpp"
 
 namespace lightq::test {
@@ -38,6 +39,75 @@ class RepairTest : public ToolFixture {
 
   Messages saved;
 };
+
+/// The files of a topic's producers, which a repair in place leaves alone where they are sound.
+class RepairOfProducers : public RepairTest {
+ protected:
+  RepairOfProducers() {
+    fill(10);
+    EXPECT_TRUE(log->close().ok());
+    put(directory + "/producers.0", golden_file("producers.v1"));
+    put(directory + "/producers.1", golden_file("producers.v2"));
+  }
+  log::RepairReport replace() {
+    const auto report = log::repair_in_place(directory, {}, storage);
+    EXPECT_TRUE(report.ok()) << report.error().text();
+    Keeper keeper;
+    EXPECT_EQ(inspect(keeper).damages, 0U) << keeper.text();
+    EXPECT_TRUE(keeper.findings.empty()) << keeper.text();
+    EXPECT_EQ(keeper.messages, written);
+    return report ? *report : log::RepairReport{};
+  }
+};
+
+TEST_F(RepairOfProducers, LeavesSoundOnesAlone) {
+  Keeper keeper;
+  EXPECT_EQ(inspect(keeper).producers, 3U) << keeper.text();
+  const auto before = all_below("");
+  EXPECT_EQ(replace().moved_to, "");
+  EXPECT_EQ(all_below(""), before);
+}
+
+TEST_F(RepairOfProducers, MovesATornOneAwayAndKeepsTheOther) {
+  flip(directory + "/producers.1", 60);
+  const auto torn = storage.bytes_of(directory + "/producers.1");
+  const auto other = storage.bytes_of(directory + "/producers.0");
+  Keeper keeper;
+  EXPECT_EQ(inspect(keeper).damages, 0U) << keeper.text();
+  ASSERT_EQ(keeper.of(Kind::torn).size(), 1U) << keeper.text();
+  const auto report = replace();
+  EXPECT_EQ(report.producers_lost, "");
+  EXPECT_EQ(storage.bytes_of(report.moved_to + "/producers.1"), torn);
+  EXPECT_EQ(storage.bytes_of(directory + "/producers.0"), other);
+  EXPECT_FALSE(log::may_exist(directory + "/producers.1", storage));
+}
+
+TEST_F(RepairOfProducers, MovesDamagedOnesAwayAndSaysThatTheyAreLost) {
+  flip(directory + "/producers.0", 60);
+  flip(directory + "/producers.1", 0);  // another magic: no version of a producer file
+  Keeper keeper;
+  EXPECT_EQ(inspect(keeper).damages, 1U) << keeper.text();
+  ASSERT_EQ(keeper.of(Kind::producers).size(), 1U) << keeper.text();
+  const auto report = replace();
+  EXPECT_NE(report.producers_lost.find("producers."), std::string::npos) << report.producers_lost;
+  for (const std::string name : {"/producers.0", "/producers.1"}) {
+    EXPECT_TRUE(log::may_exist(report.moved_to + name, storage));
+    EXPECT_FALSE(log::may_exist(directory + name, storage));
+  }
+  EXPECT_EQ(replace().moved_to, "");
+}
+
+// Whatever byte is changed, a broker would not take the file for what it is not.
+TEST_F(RepairOfProducers, EveryFlippedBitIsFound) {
+  auto& bytes = storage.bytes_of(directory + "/producers.1");
+  for (std::size_t position = 0; position < bytes.size(); ++position) {
+    bytes[position] ^= std::byte{1};
+    Keeper keeper;
+    inspect(keeper);
+    EXPECT_EQ(keeper.of(Kind::torn).size(), 1U) << "position " << position << ": " << keeper.text();
+    bytes[position] ^= std::byte{1};
+  }
+}
 
 TEST_F(RepairTest, CopiesASoundLogByteForByte) {
   fill(100);

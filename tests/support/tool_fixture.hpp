@@ -86,6 +86,7 @@ class ToolFixture : public LogFixture {
   log::InspectTotals inspect(Keeper& keeper, const std::string& where = "/topics/1") {
     log::InspectOptions how;
     how.with_cursors = true;
+    how.with_producers = true;
     how.with_indexes = true;
     const auto totals = log::inspect_log(where, storage, how, keeper);
     EXPECT_TRUE(totals.ok()) << totals.error().text();

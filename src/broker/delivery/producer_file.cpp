@@ -2,35 +2,18 @@
 #include "broker/delivery/producer_file.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <utility>
 
 #include <lightq/base/bytes.hpp>
 
+#include "log/producer_slots.hpp"
+
 namespace lightq::broker {
 
 namespace {
 
-// The body: u64 as_of, then each producer.
-constexpr std::size_t as_of_bytes = 8;
-constexpr std::size_t at_id = 0;          // u64
-constexpr std::size_t at_expected = 8;    // u64
-constexpr std::size_t at_last_used = 16;  // i64
-constexpr std::size_t at_epoch = 24;      // u16
-constexpr std::size_t entry_bytes_1 = 26;
-// From version 2 on.
-constexpr std::size_t at_flags = 26;   // u16
-constexpr std::size_t at_owner = 28;   // u64
-constexpr std::size_t at_secret = 36;  // 16 bytes
-constexpr std::size_t entry_bytes_2 = 52;
-
-constexpr std::uint16_t flag_owner = 1;   // it has one
-constexpr std::uint16_t flag_secret = 2;  // likewise
-
-constexpr std::size_t entry_bytes_of(std::uint32_t version) {
-  return version == 1 ? entry_bytes_1 : entry_bytes_2;
-}
+using namespace log::producer_layout;
 
 KnownProducer decode_entry(const std::byte* entry, std::uint32_t version) {
   KnownProducer producer{
@@ -64,35 +47,10 @@ void encode_entry(const KnownProducer& producer, std::byte* entry) {
   store_little_endian(entry + at_flags, flags);
 }
 
-/// It is what encode_entry makes of what it says.
-bool is_sound_entry(const std::byte* entry, std::uint32_t version) {
-  const KnownProducer producer = decode_entry(entry, version);
-  if (producer.identity.id == 0) return false;
-  if (version == 1) return true;
-  std::array<std::byte, entry_bytes_2> again{};
-  encode_entry(producer, again.data());
-  return std::equal(again.begin(), again.end(), entry);
-}
-
-bool sound(const log::SlotBytes& slot) {
-  const ByteView body = slot.body();
-  const std::uint32_t count = slot.count();
-  const std::size_t entry_bytes = entry_bytes_of(slot.version());
-  if (count > producer_file_entries_max || body.size() != as_of_bytes + count * entry_bytes) return false;
-  for (std::size_t at = as_of_bytes; at < body.size(); at += entry_bytes) {
-    if (!is_sound_entry(body.data() + at, slot.version())) return false;
-  }
-  return true;
-}
-
-constexpr log::SlotFormat format{
-    "producer file", 0x0A1A0A0D4452504CULL,  // "LPRD", then bytes that text transfers spoil
-    2, log::SlotBytes::header_bytes + as_of_bytes + producer_file_entries_max* entry_bytes_2, sound};
-
 }  // namespace
 
 ProducerFile::ProducerFile(log::Storage& storage, std::string directory)
-    : slots_(storage, std::move(directory), "producers", format) {}
+    : slots_(storage, std::move(directory), log::producer_slots_name, log::producer_slot_format()) {}
 
 Result<std::optional<ProducerSnapshot>> ProducerFile::load() {
   const auto slot = slots_.load();
@@ -111,9 +69,9 @@ Result<std::optional<ProducerSnapshot>> ProducerFile::load() {
 EncodedProducers ProducerFile::encode(const ProducerSnapshot& snapshot) {
   const auto& producers = snapshot.producers;
   assert(producers.size() <= producer_file_entries_max);
-  EncodedProducers encoded{log::SlotFile::make(format, format.version,
-                                               as_of_bytes + producers.size() * entry_bytes_2,
-                                               static_cast<std::uint32_t>(producers.size()))};
+  EncodedProducers encoded{log::SlotFile::make(
+      log::producer_slot_format(), log::producer_slot_format().version,
+      as_of_bytes + producers.size() * entry_bytes_2, static_cast<std::uint32_t>(producers.size()))};
   std::byte* to = encoded.slot.body();
   store_little_endian(to, snapshot.as_of.value);
   to += as_of_bytes;
