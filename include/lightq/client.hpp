@@ -302,8 +302,11 @@ class Client {
                        "': an address has no user or password in it (a broker is given as tcp://HOST:PORT or "
                        "ipc://PATH)"};
     }
+    std::optional<detail::OwnerSocket> socket;
     if (options.discover_credentials) {
-      if (Result<void> found = discover_credentials(uri, options); !found) return found.error();
+      auto credentials = discover_credentials(uri, options);
+      if (!credentials) return credentials.error();
+      socket = std::move(*credentials);
       if (Result<void> found = discover_server_key(uri, options); !found) return found.error();
       options.insecure = options.insecure || discover_insecure();
       if (options.client_key_file.empty())
@@ -325,6 +328,7 @@ class Client {
       return zmq_error("cannot make a ZeroMQ context", error.num());
     }
     Client made(std::move(context), uri, std::move(options), std::move(*identities), exposed);
+    if (socket) made.state_->connection.go_through(std::move(*socket));
     auto answered = made.state_->connection.ask(protocol::Ping{}, patience, absence);
     if (!answered) return answered.error();
     if (Result<void> settled = made.settle_credentials(); !settled) return settled.error();
@@ -335,8 +339,11 @@ class Client {
   /// them before it answered.
   Result<void> settle_credentials() {
     ClientOptions& options = state_->options;
-    if (options.discover_credentials)
-      if (Result<void> found = discover_credentials(uri(), options); !found) return found;
+    if (options.discover_credentials) {
+      auto found = discover_credentials(uri(), options);
+      if (!found) return found.error();
+      if (*found) state_->connection.go_through(std::move(**found));
+    }
     if (options.admin.password.empty()) options.admin = {};
     return {};
   }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -24,6 +25,7 @@
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json.hpp>
 #include <lightq/reachability.hpp>
+#include <lightq/running_broker.hpp>
 #include <lightq/session_backoff.hpp>
 #include <lightq/socket_monitor.hpp>
 #include <lightq/tcp_uri.hpp>
@@ -50,14 +52,14 @@ class ControlConnection {
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;
 
+  /// Whether `ask` waits for a broker where the system says that nobody listens, since one may be starting.
+  enum class Absence { waits, fails };
   /// Sends the request and waits for its reply. The timeout includes waiting for other threads' requests. A
   /// broker that is busy, and so has done nothing, is asked again until the time is up.
-  /// `absence`: whether it waits for a broker where the system says that nobody listens, since one may be
-  /// starting. Errors: the broker's (its `code` and `description`), timeout (whether the broker did what was
-  /// asked is unknown then), those of why_unreachable, unauthorized_access (the broker encrypts and this
-  /// client does not, or has another key, or one that is not on the broker's list), invalid_argument (the URI
-  /// is none), limit_reached, io_error, closed.
-  enum class Absence { waits, fails };
+  /// Errors: the broker's (its `code` and `description`), timeout (whether the broker did what was asked is
+  /// unknown then), those of why_unreachable, unauthorized_access (the broker encrypts and this client does
+  /// not, or has another key, or one that is not on the broker's list), invalid_argument (the URI is none),
+  /// limit_reached, io_error, closed.
   Result<protocol::Reply> ask(const protocol::Request& request, Timeout timeout,
                               Absence absence = Absence::waits) {
     constexpr Timeout shortest{20};
@@ -73,7 +75,14 @@ class ControlConnection {
     }
   }
 
+  /// The broker's control URI, as it was given.
   [[nodiscard]] const std::string& uri() const { return uri_; }
+  /// From now on requests go through the broker's socket in its data directory, and nowhere else. Before
+  /// other threads use this.
+  void go_through(detail::OwnerSocket socket) {
+    close();
+    own_socket_ = std::move(socket);
+  }
 
  private:
   // Whoever sends more is no broker: libzmq ends the connection, and nothing waits for so much memory.
@@ -158,7 +167,7 @@ class ControlConnection {
     monitor_.open(*context_, socket_, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH);
     if (identity_ != nullptr) identity_->show(socket_);
     try {
-      socket_.connect(uri_);
+      socket_.connect(address());
     } catch (const zmq::error_t& error) {
       close();
       return Error{ErrorCode::invalid_argument, "cannot connect to '" + uri_ + "': " + error.what() +
@@ -166,6 +175,9 @@ class ControlConnection {
     }
     return {};
   }
+
+  /// Where requests go.
+  [[nodiscard]] std::string address() const { return own_socket_ ? own_socket_->uri() : uri_; }
 
   void close() noexcept {
     SocketMonitor::stop(socket_);
@@ -181,7 +193,7 @@ class ControlConnection {
     if (!answered || *answered) return answered;
     const Timeout left = time_left(deadline);
     if (left.count() == 0) return false;
-    if (auto why = detail::why_unreachable(uri_, std::min(left, patience))) return *std::move(why);
+    if (auto why = detail::why_unreachable(address(), std::min(left, patience))) return *std::move(why);
     return false;
   }
 
@@ -242,12 +254,13 @@ class ControlConnection {
 
   [[nodiscard]] Error timeout_error(const protocol::Request& request, Timeout timeout) const {
     Error error = no_answer_error(request, uri_, timeout);
-    if (const auto why = detail::why_unreachable(uri_, Timeout(0))) error.message += ": " + why->text();
+    if (const auto why = detail::why_unreachable(address(), Timeout(0))) error.message += ": " + why->text();
     return error;
   }
 
   std::shared_ptr<zmq::context_t> context_;
   std::string uri_;
+  std::optional<detail::OwnerSocket> own_socket_;  // nothing: requests go to uri_
   std::shared_ptr<const CurveIdentity> identity_;
   std::mutex mutex_;
   std::condition_variable free_;

@@ -145,7 +145,7 @@ inline Result<ControlPlace> discover_control_place(const std::string& data_dir =
       const auto file =
           running ? detail::read_running_broker(directory) : detail::read_encrypting_broker(directory);
       if (!file) return file.error();
-      if (running && *file && !detail::is_locked(directory)) continue;  // of a broker that was killed
+      if (running && *file && !detail::is_running(directory, **file)) continue;
       if (*file) return ControlPlace{(*file)->control_uri, running, false};
     }
   }
@@ -159,35 +159,43 @@ inline Result<std::string> discover_control_uri(const std::string& data_dir = {}
   return std::move(place->uri);
 }
 
-/// Fills in the credentials that `options` leave empty, as ClientOptions::discover_credentials describes. An
-/// admin.json is used only for the broker that the broker.json beside it names: a password is never sent
-/// elsewhere, nor where that broker does not hold the lock of its directory any more, or somebody else
-/// listens at its address. Nor is it used where a user was given and no administrator: credentials that were
-/// given are the only ones that are tried. An administrator's name without a password stays, for who looks
-/// again later. Errors: invalid_argument (other users may read that admin.json, or one of both is
-/// somebody's), unauthorized_access (see check_listener).
-inline Result<void> discover_credentials(std::string_view uri, ClientOptions& options) {
+namespace detail {
+
+/// The credentials that were given for an administrator, or that the environment has.
+inline void take_environment(ClientOptions& options) {
   if (options.user.user_id.empty()) {
     options.user = {environment_value("LIGHTQ_USER"), environment_value("LIGHTQ_PASSWORD")};
     if (options.user.user_id.empty()) options.user = {};
   }
-  if (options.admin.user_id.empty()) {
-    const std::string name = environment_value("LIGHTQ_ADMIN_USER");
-    const std::string password = environment_value("LIGHTQ_ADMIN_PASSWORD");
-    if (!name.empty() || !password.empty())
-      options.admin = {name.empty() ? std::string(default_admin_user_id) : name, password};
-  }
+  if (!options.admin.user_id.empty()) return;
+  const std::string name = environment_value("LIGHTQ_ADMIN_USER");
+  const std::string password = environment_value("LIGHTQ_ADMIN_PASSWORD");
+  if (!name.empty() || !password.empty())
+    options.admin = {name.empty() ? std::string(default_admin_user_id) : name, password};
+}
+
+}  // namespace detail
+
+/// Fills in the credentials that `options` leave empty, as ClientOptions::discover_credentials describes.
+/// Returns the socket through which requests have to go from now on, if the password is that of an
+/// admin.json; else nothing, and requests go to `uri`. An admin.json is used only for the broker that the
+/// broker.json beside it names, while it runs, and only through the control socket beside it: no other
+/// process can listen there. It is not used where a user was given and no administrator: credentials that
+/// were given are the only ones that are tried. An administrator's name without a password stays, for a
+/// caller that looks again later. Error: invalid_argument (other users may read that admin.json, or one of
+/// both files belongs to somebody else).
+inline Result<std::optional<detail::OwnerSocket>> discover_credentials(std::string_view uri,
+                                                                       ClientOptions& options) {
+  using Found = std::optional<detail::OwnerSocket>;
+  detail::take_environment(options);
   const std::string named = options.admin.user_id;
-  if (named.empty() && !options.user.user_id.empty()) return {};
+  const bool given = !options.admin.password.empty() || (named.empty() && !options.user.user_id.empty());
+  if (given) return Found();
   for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
-    if (!options.admin.password.empty()) return {};
     const auto broker = detail::read_running_broker(directory);
     if (!broker) return broker.error();
     if (!*broker || !detail::is_local_broker(uri, (*broker)->control_uri)) continue;
-    if (!detail::is_locked(directory)) continue;  // it was killed: anybody may listen there now
-    if ((*broker)->server_key.empty()) {          // else it proves who it is
-      if (Result<void> own = detail::check_listener(std::string(uri), directory); !own) return own;
-    }
+    if ((*broker)->control_socket.empty() || !detail::is_running(directory, **broker)) continue;
     Result<std::string> text =
         read_private_file((directory / "admin.json").string(), "the administrator's password",
                           detail::small_file_bytes_max, LinkRule::refused);
@@ -195,9 +203,11 @@ inline Result<void> discover_credentials(std::string_view uri, ClientOptions& op
     if (!text) continue;  // it is not there, or not for this user
     auto admin = protocol::parse_admin_file(*text);
     wipe_text(*text);
-    if (admin && (named.empty() || named == admin->user_id)) options.admin = std::move(*admin);
+    if (!admin || (!named.empty() && named != admin->user_id)) continue;
+    options.admin = std::move(*admin);
+    return Found(detail::OwnerSocket(directory, (*broker)->control_socket));
   }
-  return {};
+  return Found();
 }
 
 /// Fills in the broker's key if `options` leave it empty, as ClientOptions::server_key describes. Of

@@ -40,7 +40,8 @@ struct ClientOptions {
   Credentials admin = {};
   /// Fill in credentials left empty above from LIGHTQ_USER and LIGHTQ_PASSWORD, from LIGHTQ_ADMIN_USER and
   /// LIGHTQ_ADMIN_PASSWORD, and, when the broker runs on this machine, from its data directory's admin.json:
-  /// the latter only if there is no user either, or an administrator's name without a password.
+  /// the latter only if there is no user either, or an administrator's name without a password, and only
+  /// through the Unix control socket in that directory, whatever URI was given.
   /// The environment is read and left as it is: a program that wants a password out of it overwrites that
   /// itself, as the `lightq` command does, and gives the credentials above.
   bool discover_credentials = true;

@@ -56,9 +56,10 @@ inline std::optional<Error> nobody_at(const std::string& uri, int number) {
                number == ECONNREFUSED ? "no broker listens at " + uri : "cannot connect to " + uri, number};
 }
 
-/// Why nobody can be reached at `uri`; nothing: somebody may be. Looks a host name up, which may wait, and
-/// connects once to see. Errors: invalid_argument (there is no such host), io_error with the system's error
-/// number (ECONNREFUSED: nobody listens there).
+/// Why nobody can be reached at `uri`; nothing: somebody may be, or it is not known. Looks a host name up,
+/// which may wait longer than `patience`, so not where that is zero; and connects once to see. Errors:
+/// invalid_argument (there is no such host), io_error with the system's error number (ECONNREFUSED: nobody
+/// listens there).
 inline std::optional<Error> why_unreachable(const std::string& uri, Timeout patience) {
   constexpr std::string_view ipc = "ipc://";
   if (uri.starts_with(ipc)) {
@@ -75,9 +76,12 @@ inline std::optional<Error> why_unreachable(const std::string& uri, Timeout pati
   addrinfo hints{};
   hints.ai_family = is_ipv6(uri) ? AF_INET6 : AF_INET;  // as the control connection does
   hints.ai_socktype = SOCK_STREAM;
+  const bool looks_up = patience.count() > 0;
+  if (!looks_up) hints.ai_flags = AI_NUMERICHOST;
   addrinfo* found = nullptr;
   const int fault = ::getaddrinfo(std::string(host).c_str(), std::string(port).c_str(), &hints, &found);
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(found, &::freeaddrinfo);
+  if (fault != 0 && !looks_up) return std::nullopt;
   if (fault == EAI_NONAME || fault == EAI_NODATA)
     return Error{ErrorCode::invalid_argument,
                  "cannot connect to " + uri + ": there is no host '" + std::string(host) + "'"};

@@ -1,141 +1,128 @@
-/// Whether the broker of a data directory runs, and whether it is the one that listens at its address. Layer:
+/// Whether the broker of a data directory runs, and the way to it that no other process can stand in. Layer:
 /// client.
 #pragma once
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/types.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <span>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
-#include <lightq/base/error.hpp>
-#include <lightq/base/result.hpp>
-#include <lightq/tcp_uri.hpp>
+#include <lightq/base/private_file.hpp>
+#include <lightq/protocol/json_functions.hpp>
 
 namespace lightq::inline v1::detail {
+
+/// The device number of the file system that is mounted where the file lies, as /proc writes it. It may be
+/// another one than stat's `st_dev` (btrfs). Empty: not known.
+inline std::string mounted_device([[maybe_unused]] const std::filesystem::path& file) {
+#ifdef STATX_MNT_ID
+  struct statx facts{};
+  if (::statx(AT_FDCWD, file.c_str(), 0, STATX_MNT_ID, &facts) != 0) return {};
+  if ((facts.stx_mask & STATX_MNT_ID) == 0) return {};
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::uint64_t id = 0;
+    std::uint64_t parent = 0;
+    unsigned major_number = 0;
+    unsigned minor_number = 0;
+    char colon = 0;
+    words >> id >> parent >> major_number >> colon >> minor_number;
+    if (!words || id != facts.stx_mnt_id) continue;
+    char text[32];
+    std::snprintf(text, sizeof text, "%02x:%02x", major_number, minor_number);
+    return text;
+  }
+#endif
+  return {};
+}
+
+/// How /proc/locks may name the file: MAJOR:MINOR:INODE.
+inline std::vector<std::string> lock_names(const std::filesystem::path& file) {
+  struct stat facts{};
+  if (::stat(file.c_str(), &facts) != 0) return {};
+  const std::string inode = ":" + std::to_string(facts.st_ino);
+  char device[32];
+  std::snprintf(device, sizeof device, "%02x:%02x", major(facts.st_dev), minor(facts.st_dev));
+  std::vector<std::string> names = {device + inode};
+  if (const std::string mounted = mounted_device(file); !mounted.empty()) names.push_back(mounted + inode);
+  return names;
+}
+
+/// Returns true if a line of /proc/locks is of an exclusive flock of one of the files.
+inline bool is_exclusive_lock(const std::string& line, const std::vector<std::string>& names) {
+  std::istringstream words(line);
+  std::string number, kind, way, access, holder, file;
+  words >> number >> kind >> way >> access >> holder >> file;  // "->" in place of the kind: it waits
+  return kind == "FLOCK" && access == "WRITE" && std::find(names.begin(), names.end(), file) != names.end();
+}
 
 /// Returns true if a process holds the lock of the data directory, as a broker does while it lives. Asks the
 /// system's list of locks: to try the lock could keep a broker from starting. Locks of processes in other pid
 /// namespaces are not on that list.
 inline bool is_locked(const std::filesystem::path& directory) {
-  struct stat facts{};
-  if (::stat((directory / "lock").c_str(), &facts) != 0) return false;
-  const std::string inode = ":" + std::to_string(facts.st_ino);
+  const std::vector<std::string> names = lock_names(directory / "lock");
   std::ifstream locks("/proc/locks");
-  if (!locks) return true;  // nothing tells: check_listener is left
-  for (std::string line; std::getline(locks, line);) {
-    std::istringstream words(line);
-    std::string number, kind, way, access, holder, file;
-    words >> number >> kind >> way >> access >> holder >> file;  // "->" in place of the kind: it waits
-    if (kind == "FLOCK" && access == "WRITE" && file.ends_with(inode)) return true;
-  }
+  if (!locks) return !names.empty();  // nothing tells
+  for (std::string line; std::getline(locks, line);)
+    if (is_exclusive_lock(line, names)) return true;
   return false;
 }
 
-/// The local addresses, as /proc/net/tcp and tcp6 write them, of listeners that connections to this numeric
-/// host come to: its own, as an IPv4 and as a mapped IPv6 one, and that of all. Empty: the host is a name,
-/// which may stand for any address.
-inline std::vector<std::string> listening_forms(std::string_view host) {
-  const std::string text(host);
-  const std::string all_of_ipv6(32, '0');
-  in_addr four{};
-  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) {
-    char hex[9] = {};
-    std::snprintf(hex, sizeof hex, "%08X", static_cast<unsigned>(four.s_addr));
-    return {hex, "00000000", all_of_ipv6, "0000000000000000FFFF0000" + std::string(hex)};
+/// A broker's Unix control socket in its data directory. Only the broker's user and root can make a file
+/// there, so whoever listens at it is the broker, now and after every restart.
+class OwnerSocket {
+ public:
+  OwnerSocket(const std::filesystem::path& directory, const std::string& name) {
+    std::error_code ignored;
+    const std::filesystem::path path = std::filesystem::absolute(directory, ignored) / name;
+    path_ = path.string();
+    if (path_.size() < sizeof(sockaddr_un::sun_path)) return;
+    directory_ = std::make_shared<const ScopedDescriptor>(
+        ::open(path.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    path_ = "/proc/self/fd/" + std::to_string(directory_->get()) + "/" + name;
   }
-  in6_addr six{};
-  if (::inet_pton(AF_INET6, text.c_str(), &six) != 1) return {};
-  char hex[33] = {};
-  for (std::size_t i = 0; i < 4; ++i) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, six.s6_addr + i * sizeof word, sizeof word);
-    std::snprintf(hex + i * 8, 9, "%08X", static_cast<unsigned>(word));
+
+  /// A path of it that the system takes, as long as this object, or a copy of it, lives.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] std::string uri() const { return "ipc://" + path_; }
+  /// Returns true if a process listens, and this one may connect.
+  [[nodiscard]] bool answers() const {
+    sockaddr_un address{};
+    if (path_.size() >= sizeof address.sun_path) return false;
+    address.sun_family = AF_UNIX;
+    std::copy(path_.begin(), path_.end(), address.sun_path);
+    const ScopedDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (probe.get() < 0) return false;
+    const auto* const at = reinterpret_cast<const sockaddr*>(&address);
+    return ::connect(probe.get(), at, sizeof address) == 0 || errno == EAGAIN;  // EAGAIN: many wait there
   }
-  return {hex, all_of_ipv6};
-}
 
-/// The users whose processes listen at a TCP port of this machine, where connections to `host` come to.
-inline std::vector<uid_t> tcp_listeners(std::string_view host, std::string_view port) {
-  std::vector<uid_t> users;
-  const auto forms = listening_forms(host);
-  char wanted[8] = {};
-  std::snprintf(wanted, sizeof wanted, ":%04X",
-                static_cast<unsigned>(std::strtoul(std::string(port).c_str(), nullptr, 10)) & 0xffffU);
-  for (const char* const table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
-    std::ifstream rows(table);
-    std::string line;
-    std::getline(rows, line);  // the heading
-    while (std::getline(rows, line)) {
-      std::istringstream words(line);
-      std::string number, local, remote, state, queues, timers, retransmits;
-      uid_t user = 0;
-      words >> number >> local >> remote >> state >> queues >> timers >> retransmits >> user;
-      if (state != "0A") break;  // those that listen come first
-      if (!words || !local.ends_with(wanted)) continue;
-      const std::string address = local.substr(0, local.find(':'));
-      if (forms.empty() || std::find(forms.begin(), forms.end(), address) != forms.end())
-        users.push_back(user);
-    }
-  }
-  return users;
-}
+ private:
+  std::string path_;
+  std::shared_ptr<const ScopedDescriptor> directory_;  // held open where the path leads through it
+};
 
-/// The user whose process listens at a Unix socket; nothing: nobody does, as far as can be seen.
-inline std::vector<uid_t> unix_listeners(const std::string& path) {
-  sockaddr_un address{};
-  if (path.empty() || path.size() >= sizeof address.sun_path) return {};
-  address.sun_family = AF_UNIX;
-  std::copy(path.begin(), path.end(), address.sun_path);
-  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  const bool known =
-      descriptor >= 0 &&
-      ::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      ::getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0;
-  if (descriptor >= 0) ::close(descriptor);
-  if (!known) return {};
-  return {peer.uid};
-}
-
-/// An error if a process of another user than the `trusted` ones listens at `uri` on this machine. Error:
-/// unauthorized_access.
-inline Result<void> check_listener(const std::string& uri, std::span<const uid_t> trusted) {
-  constexpr std::string_view ipc = "ipc://";
-  const auto [host, port] = split_tcp(uri);
-  const std::vector<uid_t> users =
-      uri.starts_with(ipc) ? unix_listeners(uri.substr(ipc.size())) : tcp_listeners(host, port);
-  for (const uid_t user : users) {
-    if (std::find(trusted.begin(), trusted.end(), user) != trusted.end()) continue;
-    return Error{ErrorCode::unauthorized_access,
-                 "a process of user " + std::to_string(user) + " listens at " + uri +
-                     ", which is not this broker's user: nothing was said to it"};
-  }
-  return {};
-}
-
-/// The same for the broker of a data directory: it runs as root, as this user or as the directory's owner.
-inline Result<void> check_listener(const std::string& uri, const std::filesystem::path& directory) {
-  struct stat facts{};
-  if (::stat(directory.c_str(), &facts) != 0) return {};
-  const uid_t trusted[] = {0, ::geteuid(), facts.st_uid};
-  return check_listener(uri, trusted);
+/// Returns true if the broker that wrote `file` into the directory lives. One that was killed leaves it.
+inline bool is_running(const std::filesystem::path& directory, const protocol::BrokerFile& file) {
+  if (is_locked(directory)) return true;
+  return !file.control_socket.empty() && OwnerSocket(directory, file.control_socket).answers();
 }
 
 }  // namespace lightq::inline v1::detail

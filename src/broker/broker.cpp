@@ -382,6 +382,11 @@ Result<void> Broker::Parts::open_control() {
   if (!server) return server.error();
   server_ = std::move(*server);
   server_->count_in(*limits_reached_);
+  auto own = directory_->listen_for_owner(control_uri());
+  if (own && *own) server_->listen_also(std::move(**own));
+  if (!own)
+    sink_.warn("clients of this machine need an administrator's password of their own, and find none in " +
+               directory_->admin_file().string() + ": " + own.error().text());
   if (curve_key_ == nullptr) return {};
   Gate gate;
   gate.encrypt(*curve_key_, nullptr);

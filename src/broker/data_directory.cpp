@@ -25,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* control_socket_name = "control.sock";
+
 constexpr mode_t own_mode = 0755;   // of the directory itself: broker.json is for everybody
 constexpr mode_t room_mode = 0700;  // of what lies in it
 constexpr mode_t door_mode = 0711;  // of where Unix sockets lie: who knows their names may knock
@@ -144,6 +146,21 @@ Result<std::unique_ptr<CurveKeyPair>> DataDirectory::curve_key(const fs::path& g
 
 DataDirectory::~DataDirectory() {
   if (published_) held_->remove("broker.json");  // not that of a broker whose directory lies there now
+  if (has_control_socket_) held_->remove(control_socket_name);
+}
+
+Result<std::optional<ListeningSocket>> DataDirectory::listen_for_owner(const std::string& control_uri) {
+  constexpr std::string_view ipc_prefix = "ipc://";
+  std::error_code code;
+  if (control_uri.starts_with(ipc_prefix) &&
+      fs::equivalent(control_uri.substr(ipc_prefix.size()), path_ / control_socket_name, code)) {
+    has_control_socket_ = true;
+    return std::optional<ListeningSocket>();
+  }
+  auto socket = listen_unix(held_->socket_path(control_socket_name), SocketMode::owner);
+  if (!socket) return socket.error();
+  has_control_socket_ = true;
+  return std::optional(std::move(*socket));
 }
 
 /// What stays when the broker stops, so that clients do not take a stranger in its place for one that speaks
@@ -165,6 +182,7 @@ Result<void> DataDirectory::publish(const std::string& control_uri, const std::s
       {"pid", getpid()}, {"control_uri", control_uri}, {"version", version_text}};
   if (auto kept = keep_server_key(control_uri, server_key); !kept) return kept;
   if (!server_key.empty()) document["server_key"] = server_key;
+  if (has_control_socket_) document["control_socket"] = control_socket_name;
   auto written = write_file_atomically(path_ / "broker.json", protocol::detail::dump(document) + "\n", 0644);
   published_ = written.ok();
   return written;

@@ -3,11 +3,13 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <lightq/base/result.hpp>
 
 #include "broker/control/curve_key_file.hpp"
+#include "broker/endpoint/socket.hpp"
 #include "broker/held_directory.hpp"
 #include "log/directory_lock.hpp"
 
@@ -25,7 +27,7 @@ class DataDirectory {
   static Result<std::unique_ptr<CurveKeyPair>> curve_key(const std::filesystem::path& path);
   DataDirectory(const DataDirectory&) = delete;
   DataDirectory& operator=(const DataDirectory&) = delete;
-  /// Removes broker.json and lets go of the lock.
+  /// Removes broker.json and the control socket's file, and lets go of the lock.
   ~DataDirectory();
 
   /// Absolute.
@@ -43,6 +45,11 @@ class DataDirectory {
 
   [[nodiscard]] std::filesystem::path curve_key_file() const { return path_ / "curve.key"; }
 
+  /// Listens on a Unix socket in the directory, which nobody but the broker's user and root may connect to:
+  /// no other process can put a socket of its own in its place. Nothing: `control_uri` is this very socket.
+  /// Errors: those of listen_unix (the file system may have no sockets).
+  Result<std::optional<ListeningSocket>> listen_for_owner(const std::string& control_uri);
+
   /// Writes broker.json, at once or not at all, for programs on this machine to find the broker; and
   /// server_key.json, which stays: with no key it is removed. `server_key`: as text; empty: there is none.
   Result<void> publish(const std::string& control_uri, const std::string& server_key = {});
@@ -58,6 +65,7 @@ class DataDirectory {
   const log::DirectoryLock lock_;
   const std::unique_ptr<const HeldDirectory> held_;  // never null
   bool published_ = false;
+  bool has_control_socket_ = false;
 };
 
 /// Whether the directory of Unix sockets that a setting names is safe: whoever may take a socket's file away

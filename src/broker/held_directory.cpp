@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -71,6 +72,12 @@ Result<void> HeldDirectory::sync_below(const std::filesystem::path& path) const 
 
 void HeldDirectory::remove(const char* name) const {
   static_cast<void>(unlinkat(descriptor_, name, 0));
+}
+
+std::string HeldDirectory::socket_path(const std::string& name) const {
+  std::string path = (path_ / name).string();
+  if (path.size() < sizeof(sockaddr_un::sun_path)) return path;
+  return "/proc/self/fd/" + std::to_string(descriptor_) + "/" + name;
 }
 
 }  // namespace lightq::broker

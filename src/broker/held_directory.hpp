@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include <lightq/base/result.hpp>
 
@@ -33,6 +34,9 @@ class HeldDirectory {
   [[nodiscard]] Result<void> sync_below(const std::filesystem::path& path) const;
   /// Removes a file of the directory itself, if it is there.
   void remove(const char* name) const;
+  /// Where a Unix socket of this name lies in the directory: a path that the system takes, also where the
+  /// directory's own is too long for a socket's address. Good as long as this object lives.
+  [[nodiscard]] std::string socket_path(const std::string& name) const;
 
  private:
   HeldDirectory(std::filesystem::path path, int descriptor, dev_t device, ino_t file)

@@ -2,22 +2,19 @@
 #include <lightq/client.hpp>
 #include <lightq/discovery.hpp>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <csignal>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <thread>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -37,7 +34,9 @@ class Discovery : public ::testing::Test {
     }
     lock_ = ::open((directory_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     ASSERT_EQ(::flock(lock_, LOCK_EX | LOCK_NB), 0);
-    write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0"})");
+    write(
+        "broker.json",
+        R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0","control_socket":"control.sock"})");
     write("admin.json", std::string(R"({"admin_user_id":"lightq_admin","admin_password":")") +
                             planted::file_password + R"("})");
   }
@@ -68,57 +67,48 @@ TEST_F(Discovery, BelievesNoBrokerThatWasKilled) {
   EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty()) << "anybody may listen there now";
 }
 
-TEST(Listener, IsTheBrokersOnlyIfItsUserIsTrusted) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), size), 0);
-  ASSERT_EQ(::listen(listener, 1), 0);
-  ASSERT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  const std::string uri = "tcp://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-  const uid_t own[] = {::geteuid()};
-  const uid_t another[] = {::geteuid() + 4711};
-  EXPECT_TRUE(detail::check_listener(uri, own).ok());
-  const Result<void> foreign = detail::check_listener(uri, another);
-  ASSERT_FALSE(foreign.ok());
-  EXPECT_EQ(foreign.error().code, ErrorCode::unauthorized_access);
-  EXPECT_NE(foreign.error().message.find("listens at " + uri), std::string::npos) << foreign.error().text();
-  const std::string port = std::to_string(ntohs(address.sin_port));
-  EXPECT_TRUE(detail::check_listener("tcp://127.0.0.2:" + port, another).ok()) << "not at this address";
-  EXPECT_FALSE(detail::check_listener("tcp://localhost:" + port, another).ok())
-      << "a name may be any address";
+TEST_F(Discovery, BelievesABrokerWhoseLockIsNotSeenWhereItsSocketAnswers) {
+  kill_broker();  // or it runs in another pid namespace
+  const detail::OwnerSocket socket(directory_.path(), "control.sock");
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(socket.path().size(), sizeof address.sun_path);
+  std::copy(socket.path().begin(), socket.path().end(), address.sun_path);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty()) << "nobody listens yet";
+  ASSERT_EQ(::listen(listener, 8), 0);
+  EXPECT_EQ(discover_control_uri(directory_.path()).value_or_throw(), "tcp://127.0.0.1:5017");
+  EXPECT_EQ(discovered("tcp://127.0.0.1:5017").admin.password, planted::file_password);
   ::close(listener);
-  EXPECT_TRUE(detail::check_listener(uri, another).ok()) << "nobody listens";
+  EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty());
 }
 
-TEST_F(Discovery, GivesThePasswordToNoListenerOfAnotherUser) {
-  if (geteuid() != 0) GTEST_SKIP() << "only root can listen as somebody else";
-  const std::string path = directory_ / "control.sock";
-  const pid_t child = ::fork();
-  if (child == 0) {  // a socket belongs to the user that made it listen
-    const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    const bool bound = ::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-    const bool listens = bound && ::setuid(4711) == 0 && ::listen(listener, 8) == 0;
-    if (!listens) ::_exit(1);
-    for (;;) ::pause();
-  }
-  const std::string uri = "ipc://" + path;
-  write("broker.json", R"({"pid":1,"control_uri":")" + uri + R"(","version":"0.1.0"})");
+TEST_F(Discovery, SendsTheLocalPasswordThroughTheSocketBesideItAlone) {
   ClientOptions options{.data_dir = directory_.path()};
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (detail::unix_listeners(path).empty() && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::yield();
-  const Result<void> found = discover_credentials(uri, options);
-  EXPECT_FALSE(found.ok());
-  EXPECT_EQ(found.ok() ? ErrorCode::internal : found.error().code, ErrorCode::unauthorized_access);
-  EXPECT_TRUE(options.admin.password.empty());
-  ::kill(child, SIGKILL);
-  ::waitpid(child, nullptr, 0);
+  const auto socket = discover_credentials("tcp://127.0.0.1:5017", options).value_or_throw();
+  ASSERT_TRUE(socket.has_value());
+  EXPECT_EQ(socket->path(), directory_ / "control.sock");
+  ClientOptions given{.admin = {"lightq_admin", planted::admin_password}, .data_dir = directory_.path()};
+  EXPECT_FALSE(discover_credentials("tcp://127.0.0.1:5017", given).value_or_throw().has_value())
+      << "what was given goes where it was said";
+  for (const char* const elsewhere : {"", R"(,"control_socket":"../control.sock")"}) {
+    write("broker.json", R"({"pid":1,"control_uri":"tcp://127.0.0.1:5017","version":"0.1.0")" +
+                             std::string(elsewhere) + "}");
+    EXPECT_TRUE(discovered("tcp://127.0.0.1:5017").admin.user_id.empty()) << elsewhere;
+  }
+}
+
+TEST_F(Discovery, TakesNoLockOfAnotherDeviceForThatOfTheBroker) {
+  const std::vector<std::string> names = detail::lock_names(directory_ / "lock");
+  ASSERT_FALSE(names.empty());
+  const std::string inode = names[0].substr(names[0].rfind(':'));
+  const auto is_ours = [&](const std::string& text) { return detail::is_exclusive_lock(text, names); };
+  EXPECT_TRUE(is_ours("1: FLOCK  ADVISORY  WRITE 4711 " + names[0] + " 0 EOF"));
+  EXPECT_FALSE(is_ours("1: FLOCK  ADVISORY  WRITE 4711 7f:7f" + inode + " 0 EOF")) << "of another device";
+  EXPECT_FALSE(is_ours("1: -> FLOCK  ADVISORY  WRITE 4711 " + names[0] + " 0 EOF")) << "it waits";
+  EXPECT_FALSE(is_ours("1: FLOCK  ADVISORY  READ 4711 " + names[0] + " 0 EOF"));
+  EXPECT_FALSE(is_ours("1: POSIX  ADVISORY  WRITE 4711 " + names[0] + " 0 EOF"));
 }
 
 TEST_F(Discovery, FindsTheBrokerThatBrokerJsonNames) {

@@ -2,6 +2,7 @@
 outputs, answers, the data directory and /proc."""
 import atexit
 import contextlib
+import errno
 import json
 import os
 import pathlib
@@ -25,10 +26,14 @@ def files_below(directory):
 
 
 def bytes_of(path):
-    """What the file holds; nothing if it is gone by now, or a directory in its place."""
+    """What the file holds; nothing if it is gone by now, a directory in its place, or a socket."""
     try:
         return path.read_bytes()
     except (FileNotFoundError, IsADirectoryError):
+        return b""
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
         return b""
 
 

@@ -40,6 +40,8 @@ def test_broker_json_tells_who_and_where(broker):
     assert found["pid"] == broker.process.pid
     assert found["control_uri"] == broker.control_uri and not broker.control_uri.endswith(":0")
     assert found["version"].count(".") == 2
+    assert found["control_socket"] == "control.sock"
+    assert stat.S_IMODE((broker.data_dir / "control.sock").stat().st_mode) == 0o600
     broker.logged(f"is ready: control {broker.control_uri},")
     logfmt = re.compile(r'time=[\d-]{10}T[\d:]{8}\.\d{3}Z level=(debug|info|warning|error) msg="([^"\\]|\\.)*"( left_out=\d+)?')
     for line in broker.log().splitlines():

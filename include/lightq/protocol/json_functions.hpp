@@ -53,6 +53,9 @@ struct BrokerFile {
   std::string control_uri;
   std::string version;
   std::string server_key;  ///< its public key, Z85; empty: it does not encrypt
+  /// The name of a Unix control socket in the directory of the file, for the broker's user and root; empty:
+  /// there is none.
+  std::string control_socket;
 };
 
 /// The content of a broker.json or server_key.json; nothing if it is none. Any thread.

@@ -30,6 +30,8 @@ LIGHTQ_JSON std::optional<BrokerFile> parse_broker_file(std::string_view text) {
   file.control_uri = detail::text_member(document, "control_uri");
   file.version = detail::text_member(document, "version");
   file.server_key = detail::text_member(document, "server_key");
+  file.control_socket = detail::text_member(document, "control_socket");
+  if (file.control_socket.find('/') != std::string::npos) file.control_socket.clear();
   const auto pid = document.find("pid");
   if (pid != document.end() && pid->is_number_unsigned()) file.pid = pid->get<std::uint64_t>();
   if (file.control_uri.empty()) return std::nullopt;

@@ -135,6 +135,7 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
       bound_uri_(std::move(bound_uri)),
       handshake_time_(strangers.handshake_time),
       accepts_(strangers.accepts_per_second, strangers.accepts_at_once()),
+      second_accepts_(strangers.accepts_per_second, strangers.accepts_at_once()),
       listener_(loop, std::move(socket), *this, accepts_, limits::descriptors_reserved_for_files),
       scratch_(scratch_bytes),
       handshakes_(strangers.handshakes_max),
@@ -144,8 +145,13 @@ ControlServer::~ControlServer() {
   if (bound_uri_.starts_with(ipc_prefix)) unlink(bound_uri_.c_str() + ipc_prefix.size());
 }
 
+void ControlServer::listen_also(ListeningSocket socket) {
+  second_listener_.emplace(loop_, std::move(socket), *this, second_accepts_,
+                           limits::descriptors_reserved_for_files);
+}
+
 Result<void> ControlServer::accept() {
-  if (listener_.start()) return {};
+  if (listener_.start() && (!second_listener_ || second_listener_->start())) return {};
   return Error{ErrorCode::io_error, "control socket: cannot watch " + bound_uri_};
 }
 

@@ -70,11 +70,14 @@ class ControlServer final : public Listener::Owner,
   void count_in(LimitCounts& counts) {
     counts_ = &counts;
     accepts_.count_in(counts);
+    second_accepts_.count_in(counts);
   }
   /// The operating system has every answer given so far.
   [[nodiscard]] bool all_sent() const;
   /// Before `accept`: who may connect at all, and whether it is encrypted.
   void guard(const Gate& gate) { gate_ = gate; }
+  /// Before `accept`: listens there too, and takes new connections whatever comes to the other socket.
+  void listen_also(ListeningSocket socket);
   /// Begins to read requests.
   Result<void> accept();
 
@@ -126,7 +129,9 @@ class ControlServer final : public Listener::Owner,
   Gate gate_;
   const std::chrono::milliseconds handshake_time_;
   AcceptBudget accepts_;
+  AcceptBudget second_accepts_;
   Listener listener_;
+  std::optional<Listener> second_listener_;
   std::vector<std::byte> scratch_;
   HandshakeQueue handshakes_;  // of who has shown no right credentials
   KnownConnections known_;     // of who has

@@ -26,6 +26,7 @@ namespace {
 
 constexpr int listen_backlog = 512;
 constexpr mode_t socket_mode = 0666;  // of a Unix socket's file
+constexpr mode_t owner_socket_mode = 0600;
 // A peer whose machine vanished is noticed after about a minute and a half.
 constexpr int keep_alive_idle_s = 60;
 constexpr int keep_alive_interval_s = 10;
@@ -163,20 +164,22 @@ bool is_listened_on(const std::string& path) {
   return failed == 0 || errno == EAGAIN;  // EAGAIN: more are waiting there than it has room for
 }
 
-Result<ListeningSocket> listen_unix(const std::string& path) {
+Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode) {
   const auto address = unix_address(path);
   if (!address) return address.error();
   UniqueFd descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!descriptor.valid()) return bind_error(path);
   allow_descriptors(descriptor.get(), false);  // those that it accepts take none either
   unlink(path.c_str());
+  const mode_t wanted = mode == SocketMode::owner ? owner_socket_mode : socket_mode;
+  if (fchmod(descriptor.get(), wanted) != 0) return bind_error(path);  // the file's, as bind makes it
   if (auto error = bind_and_listen(descriptor.get(), reinterpret_cast<const sockaddr*>(&*address),
                                    sizeof *address, path)) {
     return *error;
   }
   // As on loopback, any process of the machine may knock, whatever the umask is; the directory may be closed
   // to it.
-  if (chmod(path.c_str(), socket_mode) != 0) return bind_error(path);
+  if (chmod(path.c_str(), wanted) != 0) return bind_error(path);
   return ListeningSocket{std::move(descriptor), 0, true};
 }
 

@@ -53,9 +53,12 @@ Result<std::string> resolve_host(const std::string& host);
 /// invalid_argument (a name), address_in_use, limit_reached (descriptors), io_error.
 Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t port);
 
-/// Listens on a Unix-domain socket at `path`, replacing a stale file. Errors: invalid_argument (path too long
-/// for the system, 107 bytes), limit_reached, io_error.
-Result<ListeningSocket> listen_unix(const std::string& path);
+/// Who may connect to a Unix-domain socket, as far as its file's mode says.
+enum class SocketMode { everybody, owner };
+
+/// Listens on a Unix-domain socket at `path`, replacing a stale file. Nobody else ever may connect to one for
+/// its owner. Errors: invalid_argument (path too long for the system, 107 bytes), limit_reached, io_error.
+Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode = SocketMode::everybody);
 
 /// Whether a process listens at this socket file, rather than the file being left from one that has ended.
 bool is_listened_on(const std::string& path);
