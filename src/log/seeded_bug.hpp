@@ -37,15 +37,15 @@ enum class SeededBug : std::uint8_t {
   recycled_epoch_kept,           ///< a reused file keeps its epoch
   recycled_header_unsynced,  ///< one whose last header was found gets its name before the new one is on disk
   found_epoch_trusted,       ///< one whose last header was found gets the next epoch
-  header_of_another_log_unsynced,  ///< one of another log gets its name before its new header is on disk
-  remembered_once,                 ///< what was once remembered on disk is enough for all that goes later
-  failed_append_kept,              ///< a write that fails is counted
-  short_write_believed,            ///< a short write counts as a whole one
-  cursor_unsynced,                 ///< a cursor counts as committed once it is written
-  loaded_cursor_unsynced,       ///< nor is one that a killed process wrote, before the one before it is lost
-  cursor_in_one_file,           ///< cursors are written in place, not in turn
-  cursor_crc_unchecked,         ///< a torn cursor file is believed
-  clean_mark_kept,              ///< a closed log is appended to, and still says that nothing follows
+  file_of_another_log_used,  ///< a file of another log is used again, with that log's bytes in it
+  remembered_once,           ///< what was once remembered on disk is enough for all that goes later
+  failed_append_kept,        ///< a write that fails is counted
+  short_write_believed,      ///< a short write counts as a whole one
+  cursor_unsynced,           ///< a cursor counts as committed once it is written
+  loaded_cursor_unsynced,    ///< nor is one that a killed process wrote, before the one before it is lost
+  cursor_in_one_file,        ///< cursors are written in place, not in turn
+  cursor_crc_unchecked,      ///< a torn cursor file is believed
+  clean_mark_kept,           ///< a closed log is appended to, and still says that nothing follows
   clean_mark_removal_unsynced,  ///< it says no longer so, but perhaps not on disk
   checkpoint_before_sync,       ///< a checkpoint tells of what is not on disk yet, for good
   boot_unchecked,               ///< what was in memory of another boot only is believed

@@ -182,10 +182,9 @@ Result<void> SegmentLog::destroy() {
   prepared_.reset();
   for (const auto& segment : segments_) retired_.push_back(retired(*segment));
   segments_.clear();
+  // No other log uses its files again.
   for (const RetiredSegment& segment : ready_to_retire(true)) {
-    auto retired = segment.is_read ? pool_.remove(segment.path, segment.bytes)
-                                   : pool_.retire({segment.path, segment.bytes, nullptr, segment.header});
-    if (!retired) return retired;
+    if (auto removed = pool_.remove(segment.path, segment.bytes); !removed) return removed;
   }
   retired_.clear();
   const auto left = storage_.list(options_.directory);

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view suffix = ".free";
 
+constexpr std::uint64_t left_max = 128;  // files that come to a full pool before one of another log has to go
 constexpr std::uint64_t small_file_bytes = 64 * limits::KiB;  // where not even the first size is to be had
 constexpr std::uint64_t piece_bytes = 128 * limits::KiB;      // of a new file, where all of it is written
 constexpr std::uint64_t written_max = 2 * limits::MiB;        // larger files are mapped by large pages
@@ -24,6 +25,14 @@ std::uint32_t next_epoch(std::uint32_t epoch) {
 
 std::string segment_text(const std::string& path, std::uint64_t bytes) {
   return "a new segment of " + std::to_string(bytes) + " bytes at " + path;
+}
+
+/// The log that the file's header names; 0: it has no sound one.
+std::uint64_t log_in_header(File& file) {
+  SegmentPage page{};
+  const auto came = read_all(file, page, 0);
+  const auto header = came ? decode_segment_header(page).header : std::nullopt;
+  return header ? header->incarnation : 0;
 }
 
 // Past all that may have been given since a header with this one came to the disk.
@@ -53,7 +62,7 @@ void SegmentPool::load_once() {
     if (!file) continue;
     const auto size = (*file)->size_bytes();
     if (!size) continue;
-    entries_.push_back({path, *size});
+    entries_.push_back({path, *size, nullptr, std::nullopt, log_in_header(**file), 0});
     bytes_ += *size;
   }
 }
@@ -78,16 +87,24 @@ std::optional<SegmentPool::Entry> SegmentPool::take_at(std::size_t index) {
   return entry;
 }
 
-std::optional<SegmentPool::Entry> SegmentPool::take(std::uint64_t bytes) {
+std::optional<SegmentPool::Entry> SegmentPool::take_own(std::uint64_t bytes, std::uint64_t log) {
   const std::lock_guard lock(mutex_);
   load_once();
   std::optional<std::size_t> found;
   for (std::size_t i = entries_.size(); i-- > 0;) {
-    if (entries_[i].bytes != bytes) continue;
+    const bool is_own = entries_[i].log == log || seeded(SeededBug::file_of_another_log_used);
+    if (entries_[i].bytes != bytes || !is_own) continue;
     if (entries_[i].mapping != nullptr || mapped_ == 0) return take_at(i);
     if (!found) found = i;
   }
   return found ? take_at(*found) : std::nullopt;
+}
+
+std::optional<SegmentPool::Entry> SegmentPool::take_oldest(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find(entries_, bytes, &Entry::bytes);
+  if (found == entries_.end()) return std::nullopt;
+  return take_at(static_cast<std::size_t>(found - entries_.begin()));
 }
 
 // A path for one more file of `bytes`; nothing if the pool is full.
@@ -112,13 +129,19 @@ bool SegmentPool::has_other_names(const std::string& path) {
   return !links || *links > 1;
 }
 
-// The first files of a log are small, and no log asks for such again once it has grown.
-std::optional<SegmentPool::Entry> SegmentPool::take_smaller(std::uint64_t bytes) {
+// Where the pool is full: a smaller file, for the first files of a log are small, and it asks for none such
+// again once it has grown; or one that its own log has not asked for in a long time.
+std::optional<SegmentPool::Entry> SegmentPool::take_for_room(std::uint64_t bytes, std::uint64_t log) {
   const std::lock_guard lock(mutex_);
   load_once();
+  ++retired_;
   if (!is_full(bytes)) return std::nullopt;
-  const auto found =
-      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.bytes < bytes; });
+  auto found = std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.bytes < bytes; });
+  if (found == entries_.end()) {
+    found = std::ranges::find_if(entries_, [&](const Entry& entry) {
+      return entry.bytes == bytes && entry.log != log && entry.retired + left_max <= retired_;
+    });
+  }
   if (found == entries_.end()) return std::nullopt;
   return take_at(static_cast<std::size_t>(found - entries_.begin()));
 }
@@ -137,7 +160,9 @@ Result<void> SegmentPool::retire(std::span<FreeFile> files, std::size_t& done) {
 
 // Under its new name, from which nobody takes it yet; or it is removed.
 Result<void> SegmentPool::move_in(FreeFile& file, std::vector<Moved>& moved) {
-  if (const auto smaller = take_smaller(file.bytes)) static_cast<void>(remove(smaller->path, smaller->bytes));
+  const std::uint64_t log = log_of(file);
+  if (const auto given_up = take_for_room(file.bytes, log))
+    static_cast<void>(remove(given_up->path, given_up->bytes));
   const auto place = reserve(file.bytes);
   if (!place) return remove(file.path, file.bytes);
   Result<void> done = moved.empty() ? storage_.make_directory(options_.directory) : Result<void>{};
@@ -146,7 +171,7 @@ Result<void> SegmentPool::move_in(FreeFile& file, std::vector<Moved>& moved) {
     give_up_reserved(file.bytes);
     return is_missing(done.error()) ? Result<void>{} : remove(file.path, file.bytes);
   }
-  moved.push_back({parent_of(file.path), {*place, file.bytes, std::move(file.mapping), file.header}});
+  moved.push_back({parent_of(file.path), {*place, file.bytes, std::move(file.mapping), file.header, log, 0}});
   return {};
 }
 
@@ -170,6 +195,7 @@ Result<void> SegmentPool::admit(std::vector<Moved> moved) {
     Entry& entry = each.entry;
     if (synced && !has_other_names(entry.path)) {
       const std::lock_guard lock(mutex_);
+      entry.retired = retired_;
       if (entry.mapping != nullptr) ++mapped_;
       --reserved_;
       entries_.push_back(std::move(entry));
@@ -179,6 +205,12 @@ Result<void> SegmentPool::admit(std::vector<Moved> moved) {
     if (auto removed = remove(entry.path, entry.bytes); !removed) result = removed;
   }
   return result;
+}
+
+std::uint64_t SegmentPool::log_of(const FreeFile& free) {
+  if (free.header) return free.header->incarnation;
+  const auto file = storage_.open(free.path, OpenMode::read_only);
+  return file ? log_in_header(**file) : 0;
 }
 
 Result<void> SegmentPool::remove(const std::string& path, std::uint64_t bytes) {
@@ -218,12 +250,17 @@ Result<PreparedSegment> SegmentPool::prepare_exactly(const std::string& path, st
                                                      const Owner& owner, const SpaceWanted& wanted,
                                                      NewBytes new_bytes) {
   if (auto refused = no_share(path, bytes, wanted)) return *refused;
-  while (const auto entry = take(bytes)) {
+  while (const auto entry = take_own(bytes, owner.incarnation)) {
     auto recycled = recycle(*entry, path, owner);
     if (recycled) return recycled;
     static_cast<void>(remove(entry->path, entry->bytes));  // one bad file must not be tried for ever
   }
   auto made = create(path, bytes, owner, wanted, new_bytes);
+  while (!made && made.error().code == ErrorCode::no_space) {
+    auto replaced = take_oldest(bytes);
+    if (!replaced) break;
+    made = replace(std::move(*replaced), path, owner, new_bytes);
+  }
   while (!made && made.error().code == ErrorCode::no_space) {
     const auto given_up = take_any();  // of another size: worth less than what a log needs now
     if (!given_up) break;
@@ -233,15 +270,13 @@ Result<PreparedSegment> SegmentPool::prepare_exactly(const std::string& path, st
   return made;
 }
 
-// What the file is to say of itself now.
+// What the file of this log is to say of itself now.
 Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, File& file, const Owner& owner) {
   NextHeader next{{0, offset_not_yet_known, owner.incarnation, entry.bytes, {}, owner.key_id}, false};
-  const bool same_log = entry.header && (entry.header->incarnation == owner.incarnation ||
-                                         seeded(SeededBug::header_of_another_log_unsynced));
   if (entry.header) {
-    const bool unsynced = same_log && (entry.header->epoch + 1) % epochs_unsynced_max != 0;
     next.header.epoch = next_epoch(entry.header->epoch);
-    next.sync = !unsynced && !seeded(SeededBug::recycled_header_unsynced);
+    next.sync =
+        (entry.header->epoch + 1) % epochs_unsynced_max == 0 && !seeded(SeededBug::recycled_header_unsynced);
     return next;
   }
   if (has_other_names(entry.path))  // of a process that was ended before it could look
@@ -287,6 +322,15 @@ Result<void> SegmentPool::begin_file(File& file, const SegmentHeader& header, Ne
     if (auto written = write_all(file, ByteView(bytes).subspan(at, piece), at); !written) return written;
   }
   return {};
+}
+
+// The new file takes the place of one of another log, on the disk and in the quota: it needs no room.
+Result<PreparedSegment> SegmentPool::replace(Entry entry, const std::string& path, const Owner& owner,
+                                             NewBytes new_bytes) {
+  entry.mapping.reset();  // it would keep the disk's space
+  if (auto removed = storage_.unlink(entry.path); !removed && !is_missing(removed.error()))
+    return removed.error();
+  return make_file(path, entry.bytes, owner, new_bytes);
 }
 
 std::optional<SegmentPool::Entry> SegmentPool::take_any() {
@@ -380,6 +424,12 @@ Result<PreparedSegment> SegmentPool::create(const std::string& path, std::uint64
                                             const SpaceWanted& wanted, NewBytes new_bytes) {
   if (wanted.bound != nullptr) *wanted.bound = SpaceBound::disk;
   if (auto full = no_room(path, bytes, wanted)) return *full;
+  return make_file(path, bytes, owner, new_bytes);
+}
+
+// There is room for it, and the quota has been told.
+Result<PreparedSegment> SegmentPool::make_file(const std::string& path, std::uint64_t bytes,
+                                               const Owner& owner, NewBytes new_bytes) {
   auto file = storage_.open(path, OpenMode::create);
   if (!file) {
     give_back(bytes);

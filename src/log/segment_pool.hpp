@@ -82,17 +82,17 @@ enum class RecycledFile {
   stays   ///< in the pool, from which nobody takes it any more: saves a rename where the name is known by now
 };
 
-/// One per broker, shared by all its logs. A file that comes from the pool carries an epoch that no bytes in
-/// it have, nor can have after a power cut: old bytes never validate. Any thread; the storage must outlive
-/// the pool, the pool its logs.
+/// One per broker, shared by all its logs. A file is used again by the log that it was of, and by no other:
+/// in place of another log's file a new one is made, see docs/adr/0041-a-file-stays-with-its-log.md. A file
+/// that is used again carries an epoch that no bytes in it have, nor can have after a power cut: old bytes
+/// never validate. Any thread; the storage must outlive the pool, the pool its logs.
 ///
 /// The next epoch is the one after the last. Where this process knows that last one, for it has written the
-/// header, and the file goes back to the same log, the new header need not be on disk before the log's
-/// directory knows the file: the header that a power cut may leave then names an offset before everything
-/// that the log holds, see docs/log_format.md. Such epochs end at a multiple of 2^16; that one's header is
-/// synced, and so is one for another log. A header that was found may be one of several that never came to
-/// the disk, and bytes under any of them may have: the next epoch is the multiple of 2^16 behind it, and that
-/// header is synced, too.
+/// header, the new header need not be on disk before the log's directory knows the file: the header that a
+/// power cut may leave then names an offset before everything that the log holds, see docs/log_format.md.
+/// Such epochs end at a multiple of 2^16; that one's header is synced. A header that was found may be one of
+/// several that never came to the disk, and bytes under any of them may have: the next epoch is the multiple
+/// of 2^16 behind it, and that header is synced, too.
 class SegmentPool {
  public:
   SegmentPool(SegmentPoolOptions options, Storage& storage);
@@ -145,7 +145,15 @@ class SegmentPool {
   [[nodiscard]] std::size_t files();
 
  private:
-  using Entry = FreeFile;
+  /// See FreeFile.
+  struct Entry {
+    std::string path;
+    std::uint64_t bytes = 0;
+    std::shared_ptr<WritableMapping> mapping;
+    std::optional<SegmentHeader> header;
+    std::uint64_t log = 0;      ///< the incarnation of the log that it is of; 0: not known
+    std::uint64_t retired = 0;  ///< how many files had come to the pool
+  };
   /// The log that a file is for, what it encrypts with, and where it wants the file.
   struct Owner {
     std::uint64_t incarnation = 0;
@@ -162,12 +170,15 @@ class SegmentPool {
                                               const SpaceWanted& wanted);
   [[nodiscard]] std::optional<Error> no_room(const std::string& path, std::uint64_t bytes,
                                              const SpaceWanted& wanted);
-  std::optional<Entry> take_smaller(std::uint64_t bytes);
+  std::optional<Entry> take_for_room(std::uint64_t bytes, std::uint64_t log);
   std::optional<Entry> take_any();
   bool take_of_quota(std::uint64_t bytes);
   bool has_other_names(const std::string& path);
-  /// One with a mapping, if there is any; else the one that came last, which is likeliest to be in memory.
-  std::optional<Entry> take(std::uint64_t bytes);
+  /// A file of this log: one with a mapping, if there is any; else the one that came last, which is likeliest
+  /// to be in memory.
+  std::optional<Entry> take_own(std::uint64_t bytes, std::uint64_t log);
+  std::optional<Entry> take_oldest(std::uint64_t bytes);
+  std::uint64_t log_of(const FreeFile& free);
   [[nodiscard]] bool is_full(std::uint64_t bytes) const;
   std::optional<Entry> take_at(std::size_t index);
   std::optional<std::string> reserve(std::uint64_t bytes);
@@ -189,6 +200,10 @@ class SegmentPool {
   Result<PreparedSegment> recycle(const Entry& entry, const std::string& path, const Owner& owner);
   Result<PreparedSegment> create(const std::string& path, std::uint64_t bytes, const Owner& owner,
                                  const SpaceWanted& wanted, NewBytes new_bytes);
+  Result<PreparedSegment> replace(Entry entry, const std::string& path, const Owner& owner,
+                                  NewBytes new_bytes);
+  Result<PreparedSegment> make_file(const std::string& path, std::uint64_t bytes, const Owner& owner,
+                                    NewBytes new_bytes);
 
   const SegmentPoolOptions options_;
   Storage& storage_;
@@ -200,6 +215,7 @@ class SegmentPool {
   std::size_t reserved_ = 0;  // places for files that are being moved in
   std::uint64_t bytes_ = 0;
   std::uint64_t next_number_ = 0;
+  std::uint64_t retired_ = 0;  // files that have come, also those that found no place
 };
 
 }  // namespace lightq::log

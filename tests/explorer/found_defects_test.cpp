@@ -399,5 +399,11 @@ TEST(PlantedRests, UnderAnEpochThatAPowerCutUndidAreNoMessages) {
   EXPECT_EQ(cases, 2U);
 }
 
+TEST(PlantedRests, AMessageInAnotherLogsFileIsNoMessage) {
+  std::uint64_t cases = 0;
+  EXPECT_EQ(use_file_with_forged_batch(cases), std::nullopt);
+  EXPECT_EQ(cases, 1U);
+}
+
 }  // namespace
 }  // namespace lightq::test

@@ -1,4 +1,4 @@
-/// What a power cut leaves of messages that are gone, put where the log writes next.
+/// What a power cut or another log leaves of messages that are gone, put where the log writes next.
 #include "explorer/planted_rests.hpp"
 
 #include <algorithm>
@@ -91,6 +91,41 @@ std::optional<std::string> use_file_with_undone_header(std::uint64_t& cases) {
     if (auto wrong = use_again(mapped)) return wrong;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> use_file_with_forged_batch(std::uint64_t& cases) {
+  FaultyStorage storage;
+  log::SegmentLogOptions options;
+  options.segment_bytes = limits::segment_bytes_min;
+  Timestamp now{1'000'000'000'000};
+  log::SegmentPool pool({"/pool"}, storage);
+  const auto open = [&](const std::string& directory) {
+    options.directory = directory;
+    return log::SegmentLog::open(options, storage, pool, now).value_or_throw();
+  };
+  const auto append = [&](log::SegmentLog& log, const std::string& message) {
+    auto batch = make_batch({message});
+    return log.append(batch, now).outcome == log::AppendOutcome::appended;
+  };
+  ++cases;
+  const auto forger = open("/topics/1");
+  auto victim = open("/topics/2");
+  if (!append(*forger, "first")) return "nothing was appended";
+  auto forged = make_batch({"forged"});
+  stamp_batch(forged, {1}, now, forger->segments().back()->header().epoch + 1);
+  if (!append(*forger, std::string(1000, 'x') + std::string(as_text(forged)))) return "nothing was appended";
+  if (!forger->drop_first(forger->next_offset(), 0)) return "nothing was dropped";
+  for (now.us += 10'000'000; const auto job = forger->take_disk_job(now); now.us += 10'000'000) {
+    job->run();
+    job->finish();
+  }
+  if (pool.files() == 0) return "no file is to be used again";
+  if (!append(*victim, "first")) return "nothing was appended";
+  victim.reset();
+  victim = open("/topics/2");
+  const std::uint64_t found = victim->next_offset().value;
+  if (found == 1) return std::nullopt;
+  return std::to_string(found) + " messages are there, 1 was appended";
 }
 
 }  // namespace lightq::test

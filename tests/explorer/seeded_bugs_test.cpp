@@ -29,7 +29,8 @@ enum class Hunter {
   queue_explorer,
   open_batch,
   lying_index,
-  found_header
+  found_header,
+  forged_batch
 };
 
 struct Seeded {
@@ -62,7 +63,7 @@ constexpr Seeded all_seeded[] = {
     {SeededBug::recycled_epoch_kept, "recycled_epoch_kept", Hunter::explorer},
     {SeededBug::recycled_header_unsynced, "recycled_header_unsynced", Hunter::explorer},
     {SeededBug::found_epoch_trusted, "found_epoch_trusted", Hunter::found_header},
-    {SeededBug::header_of_another_log_unsynced, "header_of_another_log_unsynced", Hunter::explorer},
+    {SeededBug::file_of_another_log_used, "file_of_another_log_used", Hunter::forged_batch},
     {SeededBug::remembered_once, "remembered_once", Hunter::mapped_explorer},
     {SeededBug::failed_append_kept, "failed_append_kept", Hunter::failing_calls},
     {SeededBug::short_write_believed, "short_write_believed", Hunter::failing_calls},
@@ -115,6 +116,7 @@ std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
   }
   if (hunter == Hunter::open_batch) return flip_open_batch(tried);
   if (hunter == Hunter::found_header) return use_file_with_undone_header(tried);
+  if (hunter == Hunter::forged_batch) return use_file_with_forged_batch(tried);
   if (hunter == Hunter::lying_index) return read_by_lying_indexes(tried);
   if (hunter == Hunter::failing_calls) {
     const FailingCallsResult result = FailingCalls(1).run();
@@ -162,8 +164,8 @@ class SeededBugTest : public testing::TestWithParam<Seeded> {};
 
 TEST_P(SeededBugTest, IsFound) {
   static constexpr const char* hunters[] = {
-      "crash explorer",        "corruption", "failing calls", "crash explorer, mapped",
-      "crash explorer, queue", "corruption", "lying indexes", "a found header"};
+      "crash explorer", "corruption",    "failing calls",  "crash explorer, mapped", "crash explorer, queue",
+      "corruption",     "lying indexes", "a found header", "a forged batch"};
   const Seeded& seeded = GetParam();
   const Hunt result = hunt(seeded);
   std::printf("| `%s` | %s | %llu | %.3f s |\n", seeded.name, hunters[static_cast<int>(seeded.hunter)],

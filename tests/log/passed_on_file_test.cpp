@@ -1,5 +1,5 @@
 /// What a log makes of its last file after a power cut, where bytes of another log lie in it, whose offsets
-/// are far ahead of this one's.
+/// are far ahead of this one's. Versions before 0.1.0 passed files on from log to log with what lay in them.
 #include <gtest/gtest.h>
 
 #include "log/repair.hpp"
@@ -10,18 +10,20 @@ namespace {
 
 using test::read_everything;
 
-/// A log whose files were another's: it has used one for a short segment, has dropped that, and goes on in
-/// the same file; then the power fails before anything of the new segment but its name has come to the disk.
+/// A log one of whose files was another's: it has used one for a short segment, has dropped that, and goes on
+/// in the same file; then the power fails before anything of the new segment but its name has come to the
+/// disk.
 class PassedOnFileTest : public test::ToolFixture {
  protected:
   static constexpr std::size_t foreign_messages_per_batch = 1000;
 
   PassedOnFileTest() {
     options.segment_bytes = limits::segment_bytes_min;
-    const Offset foreign_end = pass_on_files();
+    const Offset foreign_end = fill_foreign_file();
     options.segment_messages_max = 1;
     open();
     EXPECT_EQ(append({"a"}), AppendOutcome::appended);
+    plant_foreign_batches(storage.bytes_of(segment_path(0)));
     earlier_ = storage.bytes_of(segment_path(0));
     EXPECT_EQ(append({"b"}), AppendOutcome::appended);
     EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
@@ -53,8 +55,8 @@ class PassedOnFileTest : public test::ToolFixture {
     now.us += 10'000'000;
     while (work()) now.us += 10'000'000;
   }
-  /// Another log fills a few files and is deleted; where it ended.
-  Offset pass_on_files() {
+  /// Another log fills a few files; where the one that is looked at ends.
+  Offset fill_foreign_file() {
     SegmentLogOptions other = options;
     other.directory = "/topics/2";
     auto opened = SegmentLog::open(other, storage, *pool, now).value_or_throw();
@@ -63,11 +65,20 @@ class PassedOnFileTest : public test::ToolFixture {
       auto batch = test::make_batch(payloads);
       EXPECT_EQ(opened->append(batch, now).outcome, AppendOutcome::appended);
     }
-    const Offset end = opened->segments().back()->first_offset();
+    const SegmentFile& last = *opened->segments().at(opened->segments().size() - 2);
+    foreign_ = storage.bytes_of(last.path());
+    const Offset end = last.end_offset();
     EXPECT_TRUE(opened->destroy().ok());
     return end;
   }
+  // Behind the first batches, where no later one comes.
+  void plant_foreign_batches(std::vector<std::byte>& bytes) const {
+    constexpr std::ptrdiff_t from = segment_header_bytes + 4096;
+    EXPECT_EQ(bytes.size(), foreign_.size());
+    std::copy(foreign_.begin() + from, foreign_.end(), bytes.begin() + from);
+  }
 
+  std::vector<std::byte> foreign_;
   std::vector<std::byte> earlier_;
 };
 

@@ -180,34 +180,76 @@ TEST_F(SegmentPoolSyncTest, TheEpochAfterTheLastOneIsNotZero) {
   EXPECT_EQ(syncs, 1);
 }
 
-TEST_F(SegmentPoolSyncTest, AFileOfAnotherLogGetsItsHeaderSynced) {
-  const auto first = with_epoch(prepare(another), 0x50007);
-  retire(first);
-  const auto second = prepare();
-  EXPECT_EQ(second.epoch, 0x50008U);
-  EXPECT_EQ(second.incarnation, ours);
-  EXPECT_EQ(syncs, 1);
-}
-
-// 2^16 times would be all epochs, and what lies at a file's end may have lain there all the while.
-TEST_F(SegmentPoolSyncTest, AFileThatGoesToAndFroBetweenLogsUsesUpOneEpochATime) {
-  auto header = with_epoch(prepare(), 7);
-  for (int i = 0; i < 10; ++i) {
-    retire(header);
-    const std::uint32_t before = header.epoch;
-    header = prepare(i % 2 == 0 ? another : ours);
-    EXPECT_EQ(header.epoch, before + 1);
-    EXPECT_EQ(syncs, 1);
+// A client of that log may have stored bytes that look like batches of this one.
+TEST_F(SegmentPoolSyncTest, AFileOfAnotherLogIsNotUsedAgain) {
+  for (const bool found : {false, true}) {
+    const auto first = prepare(another);
+    storage.bytes_of("/log/next").back() = std::byte{'x'};
+    retire(found ? std::nullopt : std::optional(first));
+    EXPECT_EQ(prepare(ours).incarnation, ours);
+    EXPECT_EQ(storage.bytes_of("/log/next").back(), std::byte{0});
+    EXPECT_EQ(pool.files(), 1U) << "it is kept for its own log";
+    ASSERT_TRUE(storage.unlink("/log/next").ok());
+    prepare(another);
+    EXPECT_EQ(storage.bytes_of("/log/next").back(), std::byte{'x'});
+    EXPECT_EQ(pool.files(), 0U);
+    ASSERT_TRUE(storage.unlink("/log/next").ok());
   }
 }
 
-TEST_F(SegmentPoolSyncTest, AFileOfAnotherLogThatWasFoundGetsAnEpochBeyond) {
-  with_epoch(prepare(another), 0x50007);
+TEST_F(SegmentPoolSyncTest, AnotherProcessLearnsWhoseTheFilesAre) {
+  retire(prepare(another));
+  log::SegmentPool next({"/pool"}, storage);
+  EXPECT_EQ(next.prepare("/log/ours", file_bytes, ours, {}).value_or_throw().header.incarnation, ours);
+  EXPECT_EQ(next.files(), 1U);
+  EXPECT_EQ(next.prepare("/log/its", file_bytes, another, {}).value_or_throw().header.incarnation, another);
+  EXPECT_EQ(next.files(), 0U);
+}
+
+TEST_F(SegmentPoolSyncTest, AFileWithoutASoundHeaderIsNobodys) {
+  prepare();
+  storage.bytes_of("/log/next")[20] ^= std::byte{1};
+  storage.bytes_of("/log/next").back() = std::byte{'x'};
   retire(std::nullopt);
-  const auto second = prepare();
-  EXPECT_EQ(second.epoch, 0x60000U);
-  EXPECT_EQ(second.incarnation, ours);
-  EXPECT_EQ(syncs, 1);
+  prepare();
+  EXPECT_EQ(storage.bytes_of("/log/next").back(), std::byte{0});
+}
+
+// The disk has no room for both.
+TEST_F(SegmentPoolSyncTest, OnAFullDiskANewFileTakesThePlaceOfAnotherLogs) {
+  const auto first = prepare(another);
+  storage.bytes_of("/log/next").back() = std::byte{'x'};
+  retire(first);
+  storage.disk_bytes = 2 * file_bytes;
+  const log::SpaceWanted wanted{.free_bytes_floor = 2 * file_bytes};
+  const auto made = pool.prepare("/log/next", file_bytes, ours, wanted).value_or_throw();
+  EXPECT_EQ(made.header.incarnation, ours);
+  EXPECT_EQ(storage.bytes_of("/log/next").back(), std::byte{0});
+  EXPECT_EQ(pool.files(), 0U);
+  EXPECT_FALSE(pool.prepare("/log/more", file_bytes, ours, wanted).ok());
+}
+
+TEST_F(SegmentPoolSyncTest, AFullPoolGivesUpWhatNobodyHasAskedForInALongTime) {
+  log::SegmentPool small{{"/pool", 1}, storage};
+  const auto come = [&](std::uint64_t incarnation) {
+    const auto made = small.prepare("/log/next", file_bytes, incarnation, {}).value_or_throw();
+    ASSERT_TRUE(small.retire({"/log/next", file_bytes, nullptr, made.header}).ok());
+  };
+  const auto keeps = [&](std::uint64_t incarnation) {
+    const auto made = small.prepare("/log/kept", file_bytes, incarnation, {}).value_or_throw();
+    const bool kept = small.files() == 0;
+    if (kept) {
+      EXPECT_TRUE(small.retire({"/log/kept", file_bytes, nullptr, made.header}).ok());
+    } else {
+      EXPECT_TRUE(storage.unlink("/log/kept").ok());
+    }
+    return kept;
+  };
+  come(another);
+  for (int i = 0; i < 100; ++i) come(ours);
+  EXPECT_TRUE(keeps(another)) << "the pool is full of it";
+  for (int i = 0; i < 200; ++i) come(ours);
+  EXPECT_TRUE(keeps(ours));
 }
 
 TEST_F(SegmentPoolSyncTest, ManyFilesAreRetiredWithOneSyncOfTheirDirectory) {
