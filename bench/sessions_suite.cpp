@@ -2,10 +2,12 @@
 #include "sessions_suite.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "support/broker_route.hpp"

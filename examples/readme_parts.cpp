@@ -1,6 +1,7 @@
 /// The parts of programs that the README shows, in a program: the README's test runs it.
 #include <lightq/lightq.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <iostream>

@@ -9,6 +9,9 @@
 #include <sys/un.h>
 #include <time.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <stdexcept>
 #include <vector>
 

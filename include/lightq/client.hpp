@@ -1,5 +1,5 @@
-/// A program's connection to a broker: topics, statistics, and the way to producers and consumers. Layer:
-/// client.
+/// A program's connection to a broker: manages topics and users, returns statistics, and makes producers and
+/// consumers. Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -31,27 +31,28 @@
 
 namespace lightq::inline v1 {
 
-/// A client of one broker. Move-only; safe to share between threads (requests go one after the other), while
-/// a producer or consumer made by it belongs to one thread at a time. These may outlive the client.
+/// A client of one broker. Move-only. Threads may share it: requests go one after the other. Each producer or
+/// consumer that it makes belongs to one thread at a time, and may outlive the client.
 ///
-/// Every request has a deadline and answers with a Result: the broker's own error codes (docs/protocol.md,
-/// "Errors"), `timeout` when no answer came (what was asked may have been done all the same), or `closed`.
-/// Requests survive timeouts and restarts of the broker; nothing needs to be connected again.
+/// Every request has a deadline and returns a Result. Errors: the broker's error codes (docs/protocol.md,
+/// "Errors"), `timeout` when no answer came (the broker may have carried the request out), or `closed`. The
+/// client goes on working after timeouts and restarts of the broker; there is no need to connect again.
 class Client {
  public:
   Client(Client&&) noexcept = default;
   Client& operator=(Client&&) noexcept = default;
   ~Client() = default;
 
-  /// A client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`); empty: the one that
-  /// discover_control_uri finds, which is looked for until the request timeout has passed: it may be
-  /// starting. Makes sure that a broker answers there. Errors: timeout, io_error (at once: nobody listens at
-  /// the `uri` that was given or that LIGHTQ_BROKER names, `system_error` is ECONNREFUSED then; or its
-  /// network cannot be reached), invalid_argument (there is no such host or port; also where a user or
-  /// password stands in the URI, which is not repeated then, a password would go to another machine in clear,
-  /// other users may read admin.json or the client's key, or what says where the broker is belongs to
-  /// somebody else), unauthorized_access (see ControlConnection::ask), io_error (there is no such
-  /// client_key_file), limit_reached.
+  /// Makes a client of the broker at the control URI `uri` (`tcp://HOST:PORT` or `ipc://PATH`), and checks
+  /// that a broker answers there. If `uri` is empty, uses the URI that discover_control_uri finds, and keeps
+  /// looking until the request timeout: the broker may be starting.
+  ///
+  /// Errors: timeout. io_error: nobody listens at the `uri` given or at LIGHTQ_BROKER (at once;
+  /// `system_error` is ECONNREFUSED), its network cannot be reached, or there is no such client_key_file.
+  /// invalid_argument: there is no such host or port; the URI has a user or password in it (the error does
+  /// not repeat it); a password would go to another machine in clear; other users may read admin.json or the
+  /// client's key; or the file that names the broker belongs to another user. unauthorized_access: see
+  /// ControlConnection::ask. limit_reached.
   static Result<Client> connect(const std::string& uri, ClientOptions options = {}) {
     using Absence = ControlConnection::Absence;
     if (!uri.empty()) return connect_within(uri, options, options.request_timeout, Absence::fails);
@@ -69,12 +70,12 @@ class Client {
         return no_answer_error(protocol::Ping{}, place->uri, options.request_timeout);
     }
   }
-  /// The same, for the broker that discover_control_uri finds.
+  /// Connects to the broker that discover_control_uri finds. Errors: as above.
   static Result<Client> connect(ClientOptions options = {}) { return connect("", std::move(options)); }
 
-  /// Creates a topic. With the administrator's credentials the options' `user`, if there is one, is the
-  /// topic's own; a user without those creates it by a right to manage it, and it has no user of its own.
-  /// Errors: topic_already_exists, invalid_request, unauthorized_access, limit_reached.
+  /// Creates a topic. With the administrator's credentials, the options' `user`, if given, becomes the
+  /// topic's own user. Without them, the user needs the right to manage the topic, which then has no own
+  /// user. Errors: topic_already_exists, invalid_request, unauthorized_access, limit_reached.
   Result<void> create_topic(std::string_view topic, const TopicSettings& settings = {}) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
@@ -83,23 +84,23 @@ class Client {
                                            as_admin ? options().user : Credentials{}});
   }
 
-  /// Deletes a topic with everything in it. Needs the admin's credentials, or those of a user who may manage
-  /// the topic. Errors: topic_not_found, unauthorized_access.
+  /// Deletes a topic and all its messages. Needs the administrator's credentials, or those of a user with the
+  /// right to manage the topic. Errors: topic_not_found, unauthorized_access.
   Result<void> delete_topic(std::string_view topic) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
     return expect_ok(protocol::DeleteTopic{state_->manager(), std::move(*name)});
   }
 
-  /// The topics that the admin, or the user, has any right on, by name.
+  /// Returns the topics that the administrator or the user has any right on, sorted by name.
   Result<std::vector<TopicListing>> list_topics() {
     auto reply = ask_for<protocol::ListReply>(protocol::ListTopics{state_->manager()});
     if (!reply) return reply.error();
     return std::move(reply->topics);
   }
 
-  /// Makes a user; `uid`: whose processes on the broker's machine need no password on an `ipc` control
-  /// socket, and then `password` may be empty. Errors: user_already_exists, limit_reached,
+  /// Creates a user. With `uid`, processes of that system user on the broker's machine need no password on an
+  /// `ipc` control socket, and `password` may be empty. Errors: user_already_exists, limit_reached,
   /// unauthorized_access.
   Result<void> create_user(std::string_view user_id, std::string_view password,
                            std::vector<protocol::TopicRight> rights = {}, bool is_admin = false,
@@ -108,7 +109,7 @@ class Client {
         state_->manager(), {std::string(user_id), std::string(password)}, is_admin, std::move(rights), uid});
   }
 
-  /// Deletes a user, and ends what it has open. Errors: user_not_found, unauthorized_access.
+  /// Deletes a user, and ends its connections. Errors: user_not_found, unauthorized_access.
   Result<void> delete_user(std::string_view user_id) {
     return expect_ok(protocol::DeleteUser{state_->manager(), std::string(user_id)});
   }
@@ -118,22 +119,22 @@ class Client {
   Result<void> grant(std::string_view user_id, protocol::TopicRight right) {
     return expect_ok(protocol::GrantRights{state_->manager(), std::string(user_id), std::move(right)});
   }
-  /// Takes away what was given by the same pattern, and ends what is open by it. Errors: user_not_found,
-  /// invalid_request (nothing of that was given), unauthorized_access.
+  /// Takes rights away that were granted with the same pattern, and ends what the user has open by them.
+  /// Errors: user_not_found, invalid_request (no such rights were granted), unauthorized_access.
   Result<void> revoke(std::string_view user_id, protocol::TopicRight right) {
     return expect_ok(protocol::RevokeRights{state_->manager(), std::string(user_id), std::move(right)});
   }
 
-  /// Gives a user another password, and ends what is open by the old one: the options' `user` to itself, else
-  /// it needs the administrator's credentials. This client goes on with those it has. Errors: user_not_found,
-  /// unauthorized_access.
+  /// Changes a user's password, and ends what is open by the old one. The options' `user` may change its own
+  /// password; others need the administrator's credentials. This client keeps using the credentials that it
+  /// has. Errors: user_not_found, unauthorized_access.
   Result<void> set_password(std::string_view user_id, std::string_view password) {
     const bool own = options().user.user_id == user_id;
     return expect_ok(protocol::SetPassword{own ? options().user : state_->manager(), !own,
                                            std::string(user_id), std::nullopt, std::string(password)});
   }
-  /// The same for the user of its own that a topic has, by whoever may manage the topic. Errors:
-  /// topic_not_found, invalid_request (it has none), unauthorized_access.
+  /// Changes the password of a topic's own user. Needs the right to manage the topic. Errors:
+  /// topic_not_found, invalid_request (the topic has no own user), unauthorized_access.
   Result<void> set_topic_password(std::string_view topic, std::string_view password) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
@@ -143,16 +144,16 @@ class Client {
                                            std::move(*name), std::string(password)});
   }
 
-  /// All users, by name. Needs the administrator's credentials.
+  /// Returns all users, sorted by name. Needs the administrator's credentials.
   Result<std::vector<protocol::UserListing>> list_users() {
     auto reply = ask_for<protocol::UserListReply>(protocol::ListUsers{state_->manager()});
     if (!reply) return reply.error();
     return std::move(reply->users);
   }
 
-  /// Deletes a pull group that no consumer is connected to, so that it no longer holds the topic's log.
-  /// Plain pull consumers all belong to `protocol::default_group`. Errors: topic_not_found, group_not_found,
-  /// group_in_use.
+  /// Deletes a consumer group that no consumer is connected to, so that the log no longer keeps messages for
+  /// it. Plain pull consumers all belong to `protocol::default_group`. Errors: topic_not_found,
+  /// group_not_found, group_in_use.
   Result<void> delete_group(std::string_view topic, std::string_view group) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
@@ -160,27 +161,28 @@ class Client {
     return expect_ok(protocol::DeleteGroup{state_->asker(), std::move(*name), std::string(group), as_admin});
   }
 
-  /// Nothing is handed out by the group, or with `group` empty to anybody of the topic, until resume();
-  /// consumers stay connected, and producers go on. It outlasts the broker, but for a group of a topic in
-  /// memory. Doing it again changes nothing. Errors: topic_not_found, group_not_found, not_supported
-  /// (`direct`).
+  /// Pauses delivery to a group, or to all consumers of the topic if `group` is empty, until resume().
+  /// Consumers stay connected, and producers go on. A pause survives restarts of the broker, except for a
+  /// group of a topic in memory. A second pause changes nothing. Errors: topic_not_found, group_not_found,
+  /// not_supported (`direct`).
   Result<void> pause(std::string_view topic, std::string_view group = {}) {
     return expect_none(ask_of_group<protocol::Pause>(topic, group));
   }
-  /// Undoes the pause of the same: of a group that of the group, of the topic that of the topic. Errors: as
-  /// pause().
+  /// Ends the pause of a group, or of the topic if `group` is empty. The two pauses are independent.
+  /// Errors: as pause().
   Result<void> resume(std::string_view topic, std::string_view group = {}) {
     return expect_none(ask_of_group<protocol::Resume>(topic, group));
   }
-  /// The group goes on behind all that is stored; with `group` empty every consumer of the topic does, and
-  /// what is stored is dropped. How many messages that were. Errors: as pause(), no_space, io_error.
+  /// Moves a group past all stored messages. If `group` is empty, moves every consumer of the topic and drops
+  /// the stored messages. Returns the number of messages skipped or dropped. Errors: as pause(), no_space,
+  /// io_error.
   Result<std::uint64_t> purge(std::string_view topic, std::string_view group = {}) {
     auto reply = ask_of_group<protocol::Purge>(topic, group);
     if (!reply) return reply.error();
     return reply->messages.value_or(0);
   }
 
-  /// One topic's statistics. Errors: topic_not_found, unauthorized_access.
+  /// Returns one topic's statistics. Errors: topic_not_found, unauthorized_access.
   Result<TopicStats> stats(std::string_view topic) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
@@ -188,34 +190,35 @@ class Client {
     return ask_for<TopicStats>(protocol::Stats{state_->asker(), std::move(*name), as_admin});
   }
 
-  /// The whole broker's statistics. Needs an administrator's credentials.
+  /// Returns the whole broker's statistics. Needs an administrator's credentials.
   Result<BrokerStats> stats() {
     return ask_for<BrokerStats>(protocol::Stats{state_->manager(), std::nullopt, true});
   }
 
-  /// Success when a broker answers.
+  /// Returns success if the broker answers.
   Result<void> ping() { return expect_ok(protocol::Ping{}); }
 
-  /// The broker's version, as `major.minor.patch`.
+  /// Returns the broker's version, as `major.minor.patch`.
   Result<std::string> version() {
     auto reply = ask_for<protocol::VersionReply>(protocol::Version{});
     if (!reply) return reply.error();
     return std::move(reply->version);
   }
 
-  /// Joins the topic as a producer whose messages are confirmed; open when it returns. It joins again by
-  /// itself when it has to connect again. Errors: topic_not_found, unauthorized_access, limit_reached,
-  /// not_supported (`flushed` of a topic in memory), invalid_argument (the options); timeout also when the
-  /// topic cannot be reached from here. `transport`: over what; nothing: a Unix socket, where the
-  /// broker is on this machine and nothing is encrypted, and but over ZeroMQ memory that it shares; else TCP.
+  /// Joins the topic as a producer with confirmed messages. The producer is open when the call returns, and
+  /// joins again by itself whenever it has to connect again. `transport`: if empty, uses the broker's Unix
+  /// socket if the broker is on this machine and does not encrypt (with shared memory, except for sessions
+  /// over ZeroMQ), and TCP otherwise. Errors: topic_not_found, unauthorized_access, limit_reached,
+  /// not_supported (`flushed` for a topic in memory), invalid_argument (the options), timeout (also if the
+  /// topic's address cannot be reached from this machine).
   Result<Producer> producer(std::string_view topic, ProducerOptions options = {},
                             std::optional<Transport> transport = {}) {
     return open_session<Producer>(topic, protocol::JoinType::push, std::move(options), transport);
   }
 
-  /// Joins the topic as a consumer that acknowledges; open when it returns. It joins again by itself when it
-  /// has to connect again. Errors: as for producer(), and not_supported (the group is of the other mode, or
-  /// the broker serves no such consumers), in_use.
+  /// Joins the topic as a consumer with acknowledgements. The consumer is open when the call returns, and
+  /// joins again by itself whenever it has to connect again. Errors: as producer(), not_supported (the group
+  /// has the other mode, or the broker does not support such consumers), in_use.
   Result<Consumer> consumer(std::string_view topic, ConsumerOptions options = {},
                             std::optional<Transport> transport = {}) {
     const bool shared = options.mode == ConsumeMode::group;
@@ -223,30 +226,31 @@ class Client {
                                   std::move(options), transport);
   }
 
-  /// Joins the topic to read messages by their offsets, which changes nothing and moves nobody; connected
-  /// when it returns. Errors: as for consumer().
+  /// Joins the topic to read messages by their offsets. Reading moves no consumer's position. The reader is
+  /// connected when the call returns. Errors: as consumer().
   Result<Reader> reader(std::string_view topic, ReaderOptions options = {},
                         std::optional<Transport> transport = {}) {
     return open_session<Reader>(topic, protocol::JoinType::sub, std::move(options), transport);
   }
 
-  /// Joins the topic as a producer over a ZeroMQ socket, which hears of no confirms; connected when it
-  /// returns. Errors: topic_not_found, unauthorized_access, limit_reached, invalid_argument; timeout also
-  /// when the topic's endpoint cannot be reached from here.
+  /// Joins the topic as a producer over a plain ZeroMQ socket, which gets no confirms. The producer is
+  /// connected when the call returns. Errors: topic_not_found, unauthorized_access, limit_reached,
+  /// invalid_argument, timeout (also if the topic's endpoint cannot be reached from this machine).
   Result<PlainProducer> plain_producer(std::string_view topic, const PlainProducerOptions& options = {}) {
     return open<PlainProducer>(topic, protocol::JoinType::push, options);
   }
 
-  /// Joins the topic as a consumer over a ZeroMQ socket, which cannot acknowledge; connected when it returns.
-  /// Errors: as for plain_producer().
+  /// Joins the topic as a consumer over a plain ZeroMQ socket, which cannot acknowledge. The consumer is
+  /// connected when the call returns. Errors: as plain_producer().
   Result<PlainConsumer> plain_consumer(std::string_view topic, const PlainConsumerOptions& options = {}) {
     const bool pull = options.mode == Mode::pull;
     return open<PlainConsumer>(topic, pull ? protocol::JoinType::pull : protocol::JoinType::sub, options);
   }
 
-  /// Joins the topic and answers the endpoint's URI and a ticket, for programs that bring their own ZeroMQ
-  /// sockets: with the ticket as its PLAIN user name and password (or the keys of its identity), a PUSH
-  /// socket connects to a `pub` or `push` endpoint, a PULL socket to `pull`, a SUB socket to `sub`.
+  /// Joins the topic and returns the endpoint's URI and a ticket, for programs with their own ZeroMQ sockets.
+  /// The ticket is the socket's PLAIN user name and password; if the broker encrypts, use the keys of the
+  /// address's identity instead. Connect a PUSH socket to a `pub` or `push` endpoint, a PULL socket to
+  /// `pull`, a SUB socket to `sub`.
   Result<EndpointAddress> join(std::string_view topic, protocol::JoinType type,
                                Transport transport = Transport::tcp) {
     Result<TopicName> name = topic_name(topic);
@@ -254,23 +258,24 @@ class Client {
     return state_->join(*name, type, transport);
   }
 
-  /// Tells the broker that nobody will use an endpoint that join() answered any more; answers how many
-  /// messages the endpoint was handed (0 for a producer's). Errors: endpoint_not_found.
+  /// Tells the broker that an endpoint returned by join() is no longer used. Returns how many messages the
+  /// broker sent to the endpoint (0 for a producer's). Errors: endpoint_not_found.
   Result<std::uint64_t> leave(std::string_view topic, const std::string& bind_uri) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
     return state_->leave(*name, bind_uri);
   }
 
-  /// The control URI.
+  /// Returns the control URI.
   [[nodiscard]] const std::string& uri() const { return state_->connection.uri(); }
-  /// The options in force, discovered credentials included.
+  /// Returns the options in use, discovered credentials included.
   [[nodiscard]] const ClientOptions& options() const { return state_->options; }
-  /// Whether passwords and tickets go to another machine in clear: it takes ClientOptions::insecure.
+  /// Returns true if passwords and tickets go to another machine in clear, which needs
+  /// ClientOptions::insecure.
   [[nodiscard]] bool exposed() const { return state_->exposed; }
 
  private:
-  /// A producer's or consumer's way back to the broker.
+  /// Lets a producer or consumer join and leave its topic.
   class Member final : public Membership {
    public:
     Member(std::shared_ptr<ClientState> state, TopicName topic, protocol::JoinType type, Transport transport)
@@ -293,7 +298,7 @@ class Client {
       : state_(std::make_shared<ClientState>(std::move(context), std::move(uri), std::move(options),
                                              std::move(identities), exposed)) {}
 
-  /// A client of the broker at `uri`, which has `patience` to answer.
+  /// Makes a client of the broker at `uri`, and waits up to `patience` for its answer.
   static Result<Client> connect_within(const std::string& uri, ClientOptions options, Timeout patience,
                                        ControlConnection::Absence absence) {
     if (const std::string shown = shown_uri(uri); shown != uri) {  // before its host is looked up
@@ -335,8 +340,7 @@ class Client {
     return made;
   }
 
-  /// Looks for credentials again: a broker that was starting when the client began to wait for it has written
-  /// them before it answered.
+  /// Looks for credentials again: if the broker was starting, it wrote them before it answered.
   Result<void> settle_credentials() {
     ClientOptions& options = state_->options;
     if (options.discover_credentials) {
@@ -366,7 +370,7 @@ class Client {
     if (!reply) return reply.error();
     return {};
   }
-  /// Asks it of a topic, or of the group where there is one.
+  /// Sends a request about a topic, or about one of its groups.
   template <typename Asked>
   Result<protocol::OkReply> ask_of_group(std::string_view topic, std::string_view group) {
     Result<TopicName> name = topic_name(topic);
@@ -376,7 +380,7 @@ class Client {
         Asked{state_->asker(), std::move(*name), std::string(group), as_admin});
   }
 
-  /// Joins, and connects a handle to the endpoint. Bad options are refused before the broker hears of it.
+  /// Checks the options, joins, and connects a handle to the endpoint.
   template <typename Handle, typename Options>
   Result<Handle> open(std::string_view topic, protocol::JoinType type, const Options& options) {
     Result<TopicName> name = topic_name(topic);
@@ -399,14 +403,14 @@ class Client {
                                          " ms (can this host be reached from here? see --advertise)"};
   }
 
-  /// Joins, and opens a producer or consumer on a session, which joins again by itself.
+  /// Joins, and opens a producer, consumer or reader on a session. It joins again by itself.
   template <typename Handle, typename Options>
   Result<Handle> open_session(std::string_view topic, protocol::JoinType type, Options options,
                               std::optional<Transport> transport) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();
     if (const Result<void> valid = options.check(); !valid) return valid.error();
-    // The first address is asked for here, so that what cannot be joined is not tried for long.
+    // The first join is made here, so that its error is returned at once.
     const ConnectionType over = options.connection;
     TransportChoice choice = state_->choice(transport);
     Result<SessionAddress> first = state_->join_session(*name, type, over, choice);

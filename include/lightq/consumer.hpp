@@ -1,5 +1,5 @@
-/// Receives a topic's messages over a session: groups, acknowledgements, and what is not acknowledged comes
-/// again. docs/session.md, "Consuming". Layer: client.
+/// Receives a topic's messages over a session: consumer groups, acknowledgements and redelivery.
+/// docs/session.md, "Consuming". Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -29,28 +29,34 @@ namespace lightq::inline v1 {
 ///     }
 ///     consumer.close(5s).value_or_throw();                       // the broker knows all of that
 ///
-/// What is promised: every message is handed out until somebody of the group has acknowledged it (with
-/// Acknowledgement::automatic: once at most). It comes again, perhaps to another member and behind later
-/// ones, when it is rejected, is not acknowledged in time, or its consumer's connection is lost. Connections
-/// that break and brokers that restart are dealt with inside: a group goes on where it stands, a place
-/// without a name behind the last batch that was handed out. What is acknowledged of a lost connection's
-/// messages is passed over: they come again.
+/// Delivery is at least once: the broker delivers a message until a member of the group has acknowledged it.
+/// With Acknowledgement::automatic it is at most once. The broker redelivers a message, perhaps to another
+/// member and after later messages, when it is rejected, when it is not acknowledged in time, or when its
+/// consumer loses the connection.
 ///
-/// Input and output happen inside calls only. Acknowledgements are gathered, and sent when receive has waited
-/// a millisecond, when there are many, or when they have waited a tenth of a second and any call is made;
-/// poll, flush and a receive that does not wait send them at once. A program that works on a message for long
-/// keeps it for `ack_timeout`, and longer by extend, whether or not it calls anything meanwhile; what it has
-/// not been given yet waits for it. In an event loop: poll, and then receive(0) until nothing comes, when
-/// fd() is readable, or writable while wants_write(), and at next_timer(); all three asked anew before each
-/// wait, next_timer() last.
+/// The consumer connects again by itself when a connection breaks or the broker restarts. A group then goes
+/// on at its own position; a consumer of mode `own` without a name goes on after the last batch that it
+/// received. Acknowledgements for messages of a lost connection are ignored: the broker redelivers these.
 ///
-/// At most `prefetch_messages` are handed out without being acknowledged: more come as these are.
+/// Input and output happen inside calls only. The consumer gathers acknowledgements. It sends them when
+/// receive has waited a millisecond, when there are many, or in any call once they have waited 100 ms. poll,
+/// flush and a receive that does not wait send them at once.
+///
+/// A program has `ack_timeout` for each message that it received, and more time with extend, whether or not
+/// it calls anything meanwhile. Messages that wait in the consumer do not use up their time while the program
+/// keeps calling.
+///
+/// In an event loop: call poll, and then receive(0) until it returns nothing, when fd() is readable, when it
+/// is writable and wants_write() is true, and at next_timer(). Ask all three again before each wait,
+/// next_timer() last.
+///
+/// At most `prefetch_messages` are unacknowledged at a time; acknowledging makes room for more.
 class Consumer {
  public:
   using Messages = MessageRange<Consumer, Delivered>;
 
-  /// A consumer that connects in its first calls (see wait_open). `join`: called within them whenever an
-  /// address is needed. Error: invalid_argument.
+  /// Makes a consumer, which connects in its first calls (see wait_open). It calls `join` in any of its calls
+  /// when it needs an address. Error: invalid_argument.
   static Result<Consumer> open(std::string topic, SessionJoin join, ConsumerOptions options = {}) {
     if (const Result<void> valid = options.check(); !valid) return valid.error();
     if (!TopicName::parse(topic))
@@ -61,13 +67,14 @@ class Consumer {
   }
   Consumer(Consumer&&) noexcept = default;
   Consumer& operator=(Consumer&&) noexcept = default;
-  /// Does not wait: what was acknowledged may not reach the broker, and then comes again. Call close() first.
+  /// Does not wait: the last acknowledgements may not reach the broker, which then redelivers those messages.
+  /// Call close() first.
   ~Consumer() = default;
 
-  // --- Receiving. What was given before is no longer valid after one of these.
+  // --- Receiving. Each of these calls invalidates the messages that the earlier ones returned.
 
-  /// The next message; nothing when none came in time (0 does not wait). Errors: closed, and what ended the
-  /// consumer.
+  /// Returns the next message, or nothing if none came in time (0 does not wait). Errors: closed, and the
+  /// error that ended the consumer.
   Result<std::optional<Delivered>> receive(Timeout timeout) {
     if (is_ready()) {
       look();
@@ -78,7 +85,8 @@ class Consumer {
     }
     return std::optional(rest_->take());
   }
-  /// The same with all messages that came together, or what receive has left of them: at least one.
+  /// Returns all messages of the next batch, or those that receive has not returned yet: at least one.
+  /// Nothing and errors: as receive.
   Result<std::optional<DeliveredBatch>> receive_batch(Timeout timeout) {
     if (is_ready()) {
       look();
@@ -90,13 +98,14 @@ class Consumer {
     in_hand_ = rest_->range();
     return std::exchange(rest_, std::nullopt);
   }
-  /// A range for loops, see above. Ends after `idle_timeout` without a message, when `stop` is requested
-  /// (noticed within 100 ms), or at an error, which the range's result() then tells.
+  /// Returns a range for loops, see the example above. The range ends after `idle_timeout` without a message,
+  /// when `stop` is requested (noticed within 100 ms), or at an error, which its result() then returns.
   [[nodiscard]] Messages messages(Timeout idle_timeout, std::stop_token stop = {}) {
     return {*this, idle_timeout, std::move(stop)};
   }
-  /// Calls `handle(const Delivered&)` for each message and acknowledges it, until one of the above. Answers
-  /// how many there were. Errors: closed, what ended the consumer.
+  /// Calls `handle(const Delivered&)` for each message and then acknowledges it, until the range of
+  /// messages() ends. Returns how many messages it handled. Errors: closed, and the error that ended the
+  /// consumer.
   template <typename Handle>
   Result<std::uint64_t> for_each(Handle&& handle, Timeout idle_timeout, std::stop_token stop = {}) {
     std::uint64_t handled = 0;
@@ -110,12 +119,12 @@ class Consumer {
     return handled;
   }
 
-  // --- What became of messages. Those that are not this consumer's any longer (acknowledged or rejected
-  // before, delivered over a connection that is lost, too late) are passed over, so all may be repeated.
+  // --- Acknowledging. Each call may be repeated: it skips messages that are no longer in flight to this
+  // consumer (acknowledged or rejected before, too late, or delivered over a lost connection).
 
-  /// Answers how many of them were this consumer's, as far as it knows: those that are missing come again, or
-  /// were acknowledged before. What was acknowledged too late, and others have got, the broker tells later:
-  /// see take_late.
+  /// Acknowledges messages. Returns how many of them were in flight to this consumer, as far as it knows; the
+  /// others were acknowledged before, or will be redelivered. The broker reports later which acknowledgements
+  /// were too late because it had already redelivered the messages: see take_late.
   std::uint64_t acknowledge(OffsetRange range) {
     const bool is_slow = was_away();
     if (is_slow) [[unlikely]]
@@ -131,36 +140,40 @@ class Consumer {
   std::uint64_t acknowledge(Offset offset) { return acknowledge(OffsetRange{offset, offset + 1}); }
   std::uint64_t acknowledge(const Delivered& message) { return acknowledge(message.offset); }
   std::uint64_t acknowledge(const DeliveredBatch& batch) { return acknowledge(batch.range()); }
-  /// Every message before `offset` that was given here: not what of a batch receive still has to give, which
-  /// may have come again.
+  /// Acknowledges every message before `offset` that this consumer has returned to the program. Skips the
+  /// messages of the present batch that receive has not returned yet: they may be redeliveries of offsets
+  /// before `offset`.
   std::uint64_t acknowledge_before(Offset offset) {
     const OffsetRange not_given = is_ready() ? rest_->range() : OffsetRange{offset, offset};
     const std::uint64_t done = acknowledge(OffsetRange{{0}, std::min(offset, not_given.begin)});
     return done + acknowledge(OffsetRange{not_given.end, offset});
   }
-  /// Messages that were acknowledged here after their time was over and others had got them, as far as the
-  /// broker has told: all of them after close(). Since this was asked last; 4,096 ranges at most are kept.
+  /// Returns, since the last call, the messages that this consumer acknowledged too late: the broker had
+  /// already given them to another consumer, or again to this one. After close() the list is complete, except
+  /// that at most 4,096 ranges are kept.
   std::vector<OffsetRange> take_late() { return parts_->link.take_late(); }
 
-  /// They are to be handed out again, to any member of the group, not before `delay` (at most 49 days) has
-  /// passed.
+  /// Gives messages back: the broker redelivers them to any member of the group, after `delay` (at most
+  /// 49 days).
   void reject(OffsetRange range, Timeout delay = Timeout(0)) {
     parts_->link.reject(range, milliseconds(delay));
     look();
   }
   void reject(Offset offset, Timeout delay = Timeout(0)) { reject(OffsetRange{offset, offset + 1}, delay); }
-  /// This consumer is still at work: they do not come again for as long as `time`, from now. Sent at once.
+  /// Gives this consumer more time: the broker does not redeliver these messages before `time` has passed
+  /// from now. Sent at once.
   void extend(OffsetRange range, Timeout time) {
     parts_->link.extend(range, milliseconds(time));
     parts_->link.transmit(now(), true);
   }
   void extend(Offset offset, Timeout time) { extend(OffsetRange{offset, offset + 1}, time); }
 
-  // --- Where it stands.
+  // --- Position.
 
-  /// The group, or the place of this consumer's own, goes on there (see From); answers the offset. What came
-  /// and is not acknowledged is forgotten, of all the group's members. Errors: timeout, the broker's, closed
-  /// (the connection ended meanwhile: whether it happened is not known), what ended the consumer.
+  /// Moves the position of the group, or of this consumer in mode `own`, to `to` (see From). Returns the new
+  /// offset. All messages in flight to the group's members are forgotten: nobody can acknowledge them any
+  /// more. Errors: timeout, the broker's errors, closed (the connection ended before the answer: the broker
+  /// may or may not have moved the position), the error that ended the consumer.
   Result<Offset> seek(const session::Place& to, Timeout timeout) {
     const SessionTime deadline = session_deadline(now(), timeout);
     const auto may_ask = [this] { return state() == SessionState::open && !parts_->link.is_seeking(); };
@@ -174,14 +187,14 @@ class Consumer {
     return Error{ErrorCode::closed, of_topic("the connection ended before the answer to seek; last error: " +
                                              last_error().text())};
   }
-  /// Asks for no more messages until `resume`; those that are on their way still come.
+  /// Asks the broker for no more messages until `resume`. Messages that are on their way still come.
   void pause() { parts_->link.pause(true); }
   void resume() {
     parts_->link.pause(false);
     parts_->link.transmit(now(), true);
   }
-  /// Everything before this was acknowledged when the topic was opened last; nothing: it was not yet. Where a
-  /// group stands now is in the topic's stats.
+  /// Returns the offset before which everything was acknowledged when this consumer last opened the topic;
+  /// nothing if it has not opened it yet. The topic's statistics show the present position of a group.
   [[nodiscard]] std::optional<Offset> committed() const {
     if (!opened()) return std::nullopt;
     return Offset{opened()->committed};
@@ -189,19 +202,21 @@ class Consumer {
 
   // --- Input and output.
 
-  /// Does what there is to do, without waiting. Errors: closed, what ended the consumer.
+  /// Connects, reads and sends as far as possible without waiting. Errors: closed, and the error that ended
+  /// the consumer.
   Result<void> poll() {
     drive();
     return usable();
   }
-  /// Whether receive has a message at hand.
+  /// Returns true if the next receive returns a message without waiting.
   [[nodiscard]] bool is_ready() const { return rest_ && !rest_->empty(); }
-  /// Waits until the topic is open. Errors: timeout (last_error says what is wrong), what ended the consumer.
+  /// Waits until the topic is open. Errors: timeout (last_error says why), the error that ended the consumer.
   Result<void> wait_open(Timeout timeout) {
     return wait_until([this] { return connected(); }, session_deadline(now(), timeout), "not open");
   }
-  /// Sends what was acknowledged so far, waiting until the system has taken it. Whether the broker has is
-  /// known after close(). Errors: timeout, closed (there is no connection), what ended the consumer.
+  /// Sends all acknowledgements so far, and waits until the operating system has taken them. Only close()
+  /// makes sure that the broker has received them. Errors: timeout, closed (there is no connection), the
+  /// error that ended the consumer.
   Result<void> flush(Timeout timeout) {
     if (const Result<void> able = usable(); !able) return able;
     const std::uint64_t opens = stats().opens;
@@ -211,10 +226,10 @@ class Consumer {
     if (connected() && stats().opens == opens) return {};
     return lost_error();
   }
-  /// Tells the broker what was acknowledged, waits for its answer, and ends the session. What is not
-  /// acknowledged goes to others of the group. Errors: timeout (also where messages were acknowledged too
-  /// late, see take_late), closed (the connection was lost before the answer); the consumer is closed all the
-  /// same. A second call does nothing.
+  /// Sends all acknowledgements, waits for the broker's answer, and ends the session. Unacknowledged messages
+  /// go to other members of the group. Errors: timeout (also if messages were acknowledged too late, see
+  /// take_late), closed (the connection was lost before the answer). The consumer is closed even after an
+  /// error. A second call does nothing.
   Result<void> close(Timeout timeout) {
     if (state() == SessionState::closed) return {};
     rest_.reset();
@@ -229,27 +244,28 @@ class Consumer {
     if (done && stats().late > 0) return late_error();
     return done;
   }
-  /// Whether it was closed.
+  /// Returns true after close().
   [[nodiscard]] bool finished() const { return state() == SessionState::closed; }
 
   [[nodiscard]] const std::string& topic() const { return parts_->link.topic(); }
   [[nodiscard]] SessionState state() const { return parts_->link.state(); }
   [[nodiscard]] bool connected() const { return state() == SessionState::open; }
-  /// Why the last connection or attempt ended.
+  /// Returns why the last connection or attempt to connect ended.
   [[nodiscard]] const Error& last_error() const { return parts_->link.last_error(); }
-  /// Messages handed out here, over the present connection, and neither acknowledged nor rejected.
+  /// Returns the number of messages that this consumer received over the present connection and has neither
+  /// acknowledged nor rejected.
   [[nodiscard]] std::uint64_t unacknowledged() const { return parts_->link.unacknowledged(); }
   [[nodiscard]] ConsumerStats stats() const { return parts_->link.stats(); }
-  /// What the broker said when it opened the topic last: offsets, and the incarnation of the log that they
-  /// speak of; nothing: it has not yet.
+  /// Returns the broker's answer when this consumer last opened the topic: offsets, and the incarnation of
+  /// the log that they belong to; nothing if it has not opened it yet.
   [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const { return parts_->link.opened(); }
 
-  /// The connection's descriptor, to be waited for and for nothing else; -1: there is none now. May change in
-  /// every call.
+  /// Returns the connection's descriptor, or -1 if there is none now. Only wait for it: do not read or write.
+  /// Every call may change it.
   [[nodiscard]] int fd() const { return parts_->link.fd(); }
-  /// Whether poll has something to do when the descriptor is writable.
+  /// Returns true if poll has something to send when the descriptor becomes writable.
   [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
-  /// When poll has something to do though the descriptor tells nothing; session_never: not at all.
+  /// Returns when to call poll even if the descriptor reports nothing; session_never: no such time.
   [[nodiscard]] SessionTime next_timer() const { return parts_->link.next_timer(now()); }
 
  private:
@@ -259,8 +275,7 @@ class Consumer {
     SessionClock clock;
     SessionConsumeLink link;
   };
-  // How many calls at most go by before one looks whether something is to be sent, while they follow each
-  // other quickly; else each one looks.
+  // While calls follow each other quickly, only every 16th looks at the clock for something to send.
   static constexpr std::uint32_t look_after_max = 16;
   static constexpr Timeout quick{5};
   static constexpr Timeout slow{100};
@@ -273,14 +288,15 @@ class Consumer {
     return static_cast<std::uint32_t>(std::clamp<Timeout::rep>(time.count(), 0, UINT32_MAX));
   }
 
-  /// Whether the program has not called for a while.
+  /// Returns true if the program has not called for 100 ms.
   [[nodiscard]] bool was_away() const { return parts_->clock.coarse_now() >= look_by_; }
   void look() { look(was_away()); }
   void look(bool at_once) {
     if (--look_after_ == 0 || at_once) [[unlikely]]
       send_what_is_due();
   }
-  /// A program that has not called for a while may not call again for long: nothing waits for more then.
+  /// Sends what is due. If the program has not called for 100 ms, sends everything: it may not call again for
+  /// long.
   [[gnu::noinline]] void send_what_is_due() {
     const SessionTime time = now();
     keep_what_waits(time);
@@ -303,15 +319,15 @@ class Consumer {
     link.receive(time);
     if (!had_one && link.batch()) rest_ = link.batch();
   }
-  /// What was not given yet; of a batch that was given whole, what lies behind the last acknowledgement,
-  /// while there are such.
+  /// Extends the time of messages that the program has not begun. These are the rest of the present batch, or
+  /// in a batch that receive_batch returned, the messages after the last acknowledgement.
   void keep_what_waits(SessionTime time) {
     if (is_ready()) return parts_->link.keep(rest_->range(), time);
     if (goes_on_) parts_->link.keep(in_hand_, time);
     goes_on_ = false;
   }
 
-  /// The former one is over. False: none came in time.
+  /// Releases the present batch and waits for the next one. Returns false if none came in time.
   [[gnu::noinline]] Result<bool> next_batch(Timeout timeout) {
     rest_.reset();
     in_hand_ = {};
@@ -347,7 +363,7 @@ class Consumer {
       wait_for_io(deadline);
     }
   }
-  /// What is not read meanwhile is not waited for.
+  /// Waits for the descriptor and timers. Waits for input only if the connection reads at present.
   void wait_for_io(SessionTime until) const {
     parts_->clock.wait(fd(), parts_->link.wait_events(), std::min(until, next_timer()));
   }
@@ -366,19 +382,19 @@ class Consumer {
                                         "acknowledged, which comes again; last error: " +
                                         last_error().text())};
   }
-  /// Whether there is any use in going on.
+  /// Returns an error if the consumer was closed or has failed.
   [[nodiscard]] Result<void> usable() const {
     if (state() == SessionState::failed) return last_error();
     if (state() == SessionState::closed) return Error{ErrorCode::closed, of_topic("the consumer is closed")};
     return {};
   }
 
-  std::optional<DeliveredBatch> rest_;  // of the link's batch: what was not given yet
-  OffsetRange in_hand_;                 // of a batch that was given whole: behind what is acknowledged
-  bool goes_on_ = false;                // something of in_hand_ was acknowledged since the last look
-  std::uint32_t look_after_ = 1;        // calls
+  std::optional<DeliveredBatch> rest_;  // the messages of the link's batch that receive has not returned yet
+  OffsetRange in_hand_;           // messages after the last acknowledgement of a batch from receive_batch
+  bool goes_on_ = false;          // something of in_hand_ was acknowledged since the last look
+  std::uint32_t look_after_ = 1;  // calls
   SessionTime looked_;
-  SessionTime look_by_ = session_never;  // whatever look_after_ says
+  SessionTime look_by_ = session_never;  // the next call after this time looks, whatever look_after_ is
   std::unique_ptr<Parts> parts_;
 };
 

@@ -16,16 +16,17 @@
 namespace lightq::inline v1 {
 
 using session::Acknowledgement;
-/// `group`: the group's members share its messages. `own`: every message comes to this consumer.
+/// `group`: the members of a consumer group share the topic's messages. `own`: this consumer gets every
+/// message.
 using ConsumeMode = session::Mode;
 
-/// Places in a topic.
+/// Positions in a topic.
 struct From {
-  static constexpr session::Place first() { return {session::From::first, 0}; }  ///< the oldest that is kept
-  static constexpr session::Place next() { return {session::From::next, 0}; }    ///< what comes from now on
-  static constexpr session::Place last() { return {session::From::last, 0}; }    ///< the newest message
+  static constexpr session::Place first() { return {session::From::first, 0}; }  ///< the oldest message kept
+  static constexpr session::Place next() { return {session::From::next, 0}; }  ///< only messages from now on
+  static constexpr session::Place last() { return {session::From::last, 0}; }  ///< the newest message
   static constexpr session::Place offset(Offset offset) { return {session::From::offset, offset.value}; }
-  /// The first message that the log took then or later.
+  /// The first message that was appended to the log at `time` or later.
   static constexpr session::Place time(Timestamp time) {
     return {session::From::time, static_cast<std::uint64_t>(std::max<std::int64_t>(time.us, 0))};
   }
@@ -34,56 +35,59 @@ struct From {
 /// Plain values; fill in what you need by name.
 struct ConsumerOptions {
   ConsumeMode mode = ConsumeMode::group;
-  /// The group, by the rule of topic names. Empty: in mode `group` the topic's default one, which plain pull
-  /// consumers belong to; in mode `own` a place that only this consumer knows, and that no restart of the
-  /// broker loses while this consumer lives. With a name, another consumer of that name takes the place over.
+  /// The name of the group, or of this consumer in mode `own`, by the rule of topic names. Empty in mode
+  /// `group`: the topic's default group, to which plain pull consumers belong. Empty in mode `own`: the
+  /// consumer keeps its position itself; it survives restarts of the broker, but not the end of this
+  /// consumer. With a name in mode `own` the broker keeps the position, and a second consumer that opens the
+  /// same name replaces the first one.
   std::string group = {};
-  /// Where a group begins that does not exist yet.
+  /// Where a new group begins, or a consumer in mode `own` that has no position yet.
   session::Place from = From::first();
-  /// The log that the offset in `from` speaks of, as Consumer::opened says; 0: any.
+  /// The incarnation of the log that the offset in `from` belongs to, see Consumer::opened; 0: any.
   std::uint64_t incarnation = 0;
-  /// Mode `own`: messages that it has not acknowledged are not dropped from the log. Groups always hold.
+  /// Mode `own`: the log keeps messages until this consumer has acknowledged them. Groups always do that.
   bool holds = false;
-  /// `automatic`: a message is done with as it leaves the broker, and what is on its way when a connection
-  /// breaks is lost to the group. `by_consumer`: see Consumer::acknowledge.
+  /// `automatic`: the broker counts a message as acknowledged when it sends it, so the group loses messages
+  /// that are on their way when a connection breaks. `by_consumer`: see Consumer::acknowledge.
   Acknowledgement acknowledgement = Acknowledgement::by_consumer;
-  /// The most messages, and bytes of them, that are on their way here, wait here, or were handed out and are
-  /// not acknowledged (with `automatic`: not taken). One message may be larger.
+  /// The most messages, and payload bytes, that are in flight: on their way to this consumer, waiting in it,
+  /// or received and not acknowledged. (With `automatic`: not received by the program.) One larger message
+  /// is let through.
   std::uint32_t prefetch_messages = 10'000;
   std::uint64_t prefetch_bytes = 1 * limits::MiB;
-  /// After which an unacknowledged message goes to another member of the group, or comes again; 0: the
-  /// broker's 30 s. Counts from when receive or receive_batch gives the message to the program, or up to a
-  /// sixteenth of the time earlier; what a program that calls nothing for longer has not begun goes to others
-  /// too.
+  /// The broker redelivers a message that is not acknowledged within this time; 0: the broker's 30 s. The
+  /// time begins when receive or receive_batch returns the message, or up to a sixteenth of it earlier.
+  /// Messages that wait in the consumer are extended within its calls only: if the program calls nothing for
+  /// longer than this time, the broker redelivers them too.
   Timeout ack_timeout{0};
-  /// While messages wait to be acknowledged, and `ack_timeout` is not over for all of them, the session does
-  /// not end because the program works on them and calls nothing; only a lost connection ends it. false: the
-  /// broker takes a consumer that says nothing for twice its own heartbeat for gone, and gives its messages
-  /// to others. For a program that calls often, and may hang.
+  /// true: the program may work on messages without calling anything. The broker does not end the session for
+  /// its silence while messages are unacknowledged and `ack_timeout` has not passed for all of them; it still
+  /// notices a lost connection. false: after a silence of twice its own heartbeat the broker ends the session
+  /// and redelivers the messages. Choose that for a program that calls often and may hang.
   bool may_be_busy = true;
-  /// The longest frame taken from the broker, which is a message and a few bytes: 64 KiB to 2 GiB.
+  /// The longest frame that the consumer accepts, 64 KiB to 2 GiB. A frame holds a message and a few bytes.
   std::uint32_t frame_bytes_max = session::frame_bytes_greatest;
-  /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing
-  /// else; encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq,
-  /// and by the broker's Unix socket where it is on this machine, unless Transport::tcp is asked for.
+  /// What carries the session. `zmq`: ZeroMQ messages, for networks that let only these through. If the
+  /// broker encrypts, they go through a socket of the client's ZeroMQ context. If not, libzmq is not used,
+  /// and on the broker's machine they go through its Unix socket, unless Transport::tcp is asked for.
   ConnectionType connection = ConnectionType::socket;
-  /// By a Unix socket: whether the bytes go through memory that the broker shares, where it has some to
-  /// share, which is quicker than the socket. It counts as memory of both sides.
+  /// Over a Unix socket: use memory that the broker shares, if it has some left, which is faster than the
+  /// socket. It counts as memory of both processes.
   bool share_memory = true;
-  /// How often to hear from the broker, 100 ms to an hour; after twice that without a word the connection
-  /// is given up. 0: never.
+  /// How often the broker sends a sign of life, 100 ms to an hour. The consumer gives the connection up after
+  /// a silence of twice that. 0: never.
   Timeout heartbeat{5000};
-  /// How long connecting and opening may take, before it is tried again with another join.
+  /// How long connecting and opening may take before the consumer joins and tries again.
   Timeout attempt_timeout{5000};
-  /// Between attempts: at first, and at most; doubling, shortened by up to a half at random.
+  /// The first and the longest pause between attempts. It doubles each time, less up to a half at random.
   Timeout backoff{50};
   Timeout backoff_max{2000};
-  /// For the broker's logs; at most 128 bytes.
+  /// A name for the broker's logs; at most 128 bytes.
   std::string name = {};
-  /// For tests: where times come from; empty: the steady clock.
+  /// For tests: the source of times; empty: the steady clock.
   SessionClock::Source clock = {};
 
-  /// Whether everything is in its range. Error: invalid_argument.
+  /// Returns an error if a value is out of its range. Error: invalid_argument.
   [[nodiscard]] Result<void> check() const {
     const auto bad = [](const char* sentence) { return Error{ErrorCode::invalid_argument, sentence}; };
     if (mode != ConsumeMode::group && mode != ConsumeMode::own) return bad("mode must be group or own");

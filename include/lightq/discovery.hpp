@@ -26,20 +26,21 @@
 
 namespace lightq::inline v1 {
 
-/// Where a broker listens when nobody says otherwise.
+/// The control URI of a broker without configuration.
 inline constexpr std::string_view default_control_uri = "tcp://127.0.0.1:5000";
-/// The administrator's name when nobody says otherwise.
+/// The administrator's name in a broker without configuration.
 inline constexpr std::string_view default_admin_user_id = "lightq_admin";
 
-/// An environment variable's value; empty when it is not set.
+/// Returns an environment variable's value; empty if it is not set.
 inline std::string environment_value(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
 }
 
-/// The directories in which a broker of this machine may keep its data, likeliest first: `chosen` alone if it
-/// is not empty, else LIGHTQ_DATA_DIR alone if set, else /var/lib/lightq and the user's own state directory
-/// ($XDG_STATE_HOME/lightq or ~/.local/state/lightq), the latter first unless this is root.
+/// Returns the directories in which a broker of this machine may keep its data, in the order to search. If
+/// `chosen` is not empty, only that; else if LIGHTQ_DATA_DIR is set, only that. Else the user's state
+/// directory
+/// ($XDG_STATE_HOME/lightq or ~/.local/state/lightq), then /var/lib/lightq; for root in reverse order.
 inline std::vector<std::filesystem::path> data_directories(const std::string& chosen = {}) {
   if (!chosen.empty()) return {chosen};
   if (const std::string named = environment_value("LIGHTQ_DATA_DIR"); !named.empty()) return {named};
@@ -59,8 +60,8 @@ namespace detail {
 
 inline constexpr std::size_t small_file_bytes_max = 64 * 1024;
 
-/// A small regular file's content; nothing when it cannot be read. Error: invalid_argument (it is somebody's
-/// who has nothing to say here, see foreign_file_fault).
+/// Returns a small regular file's content, or nothing if it cannot be read. Error: invalid_argument (the file
+/// belongs to a user who is not trusted here, see foreign_file_fault).
 inline Result<std::optional<std::string>> read_small_file(const std::filesystem::path& path) {
   const ScopedDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts{};
@@ -83,20 +84,21 @@ inline FoundBroker read_broker_file(const std::filesystem::path& path) {
   return *text ? protocol::parse_broker_file(**text) : std::nullopt;
 }
 
-/// What the broker that runs says of itself.
+/// Reads broker.json, which a broker writes when it starts and removes when it stops.
 inline FoundBroker read_running_broker(const std::filesystem::path& directory) {
   return read_broker_file(directory / "broker.json");
 }
 
-/// Where the last broker of the directory was, and its key, if it encrypted: this stays when it stops.
+/// Reads server_key.json: the address and key of the directory's last broker, if it encrypted. The file stays
+/// when the broker stops.
 inline FoundBroker read_encrypting_broker(const std::filesystem::path& directory) {
   auto file = read_broker_file(directory / "server_key.json");
   if (file && *file && (*file)->server_key.empty()) file->reset();
   return file;
 }
 
-/// Whether `uri`, as a client gives it, is the broker that bound `bound` on this machine. Decides whether a
-/// password may be sent there, so it says no when in doubt.
+/// Returns true if a client's `uri` is surely the address `bound` of a broker on this machine. Decides
+/// whether a password may be sent there, so it returns false in doubt.
 inline bool is_local_broker(std::string_view uri, std::string_view bound) {
   if (uri == bound) return true;
   const auto [host, port] = split_tcp(uri);
@@ -109,8 +111,9 @@ inline bool is_local_broker(std::string_view uri, std::string_view bound) {
   return !port.empty() && port == bound_port && is_loopback(host) && (anywhere || is_loopback(bound_host));
 }
 
-/// Whether `uri` may mean the broker that bound `bound` on this machine. Decides whether its key is demanded
-/// there, so it says yes when in doubt. A name is looked up, which may wait.
+/// Returns true if a client's `uri` may be the address `bound` of a broker on this machine. Decides whether
+/// the client demands that broker's key there, so it returns true in doubt. Looks host names up, which may
+/// block.
 inline bool may_be_local_broker(std::string_view uri, std::string_view bound) {
   if (is_local_broker(uri, bound)) return true;
   const auto [host, port] = split_tcp(uri);
@@ -126,17 +129,18 @@ inline bool may_be_local_broker(std::string_view uri, std::string_view bound) {
 
 }  // namespace detail
 
-/// Where a broker is looked for when no URI is given.
+/// The control URI to try when none is given.
 struct ControlPlace {
   std::string uri;
-  bool certain =
-      false;  ///< false: nothing says that there is a broker now; one that starts may say another URI
-  bool named = false;  ///< by LIGHTQ_BROKER
+  /// Whether the URI is LIGHTQ_BROKER's or that of a running broker. If not, a broker that starts later may
+  /// announce another URI.
+  bool certain = false;
+  bool named = false;  ///< whether LIGHTQ_BROKER names it
 };
 
-/// The control URI to use when none is given: LIGHTQ_BROKER, else what broker.json in the first data
-/// directory that has one names (both are certain), else what server_key.json does, else default_control_uri.
-/// Error: invalid_argument (such a file belongs to somebody else).
+/// Returns the control URI to use when none is given: LIGHTQ_BROKER, else that of the first data directory
+/// with a running broker's broker.json (both are certain), else that of the first server_key.json, else
+/// default_control_uri. Error: invalid_argument (such a file belongs to another user).
 inline Result<ControlPlace> discover_control_place(const std::string& data_dir = {}) {
   if (std::string named = environment_value("LIGHTQ_BROKER"); !named.empty())
     return ControlPlace{std::move(named), true, true};
@@ -152,7 +156,7 @@ inline Result<ControlPlace> discover_control_place(const std::string& data_dir =
   return ControlPlace{std::string(default_control_uri), false, false};
 }
 
-/// The URI that discover_control_place finds.
+/// Returns the URI that discover_control_place finds.
 inline Result<std::string> discover_control_uri(const std::string& data_dir = {}) {
   Result<ControlPlace> place = discover_control_place(data_dir);
   if (!place) return place.error();
@@ -210,9 +214,9 @@ inline Result<std::optional<detail::OwnerSocket>> discover_credentials(std::stri
   return Found();
 }
 
-/// Fills in the broker's key if `options` leave it empty, as ClientOptions::server_key describes. Of
-/// broker.json and server_key.json only that of the broker which they name. Error: invalid_argument (such a
-/// file belongs to somebody else).
+/// Fills in the broker's key if it is empty in `options`, as ClientOptions::server_key describes. Takes it
+/// from a broker.json or server_key.json only if that file names the broker at `uri`. Error: invalid_argument
+/// (such a file belongs to another user).
 inline Result<void> discover_server_key(std::string_view uri, ClientOptions& options) {
   if (options.server_key.empty()) options.server_key = environment_value("LIGHTQ_SERVER_KEY");
   for (const std::filesystem::path& directory : data_directories(options.data_dir)) {
@@ -225,12 +229,13 @@ inline Result<void> discover_server_key(std::string_view uri, ClientOptions& opt
     if (runs) options.server_key = (*running)->server_key;
     if (options.server_key.empty() && *stopped && detail::may_be_local_broker(uri, (*stopped)->control_uri))
       options.server_key = (*stopped)->server_key;
-    if (runs) return {};  // what lies elsewhere is of another one that was here before
+    if (runs) return {};  // files in other directories belong to earlier brokers
   }
   return {};
 }
 
-/// Whether LIGHTQ_INSECURE says that secrets may leave this machine in clear: `true`, or a number but 0.
+/// Returns true if LIGHTQ_INSECURE lets secrets leave this machine in clear: `true`, or a number other than
+/// 0.
 inline bool discover_insecure() {
   const std::string value = environment_value("LIGHTQ_INSECURE");
   const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;

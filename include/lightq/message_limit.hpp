@@ -1,4 +1,4 @@
-/// The longest message that a producer can send, and which limit that is. Layer: client.
+/// Computes the longest message that a producer can send, and names the limit that decides it. Layer: client.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,13 @@
 
 namespace lightq::inline v1 {
 
-/// The lowest of the limits that are known. A plain value.
+/// The lowest known limit of a message's size. A plain value.
 struct MessageLimit {
   std::size_t bytes = 0;  ///< of a message, attributes included
   const char* name = "";
 
-  /// `opened`: what the broker said, if it has; `batch_bytes_max`: the longest batch that it takes.
+  /// Returns the lowest limit. `opened`: the broker's answer to opening the producer, if it has come;
+  /// `batch_bytes_max`: the longest batch that the broker takes.
   static MessageLimit of(const ProducerOptions& options, const std::optional<session::ProduceOpened>& opened,
                          std::size_t batch_bytes_max) {
     constexpr std::size_t around = batch_layout::header_bytes + record_bytes(0);
@@ -32,7 +33,7 @@ struct MessageLimit {
     return lowest;
   }
 
-  /// The error of a message of so many bytes, which are more.
+  /// Returns the error for a message of `message_bytes`, more than this limit.
   [[nodiscard]] Error exceeded_by(std::size_t message_bytes) const {
     return {ErrorCode::too_large, "a message of " + std::to_string(message_bytes) + " bytes is larger than " +
                                       std::to_string(bytes) + " bytes, " + name};

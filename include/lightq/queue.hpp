@@ -7,6 +7,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <future>
 #include <iterator>
@@ -15,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <lightq/base/attributes.hpp>
 #include <lightq/base/batch_builder.hpp>
@@ -31,21 +34,21 @@ class ViewEngine;
 
 namespace lightq::inline v1 {
 
-/// One message as a reader gives it. A view: valid until the reader's next call, or as long as a Pin of it.
+/// One message as a reader returns it. A view: valid until the reader's next call, or as long as a Pin of it.
 struct QueuedMessage {
   Offset offset;
-  Timestamp time;  ///< of its batch's append
+  Timestamp time;  ///< when its batch was appended
   ByteView payload;
   AttributeKinds kinds = {};           ///< see `attributes`
   std::uint16_t attributes_bytes = 0;  ///< right before the payload
 
   [[nodiscard]] std::string_view text() const { return as_text(payload); }
-  /// Key, headers and time, of a message that was packed with them (BatchBuilder) or sent to a topic so.
+  /// Returns the key, headers and time that the message was packed with (BatchBuilder) or sent with.
   [[nodiscard]] AttributesView attributes() const {
     return AttributesView::trusted(kinds, payload.data() - attributes_bytes);
   }
 
-  /// Of a message's bytes in a batch.
+  /// Makes one from a message's bytes in a batch.
   static QueuedMessage of(Offset offset, Timestamp time, AttributeKinds kinds, ByteView message) {
     if (!kinds.any()) return {offset, time, message};
     const std::size_t bytes = attributes_bytes_of(kinds, message.data());
@@ -53,18 +56,18 @@ struct QueuedMessage {
   }
 
  private:
-  // Not inlined: a walk over messages without attributes keeps all it needs in registers.
+  // Not inlined, so that a loop over messages without attributes keeps its variables in registers.
   [[gnu::noinline]]
   static std::size_t attributes_bytes_of(AttributeKinds kinds, const std::byte* message) {
     return AttributesView::trusted(kinds, message).bytes();
   }
 };
 
-/// Messages of one batch, decoded as they are walked over: nothing is copied, no array made. A view, valid as
-/// its messages are. `for (const QueuedMessage& message : messages) …`
+/// Messages of one batch. Decodes each message when the iterator reaches it, without copying. A view, valid
+/// as long as its messages. `for (const QueuedMessage& message : messages) …`
 class QueuedMessages {
  public:
-  /// Walks over the records; each message is made where it is looked at.
+  /// Iterates over the records; operator* decodes the message.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -102,7 +105,7 @@ class QueuedMessages {
   };
 
   QueuedMessages() = default;
-  /// `count` whole records from `first` on; queues make these.
+  /// Requires: `count` whole records at `first`. Called by queues.
   QueuedMessages(const std::byte* first, std::size_t count, Offset offset, Timestamp time,
                  AttributeKinds kinds)
       : first_(first), count_(count), offset_(offset), time_(time), kinds_(kinds) {}
@@ -110,7 +113,7 @@ class QueuedMessages {
   [[nodiscard]] Iterator end() const { return {nullptr, offset_ + count_, time_, kinds_}; }
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  /// Not of an empty one.
+  /// Requires: not empty.
   [[nodiscard]] QueuedMessage front() const { return *begin(); }
 
  private:
@@ -121,8 +124,8 @@ class QueuedMessages {
   AttributeKinds kinds_;
 };
 
-/// Keeps the memory of the messages that a reader has given last valid, whatever the reader or the queue does
-/// afterwards. Copyable; any thread.
+/// Keeps the messages that a reader returned last valid after later calls of the reader or the queue.
+/// Copyable. Thread: any.
 class Pin {
  public:
   Pin() = default;
@@ -133,39 +136,38 @@ class Pin {
   std::shared_ptr<const void> kept_;
 };
 
-/// Reads a queue from any offset on; does not change it, and does not keep anything from being dropped (but
-/// what it stands in stays readable to it). Takes no lock while it reads within a segment. Move-only; one
-/// thread at a time, any number of readers beside each other and the writer. The queue must outlive it.
+/// Reads a queue from any offset on. Does not change the queue. Retention may drop segments that a reader has
+/// not reached; the segment it is in stays readable to it. Takes no lock while it reads within a segment.
+/// Move-only. Thread: one at a time; any number of readers may work beside each other and the writer. The
+/// queue must outlive it.
 ///
-/// Errors of all reads: `corrupt`, naming file and position, for damage; the reader then stands behind it, at
-/// `position()`, and the next call goes on there. `io_error` where the system refused.
+/// Errors of all reads: `corrupt` for damage, with file and position; the reader's `position()` is then after
+/// the damage, and the next call goes on there. `io_error` if the system reports one.
 class QueueReader {
  public:
   QueueReader(QueueReader&& other) noexcept;
   QueueReader& operator=(QueueReader&& other) noexcept;
   ~QueueReader();
 
-  /// The next message, or nothing at the end.
+  /// Returns the next message, or nothing at the end.
   Result<std::optional<QueuedMessage>> next();
-  /// As next, without moving on.
+  /// Returns the next message without moving past it.
   Result<std::optional<QueuedMessage>> peek();
-  /// Up to `max` messages at once, fewer at the end of a batch; none at the end of the log. The quickest way
-  /// to read.
+  /// Returns up to `max` messages of one batch, none at the end of the log. The fastest way to read.
   Result<QueuedMessages> next_batch(std::size_t max = limits::batch_records_max);
-  /// The messages from `first` up to, not including, `last`, as far as they are kept, and up to the first
-  /// damage behind the first of them; the reader then stands behind them. Copies nothing: the views are
-  /// pinned until the next call.
+  /// Returns the messages in [first, last) that are still kept, up to the first damage after the first of
+  /// them, and moves past them. Copies nothing: the views are pinned until the next call.
   Result<std::span<const QueuedMessage>> range(Offset first, Offset last);
-  /// Waits until there is a message to read, without polling. False after `timeout`. The reader of a
-  /// QueueView waits for what a refresh on another thread shows.
+  /// Waits until there is a message to read, without polling. Returns false after `timeout`. The reader of a
+  /// QueueView waits until a refresh on another thread finds messages.
   bool wait(std::chrono::milliseconds timeout);
 
-  /// The offset of the message that next() would give.
+  /// Returns the offset of the message that next() would return.
   [[nodiscard]] Offset position() const;
-  /// Goes elsewhere; O(log n). An offset before the oldest message kept counts as that, one past the end as
-  /// the end. Errors: io_error.
+  /// Moves the reader, in O(log n). An offset before the oldest message moves it there; an offset past the
+  /// end moves it to the end. Errors: io_error.
   Result<void> seek(const Start& start);
-  /// Keeps what was read last valid beyond the next call.
+  /// Returns a pin that keeps the messages read last valid beyond the next call.
   [[nodiscard]] Pin pin() const;
 
  private:
@@ -176,32 +178,33 @@ class QueueReader {
   std::unique_ptr<queue::ReaderState> state_;
 };
 
-/// A reader with a name, whose committed offset is on disk: it survives the process at once, and a power cut
-/// with the next flush. Opening it again goes on at what was committed. One at a time of a name.
+/// A reader with a name and a committed offset on disk. A commit survives the end of the process at once, and
+/// a power cut after the next flush. A cursor that is opened again goes on at its committed offset. Only one
+/// cursor of a name is open at a time.
 class QueueCursor {
  public:
   QueueCursor(QueueCursor&& other) noexcept;
   QueueCursor& operator=(QueueCursor&& other) noexcept;
   ~QueueCursor();
 
-  /// Reads; see QueueReader. Moving this reader changes what was delivered, never what is committed.
+  /// Returns the reader, see QueueReader. Moving it changes delivered(), never committed().
   [[nodiscard]] QueueReader& reader() { return reader_; }
   Result<std::optional<QueuedMessage>> next();
   Result<std::optional<QueuedMessage>> peek() { return reader_.peek(); }
   Result<QueuedMessages> next_batch(std::size_t max = limits::batch_records_max);
   bool wait(std::chrono::milliseconds timeout) { return reader_.wait(timeout); }
-  /// Everything that was read so far is done with.
+  /// Commits everything that was read so far.
   void commit() { commit(reader_.position()); }
-  /// Everything before `offset` is done with. Clamped to what is in the log.
+  /// Commits everything before `offset`, which is clamped to the offsets in the log.
   void commit(Offset offset);
-  /// Goes back (or on) to `start`, and commits that.
+  /// Moves the cursor to `start`, and commits that offset.
   Result<void> rewind(const Start& start);
-  /// next() and commit() in one.
+  /// Returns the next message and commits it.
   Result<std::optional<QueuedMessage>> dequeue();
 
   [[nodiscard]] const std::string& name() const;
   [[nodiscard]] Offset committed() const;
-  /// One past the last message that was read, also by an earlier process.
+  /// Returns one past the last message that was read, by this process or an earlier one.
   [[nodiscard]] Offset delivered() const;
 
  private:
@@ -211,77 +214,78 @@ class QueueCursor {
   std::unique_ptr<queue::CursorHandle> handle_;
 };
 
-/// The queue itself, and its writer. One process at a time has a directory open for writing. Move-only.
-/// A child that is forked later is another process: there all calls of the queue, its readers and cursors,
-/// and of a QueueView, answer `closed`; those without a Result do nothing, and statistics are empty. The
-/// child may destroy them, which changes nothing on disk, and keeps the lock of the directory until it does.
-/// Threads: appends, flush, wait_durable and close from one thread at a time (with
-/// QueueOptions::many_writers: from any);
-/// dequeue, peek and is_empty from one thread at a time; everything else from any.
+/// The queue and its writer. Only one process at a time can open a directory for writing. Move-only.
+///
+/// After a fork the child process cannot use the queue, its readers and cursors, or a QueueView: all calls
+/// return `closed`, calls without a Result do nothing, and statistics are empty. The child may destroy them,
+/// which changes nothing on disk; until it does, it keeps the lock of the directory.
+///
+/// Thread: appends, flush, wait_durable and close from one thread at a time (with QueueOptions::many_writers
+/// from any); dequeue, peek and is_empty from one thread at a time; everything else from any.
 class Queue {
  public:
-  /// Opens the queue in `directory`, made if it is not there, and recovers what an earlier process left. A
-  /// relative path counts from the process's directory of now.
-  /// Errors: `in_use` (another process, or this one, has it open), `foreign_format`, `corrupt`, `io_error`,
-  /// `no_space`, each naming the file; `invalid_argument`.
+  /// Opens the queue in `directory`, and recovers it if the last process did not close it. Makes the
+  /// directory if it does not exist. A relative path is resolved in this call: changing the working directory
+  /// later has no effect. Errors: `in_use` (another process, or this one, has it open), `foreign_format`,
+  /// `corrupt`, `io_error`, `no_space`, each with the file's name; `invalid_argument`.
   static Result<Queue> open(const std::string& directory, const QueueOptions& options = {});
   Queue(Queue&& other) noexcept;
   Queue& operator=(Queue&& other) noexcept;
-  /// Closes as close() does, without a word of what failed.
+  /// Closes as close() does, and ignores errors.
   ~Queue();
-  /// Makes everything durable and marks the queue as cleanly closed. Readers, cursors and views of it must be
-  /// gone. Nothing but destruction may follow. Errors: those of flush.
+  /// Makes everything durable and marks the queue as cleanly closed. Requires: its readers, cursors and views
+  /// are destroyed. Only the destructor may be called afterwards. Errors: those of flush.
   Result<void> close();
 
-  /// Appends one message: its offset. Errors: `limit_reached` (capacity, Overflow::reject), `timeout`
-  /// (Overflow::block), `no_space`, `too_large`, `io_error`; nothing was appended then. (But under
-  /// FlushPolicy::every_append the first `io_error` of a sync says that what was appended may or may not
-  /// last; from then on appends are refused.)
+  /// Appends one message and returns its offset. Errors: `limit_reached` (capacity, Overflow::reject),
+  /// `timeout` (Overflow::block), `no_space`, `too_large`, `io_error`; then nothing was appended. Exception:
+  /// under FlushPolicy::every_append an `io_error` of the first failed sync means that the message was
+  /// appended and may or may not survive; later appends are refused.
   Result<Offset> enqueue(ByteView payload);
   Result<Offset> enqueue(std::string_view payload) { return enqueue(as_byte_view(payload)); }
   Result<Offset> enqueue(const char* payload) { return enqueue(std::string_view(payload)); }
-  /// Appends all of them or none, as one batch; the first one's offset. At most 65,536, together below 4 GiB.
+  /// Appends all messages or none, as one batch. Returns the first one's offset. At most 65,536 messages,
+  /// together less than 4 GiB.
   Result<Offset> enqueue(std::span<const ByteView> payloads);
   Result<Offset> enqueue(std::span<const std::string_view> payloads);
-  /// Appends a packed batch (not empty, not compressed) without packing it again; the quickest way, and the
-  /// one for messages with attributes. Then clear() it.
+  /// Appends a packed batch without packing it again: the fastest way, and the only one for messages with
+  /// attributes. Requires: not empty, not compressed. Call clear() on the batch afterwards to use it again.
   Result<Offset> enqueue(BatchBuilder& batch);
 
-  /// Of the cursor named "default", made at the first call where the oldest message is: the next message,
-  /// which is committed at once; nothing where there is none. The view is valid until the next dequeue or
-  /// peek.
+  /// Returns the next message of the cursor "default" and commits it, or nothing at the end. The first call
+  /// makes that cursor at the oldest message. The view is valid until the next dequeue or peek.
   Result<std::optional<QueuedMessage>> dequeue();
   Result<std::optional<QueuedMessage>> peek();
   Result<bool> is_empty();
 
-  /// A reader without a name.
+  /// Makes a reader without a name.
   Result<QueueReader> reader(const Start& start = Start::first());
-  /// The cursor of this name (the rule of topic names); `start` counts if there is none yet. Errors: `in_use`
-  /// (it is open already), `not_found` words of Start::copy_of as `invalid_argument`, `limit_reached` (1,024
-  /// cursors), io_error.
+  /// Opens the cursor of this name (by the rule of topic names), and makes it at `start` if there is none.
+  /// Errors: `in_use` (it is open already), `invalid_argument` (also if Start::copy_of names a cursor that
+  /// does not exist), `limit_reached` (1,024 cursors), io_error.
   Result<QueueCursor> cursor(std::string_view name, const Start& start = Start::first());
-  /// Forgets a cursor. Errors: `invalid_argument` (there is none), `in_use`, io_error.
+  /// Deletes a cursor. Errors: `invalid_argument` (there is none), `in_use`, io_error.
   Result<void> remove_cursor(std::string_view name);
 
-  /// Makes everything appended and committed so far durable. Errors: io_error; after one that came from a
-  /// sync nothing more becomes durable until the queue is opened again (the system may have dropped the
-  /// pages), and flush says so each time.
+  /// Makes everything appended and committed so far durable. Errors: io_error. After a failed sync nothing
+  /// becomes durable until the queue is opened again, because the system may have dropped the pages; flush
+  /// then fails each time.
   Result<void> flush();
   [[nodiscard]] Offset first_offset() const;
   [[nodiscard]] Offset next_offset() const;
   [[nodiscard]] Offset durable_offset() const;
-  /// Waits until everything before `offset` is durable; flushes at once if no rule would. False after
-  /// `timeout`. Errors: those of flush.
+  /// Waits until everything before `offset` is durable; flushes at once if the flush policy would not.
+  /// Returns false after `timeout`. Errors: those of flush.
   Result<bool> wait_durable(Offset offset, std::chrono::milliseconds timeout);
-  /// Ready when everything before `offset` is durable, or cannot become so.
+  /// Returns a future that is ready when everything before `offset` is durable, or cannot become durable.
   std::future<Result<void>> durable(Offset offset);
-  /// Calls `done` once with the same, from the thread that synced (in order of offsets); at once if it is
-  /// durable already. It must not call the queue.
+  /// Calls `done` once when everything before `offset` is durable, or cannot become durable: at once, or
+  /// later on the thread that syncs, in the order of offsets. `done` must not call the queue.
   void on_durable(Offset offset, std::function<void(const Result<void>&)> done);
 
-  /// Drops the segments that hold nothing at or past `before`, whatever retention says.
+  /// Drops the segments with only offsets below `before`, independent of retention.
   Result<void> trim(Offset before);
-  /// Applies retention by time, and what is due without `background`.
+  /// Applies retention by time and does other due work. Needed only without `background`.
   void maintain();
   [[nodiscard]] QueueStats stats() const;
   [[nodiscard]] const QueueRecovery& recovery() const;
@@ -293,20 +297,21 @@ class Queue {
   std::unique_ptr<Parts> parts_;
 };
 
-/// A queue opened to be read beside the process that writes it, or while nobody does. Changes nothing on
-/// disk. Shows the batches that are complete: under FlushPolicy::none() single messages show up when their
-/// batch is closed (64 KiB, a flush). A reader that comes to a segment which was dropped since the last
-/// refresh answers `closed`, and goes on after the next, at the oldest message kept. One thread at a time;
-/// its readers may be on others.
+/// A queue opened only for reading, with or without another process that writes it. Changes nothing on disk.
+/// Shows complete batches: under FlushPolicy::none() single messages appear when their batch is closed (at
+/// 64 KiB, or by a flush). A reader that reaches a segment dropped since the last refresh returns `closed`;
+/// after the next refresh it goes on at the oldest message kept. Thread: one at a time; its readers may be
+/// on others.
 class QueueView {
  public:
-  /// Errors: `foreign_format`, `corrupt`, `io_error`, each naming the file.
+  /// Opens the queue in `directory`. Errors: `foreign_format`, `corrupt`, `io_error`, each with the file's
+  /// name.
   static Result<QueueView> open(const std::string& directory);
   QueueView(QueueView&& other) noexcept;
   QueueView& operator=(QueueView&& other) noexcept;
   ~QueueView();
 
-  /// Looks for what was appended and dropped since. Errors: as open.
+  /// Reads what was appended and dropped since the last refresh. Errors: as open.
   Result<void> refresh();
   Result<QueueReader> reader(const Start& start = Start::first());
   [[nodiscard]] QueueStats stats() const;

@@ -1,7 +1,8 @@
-/// Whose credentials a request shows, and what is said when they are missing or refused. Layer: client.
+/// Reads the credentials out of a request, and makes the errors for missing or refused ones. Layer: client.
 #pragma once
 
 #include <cctype>
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <variant>
@@ -12,7 +13,7 @@
 
 namespace lightq::inline v1::detail {
 
-/// The credentials that the request shows, which may be empty; null: it is of a kind that shows none.
+/// Returns the credentials in a request, which may be empty; null if requests of this kind have none.
 inline const protocol::Credentials* credentials_of(const protocol::Request& request) {
   return std::visit(
       [](const auto& one) -> const protocol::Credentials* {
@@ -29,22 +30,22 @@ inline const protocol::Credentials* credentials_of(const protocol::Request& requ
       request);
 }
 
-/// Returns true if a broker refuses the request of anybody without credentials. All other requests may be of
-/// an open topic, or by a user whom the broker knows by the process.
+/// Returns true if a broker refuses this request without credentials. It may allow other requests without
+/// them: for an open topic, or if it identifies the user by the client's process.
 inline bool needs_credentials(const protocol::Request& request) {
   if (const auto* stats = std::get_if<protocol::Stats>(&request)) return !stats->topic;
   if (const auto* set = std::get_if<protocol::SetPassword>(&request)) return !set->topic;
   return std::visit([](const auto& one) { return requires { one.admin; }; }, request);
 }
 
-/// The error of a request that needs credentials and has none.
+/// Returns the error for a request that needs credentials and has none.
 inline Error no_credentials_error(const protocol::Request& request) {
   return {ErrorCode::unauthorized_access, std::string(protocol::command_of(request)) +
                                               " needs a user, and no credentials were given or found"};
 }
 
-/// Names the user where the broker only says `unauthorized_access`, which is its answer to credentials that
-/// are nobody's.
+/// Adds the user to an error that only says `unauthorized_access`. That is the broker's answer to an unknown
+/// user or a wrong password.
 inline Error with_user(Error error, const protocol::Request& request) {
   if (error.code != ErrorCode::unauthorized_access || error.message != "unauthorized_access") return error;
   const protocol::Credentials* const shown = credentials_of(request);
@@ -55,7 +56,7 @@ inline Error with_user(Error error, const protocol::Request& request) {
   return error;
 }
 
-/// The topic that a request is about; empty: none.
+/// Returns the topic of a request; empty if it has none.
 inline std::string topic_of(const protocol::Request& request) {
   return std::visit(
       [](const auto& one) -> std::string {
@@ -70,7 +71,7 @@ inline std::string topic_of(const protocol::Request& request) {
       request);
 }
 
-/// Whether a sentence names the topic: 'NAME', or topic NAME.
+/// Returns true if a sentence names the topic, as 'NAME' or as topic NAME.
 inline bool names_topic(const std::string& sentence, const std::string& topic) {
   if (sentence.find("'" + topic + "'") != std::string::npos) return true;
   const std::string words = "topic " + topic;
@@ -83,7 +84,7 @@ inline bool names_topic(const std::string& sentence, const std::string& topic) {
   return !is_longer;
 }
 
-/// Names the topic, the user and the broker, as far as the error does not do so.
+/// Adds the topic, the user and the broker to an error that does not name them.
 inline Error with_context(Error error, const protocol::Request& request, const std::string& uri) {
   std::string context;
   const auto add = [&](const std::string& what) { context += (context.empty() ? "" : ", ") + what; };

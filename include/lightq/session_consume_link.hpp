@@ -1,5 +1,5 @@
-/// Keeps a consumer's channel open: opens it on each connection, takes what is delivered, gives credit, and
-/// says what is done with. docs/session.md, "Consuming". Layer: client.
+/// Keeps a consumer's channel open: opens it on each connection, takes delivered batches, gives credit, and
+/// sends acknowledgements. docs/session.md, "Consuming". Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <lightq/base/batch_unpack.hpp>
 #include <lightq/base/result.hpp>
@@ -20,24 +21,26 @@
 
 namespace lightq::inline v1 {
 
-/// Numbers of a consumer on a session, since it was made. Messages, where nothing else is said.
+/// Counters of a consumer on a session, since it was made. They count messages if not stated otherwise.
 struct ConsumerStats {
   std::uint64_t received = 0;      ///< handed to the application
-  std::uint64_t again = 0;         ///< of these, not for the first time
-  std::uint64_t acknowledged = 0;  ///< while they were this consumer's
-  std::uint64_t rejected = 0;      ///< likewise
-  std::uint64_t late = 0;          ///< acknowledged, but too late: others had them
-  std::uint64_t lost = 0;          ///< dropped or damaged before they could come
+  std::uint64_t again = 0;         ///< of these, redeliveries
+  std::uint64_t acknowledged = 0;  ///< while they were in flight to this consumer
+  std::uint64_t rejected = 0;      ///< while they were in flight to this consumer
+  std::uint64_t late = 0;          ///< acknowledged too late: the broker had already redelivered them
+  std::uint64_t lost = 0;          ///< dropped or damaged before they could be delivered
   std::uint64_t opens = 0;         ///< how often the channel was opened
-  /// How often the topic's log was another one than before, or had lost its end, so that offsets are given
-  /// again. A consumer without a name then goes on where both have the same messages, or at the first
-  /// message; for others it may also count a broker that ended without closing its log, and had lost nothing.
+  /// How often the topic was opened with another log than before, or with a log that had lost its end, so
+  /// that the broker assigns the same offsets to other messages. A consumer without a name then goes on where
+  /// the two logs begin to differ, or at the first message. With a name, or in a group, this also counts a
+  /// broker that was killed and lost nothing.
   std::uint64_t new_logs = 0;
-  std::uint64_t violations = 0;  ///< how often a connection was ended because the broker broke the protocol
+  std::uint64_t violations =
+      0;  ///< how often the consumer ended a connection because of a protocol violation
 };
 
-/// The channel of a consumer over as many connections as it takes. Calls never wait, but for the join. Not
-/// movable. One thread.
+/// The channel of a consumer, opened again on each new connection. Calls do not wait, except that the join
+/// may. Not movable. One thread.
 class SessionConsumeLink {
  public:
   SessionConsumeLink(std::string topic, SessionJoin join, const ConsumerOptions& options)
@@ -48,8 +51,8 @@ class SessionConsumeLink {
   SessionConsumeLink& operator=(const SessionConsumeLink&) = delete;
   ~SessionConsumeLink() { say_goodbye(); }
 
-  /// Connects if it is time, and takes what the broker says, up to the next batch. While there is one this
-  /// goes no further than to open the channel again.
+  /// Connects if it is time, and handles the broker's frames up to the next batch. While the application has
+  /// a batch this does no more than open the channel again.
   void receive(SessionTime now) {
     if (connection().is_held() || !is_alive()) return;
     const Result<void> done = route_.receive(
@@ -57,14 +60,14 @@ class SessionConsumeLink {
         [&](const SessionFrame& frame) { return take(frame, now); }, [this] { ask(); });
     if (!done) ended(done.error(), now);
   }
-  /// The batch that has come; nothing: there is none now. Its messages count as handed to the application.
+  /// Returns the batch that has come, or nothing. Its messages count as handed to the application.
   [[nodiscard]] const std::optional<DeliveredBatch>& batch() const { return batch_; }
-  /// Notices that the broker has ended the connection though a batch is held, so that nothing is read.
+  /// Checks for the end of the connection even while the application has a batch and nothing is read.
   void look_for_end(SessionTime now) {
     if (state_ != SessionState::open || !connection().is_held() || !connection().has_hung_up()) return;
     ended({ErrorCode::closed, "the broker has ended the connection"}, now);
   }
-  /// The batch is looked at no longer.
+  /// Releases the batch: the application no longer looks at it.
   void release() {
     if (!batch_) return;
     batch_.reset();
@@ -72,8 +75,8 @@ class SessionConsumeLink {
     connection().release();
   }
 
-  /// Sends what is due by now: heartbeats, what was acknowledged, credit. `all`: of the last two everything;
-  /// otherwise enough of it, or what has waited for some time.
+  /// Sends heartbeats that are due, acknowledgements and credit. `all`: sends all acknowledgements and
+  /// credit; otherwise only once there are many or they have waited for 100 ms.
   void transmit(SessionTime now, bool all) {
     if (!route_.is_connected()) return;
     if (state_ == SessionState::open && has_news()) {
@@ -85,9 +88,9 @@ class SessionConsumeLink {
     if (!sent) ended(sent.error(), now);
   }
 
-  // --- What the application says of messages. What is not this consumer's any longer is passed over.
+  // --- Acknowledging. Messages that are no longer in flight to this consumer are skipped.
 
-  /// Answers how many of them are this consumer's.
+  /// Acknowledges messages. Returns how many of them were in flight to this consumer.
   std::uint64_t acknowledge(OffsetRange range) {
     const SessionAmount settled =
         unsettled_.settle(range, [this](const OffsetRange& piece) { acknowledged_.add(piece); });
@@ -96,7 +99,7 @@ class SessionConsumeLink {
     return settled.messages;
   }
   void reject(OffsetRange range, std::uint32_t delay_ms) {
-    OffsetRanges pieces;  // of neighbouring frames, too, which are one range to the broker
+    OffsetRanges pieces;  // merges ranges of neighbouring frames into one
     const SessionAmount settled =
         unsettled_.settle(range, [&](const OffsetRange& piece) { pieces.add(piece); });
     counts_.rejected += settled.messages;
@@ -106,17 +109,17 @@ class SessionConsumeLink {
   void extend(OffsetRange range, std::uint32_t ms) {
     if (range.begin < range.end && unsettled_.messages() != 0) put_ranges(session::Extend{ms, {range}});
   }
-  /// What the program has not been given yet does not go to others because it works on something else: all
-  /// that was delivered may take its whole time to be acknowledged from now on, but for what the program has.
-  /// `waiting`: of the batch, what it has not. To be called whenever the program calls; does something from
-  /// time to time.
+  /// Keeps the broker from redelivering messages that the program has not received yet because it works on
+  /// earlier ones. Restarts `ack_timeout` for all messages in flight except those that the program has
+  /// received. `waiting`: the messages of the present batch that it has not received. Called in every call of
+  /// the program; sends one frame per sixteenth of `ack_timeout`.
   void keep(OffsetRange waiting, SessionTime now) {
     if (now < keeps_at_ || state_ != SessionState::open || opened_->ack_timeout_ms == 0) return;
     if (waiting.begin >= waiting.end || is_automatic()) return;
     plan_to_keep(now);
     put_ranges(session::Extend{opened_->ack_timeout_ms, unsettled_.gaps(waiting)});
   }
-  /// Asks that the group or cursor goes on there. What has come and was not acknowledged is forgotten.
+  /// Asks the broker to move the position of the group or cursor. Forgets all unacknowledged messages.
   void seek(const session::Place& to) {
     tell();
     forget();
@@ -124,14 +127,14 @@ class SessionConsumeLink {
     sought_.reset();
     connection().put(session::Seek{to}, channel_, seeking_);
   }
-  /// Whether an answer to `seek` is still to come.
+  /// Returns true while the answer to `seek` has not come.
   [[nodiscard]] bool is_seeking() const { return seeking_ != 0; }
-  /// What the broker answered to `seek`; nothing: the connection has ended instead.
+  /// Returns the broker's answer to `seek`, or nothing if the connection ended instead.
   std::optional<Result<Offset>> take_sought() { return std::exchange(sought_, std::nullopt); }
-  /// Whether credit is held back.
+  /// Stops giving credit, or gives it again.
   void pause(bool paused) { paused_ = paused; }
 
-  /// Asks for the channel's end; the broker's answer says that it knows all that was acknowledged.
+  /// Asks the broker to close the channel. Its answer means that it has received all acknowledgements.
   void begin_close() {
     paused_ = true;
     release();
@@ -149,37 +152,37 @@ class SessionConsumeLink {
 
   [[nodiscard]] const std::string& topic() const { return route_.topic(); }
   [[nodiscard]] SessionState state() const { return state_; }
-  /// Why the last connection or attempt ended.
+  /// Returns why the last connection or attempt to connect ended.
   [[nodiscard]] const Error& last_error() const { return route_.last_error(); }
-  /// What the broker said when it opened the channel last; nothing: it has not yet.
+  /// Returns the broker's answer when it last opened the channel, or nothing if it has not yet.
   [[nodiscard]] const std::optional<session::ConsumeOpened>& opened() const { return opened_; }
   [[nodiscard]] ConsumerStats stats() const {
     ConsumerStats stats = counts_;
     stats.violations = route_.violations();
     return stats;
   }
-  /// Messages handed to the application and not acknowledged.
+  /// Returns the number of messages that were handed to the application and not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const { return unsettled_.messages(); }
-  /// Whether there is anything to tell: credit while it is not held back, acknowledgements.
+  /// Returns true if there are acknowledgements to send, or credit while the consumer is not paused.
   [[nodiscard]] bool has_news() const {
     return !acknowledged_.empty() || (!paused_ && (back_.messages != 0 || back_.bytes != 0));
   }
-  /// Until when what is to be told may wait for more to come, since a wait comes next anyway: messages that
-  /// come one by one are acknowledged some at a time.
+  /// Returns until when acknowledgements and credit may wait for more before the application waits for input.
+  /// So messages that come one by one are acknowledged several at a time.
   [[nodiscard]] SessionTime gathers_until(SessionTime now) const {
     return (news_since_ == session_never ? now : news_since_) + news_pause;
   }
-  /// What was acknowledged too late since this was asked last.
+  /// Returns the messages that were acknowledged too late since the last call.
   std::vector<OffsetRange> take_late() { return std::exchange(late_, OffsetRanges()).all(); }
-  /// Whether all that was said has left this process.
+  /// Returns true if all acknowledgements and credit have left this process.
   [[nodiscard]] bool is_all_said() const { return !has_news() && !connection().has_unsent(); }
 
-  /// Whether nothing is read for now, since the application still has a batch.
+  /// Returns true while nothing is read because the application still has a batch.
   [[nodiscard]] bool is_held() const { return connection().is_held(); }
   [[nodiscard]] int fd() const { return connection().fd(); }
   [[nodiscard]] bool wants_write() const { return connection().wants_write(); }
   [[nodiscard]] short wait_events() const { return connection().wait_events(); }
-  /// When something is due though the descriptor tells nothing.
+  /// Returns when something is due even if the descriptor reports nothing.
   [[nodiscard]] SessionTime next_timer(SessionTime now) const {
     if (!is_alive()) return session_never;
     if (connection().pending()) return now;
@@ -191,10 +194,10 @@ class SessionConsumeLink {
  private:
   static constexpr std::size_t read_bytes = 256 * limits::KiB;
   static constexpr Timeout news_wait{100};  // the longest that an acknowledgement waits for others
-  static constexpr Timeout news_pause{1};   // the same while the application waits
+  static constexpr Timeout news_pause{1};   // the longest while the application waits for input
   static constexpr std::size_t many_ranges = 1024;
-  static constexpr std::size_t late_ranges_max = 4096;  // that are remembered until somebody asks
-  static constexpr std::uint32_t keep_parts = 16;       // of the time to acknowledge: how often to extend it
+  static constexpr std::size_t late_ranges_max = 4096;  // kept for take_late
+  static constexpr std::uint32_t keep_parts = 16;       // extensions per ack_timeout
   static constexpr std::size_t ranges_max = (session::ranges_body_bytes_max - 8) / 16;  // of one frame
 
   static session::Hello hello(const ConsumerOptions& options) {
@@ -210,7 +213,7 @@ class SessionConsumeLink {
     return state_ == SessionState::connecting || state_ == SessionState::open;
   }
   [[nodiscard]] bool is_automatic() const { return options_.acknowledgement == Acknowledgement::automatic; }
-  /// Whether nobody but this consumer knows where it goes on.
+  /// Returns true if only this consumer knows its position: mode `own` without a name.
   [[nodiscard]] bool is_nameless() const {
     return options_.mode == ConsumeMode::own && options_.group.empty();
   }
@@ -299,7 +302,8 @@ class SessionConsumeLink {
       return violation("opened what was not asked for");
     if (header.channel == 0) return violation("opened channel 0");
     const bool is_new_log = opened_ && opened_->incarnation != opened.incarnation;
-    // Without a name: the log's end may be lost. Where it is another log, the broker would have said so.
+    // A consumer without a name names the incarnation, so another log would have been refused. But the log
+    // may have lost its end.
     const bool has_lost_its_end = goes_on_at_ && opened.next < goes_on_at_->value;
     if (goes_on_at_ ? has_lost_its_end : is_new_log || begins_anew_) ++counts_.new_logs;
     if (goes_on_at_ && goes_on_at_->value < opened.next)
@@ -329,7 +333,7 @@ class SessionConsumeLink {
     }
     if (answer.code != session::Code::incarnation_changed)
       return route_.ends_with(answer.code, answer.sentence);
-    // A log in memory, after a restart of the broker: nothing of it has come yet.
+    // The topic is in memory and the broker was restarted: begin at the new log's first message.
     begins_anew_ = goes_on_at_.has_value();
     goes_on_at_.reset();
     return route_.ends_with(answer.code, answer.sentence,
@@ -376,7 +380,7 @@ class SessionConsumeLink {
     if (batch.base_offset().value > UINT64_MAX - messages)
       return violation("delivered offsets that do not exist");
     if (head->delivery == 0) return violation("delivered what is only read");
-    // Of others' seeks a member of a group is not told.
+    // A member of a group is not told when another member seeks, so its offsets may go back.
     const bool goes_back = head->delivery == 1 && batch.base_offset() < newest_;
     if (goes_back && options_.mode == ConsumeMode::own) return violation("delivered offsets that go back");
     const SessionAmount amount{messages, batch.message_bytes()};
@@ -416,13 +420,13 @@ class SessionConsumeLink {
     counts_.lost += lost;
   }
 
-  // --- What the broker is told.
+  // --- What is sent to the broker.
 
   void plan_to_keep(SessionTime now) {
     keeps_at_ = now + std::max(Timeout(opened_->ack_timeout_ms / keep_parts), Timeout(1));
   }
 
-  /// So much that waiting for more would slow the broker down.
+  /// Returns true if there is so much to send that waiting for more would slow the broker down.
   [[nodiscard]] bool has_much_news() const {
     if (acknowledged_.size() >= many_ranges) return true;
     return !paused_ && (back_.messages >= std::max(options_.prefetch_messages / 4, 1U) ||
@@ -460,23 +464,23 @@ class SessionConsumeLink {
   std::uint32_t channel_ = 0;
 
   BatchUnpacker unpacker_;
-  std::optional<DeliveredBatch> batch_;  // that the connection holds, or the unpacker
-  SessionAmount of_batch_;               // credit that comes back with it
+  std::optional<DeliveredBatch> batch_;  // its bytes are in the connection's buffer or the unpacker's
+  SessionAmount of_batch_;               // credit to give when it is released
   SessionUnsettled unsettled_;
-  OffsetRanges acknowledged_;               // and not told yet
-  OffsetRanges late_;                       // and nobody has asked yet
-  SessionTime keeps_at_;                    // when what waits here is to be extended
-  SessionAmount back_;                      // credit that may be given
-  std::uint64_t left_messages_ = 0;         // credit that the broker has
-  std::int64_t left_bytes_ = 0;             // likewise
+  OffsetRanges acknowledged_;               // acknowledgements to send
+  OffsetRanges late_;                       // for take_late
+  SessionTime keeps_at_;                    // when `keep` extends the messages that wait
+  SessionAmount back_;                      // credit to give
+  std::uint64_t left_messages_ = 0;         // credit in messages that the broker has
+  std::int64_t left_bytes_ = 0;             // credit in bytes that the broker has
   SessionTime news_since_ = session_never;  // how long acknowledgements and credit have waited
   bool paused_ = false;
 
-  std::optional<Offset> goes_on_at_;  // without a name: where
-  bool begins_anew_ = false;          // the log that it spoke of is gone
-  Offset newest_;                     // one past the newest that was delivered since the opening or a seek
+  std::optional<Offset> goes_on_at_;  // the position of a consumer without a name
+  bool begins_anew_ = false;          // the log of that position is gone
+  Offset newest_;                     // one past the newest message delivered since the opening or a seek
   std::uint64_t lost_before_ = 0;
-  std::uint32_t seeking_ = 0;  // the request
+  std::uint32_t seeking_ = 0;  // the number of the request
   std::uint32_t closing_ = 0;
   std::optional<Result<Offset>> sought_;
   ConsumerStats counts_;

@@ -1,4 +1,5 @@
-/// What a consumer on a session was given and is not done with. Layer: client.
+/// Keeps the messages that a consumer on a session received and has not settled (acknowledged or rejected).
+/// Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -23,12 +24,12 @@ struct SessionAmount {
   friend bool operator==(const SessionAmount&, const SessionAmount&) = default;
 };
 
-/// Ranges of messages with how many bytes they have, from when they are handed to the application until it
-/// is done with them. Of a range that is settled in pieces each piece counts its share of the bytes, and all
-/// of them together exactly what there were. One thread.
+/// The unsettled messages, as ranges of offsets with their sizes in bytes. If a range is settled in pieces,
+/// each piece counts its share of the bytes, and together they count exactly the range's bytes. One thread.
 class SessionUnsettled {
  public:
-  /// [begin, end) is there now. Answers what of it was there before and is forgotten: it has come again.
+  /// Adds a range. Returns how much of it was unsettled before: these messages have been redelivered, and
+  /// count once.
   SessionAmount add(OffsetRange range, std::uint64_t bytes) {
     const SessionAmount before = settle(range, [](const OffsetRange&) {});
     pieces_.emplace_hint(pieces_.end(), range.end.value, Piece{range.begin.value, bytes});
@@ -36,8 +37,8 @@ class SessionUnsettled {
     return before;
   }
 
-  /// What of [begin, end) is there is no more; `visit(OffsetRange)` is called for each piece of it,
-  /// ascending.
+  /// Removes the unsettled messages of `range`, and calls `visit(OffsetRange)` for each piece of them, in
+  /// ascending order. Returns how much they were.
   template <typename Visit>
   SessionAmount settle(OffsetRange range, Visit&& visit) {
     SessionAmount settled;
@@ -53,8 +54,9 @@ class SessionUnsettled {
     return settled;
   }
 
-  /// All offsets but the pieces, of which `waiting` does not count: ascending ranges that do not touch each
-  /// other.
+  /// Returns all offsets that are not unsettled, and those in `waiting`, as ascending ranges that do not
+  /// touch each other. Example: [10, 30) is unsettled, waiting is [20, 30): returns [0, 10) and [20,
+  /// UINT64_MAX).
   [[nodiscard]] std::vector<OffsetRange> gaps(OffsetRange waiting) const {
     std::vector<OffsetRange> gaps;
     std::uint64_t from = 0;
@@ -71,7 +73,7 @@ class SessionUnsettled {
     return gaps;
   }
 
-  /// Everything is forgotten; answers how much it was.
+  /// Removes everything. Returns how much it was.
   SessionAmount clear() {
     SessionAmount all{messages_, 0};
     for (const auto& [end, piece] : pieces_) all.bytes += piece.bytes;
@@ -87,9 +89,9 @@ class SessionUnsettled {
     std::uint64_t begin;
     std::uint64_t bytes;
   };
-  using Pieces = std::map<std::uint64_t, Piece>;  // by end, so that what is settled in order changes no key
+  using Pieces = std::map<std::uint64_t, Piece>;  // by end: settling in order then changes no key
 
-  /// Takes [begin, end) out of `piece`, which then is the next one behind it.
+  /// Takes [begin, end) out of `piece`, and moves `piece` on to the next one after the range.
   SessionAmount take(Pieces::iterator& piece, std::uint64_t begin, std::uint64_t end) {
     const SessionAmount front = share(piece->second, piece->first, begin);
     const std::uint64_t front_begin = piece->second.begin;
@@ -104,8 +106,8 @@ class SessionUnsettled {
     }
     return taken;
   }
-  /// How much of a piece, which ends at `end`, lies before `at`. Products of a count and bytes could be too
-  /// large, so all but the whole goes by what one message has on average.
+  /// Returns how much of a piece, which ends at `end`, lies before `at`. Uses the average size of a message,
+  /// because a product of a count and bytes could overflow; a whole piece counts exactly.
   static SessionAmount share(const Piece& piece, std::uint64_t end, std::uint64_t at) {
     const std::uint64_t all = end - piece.begin;
     const std::uint64_t part = at - piece.begin;

@@ -4,10 +4,12 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <lightq/protocol/session_link.hpp>

@@ -5,6 +5,8 @@
 
 #include <toml++/toml.h>
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -1,7 +1,10 @@
 /// Layer: broker.
 #include "broker/data_storage.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <span>
 #include <system_error>
 #include <utility>
 

@@ -2,7 +2,11 @@
 #include "broker/parts_settings.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <sstream>
 
-#include "client/all_flags.hpp"
 #include "client/broker_options.hpp"
 #include "client/command_options.hpp"
+#include "client/flag_listing.hpp"
 #include "client/key_options.hpp"
 #include "client/log_options.hpp"
 #include "client/message_options.hpp"

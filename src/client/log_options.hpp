@@ -5,6 +5,7 @@
 #include <charconv>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "client/command_options.hpp"
 #include "client/message_template.hpp"

@@ -3,6 +3,8 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <vector>
 
 #include "client/produce.hpp"
 #include "client/produce_report.hpp"

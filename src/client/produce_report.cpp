@@ -1,6 +1,8 @@
 /// What `lightq produce` says of itself, while it runs and at its end. Layer: cli.
 #include "client/produce_report.hpp"
 
+#include <cstddef>
+
 #include "client/units.hpp"
 
 namespace lightq::cli {

@@ -1,5 +1,6 @@
 /// `lightq stats`: a topic's or the broker's numbers, once or as they change. Layer: cli.
 #include <algorithm>
+#include <cstddef>
 
 #include "client/invocation.hpp"
 #include "client/session.hpp"

@@ -2,6 +2,7 @@
 /// log. Byte by byte, and why there are four copies: docs/log_format.md, "Cursor table".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 
 #include <lightq/base/disk_full.hpp>
 #include <lightq/base/standard_streams.hpp>

@@ -13,10 +13,14 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <shared_mutex>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include <lightq/base/crc32c.hpp>
 #include <lightq/base/disk_full.hpp>

@@ -2,6 +2,7 @@
 /// on an example in docs/log_format.md, "Recovery". Layer: log.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>

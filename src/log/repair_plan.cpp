@@ -2,8 +2,10 @@
 #include "log/repair_plan.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace lightq::log {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include <lightq/base/fetch_ahead.hpp>

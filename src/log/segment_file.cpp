@@ -5,8 +5,10 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <cstddef>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "log/seeded_bug.hpp"

@@ -1,6 +1,8 @@
 /// One segment file of a log: appending to it, and finding batches in it. Layer: log.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <system_error>
 
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>

@@ -2,6 +2,7 @@
 #include "log/segment_index_file.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>

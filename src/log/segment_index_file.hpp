@@ -2,6 +2,7 @@
 /// docs/log_format.md, "Segment index".
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>

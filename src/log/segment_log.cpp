@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstddef>
 #include <cstring>
+#include <mutex>
+#include <span>
 #include <utility>
 
 #include "log/failed_sync.hpp"

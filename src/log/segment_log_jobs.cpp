@@ -1,5 +1,7 @@
 /// A durable log: its work for a disk thread. Layer: log.
 #include <algorithm>
+#include <cstddef>
+#include <mutex>
 #include <utility>
 
 #include "log/elapsed.hpp"

@@ -1,5 +1,6 @@
 /// A durable log: reading. Layer: log.
 #include <algorithm>
+#include <cstddef>
 
 #include "log/segment_log.hpp"
 

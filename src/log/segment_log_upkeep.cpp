@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cassert>
+#include <cstddef>
+#include <mutex>
 #include <utility>
 
 #include "log/elapsed.hpp"

@@ -2,6 +2,7 @@
 #include "log/segment_node.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <utility>
 

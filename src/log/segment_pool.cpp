@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstddef>
+#include <string_view>
 
 #include "log/seeded_bug.hpp"
 

@@ -2,6 +2,8 @@
 #include "log/storage.hpp"
 
 #include <cerrno>
+#include <cstddef>
+#include <span>
 
 namespace lightq::log {
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstddef>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "log/elapsed.hpp"

@@ -1,6 +1,7 @@
 /// A log that is served from memory and written behind to segment files (`queue_file`). Layer: log.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 

@@ -2,6 +2,8 @@
 #include "queue/engine.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 
 #include "queue/clock.hpp"

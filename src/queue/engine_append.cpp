@@ -1,5 +1,8 @@
 /// An open queue: appending. Layer: queue.
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <span>
 
 #include "log/elapsed.hpp"
 #include "queue/clock.hpp"

@@ -1,5 +1,7 @@
 /// An open queue: named cursors, and where a time is. Layer: queue.
 #include <algorithm>
+#include <cstdint>
+#include <string_view>
 
 #include "queue/engine.hpp"
 #include "queue/reader_state.hpp"

@@ -2,7 +2,9 @@
 #include <lightq/queue.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <lightq/base/batch.hpp>

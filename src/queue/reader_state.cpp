@@ -2,6 +2,9 @@
 #include "queue/reader_state.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
 #include <utility>
 
 #include <lightq/base/batch.hpp>

@@ -2,6 +2,7 @@
 /// queue.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <vector>

@@ -2,6 +2,7 @@
 #include "queue/view_engine.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 #include "log/batch_cipher.hpp"
 #include "log/segment_listing.hpp"

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "queue/segment_source.hpp"
 #include "queue/waiters.hpp"

@@ -101,12 +101,5 @@ TEST(BatchCut, WhatWasDamagedBeforeIsDamagedWithoutItsProducerToo) {
   EXPECT_EQ(BatchView::check(anonymous(bytes)), BatchFault::bad_body_crc);
 }
 
-TEST(BatchCut, WhatIsNobodysHasNoSequenceNumbers) {
-  const auto bytes = whole_batch(0);
-  const auto made = cut(BatchView::trusted(bytes.data()), 2, 2);
-  ASSERT_EQ(BatchView::check(made), std::nullopt);
-  expect_anonymous(BatchView::trusted(made.data()));
-}
-
 }  // namespace
 }  // namespace lightq

@@ -5,6 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include <cstdlib>
 #include <fstream>

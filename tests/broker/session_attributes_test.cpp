@@ -3,6 +3,7 @@
 #include <lightq/client.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <tuple>
 #include <utility>

@@ -2,8 +2,10 @@
 #include <lightq/client.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -2,6 +2,7 @@
 /// joins that fail.
 #include <gmock/gmock.h>
 
+#include <cstddef>
 #include <limits>
 
 #include <lightq/consumer.hpp>

@@ -1,6 +1,8 @@
 /// A producer on a session in trouble: connections that end, refusals, brokers that forget, joins that fail.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include <lightq/producer.hpp>
 
 #include "session_fixture.hpp"

@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "control/catalogue_room.hpp"

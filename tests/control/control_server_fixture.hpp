@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <future>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
+#include <variant>
 #include <vector>
 #include <zmq.hpp>
 

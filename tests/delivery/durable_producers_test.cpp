@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <utility>
+
 #include "log/write_behind_log.hpp"
 #include "support/log_fixture.hpp"
 

@@ -1,6 +1,7 @@
 /// A topic in memory with groups, for tests of them.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include <lightq/base/compression.hpp>
 
+#include "broker/delivery/log_lives.hpp"
 #include "broker/delivery/topic.hpp"
 #include "delivery/fake_consumer.hpp"
 #include "delivery/fake_outlet.hpp"
@@ -72,7 +74,7 @@ class GroupWorld {
     publish(payloads);
   }
   session::Code join(Member& member, const session::ConsumeOpen& open, std::uint64_t user = 0) {
-    const auto opened = topic.groups().open(open, incarnation, user);
+    const auto opened = topic.groups().open(open, first_life, user);
     if (opened.refusal != session::Code::ok) return opened.refusal;
     member.group = opened.group;
     member.member = &topic.groups().attach(*opened.group, member.consumer, open, user);
@@ -105,6 +107,7 @@ class GroupWorld {
   }
 
   static constexpr std::uint64_t incarnation = 77;
+  const broker::LogLives first_life{incarnation};
   Codec codec = Codec::none;  ///< of what is published
   Attributes attributes;      ///< likewise
   Timestamp wall{1'000'000};

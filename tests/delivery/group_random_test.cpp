@@ -1,4 +1,6 @@
 /// A group whose consumers come and go, acknowledge, reject, and fall silent, against a list of what is done.
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <set>

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+
 #include "delivery/group_harness.hpp"
 
 namespace lightq::broker {
@@ -97,20 +99,20 @@ TEST_F(GroupSetTest, EachGroupGetsEverything) {
 TEST_F(GroupSetTest, ANameIsOfOneModeAndARightOne) {
   Member member;
   EXPECT_EQ(join(member, asked("a", Mode::own)), Code::ok);
-  EXPECT_EQ(topic.groups().open(asked("a"), incarnation).refusal, Code::not_supported);
+  EXPECT_EQ(topic.groups().open(asked("a"), first_life).refusal, Code::not_supported);
   EXPECT_EQ(join(member, asked("b")), Code::ok);
-  EXPECT_EQ(topic.groups().open(asked("b", Mode::own), incarnation).refusal, Code::not_supported);
-  EXPECT_EQ(topic.groups().open(asked("default", Mode::own), incarnation).refusal, Code::not_supported);
-  EXPECT_EQ(topic.groups().open(asked(".."), incarnation).refusal, Code::invalid_frame);
+  EXPECT_EQ(topic.groups().open(asked("b", Mode::own), first_life).refusal, Code::not_supported);
+  EXPECT_EQ(topic.groups().open(asked("default", Mode::own), first_life).refusal, Code::not_supported);
+  EXPECT_EQ(topic.groups().open(asked(".."), first_life).refusal, Code::invalid_frame);
 }
 
 TEST_F(GroupSetTest, ATopicHasSoManyGroupsAndNoMore) {
   for (std::size_t i = 0; i < limits::groups_per_topic_max; ++i)
-    ASSERT_EQ(topic.groups().open(asked("g" + std::to_string(i)), incarnation).refusal, Code::ok);
-  EXPECT_EQ(topic.groups().open(asked("more"), incarnation).refusal, Code::limit_reached);
-  EXPECT_EQ(topic.groups().open(asked("g0"), incarnation).refusal, Code::ok);
+    ASSERT_EQ(topic.groups().open(asked("g" + std::to_string(i)), first_life).refusal, Code::ok);
+  EXPECT_EQ(topic.groups().open(asked("more"), first_life).refusal, Code::limit_reached);
+  EXPECT_EQ(topic.groups().open(asked("g0"), first_life).refusal, Code::ok);
   topic.groups().remove(*topic.groups().find("g7"));
-  EXPECT_EQ(topic.groups().open(asked("more"), incarnation).refusal, Code::ok);
+  EXPECT_EQ(topic.groups().open(asked("more"), first_life).refusal, Code::ok);
 }
 
 TEST_F(GroupSetTest, WhoHasHalfOfTheGroupsLeavesTheLastEighthToOthers) {
@@ -118,50 +120,50 @@ TEST_F(GroupSetTest, WhoHasHalfOfTheGroupsLeavesTheLastEighthToOthers) {
   constexpr std::uint64_t bob = 8;
   std::size_t made = 0;
   const auto open = [&](std::uint64_t user) {
-    return topic.groups().open(asked("g" + std::to_string(made)), incarnation, user).refusal;
+    return topic.groups().open(asked("g" + std::to_string(made)), first_life, user).refusal;
   };
   while (open(ann) == Code::ok) ++made;
   EXPECT_EQ(made, limits::groups_per_topic_max - limits::groups_per_topic_max / 8);
   EXPECT_EQ(open(ann), Code::limit_reached);
-  EXPECT_EQ(topic.groups().open(asked("g0"), incarnation, ann).refusal, Code::ok) << "which is there";
+  EXPECT_EQ(topic.groups().open(asked("g0"), first_life, ann).refusal, Code::ok) << "which is there";
   while (open(bob) == Code::ok) ++made;
   EXPECT_EQ(made, limits::groups_per_topic_max);
   topic.groups().remove(*topic.groups().find("g7"));
-  EXPECT_EQ(topic.groups().open(asked("g7"), incarnation, ann).refusal, Code::limit_reached);
-  EXPECT_EQ(topic.groups().open(asked("g7"), incarnation).refusal, Code::ok) << "the administrator's";
+  EXPECT_EQ(topic.groups().open(asked("g7"), first_life, ann).refusal, Code::limit_reached);
+  EXPECT_EQ(topic.groups().open(asked("g7"), first_life).refusal, Code::ok) << "the administrator's";
 }
 
 TEST_F(GroupSetTest, ACursorOfOnesOwnIsTakenOverByNoOtherUser) {
   constexpr std::uint64_t alice = 7;
   constexpr std::uint64_t mallory = 8;
   const auto open = [&](std::uint64_t user) {
-    return topic.groups().open(asked("hers", Mode::own), incarnation, user).refusal;
+    return topic.groups().open(asked("hers", Mode::own), first_life, user).refusal;
   };
   EXPECT_EQ(open(alice), Code::ok);
   EXPECT_EQ(open(mallory), Code::unauthorized_access);
   EXPECT_EQ(open(alice), Code::ok);
   EXPECT_EQ(open(0), Code::ok) << "the administrator";
   topic.groups().restore({{"holds:old", Offset{0}, {}}});
-  EXPECT_EQ(topic.groups().open(asked("old", Mode::own), incarnation, alice).refusal, Code::ok)
+  EXPECT_EQ(topic.groups().open(asked("old", Mode::own), first_life, alice).refusal, Code::ok)
       << "one of a stored file is nobody's until somebody opens it";
-  EXPECT_EQ(topic.groups().open(asked("old", Mode::own), incarnation, mallory).refusal,
+  EXPECT_EQ(topic.groups().open(asked("old", Mode::own), first_life, mallory).refusal,
             Code::unauthorized_access);
 }
 
 TEST_F(GroupSetTest, ACursorOfTheAdministratorsIsTakenOverByNoUser) {
   constexpr std::uint64_t mallory = 8;
-  ASSERT_EQ(topic.groups().open(asked("his", Mode::own), incarnation, 0).refusal, Code::ok);
-  EXPECT_EQ(topic.groups().open(asked("his", Mode::own), incarnation, mallory).refusal,
+  ASSERT_EQ(topic.groups().open(asked("his", Mode::own), first_life, 0).refusal, Code::ok);
+  EXPECT_EQ(topic.groups().open(asked("his", Mode::own), first_life, mallory).refusal,
             Code::unauthorized_access);
-  EXPECT_EQ(topic.groups().open(asked("his", Mode::own), incarnation, 0).refusal, Code::ok);
+  EXPECT_EQ(topic.groups().open(asked("his", Mode::own), first_life, 0).refusal, Code::ok);
 }
 
 TEST_F(GroupSetTest, ACursorThatWasStoredDoesNotCountAmongTheGroupsOfWhoOpensIt) {
   constexpr std::uint64_t ann = 7;
   topic.groups().restore({{"holds:old", Offset{0}, {}}});
-  ASSERT_EQ(topic.groups().open(asked("old", Mode::own), incarnation, ann).refusal, Code::ok);
+  ASSERT_EQ(topic.groups().open(asked("old", Mode::own), first_life, ann).refusal, Code::ok);
   std::size_t made = 0;
-  while (topic.groups().open(asked("g" + std::to_string(made)), incarnation, ann).refusal == Code::ok) ++made;
+  while (topic.groups().open(asked("g" + std::to_string(made)), first_life, ann).refusal == Code::ok) ++made;
   EXPECT_EQ(made, limits::groups_per_topic_max - limits::groups_per_topic_max / 8 - 1)
       << "the stored one takes a place of all, and none of hers";
 }
@@ -178,7 +180,7 @@ TEST_F(GroupSetTest, AGroupHasSoManyMembersOfAUserAndInAll) {
   };
   while (add(ann) == Code::ok) ASSERT_LE(members.size(), limits::members_per_group_max);
   EXPECT_EQ(members.size(), limits::members_per_group_max - limits::members_per_group_max / 8);
-  const auto refused = topic.groups().open(asked("g"), incarnation, ann);
+  const auto refused = topic.groups().open(asked("g"), first_life, ann);
   EXPECT_EQ(refused.refusal, Code::limit_reached);
   EXPECT_TRUE(refused.is_full);
   while (add(bob) == Code::ok) ASSERT_LE(members.size(), limits::members_per_group_max);
@@ -197,7 +199,7 @@ TEST_F(GroupSetTest, ANewGroupBeginsWhereItIsAskedTo) {
   const auto begin = [&](session::Place start) {
     auto open = asked("g" + std::to_string(made++));
     open.start = start;
-    return topic.groups().open(open, incarnation).group->next().value;
+    return topic.groups().open(open, first_life).group->next().value;
   };
   using session::From;
   EXPECT_EQ(begin({From::first, 0}), 0U);
@@ -226,7 +228,7 @@ TEST_F(GroupSetTest, ABeginningInTimeLeavesNothingOutWhereTheClockWasSetBack) {
   const auto begin = [&](std::int64_t time) {
     auto open = asked("g" + std::to_string(made++));
     open.start = {session::From::time, static_cast<std::uint64_t>(time)};
-    return topic.groups().open(open, incarnation).group->next().value;
+    return topic.groups().open(open, first_life).group->next().value;
   };
   EXPECT_EQ(begin(now_us - 60'000'000), 0U);
   EXPECT_EQ(begin(now_us + hour_us), 3U) << "one is ahead of the clock";
@@ -255,12 +257,12 @@ TEST_F(GroupSetTest, AStartInAnEarlierLifeIsWhereTheMessagesAreTheSame) {
 TEST_F(GroupSetTest, AStartInAnotherLogIsRefusedUnlessTheGroupIsThere) {
   auto open = asked("g");
   open.incarnation = incarnation + 1;
-  EXPECT_EQ(topic.groups().open(open, incarnation).refusal, Code::incarnation_changed);
+  EXPECT_EQ(topic.groups().open(open, first_life).refusal, Code::incarnation_changed);
   open.incarnation = incarnation;
-  EXPECT_EQ(topic.groups().open(open, incarnation).refusal, Code::ok);
+  EXPECT_EQ(topic.groups().open(open, first_life).refusal, Code::ok);
   open.incarnation = incarnation + 1;
   open.start = {session::From::offset, 5};
-  EXPECT_EQ(topic.groups().open(open, incarnation).refusal, Code::ok);
+  EXPECT_EQ(topic.groups().open(open, first_life).refusal, Code::ok);
 }
 
 // --- Who holds the log ---

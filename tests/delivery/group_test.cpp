@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstddef>
+
 #include "delivery/group_harness.hpp"
 
 namespace lightq::broker {
@@ -99,7 +102,7 @@ TEST_F(GroupTest, WholeBatchesComeWholeAndTheOthersInParts) {
 
 TEST_F(GroupTest, NothingComesBeforeAMemberBeginsOrWhileItIsNotWritable) {
   Member early;
-  const auto opened = topic.groups().open(asked(), incarnation);
+  const auto opened = topic.groups().open(asked(), first_life);
   early.member = &topic.groups().attach(*opened.group, early.consumer, asked());
   publish({"a"});
   pump();

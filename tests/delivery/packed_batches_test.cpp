@@ -1,5 +1,8 @@
 /// Compressed batches and messages with attributes, on their way to consumers of every kind.
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>

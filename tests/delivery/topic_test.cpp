@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+
 #include "delivery/fake_outlet.hpp"
 #include "log/ring_log.hpp"
 

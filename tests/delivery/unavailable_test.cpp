@@ -2,7 +2,10 @@
 /// and delivery goes on by itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <system_error>
 
 #include "broker/delivery/topic.hpp"
 #include "delivery/fake_consumer.hpp"
@@ -43,7 +46,7 @@ class UnavailableTopicTest : public test::LogFixture {
     topic.emplace(TopicDefinition{TopicId{1}, *TopicName::parse("t"), settings}, std::move(log), now);
   }
   Code join(Member& member, const session::ConsumeOpen& asked) {
-    const auto opened = topic->groups().open(asked, 77);
+    const auto opened = topic->groups().open(asked, LogLives(77));
     if (opened.refusal != Code::ok) return opened.refusal;
     member.group = opened.group;
     member.member = &topic->groups().attach(*opened.group, member.consumer, asked);

@@ -5,9 +5,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "broker/endpoint/inlet.hpp"

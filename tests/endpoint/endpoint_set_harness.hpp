@@ -1,9 +1,14 @@
 /// A topic's endpoints for tests, on the test's own thread. Tests only.
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <map>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gtest/gtest.h>

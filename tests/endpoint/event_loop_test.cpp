@@ -5,8 +5,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <functional>
 #include <new>
+#include <stop_token>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include <lightq/base/limits.hpp>
 

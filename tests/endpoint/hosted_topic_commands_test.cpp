@@ -1,4 +1,7 @@
 /// What the control socket asks of a topic, on a disk that fails and over ends of the broker.
+#include <atomic>
+#include <cstdint>
+
 #include "delivery/fake_consumer.hpp"
 #include "delivery/group_harness.hpp"
 #include "endpoint/hosted_topic_harness.hpp"
@@ -167,7 +170,7 @@ TEST_F(HostedTopicCommandsTest, WhatWasPurgedDoesNotComeBackWhateverIsLost) {
   EXPECT_EQ(stats.next_offset, 5U) << "the log was synced before the producers' file";
   EXPECT_EQ(group("g").next_offset, 5U);
   FakeProducer again(true);
-  const auto opened = topic->open_producer(producer.identity, again);
+  const auto opened = topic->open_producer(producer.identity, again, {});
   EXPECT_EQ(opened.refusal, Code::ok) << "it is known though its messages are gone";
   EXPECT_EQ(opened.producer.expected, 5U);
   topic->detach_producer(again);

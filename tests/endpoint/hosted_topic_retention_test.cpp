@@ -1,5 +1,7 @@
 /// What retention drops, and what a start must still know of the producers.
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 
 #include "endpoint/hosted_topic_harness.hpp"
 
@@ -63,7 +65,7 @@ TEST_F(HostedTopicThatDrops, AProducerIsKnownAfterAKillThoughItsMessagesWereDrop
   restart(false);
   fail(0, {});
   FakeProducer again(false);
-  const auto opened = topic->open_producer(producer.identity, again);
+  const auto opened = topic->open_producer(producer.identity, again, {});
   EXPECT_EQ(opened.refusal, Code::ok);
   EXPECT_EQ(opened.producer.expected, 80U);
   topic->detach_producer(again);

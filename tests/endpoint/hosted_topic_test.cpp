@@ -1,4 +1,6 @@
 /// What a topic tells producers on sessions when its disk fails.
+#include <cstdint>
+
 #include "endpoint/hosted_topic_harness.hpp"
 
 namespace lightq::broker {
@@ -20,7 +22,7 @@ TEST_F(HostedTopicTest, AProducerThatCannotBeRememberedIsToldWhy) {
     EXPECT_FALSE(producer.is_admitted);
     EXPECT_EQ(topic->producers().connected(), 0U);
     FakeProducer again(true);
-    EXPECT_EQ(topic->open_producer(producer.identity, again).refusal, Code::unknown_producer)
+    EXPECT_EQ(topic->open_producer(producer.identity, again, {}).refusal, Code::unknown_producer)
         << "an id that nobody was told of takes no place";
   }
   fail(0, {});
@@ -109,7 +111,7 @@ TEST_F(HostedTopicTest, AProducerThatWasConnectedUntilNowIsRemembered) {
   FakeProducer other(false);
   open(other);
   topic->detach_producer(other);
-  const auto opened = topic->open_producer(silent.identity, silent);
+  const auto opened = topic->open_producer(silent.identity, silent, {});
   EXPECT_EQ(opened.refusal, Code::ok);
   EXPECT_EQ(opened.producer.expected, 1U);
   topic->detach_producer(silent);

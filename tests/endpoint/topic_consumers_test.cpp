@@ -1,6 +1,8 @@
 /// What a topic tells consumers on sessions, and keeps of them on the disk.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "delivery/group_harness.hpp"
 #include "endpoint/hosted_topic_harness.hpp"
 #include "log/cursor_file.hpp"

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string_view>
+#include <utility>
+
 #include "endpoint/connection_harness.hpp"
 
 namespace lightq::broker {

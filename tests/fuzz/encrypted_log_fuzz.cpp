@@ -2,8 +2,10 @@
 /// them, or of any bytes. Only batches that pass their checks come out, the appended message comes back, and
 /// with another key the log does not open, and stays as it is. With an odd first byte instead: a file of
 /// keys.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

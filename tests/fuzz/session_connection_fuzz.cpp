@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,9 @@
 /// Fuzz target: whatever is read as a session frame ends in a value or a fault, and a value is written as it
 /// was read.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <span>
 
 #include <lightq/base/batch.hpp>
 #include <lightq/protocol/session_consuming.hpp>

@@ -3,9 +3,12 @@
 /// come in, the second how the rest is cut.
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <stop_token>
 
 #include "broker/control/control_connection.hpp"
 #include "broker/endpoint/gate.hpp"

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include "log/posix_storage.hpp"
 #include "log/segment_pool.hpp"

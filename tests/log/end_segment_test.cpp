@@ -1,6 +1,8 @@
 /// Dropping exactly what a log holds at a moment: end_segment, then drop_before.
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "log/ring_log.hpp"
 #include "log/write_behind_log.hpp"
 #include "support/log_fixture.hpp"

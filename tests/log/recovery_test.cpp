@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "log/segment_index_file.hpp"
 #include "support/log_fixture.hpp"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "log/posix_storage.hpp"
 #include "support/faulty_storage.hpp"

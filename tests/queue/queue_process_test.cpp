@@ -2,10 +2,16 @@
 #include <fcntl.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
+#include <string_view>
 
 #include "queue/queue_support.hpp"
 

@@ -1,7 +1,13 @@
 /// Opening an embedded queue: after a clean close, after a kill, with damage, with a stranger's files.
 #include <fcntl.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 
 #include "log/segment_format.hpp"

@@ -1,6 +1,7 @@
 /// An embedded queue and a view of it where segments cannot be opened for a while: an error each time,
 /// nothing is passed over, and trying again works.
 #include <cerrno>
+#include <vector>
 
 #include "log/segment_format.hpp"
 #include "queue/queue_on_faulty_disk.hpp"

@@ -2,6 +2,12 @@
 #include "queue_support.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "log/posix_storage.hpp"

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <lightq/base/bytes.hpp>
 #include <lightq/base/crc32c.hpp>

@@ -1,4 +1,4 @@
-/// Whether this process may leave a core dump, which shows all that its memory holds. Layer: base.
+/// Forbids or allows core dumps of this process. A core dump shows everything in its memory. Layer: base.
 #pragma once
 
 #include <sys/prctl.h>
@@ -6,8 +6,9 @@
 
 namespace lightq::inline v1 {
 
-/// No core dump, whatever core_pattern says, and no other process of this account may trace this one or read
-/// its memory: for who holds secrets. What it starts is not given the right to dump either. Any thread.
+/// Forbids core dumps, whatever core_pattern says, and keeps other processes of this account from tracing
+/// this process or reading its memory. Programs that it starts cannot dump either. For processes with
+/// secrets. Thread: any.
 inline void forbid_core_dumps() {
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   rlimit limit{};
@@ -16,7 +17,7 @@ inline void forbid_core_dumps() {
   ::setrlimit(RLIMIT_CORE, &limit);
 }
 
-/// Takes that back, for who looks for a bug: as large a dump as the hard limit lets it be. Any thread.
+/// Allows core dumps again, up to the hard limit, to find a bug. Thread: any.
 inline void allow_core_dumps() {
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   rlimit limit{};

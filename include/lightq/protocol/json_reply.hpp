@@ -1,10 +1,16 @@
 /// Control replies as JSON and back. docs/protocol.md specifies every field. Layer: protocol.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include <lightq/protocol/control.hpp>
 #include <lightq/protocol/json_fields.hpp>

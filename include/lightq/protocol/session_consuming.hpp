@@ -1,7 +1,10 @@
 /// Frames of consumers. docs/session.md, "Consuming". Layer: protocol.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lightq/protocol/session_link.hpp>

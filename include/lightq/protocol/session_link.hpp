@@ -1,8 +1,14 @@
-/// Frames of the session itself: its beginning, its end, and answers of every kind. docs/session.md,
-/// "Beginning and end". Layer: protocol.
+/// Frames that begin and end a session, and frames that answer any request. docs/session.md, "Beginning and
+/// end". Layer: protocol.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <lightq/base/codec.hpp>
 #include <lightq/base/wipe.hpp>
@@ -14,22 +20,24 @@ namespace lightq::inline v1::session {
 inline constexpr std::uint32_t hello_magic = 0x5353514C;  // "LQSS"
 inline constexpr std::uint32_t frame_bytes_least = 64 * limits::KiB;
 inline constexpr std::uint32_t frame_bytes_greatest = 2U << 30U;
-/// Among the codecs of a hello: the client keeps the secret that comes with a producer id, and shows it.
+/// Bit in the codecs field of a hello: the client keeps the secret of each producer id, and presents it when
+/// it opens the producer again.
 inline constexpr std::uint32_t keeps_producer_secrets = 1U << 31U;
-/// Likewise: the client is not taken for gone by its silence while it has messages to acknowledge.
+/// Bit in the codecs field of a hello: the broker does not end the session for the client's silence while the
+/// client has messages to acknowledge.
 inline constexpr std::uint32_t hello_may_be_busy = 1U << 29U;
-/// Likewise: the client is told what it acknowledges too late.
+/// Bit in the codecs field of a hello: the broker reports acknowledgements that come too late.
 inline constexpr std::uint32_t hello_hears_late = 1U << 30U;
 inline constexpr std::uint32_t heartbeat_ms_least = 100;
 inline constexpr std::uint32_t heartbeat_ms_greatest = 3'600'000;
-/// So much of a frame that is not whole is a sign of life. Less may be heartbeats that lie where a damaged
-/// length says the frame's body is.
+/// At least this many bytes of an unfinished frame count as a sign of life. Fewer do not: after a damaged
+/// length they may be heartbeats that are taken for the frame's body.
 inline constexpr std::size_t heard_bytes_least = 1 * limits::KiB;
 inline constexpr std::size_t client_name_bytes_max = 128;
 inline constexpr std::size_t ticket_bytes_max = 512;
 inline constexpr std::size_t sentence_bytes_max = 512;
 
-/// What `error`, `refuse` and `goodbye` say. The values are the wire's; new ones are only added.
+/// The codes of `error`, `refuse` and `goodbye`. The values are those on the wire; they never change.
 enum class Code : std::uint16_t {
   ok = 0,
   invalid_frame = 1,
@@ -74,7 +82,7 @@ inline constexpr std::array<std::string_view, 20> code_words = {"ok",
                                                                 "idle",
                                                                 "internal"};
 
-/// The word of a code; of one that this version does not know, that of `internal`.
+/// Returns the word of a code; "internal" for a code that this version does not know.
 constexpr std::string_view to_word(Code code) {
   const auto value = static_cast<std::size_t>(code);
   return code_words.at(value < code_words.size() ? value : static_cast<std::size_t>(Code::internal));
@@ -90,16 +98,16 @@ inline std::uint32_t read_heartbeat(FieldParser& fields) {
 
 }  // namespace detail
 
-/// Who the client is and what it understands.
+/// The client's first frame: its ticket, its name, and what it understands.
 struct Hello {
   static constexpr Op op = Op::hello;
   std::uint16_t oldest_version = version_oldest;
   std::uint16_t newest_version = version_newest;
   std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the client takes
   std::uint32_t heartbeat_ms = 0;  ///< how often it wants to hear from the broker; 0: never
-  CodecSet codecs;                 ///< of batches that it can read; may have bits that nobody here knows
+  CodecSet codecs;                 ///< of batches that it can read; may have bits unknown to this version
   std::string name;
-  std::string ticket;  ///< wiped at the end, of each copy
+  std::string ticket;  ///< the destructor wipes it, in each copy
   ~Hello() { wipe_text(ticket); }
 
   static Result<Hello> decode(ByteView body, std::uint8_t /*flags*/) {
@@ -123,14 +131,14 @@ struct Hello {
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
-/// The version that both speak, and the broker's side.
+/// The broker's answer to a hello: the protocol version of the session, and the broker's limits.
 struct Welcome {
   static constexpr Op op = Op::welcome;
   std::uint16_t version = version_newest;
   std::uint32_t frame_bytes_max = frame_bytes_least;  ///< the longest body that the broker takes
   std::uint32_t heartbeat_ms = 0;  ///< how often it wants to hear from the client; 0: never
   std::uint32_t channels_max = 0;
-  std::uint64_t broker = 0;   ///< another one after each start
+  std::uint64_t broker = 0;   ///< a random number of this start of the broker
   std::uint64_t session = 0;  ///< for logs and stats
 
   static Result<Welcome> decode(ByteView body, std::uint8_t /*flags*/) {
@@ -153,10 +161,10 @@ struct Welcome {
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
-/// One more ticket: each join gives one of its own.
+/// Presents one more ticket. Each join returns a ticket of its own.
 struct Present {
   static constexpr Op op = Op::present;
-  std::string ticket;  ///< wiped at the end, of each copy
+  std::string ticket;  ///< the destructor wipes it, in each copy
   ~Present() { wipe_text(ticket); }
 
   static Result<Present> decode(ByteView body, std::uint8_t /*flags*/) {
@@ -170,7 +178,7 @@ struct Present {
   friend bool operator==(const Present&, const Present&) = default;
 };
 
-/// A code, and a sentence for people: of a request or a channel that failed, or of a session that ends.
+/// A code, and a sentence for people. Says why a request or channel failed, or why the session ends.
 template <Op which>
 struct Verdict {
   static constexpr Op op = which;
@@ -190,10 +198,10 @@ struct Verdict {
 using ErrorAnswer = Verdict<Op::error>;
 using Goodbye = Verdict<Op::goodbye>;
 
-/// A request was carried out.
+/// Answers a request that was carried out.
 struct Done {
   static constexpr Op op = Op::done;
-  std::uint64_t value = 0;  ///< of seek and read: the offset that comes next
+  std::uint64_t value = 0;  ///< after seek and read: the next offset
 
   static Result<Done> decode(ByteView body, std::uint8_t /*flags*/) {
     FieldParser fields(body);
@@ -217,7 +225,7 @@ struct Bare {
 using Close = Bare<Op::close>;
 using Heartbeat = Bare<Op::heartbeat>;
 
-/// A whole frame without a batch, its body put together from `body`, in place of what is in `frame`.
+/// Writes a whole frame without a batch, with the body `body`. Replaces the content of `frame`.
 template <typename Body>
 void encode_frame(std::vector<std::byte>& frame, const Body& body, std::uint32_t channel,
                   std::uint32_t request) {

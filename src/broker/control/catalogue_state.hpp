@@ -1,7 +1,9 @@
 /// What the catalogue knows, in memory: the sum of its changes. Layer: control.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>

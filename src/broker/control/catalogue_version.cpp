@@ -2,6 +2,7 @@
 #include "broker/control/catalogue_version.hpp"
 
 #include <optional>
+#include <utility>
 
 #include "broker/control/catalogue_record.hpp"
 #include "log/inspect.hpp"

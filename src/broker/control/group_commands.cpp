@@ -1,5 +1,6 @@
 /// delete_group, and pause, resume and purge, of groups and of topics. Layer: control.
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "broker/control/command_handler.hpp"

@@ -1,5 +1,6 @@
 /// create_user, delete_user, set_password, grant, revoke, list_users. Layer: control.
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <utility>
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "broker/delivery/producer_file.hpp"
 #include "broker/delivery/producer_table.hpp"

@@ -2,6 +2,7 @@
 #include "broker/delivery/group.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 

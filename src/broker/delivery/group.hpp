@@ -1,6 +1,7 @@
 /// The consumers that share one cursor: each message goes to one of them, in turn. Layer: delivery.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>

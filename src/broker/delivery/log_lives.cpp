@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <system_error>
 
 namespace lightq::broker {
 

@@ -1,7 +1,8 @@
-/// Under which identities a topic's log has been shown to clients, and what these have in common. Layer:
-/// delivery.
+/// Keeps the incarnations that clients have known a topic's log by, and up to where their messages are the
+/// same. Layer: delivery.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -11,33 +12,35 @@
 
 namespace lightq::broker {
 
-/// A log that was not closed may have lost its end, which clients had seen; its offsets are given again then,
-/// to other messages. So it begins another life, with another incarnation: before the offset where that
-/// begins both have the same messages. The lives are kept among the topic's cursors, the last few of them.
-/// Example: a log ends at 120 and its consumer has come to 150. Life 1 begins at 120: the consumer, which
-/// names the incarnation of life 0, goes on at 120.
+/// The lives of a log. A log that was not closed may have lost messages at its end that clients had seen; the
+/// broker then assigns their offsets to other messages. So the log begins another life, with another
+/// incarnation. Below the offset where a life begins, its messages are those of the life before. The last 16
+/// lives are kept among the topic's cursors.
+/// Example: a log ends at 120, and a consumer has received messages up to 150. Life 1 begins at 120. The
+/// consumer opens the topic with the incarnation of life 0, and goes on at 120.
 class LogLives {
  public:
-  /// Of the cursor that says where a life begins: `life:3`.
+  /// The prefix of the cursors that hold where a life begins. Example: `life:3`.
   static constexpr std::string_view cursor_prefix = "life:";
   static constexpr std::size_t kept_max = 16;
 
-  /// A log's first life: its incarnation is the log's.
-  LogLives(std::uint64_t log_incarnation) : log_(log_incarnation), shown_(log_incarnation) {}  // NOLINT
-  /// As its cursors say.
+  /// The first life of a log, with the log's incarnation.
+  explicit LogLives(std::uint64_t log_incarnation) : log_(log_incarnation), shown_(log_incarnation) {}
+  /// The lives that the topic's stored cursors hold.
   LogLives(std::uint64_t log_incarnation, const std::vector<log::NamedCursor>& stored);
 
-  /// What clients are told. The upper half is that of the log's.
+  /// Returns the incarnation that clients are told. Its upper half is that of the log's incarnation.
   [[nodiscard]] std::uint64_t incarnation() const { return shown_; }
-  /// Up to which offset the log has the messages that it had under `incarnation`; nothing: it is another log,
-  /// or that is too long ago. Of the current incarnation: beyond all offsets.
+  /// Returns the offset below which the log has the same messages as under `incarnation`; for the current
+  /// incarnation, one beyond all offsets; nothing if it is of another log, or of a life no longer kept.
   [[nodiscard]] std::optional<Offset> same_up_to(std::uint64_t incarnation) const;
 
   /// Begins another life at the log's end. It counts once its cursors are on the disk.
   void begin(Offset end);
-  /// They are not: until the next start clients are told an incarnation of which nothing is known later.
+  /// Called instead when the cursors cannot be written: until the next start clients are told an incarnation
+  /// that the broker will not know later.
   void hide(std::uint32_t random);
-  /// To be kept with the topic's others.
+  /// Returns the cursors to store among the topic's others.
   [[nodiscard]] std::vector<log::NamedCursor> cursors() const;
 
  private:
@@ -49,7 +52,7 @@ class LogLives {
 
   std::uint64_t log_;
   std::uint64_t shown_;
-  std::vector<Life> lives_;  // one behind the other; the first life of all is not among them
+  std::vector<Life> lives_;  // in ascending order, without the log's first life
 };
 
 }  // namespace lightq::broker

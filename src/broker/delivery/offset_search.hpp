@@ -1,6 +1,8 @@
 /// Finds the message that a place in a topic speaks of. Layer: delivery.
 #pragma once
 
+#include <optional>
+
 #include <lightq/protocol/session_consuming.hpp>
 
 #include "log/log.hpp"

@@ -1,6 +1,7 @@
 /// A topic: one log, the groups and the subscribers that read it, and what has been counted. Layer: delivery.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>

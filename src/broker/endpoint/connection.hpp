@@ -154,8 +154,10 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   [[nodiscard]] bool ignored() const { return !ignored_for_.empty(); }
   /// The connection ends as soon as the current callback is over. The first reason stands.
   void fail(const std::string& why);
-  /// Does what takes memory for this connection's bytes. False: there is none, and the connection ends. What
-  /// `work` has appended to the output until then is not sent.
+  /// Ends the connection as `fail` does, because there is no memory for its bytes.
+  void fail_for_memory() { fail("there is no memory for it"); }
+  /// Calls `work`, which needs memory for this connection's bytes. Returns false if there is none; then the
+  /// connection ends, and nothing that `work` appended to the output is sent.
   template <typename Work>
   bool with_memory(Work&& work) {
     try {
@@ -224,7 +226,6 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void opened();
   void update_interest();
   void end_if_failed();
-  void fail_for_memory() { fail("there is no memory for it"); }
   void look_first();
   void end(const std::string& why);
 

@@ -2,6 +2,7 @@
 #include <sys/socket.h>
 
 #include <cassert>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <new>
+#include <string>
 #include <utility>
 
 #include <lightq/base/limits.hpp>

@@ -2,6 +2,7 @@
 #include "broker/endpoint/hosted_topic.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 

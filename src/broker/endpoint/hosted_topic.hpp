@@ -2,6 +2,7 @@
 /// endpoint.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -59,11 +60,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
 
   // Sessions.
 
-  /// `producer`, a client of `opener`'s, begins, or comes back, as `wanted`. Without a refusal it is told of
-  /// what happens, until it detaches or is ended.
-  ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer) {
-    return open_producer(wanted, producer, {});
-  }
+  /// Opens the producer `wanted`, new or known, for a client of `opener`'s user. Without a refusal,
+  /// `producer` is told what becomes of its batches until it detaches or is ended.
   ProducerTable::Opened open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
                                       ProducerTable::Opener opener);
   void detach_producer(SessionProducer& producer) {

@@ -1,4 +1,5 @@
 /// What the control socket asks of a topic at work: deleting and pausing groups, purging. Layer: endpoint.
+#include <chrono>
 #include <utility>
 
 #include "broker/endpoint/hosted_topic.hpp"

@@ -2,6 +2,9 @@
 #include "broker/endpoint/inlet.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace lightq::broker {
@@ -61,7 +64,7 @@ Inlet::Step Inlet::take_message(ByteView bytes, std::size_t& at, const zmtp::Fra
   const ByteView come = bytes.subspan(at + header.header_bytes);
   if (come.size() < body_bytes) {
     if (body_bytes <= large_frame_from) return Step::wait;
-    if (!large_.begin(body_bytes, come)) fail("there is no memory for it");
+    if (!large_.begin(body_bytes, come)) fail_for_memory();
     at = bytes.size();
     return Step::wait;
   }

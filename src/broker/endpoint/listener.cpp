@@ -1,6 +1,7 @@
 /// Layer: endpoint.
 #include "broker/endpoint/listener.hpp"
 
+#include <chrono>
 #include <utility>
 
 #include "broker/endpoint/memory_reserve.hpp"

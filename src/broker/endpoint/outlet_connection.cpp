@@ -2,6 +2,7 @@
 #include "broker/endpoint/outlet_connection.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 
 namespace lightq::broker {

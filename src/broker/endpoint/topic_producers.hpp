@@ -1,6 +1,7 @@
 /// The producers that reach a topic over sessions, as the topic sees them. Layer: endpoint.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

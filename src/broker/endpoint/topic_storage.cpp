@@ -2,8 +2,10 @@
 #include "broker/endpoint/topic_storage.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "log/ring_log.hpp"

@@ -2,6 +2,8 @@
 #include "broker/endpoint/zmtp_outlet.hpp"
 
 #include <cstring>
+#include <span>
+#include <utility>
 
 namespace lightq::broker {
 

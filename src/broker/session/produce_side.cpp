@@ -1,8 +1,10 @@
 /// Layer: session.
 #include "broker/session/produce_side.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace lightq::broker {
 

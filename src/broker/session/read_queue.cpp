@@ -2,6 +2,7 @@
 #include "broker/session/read_queue.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "broker/delivery/turn_work.hpp"
 #include "broker/session/slice_frames.hpp"

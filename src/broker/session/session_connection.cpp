@@ -2,7 +2,9 @@
 #include "broker/session/session_connection.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
+#include <variant>
 
 #include "broker/delivery/turn_work.hpp"
 #include "broker/endpoint/tls_cipher.hpp"
@@ -175,7 +177,7 @@ bool SessionConnection::take_frame(std::span<std::byte> bytes, std::size_t& at) 
     if (decoded.header.op == Op::present) wipe_input(), wipe_shared();  // until all of it has come
     if (whole <= large_frame_from) return false;
     if (in_messages) messages_.take(whole);
-    if (!large_.begin(whole, left)) fail("there is no memory for it");
+    if (!large_.begin(whole, left)) fail_for_memory();
     large_used_ = true;
     if (large_timer_ == 0) arm_large_timer();
     at = bytes.size();

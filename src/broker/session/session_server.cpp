@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <chrono>
+#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <lightq/base/wipe.hpp>
 #include <lightq/base/wipe_registers.hpp>

@@ -1,5 +1,6 @@
 /// Batches that are longer than the broker takes. docs/session.md, "The frame". Layer: session.
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 
 #include "broker/session/session_connection.hpp"

@@ -2,6 +2,7 @@
 #include <lightq/lightq.hpp>
 
 #include <cerrno>
+#include <chrono>
 
 int main() {
   lightq::ClientOptions options;

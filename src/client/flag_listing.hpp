@@ -1,5 +1,5 @@
-/// The flags of all commands, as the parser knows them; for command_line.cpp alone, as command_options.hpp.
-/// Layer: cli.
+/// Lists the flags of all commands and their environment variables, from the parser. Included only by
+/// command_line.cpp, because CLI11 is slow to compile. Layer: cli.
 #pragma once
 
 #include <set>
@@ -11,7 +11,7 @@
 
 namespace lightq::cli {
 
-/// Appends the flags of the commands under `app`; `before` is what one types to get there.
+/// Appends the flags of the commands under `app`. `before`: the words of the command line before them.
 inline void list_flags_under(const CLI::App& app, const std::string& before, std::vector<FlagListing>& to) {
   const Help help;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
@@ -35,8 +35,8 @@ inline void add_variables_under(const CLI::App& app, std::set<std::string>& to) 
   }
 }
 
-/// Every environment variable that means something to this program, whichever command is run: people set them
-/// for several.
+/// Returns the environment variables that any command knows. People set variables for several commands, so a
+/// command accepts those of all others.
 inline std::set<std::string> known_variables(const CLI::App& app, const BrokerCommand& broker) {
   std::set<std::string> known = {"LIGHTQ_ADMIN_PASSWORD", "LIGHTQ_CONFIG", "LIGHTQ_CORE_DUMPS",
                                  "LIGHTQ_NEW_PASSWORD", "LIGHTQ_PASSWORD"};
