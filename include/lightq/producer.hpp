@@ -1,5 +1,5 @@
-/// Sends messages to a topic over a session: batches, confirms, and no message stored twice. docs/session.md,
-/// "Producing". Layer: client.
+/// Sends messages to a topic over a session, in batches and with confirms, and stores no message twice.
+/// docs/session.md, "Producing". Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -33,20 +33,23 @@ namespace lightq::inline v1 {
 ///     producer.flush(Timeout(5000)).value_or_throw();              // all of them are stored
 ///     producer.close(Timeout(1000)).value_or_throw();
 ///
-/// What is promised: messages are stored in the order they were sent, each at most once, and every one is
-/// told confirmed, refused or unknown, once. Connections that break, brokers that restart, and refusals that
-/// pass are dealt with inside; what is not confirmed is kept and sent again.
+/// The broker stores messages in the order they were sent, each at most once. The producer reports each
+/// message once, as confirmed, refused or unknown. It keeps unconfirmed messages and sends them again when a
+/// connection breaks, the broker restarts, or a refusal is temporary.
 ///
-/// Input and output happen inside calls only: send looks for confirms every so many messages, poll and flush
-/// always. Who has sent and goes on to do something else calls poll (or flush) from time to time, at least
-/// once in the heartbeat; in an event loop: when fd() is readable, or writable while wants_write(), and at
-/// next_timer(), all three asked anew before each wait, next_timer() last. A message that waits for a confirm
-/// before it leaves waits for such a call. Who sends much and never has to wait lets others run (sched_yield)
-/// in such a call, about three times a millisecond at most.
+/// Input and output happen inside calls only. send reads confirms every so many messages, poll and flush
+/// always. A program that has sent messages and does something else calls poll (or flush) at least once per
+/// heartbeat; a message that waits for a confirm before it leaves waits for such a call.
+///
+/// In an event loop: call poll when fd() is readable, when it is writable and wants_write() is true, and at
+/// next_timer(). Ask all three again before each wait, next_timer() last.
+///
+/// A producer that sends much without ever waiting yields the processor (sched_yield) in its calls, at most
+/// about three times a millisecond.
 class Producer {
  public:
-  /// A producer that connects in its first calls (see wait_open). `join`: called within them whenever an
-  /// address is needed. Error: invalid_argument.
+  /// Makes a producer, which connects in its first calls (see wait_open). It calls `join` in any of its calls
+  /// when it needs an address. Error: invalid_argument.
   static Result<Producer> open(std::string topic, SessionJoin join, ProducerOptions options = {}) {
     if (const Result<void> valid = options.check(); !valid) return valid.error();
     if (!TopicName::parse(topic))
@@ -57,12 +60,12 @@ class Producer {
   }
   Producer(Producer&&) noexcept = default;
   Producer& operator=(Producer&&) noexcept = default;
-  /// Does not wait and calls nobody back: what is not confirmed may be lost. Call close() first.
+  /// Does not wait and calls no callbacks: unconfirmed messages may be lost. Call close() first.
   ~Producer() = default;
 
-  /// Takes one message, whose bytes are copied, and answers its number: the first is 0. Returns at once while
-  /// the window is open and there is memory (see the options). Errors: too_large, limit_reached or timeout
-  /// (no memory), closed, and what ended the producer; the message was not taken then.
+  /// Copies one message, and returns its number; the first is 0. Returns at once while the window is open and
+  /// there is memory (see the options). Errors: too_large, limit_reached or timeout (no memory), closed, and
+  /// the error that ended the producer. After an error the message was not taken.
   Result<std::uint64_t> send(ByteView payload) {
     const std::size_t bytes = record_bytes(payload.size());
     if (bytes > room_ || bytes > record_bytes_max_) [[unlikely]]
@@ -72,15 +75,15 @@ class Producer {
     return added();
   }
   Result<std::uint64_t> send(std::string_view payload) { return send(as_byte_view(payload)); }
-  /// The same, and calls `callback` when it is known what became of this message.
+  /// Sends as above, and calls `callback` when this message is confirmed, refused or unknown.
   Result<std::uint64_t> send(ByteView payload, MessageCallback callback) {
     return send(payload, Attributes(), std::move(callback));
   }
   Result<std::uint64_t> send(std::string_view payload, MessageCallback callback) {
     return send(as_byte_view(payload), std::move(callback));
   }
-  /// With a key, headers or a time, which are copied too: `send(payload, {.key = "tea"})`. Errors besides:
-  /// invalid_argument and too_large, see Attributes::check.
+  /// Sends a message with a key, headers or a time, which are copied too: `send(payload, {.key = "tea"})`.
+  /// Errors: also invalid_argument and too_large, see Attributes::check.
   Result<std::uint64_t> send(ByteView payload, const Attributes& attributes, MessageCallback callback = {}) {
     return send_in_place(payload.size(), BatchBuilder::CopyOf{payload}, attributes, std::move(callback));
   }
@@ -89,11 +92,11 @@ class Producer {
     return send(as_byte_view(payload), attributes, std::move(callback));
   }
 
-  /// As send, for who makes a message of `bytes` where it leaves from, which saves a copy:
-  /// `write(std::span<std::byte>)` is called once and puts all of it there, over whatever is in it; the place
-  /// is its own within that call. It may not use the producer, of which what sends or waits fails there, with
-  /// invalid_argument, nor move or destroy it. If it throws, so does this, and the message was not taken; if
-  /// this fails, `write` has not been called.
+  /// Sends a message of `bytes` that `write(std::span<std::byte>)` writes directly into the send buffer,
+  /// which saves a copy. Calls `write` once; it must write the whole span, whose old content is undefined,
+  /// and must not keep it. `write` must not use, move or destroy the producer: calls that send or wait fail
+  /// there with invalid_argument. If `write` throws, this call throws too, and the message was not taken. If
+  /// this call fails, it has not called `write`. Errors: as send.
   template <typename Write>
   Result<std::uint64_t> send_in_place(std::size_t bytes, Write&& write) {
     if (bytes > limits::message_bytes_max_max) return too_large(bytes);
@@ -130,8 +133,8 @@ class Producer {
     return added();
   }
 
-  /// Sends everything out and waits until it is confirmed. Errors: timeout; what became of messages that were
-  /// not confirmed since this was told last; what ended the producer.
+  /// Sends everything and waits until it is confirmed. Errors: timeout; the refusal or loss of a message
+  /// since the last such error; the error that ended the producer.
   Result<void> flush(Timeout timeout) {
     if (inside_) return inside_error();
     flushing_ = true;
@@ -140,8 +143,8 @@ class Producer {
     if (std::optional<Error> failure = parts_->reports.take_failure()) return *std::move(failure);
     return waited;
   }
-  /// Waits until the message with this number and all before it are settled: told confirmed, refused or
-  /// unknown. Errors: timeout, what ended the producer.
+  /// Waits until the message with this number and all before it are settled: reported as confirmed, refused
+  /// or unknown. Errors: timeout, the error that ended the producer.
   Result<void> wait_settled(std::uint64_t number, Timeout timeout) {
     if (inside_) return inside_error();
     flushing_ = true;
@@ -150,13 +153,13 @@ class Producer {
     flushing_ = false;
     return waited;
   }
-  /// Waits until the topic is open. Errors: timeout (last_error says what is wrong), what ended the producer.
+  /// Waits until the topic is open. Errors: timeout (last_error says why), the error that ended the producer.
   Result<void> wait_open(Timeout timeout) {
     return wait_until([this] { return state() == SessionState::open; }, timeout, "not open");
   }
 
-  /// Does what there is to do, and if that changes nothing waits for more, up to `timeout` or the next timer.
-  /// Errors: what ended the producer.
+  /// Connects, reads and sends. If that changes nothing, waits for more, up to `timeout` or the next timer.
+  /// Errors: the error that ended the producer.
   Result<void> poll(Timeout timeout) {
     if (writing_) return inside_error();
     const std::uint64_t before = changes();
@@ -168,8 +171,9 @@ class Producer {
     return usable();
   }
 
-  /// Flushes and ends the session. What is not confirmed in time is given up and told. Errors: those of
-  /// flush; the sentence of `timeout` has the number of messages not confirmed. A second call does nothing.
+  /// Flushes and ends the session. Gives up messages that are not confirmed in time, and reports them.
+  /// Errors: those of flush; the text of `timeout` has the number of unconfirmed messages. A second call does
+  /// nothing.
   Result<void> close(Timeout timeout) {
     if (state() == SessionState::closed) return {};
     if (inside_) return inside_error();
@@ -183,8 +187,9 @@ class Producer {
     return flushed;
   }
 
-  /// In SessionState::in_doubt: `resend` sends the messages in doubt again, under a new producer id, though
-  /// the broker may have stored some; otherwise they are given up as Fate::unknown. The rest goes on.
+  /// Ends SessionState::in_doubt. With `resend`, sends the messages in doubt again under a new producer id,
+  /// although the broker may have stored some of them. Otherwise gives them up as Fate::unknown. Later
+  /// messages are not affected.
   void resolve(bool resend) {
     if (inside_) return;
     inside_ = true;
@@ -192,19 +197,19 @@ class Producer {
     inside_ = false;
     refresh_room();
   }
-  /// Messages that were sent and not confirmed. In SessionState::in_doubt: those that may be stored or not.
+  /// Returns the number of unconfirmed messages; in SessionState::in_doubt, those that may be stored or not.
   [[nodiscard]] std::uint64_t in_doubt() const { return batches().doubtful(); }
 
-  /// Told of all messages from now on; see ReportCallback.
+  /// Sets the callback for the reports of all messages from now on; see ReportCallback.
   void on_report(ReportCallback callback) { parts_->reports.on_report(std::move(callback)); }
 
   [[nodiscard]] const std::string& topic() const { return parts_->link.topic(); }
   [[nodiscard]] SessionState state() const { return parts_->link.state(); }
-  /// Why the last connection ended, or a batch was refused last.
+  /// Returns why the last connection ended or the last batch was refused.
   [[nodiscard]] const Error& last_error() const { return parts_->link.last_error(); }
-  /// Messages confirmed so far: while none was refused, exactly the first so many.
+  /// Returns the number of messages confirmed so far. If none was refused, these are the first ones sent.
   [[nodiscard]] std::uint64_t confirmed() const { return parts_->reports.count(Fate::confirmed); }
-  /// Messages neither confirmed nor refused nor given up.
+  /// Returns the number of messages neither confirmed nor refused nor given up.
   [[nodiscard]] std::uint64_t unconfirmed() const {
     const SendReports& reports = parts_->reports;
     return sent_ - reports.count(Fate::confirmed) - reports.count(Fate::refused) -
@@ -221,18 +226,19 @@ class Producer {
             link.opens(),
             link.violations()};
   }
-  /// Who this producer is to the broker; id 0: it has not said yet. With an epoch one higher, another process
-  /// may go on where this one ended.
+  /// Returns the producer id and epoch that the broker assigned; id 0 if it has not yet. Another process may
+  /// go on where this one ended with the same id and an epoch one higher.
   [[nodiscard]] const ProducerIdentity& identity() const { return parts_->link.identity(); }
-  /// What the broker said when it opened the topic last: level, limits, offsets; nothing: it has not yet.
+  /// Returns the broker's answer when this producer last opened the topic: level, limits and offsets; nothing
+  /// if it has not opened it yet.
   [[nodiscard]] const std::optional<session::ProduceOpened>& opened() const { return parts_->link.opened(); }
 
-  /// The connection's descriptor, to be waited for and for nothing else; -1: there is none now. May change in
-  /// every call.
+  /// Returns the connection's descriptor, or -1 if there is none now. Only wait for it: do not read or write.
+  /// Every call may change it.
   [[nodiscard]] int fd() const { return parts_->link.fd(); }
-  /// Whether poll has something to do when the descriptor is writable.
+  /// Returns true if poll has something to send when the descriptor becomes writable.
   [[nodiscard]] bool wants_write() const { return parts_->link.wants_write(); }
-  /// When poll has something to do though the descriptor tells nothing; session_never: not at all.
+  /// Returns when to call poll even if the descriptor reports nothing; session_never: no such time.
   [[nodiscard]] SessionTime next_timer() const {
     const SessionTime time = now();
     const SessionTime of_link = parts_->link.next_timer(time);

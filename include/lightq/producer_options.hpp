@@ -22,65 +22,66 @@ using session::ProducerIdentity;
 
 /// Plain values; fill in what you need by name. Sizes are in bytes.
 struct ProducerOptions {
-  /// What "confirmed" is to mean: in the log, or on disk. The topic's own default is `flushed` on durable
-  /// topics and `received` on others.
+  /// What a confirm means: in the log (`received`), or on disk (`flushed`). The topic's default is `flushed`
+  /// on durable topics and `received` on others.
   ConfirmLevel level = ConfirmLevel::topics_default;
-  /// A batch is closed when the next message would make it larger, header and length fields included: 4 KiB
-  /// to 256 MiB. A larger message has a batch of its own. What the broker takes is an upper bound.
+  /// A batch is closed when the next message would make it larger than this, header and length fields
+  /// included: 4 KiB to 256 MiB. A larger message gets its own batch. The broker's limit is an upper bound.
   std::size_t batch_bytes = limits::batch_bytes_target;
-  /// How batches are compressed, but for those that become no shorter and those of more than 4 MiB. They are
-  /// stored so, and delivered so to who can read it and has credit for all of one. Costs this side's time,
-  /// saves the way's and the disk's: for long batches of text.
+  /// How batches are compressed. Batches that become no shorter or have more than 4 MiB are not. The broker
+  /// stores the compressed batch, and delivers it compressed to consumers that know the codec and have credit
+  /// for the whole batch. Saves network and disk at the cost of this process's CPU time; useful for long
+  /// batches of text.
   Codec compression = Codec::none;
-  /// A batch that is not full leaves at once while fewer than so many are unconfirmed, else when a confirm
-  /// has brought that about: so the batches are small while there is little to do and large under load. 0:
-  /// only full ones leave by themselves, others by `linger` and flush.
+  /// A batch that is not full leaves as soon as fewer than this number of batches are unconfirmed. So batches
+  /// are small under light load and large under heavy load. 0: only full batches leave by themselves, others
+  /// by `linger` and flush.
   std::size_t eager_batches = 2;
-  /// The longest that a message waits for its batch to be closed by other messages or by confirms; kept in
-  /// send and poll. 0: as long as that takes.
+  /// The longest that a message waits until other messages or confirms close its batch. Checked in send and
+  /// poll. 0: no limit.
   Timeout linger{0};
-  /// Of batches on their way and not confirmed; one batch of any size may be. 0: 256 KiB where a confirm
-  /// means `received`, which stays in the processors' caches and in time, and 512 KiB over ZeroMQ, whose own
-  /// threads lie on the way; 4 MiB where it means `flushed`, since the disk is slower to answer. Over a
-  /// network: what it carries in the time of a way there and back.
+  /// The window: the most bytes of unconfirmed batches. One batch of any size is always allowed. 0: 256 KiB
+  /// if a confirm means `received` (fits into the processor's caches), 512 KiB over ZeroMQ (which adds
+  /// threads), and 4 MiB if it means `flushed` (the disk is slower). Over a network use at least bandwidth
+  /// times round trip.
   std::size_t window_bytes = 0;
-  /// Memory for closed batches, sent or not; at least batch_bytes. A larger message can never be sent: the
-  /// default has room for the longest that a broker takes by default.
+  /// Memory for closed batches, sent or not; at least batch_bytes. A larger message can never be sent. The
+  /// default has room for the longest message that a broker takes by default.
   std::size_t memory_bytes_max = limits::message_bytes_max_default + 64 * limits::KiB;
-  /// How long send waits while that memory is used up or, over an open connection, while the window is full
-  /// and a closed batch waits for room in it. 0: it fails at once, with `limit_reached`, and only for want of
-  /// memory; a year and more: for ever.
+  /// How long send waits while that memory is used up, or while the connection is open, the window is full
+  /// and a closed batch waits for it. 0: send never waits, and fails with `limit_reached` if there is no
+  /// memory. A year or more: no limit.
   Timeout send_timeout{30'000};
-  /// A refused batch (topic full, no space on the broker's disk, broker stopping) is sent again, ever more
-  /// rarely. false: its messages are given up, as Fate::refused, and later ones go on.
+  /// true: a refused batch (topic full, no space on the broker's disk, broker stopping) is sent again, with
+  /// growing pauses. false: its messages are given up as Fate::refused, and later ones go on.
   bool retry_refused = true;
-  /// When the broker does not know this producer any more (it forgot, or is another one), what was sent and
-  /// not confirmed is sent again all the same, though some may be stored already. false: see
-  /// Producer::resolve.
+  /// true: if the broker no longer knows this producer (it has forgotten it, or is another broker),
+  /// unconfirmed messages are sent again, although some may be stored already. false: see Producer::resolve.
   bool resend_in_doubt = false;
-  /// What the session travels over. `zmq`: ZeroMQ messages, for where the way to the broker knows nothing
-  /// else; encrypted, if the broker does that, by a socket of the client's context, otherwise without libzmq,
-  /// and by the broker's Unix socket where it is on this machine, unless Transport::tcp is asked for.
+  /// What carries the session. `zmq`: ZeroMQ messages, for networks that let only these through. If the
+  /// broker encrypts, they go through a socket of the client's ZeroMQ context. If not, libzmq is not used,
+  /// and on the broker's machine they go through its Unix socket, unless Transport::tcp is asked for.
   ConnectionType connection = ConnectionType::socket;
-  /// By a Unix socket: whether the bytes go through memory that the broker shares, where it has some to
-  /// share, which is quicker than the socket. It counts as memory of both sides.
+  /// Over a Unix socket: use memory that the broker shares, if it has some left, which is faster than the
+  /// socket. It counts as memory of both processes.
   bool share_memory = true;
-  /// How often to hear from the broker, 100 ms to an hour; after twice that without a word the connection
-  /// is given up. 0: never.
+  /// How often the broker sends a sign of life, 100 ms to an hour. The producer gives the connection up after
+  /// a silence of twice that. 0: never.
   Timeout heartbeat{5000};
-  /// How long connecting and opening may take, before it is tried again with another join.
+  /// How long connecting and opening may take before the producer joins and tries again.
   Timeout attempt_timeout{5000};
-  /// Between attempts: at first, and at most; doubling, shortened by up to a half at random.
+  /// The first and the longest pause between attempts. It doubles each time, less up to a half at random.
   Timeout backoff{50};
   Timeout backoff_max{2000};
-  /// Who this producer was before, with an epoch one higher than then; id 0: the broker gives one.
+  /// The identity of an earlier producer that this one continues, with an epoch one higher; id 0: the broker
+  /// assigns a new one.
   ProducerIdentity identity = {};
-  /// On an open topic where the client logs in as nobody: the secret that came with the identity, as
-  /// `Producer::opened` said it. Users need none: an identity is good for the user it was given to.
+  /// The secret that the broker gave with `identity` on an open topic to a client without a user; see
+  /// Producer::opened. An identity given to a user needs none: it is bound to that user.
   std::optional<session::ProducerSecret> identity_secret = {};
-  /// For the broker's logs; at most 128 bytes.
+  /// A name for the broker's logs; at most 128 bytes.
   std::string name = {};
-  /// For tests: where times come from; empty: the steady clock.
+  /// For tests: the source of times; empty: the steady clock.
   SessionClock::Source clock = {};
 
   [[nodiscard]] std::size_t window_bytes_for(ConfirmLevel confirmed) const {
@@ -89,7 +90,7 @@ struct ProducerOptions {
     return (connection == ConnectionType::zmq ? 512 : 256) * limits::KiB;
   }
 
-  /// Whether everything is in its range. Error: invalid_argument.
+  /// Returns an error if a value is out of its range. Error: invalid_argument.
   [[nodiscard]] Result<void> check() const {
     constexpr std::size_t batch_bytes_least = 4 * limits::KiB;
     constexpr std::size_t batch_bytes_greatest = 256 * limits::MiB;

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "log/failed_sync.hpp"

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"

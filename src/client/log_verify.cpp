@@ -1,4 +1,6 @@
 /// `lightq log verify`: reads all of a log and reports what is damaged. Layer: cli.
+#include <cstddef>
+
 #include "client/invocation.hpp"
 #include "client/json_text.hpp"
 #include "client/log_directory.hpp"

@@ -2,6 +2,7 @@
 #include "log/finding.hpp"
 
 #include <array>
+#include <cstddef>
 
 namespace lightq::log {
 

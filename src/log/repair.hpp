@@ -1,6 +1,7 @@
 /// Makes a sound log out of a broken one: docs/log_format.md, "Broken disks". Layer: log.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

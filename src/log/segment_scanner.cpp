@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <span>
 
 #include "log/newer_format.hpp"
 #include "log/seeded_bug.hpp"

@@ -2,6 +2,7 @@
 /// docs/log_format.md, "Slot files".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>

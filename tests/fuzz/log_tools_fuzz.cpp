@@ -1,6 +1,7 @@
 /// Fuzz target: a log's directory of up to four files of any bytes is inspected, repaired into a new one,
 /// copied, and repaired in place. Whatever was there, only batches that pass their checks come out; what a
 /// repair makes is sound, opens, and holds every message that the inspection found, at its offset.
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,8 @@
 /// What a newer version of LightQ wrote is refused, by file and version, and nothing of it is changed.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "log/cursor_file.hpp"
 #include "log/cursor_table.hpp"
 #include "log/repair.hpp"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "log/cursor_file.hpp"
 #include "support/golden_files.hpp"

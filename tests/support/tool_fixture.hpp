@@ -1,6 +1,7 @@
 /// What tests of inspecting, repairing and copying logs share: a log of several segments, and looks at it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>

@@ -1,5 +1,5 @@
-/// Headers of batches as consumers get them: of parts of a batch, and of whole ones without what they need
-/// not know: the producer, and the segment's epoch. docs/session.md, "deliver". Layer: base.
+/// Writes the batch headers that consumers receive: for a part of a batch, and for a whole batch. Both leave
+/// out the producer's fields and the segment's epoch. docs/session.md, "deliver". Layer: base.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@ namespace lightq::inline v1 {
 /// The place for a batch's header.
 using BatchHeaderSpace = std::span<std::byte, batch_layout::header_bytes>;
 
-/// Writes the header that makes a batch of `records`: these are `count` (at least 1) of `whole`'s records
-/// that follow each other, from its record `first` on, length fields included. When they were appended and
-/// their offsets stay; the producer's id, epoch and sequence and the segment's epoch are zero; length and
-/// checksums are the new batch's. One pass over the records. `to` must not overlap `whole`.
+/// Writes the header that makes a batch of `records`. Requires: `records` are `count` (at least 1)
+/// consecutive records of `whole` from its record `first` on, length fields included; `to` does not overlap
+/// `whole`. The append time and the offsets stay. The producer's id, epoch and sequence and the segment's
+/// epoch become zero. Length and checksums are those of the new batch. Reads the records once.
 inline void write_cut_header(BatchHeaderSpace to, const BatchView& whole, std::uint32_t first,
                              std::uint32_t count, ByteView records) {
   using namespace batch_layout;
@@ -49,10 +49,10 @@ inline std::uint32_t crc32c_change(ByteView change, std::size_t behind) {
   return crc32c_join(crc, 0, behind - passed);
 }
 
-/// Writes `whole`'s header without the producer's id, epoch and sequence, and without the segment's epoch:
-/// whoever knows that one could store a message that holds a batch of the segment. The body checksum still
-/// finds whatever happened to the records since the producer made it: it is changed, not made anew. `to` must
-/// not overlap `whole`.
+/// Writes the header of `whole` with the producer's id, epoch and sequence and the segment's epoch set to
+/// zero. A client that knew the segment's epoch could store a message that looks like a batch of the segment.
+/// Adjusts the body checksum instead of computing it from the records, so it still detects any damage since
+/// the producer computed it. Requires: `to` does not overlap `whole`.
 inline void write_anonymous_header(BatchHeaderSpace to, const BatchView& whole) {
   using namespace batch_layout;
   constexpr std::size_t producer_bytes = segment_epoch - producer_id;
