@@ -1,8 +1,9 @@
-/// Asks the broker's control socket and waits for the answer, within a deadline. Layer: client.
+/// Sends requests to the broker's control socket and waits for the replies, within a deadline. Layer: client.
 #pragma once
 
 #include <string.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -32,19 +33,19 @@
 
 namespace lightq::inline v1 {
 
-/// The error of a request that no broker has answered within `timeout`.
+/// Returns the error for a request that no broker has answered within `timeout`.
 inline Error no_answer_error(const protocol::Request& request, const std::string& uri, Timeout timeout) {
   return {ErrorCode::timeout, "no answer to " + std::string(protocol::command_of(request)) +
                                   " from a broker at " + uri + " within " + std::to_string(timeout.count()) +
                                   " ms"};
 }
 
-/// One REQ socket to a broker. A request that ends without an answer costs the socket, which is replaced:
-/// so an answer that comes too late can never be taken for the next one's, and a broker's restart is
-/// survived. Any thread; requests of several threads go one after the other.
+/// One REQ socket to a broker. Replaces the socket after a request without a reply, so that a late reply is
+/// never taken for the next request's, and the connection survives a restart of the broker. Thread: any;
+/// requests of several threads go one after the other.
 class ControlConnection {
  public:
-  /// `identity`: what encrypts it; null: nothing does.
+  /// `identity`: the keys of an encrypted connection; null: not encrypted.
   ControlConnection(std::shared_ptr<zmq::context_t> context, std::string uri,
                     std::shared_ptr<const CurveIdentity> identity = nullptr)
       : context_(std::move(context)), uri_(std::move(uri)), identity_(std::move(identity)) {}
@@ -52,14 +53,14 @@ class ControlConnection {
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;
 
-  /// Whether `ask` waits for a broker where the system says that nobody listens, since one may be starting.
+  /// What `ask` does if nobody listens at the address: wait, because a broker may be starting, or fail.
   enum class Absence { waits, fails };
-  /// Sends the request and waits for its reply. The timeout includes waiting for other threads' requests. A
-  /// broker that is busy, and so has done nothing, is asked again until the time is up.
-  /// Errors: the broker's (its `code` and `description`), timeout (whether the broker did what was asked is
-  /// unknown then), those of why_unreachable, unauthorized_access (the broker encrypts and this client does
-  /// not, or has another key, or one that is not on the broker's list), invalid_argument (the URI is none),
-  /// limit_reached, io_error, closed.
+  /// Sends the request and waits for its reply. The timeout includes the time that other threads' requests
+  /// take. A reply `busy` means that the broker did nothing: sends the request again until the timeout.
+  /// Errors: the broker's (its `code` and `description`), timeout (the broker may have carried the request
+  /// out), those of why_unreachable, unauthorized_access (the broker encrypts and this client does not, or
+  /// has the wrong key, or is not on the broker's list of keys), invalid_argument (not a URI), limit_reached,
+  /// io_error, closed.
   Result<protocol::Reply> ask(const protocol::Request& request, Timeout timeout,
                               Absence absence = Absence::waits) {
     constexpr Timeout shortest{20};
@@ -75,10 +76,10 @@ class ControlConnection {
     }
   }
 
-  /// The broker's control URI, as it was given.
+  /// Returns the broker's control URI, as it was given.
   [[nodiscard]] const std::string& uri() const { return uri_; }
-  /// From now on requests go through the broker's socket in its data directory, and nowhere else. Before
-  /// other threads use this.
+  /// Sends all later requests through the broker's socket in its data directory. Requires: no other thread
+  /// uses this object yet.
   void go_through(detail::OwnerSocket socket) {
     close();
     own_socket_ = std::move(socket);

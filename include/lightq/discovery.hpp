@@ -165,7 +165,7 @@ inline Result<std::string> discover_control_uri(const std::string& data_dir = {}
 
 namespace detail {
 
-/// The credentials that were given for an administrator, or that the environment has.
+/// Takes credentials that are empty in `options` from the environment.
 inline void take_environment(ClientOptions& options) {
   if (options.user.user_id.empty()) {
     options.user = {environment_value("LIGHTQ_USER"), environment_value("LIGHTQ_PASSWORD")};
@@ -180,14 +180,17 @@ inline void take_environment(ClientOptions& options) {
 
 }  // namespace detail
 
-/// Fills in the credentials that `options` leave empty, as ClientOptions::discover_credentials describes.
-/// Returns the socket through which requests have to go from now on, if the password is that of an
-/// admin.json; else nothing, and requests go to `uri`. An admin.json is used only for the broker that the
-/// broker.json beside it names, while it runs, and only through the control socket beside it: no other
-/// process can listen there. It is not used where a user was given and no administrator: credentials that
-/// were given are the only ones that are tried. An administrator's name without a password stays, for a
-/// caller that looks again later. Error: invalid_argument (other users may read that admin.json, or one of
-/// both files belongs to somebody else).
+/// Fills in credentials that are empty in `options`, as ClientOptions::discover_credentials describes.
+/// Returns the control socket of the data directory if it took the password from an admin.json: all requests
+/// must go through that socket. Otherwise returns nothing, and requests go to `uri`.
+///
+/// Uses an admin.json only for the running broker that the broker.json beside it names, and only with the
+/// control socket beside it, where no other process can listen. Does not use it if a user and no
+/// administrator was given: explicit credentials are the only ones tried. Keeps an administrator's name
+/// without a password, so that a later call can find the password.
+///
+/// Error: invalid_argument (other users may read that admin.json, or one of the files belongs to another
+/// user).
 inline Result<std::optional<detail::OwnerSocket>> discover_credentials(std::string_view uri,
                                                                        ClientOptions& options) {
   using Found = std::optional<detail::OwnerSocket>;

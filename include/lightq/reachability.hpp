@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <lightq/base/error.hpp>
 #include <lightq/base/result.hpp>

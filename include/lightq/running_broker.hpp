@@ -1,4 +1,4 @@
-/// Whether the broker of a data directory runs, and the way to it that no other process can stand in. Layer:
+/// Finds out whether the broker of a data directory runs, and connects to its control socket there. Layer:
 /// client.
 #pragma once
 
@@ -28,8 +28,8 @@
 
 namespace lightq::inline v1::detail {
 
-/// The device number of the file system that is mounted where the file lies, as /proc writes it. It may be
-/// another one than stat's `st_dev` (btrfs). Empty: not known.
+/// Returns the device number of the file system that holds the file, as /proc writes it, or an empty text if
+/// it is not known. It may differ from stat's `st_dev` (btrfs).
 inline std::string mounted_device([[maybe_unused]] const std::filesystem::path& file) {
 #ifdef STATX_MNT_ID
   struct statx facts{};
@@ -53,7 +53,7 @@ inline std::string mounted_device([[maybe_unused]] const std::filesystem::path& 
   return {};
 }
 
-/// How /proc/locks may name the file: MAJOR:MINOR:INODE.
+/// Returns the names that /proc/locks may have for the file: MAJOR:MINOR:INODE.
 inline std::vector<std::string> lock_names(const std::filesystem::path& file) {
   struct stat facts{};
   if (::stat(file.c_str(), &facts) != 0) return {};
@@ -73,9 +73,9 @@ inline bool is_exclusive_lock(const std::string& line, const std::vector<std::st
   return kind == "FLOCK" && access == "WRITE" && std::find(names.begin(), names.end(), file) != names.end();
 }
 
-/// Returns true if a process holds the lock of the data directory, as a broker does while it lives. Asks the
-/// system's list of locks: to try the lock could keep a broker from starting. Locks of processes in other pid
-/// namespaces are not on that list.
+/// Returns true if a process holds the lock of the data directory, as a broker does while it lives. Reads
+/// /proc/locks instead of trying the lock, which could keep a broker from starting. Does not see locks of
+/// processes in other pid namespaces.
 inline bool is_locked(const std::filesystem::path& directory) {
   const std::vector<std::string> names = lock_names(directory / "lock");
   std::ifstream locks("/proc/locks");
@@ -86,7 +86,7 @@ inline bool is_locked(const std::filesystem::path& directory) {
 }
 
 /// A broker's Unix control socket in its data directory. Only the broker's user and root can make a file
-/// there, so whoever listens at it is the broker, now and after every restart.
+/// there, so only the broker can listen at it, now and after every restart.
 class OwnerSocket {
  public:
   OwnerSocket(const std::filesystem::path& directory, const std::string& name) {
@@ -99,10 +99,11 @@ class OwnerSocket {
     path_ = "/proc/self/fd/" + std::to_string(directory_->get()) + "/" + name;
   }
 
-  /// A path of it that the system takes, as long as this object, or a copy of it, lives.
+  /// Returns a path that fits into a socket's address. Lifetime: until this object and its copies are
+  /// destroyed.
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string uri() const { return "ipc://" + path_; }
-  /// Returns true if a process listens, and this one may connect.
+  /// Returns true if a process listens at the socket and this process may connect.
   [[nodiscard]] bool answers() const {
     sockaddr_un address{};
     if (path_.size() >= sizeof address.sun_path) return false;
@@ -119,7 +120,8 @@ class OwnerSocket {
   std::shared_ptr<const ScopedDescriptor> directory_;  // held open where the path leads through it
 };
 
-/// Returns true if the broker that wrote `file` into the directory lives. One that was killed leaves it.
+/// Returns true if the broker that wrote `file` into the directory still runs. A broker that is killed leaves
+/// the file.
 inline bool is_running(const std::filesystem::path& directory, const protocol::BrokerFile& file) {
   if (is_locked(directory)) return true;
   return !file.control_socket.empty() && OwnerSocket(directory, file.control_socket).answers();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <future>
 #include <set>
+#include <stop_token>
 #include <system_error>
 #include <thread>
 #include <utility>

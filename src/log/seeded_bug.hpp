@@ -2,6 +2,7 @@
 /// In the library there are none: `seeded` is a constant there.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #ifdef LIGHTQ_SEEDED_BUGS
 #include <array>

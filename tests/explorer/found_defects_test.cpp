@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "explorer/checkpoint_distances.hpp"
 #include "explorer/log_client.hpp"

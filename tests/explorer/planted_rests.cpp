@@ -2,6 +2,8 @@
 #include "explorer/planted_rests.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 

@@ -2,6 +2,9 @@
 /// are far ahead of this one's. Versions before 0.1.0 passed files on from log to log with what lay in them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "log/repair.hpp"
 #include "support/tool_fixture.hpp"
 

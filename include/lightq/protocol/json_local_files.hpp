@@ -3,6 +3,7 @@
 /// machine"). Layer: protocol.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -1,6 +1,7 @@
 /// Sockets of the operating system: owned descriptors, listening, accepting. Layer: endpoint.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
