@@ -31,6 +31,7 @@
 #include "broker/parts_settings.hpp"
 #include "broker/reactor_pool.hpp"
 #include "broker/session/session_proof.hpp"
+#include "broker/topic_directories.hpp"
 #include "broker/topic_space.hpp"
 #include "broker/wall_clock.hpp"
 #include "log/disk_quota.hpp"
@@ -96,7 +97,6 @@ class Broker::Parts {
   [[nodiscard]] Result<void> prove_gates();
   [[nodiscard]] bool warn_if_insecure() const;
   void say_fewer_connections() const;
-  void remove_orphans();
   void make_reactors();
   [[nodiscard]] ReactorPool::Settings reactor_settings() const;
 
@@ -118,6 +118,7 @@ class Broker::Parts {
   std::unique_ptr<rest::StorageKeys> storage_keys_;  // null: nothing is encrypted on the disk
   StorageRoom room_;
   EventLoop control_;
+  std::vector<TopicId> topics_with_files_;  // at the start
   std::unique_ptr<Catalogue> catalogue_;
   std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<TicketKey> tickets_;
@@ -183,7 +184,9 @@ Result<void> Broker::Parts::open_parts(const PipeWait& wait) {
   auto generation = check_registrations(*catalogue_, *tickets_, admin->password, sink_);
   if (!generation) return generation.error();
   admin_generation_ = *generation;
-  remove_orphans();
+  if (auto removed = remove_deleted_topics(directory_->topics(), topics_with_files_, *catalogue_, sink_);
+      !removed)
+    return removed;
   room_.name_logs(catalogue_->state().log_names());
   authenticator_ = std::make_unique<Authenticator>(control_, admin->user_id, admin->password,
                                                    config_.requests_waiting_max);
@@ -296,7 +299,11 @@ bool Broker::Parts::warn_if_insecure() const {
 }
 
 Result<void> Broker::Parts::open_catalogue() {
+  auto topics = topics_with_files(directory_->topics());
+  if (!topics) return topics.error();
+  topics_with_files_ = std::move(*topics);
   Catalogue::Options options;
+  options.topics_with_files = topics_with_files_;
   options.now = wall_clock_now;
   options.port_rest = config_.port_rest;
   options.client_keys_per_topic_max = config_.client_keys_per_topic_max;
@@ -338,22 +345,6 @@ ReactorPool::Settings Broker::Parts::reactor_settings() const {
   endpoints.curve_key = curve_key_.get();
   endpoints.client_keys = &client_keys_;
   return settings;
-}
-
-/// What a delete left behind that did not come to its end: the catalogue says which topics there are.
-void Broker::Parts::remove_orphans() {
-  std::error_code failed;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_->topics(), failed)) {
-    const std::string name = entry.path().filename().string();
-    const bool is_id = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
-    constexpr std::size_t digits_max = 19;  // what certainly fits a topic's id
-    if (!is_id || name.size() > digits_max || catalogue_->state().find(TopicId{std::stoull(name)}) != nullptr)
-      continue;
-    std::error_code not_removed;
-    std::filesystem::remove_all(entry.path(), not_removed);
-    sink_.warn("removed the files of a deleted topic: " + entry.path().string() +
-               (not_removed ? ": " + not_removed.message() : std::string()));
-  }
 }
 
 void Broker::Parts::make_reactors() {

@@ -107,6 +107,7 @@ TEST_F(Renewing, KeepsWhatChangesMeanwhile) {
   renew(100);
   const auto compaction = catalogue->begin_compaction();
   ASSERT_TRUE(catalogue->remove_topic(doomed).ok());
+  catalogue->forget_removed_topic(doomed);
   const auto late = catalogue->add_credential("late", "y").value();
   ASSERT_TRUE(catalogue->add_topic(name("late"), {}, late).ok());
   renew(5);

@@ -56,6 +56,24 @@ std::optional<std::uint64_t> generation_of(const std::string& name) {
   return std::stoull(name);
 }
 
+/// What lies in the catalogue's directory.
+struct Generations {
+  std::set<std::uint64_t> whole;
+  std::vector<fs::path> unfinished;
+};
+
+Result<Generations> generations_in(const fs::path& directory) {
+  Generations found;
+  std::error_code code;
+  for (fs::directory_iterator at(directory, code), end; !code && at != end; at.increment(code)) {
+    const auto generation = generation_of(at->path().filename().string());
+    if (generation) found.whole.insert(*generation);
+    if (!generation && at->path().extension() == unfinished_suffix) found.unfinished.push_back(at->path());
+  }
+  if (code && code != std::errc::no_such_file_or_directory) return file_error("read", directory, code);
+  return found;
+}
+
 }  // namespace
 
 Catalogue::Catalogue(fs::path directory, Options options, LogSink& sink)
@@ -77,6 +95,9 @@ Result<void> Catalogue::load() {
   if (auto known = check_newest_known(); !known) return known;
   if (auto opened = open_newest(); !opened) return opened;
   if (auto replayed = replay(); !replayed) return replayed;
+  if (auto there = check_not_lost(); !there) return there;
+  if (auto removed = remove_leftovers(); !removed) return removed;
+  keep_topics_with_files();
   state_.forget_ports_released_before(now_ms() - options_.port_rest.count());
   state_.forget_client_keys_expired_before(now_ms());
   state_.forget_unused_credentials();
@@ -91,41 +112,58 @@ Result<void> Catalogue::load() {
 
 /// Before anything is made, opened or removed.
 Result<void> Catalogue::check_newest_known() const {
-  std::optional<std::uint64_t> newest;
-  std::error_code code;
-  for (fs::directory_iterator at(directory_, code), end; !code && at != end; at.increment(code)) {
-    const auto generation = generation_of(at->path().filename().string());
-    if (generation) newest = std::max(newest.value_or(0), *generation);
-  }
-  return newest ? check_catalogue_known(directory_of(*newest)) : Result<void>{};
+  const auto found = generations_in(directory_);
+  if (!found) return found.error();
+  if (found->whole.empty()) return options_.topics_with_files.empty() ? Result<void>{} : check_not_lost();
+  return check_catalogue_known(directory_of(*found->whole.rbegin()));
 }
 
-/// Opens the newest complete log; removes older ones and what a crash left of an unfinished one.
+/// A topic's record is on the disk before its files are made, and a later generation begins with records: one
+/// without any was lost. To begin anew would leave these topics out, and undo what was taken from users.
+Result<void> Catalogue::check_not_lost() const {
+  const bool has_records = log_ != nullptr && record_count() > 0;
+  if (has_records || (options_.topics_with_files.empty() && generation_ == 1)) return {};
+  const std::string files = options_.topics_with_files.empty()
+                                ? std::string()
+                                : ", but there are files of " +
+                                      std::to_string(options_.topics_with_files.size()) + " topics (topics/" +
+                                      std::to_string(options_.topics_with_files.front().value) + ")";
+  return Error{ErrorCode::corrupt,
+               "catalogue: " + directory_.string() + " has lost its records" + files +
+                   ". Nothing was removed. Restore it from a backup; to begin without these topics and "
+                   "users, move topics and catalogue out of the data directory",
+               0};
+}
+
+/// Opens the newest complete log.
 Result<void> Catalogue::open_newest() {
   std::error_code code;
   fs::create_directories(directory_, code);
   if (code) return file_error("make", directory_, code);
-  std::set<std::uint64_t> generations;
-  std::vector<fs::path> leftovers;
-  for (fs::directory_iterator at(directory_, code), end; !code && at != end; at.increment(code)) {
-    const auto generation = generation_of(at->path().filename().string());
-    if (generation) generations.insert(*generation);
-    if (!generation && at->path().extension() == unfinished_suffix) leftovers.push_back(at->path());
-  }
-  if (code) return file_error("read", directory_, code);
-  if (!generations.empty()) generation_ = *generations.rbegin();
+  const auto found = generations_in(directory_);
+  if (!found) return found.error();
+  if (!found->whole.empty()) generation_ = *found->whole.rbegin();
   auto opened = options_.open_log(directory_of(generation_));
   if (!opened) return opened.error();
   log_ = std::move(opened).value();
-  generations.erase(generation_);
-  for (const auto generation : generations) leftovers.push_back(directory_of(generation));
-  for (const auto& path : leftovers) fs::remove_all(path, code);
   return sync_directory(directory_);
 }
 
-/// Applies every record. Errors: io_error, not all of it can be read now.
+/// Removes older logs and what a crash left of an unfinished one, once the newest has been read.
+Result<void> Catalogue::remove_leftovers() {
+  auto found = generations_in(directory_);
+  if (!found) return found.error();
+  found->whole.erase(generation_);
+  for (const auto generation : found->whole) found->unfinished.push_back(directory_of(generation));
+  if (found->unfinished.empty()) return {};
+  std::error_code ignored;  // what stays is removed by the next start
+  for (const auto& path : found->unfinished) fs::remove_all(path, ignored);
+  return sync_directory(directory_);
+}
+
+/// Applies every record. Errors: io_error, not all of it can be read now; corrupt, some of it is damaged.
 Result<void> Catalogue::replay() {
-  log::Place place{log_->first_offset()};
+  log::Place place{Offset{}};
   while (true) {
     const auto result = log_->read(place);
     switch (result.outcome) {
@@ -135,13 +173,35 @@ Result<void> Catalogue::replay() {
         replay(result.batch);
         place.offset = result.batch.end_offset();
         break;
-      case log::ReadOutcome::damaged:
+      case log::ReadOutcome::damaged: return damaged_records(place.offset, result.next);
+      case log::ReadOutcome::trimmed:
         sink_.error("catalogue: " + std::to_string(distance(place.offset, result.next)) +
-                    " damaged records were left out: " + log_->last_error().text());
-        [[fallthrough]];
-      case log::ReadOutcome::trimmed: place = log::Place{result.next};
+                    " records from record " + std::to_string(place.offset.value) +
+                    " on are missing: a repair gave them up, or their file is gone");
+        place = log::Place{result.next};
     }
   }
+}
+
+/// Not to be left out: one may be that of a topic, or say that a user is gone or has fewer rights.
+Error Catalogue::damaged_records(Offset first, Offset next) const {
+  const std::string directory = directory_of(generation_).string();
+  return {ErrorCode::corrupt,
+          "catalogue: " + std::to_string(distance(first, next)) +
+              " records are damaged, of a topic, a user or a right: " + log_->last_error().text() +
+              ". Nothing was removed. Restore " + directory +
+              " from a backup, or give these records up with `lightq log repair " + directory +
+              " --force`; files of topics stay",
+          0};
+}
+
+/// Of removed topics only those with files are remembered. Ids of topics with files are not given again,
+/// whether or not the catalogue knows the topic.
+void Catalogue::keep_topics_with_files() {
+  std::set<std::uint64_t> ids;
+  for (const TopicId topic : options_.topics_with_files) ids.insert(topic.value);
+  state_.keep_removed_topics(ids);
+  if (!ids.empty()) state_.apply(CatalogueChange(NextIds{*ids.rbegin() + 1, 1, 1}));
 }
 
 void Catalogue::replay(const BatchView& batch) {
@@ -205,7 +265,8 @@ Result<void> Catalogue::replace_log(CatalogueCompaction& compaction) {
   fs::rename(compaction.directory(), directory_of(generation_ + 1), code);
   if (code) return file_error("rename", compaction.directory(), code);
   if (auto synced = sync_directory(directory_); !synced) return synced;
-  return open_newest();
+  if (auto opened = open_newest(); !opened) return opened;
+  return remove_leftovers();
 }
 
 /// What the disk has is not known any more.

@@ -36,9 +36,13 @@ class Catalogue {
     std::size_t client_keys_per_topic_max = limits::client_keys_per_topic_max;
     /// Those that end later are good no more (ClientKeys).
     std::chrono::milliseconds client_key_lifetime_max{limits::ticket_ms_max};
+    /// Topics that have files. Their ids are given to no other topic; if there are any, a catalogue without a
+    /// record has been lost.
+    std::vector<TopicId> topics_with_files = {};
   };
 
-  /// Errors: io_error, and whatever open_log says. Damaged records are reported to `sink` and left out.
+  /// Errors: io_error; corrupt if records are damaged or the catalogue has been lost; whatever open_log says.
+  /// After an error nothing of an earlier generation is removed.
   static Result<std::unique_ptr<Catalogue>> open(std::filesystem::path directory, Options options,
                                                  LogSink& sink);
 
@@ -52,6 +56,9 @@ class Catalogue {
   Result<TopicDefinition> add_topic(const TopicName& name, const protocol::TopicSettings& settings,
                                     std::uint64_t credential_id);
   Result<void> remove_topic(TopicId topic);
+  /// The files of a removed topic are gone. Until then the removal is part of the state, so that the next
+  /// start may remove them.
+  void forget_removed_topic(TopicId topic) { state_.forget_removed_topic(topic); }
   /// Files of this log were found in the place of a topic of which it was not known.
   Result<void> set_log(TopicId topic, std::uint32_t log_id);
   /// Nothing is handed out of the topic; no change if that is known.
@@ -104,9 +111,13 @@ class Catalogue {
   Result<std::size_t> end_client_keys(const CatalogueChange& by);
   Result<void> load();
   [[nodiscard]] Result<void> check_newest_known() const;
+  [[nodiscard]] Result<void> check_not_lost() const;
   Result<void> open_newest();
+  Result<void> remove_leftovers();
   Result<void> replay();
   void replay(const BatchView& batch);
+  [[nodiscard]] Error damaged_records(Offset first, Offset next) const;
+  void keep_topics_with_files();
   [[nodiscard]] std::uint64_t record_count() const;
   Result<void> replace_log(CatalogueCompaction& compaction);
   void stop_changes(const std::string& what, const Result<void>& why);

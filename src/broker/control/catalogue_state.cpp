@@ -16,11 +16,13 @@ void CatalogueState::apply(const TopicAdded& change) {
   if (topic_names_.contains(definition.id.value) || topics_.contains(definition.name.text())) return;
   topics_.emplace(definition.name.text(), change.entry);
   topic_names_.emplace(definition.id.value, definition.name.text());
+  removed_topics_.erase(definition.id.value);
   next_ids_.topic = std::max(next_ids_.topic, definition.id.value + 1);
   add_use(change.entry.credential_id);
 }
 
 void CatalogueState::apply(const TopicRemoved& change) {
+  removed_topics_.insert(change.topic.value);  // also of a topic whose own record is gone
   const auto name = topic_names_.find(change.topic.value);
   if (name == topic_names_.end()) return;
   for (const auto& endpoint : endpoints_of(change.topic)) apply(EndpointRemoved{endpoint.id, change.at_ms});
@@ -193,13 +195,17 @@ void CatalogueState::forget_ports_released_before(std::int64_t ms) {
   std::erase_if(released_, [ms](const auto& port) { return port.second < ms; });
 }
 
+void CatalogueState::keep_removed_topics(const std::set<std::uint64_t>& with_files) {
+  std::erase_if(removed_topics_, [&with_files](std::uint64_t id) { return !with_files.contains(id); });
+}
+
 void CatalogueState::forget_unused_credentials() {
   std::erase_if(credentials_, [this](const auto& entry) { return !in_use(entry.first); });
 }
 
 std::uint64_t CatalogueState::record_count() const {
   std::uint64_t count = 3 + uses_.size() + users_.size() + topics_.size() + endpoint_topics_.size() +
-                        released_.size() + unknown_.size();
+                        released_.size() + unknown_.size() + removed_topics_.size();
   for (const auto& [topic, keys] : client_keys_) count += keys.size();
   return count;
 }
@@ -213,6 +219,7 @@ std::vector<CatalogueChange> CatalogueState::snapshot() const {
     if (in_use(id)) changes.emplace_back(CredentialAdded{record});
   }
   for (const auto& [name, user] : users_) changes.emplace_back(UserPut{user});
+  for (const auto id : removed_topics_) changes.emplace_back(TopicRemoved{{id}, 0});
   for (const auto& [name, entry] : topics_) changes.emplace_back(TopicAdded{entry});
   for (const auto& [topic, endpoints] : endpoints_) {
     for (const auto& [id, endpoint] : endpoints) changes.emplace_back(EndpointPut{endpoint});

@@ -65,6 +65,12 @@ class CatalogueState {
   [[nodiscard]] const std::string& ticket_key_id() const { return ticket_key_id_; }
   [[nodiscard]] const AdministratorRecord& administrator() const { return administrator_; }
 
+  /// Topics that were removed, and whose files may still be there; by id.
+  [[nodiscard]] const std::set<std::uint64_t>& removed_topics() const { return removed_topics_; }
+  void forget_removed_topic(TopicId topic) { removed_topics_.erase(topic.value); }
+  /// Forgets removed topics that are not among these.
+  void keep_removed_topics(const std::set<std::uint64_t>& with_files);
+
   /// Credentials that no topic refers to.
   void forget_unused_credentials();
 
@@ -96,6 +102,7 @@ class CatalogueState {
   void drop_use(std::uint64_t credential_id);
 
   Topics topics_;
+  std::set<std::uint64_t> removed_topics_;
   std::unordered_map<std::uint64_t, std::string> topic_names_;        // by id
   std::map<std::uint64_t, CredentialRecord> credentials_;             // by id
   std::unordered_map<std::uint64_t, std::size_t> uses_;               // credential id → topics

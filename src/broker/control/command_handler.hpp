@@ -168,6 +168,7 @@ class CommandHandler final : public DataPlaneObserver {
                    const Answer& answer);
   void add_to_data_plane(const TopicDefinition& definition, const Answer& answer);
   void undo_create(TopicId topic, const Error& error, const Answer& answer);
+  void remove_files(TopicId topic, std::function<void(const Result<void>&)> done);
   void warn_of_open_topics();
   void bring_up_next();
 

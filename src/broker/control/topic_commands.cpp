@@ -175,7 +175,7 @@ void CommandHandler::add_to_data_plane(const TopicDefinition& definition, const 
       [this, id = definition.id, name = definition.name.text(), open = definition.settings.open,
        answer](const Result<void>& added) {
         if (!added) {
-          data_plane_.remove_topic(id, [](const Result<void>&) {});  // what it had written before it failed
+          remove_files(id, [](const Result<void>&) {});  // what it had written before it failed
           return undo_create(id, added.error(), answer);
         }
         not_ready_.erase(id.value);
@@ -195,6 +195,14 @@ void CommandHandler::undo_create(TopicId topic, const Error& error, const Answer
   commits_.commit([answer, error](const Result<void>&) { answer(error_reply("create_topic", error)); });
 }
 
+/// The catalogue remembers the removal until the files are gone.
+void CommandHandler::remove_files(TopicId topic, std::function<void(const Result<void>&)> done) {
+  data_plane_.remove_topic(topic, [this, topic, done = std::move(done)](const Result<void>& removed) {
+    if (removed) catalogue_.forget_removed_topic(topic);
+    done(removed);
+  });
+}
+
 void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer) {
   permit_manager(
       "delete_topic", std::move(request.admin), request.topic, answer,
@@ -211,7 +219,7 @@ void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer
         makers_.gone(id);
         if (settings_.client_keys != nullptr) settings_.client_keys->remove_topic(id);
         commits_.commit([this, id, answer](const Result<void>& committed) {
-          data_plane_.remove_topic(id, [answer, committed](const Result<void>& removed) {
+          remove_files(id, [answer, committed](const Result<void>& removed) {
             if (!committed) return answer(error_reply("delete_topic", committed.error()));
             if (!removed) return answer(error_reply("delete_topic", removed.error()));
             answer(protocol::OkReply{"delete_topic", "topic deleted successfully", {}});
