@@ -30,7 +30,8 @@ class FakeConsumer final : public broker::SessionConsumer {
     Frame frame{handed.slice.range(), handed.delivery, handed.lost, handed.slice.is_whole(), {}};
     message_bytes += handed.slice.message_bytes();
     packed += handed.slice.batch.is_compressed() ? 1 : 0;
-    const broker::BatchSlice plain = broker::unpacked(handed.slice).value_or(broker::BatchSlice{});
+    const broker::BatchSlice plain =
+        broker::unpacked(handed.slice).value_or_throw().value_or(broker::BatchSlice{});
     if (!plain.batch.valid()) return frames.push_back(std::move(frame));  // it is for the client to tell
     const std::byte* at = plain.records.data();
     for (std::uint32_t left = plain.count; left != 0; --left) {

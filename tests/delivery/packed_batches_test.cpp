@@ -1,14 +1,17 @@
 /// Compressed batches and messages with attributes, on their way to consumers of every kind.
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "broker/delivery/turn_work.hpp"
 #include "delivery/group_harness.hpp"
+#include "support/no_memory.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -112,6 +115,39 @@ TEST(PackedBatchesOfManyGroups, AreUnpackedABoundedAmountAPumpAndEveryGroupGetsI
   }
   EXPECT_GT(pumps, 4);
   for (const auto& member : members) EXPECT_EQ(member->consumer.payloads().size(), 1U);
+}
+
+/// Runs in a thread of its own, which has unpacked nothing yet and so has no memory for it.
+void wait_for_memory_and_lose_nothing(Codec codec, const Strings& payloads) {
+  GroupWorld world(protocol::BrokerType::queue, protocol::Overflow::block, 16 * limits::MiB);
+  world.codec = codec;
+  world.publish(payloads);
+  Member member;
+  auto open = asked();
+  open.credit_messages = 1;  // the batch has to be cut
+  ASSERT_EQ(world.join(member, open), session::Code::ok);
+  {
+    const test::NoMemory none;
+    EXPECT_NO_THROW(world.pump());
+  }
+  EXPECT_TRUE(member.consumer.frames.empty());
+  ASSERT_NE(world.topic.unavailable(), nullptr);
+  EXPECT_EQ(world.topic.unavailable()->code, ErrorCode::limit_reached);
+  world.pass(std::chrono::seconds(1));
+  world.pump();
+  EXPECT_EQ(member.consumer.payloads(), Strings{payloads[0]});
+  EXPECT_EQ(world.stats().lost, 0U);
+  EXPECT_EQ(world.topic.unavailable(), nullptr);
+}
+
+TEST(PackedBatchesWithoutMemory, WaitForItAndLoseNothing) {
+  if (!test::NoMemory::is_possible) GTEST_SKIP() << "sanitizers need address space without end";
+  constexpr std::size_t long_each = 1'700'000;
+  const Strings long_ones = {std::string(long_each, 'a'), std::string(long_each, 'b')};
+  std::jthread([&] { wait_for_memory_and_lose_nothing(Codec::lz4, long_ones); }).join();
+  // Of Zstandard it is the library's own context that there is no memory for.
+  const Strings short_ones = {std::string(5'000, 'a'), std::string(5'000, 'b')};
+  std::jthread([&] { wait_for_memory_and_lose_nothing(Codec::zstd, short_ones); }).join();
 }
 
 TEST_P(PackedBatches, ComeInPartsAsCreditOfBytesGoes) {

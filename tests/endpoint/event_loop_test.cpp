@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <new>
 #include <stop_token>
@@ -14,6 +15,8 @@
 #include <utility>
 
 #include <lightq/base/limits.hpp>
+
+#include "broker/endpoint/memory_reserve.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -43,11 +46,16 @@ TEST(EventLoop, RunsPostedTasksInTheirOrderFromAnyThread) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-/// Finds no memory each time that it is called.
+/// Finds no memory each time that it is called, or takes it from the reserve.
 class StarvingSource final : public EventLoop::Source {
  public:
-  void on_ready() override { throw std::bad_alloc(); }
+  void on_ready() override {
+    if (uses_reserve) std::get_new_handler()();
+    if (starves) throw std::bad_alloc();
+  }
   bool out_of_memory() override { return ++told > 0; }
+  bool starves = true;
+  bool uses_reserve = false;
   int told = 0;
 };
 
@@ -66,6 +74,40 @@ TEST(EventLoop, ASourceThatFindsNoMemoryIsToldAndAllElseGoesOn) {
   loop.run(stop.get_token());
   EXPECT_EQ(calls, 3);
   EXPECT_GE(starving.told, 2);
+}
+
+/// Installs the reserve for one test.
+class EventLoopWithReserve : public testing::Test {
+ protected:
+  EventLoopWithReserve() { MemoryReserve::install(); }
+  ~EventLoopWithReserve() override {
+    std::set_new_handler(before_);
+    std::set_terminate(terminate_before_);
+    static_cast<void>(MemoryReserve::take_used());
+  }
+
+ private:
+  const std::new_handler before_ = std::get_new_handler();
+  const std::terminate_handler terminate_before_ = std::get_terminate();
+};
+
+TEST_F(EventLoopWithReserve, EndsTheSourceThatHasUsedItAndNotTheOneThatIsCalledNext) {
+  EventLoop loop;
+  std::stop_source stop;
+  StarvingSource blameless;
+  blameless.starves = false;
+  StarvingSource hungry;
+  hungry.starves = false;
+  hungry.uses_reserve = true;
+  loop.at(EventLoop::Clock::now(), [&] {  // runs before what is to be called soon
+    std::get_new_handler()();
+    loop.call_soon(blameless);
+    loop.call_soon(hungry);
+  });
+  loop.at(EventLoop::Clock::now() + 1ms, [&] { stop.request_stop(); });
+  loop.run(stop.get_token());
+  EXPECT_EQ(blameless.told, 0);
+  EXPECT_EQ(hungry.told, 1);
 }
 
 TEST(EventLoop, RefusesTasksBeyondItsBoundButNotAnswers) {

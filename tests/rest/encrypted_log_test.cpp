@@ -332,7 +332,7 @@ TEST_F(EncryptedLogTest, CompressedBatchesAreUnpackedEachForItself) {
     Place place{{static_cast<std::uint64_t>(wanted)}};
     const ReadResult read = log->read(place);
     ASSERT_EQ(read.outcome, ReadOutcome::batch);
-    const auto plain = broker::unpacked(read.batch);
+    const auto plain = broker::unpacked(read.batch).value_or_throw();
     ASSERT_TRUE(plain);
     ASSERT_EQ(test::payloads_of(*plain), std::vector<std::string>{text_of(wanted)});
   }

@@ -58,6 +58,7 @@ class FakeSessionPort final : public broker::SessionPort {
     ++delivered;
     keep(head, rest);
   }
+  void out_of_memory_for_output() override { starved = true; }
   void flush() override {}
   [[nodiscard]] bool has_room() const override { return delivered < room; }
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return takes_bytes; }
@@ -77,6 +78,7 @@ class FakeSessionPort final : public broker::SessionPort {
   std::vector<broker::Limit> limits;  // that were reached
   std::uint32_t takes_bytes = 64 * 1024;
   std::size_t room = std::numeric_limits<std::size_t>::max();  ///< deliver frames before there is none
+  bool starved = false;
   std::size_t delivered = 0;
   std::uint64_t work_max = std::numeric_limits<std::uint64_t>::max();  ///< of a turn
   std::uint64_t spent = 0;

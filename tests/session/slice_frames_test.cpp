@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 
 #include "session/fake_session_port.hpp"
 #include "support/batches.hpp"
+#include "support/no_memory.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -191,6 +193,25 @@ TEST_P(CompressedSliceFrames, GoInPlainPartsWhereTheClientsFramesAreShorter) {
   EXPECT_EQ(deliver(as_stored()), count);
   EXPECT_GT(port.frames.size(), 1U);
   expect_parts();
+}
+
+TEST_F(SliceFramesTest, WithoutMemoryToUnpackTheSessionEnds) {
+  if (!test::NoMemory::is_possible) GTEST_SKIP() << "sanitizers need address space without end";
+  BatchBuilder builder;
+  const std::string payload(200'000, 'a');
+  builder.add(as_byte_view(payload));
+  Compressor compressor;
+  builder.replace_records(Codec::lz4, compressor.compress(Codec::lz4, builder.records()).value());
+  const auto batch = builder.finish({7, sequence, 2});
+  stamp_batch(batch, Offset{base}, Timestamp{5}, 9);
+  port.takes_bytes = 200;
+  std::jthread([&] {  // has unpacked nothing yet, and so has no memory for it
+    const test::NoMemory none;
+    EXPECT_EQ(deliver({BatchView::trusted(batch.data()), 0, 1, {}}), 1U) << "it is not too long";
+  })
+      .join();
+  EXPECT_TRUE(port.starved);
+  EXPECT_TRUE(port.frames.empty());
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ namespace lightq::inline v1 {
 /// Compresses; keeps its memory from call to call. Movable. One thread.
 class Compressor {
  public:
-  /// The bytes compressed, valid until the next call; nothing if that makes them no shorter.
+  /// The bytes compressed, valid until the next call; nothing if that makes them no shorter, or if there is
+  /// no memory to compress them.
   std::optional<ByteView> compress(Codec codec, ByteView plain) {
     std::size_t bytes = 0;
     switch (codec) {
@@ -36,7 +37,7 @@ class Compressor {
         return shorter(bytes, plain);
       case Codec::zstd:
         if (zstd_ == nullptr) zstd_.reset(ZSTD_createCCtx());
-        if (zstd_ == nullptr) throw std::bad_alloc();
+        if (zstd_ == nullptr) return std::nullopt;
         out_.resize(ZSTD_compressBound(plain.size()));
         bytes =
             ZSTD_compressCCtx(zstd_.get(), out_.data(), out_.size(), plain.data(), plain.size(), zstd_level);
@@ -64,7 +65,7 @@ class Compressor {
 class Decompressor {
  public:
   /// Fills `plain`. False: the bytes are not exactly that many compressed ones. Writes nowhere else, whatever
-  /// they are.
+  /// they are. Throws std::bad_alloc, without having called a new-handler.
   bool decompress(Codec codec, ByteView packed, std::span<std::byte> plain) {
     switch (codec) {
       case Codec::none:

@@ -29,8 +29,8 @@ class RecordWalk {
   [[nodiscard]] Offset offset() const { return place_.offset; }
   /// What was passed over since construction.
   [[nodiscard]] const WalkLoss& loss() const { return loss_; }
-  /// Why what comes next could not be read the last time: it is there, is not passed over, and can be read
-  /// later. Null: it could, or nobody has tried since a seek.
+  /// Why what comes next could not be read the last time (also for want of memory to unpack it): it is there,
+  /// is not passed over, and can be read later. Null: it could, or nobody has tried since a seek.
   [[nodiscard]] const Error* unavailable() const { return unavailable_ ? &*unavailable_ : nullptr; }
   /// Where what failed its checks was, as far as nobody has taken that yet.
   [[nodiscard]] std::vector<OffsetRange> take_damage() { return std::exchange(damage_, {}); }
@@ -61,10 +61,14 @@ class RecordWalk {
       }
       const auto plain = unpacked(result.batch);
       if (!plain) {
+        unavailable_ = plain.error();
+        return false;
+      }
+      if (!*plain) {
         pass_over(log::ReadOutcome::damaged, result.batch.end_offset());
         continue;
       }
-      if (!walk_batch(*plain, bytes, bytes_max, take)) return false;
+      if (!walk_batch(**plain, bytes, bytes_max, take)) return false;
     }
     return true;
   }
@@ -87,7 +91,12 @@ class RecordWalk {
           is_taken_whole(result.batch, end, records_max, message_bytes_max))
         return whole_slice(result.batch);
       const auto plain = unpacked(result.batch);
-      if (plain) return cut_slice(*plain, !result.batch.is_compressed(), end, records_max, message_bytes_max);
+      if (!plain) {
+        unavailable_ = plain.error();
+        return std::nullopt;
+      }
+      if (*plain)
+        return cut_slice(**plain, !result.batch.is_compressed(), end, records_max, message_bytes_max);
       pass_over(log::ReadOutcome::damaged, std::min(result.batch.end_offset(), end));
     }
     return std::nullopt;

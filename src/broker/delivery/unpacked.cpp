@@ -2,6 +2,8 @@
 #include "broker/delivery/unpacked.hpp"
 
 #include <array>
+#include <cerrno>
+#include <new>
 
 #include <lightq/base/batch_unpack.hpp>
 
@@ -34,19 +36,24 @@ Unpackers& of_this_thread() {
 
 }  // namespace
 
-std::optional<BatchView> unpacked(const BatchView& batch) {
-  if (!batch.is_compressed()) return batch;
+Result<std::optional<BatchView>> unpacked(const BatchView& batch) {
+  if (!batch.is_compressed()) return std::optional(batch);
   BatchUnpacker& unpacker = of_this_thread().of(batch);
   if (!unpacker.has(batch)) TurnWork::add(batch.records_bytes());
-  return unpacker.unpack(batch);
+  try {
+    return unpacker.unpack(batch);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::limit_reached, "there is no memory to unpack a batch", ENOMEM};
+  }
 }
 
-std::optional<BatchSlice> unpacked(const BatchSlice& slice) {
-  if (!slice.batch.is_compressed()) return slice;
+Result<std::optional<BatchSlice>> unpacked(const BatchSlice& slice) {
+  if (!slice.batch.is_compressed()) return std::optional(slice);
   const auto plain = unpacked(slice.batch);
-  if (!plain) return std::nullopt;
-  return BatchSlice{*plain, slice.first, slice.count, plain->bytes().subspan(batch_layout::header_bytes),
-                    false};
+  if (!plain) return plain.error();
+  if (!*plain) return std::optional<BatchSlice>();
+  return std::optional(BatchSlice{**plain, slice.first, slice.count,
+                                  (*plain)->bytes().subspan(batch_layout::header_bytes), false});
 }
 
 std::optional<std::size_t> longest_message_packed_in(const BatchView& batch) {

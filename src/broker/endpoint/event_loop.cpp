@@ -178,6 +178,7 @@ void EventLoop::run(const std::stop_token& stop) {
 template <typename Work>
 void EventLoop::call(Source& source, Work&& work) {
   call_time_.reset();
+  if (MemoryReserve::take_used()) MemoryReserve::refill();  // by what ran before: not this source's doing
   try {
     work();
   } catch (const std::bad_alloc&) {

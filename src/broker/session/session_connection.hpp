@@ -134,6 +134,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   void limit_reached(Limit limit) override { host_.limit_reached(limit); }
   void append(ByteView frame) override;
   void deliver(ByteView head, ByteView rest) override;
+  void out_of_memory_for_output() override { fail_for_memory(); }
   void flush() override { loop().call_last(*this); }
   [[nodiscard]] bool has_room() const override;
   [[nodiscard]] std::uint32_t client_takes_bytes() const override { return client_takes_bytes_; }

@@ -80,6 +80,8 @@ class SessionPort {
   virtual void append(ByteView frame) = 0;
   /// A frame of messages, in two pieces: a large second one goes to the system straight from where it lies.
   virtual void deliver(ByteView head, ByteView rest) = 0;
+  /// There is no memory for what the client is owed: its session ends, and nothing comes behind it.
+  virtual void out_of_memory_for_output() = 0;
   /// What was delivered leaves at the end of the turn, with that of other topics.
   virtual void flush() = 0;
   /// Little enough waits for the client.

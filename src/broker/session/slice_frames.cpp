@@ -61,9 +61,13 @@ std::uint32_t deliver_slice(SessionPort& port, const BatchSlice& slice, const Sl
     return slice.count;
   }
   const auto plain = unpacked(slice);
-  if (!plain) return 0;
+  if (!plain) {
+    port.out_of_memory_for_output();
+    return slice.count;
+  }
+  if (!*plain) return 0;
   SliceAddress to = address;
-  BatchSlice left = *plain;
+  BatchSlice left = **plain;
   while (left.count > 0) {
     const BatchSlice front = front_of(left, batch_bytes_max - batch_layout::header_bytes);
     if (front.count == 0) break;

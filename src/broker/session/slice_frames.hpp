@@ -17,7 +17,8 @@ struct SliceAddress {
 };
 
 /// Delivers the slice, in as few frames as the client's limit allows; `lost` is told with the first. The
-/// number of records that were: fewer than there are if the next one is too long for any frame.
+/// number of records that were: fewer than there are if the next one is too long for any frame. Where there
+/// is no memory to unpack it the session ends, as where there is none for its output.
 std::uint32_t deliver_slice(SessionPort& port, const BatchSlice& slice, const SliceAddress& address);
 
 }  // namespace lightq::broker
