@@ -77,9 +77,10 @@ inline bool is_exclusive_lock(const std::string& line, const std::vector<std::st
 /// /proc/locks instead of trying the lock, which could keep a broker from starting. Does not see locks of
 /// processes in other pid namespaces.
 inline bool is_locked(const std::filesystem::path& directory) {
-  const std::vector<std::string> names = lock_names(directory / "lock");
+  std::vector<std::string> names = lock_names(directory / "lock");
   std::ifstream locks("/proc/locks");
-  if (!locks) return !names.empty();  // nothing tells
+  if (!locks) return !names.empty();                                                 // nothing tells
+  for (std::string& name : lock_names(directory)) names.push_back(std::move(name));  // "lock" may be removed
   for (std::string line; std::getline(locks, line);)
     if (is_exclusive_lock(line, names)) return true;
   return false;

@@ -40,8 +40,15 @@ std::string without_slash(const std::string& given) {
   return path;
 }
 
-/// The descriptor of the lock, -1 where there is no such file.
-Result<int> lock(const fs::path& path) {
+Error in_use(const fs::path& directory, const std::string& holder) {
+  return {ErrorCode::in_use,
+          directory.string() + " is in use by " + holder +
+              ": stop it first, or repair into a new directory with --output",
+          0};
+}
+
+/// Returns the descriptor of the locked file, or -1 where there is no such file.
+Result<int> lock_file(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR)) return -1;
   if (descriptor < 0) return Error{ErrorCode::io_error, "cannot open " + path.string(), errno};
@@ -52,10 +59,18 @@ Result<int> lock(const fs::path& path) {
   ::close(descriptor);
   if (number != EWOULDBLOCK) return Error{ErrorCode::io_error, "cannot lock " + path.string(), number};
   const std::string pid = bytes > 0 ? std::string(holder.data(), static_cast<std::size_t>(bytes)) : "?";
-  return Error{ErrorCode::in_use,
-               path.parent_path().string() + " is in use by process " + pid.substr(0, pid.find('\n')) +
-                   ": stop it first, or repair into a new directory with --output",
-               0};
+  return in_use(path.parent_path(), "process " + pid.substr(0, pid.find('\n')));
+}
+
+/// Returns the descriptor of the directory, which a process that works in it has locked, too: the file may
+/// have been removed. -1 where directories cannot be locked.
+Result<int> lock_directory(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 || ::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  const int number = errno;
+  ::close(descriptor);
+  if (number == EWOULDBLOCK) return in_use(path, "another process");
+  return -1;
 }
 
 }  // namespace
@@ -98,23 +113,26 @@ Result<LogLock> LogLock::take(const std::string& directory) {
   const fs::path path = fs::canonical(directory, error);
   if (error) return Error{ErrorCode::io_error, "cannot find " + directory, error.value()};
   LogLock taken;
-  const auto own = lock(path / "lock");
-  if (!own) return own.error();
-  taken.own_ = *own;
+  std::vector<fs::path> directories = {path};
   const std::string room = path.parent_path().filename().string();
-  if (room != "topics" && room != "catalogue") return taken;
-  const auto data = lock(path.parent_path().parent_path() / "lock");
-  if (!data) return data.error();
-  taken.data_ = *data;
+  if (room == "topics" || room == "catalogue") directories.push_back(path.parent_path().parent_path());
+  for (const fs::path& each : directories) {
+    const auto file = lock_file(each / "lock");
+    if (!file) return file.error();
+    taken.descriptors_.push_back(*file);
+    const auto itself = lock_directory(each);
+    if (!itself) return itself.error();
+    taken.descriptors_.push_back(*itself);
+  }
   return taken;
 }
 
-LogLock::LogLock(LogLock&& other) noexcept
-    : own_(std::exchange(other.own_, -1)), data_(std::exchange(other.data_, -1)) {}
+LogLock::LogLock(LogLock&& other) noexcept : descriptors_(std::exchange(other.descriptors_, {})) {}
 
 LogLock::~LogLock() {
-  if (own_ >= 0) ::close(own_);
-  if (data_ >= 0) ::close(data_);
+  for (const int descriptor : descriptors_) {
+    if (descriptor >= 0) ::close(descriptor);
+  }
 }
 
 }  // namespace lightq::cli

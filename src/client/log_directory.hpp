@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <lightq/base/result.hpp>
 
@@ -17,8 +18,8 @@ Result<std::string> find_new_place(const std::string& path);
 /// Held as long as it lives: no broker and no queue can open the log. Move-only.
 class LogLock {
  public:
-  /// Takes the lock file of the queue in `directory`, or of the data directory that it is part of. Where
-  /// there is none, nobody has ever opened it. Errors: in_use, naming the process; io_error.
+  /// Locks `directory` and, where it is part of a data directory, that; each with its file `lock`, if there
+  /// is one. Errors: in_use, naming the process if it is known; io_error.
   static Result<LogLock> take(const std::string& directory);
   LogLock(LogLock&& other) noexcept;
   LogLock& operator=(LogLock&&) = delete;
@@ -26,8 +27,7 @@ class LogLock {
 
  private:
   LogLock() = default;
-  int own_ = -1;   // of the directory itself
-  int data_ = -1;  // of the data directory
+  std::vector<int> descriptors_;  // -1: nothing to lock
 };
 
 }  // namespace lightq::cli

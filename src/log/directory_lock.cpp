@@ -22,12 +22,14 @@ Error failed(const std::string& what, const std::string& path, int number) {
   return {write_error_code(number), "cannot " + what + " " + path, number};
 }
 
-// Whoever has the lock has written its process id into the file.
-std::string holder_of(int fd) {
+// The process that has the lock has written its id into the file, which may have been removed since.
+Error in_use(const std::string& directory, int fd) {
   std::array<char, 32> text{};
-  const auto bytes = ::pread(fd, text.data(), text.size() - 1, 0);
+  const auto bytes = fd == -1 ? 0 : ::pread(fd, text.data(), text.size() - 1, 0);
   const std::string holder(text.data(), bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
-  return holder.substr(0, holder.find('\n'));
+  const std::string id = holder.substr(0, holder.find('\n'));
+  return {ErrorCode::in_use,
+          directory + " is in use by " + (id.empty() ? "another process" : "process " + id), 0};
 }
 
 }  // namespace
@@ -35,11 +37,17 @@ std::string holder_of(int fd) {
 Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
   if (auto made = PosixStorage().make_directory(directory); !made) return made.error();
   const std::string path = directory + "/lock";
-  DirectoryLock lock(above_standard_streams(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)));
+  DirectoryLock lock;
+  lock.directory_fd_ = above_standard_streams(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (lock.directory_fd_ == -1) return failed("open", directory, errno);
+  const bool is_taken = ::flock(lock.directory_fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  const int create = is_taken ? 0 : O_CREAT;
+  lock.fd_ = above_standard_streams(::open(path.c_str(), O_RDWR | create | O_CLOEXEC, 0600));
+  if (is_taken) return in_use(directory, lock.fd_);
   if (lock.fd_ == -1) return failed("open", path, errno);
   if (::flock(lock.fd_, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return failed("lock", path, errno);
-    return Error{ErrorCode::in_use, directory + " is in use by process " + holder_of(lock.fd_), 0};
+    return in_use(directory, lock.fd_);
   }
   const std::string own = std::to_string(::getpid()) + "\n";
   if (FileSizeLimit::look() < own.size()) return failed("write", path, EFBIG);
@@ -51,6 +59,7 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
 
 DirectoryLock::~DirectoryLock() {
   if (fd_ != -1) ::close(fd_);
+  if (directory_fd_ != -1) ::close(directory_fd_);
 }
 
 }  // namespace lightq::log

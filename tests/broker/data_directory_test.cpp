@@ -1,11 +1,14 @@
 /// Tests of who may use a data directory and what it holds: broker/data_directory.
 #include "broker/data_directory.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include <lightq/protocol/json.hpp>
@@ -51,6 +54,34 @@ TEST(DataDirectory, BelongsToOneBrokerAtATime) {
   EXPECT_THAT(second.error().text(), HasSubstr(std::to_string(getpid())));
   EXPECT_THAT(second.error().text(), HasSubstr(temp.path()));
   first.value().reset();
+  EXPECT_TRUE(DataDirectory::open(temp.path()).ok());
+}
+
+TEST(DataDirectory, BelongsToItsBrokerWhateverBecomesOfTheLockFile) {
+  const TempDir temp;
+  auto first = DataDirectory::open(temp.path());
+  ASSERT_TRUE(first.ok());
+  ASSERT_TRUE(first.value()->publish("tcp://127.0.0.1:4711").ok());
+  std::filesystem::remove(temp / "lock");
+  for (const char* text : {"", "4711\n"}) {  // and another file in its place
+    if (*text != '\0') std::ofstream(temp / "lock") << text;
+    const auto second = DataDirectory::open(temp.path());
+    ASSERT_FALSE(second.ok());
+    EXPECT_EQ(second.error().code, ErrorCode::in_use);
+    EXPECT_THAT(second.error().text(), HasSubstr("is in use by"));
+    EXPECT_TRUE(std::filesystem::exists(temp / "broker.json")) << "nothing of the first is touched";
+  }
+  first.value().reset();
+  EXPECT_TRUE(DataDirectory::open(temp.path()).ok());
+}
+
+TEST(DataDirectory, IsNotTakenFromABrokerThatKnowsOnlyTheLockFile) {
+  const TempDir temp;
+  ASSERT_TRUE(DataDirectory::open(temp.path()).ok());
+  const int older = ::open((temp / "lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(older, LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(DataDirectory::open(temp.path()).error().code, ErrorCode::in_use);
+  ::close(older);
   EXPECT_TRUE(DataDirectory::open(temp.path()).ok());
 }
 

@@ -377,6 +377,18 @@ def test_a_foreign_catalogue_is_refused_not_overwritten(broker, control):
         assert path.read_bytes() == b"something else entirely " * 100
 
 
+def test_a_lock_file_that_is_removed_lets_nobody_else_in(broker, control):
+    (broker.data_dir / "lock").unlink()
+    second = run_broker(broker)
+    assert second.returncode == 1 and "is in use by another process" in second.stderr, second
+    assert not (broker.data_dir / "lock").exists()
+    control.ok("ping")
+    assert json.loads((broker.data_dir / "broker.json").read_text())["pid"] == broker.process.pid
+    repair = subprocess.run([BINARY, "log", "repair", "--force", str(broker.data_dir / "catalogue" / "00000001")],
+                            capture_output=True, text=True, timeout=DEADLINE, env=broker.environment)
+    assert repair.returncode == 1 and "is in use by another process" in repair.stderr, repair
+
+
 def test_an_unknown_flag_is_a_usage_error(broker):
     refused = run_broker(broker, "--no-such-flag")
     assert refused.returncode == 2 and "--no-such-flag" in refused.stderr

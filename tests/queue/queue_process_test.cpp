@@ -203,6 +203,17 @@ TEST_P(QueueProcess, IsNotTouchedWhereAChildDestroysItsCopy) {
   EXPECT_EQ(numbers(0, 20), drain(*queue));
 }
 
+TEST_P(QueueProcess, IsOpenOnceAlsoWithoutItsLockFile) {
+  auto queue = std::make_optional(open(options));
+  enqueue_numbers(*queue, 0, 10);
+  ASSERT_TRUE(std::filesystem::remove(std::filesystem::path(directory) / "lock"));
+  EXPECT_EQ(ErrorCode::in_use, Queue::open(directory).error().code);
+  in_killed_process([&] { EXPECT_EQ(ErrorCode::in_use, Queue::open(directory).error().code); });
+  enqueue_numbers(*queue, 10, 20);
+  queue.reset();
+  EXPECT_EQ(numbers(0, 20), drain(*(queue = open(options))));
+}
+
 // The way of a daemon: the parent ends, and leaves the directory to the child.
 TEST_P(QueueProcess, CanBeOpenedByAChildThatHasDestroyedItsCopyWhenTheParentHasEnded) {
   int parent_lives[2] = {};
