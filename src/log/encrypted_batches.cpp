@@ -13,11 +13,12 @@ BatchView view_of(const DecryptedMemory::Batch& batch) {
 
 }  // namespace
 
-BatchView EncryptedBatches::encrypt(const BatchView& batch) {
+BatchView EncryptedBatches::encrypt(const BatchView& batch, std::uint32_t mask) {
   const std::size_t bytes = batch.total_bytes() + encrypted_layout::more_bytes;
   if (bytes <= scratch_kept_max && scratch_.capacity() > scratch_kept_max) scratch_ = {};
   scratch_.resize(bytes);
   cipher_->encrypt(batch, scratch_);
+  stamp_batch_header_crc(scratch_.data(), mask);
   return BatchView::trusted(scratch_.data());
 }
 

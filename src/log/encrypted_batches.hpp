@@ -30,7 +30,7 @@ class EncryptedBatches {
 
   [[nodiscard]] std::uint64_t key_id() const { return cipher_->key_id(); }
   /// The stamped batch encrypted; valid until the next call.
-  BatchView encrypt(const BatchView& batch);
+  BatchView encrypt(const BatchView& batch, std::uint32_t mask);
   /// The batch as it was before it was encrypted; valid until the next call of decrypt, let_go or forget.
   /// Nothing: it is not what was encrypted here, or never was encrypted.
   std::optional<BatchView> decrypt(const BatchView& batch, std::uint64_t key_id);

@@ -23,8 +23,9 @@ std::optional<Finding> check_index(const SurveyedSegment& segment, Offset end_of
   if (!segment.header || segment.state != PageState::sound) {
     return finding(path, path + " lies beside a segment without a sound first page");
   }
-  const IndexedSegment indexed{segment.header->epoch, segment.header->incarnation,
-                               segment.header->first_offset, end_offset, end_position};
+  const IndexedSegment indexed{
+      segment.header->epoch, segment.header->incarnation, segment.header->first_offset, end_offset,
+      end_position,          segment.header->batch_mask};
   const auto loaded = SegmentIndexFile::load(storage, path, indexed);
   if (!loaded && is_missing(loaded.error())) return std::nullopt;  // gone meanwhile
   if (!loaded) return finding(path, loaded.error().text());

@@ -339,7 +339,7 @@ bool Inspection::is_unfinished(const SurveyedSegment& segment, bool last) {
   if (!last || segment.state != PageState::blank) return false;
   const auto file = storage_.open(segment.path, OpenMode::read_only);
   if (!file) return false;
-  SegmentScanner scanner(**file, segment.possible_epochs(), segment.size_bytes);
+  SegmentScanner scanner(**file, segment.marks(), segment.size_bytes);
   const auto first = scanner.batch_at(segment_header_bytes);  // perhaps of the file's earlier life
   if (first && segment.name_offset <= first->base) return false;
   return !scanner.resume_after(segment_header_bytes, segment.name_offset);

@@ -60,6 +60,7 @@ void judge_page(SurveyedSegment& segment, const SegmentPage& page, BootId boot) 
   if (!known) return;
   segment.epoch = known->epoch;
   segment.incarnation = known->incarnation;
+  if (segment.header) segment.batch_mask = known->batch_mask;
   segment.seal = decode_segment_seal(page, *known, boot);
   segment.seal_damaged =
       !decode_any_seal(page, *known) && !is_zero({page.data() + segment_seal_position, segment_seal_bytes});
@@ -123,6 +124,7 @@ void put_in_order(LogSurvey& survey) {
     if (segment.incarnation == survey.incarnation) continue;
     segment.seal.reset();
     segment.epoch = 0;
+    segment.batch_mask.reset();
     if (!segment.header) continue;
     segment.state = PageState::stranger;
     segment.header->first_offset = segment.name_offset;  // where it lies; what it says counts elsewhere

@@ -36,13 +36,17 @@ struct SurveyedSegment {
   bool seal_damaged = false;            ///< there is something in the seal's place, and it is no seal
   std::uint32_t epoch = 0;              ///< the header's, else the seal's; 0: neither is there
   std::uint32_t earlier_epoch = 0;      ///< blank: of the file's earlier use, which the header is of; 0: none
-  std::uint64_t incarnation = 0;        ///< likewise
+  std::optional<std::uint32_t> batch_mask =
+      {};                         ///< the header's, also of the earlier use; nothing: it is lost
+  std::uint64_t incarnation = 0;  ///< likewise
 
   /// Where it belongs in the log.
   [[nodiscard]] Offset first_offset() const { return header ? header->first_offset : name_offset; }
-  /// Where there is no header: those that batches of this log may have.
-  [[nodiscard]] Epochs possible_epochs() const {
-    return earlier_epoch != 0 ? Epochs::since(earlier_epoch) : Epochs::any();
+  /// Those that batches of this log have; where there is no header: may have.
+  [[nodiscard]] BatchMarks marks() const {
+    const Epochs own{epoch, epoch};
+    const Epochs possible = earlier_epoch != 0 ? Epochs::since(earlier_epoch) : Epochs::any();
+    return {epoch != 0 ? own : possible, batch_mask};
   }
   /// How far batches may reach.
   [[nodiscard]] std::uint64_t limit() const;

@@ -29,6 +29,7 @@ void OpenBatch::begin(std::span<std::byte> room, std::byte* page, std::uint64_t 
   sum_ = {};
   base_ = base;
   opened_ = now;
+  mask_ = header.batch_mask;
   std::fill_n(start_, batch_layout::header_bytes, std::byte{0});
   store_little_endian(start_ + batch_layout::version, batch_layout::version_value);
   store_little_endian(start_ + batch_layout::base_offset, base.value);
@@ -55,7 +56,7 @@ std::span<std::byte> OpenBatch::finish() {
   store_little_endian(batch.data() + batch_layout::record_count, count());
   store_little_endian(batch.data() + batch_layout::body_crc, batch_body_crc(batch));
   store_little_endian(batch.data() + batch_layout::magic, batch_layout::magic_value);
-  store_little_endian(batch.data() + batch_layout::header_crc, batch_header_crc(batch.data()));
+  stamp_batch_header_crc(batch.data(), mask_);
   return batch;
 }
 
@@ -122,7 +123,7 @@ bool complete_open_batch(std::span<std::byte> batch, const OpenBatchMark& mark, 
   store_little_endian(batch.data() + total_bytes, static_cast<std::uint32_t>(batch.size()));
   store_little_endian(batch.data() + record_count, mark.count);
   store_little_endian(batch.data() + body_crc, batch_body_crc(batch));
-  stamp_batch(batch, mark.base, time, header.epoch);
+  stamp_batch(batch, mark.base, time, header.epoch, header.batch_mask);
   return true;
 }
 

@@ -83,6 +83,7 @@ class OpenBatch {
   std::byte* end_ = nullptr;  // of the room
   std::uint64_t extent_ = 0;  // as the mark has it
   std::uint32_t records_max_ = 0;
+  std::uint32_t mask_ = 0;  // SegmentHeader::batch_mask
   std::array<std::byte*, 2> slots_{};
   std::uint32_t seed_ = 0;
   RecordSum sum_;

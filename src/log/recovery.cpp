@@ -159,8 +159,8 @@ Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
     if (!found) return found.error();
     const bool blank = !found->decoded.header && found->decoded.fault == HeaderFault::blank;
     if (!blank && !shows_earlier_life(*found, names)) return {};
-    const Epochs epochs = blank ? Epochs::any() : Epochs::since(found->decoded.header->epoch);
-    SegmentScanner scanner(*found->file, epochs, found->size_bytes);
+    const BatchMarks marks = BatchMarks::under_lost_header(blank ? nullptr : &*found->decoded.header, 0);
+    SegmentScanner scanner(*found->file, marks, found->size_bytes);
     if (first_batch(*found, scanner)) return {};
     if (auto readable = check_readable(found->path, scanner, 0, found->size_bytes); !readable)
       return readable;
@@ -246,6 +246,7 @@ Result<void> Recovery::add(FoundFile& found, std::optional<Offset> next_name) {
     return add_unreadable(found, next_name);
   }
   if (auto checked = check_key(found, header); !checked) return checked;
+  result_.batch_mask = header.batch_mask;
   return add_sound(found, header, next_name);
 }
 
@@ -312,7 +313,7 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
   const std::uint64_t from = segment.end_position();
   const bool to_its_end = segment.usable_bytes() <= checkpoint->reserved;
   const std::uint64_t limit = std::min(checkpoint->reserved, segment.usable_bytes());
-  SegmentScanner scanner(*found.file, header.epoch, limit);
+  SegmentScanner scanner(*found.file, BatchMarks::of(header), limit);
   if (auto scanned = scan(segment, scanner); !scanned) return scanned;
   if (const auto mark = decode_open_mark(found.page, header, boot_)) {
     if (auto finished = finish_open_batch(segment, scanner, *mark); !finished) return finished;
@@ -345,7 +346,7 @@ Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& s
   });
   const BatchView view = BatchView::trusted(batch.data());
   segment.note_batch({mark.position, needed, view.base_offset(), view.end_offset(), view.append_time(),
-                      view.segment_epoch()});
+                      view.segment_epoch(), segment.header().batch_mask});
   return {};
 }
 
@@ -356,8 +357,8 @@ Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> ne
   if (!next_name) {
     const auto& header = found.decoded.header;
     const bool ours = header && header->incarnation == result_.incarnation;
-    SegmentScanner scanner(*found.file, ours ? Epochs::since(header->epoch) : Epochs::any(),
-                           found.size_bytes);
+    const BatchMarks marks = BatchMarks::under_lost_header(ours ? &*header : nullptr, result_.batch_mask);
+    SegmentScanner scanner(*found.file, marks, found.size_bytes);
     for (auto batch = first_batch(found, scanner); batch;
          batch = scanner.resume_after(batch->position, batch->end)) {
       end = batch->end;
@@ -409,9 +410,9 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
   std::uint64_t end = std::max(tail, scanner.claimed_end());
   if (end == tail && header.size() >= sizeof(std::uint32_t) &&
       load_little_endian<std::uint32_t>(header.data()) == batch_layout::magic_value) {
-    const bool stale =
-        scanner.header_at(tail).has_value() ||
-        !BatchView::check_stored_header({header.data(), segment.usable_bytes() - tail}).has_value();
+    const ByteView there(header.data(), segment.usable_bytes() - tail);
+    const bool stale = scanner.header_at(tail).has_value() ||
+                       !BatchView::check_stored_header(there, segment.header().batch_mask).has_value();
     // A sound header of another epoch is left from before the file was recycled.
     if (!stale) end = header_end;
   }

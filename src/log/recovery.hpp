@@ -48,6 +48,7 @@ struct RecoveryReport {
 /// The segments of a directory, oldest first, and the report.
 struct RecoveredSegments {
   std::deque<std::unique_ptr<SegmentFile>> segments;  ///< only the last may be unsealed
+  std::uint32_t batch_mask = 0;                       ///< of the newest segment; 0: none
   std::uint64_t incarnation = 0;                      ///< 0: no segments
   Offset durable;                                     ///< everything before it was known to be on disk
   RecoveryReport report;

@@ -197,7 +197,8 @@ Result<void> Repair::write_pieces(const PlannedSegment& planned, const std::stri
   for (const SoundPiece& piece : planned.pieces) {
     const std::string name = segment_name(piece.first);
     SegmentCopy copy{.path = to + "/" + name + suffix, .begin = piece.begin, .end = piece.end};
-    copy.header = {planned.epoch, piece.first, plan_.incarnation, 0, piece.gap_begin, planned.key_id()};
+    copy.header = {planned.epoch,   piece.first,      plan_.incarnation, 0,
+                   piece.gap_begin, planned.key_id(), planned.batch_mask};
     copy.end_offset = piece.next;
     copy.newest = piece.newest;
     if (auto written = write_sealed_segment(**from, copy, storage_); !written) return written;

@@ -39,6 +39,7 @@ class Planner {
  private:
   Result<void> read(PlannedSegment& planned, const SurveyedSegment* after);
   void walk(File& file, const WalkRange& range, PlannedSegment& planned);
+  static std::uint32_t first_mask(File& file, const WalkRange& range);
   void walk_headless(File& file, const SurveyedSegment* after, PlannedSegment& planned);
   Offset reserved_end(File& file, const SurveyedSegment& source);
   void state_gaps();
@@ -82,6 +83,7 @@ Result<RepairPlan> Planner::run() {
 Result<void> Planner::read(PlannedSegment& planned, const SurveyedSegment* after) {
   const SurveyedSegment& source = planned.source;
   planned.epoch = source.epoch;
+  planned.batch_mask = source.batch_mask.value_or(0);
   const auto file = open_surveyed(source, storage_);
   if (!file) return file.error();
   const bool has_header = source.state == PageState::sound || source.state == PageState::misnamed;
@@ -89,7 +91,9 @@ Result<void> Planner::read(PlannedSegment& planned, const SurveyedSegment* after
   if (source.state == PageState::stranger) {
     sound_ = false;
   } else if (has_header || source.seal) {
-    walk(**file, whole_segment(source), planned);
+    WalkRange range = whole_segment(source);
+    if (!range.marks.mask) range.marks.mask = planned.batch_mask = first_mask(**file, range);
+    walk(**file, range, planned);
     const bool cut_short = has_header && !source.seal && source.size_bytes < source.header->file_bytes;
     sound_ = sound_ && source.state == PageState::sound && !source.seal_damaged && !cut_short;
     end = walk_end_;
@@ -135,17 +139,27 @@ void Planner::walk(File& file, const WalkRange& range, PlannedSegment& planned) 
   walk_end_ = walk.end_offset();
 }
 
+// Where the mask is lost with the header the first batch tells it; those that have another one are not sound.
+std::uint32_t Planner::first_mask(File& file, const WalkRange& range) {
+  SegmentScanner scanner(file, range.marks, range.end);
+  auto first = scanner.batch_at(segment_header_bytes);
+  if (!first) first = scanner.resume_after(segment_header_bytes, range.first);
+  return first ? first->mask : 0;
+}
+
 // The epoch is lost with the header. The first batch tells one; that it is this life's is sure where they run
 // on to where the next file begins.
 void Planner::walk_headless(File& file, const SurveyedSegment* after, PlannedSegment& planned) {
   const SurveyedSegment& source = planned.source;
-  SegmentScanner scanner(file, source.possible_epochs(), source.size_bytes);
+  SegmentScanner scanner(file, source.marks(), source.size_bytes);
   auto first = scanner.batch_at(segment_header_bytes);
   if (!first && trust_batches_) first = scanner.resume_after(segment_header_bytes, source.name_offset);
   if (!first || first->base < source.name_offset) return;
   if (first->base != source.name_offset && !trust_batches_) return;
   planned.epoch = first->epoch;
-  walk(file, {first->epoch, first->position, source.size_bytes, first->base, {}}, planned);
+  planned.batch_mask = first->mask;
+  const BatchMarks marks{{first->epoch, first->epoch}, first->mask};
+  walk(file, {marks, first->position, source.size_bytes, first->base, {}}, planned);
   const bool shown = after != nullptr && walk_end_ == after->first_offset();
   const bool beyond = after != nullptr && after->first_offset() < walk_end_;
   if (beyond || (!shown && !trust_batches_)) planned.pieces.clear();
@@ -153,7 +167,7 @@ void Planner::walk_headless(File& file, const SurveyedSegment* after, PlannedSeg
 
 // Of a last file without a header: what no other message may be called, as recovery reckons it.
 Offset Planner::reserved_end(File& file, const SurveyedSegment& source) {
-  SegmentScanner scanner(file, source.possible_epochs(), source.size_bytes);
+  SegmentScanner scanner(file, source.marks(), source.size_bytes);
   auto batch = scanner.batch_at(segment_header_bytes);
   if (!batch || batch->base < source.name_offset)
     batch = scanner.resume_after(segment_header_bytes, source.name_offset);

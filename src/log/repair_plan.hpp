@@ -24,6 +24,7 @@ struct SoundPiece {
 struct PlannedSegment {
   SurveyedSegment source;
   std::uint32_t epoch = 0;  ///< of its batches
+  std::uint32_t batch_mask = 0;
   std::vector<SoundPiece> pieces;
   bool encrypted = false;  ///< they are
   bool keep = false;       ///< it may stay as it is

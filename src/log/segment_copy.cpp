@@ -42,8 +42,8 @@ Result<void> copy_bytes(File& from, std::uint64_t begin, std::uint64_t end, File
 
 /// Reads the new file back.
 Result<void> check_copy(File& file, const SegmentCopy& copy, std::uint64_t end_position) {
-  SegmentWalk walk(file, {copy.header.epoch, segment_header_bytes, end_position, copy.header.first_offset,
-                          copy.end_offset});
+  SegmentWalk walk(file, {BatchMarks::of(copy.header), segment_header_bytes, end_position,
+                          copy.header.first_offset, copy.end_offset});
   auto step = walk.next();
   while (step == SegmentWalk::Step::batch) step = walk.next();
   if (step == SegmentWalk::Step::end) return {};

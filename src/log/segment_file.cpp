@@ -70,7 +70,7 @@ void SegmentFile::begin_piece(std::uint64_t end) {
 
 void SegmentFile::append_in_place(const BatchView& batch) {
   note_batch({end_position_, batch.total_bytes(), batch.base_offset(), batch.end_offset(),
-              batch.append_time(), batch.segment_epoch()});
+              batch.append_time(), batch.segment_epoch(), header_.batch_mask});
 }
 
 std::span<std::byte> SegmentFile::room(std::uint64_t wanted) {
@@ -253,7 +253,7 @@ const SegmentDamage* SegmentFile::damage_at(std::uint64_t position, Offset expec
 
 Located SegmentFile::locate(Offset offset, std::uint64_t from) {
   assert(first_offset() <= offset && offset < end_offset_ && is_mapped());
-  SegmentScanner scanner(*file_, header_.epoch, end_position_, check_window_bytes);
+  SegmentScanner scanner(*file_, BatchMarks::of(header_), end_position_, check_window_bytes);
   std::uint64_t position = segment_header_bytes;
   Offset expected = first_offset();
   if (from != 0) {
@@ -283,7 +283,7 @@ SegmentFile::Step SegmentFile::step_at(std::uint64_t position, Offset expected, 
   if (is_trusted(position)) {
     const BatchView batch = batch_at(position);
     const std::uint64_t end = position + batch.total_bytes();
-    index_batch({position, batch.total_bytes(), expected, batch.end_offset(), batch.append_time(), 0});
+    index_batch({position, batch.total_bytes(), expected, batch.end_offset(), batch.append_time(), 0, 0});
     return {false, false, {}, batch.end_offset(), end, batch.append_time()};
   }
   // The body of a batch that is only passed by is left for whoever reads it.
@@ -324,7 +324,7 @@ void SegmentFile::check_ahead(std::uint64_t position, Offset expected, SegmentSc
 
 std::optional<Offset> SegmentFile::first_since(Timestamp time, std::uint64_t& passed, bool& unavailable) {
   assert(is_mapped());
-  SegmentScanner scanner(*file_, header_.epoch, end_position_, check_window_bytes);
+  SegmentScanner scanner(*file_, BatchMarks::of(header_), end_position_, check_window_bytes);
   const bool is_indexed = index_rest(scanner, passed);
   const auto entries = index_.entries();
   for (std::size_t i = 0; i < entries.size(); ++i) {

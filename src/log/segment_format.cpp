@@ -30,8 +30,11 @@ constexpr std::size_t at_incarnation = 24;   // u64
 constexpr std::size_t at_file_bytes = 32;    // u64
 constexpr std::size_t at_gap_begin = 40;     // u64
 constexpr std::size_t at_key_id = 48;        // u64
-constexpr std::size_t at_flags = 56;         // u32: none is known yet
+constexpr std::size_t at_flags = 56;         // u32: 1 = there is a batch mask
 constexpr std::size_t at_crc = 60;           // u32: of bytes [0,60)
+constexpr std::size_t at_mask = 128;         // u32
+constexpr std::size_t at_mask_crc = 132;     // u32: of bytes [128,132)
+constexpr std::uint32_t flag_masked = 1;
 
 // Seal fields, in bytes from segment_seal_position.
 constexpr std::size_t seal_at_epoch = 4;         // u32
@@ -85,7 +88,7 @@ std::size_t unknown_flags_in(const SegmentPage& page, const SegmentHeader& heade
   const auto required = [&](std::size_t position) {
     return required_flags(load_little_endian<std::uint32_t>(page.data() + position));
   };
-  if (required(at_flags) != 0) return at_flags;
+  if ((required(at_flags) & ~flag_masked) != 0) return at_flags;
   for (const std::size_t slot : segment_checkpoint_positions) {
     const bool known = (required(slot + checkpoint_at_flags) & ~checkpoint_flag_clean) == 0;
     if (!known && decode_slot(page.data() + slot, header)) return slot + checkpoint_at_flags;
@@ -103,7 +106,12 @@ std::optional<SegmentHeader> decode_known(const SegmentPage& page, std::uint32_t
   header.gap_begin = {load_little_endian<std::uint64_t>(page.data() + at_gap_begin)};
   if (version == encrypted_format_version)
     header.key_id = load_little_endian<std::uint64_t>(page.data() + at_key_id);
+  const bool masked = (load_little_endian<std::uint32_t>(page.data() + at_flags) & flag_masked) != 0;
+  if (masked) header.batch_mask = load_little_endian<std::uint32_t>(page.data() + at_mask);
+  const bool mask_sound = !masked || load_little_endian<std::uint32_t>(page.data() + at_mask_crc) ==
+                                         crc32c({page.data() + at_mask, sizeof(std::uint32_t)});
   const bool sound =
+      mask_sound &&
       load_little_endian<std::uint32_t>(page.data() + at_crc) == crc32c({page.data(), at_crc}) &&
       header.epoch != 0 && header.file_bytes >= segment_header_bytes;
   return sound ? std::optional(header) : std::nullopt;
@@ -138,6 +146,11 @@ SegmentPage encode_segment_header(const SegmentHeader& header) {
   store_little_endian(page.data() + at_file_bytes, header.file_bytes);
   store_little_endian(page.data() + at_gap_begin, header.gap_begin.value);
   store_little_endian(page.data() + at_key_id, header.key_id);
+  if (header.batch_mask != 0) {
+    store_little_endian(page.data() + at_flags, flag_masked);
+    store_little_endian(page.data() + at_mask, header.batch_mask);
+    store_little_endian(page.data() + at_mask_crc, crc32c({page.data() + at_mask, sizeof(std::uint32_t)}));
+  }
   store_little_endian(page.data() + at_crc, crc32c({page.data(), at_crc}));
   if (header.first_offset == offset_not_yet_known) return page;
   const SegmentCheckpoint first = first_checkpoint(header);

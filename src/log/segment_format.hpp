@@ -61,6 +61,25 @@ struct SegmentHeader {
   std::uint64_t file_bytes = 0;   ///< allocated, header included
   Offset gap_begin = {};          ///< a repair says: from here up to first_offset all is lost; 0: no gap
   std::uint64_t key_id = 0;       ///< of what its batches are encrypted with; 0: they are not
+  /// XORed onto the header checksum of each of its batches: random, of the log, and shown to no client, so
+  /// that no message can hold a batch. 0: of a file from before there were masks.
+  std::uint32_t batch_mask = 0;
+};
+
+/// What tells a segment's batches from other bytes in its file.
+struct BatchMarks {
+  Epochs epochs;
+  std::optional<std::uint32_t> mask = 0;  ///< nothing: it is lost with the header, and any is taken
+
+  static constexpr BatchMarks of(const SegmentHeader& header) {
+    return {header.epoch == 0 ? Epochs::any() : Epochs{header.epoch, header.epoch}, header.batch_mask};
+  }
+  /// Of a file whose own header is lost. `earlier`: the header of its earlier use by the same log, if that is
+  /// there; else `log_mask` is that of the log's other files, 0 if it is not known.
+  static constexpr BatchMarks under_lost_header(const SegmentHeader* earlier, std::uint32_t log_mask) {
+    if (earlier != nullptr) return {Epochs::since(earlier->epoch), earlier->batch_mask};
+    return {Epochs::any(), log_mask == 0 ? std::nullopt : std::optional(log_mask)};
+  }
 };
 
 /// Of the machine's boots, one; 0: whichever. What is only in memory survives the process, not the boot.

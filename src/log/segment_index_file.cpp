@@ -150,7 +150,8 @@ Result<void> SegmentIndexFile::store(Storage& storage, const std::string& path, 
 
 std::unique_ptr<SegmentIndex> SegmentIndexFile::rebuild(File& file, const IndexedSegment& segment) {
   auto index = std::make_unique<SegmentIndex>(segment.end_position);
-  SegmentScanner scanner(file, segment.epoch, segment.end_position);
+  const Epochs epochs{segment.epoch, segment.epoch};
+  SegmentScanner scanner(file, {epochs, segment.batch_mask}, segment.end_position);
   Offset expected = segment.first_offset;
   for (std::uint64_t position = segment_header_bytes; position < segment.end_position;) {
     auto batch = scanner.header_at(position);

@@ -21,6 +21,7 @@ struct IndexedSegment {
   Offset first_offset;
   Offset end_offset;
   std::uint64_t end_position = 0;
+  std::uint32_t batch_mask = 0;
 };
 
 /// Loads, stores and makes anew. Losing an index file costs the time to read the segment's batch headers, and

@@ -103,7 +103,7 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
   }
   if (work.prepare_bytes != 0) {
     auto prepared = pool.prepare(work.prepare_path, work.prepare_bytes, work.incarnation, work.prepare_space,
-                                 work.prepare_new, work.key_id);
+                                 work.prepare_new, work.key_id, RecycledFile::moves, work.batch_mask);
     if (prepared) done.prepared = std::move(*prepared);
     if (done.prepared && work.map_prepared != nullptr) map_prepared(*done.prepared, pool, *work.map_prepared);
   }

@@ -73,6 +73,7 @@ struct SegmentWork {
   std::uint64_t rested = 0;  ///< the number behind those that were looked at for it
   std::uint64_t incarnation = 0;
   std::uint64_t key_id = 0;  ///< of the prepared file
+  std::uint32_t batch_mask = 0;
   SpaceWanted prepare_space;
 };
 

@@ -16,7 +16,7 @@ namespace {
 class SoundBatches {
  public:
   explicit SoundBatches(const KeyedSegment& segment)
-      : scanner_(segment.file, segment.header.epoch, segment.usable_bytes),
+      : scanner_(segment.file, BatchMarks::of(segment.header), segment.usable_bytes),
         lowest_(segment.header.first_offset) {}
   std::optional<BatchView> next() {
     auto found = scanner_.batch_at(position_);

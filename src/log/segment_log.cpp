@@ -68,6 +68,7 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
       pool_(pool),
       segments_(std::move(recovered.segments)),
       incarnation_(recovered.incarnation),
+      batch_mask_(recovered.batch_mask),
       directory_made_(!segments_.empty()),
       parent_unsynced_(!segments_.empty()),  // the process that made it may have been killed before its sync
       rolls_(segments_.empty() ? 0 : 1),
@@ -75,6 +76,7 @@ SegmentLog::SegmentLog(SegmentLogOptions options, Storage& storage, SegmentPool&
       recovery_(std::move(recovered.report)) {
   const bool is_new = incarnation_ == 0;
   while (incarnation_ == 0) incarnation_ = storage_.random();
+  while (batch_mask_ == 0) batch_mask_ = static_cast<std::uint32_t>(storage_.random());
   if (is_new && options_.expected.id != 0)
     incarnation_ = std::uint64_t{options_.expected.id} << 32 | (incarnation_ & 0xFFFFFFFF);
   if (recovered.cipher == nullptr && options_.ciphers != nullptr)
@@ -109,8 +111,9 @@ AppendResult SegmentLog::append(std::span<std::byte> batch, Timestamp now) {
     return {outcome_of(ready.error()), {}};
   }
   SegmentFile& active = *segments_.back();
-  stamp_batch(batch, next_, now, active.header().epoch);
-  const BatchView stored = encrypted_ == nullptr ? view : encrypted_->encrypt(view);
+  const std::uint32_t mask = active.header().batch_mask;
+  stamp_batch(batch, next_, now, active.header().epoch, mask);
+  const BatchView stored = encrypted_ == nullptr ? view : encrypted_->encrypt(view, mask);
   if (const auto written = active.append(stored); !written) return {outcome_of(written.error()), {}};
   const Offset base = next_;
   next_ = view.end_offset();
@@ -235,7 +238,8 @@ Result<PreparedSegment> SegmentLog::take_prepared(std::size_t batch_bytes, NewSe
                            .bound = &bound,
                            .batch_bytes = batch_bytes};
   const auto prepare = [&] {
-    return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id(), RecycledFile::stays);
+    return pool_.prepare(path, bytes, incarnation_, wanted, new_bytes(), key_id(), RecycledFile::stays,
+                         batch_mask_);
   };
   auto made = prepare();
   const bool waits = !made && made.error().code == ErrorCode::no_space;

@@ -281,6 +281,7 @@ class SegmentLog final : public Log {
   Offset flush_requested_;  // everything before it is to become durable at once
   std::uint64_t stored_bytes_ = 0;
   std::uint64_t incarnation_ = 0;
+  std::uint32_t batch_mask_ = 0;                 // of the files that it begins
   std::unique_ptr<EncryptedBatches> encrypted_;  // null: nothing is
   bool directory_made_ = false;
   bool parent_unsynced_ = false;                          // the directory's own name is not on disk yet

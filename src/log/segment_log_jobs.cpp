@@ -209,6 +209,7 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
     if (options_.mapped_writes && options_.prefault) work.map_prepared = options_.views;
     work.incarnation = incarnation_;
     work.key_id = key_id();
+    work.batch_mask = batch_mask_;
     work.prepare_space = {.free_bytes_floor = options_.disk_free_floor_bytes,
                           .log_bytes = stored_bytes_,
                           .leaves_room = options_.leaves_others_room};

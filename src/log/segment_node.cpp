@@ -134,7 +134,7 @@ std::shared_ptr<const SegmentIndex> SegmentViews::index(const std::shared_ptr<Se
   if (node->loaded_ != nullptr && end - node->loaded_end_ < index_again_bytes) return node->loaded_;
   const SegmentHeader& header = node->header();
   const IndexedSegment segment{header.epoch, header.incarnation, header.first_offset, node->end_offset(),
-                               end};
+                               end,          header.batch_mask};
   const std::string path = segment_index_path(*node);
   std::shared_ptr<const SegmentIndex> found;
   if (sealed) {

@@ -236,9 +236,9 @@ void SegmentPool::unmap() {
 
 Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint64_t bytes,
                                              std::uint64_t incarnation, const SpaceWanted& wanted,
-                                             NewBytes new_bytes, std::uint64_t key_id,
-                                             RecycledFile recycled) {
-  const Owner owner{incarnation, key_id, recycled};
+                                             NewBytes new_bytes, std::uint64_t key_id, RecycledFile recycled,
+                                             std::uint32_t batch_mask) {
+  const Owner owner{incarnation, key_id, recycled, batch_mask};
   auto made = prepare_exactly(path, bytes, owner, wanted, new_bytes);
   if (made || made.error().code != ErrorCode::no_space) return made;
   if (made.error().system_error == EFBIG) return made;  // small files for ever would fit, which nobody wants
@@ -274,7 +274,8 @@ Result<PreparedSegment> SegmentPool::prepare_exactly(const std::string& path, st
 
 // What the file of this log is to say of itself now.
 Result<SegmentPool::NextHeader> SegmentPool::next_header(const Entry& entry, File& file, const Owner& owner) {
-  NextHeader next{{0, offset_not_yet_known, owner.incarnation, entry.bytes, {}, owner.key_id}, false};
+  NextHeader next{
+      {0, offset_not_yet_known, owner.incarnation, entry.bytes, {}, owner.key_id, owner.batch_mask}, false};
   if (entry.header) {
     next.header.epoch = next_epoch(entry.header->epoch);
     next.sync =
@@ -439,7 +440,8 @@ Result<PreparedSegment> SegmentPool::make_file(const std::string& path, std::uin
   }
   auto epoch = static_cast<std::uint32_t>(storage_.random());
   if (epoch == 0) epoch = 1;
-  const SegmentHeader header{epoch, offset_not_yet_known, owner.incarnation, bytes, {}, owner.key_id};
+  const SegmentHeader header{epoch, offset_not_yet_known, owner.incarnation, bytes,
+                             {},    owner.key_id,         owner.batch_mask};
   const Result<void> done = begin_file(**file, header, new_bytes);
   if (done) return PreparedSegment{std::move(*file), path, header, nullptr, segment_header_bytes};
   static_cast<void>(remove(path, bytes));

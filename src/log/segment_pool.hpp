@@ -117,11 +117,12 @@ class SegmentPool {
   /// Makes a file of exactly `bytes` at `path` for the log `incarnation`: from the pool, or a new one unless
   /// that left too little on the disk, or went beyond the quota. The quota's last eighth is for logs that
   /// have no more than their part of it then, which all logs have alike; what they get there may be smaller.
-  /// Errors: no_space, io_error; nothing stays at `path` then. `key_id`: see SegmentHeader. Where it lies is
-  /// told.
+  /// Errors: no_space, io_error; nothing stays at `path` then. `key_id`, `batch_mask`: see SegmentHeader.
+  /// Where it lies is told.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
                                   const SpaceWanted& wanted, NewBytes new_bytes = NewBytes::reserved,
-                                  std::uint64_t key_id = 0, RecycledFile recycled = RecycledFile::moves);
+                                  std::uint64_t key_id = 0, RecycledFile recycled = RecycledFile::moves,
+                                  std::uint32_t batch_mask = 0);
   /// A log that is open: what is kept for those that have little is divided among all.
   class Member {
    public:
@@ -160,6 +161,7 @@ class SegmentPool {
     std::uint64_t incarnation = 0;
     std::uint64_t key_id = 0;
     RecycledFile recycled = RecycledFile::moves;
+    std::uint32_t batch_mask = 0;
   };
   void load_once();
   void give_back(std::uint64_t bytes);

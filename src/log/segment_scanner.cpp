@@ -73,20 +73,30 @@ std::optional<std::uint64_t> SegmentScanner::unreadable(std::uint64_t begin, std
   return first;
 }
 
+std::optional<BatchFault> SegmentScanner::check_header(ByteView available) const {
+  return BatchView::check_stored_header(available, mask_of(available));
+}
+
+std::uint32_t SegmentScanner::mask_of(ByteView header) const {
+  return marks_.mask ? *marks_.mask : BatchView::mask_of(header);
+}
+
 std::optional<ScannedBatch> SegmentScanner::header_at(std::uint64_t position) {
   const ByteView header = bytes_at(position, batch_layout::header_bytes, header_window_bytes);
   // The check reads the header only; the size it is told is how far a batch may reach.
   const ByteView available(header.data(), limit_ - position);
   if (header.size() < batch_layout::header_bytes ||
-      (BatchView::check_stored_header(available).has_value() && !forgiven_header(available))) {
+      (check_header(available).has_value() && !forgiven_header(available))) {
     return std::nullopt;
   }
   const BatchView batch = BatchView::trusted(header.data());
-  if (!epochs_.contain(batch.segment_epoch()) && !seeded(SeededBug::epoch_unchecked)) return std::nullopt;
+  if (!marks_.epochs.contain(batch.segment_epoch()) && !seeded(SeededBug::epoch_unchecked))
+    return std::nullopt;
   if (batch.end_offset() < batch.base_offset()) return std::nullopt;
   claimed_end_ = std::max(claimed_end_, position + batch.total_bytes());
   return ScannedBatch{position,           batch.total_bytes(), batch.base_offset(),
-                      batch.end_offset(), batch.append_time(), batch.segment_epoch()};
+                      batch.end_offset(), batch.append_time(), batch.segment_epoch(),
+                      mask_of(available)};
 }
 
 std::optional<ScannedBatch> SegmentScanner::batch_at(std::uint64_t position) {
@@ -100,14 +110,16 @@ std::optional<ScannedBatch> SegmentScanner::batch_at(std::uint64_t position) {
   return batch;
 }
 
-// Of what it does not know this version believes the header's checksum, length, offset and epoch.
+// Of what it does not know this version believes the header's checksum, length, offset and epoch. Where the
+// mask is lost that checksum says nothing, and torn bytes are not to be taken for a newer batch.
 std::optional<BatchView> SegmentScanner::newer_header_at(std::uint64_t position, Offset lowest) {
   const ByteView header = bytes_at(position, batch_layout::header_bytes, header_window_bytes);
   if (newer_ || header.size() < batch_layout::header_bytes) return std::nullopt;
   const ByteView available(header.data(), limit_ - position);
-  if (BatchView::check_stored_header(available) != BatchFault::bad_version) return std::nullopt;
+  if (BatchView::check_stored_header(available, marks_.mask.value_or(0)) != BatchFault::bad_version)
+    return std::nullopt;
   const BatchView batch = BatchView::trusted(header.data());
-  const bool is_ours = epochs_.contain(batch.segment_epoch()) && lowest <= batch.base_offset();
+  const bool is_ours = marks_.epochs.contain(batch.segment_epoch()) && lowest <= batch.base_offset();
   return is_ours ? std::optional(batch) : std::nullopt;
 }
 

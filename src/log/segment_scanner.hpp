@@ -23,6 +23,7 @@ struct ScannedBatch {
   Offset end;
   Timestamp time;
   std::uint32_t epoch = 0;
+  std::uint32_t mask = 0;
 
   [[nodiscard]] std::uint64_t end_position() const { return position + total_bytes; }
 };
@@ -42,13 +43,11 @@ struct NewerBatch {
 /// zeros. The file must outlive the scanner. One thread.
 class SegmentScanner {
  public:
-  /// Batches of this epoch only; 0: of any. Nothing at or past `limit` is looked at. `window_bytes` are read
-  /// at a time where bodies are checked.
-  SegmentScanner(File& file, std::uint32_t epoch, std::uint64_t limit,
+  /// Batches with these marks only. Nothing at or past `limit` is looked at. `window_bytes` are read at a
+  /// time where bodies are checked.
+  SegmentScanner(File& file, const BatchMarks& marks, std::uint64_t limit,
                  std::uint64_t window_bytes = limits::MiB)
-      : SegmentScanner(file, epoch == 0 ? Epochs::any() : Epochs{epoch, epoch}, limit, window_bytes) {}
-  SegmentScanner(File& file, Epochs epochs, std::uint64_t limit, std::uint64_t window_bytes = limits::MiB)
-      : file_(file), epochs_(epochs), limit_(limit), body_window_bytes_(window_bytes) {}
+      : file_(file), marks_(marks), limit_(limit), body_window_bytes_(window_bytes) {}
 
   /// The batch at `position` if its header is sound and of the epoch; its body is not looked at.
   std::optional<ScannedBatch> header_at(std::uint64_t position);
@@ -82,10 +81,12 @@ class SegmentScanner {
 
  private:
   void load(std::uint64_t position, std::uint64_t bytes);
+  [[nodiscard]] std::optional<BatchFault> check_header(ByteView available) const;
+  [[nodiscard]] std::uint32_t mask_of(ByteView header) const;
   std::optional<BatchView> newer_header_at(std::uint64_t position, Offset lowest);
 
   File& file_;
-  Epochs epochs_;
+  BatchMarks marks_;
   std::uint64_t limit_;
   std::uint64_t body_window_bytes_;
   std::unique_ptr<std::byte[]> window_;

@@ -7,7 +7,7 @@ namespace lightq::log {
 
 WalkRange whole_segment(const SurveyedSegment& segment) {
   WalkRange range;
-  range.epoch = segment.epoch;
+  range.marks = segment.marks();
   range.end = segment.limit();
   range.first = segment.first_offset();
   if (segment.seal) range.end_offset = segment.seal->end_offset;
@@ -15,7 +15,7 @@ WalkRange whole_segment(const SurveyedSegment& segment) {
 }
 
 SegmentWalk::SegmentWalk(File& file, const WalkRange& range)
-    : range_(range), scanner_(file, range.epoch, range.end), position_(range.begin), expected_(range.first) {}
+    : range_(range), scanner_(file, range.marks, range.end), position_(range.begin), expected_(range.first) {}
 
 SegmentWalk::Step SegmentWalk::next() {
   if (at_end_) return Step::end;
@@ -112,7 +112,8 @@ std::uint64_t SegmentWalk::measure_tail() {
     return 0;
   }
   // A sound header of another epoch is left from before the file was recycled.
-  const auto fault = BatchView::check_stored_header({header.data(), range_.end - position_});
+  const auto fault =
+      BatchView::check_stored_header({header.data(), range_.end - position_}, range_.marks.mask.value_or(0));
   return fault ? std::min<std::uint64_t>(batch_layout::header_bytes, range_.end - position_) : 0;
 }
 

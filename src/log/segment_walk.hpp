@@ -15,7 +15,7 @@ namespace lightq::log {
 
 /// Where a walk goes.
 struct WalkRange {
-  std::uint32_t epoch = 0;  ///< of the batches; 0: whichever
+  BatchMarks marks;
   std::uint64_t begin = segment_header_bytes;
   std::uint64_t end = 0;             ///< position that nothing reaches beyond
   Offset first;                      ///< of the batch at `begin`

@@ -24,7 +24,7 @@ Result<void> check_known(const std::string& path, const SegmentScanner& scanner)
 
 Result<void> check_all_known(const std::string& path, File& file, const SegmentHeader& header,
                              std::uint64_t limit) {
-  SegmentScanner scanner(file, header.epoch, limit);
+  SegmentScanner scanner(file, BatchMarks::of(header), limit);
   std::uint64_t position = segment_header_bytes;
   Offset expected = header.first_offset;
   while (const auto batch = scanner.resume_at(position, expected)) {

@@ -17,7 +17,7 @@ Result<bool> holds_messages(File& file, const SegmentPage& page, const SegmentHe
       mark && mark->position == segment_header_bytes && mark->base == header.first_offset) {
     return true;
   }
-  SegmentScanner scanner(file, header.epoch, header.file_bytes);
+  SegmentScanner scanner(file, BatchMarks::of(header), header.file_bytes);
   if (scanner.resume_at(segment_header_bytes, header.first_offset)) return true;
   if (scanner.read_error()) return *scanner.read_error();
   return false;

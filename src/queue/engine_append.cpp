@@ -101,7 +101,7 @@ Result<Offset> Engine::enqueue_large(Lock& lock, ByteView payload) {
   if (got.outcome != log::AppendOutcome::appended) return refused(lock, got.outcome, bytes);
   const Offset offset = log_->next_offset();
   log::make_batch_of_one(got.room.bytes, payload);
-  stamp_batch(got.room.bytes, offset, coarse_now(), got.room.header.epoch);
+  stamp_batch(got.room.bytes, offset, coarse_now(), got.room.header.epoch, got.room.header.batch_mask);
   log_->append_in_place(got.room.bytes);
   note_log();
   show(offset + 1);

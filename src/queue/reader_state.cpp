@@ -139,7 +139,7 @@ void ReaderState::start_near() {
   if (!entry || end <= entry->position) return;
   const std::byte* at = view_->data() + entry->position;
   const BatchView batch = BatchView::trusted(at);
-  const bool there = !BatchView::check_header({at, end - entry->position}) &&
+  const bool there = !BatchView::check_header({at, end - entry->position}, node_->header().batch_mask) &&
                      batch.segment_epoch() == node_->header().epoch && batch.base_offset() == entry->offset;
   if (!there && !log::seeded(log::SeededBug::index_trusted)) return;
   batch_base_ = entry->offset;
@@ -182,7 +182,7 @@ Result<ReaderState::Step> ReaderState::enter_batch(std::uint64_t end) {
   const std::byte* at = view_->data() + batch_;
   const bool trusted = node_->trusted_from() <= batch_ || batch_ < node_->checked_up_to();
   const BatchView batch = BatchView::trusted(at);
-  const bool sound = trusted || (!BatchView::check_header({at, end - batch_}) &&
+  const bool sound = trusted || (!BatchView::check_header({at, end - batch_}, node_->header().batch_mask) &&
                                  batch.segment_epoch() == node_->header().epoch &&
                                  batch.base_offset() == batch_base_ && batch_base_ < batch.end_offset());
   if (!sound) return damage_at(end);
@@ -274,7 +274,7 @@ Result<ReaderState::Step> ReaderState::damage_at(std::uint64_t end) {
     if (!file && !dropped) return file.error();
     // Of a segment that was dropped meanwhile, the rest goes with the damage.
     if (file) {
-      log::SegmentScanner scanner(**file, node_->header().epoch, end);
+      log::SegmentScanner scanner(**file, log::BatchMarks::of(node_->header()), end);
       sound = scanner.resume_at(begin, first);
       if (scanner.unreadable(begin, sound ? sound->position : end)) return *scanner.read_error();
       if (scanner.newer()) return scanner.newer()->error(node_->path());

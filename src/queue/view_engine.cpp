@@ -136,7 +136,7 @@ Result<bool> ViewEngine::look_on(Seen& seen) {
     offset = checkpoint->end_offset;
     seen.newest = std::max(seen.newest, checkpoint->newest);
   }
-  log::SegmentScanner scanner(**file, node.header().epoch, node.usable_bytes());
+  log::SegmentScanner scanner(**file, log::BatchMarks::of(node.header()), node.usable_bytes());
   for (auto batch = scanner.batch_at(position); batch && batch->base == offset;
        batch = scanner.batch_at(position)) {
     position = batch->end_position();

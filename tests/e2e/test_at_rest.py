@@ -124,7 +124,7 @@ def test_a_producers_batches_come_back_as_they_were_sent(sealed, control, sessio
     key = encrypted_bytes.log_key(KEYS[0], int.from_bytes(file[24:32], "little"))
     assert int.from_bytes(file[48:56], "little") == encrypted_bytes.key_id(key)
     stored = file[PAGE:PAGE + int.from_bytes(file[PAGE + 8:PAGE + 12], "little")]
-    assert batch_bytes.unbatch(encrypted_bytes.decrypt(key, stored)).messages == said
+    assert batch_bytes.unbatch(encrypted_bytes.decrypt(key, stored, encrypted_bytes.mask_of(file))).messages == said
     sealed.start()
 
 
@@ -315,7 +315,7 @@ def test_what_was_put_in_place_of_a_batch_shows_with_the_key(files):
     end = PAGE + int.from_bytes(file[PAGE + 8:PAGE + 12], "little")
     batch = bytearray(file[PAGE:end])
     batch[200] ^= 1
-    change(segment, PAGE, encrypted_bytes.with_checksums(bytes(batch)))
+    change(segment, PAGE, encrypted_bytes.with_checksums(bytes(batch), encrypted_bytes.mask_of(file)))
     assert bare.verify()["status"] == "clean", "all checksums are right"
     report = keyed.verify(code=1)
     assert report["status"] == "damaged" and [finding["kind"] for finding in report["findings"]] == ["forged"]

@@ -68,7 +68,7 @@ def change_catalogue(broker, pattern, change):
         while (length := int.from_bytes(data[at + 8:at + 12], "little")) and data[at:at + 4] == data[PAGE:PAGE + 4]:
             batch = bytes(data[at:at + length])
             if pattern in batch:
-                data[at:at + length] = encrypted_bytes.with_checksums(change(batch))
+                data[at:at + length] = encrypted_bytes.with_checksums(change(batch), encrypted_bytes.mask_of(data))
                 changed += 1
             at += length
         path.write_bytes(data)
@@ -210,7 +210,7 @@ def forge(broker):
     while at < end:
         batch = bytearray(data[at:at + int.from_bytes(data[at + 8:at + 12], "little")])
         batch[-1] ^= 1
-        data[at:at + len(batch)] = encrypted_bytes.with_checksums(bytes(batch))
+        data[at:at + len(batch)] = encrypted_bytes.with_checksums(bytes(batch), encrypted_bytes.mask_of(data))
         at += len(batch)
     segments[1].write_bytes(data)
     return range(int(segments[1].stem), int(segments[2].stem))

@@ -47,7 +47,8 @@ void LogClient::finish_batch() {
 void LogClient::stamp_open_batch() {
   const Timestamp opened = open_.opened();
   const auto batch = open_.finish();
-  stamp_batch(batch, log_->next_offset(), opened, log_->segments().back()->header().epoch);
+  const log::SegmentHeader& header = log_->segments().back()->header();
+  stamp_batch(batch, log_->next_offset(), opened, header.epoch, header.batch_mask);
   log_->append_in_place(batch);
 }
 

@@ -111,10 +111,14 @@ std::optional<std::string> use_file_with_forged_batch(std::uint64_t& cases) {
   };
   ++cases;
   const auto forger = open("/topics/1");
+  options.segment_messages_max = 1;  // the next message begins a segment
   auto victim = open("/topics/2");
   if (!append(*forger, "first")) return "nothing was appended";
   auto forged = make_batch({"forged"});
-  stamp_batch(forged, {1}, now, forger->segments().back()->header().epoch + 1);
+  // The victim's next file says of itself what its first one does.
+  if (!append(*victim, "first")) return "nothing was appended";
+  const std::uint32_t mask = victim->segments().back()->header().batch_mask;
+  stamp_batch(forged, {2}, now, forger->segments().back()->header().epoch + 1, mask);
   if (!append(*forger, std::string(1000, 'x') + std::string(as_text(forged)))) return "nothing was appended";
   if (!forger->drop_first(forger->next_offset(), 0)) return "nothing was dropped";
   for (now.us += 10'000'000; const auto job = forger->take_disk_job(now); now.us += 10'000'000) {
@@ -126,8 +130,8 @@ std::optional<std::string> use_file_with_forged_batch(std::uint64_t& cases) {
   victim.reset();
   victim = open("/topics/2");
   const std::uint64_t found = victim->next_offset().value;
-  if (found == 1) return std::nullopt;
-  return std::to_string(found) + " messages are there, 1 was appended";
+  if (found == 2) return std::nullopt;
+  return std::to_string(found) + " messages are there, 2 were appended";
 }
 
 }  // namespace lightq::test

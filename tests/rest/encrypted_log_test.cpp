@@ -12,6 +12,7 @@
 #include "broker/delivery/unpacked.hpp"
 #include "log/posix_storage.hpp"
 #include "log/write_behind_log.hpp"
+#include "support/batch_mask.hpp"
 #include "support/log_fixture.hpp"
 #include "support/storage_keys.hpp"
 #include "support/temp_dir.hpp"
@@ -55,11 +56,7 @@ class EncryptedLogTest : public test::LogFixture {
   }
   /// The batch at a position of a file, made sound again whatever is in it.
   void mend(const std::string& path, std::size_t position) {
-    auto& bytes = storage.bytes_of(path);
-    std::byte* const batch = bytes.data() + position;
-    const ByteView whole = BatchView::trusted(batch).bytes();
-    store_little_endian(batch + batch_layout::body_crc, batch_body_crc(whole));
-    store_little_endian(batch + batch_layout::header_crc, batch_header_crc(batch));
+    test::mend_batch_in(storage.bytes_of(path), position);
   }
 
   std::unique_ptr<rest::StorageKeys> keys = test::storage_keys({1});
@@ -227,7 +224,8 @@ TEST_F(EncryptedLogTest, ABatchInClearThatSomebodyHasPutThereIsNotGivenOut) {
   append({"mine"});
   const std::string path = segment_path(0);
   auto planted = test::make_batch({std::string(96, 'y')});
-  stamp_batch(planted, {0}, now, log->segments()[0]->header().epoch);
+  const SegmentHeader& header = log->segments()[0]->header();
+  stamp_batch(planted, {0}, now, header.epoch, header.batch_mask);
   log.reset();
   std::ranges::copy(planted, storage.bytes_of(path).begin() + segment_header_bytes);
   open();

@@ -3,6 +3,7 @@
 
 #include "log/repair.hpp"
 #include "log/snapshot.hpp"
+#include "support/batch_mask.hpp"
 #include "support/storage_keys.hpp"
 #include "support/tool_fixture.hpp"
 
@@ -93,10 +94,8 @@ TEST_F(EncryptedToolsTest, AnotherKeyIsAnErrorThatNamesFileAndKey) {
 TEST_F(EncryptedToolsTest, WhatWasPutThereIsFoundWithTheKey) {
   fill_and_close();
   auto& bytes = storage.bytes_of(segment_path(0));
-  std::byte* const batch = bytes.data() + segment_header_bytes;
-  batch[batch_layout::header_bytes + 100] ^= std::byte{1};
-  store_little_endian(batch + batch_layout::body_crc, batch_body_crc(BatchView::trusted(batch).bytes()));
-  store_little_endian(batch + batch_layout::header_crc, batch_header_crc(batch));
+  bytes[segment_header_bytes + batch_layout::header_bytes + 100] ^= std::byte{1};
+  test::mend_batch_in(bytes, segment_header_bytes);
   Counter without;
   EXPECT_EQ(look(without, nullptr)->damages, 0U);
   Counter with;

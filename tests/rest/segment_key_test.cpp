@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "log/repair.hpp"
+#include "support/batch_mask.hpp"
 #include "support/storage_keys.hpp"
 #include "support/tool_fixture.hpp"
 
@@ -83,10 +84,9 @@ TEST_F(SegmentKeyTest, AnEncryptedFileInALogInClearIsToldOf) {
 
 TEST_F(SegmentKeyTest, ForgedBatchesThereAreDamageAsLongAsTheKeyDecryptsAnother) {
   lose_a_key_id();
-  std::byte* const batch = storage.bytes_of(segment_path(names[1])).data() + segment_header_bytes;
-  batch[batch_layout::header_bytes + 100] ^= std::byte{1};
-  store_little_endian(batch + batch_layout::body_crc, batch_body_crc(BatchView::trusted(batch).bytes()));
-  store_little_endian(batch + batch_layout::header_crc, batch_header_crc(batch));
+  auto& bytes = storage.bytes_of(segment_path(names[1]));
+  bytes[segment_header_bytes + batch_layout::header_bytes + 100] ^= std::byte{1};
+  test::mend_batch_in(bytes, segment_header_bytes);
   options.ciphers = both.get();
   open();
   for (std::uint64_t offset = names[1]; offset < names[1] + 5; ++offset) written.erase(offset);

@@ -84,10 +84,16 @@ def key_id(key):
     return 1 if found in (0, (1 << 64) - 1) else found
 
 
-def with_checksums(batch):
+def mask_of(file):
+    """What a segment file XORs onto the header checksum of each of its batches."""
+    flags, = struct.unpack_from("<I", file, 56)
+    return struct.unpack_from("<I", file, 128)[0] if flags & 1 else 0
+
+
+def with_checksums(batch, mask=0):
     """The body checksum and the header's, made anew."""
     batch = batch[:56] + struct.pack("<I", batch_bytes.crc32c(batch[4:16] + batch[32:52] + batch[64:])) + bytes(4) + batch[64:]
-    return batch[:60] + struct.pack("<I", batch_bytes.crc32c(batch[:60])) + batch[64:]
+    return batch[:60] + struct.pack("<I", batch_bytes.crc32c(batch[:60]) ^ mask) + batch[64:]
 
 
 def encrypt(key, nonce, batch):
@@ -97,9 +103,9 @@ def encrypt(key, nonce, batch):
     return with_checksums(header + nonce + seal(key, nonce, prefix + batch[64:], header[4:52]))
 
 
-def decrypt(key, stored):
+def decrypt(key, stored, mask=0):
     """The other way round."""
-    if stored[5] != ENCRYPTED or stored != with_checksums(stored):
+    if stored[5] != ENCRYPTED or stored != with_checksums(stored, mask):
         raise ValueError("not an encrypted batch")
     plain = unseal(key, stored[64:88], stored[88:], stored[4:52])
     if plain[5:8] != bytes(3):

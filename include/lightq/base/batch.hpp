@@ -36,14 +36,20 @@ class BatchView {
   static BatchView trusted(const std::byte* start) { return BatchView(start); }
 
   /// The header's fault, or nothing: magic, header checksum, version and length against `available`.
-  /// A length is never trusted before the header checksum has been checked.
-  static std::optional<BatchFault> check_header(ByteView available) {
-    return check_header(available, CodecSet::known().has(codec_in(available)));
+  /// A length is never trusted before the header checksum has been checked. `mask`: see
+  /// stamp_batch_header_crc.
+  static std::optional<BatchFault> check_header(ByteView available, std::uint32_t mask = 0) {
+    return check_header(available, mask, CodecSet::known().has(codec_in(available)));
   }
   /// As check_header, of a batch as it lies on a disk: it may be encrypted, too.
-  static std::optional<BatchFault> check_stored_header(ByteView available) {
+  static std::optional<BatchFault> check_stored_header(ByteView available, std::uint32_t mask = 0) {
     const Codec codec = codec_in(available);
-    return check_header(available, codec == Codec::encrypted || CodecSet::known().has(codec));
+    return check_header(available, mask, codec == Codec::encrypted || CodecSet::known().has(codec));
+  }
+  /// Returns the mask under which the header checksum is right. Requires: a whole header.
+  static std::uint32_t mask_of(ByteView header) {
+    return load_little_endian<std::uint32_t>(header.data() + batch_layout::header_crc) ^
+           batch_header_crc(header.data());
   }
   /// Header, body checksum and record structure.
   static std::optional<BatchFault> check(ByteView available);
@@ -141,7 +147,7 @@ class BatchView {
 
  private:
   explicit BatchView(const std::byte* start) : start_(start) {}
-  static std::optional<BatchFault> check_header(ByteView available, bool codec_is_known);
+  static std::optional<BatchFault> check_header(ByteView available, std::uint32_t mask, bool codec_is_known);
   static Codec codec_in(ByteView available) {
     const bool there = batch_layout::codec < available.size();
     return there ? static_cast<Codec>(available[batch_layout::codec]) : Codec::none;
@@ -206,14 +212,13 @@ inline bool BatchView::has_possible_records() const {
          records_bytes() >= record_bytes(0) * record_count();
 }
 
-inline std::optional<BatchFault> BatchView::check_header(ByteView available, bool codec_is_known) {
+inline std::optional<BatchFault> BatchView::check_header(ByteView available, std::uint32_t mask,
+                                                         bool codec_is_known) {
   using namespace batch_layout;
   if (available.size() < header_bytes) return BatchFault::short_header;
   const BatchView view(available.data());
   if (view.field<std::uint32_t>(magic) != magic_value) return BatchFault::bad_magic;
-  if (view.field<std::uint32_t>(header_crc) != batch_header_crc(available.data())) {
-    return BatchFault::bad_header_crc;
-  }
+  if (mask_of(available) != mask) return BatchFault::bad_header_crc;
   if (!view.is_known(codec_is_known)) return BatchFault::bad_version;
   if (view.total_bytes() < header_bytes || view.total_bytes() > available.size()) {
     return BatchFault::bad_length;

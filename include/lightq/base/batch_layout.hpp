@@ -30,7 +30,8 @@ inline constexpr std::size_t first_sequence = 40;  ///< u64
 inline constexpr std::size_t producer_epoch = 48;  ///< u16; 2 reserved bytes, zero, follow
 inline constexpr std::size_t segment_epoch = 52;   ///< u32, stamped by the log
 inline constexpr std::size_t body_crc = 56;        ///< u32: CRC-32C of bytes [4,16), [32,52) and the records
-inline constexpr std::size_t header_crc = 60;      ///< u32: CRC-32C of bytes [0,60), stamped by the log
+inline constexpr std::size_t header_crc =
+    60;  ///< u32: CRC-32C of bytes [0,60), XOR a mask; stamped by the log
 inline constexpr std::size_t header_bytes = 64;
 /// Flags that a version which does not know them ignores. None is known yet; the others are required.
 inline constexpr std::uint16_t optional_flags = 0xFF00;
@@ -85,13 +86,19 @@ inline std::uint32_t batch_header_crc(const std::byte* batch) {
   return crc32c({batch, batch_layout::header_crc});
 }
 
+/// Writes the header checksum. `mask`: of the segment file that the batch is for, see
+/// log::SegmentHeader::batch_mask; 0 anywhere else.
+inline void stamp_batch_header_crc(std::byte* batch, std::uint32_t mask = 0) {
+  store_little_endian(batch + batch_layout::header_crc, batch_header_crc(batch) ^ mask);
+}
+
 /// Stamps the log's part of the header and the header checksum. `batch`: a complete encoded batch.
 inline void stamp_batch(std::span<std::byte> batch, Offset base, Timestamp append_time,
-                        std::uint32_t segment_epoch) {
+                        std::uint32_t segment_epoch, std::uint32_t mask = 0) {
   store_little_endian(batch.data() + batch_layout::base_offset, base.value);
   store_little_endian(batch.data() + batch_layout::append_time_us, append_time.us);
   store_little_endian(batch.data() + batch_layout::segment_epoch, segment_epoch);
-  store_little_endian(batch.data() + batch_layout::header_crc, batch_header_crc(batch.data()));
+  stamp_batch_header_crc(batch.data(), mask);
 }
 
 }  // namespace lightq::inline v1

@@ -1,0 +1,135 @@
+/// Messages that hold whole batches, as a client may store them: none is ever taken for a batch of the log.
+#include <gtest/gtest.h>
+
+#include "log/repair.hpp"
+#include "support/batch_mask.hpp"
+#include "support/tool_fixture.hpp"
+
+namespace lightq::log {
+namespace {
+
+using test::read_everything;
+using test::ReadMessage;
+
+class ForgedBatchTest : public test::ToolFixture {
+ protected:
+  ForgedBatchTest() {
+    options.segment_bytes = limits::segment_bytes_min;
+    open();
+  }
+  /// A message with a batch in it that begins at `offset` under this epoch. Clients know neither the epoch
+  /// nor the mask; even with the right epoch a batch has to be refused.
+  static std::string message_with_batch(Offset offset, std::uint32_t epoch, std::uint32_t mask) {
+    auto batch = test::make_batch({"forged"});
+    stamp_batch(batch, offset, Timestamp{1}, epoch, mask);
+    return std::string(20'000, 'x') + std::string(as_text(batch));
+  }
+  [[nodiscard]] const SegmentHeader& header() const { return log->segments().back()->header(); }
+  /// Appends the message, has its segment dropped and begins a segment in the same file with one message,
+  /// then opens the log as after a kill. Returns how many offsets the log has then that were not appended.
+  std::uint64_t use_file_again(std::uint32_t mask) {
+    EXPECT_EQ(append({"first"}), AppendOutcome::appended);
+    const std::uint32_t epoch = header().epoch;
+    EXPECT_EQ(append({message_with_batch({1000}, epoch + 1, mask)}), AppendOutcome::appended);
+    EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
+    now.us += 10'000'000;
+    while (work()) now.us += 10'000'000;
+    EXPECT_EQ(pool->files(), 1U);
+    EXPECT_EQ(append({"second"}), AppendOutcome::appended);
+    while (log->segments().size() < 3 && header().epoch != epoch + 1)
+      EXPECT_EQ(append({std::string(5000, 'y')}), AppendOutcome::appended);
+    EXPECT_EQ(header().epoch, epoch + 1);
+    const Offset end = log->next_offset();
+    open();
+    return distance(end, log->next_offset());
+  }
+};
+
+TEST_F(ForgedBatchTest, EachLogHasAMaskThatItsClientsDoNotKnow) {
+  ASSERT_EQ(append({"message"}), AppendOutcome::appended);
+  const std::uint32_t mask = header().batch_mask;
+  EXPECT_NE(mask, 0U);
+  EXPECT_EQ(test::batch_mask_in(storage.bytes_of(segment_path(0))), mask);
+  options.directory = "/topics/2";
+  open();
+  ASSERT_EQ(append({"message"}), AppendOutcome::appended);
+  EXPECT_NE(header().batch_mask, mask);
+  options.directory = directory;
+  open();
+  EXPECT_EQ(header().batch_mask, mask) << "for all the log's life";
+  Place place{};
+  const ReadResult read = log->read(place);
+  ASSERT_EQ(read.outcome, ReadOutcome::batch);
+  EXPECT_EQ(BatchView::check_header(read.batch.bytes(), mask), std::nullopt);
+  EXPECT_EQ(BatchView::check_header(read.batch.bytes()), BatchFault::bad_header_crc);
+}
+
+// The epoch is the right one, and what tells them apart is the mask alone.
+TEST_F(ForgedBatchTest, InAFileThatIsUsedAgainIsNoMessage) {
+  EXPECT_EQ(use_file_again(0), 0U);
+  EXPECT_TRUE(log->recovery().damaged.empty()) << log->recovery().text();
+}
+
+// So the test above can fail: who knew epoch and mask could forge a batch.
+TEST_F(ForgedBatchTest, WithTheRightMaskItWouldBeOne) {
+  ASSERT_EQ(append({"zero"}), AppendOutcome::appended);
+  EXPECT_GT(use_file_again(header().batch_mask), 0U);
+}
+
+// The search past damage reads through messages.
+TEST_F(ForgedBatchTest, BehindDamageIsNoMessage) {
+  ASSERT_EQ(append({"before"}), AppendOutcome::appended);
+  const std::uint64_t damaged = log->segments().back()->end_position();
+  ASSERT_EQ(append({message_with_batch({1}, header().epoch, 0)}), AppendOutcome::appended);
+  ASSERT_EQ(append({"behind"}), AppendOutcome::appended);
+  std::fill_n(storage.bytes_of(segment_path(0)).begin() + static_cast<std::ptrdiff_t>(damaged), 40,
+              std::byte{'x'});
+  open();
+  EXPECT_EQ(log->recovery().damaged_messages, 1U) << log->recovery().text();
+  EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{0}, "before"}, {{2}, "behind"}}));
+}
+
+// The file's own mask is lost with its header: the first batch tells it.
+TEST_F(ForgedBatchTest, ARepairSavesWhatLiesBehindALostHeader) {
+  ASSERT_EQ(append({"one"}), AppendOutcome::appended);
+  ASSERT_EQ(append({message_with_batch({2}, header().epoch, 0)}), AppendOutcome::appended);
+  ASSERT_EQ(append({"three"}), AppendOutcome::appended);
+  log.reset();
+  std::fill_n(storage.bytes_of(segment_path(0)).begin(), test::FaultyStorage::sector_bytes, std::byte{'x'});
+  RepairOptions repair;
+  repair.trust_batches = true;
+  const auto report = repair_to(directory, "/new", repair, storage);
+  ASSERT_TRUE(report.ok()) << report.error().text();
+  EXPECT_EQ(report->messages, 3U);
+  options.directory = "/new";
+  open();
+  EXPECT_TRUE(log->recovery().clean()) << log->recovery().text();
+  const auto found = read_everything(*log);
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[2], (ReadMessage{{2}, "three"}));
+  ASSERT_EQ(append({"four"}), AppendOutcome::appended);
+  open();
+  EXPECT_EQ(read_everything(*log).size(), 4U);
+}
+
+// Written before there were masks.
+TEST_F(ForgedBatchTest, AFileWithoutAMaskIsReadAndGoesOn) {
+  const auto golden = encode_segment_header({7, {0}, 1, limits::segment_bytes_min});
+  std::vector<std::byte> bytes(limits::segment_bytes_min);
+  std::ranges::copy(golden, bytes.begin());
+  auto batch = test::make_batch({"old"});
+  stamp_batch(batch, {0}, now, 7);
+  std::ranges::copy(batch, bytes.begin() + segment_header_bytes);
+  put(segment_path(0), bytes);
+  open();
+  ASSERT_EQ(append({"new"}), AppendOutcome::appended);
+  EXPECT_EQ(header().batch_mask, 0U);
+  while (log->segments().size() < 2) ASSERT_EQ(append({std::string(5000, 'y')}), AppendOutcome::appended);
+  EXPECT_NE(header().batch_mask, 0U);
+  const std::uint64_t messages = log->next_offset().value;
+  open();
+  EXPECT_EQ(read_everything(*log).size(), messages);
+}
+
+}  // namespace
+}  // namespace lightq::log
