@@ -2,10 +2,17 @@
 #include "broker/endpoint/socket.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <lightq/base/limits.hpp>
 
 #include "support/temp_dir.hpp"
 
@@ -87,6 +94,39 @@ TEST(Socket, IsReadableWhenAsMuchHasComeAsItWaitsForOrTheEnd) {
   EXPECT_FALSE(both.readable());
   both.theirs.reset();
   EXPECT_TRUE(both.readable());
+}
+
+/// From now on the socket's system receives nothing that comes for it, as if its machine were gone.
+void lose_the_machine_of(const UniqueFd& socket) {
+  sock_filter drop_all = BPF_STMT(BPF_RET | BPF_K, 0);
+  const sock_fprog program{1, &drop_all};
+  ASSERT_EQ(setsockopt(socket.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program), 0);
+}
+
+/// Sends until the peer has no room for more.
+void fill_the_room_of(const Accepting& connection) {
+  const std::vector<char> bytes(64 * limits::KiB);
+  while (send(connection.ours.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) continue;
+}
+
+TEST(Socket, TellsAPeerWhoseSystemDoesNotAnswerFromAProcessThatDoesNotRead) {
+  const Accepting reading_nothing;
+  const Accepting gone;
+  const Accepting gone_without_room;
+  fill_the_room_of(reading_nothing);
+  fill_the_room_of(gone_without_room);
+  lose_the_machine_of(gone.theirs);
+  lose_the_machine_of(gone_without_room.theirs);
+  ASSERT_EQ(send(gone.ours.get(), "x", 1, MSG_NOSIGNAL), 1);
+  EXPECT_FALSE(answers_nothing(gone.ours.get())) << "it has had no time to answer";
+  EXPECT_FALSE(answers_nothing(gone_without_room.ours.get())) << "it has had no time to answer";
+  for (const Accepting* const lost : {&gone, &gone_without_room}) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!answers_nothing(lost->ours.get()) && std::chrono::steady_clock::now() < deadline)
+      poll(nullptr, 0, 10);
+    EXPECT_TRUE(answers_nothing(lost->ours.get()));
+    EXPECT_FALSE(answers_nothing(reading_nothing.ours.get())) << "its system answers each time";
+  }
 }
 
 }  // namespace
