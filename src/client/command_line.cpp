@@ -254,7 +254,7 @@ void add_produce(CLI::App* app, Parsed& parsed) {
   word_option<session::ConfirmLevel>(
       verb, "--confirm", produce->confirm,
       {{"received", session::ConfirmLevel::received}, {"flushed", session::ConfirmLevel::flushed}},
-      "what is waited for: in the log, or on disk (of durable topics the default)");
+      "received: a message is confirmed when it is in the log; flushed: on disk (default of durable topics)");
   add_attribute_options(verb, *produce);
   verb->callback([&parsed, produce, verb] {
     std::string sessionless = produce->plain ? "--plain" : !produce->wait ? "--no-wait" : "";
