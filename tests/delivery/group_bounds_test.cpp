@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "broker/delivery/group_set.hpp"
+#include "broker/delivery/turn_work.hpp"
 #include "delivery/group_harness.hpp"
 
 namespace lightq::broker {
@@ -79,6 +80,56 @@ TEST_F(GroupBounds, AnAcknowledgementThatWouldScatterTooMuchStopsHalfWay) {
   EXPECT_FALSE(member.group->acknowledge(*member.member, {std::nullopt, every_second}));
   EXPECT_LE(member.member->outstanding().ranges(), 64U);
   EXPECT_TRUE(member.group->acknowledge(*member.member, {Offset{999}, {}})) << "what makes it less is taken";
+}
+
+TEST_F(GroupBounds, ExtendingCountsEveryPieceAsWorkOfTheTurn) {
+  constexpr std::uint64_t pieces = 200;
+  publish(std::vector<std::string>(2 * pieces, "x"));
+  Member member;
+  join(member, asked());
+  pump();
+  std::vector<OffsetRange> every_second;
+  for (std::uint64_t i = 1; i < 2 * pieces; i += 2) every_second.push_back({{i}, {i + 1}});
+  acknowledge(member, every_second);
+  const std::uint64_t before = TurnWork::bytes();
+  EXPECT_TRUE(member.group->extend(*member.member, {1'000, {{{0}, {std::uint64_t{1} << 62}}}}, now));
+  EXPECT_GE(TurnWork::bytes() - before, pieces * TurnWork::range_passed);
+}
+
+TEST_F(GroupBounds, SeekVisitsOnlyMembersThatHaveMessages) {
+  constexpr int idle_members = 500;
+  std::vector<Member> idle(idle_members);
+  auto without_credit = asked();
+  without_credit.credit_messages = 0;
+  for (Member& member : idle) join(member, without_credit, 7);
+  Member busy;
+  join(busy, asked(), 8);
+  publish(std::vector<std::string>(10, "x"));
+  pump();
+  ASSERT_EQ(stats().unacknowledged, 10U);
+  EXPECT_EQ(busy.group->members_of(7), std::size_t{idle_members});
+  EXPECT_EQ(busy.group->members_of(8), 1U);
+  const std::uint64_t before = TurnWork::bytes();
+  busy.group->seek({0});
+  EXPECT_LT(TurnWork::bytes() - before, 10 * TurnWork::member_visited);
+  EXPECT_EQ(stats().unacknowledged, 0U);
+  for (Member& member : idle) leave(member);
+  EXPECT_EQ(busy.group->members_of(7), 0U);
+}
+
+TEST_F(GroupBounds, SeekForgetsWhatWasTakenBackInTime) {
+  publish_numbers(0, 4);
+  Member slow;
+  slow.consumer.wants_late = true;
+  auto once = asked();
+  once.credit_messages = 4;
+  join(slow, once);
+  pump();
+  pass(milliseconds(limits::ack_timeout_ms_default + 1));
+  pump();
+  ASSERT_TRUE(slow.member->has_overdue());
+  slow.group->seek({0});
+  EXPECT_FALSE(slow.member->has_overdue());
 }
 
 TEST_F(GroupBounds, StatisticsAreSumsOfWhatWasCountedAsItHappened) {

@@ -41,7 +41,7 @@ class FakeProducer final : public SessionProducer {
   [[nodiscard]] bool needs_durable() const override { return durable_; }
   void admitted() override { is_admitted = true; }
   bool resume() override { return true; }
-  void durable_moved() override {}
+  bool durable_moved() override { return false; }
   void end(Code code, const std::string&) override { ended = code; }
 
   session::ProducerIdentity identity;

@@ -50,8 +50,8 @@ void Group::detach(GroupMember& member) {
 }
 
 std::size_t Group::members_of(std::uint64_t user) const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(members_, [&](const auto& member) { return member->user() == user; }));
+  const auto counted = standing_.members_of.find(user);
+  return counted == standing_.members_of.end() ? 0 : counted->second;
 }
 
 SessionConsumer* Group::a_consumer() const {
@@ -153,7 +153,13 @@ void Group::seek(Offset offset) {
   read_again_ = {};
   returned_.clear();
   charge_.set(0);
-  for (const auto& member : members_) member->clear();
+  // Thousands of members may have nothing: only the others are visited.
+  const auto clear = [](GroupMember& member) {
+    TurnWork::add(TurnWork::member_visited);
+    member.clear();
+  };
+  while (!standing_.fronts.empty()) clear(*standing_.fronts.begin()->second);
+  while (!standing_.overdue.empty()) clear(**standing_.overdue.begin());
   for (Outlet* const outlet : outlets_) outlet->forget_unsent();
 }
 

@@ -17,12 +17,15 @@ GroupMember::GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& 
       standing_(standing),
       user_(user),
       charge_(standing.budget, user),
-      place_(standing.turns.add(*this)) {}
+      place_(standing.turns.add(*this)) {
+  ++standing.members_of[user];
+}
 
 GroupMember::~GroupMember() {
-  outstanding_.clear();
-  settle();
+  clear();
   standing_.turns.remove(place_, resting_);
+  const auto counted = standing_.members_of.find(user_);
+  if (--counted->second == 0) standing_.members_of.erase(counted);
 }
 
 void GroupMember::wake() {
@@ -40,6 +43,13 @@ void GroupMember::settle() {
   standing_.messages += messages - counted_messages_;
   counted_messages_ = messages;
   charge_.set(outstanding_.ranges() + overdue_.ranges());
+  if (overdue_.empty() == std::exchange(counted_overdue_, !overdue_.empty())) {
+    if (overdue_.empty()) {
+      standing_.overdue.erase(this);
+    } else {
+      standing_.overdue.insert(this);
+    }
+  }
   std::optional<Offset> front;
   if (!outstanding_.empty()) front = outstanding_.front().range.begin;
   if (front == counted_front_) return;

@@ -162,6 +162,7 @@ class GroupMember {
   RangeCharge charge_;
   std::uint64_t counted_messages_ = 0;  // in standing_
   std::optional<Offset> counted_front_;
+  bool counted_overdue_ = false;
   MemberTurns::Place place_;
   bool resting_ = true;
 };

@@ -11,9 +11,12 @@
 
 #include <lightq/base/types.hpp>
 
+#include "broker/delivery/turn_work.hpp"
+
 namespace lightq::broker {
 
-/// Neighbours of equal value are one range. A plain value; one thread.
+/// Neighbours of equal value are one range. Every range that a call passes is counted as work of this turn.
+/// A plain value; one thread.
 template <typename Value>
 class RangeMap {
  public:
@@ -60,6 +63,7 @@ class RangeMap {
     if (range.begin >= range.end) return;
     auto at = first_reaching(range.begin);
     while (at != held_.end() && at->first < range.end) {
+      TurnWork::add(TurnWork::range_passed);
       const OffsetRange whole{at->first, at->second.end};
       const OffsetRange part{std::max(whole.begin, range.begin), std::min(whole.end, range.end)};
       const Value value = at->second.value;
@@ -85,8 +89,10 @@ class RangeMap {
     split_at(range.begin);
     split_at(range.end);
     auto at = held_.lower_bound(range.begin);
-    for (auto changed = at; changed != held_.end() && changed->first < range.end; ++changed)
+    for (auto changed = at; changed != held_.end() && changed->first < range.end; ++changed) {
+      TurnWork::add(TurnWork::range_passed);
       change(changed->second.value);
+    }
     if (at != held_.begin()) --at;
     while (at != held_.end() && at->first < range.end) {
       const auto next = std::next(at);
@@ -102,6 +108,7 @@ class RangeMap {
   /// Takes out each range whose value is picked, as `cut` does.
   template <typename Picks, typename Removed>
   void cut_if(Picks&& picks, Removed&& removed) {
+    TurnWork::add(TurnWork::range_passed * held_.size());
     for (auto at = held_.begin(); at != held_.end();) {
       if (!picks(at->second.value)) {
         ++at;
@@ -117,6 +124,7 @@ class RangeMap {
   /// Calls `visit(range, value)` for each, ascending.
   template <typename Visit>
   void for_each(Visit&& visit) const {
+    TurnWork::add(TurnWork::range_passed * held_.size());
     for (const auto& [begin, held] : held_) visit(OffsetRange{begin, held.end}, held.value);
   }
 
@@ -130,12 +138,15 @@ class RangeMap {
   /// How many there are of `range`.
   [[nodiscard]] std::uint64_t messages_in(OffsetRange range) const {
     std::uint64_t messages = 0;
-    for (auto at = first_reaching(range.begin); at != held_.end() && at->first < range.end; ++at)
+    for (auto at = first_reaching(range.begin); at != held_.end() && at->first < range.end; ++at) {
+      TurnWork::add(TurnWork::range_passed);
       messages += distance(std::max(at->first, range.begin), std::min(at->second.end, range.end));
+    }
     return messages;
   }
 
   void clear() {
+    TurnWork::add(TurnWork::range_passed * held_.size());
     held_.clear();
     messages_ = 0;
   }

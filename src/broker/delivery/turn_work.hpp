@@ -13,12 +13,19 @@ class TurnWork {
   static constexpr std::uint64_t record_passed = 8;
   static constexpr std::uint64_t batch_passed = 64;
   static constexpr std::uint64_t batch_looked_at = 1024;
+  static constexpr std::uint64_t range_passed = 32;
+  static constexpr std::uint64_t member_visited = 64;
 
   static void add(std::uint64_t bytes) { bytes_ += bytes; }
   [[nodiscard]] static std::uint64_t bytes() { return bytes_; }
+  /// A turn of the event loop begins.
+  static void begin_turn() { turn_from_ = bytes_; }
+  /// Since then.
+  [[nodiscard]] static std::uint64_t in_turn() { return bytes_ - turn_from_; }
 
  private:
   inline static thread_local std::uint64_t bytes_ = 0;
+  inline static thread_local std::uint64_t turn_from_ = 0;
 };
 
 }  // namespace lightq::broker

@@ -14,6 +14,7 @@
 
 #include <lightq/base/limits.hpp>
 
+#include "broker/delivery/turn_work.hpp"
 #include "broker/endpoint/memory_reserve.hpp"
 
 namespace lightq::broker {
@@ -154,6 +155,7 @@ void EventLoop::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     const int count = epoll_wait(epoll_, events.data(), events_per_wait, wait_ms());
     ++turn_;
+    TurnWork::begin_turn();
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
       if (event.data.fd == wake_) {

@@ -115,8 +115,13 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void published() override;
   /// Somebody waits until what is in the log now is durable.
   void want_flush();
-  /// A producer found no room, and waits for `resume`.
-  void producer_held() { inlet_held(); }
+  /// `producer` found no room, and waits for `resume`.
+  void producer_held(SessionProducer& producer) {
+    producers_.note_held(producer);
+    inlet_held();
+  }
+  /// `producer` waits until more is durable than now.
+  void await_durable(SessionProducer& producer) { producers_.await_durable(producer); }
   [[nodiscard]] bool held_by_disk() const { return topic_.held_by_disk(); }
   /// What is in the log survives the broker.
   [[nodiscard]] bool is_durable() const { return storage_.segments != nullptr; }

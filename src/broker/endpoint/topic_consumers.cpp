@@ -4,9 +4,18 @@
 #include <algorithm>
 #include <utility>
 
+#include <lightq/base/limits.hpp>
+
+#include "broker/delivery/turn_work.hpp"
+
 namespace lightq::broker {
 
 using session::Code;
+
+namespace {
+// What is taken back in a turn from consumers that are gone: about two milliseconds.
+constexpr std::uint64_t leave_work_max = 512 * limits::KiB;
+}  // namespace
 
 TopicConsumers::Attached* TopicConsumers::find(SessionConsumer& consumer) {
   const auto found = attached_.find(&consumer);
@@ -34,7 +43,7 @@ void TopicConsumers::detach(SessionConsumer& consumer) {
   const Attached attached = found->second;
   attached_.erase(found);
   attached.member->abandon();
-  if (in_turn_) {
+  if (in_turn_ || !left_.empty() || TurnWork::in_turn() > leave_work_max) {
     left_.push_back(attached);
   } else {
     leave(attached);
@@ -119,7 +128,16 @@ void TopicConsumers::in_turn(Turn&& turn) {
   turn();
   if (!outermost) return;
   in_turn_ = false;
-  for (const Attached& attached : std::exchange(left_, {})) leave(attached);
+  let_go();
+}
+
+/// What one client holds in pieces may be a million ranges, which all come back when its session ends.
+void TopicConsumers::let_go() {
+  while (!left_.empty() && TurnWork::in_turn() <= leave_work_max) {
+    const Attached attached = left_.front();
+    left_.pop_front();
+    leave(attached);
+  }
 }
 
 Topic::Pumped TopicConsumers::pump(SteadyTime now) {
@@ -129,6 +147,7 @@ Topic::Pumped TopicConsumers::pump(SteadyTime now) {
     if (!waiting_.empty()) admit();
     pumped = topic_.pump(now);
   });
+  pumped.more |= !left_.empty();
   if (pumped.held_back > 0) count(limits_reached_, Limit::returned_ranges_max, pumped.held_back);
   return pumped;
 }

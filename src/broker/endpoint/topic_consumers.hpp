@@ -76,6 +76,7 @@ class TopicConsumers {
   void admit();
   template <typename Turn>
   void in_turn(Turn&& turn);
+  void let_go();
 
   Topic& topic_;
   const bool durable_;
@@ -84,7 +85,7 @@ class TopicConsumers {
   std::unordered_map<SessionConsumer*, Attached> attached_;
   std::vector<SessionConsumer*> waiting_;  // of these: to be admitted
   std::deque<Condemned> condemned_;        // not attached any more: to be told
-  std::vector<Attached> left_;             // to be forgotten after the turn
+  std::deque<Attached> left_;              // to be forgotten after the turn, or in a later one
 };
 
 }  // namespace lightq::broker

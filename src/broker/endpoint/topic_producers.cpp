@@ -1,9 +1,8 @@
 /// Layer: endpoint.
 #include "broker/endpoint/topic_producers.hpp"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
+#include <vector>
 
 #include <lightq/base/random.hpp>
 
@@ -22,30 +21,41 @@ ProducerTable::Opened TopicProducers::open(session::ProducerIdentity wanted, Ses
                                            const ProducerTable::Opener& opener) {
   auto opened = known_.open(wanted, fresh_id(), clock_(), opener);
   if (opened.refusal != session::Code::ok) return opened;
-  fence(opened.producer.identity.id);
-  attached_.push_back(&producer);
-  waiting_.push_back({&producer, known_.change(), wanted.id == 0 ? opened.producer.identity.id : 0});
+  const std::uint64_t id = opened.producer.identity.id;
+  fence(id);
+  attached_[&producer] = id;
+  by_id_[id] = &producer;
+  waiting_.push_back({&producer, known_.change(), wanted.id == 0 ? id : 0});
   return opened;
 }
 
 void TopicProducers::fence(std::uint64_t id) {
-  const auto former = std::find_if(attached_.begin(), attached_.end(), [&](const SessionProducer* producer) {
-    return producer->producer_id() == id;
-  });
-  if (former == attached_.end()) return;
-  SessionProducer* const ended = *former;
+  const auto former = by_id_.find(id);
+  if (former == by_id_.end()) return;
+  SessionProducer* const ended = former->second;
   detach(*ended);
   ended->end(session::Code::fenced, "the producer id has been opened again");
 }
 
 void TopicProducers::detach(SessionProducer& producer) {
-  if (std::erase(attached_, &producer) > 0) known_.close(producer.producer_id(), clock_());
+  const auto found = attached_.find(&producer);
+  if (found == attached_.end()) return;
+  known_.close(found->second, clock_());
+  forget(producer);
   std::erase_if(waiting_, [&](const Waiting& waiting) {
     if (waiting.producer != &producer) return false;
     // Who tries again and again in vain must not drive out those that are known.
     if (waiting.fresh_id != 0) known_.forget(waiting.fresh_id);
     return true;
   });
+}
+
+void TopicProducers::forget(SessionProducer& producer) {
+  const auto found = attached_.find(&producer);
+  by_id_.erase(found->second);
+  attached_.erase(found);
+  awaiting_.erase(&producer);
+  if (const auto turn = turns_.extract(&producer)) held_.erase(turn.mapped());
 }
 
 void TopicProducers::admit_settled() {
@@ -58,23 +68,30 @@ void TopicProducers::admit_settled() {
   for (SessionProducer* const producer : admitted) producer->admitted();
 }
 
-/// Begins with another one each time: whoever comes first may take all the room there is.
+void TopicProducers::note_held(SessionProducer& producer) {
+  if (!turns_.emplace(&producer, next_turn_).second) return;
+  held_.emplace(next_turn_++, &producer);
+}
+
+/// One that finds no room is asked last the next time: whoever is asked first may take all the room there is.
 bool TopicProducers::resume() {
-  const auto producers = attached_;  // one that goes on may end
-  for (std::size_t i = 0; i < producers.size(); ++i) {
-    SessionProducer* const producer = producers[(i + resume_turn_) % producers.size()];
-    if (std::find(attached_.begin(), attached_.end(), producer) == attached_.end()) continue;
+  for (std::size_t left = held_.size(); left > 0 && !held_.empty(); --left) {
+    SessionProducer* const producer = held_.begin()->second;
+    held_.erase(held_.begin());
+    turns_.erase(producer);
     if (producer->resume()) continue;
-    resume_turn_ += i + 1;
+    note_held(*producer);
     return false;
   }
-  return true;
+  return held_.empty();
 }
 
 void TopicProducers::durable_moved() {
-  const auto producers = attached_;
-  for (SessionProducer* const producer : producers) {
-    if (std::find(attached_.begin(), attached_.end(), producer) != attached_.end()) producer->durable_moved();
+  // A copy: one that is told may end, and another one with it.
+  const std::vector<SessionProducer*> told(awaiting_.begin(), awaiting_.end());
+  for (SessionProducer* const producer : told) {
+    if (awaiting_.erase(producer) == 0) continue;
+    if (producer->durable_moved()) awaiting_.insert(producer);
   }
 }
 
@@ -86,8 +103,9 @@ void TopicProducers::end_waiting(session::Code code, const std::string& why) {
 
 void TopicProducers::end_needing_durable(session::Code code, const std::string& why) {
   std::vector<SessionProducer*> producers;
-  std::copy_if(attached_.begin(), attached_.end(), std::back_inserter(producers),
-               [](const SessionProducer* producer) { return producer->needs_durable(); });
+  for (const auto& [producer, id] : attached_) {
+    if (producer->needs_durable()) producers.push_back(producer);
+  }
   end_these(producers, code, why);
 }
 
@@ -101,8 +119,12 @@ void TopicProducers::end_these(const std::vector<SessionProducer*>& producers, s
 
 void TopicProducers::end(session::Code code, const std::string& why) {
   waiting_.clear();
-  for (SessionProducer* const producer : std::exchange(attached_, {})) {
-    known_.close(producer->producer_id(), clock_());
+  by_id_.clear();
+  awaiting_.clear();
+  held_.clear();
+  turns_.clear();
+  for (const auto& [producer, id] : std::exchange(attached_, {})) {
+    known_.close(id, clock_());
     producer->end(code, why);
   }
 }

@@ -77,6 +77,7 @@ void ProduceChannel::note_unflushed() {
   // While a disk stands still, one entry stands for all that has come since.
   if (unflushed_.size() == unflushed_max) unflushed_.pop_back();
   unflushed_.push_back({received_, next_offset_});
+  topic_->await_durable(*this);
 }
 
 void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
@@ -166,7 +167,7 @@ void ProduceChannel::hold(const Arrived& arrived) {
   held_batch_ = arrived;
   held_batch_.batch.bytes = held_;
   link_.channel_held(*this);
-  topic_->producer_held();
+  topic_->producer_held(*this);
 }
 
 bool ProduceChannel::resume() {
@@ -185,13 +186,14 @@ void ProduceChannel::stored(const Arrived& arrived) {
   note_progress(false);
 }
 
-void ProduceChannel::durable_moved() {
+bool ProduceChannel::durable_moved() {
   const Offset durable = topic_->durable_offset();
   while (!unflushed_.empty() && unflushed_.front().offset <= durable) {
     flushed_ = unflushed_.front().sequence;
     unflushed_.pop_front();
   }
   note_progress(false);
+  return !unflushed_.empty();
 }
 
 /// `again`: also what has been confirmed before.

@@ -73,7 +73,7 @@ class ProduceChannel final : public Channel, public SessionProducer {
   [[nodiscard]] bool needs_durable() const override { return level_ == session::ConfirmLevel::flushed; }
   void admitted() override;
   bool resume() override;
-  void durable_moved() override;
+  bool durable_moved() override;
   void end(session::Code code, const std::string& why) override;
 
  private:

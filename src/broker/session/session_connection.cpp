@@ -27,6 +27,8 @@ constexpr std::size_t output_bytes_max = 64 * limits::KiB;
 constexpr std::uint64_t stranger_message_bytes_max = 128 * limits::KiB;
 // Of one input: to unpack and search what its frames ask for.
 constexpr std::uint64_t input_work_max = 1 * limits::MiB;
+// Of all sessions of a reactor in a turn; each takes one frame all the same.
+constexpr std::uint64_t turn_work_max = 4 * input_work_max;
 // From here on messages are not worth being copied together.
 constexpr std::size_t straight_from = 8 * limits::KiB;
 
@@ -111,7 +113,8 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   for (auto ahead = at + fetch_ahead_in(bytes.subspan(at));
        reading() && !asked_to_share_ && take_frame(bytes, at);) {
     // The rest is read in another turn: look_at_pause sees to it.
-    if (TurnWork::bytes() - work_from > input_work_max) set_paused(true);
+    if (TurnWork::bytes() - work_from > input_work_max || TurnWork::in_turn() > turn_work_max)
+      set_paused(true);
     if (at < ahead) continue;  // is handed out and confirmed together
     producing_.after_input();
     confirm();

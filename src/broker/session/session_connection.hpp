@@ -20,6 +20,7 @@
 #include "broker/session/consume_side.hpp"
 #include "broker/session/memory_budget.hpp"
 #include "broker/session/produce_side.hpp"
+#include "broker/session/session_permits.hpp"
 #include "broker/session/session_port.hpp"
 #include "broker/session/zmtp_messages.hpp"
 
@@ -51,12 +52,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   /// What a session needs of the server.
   class Host {
    public:
-    /// What a ticket permits, and whose it is.
-    struct Permit {
-      Grant grant;
-      TicketHolder holder;
-      friend bool operator==(const Permit&, const Permit&) = default;
-    };
+    using Permit = SessionPermit;
     virtual ~Host() = default;
     /// Nothing: the ticket is no good (any more).
     virtual std::optional<Permit> permit_of(std::string_view ticket) = 0;
@@ -67,6 +63,11 @@ class SessionConnection final : public Connection, private SessionPort, private 
     [[nodiscard]] virtual bool may_manage(const Permit& /*permit*/, const HostedTopic& /*topic*/,
                                           const GroupScope& /*scope*/) const {
       return false;
+    }
+    /// Empty: it is not there (any more).
+    virtual std::string topic_name(TopicId topic) {
+      const HostedTopic* const found = find_topic(topic);
+      return found == nullptr ? std::string() : std::string(found->definition().name.text());
     }
     /// Null: it is not there (any more).
     virtual HostedTopic* find_topic(TopicId topic) = 0;
@@ -195,7 +196,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   std::set<std::uint64_t> users_;
   bool leaving_ = false;  // the client has said goodbye
   bool ending_ = false;   // we have
-  std::vector<Host::Permit> permits_;
+  SessionPermits permits_;
   std::size_t shared_bytes_ = 0;
   std::uint64_t shared_with_ = 0;
   bool asked_to_share_ = false;  // by the frame that was taken last

@@ -98,6 +98,10 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   [[nodiscard]] bool permits(const Permit& permit, const TopicName& name, const HostedTopic* topic,
                              const GroupScope& scope) const;
   HostedTopic* find_topic(TopicId topic) override { return find_topic_(topic); }
+  std::string topic_name(TopicId topic) override {
+    const TopicName* const name = name_of(topic);
+    return name == nullptr ? std::string() : std::string(name->text());
+  }
   [[nodiscard]] BufferBudget* buffers() override { return &context_.buffers; }
   void handshake_late() override { limit_reached(Limit::handshake_ms); }
   [[nodiscard]] bool crowded() override { return context_.accepts.crowded(EventLoop::Clock::now()); }

@@ -9,6 +9,7 @@
 #include <lightq/base/wipe.hpp>
 #include <lightq/base/wipe_registers.hpp>
 
+#include "broker/delivery/turn_work.hpp"
 #include "broker/session/session_connection.hpp"
 
 namespace lightq::broker {
@@ -40,7 +41,7 @@ void SessionConnection::on_hello(const FrameHeader& header, ByteView body) {
   if (user != 0) users_.insert(user);
   // A message of several frames; docs/session.md, "Transport".
   allow_frames_of(2 * std::uint64_t{body_bytes_max()} + 64 * limits::KiB);
-  permits_.push_back(*permit);
+  permits_.add(host_.topic_name(permit->grant.topic), *permit);
   greeted_ = true;
   name_ = hello->name;
   loop().cancel(hello_timer_);
@@ -65,18 +66,20 @@ void SessionConnection::on_present(const FrameHeader& header, ByteView body) {
   if (!shown) return;
   const auto permit = host_.permit_of(shown->ticket);
   if (!permit) return answer_error(header, Code::unauthorized_access, "the ticket is not valid (any more)");
-  const bool known = std::ranges::find(permits_, *permit) != permits_.end();
+  const std::string topic = host_.topic_name(permit->grant.topic);
+  const bool known = permits_.contains(topic, *permit);
   if (!known && permits_.size() == host_.session_settings().channels_max) {
-    std::erase_if(permits_, [&](const Host::Permit& old) {
-      const HostedTopic* const topic = host_.find_topic(old.grant.topic);
-      return topic == nullptr || !host_.is_good(old, *topic, GroupScope::some_group());
+    TurnWork::add(TurnWork::batch_passed * permits_.size());
+    permits_.erase_if([&](const Host::Permit& old) {
+      const HostedTopic* const found = host_.find_topic(old.grant.topic);
+      return found == nullptr || !host_.is_good(old, *found, GroupScope::some_group());
     });
   }
   if (!known && permits_.size() == host_.session_settings().channels_max)
     return answer_limit(header, Limit::session_channels_max, "more tickets than channels");
   if (const std::string why{admit_also(permit->holder.sharer())}; !why.empty())
     return answer_error(header, Code::limit_reached, why);
-  if (!known) permits_.push_back(*permit);
+  if (!known) permits_.add(topic, *permit);
   send(session::Done{}, 0, header.request);
 }
 
@@ -91,10 +94,10 @@ std::string_view SessionConnection::admit_also(std::uint64_t user) {
 
 HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole role,
                                           const GroupScope& scope, std::uint64_t* user) {
-  for (const Host::Permit& permit : permits_) {
+  for (const Host::Permit& permit : permits_.of(topic)) {
     if (permit.grant.role != role) continue;
     HostedTopic* const found = host_.find_topic(permit.grant.topic);
-    if (found == nullptr || found->definition().name.text() != topic) continue;
+    if (found == nullptr) continue;
     if (user != nullptr) *user = permit.holder.sharer();
     if (host_.is_good(permit, *found, scope)) return found;
   }
@@ -102,14 +105,15 @@ HostedTopic* SessionConnection::permitted(const std::string& topic, EndpointRole
 }
 
 bool SessionConnection::may_manage(const HostedTopic& topic, const GroupScope& scope) const {
-  return std::ranges::any_of(permits_, [&](const Host::Permit& permit) {
+  const auto permits = permits_.of(std::string(topic.definition().name.text()));
+  return std::ranges::any_of(permits, [&](const Host::Permit& permit) {
     return permit.grant.topic == topic.definition().id && host_.may_manage(permit, topic, scope);
   });
 }
 
 void SessionConnection::look_at_rights() {
   if (!greeted_ || ending_ || failed()) return;
-  const auto gone = std::erase_if(permits_, [&](const Host::Permit& permit) {
+  const auto gone = permits_.erase_if([&](const Host::Permit& permit) {
     const HostedTopic* const topic = host_.find_topic(permit.grant.topic);
     return topic != nullptr && !host_.is_good(permit, *topic, GroupScope::some_group());
   });
