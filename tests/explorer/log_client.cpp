@@ -176,7 +176,7 @@ bool LogClient::commit(std::uint64_t offset) {
 void LogClient::donate(std::size_t batches, std::size_t bytes) {
   log::SegmentLogOptions other = options;
   other.directory = "/topics/2";
-  if (batches % 2 == 0) other.ciphers = nullptr;  // files of one kind come to logs of the other
+  if (batches % 2 == 0) other.ciphers = nullptr;
   auto opened = log::SegmentLog::open(other, *storage_, *pool_, now);
   if (!opened) return;
   for (std::size_t i = 0; i < batches; ++i) {

@@ -80,7 +80,7 @@ class LogClient {
   bool commit(std::uint64_t offset);
   /// What `commit` writes: more than a sector, so that it can be torn.
   static std::vector<log::NamedCursor> cursors_at(std::uint64_t offset);
-  /// Another log on the same disk gets messages and is deleted: its files go into the pool.
+  /// Another log on the same disk gets messages and is deleted; nothing of it may ever be in this one.
   void donate(std::size_t batches, std::size_t bytes);
   /// Everything readable is right, and everything promised is readable.
   void compare(Ending ending);

@@ -76,6 +76,30 @@ TEST_F(ForgedBatchTest, WithTheRightMaskItWouldBeOne) {
   EXPECT_GT(use_file_again(header().batch_mask), 0U);
 }
 
+// A power cut has left the new segment's name, and what was in the file before.
+TEST_F(ForgedBatchTest, UnderTheHeaderOfAnEarlierUseIsNoMessage) {
+  ASSERT_EQ(append({"first"}), AppendOutcome::appended);
+  const std::uint32_t epoch = header().epoch;
+  ASSERT_EQ(append({message_with_batch({1000}, epoch + 1, 0)}), AppendOutcome::appended);
+  const auto begin_segment = [&] {
+    while (log->segments().size() < 2) ASSERT_EQ(append({std::string(5000, 'y')}), AppendOutcome::appended);
+  };
+  begin_segment();
+  const auto earlier = storage.bytes_of(segment_path(0));
+  ASSERT_TRUE(log->drop_first(log->next_offset(), 0));
+  now.us += 10'000'000;
+  while (work()) now.us += 10'000'000;
+  begin_segment();
+  ASSERT_EQ(header().epoch, epoch + 1);
+  const Offset newest = header().first_offset;
+  log.reset();
+  pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool"}, storage);
+  storage.bytes_of(segment_path(newest.value)) = earlier;
+  open();
+  EXPECT_TRUE(log->recovery().damaged.empty()) << log->recovery().text();
+  EXPECT_EQ(log->next_offset(), newest);
+}
+
 // The search past damage reads through messages.
 TEST_F(ForgedBatchTest, BehindDamageIsNoMessage) {
   ASSERT_EQ(append({"before"}), AppendOutcome::appended);
