@@ -226,17 +226,27 @@ void ReactorPool::leave(TopicId topic, const std::string& bind_uri, const Leaver
                      [bind_uri, by](HostedTopic& hosted) { return hosted.endpoints().leave(bind_uri, by); });
 }
 
+namespace {
+/// Answers without the number.
+template <typename Reply>
+HostedTopic::Answered without_number(const Reply& reply) {
+  return [reply](const Result<std::uint64_t>& saved) {
+    Result<void> result;
+    if (!saved) result = saved.error();
+    reply(std::move(result));
+  };
+}
+}  // namespace
+
 void ReactorPool::delete_group(TopicId topic, const std::string& group, Done<Result<void>> done) {
-  ask<void>(topic, std::move(done), [group](HostedTopic& hosted) { return hosted.delete_group(group); });
+  begin<void>(topic, std::move(done), [group](HostedTopic& hosted, const auto& reply) {
+    hosted.delete_group(group, without_number(reply));
+  });
 }
 
 void ReactorPool::set_paused(TopicId topic, const std::string& group, bool paused, Done<Result<void>> done) {
   begin<void>(topic, std::move(done), [group, paused](HostedTopic& hosted, const auto& reply) {
-    const auto answered = [reply](const Result<std::uint64_t>& saved) {
-      Result<void> result;
-      if (!saved) result = saved.error();
-      reply(std::move(result));
-    };
+    const auto answered = without_number(reply);
     if (!group.empty()) return hosted.set_group_paused(group, paused, answered);
     hosted.set_paused(paused);
     answered(std::uint64_t{0});

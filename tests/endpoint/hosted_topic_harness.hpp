@@ -91,6 +91,12 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
   }
   /// The topic's own user has this number from now on.
   void set_own_user(std::uint64_t user) { context_.access.set_owner({1}, user); }
+  void put_user(std::uint64_t id) {
+    UserAccess user;
+    user.id = id;
+    context_.access.put_user(std::move(user));
+  }
+  void remove_user(std::uint64_t id) { context_.access.remove_user(id); }
   void open(FakeProducer& producer, session::ProducerIdentity wanted = {}, std::uint64_t user = 0) {
     const auto opened = topic->open_producer(wanted, producer, {.user = user});
     ASSERT_EQ(opened.refusal, Code::ok);

@@ -66,6 +66,12 @@ class TopicConsumersTest : public HostedTopicTest {
     ASSERT_EQ(topic->open_consumer(open, consumer), Code::ok);
     ASSERT_TRUE(run_until([&] { return consumer.opened_at.has_value(); }));
   }
+  Result<std::uint64_t> delete_group(const std::string& group) {
+    std::optional<Result<std::uint64_t>> answer;
+    topic->delete_group(group, [&](const Result<std::uint64_t>& result) { answer = result; });
+    EXPECT_TRUE(run_until([&] { return answer.has_value(); }));
+    return *answer;
+  }
   void expect_to_have(FakeConsumer& consumer, std::vector<std::uint64_t> offsets) {
     const auto has = [&] {
       std::vector<std::uint64_t> found;
@@ -215,19 +221,64 @@ TEST_F(TopicConsumersTest, AConsumerMayLeaveWhileItIsSpokenTo) {
 TEST_F(TopicConsumersTest, AGroupIsDeletedWhenNobodyIsConnected) {
   FakeConsumer consumer;
   join(consumer, asked("g"));
-  EXPECT_EQ(topic->delete_group("g").error().code, ErrorCode::group_in_use);
+  EXPECT_EQ(delete_group("g").error().code, ErrorCode::group_in_use);
   topic->detach_consumer(consumer);
-  EXPECT_TRUE(topic->delete_group("g"));
-  EXPECT_EQ(topic->delete_group("g").error().code, ErrorCode::group_not_found);
+  EXPECT_TRUE(delete_group("g").ok());
+  EXPECT_EQ(delete_group("g").error().code, ErrorCode::group_not_found);
   restart(true);
   EXPECT_THAT(topic->stats().groups, IsEmpty());
   FakeConsumer again;
   join(again, asked("g"));
   topic->detach_consumer(again);
-  ASSERT_TRUE(topic->delete_group("g"));
+  ASSERT_TRUE(delete_group("g").ok());
   FakeConsumer third;
   join(third, asked("g"));  // though the disk still knows the name
   topic->detach_consumer(third);
+}
+
+TEST_F(TopicConsumersTest, ADeletedGroupIsNotBackAfterAKill) {
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  topic->detach_consumer(consumer);
+  ASSERT_TRUE(delete_group("g").ok());
+  restart(false);
+  EXPECT_THAT(topic->stats().groups, IsEmpty());
+}
+
+TEST_F(TopicConsumersTest, ADeletionThatCannotBeWrittenSaysSo) {
+  FakeConsumer consumer;
+  join(consumer, asked("g"));
+  topic->detach_consumer(consumer);
+  fail(ENOSPC, [](FaultyStorage::Call, const std::string& path) { return is_cursor_file(path); });
+  EXPECT_EQ(delete_group("g").error().code, ErrorCode::no_space);
+}
+
+// S5: with a new password the topic's own user has another number.
+TEST_F(TopicConsumersTest, AnOwnCursorStaysTheTopicsOwnUsersWithANewPassword) {
+  set_own_user(7);
+  FakeConsumer before;
+  ASSERT_EQ(topic->open_consumer(asked("dash", Mode::own), before, 7), Code::ok);
+  topic->detach_consumer(before);
+  set_own_user(8);
+  FakeConsumer after;
+  EXPECT_EQ(topic->open_consumer(asked("dash", Mode::own), after, 8), Code::ok);
+  FakeConsumer mallory;
+  put_user(9);
+  EXPECT_EQ(topic->open_consumer(asked("dash", Mode::own), mallory, 9), Code::unauthorized_access);
+  topic->detach_consumer(after);
+}
+
+TEST_F(TopicConsumersTest, AnOwnCursorOfADeletedUserIsNobodys) {
+  put_user(7);
+  FakeConsumer before;
+  ASSERT_EQ(topic->open_consumer(asked("dash", Mode::own), before, 7), Code::ok);
+  topic->detach_consumer(before);
+  put_user(8);
+  FakeConsumer other;
+  EXPECT_EQ(topic->open_consumer(asked("dash", Mode::own), other, 8), Code::unauthorized_access);
+  remove_user(7);
+  EXPECT_EQ(topic->open_consumer(asked("dash", Mode::own), other, 8), Code::ok);
+  topic->detach_consumer(other);
 }
 
 TEST_F(TopicConsumersTest, WhoLeavesTooManyPiecesUnacknowledgedIsEnded) {

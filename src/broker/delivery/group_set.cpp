@@ -93,11 +93,23 @@ bool GroupSet::has_room_for(std::uint64_t user) const {
 
 /// A cursor of one consumer's own belongs to the user who opened it first since the start. False: it is
 /// another's.
-bool GroupSet::takes_over(const Group& group, std::uint64_t user) {
+bool GroupSet::takes_over(const Group& group, std::uint64_t owner) {
   const auto entry =
       std::ranges::find_if(groups_, [&](const Entry& each) { return each.group.get() == &group; });
-  if (!entry->owner) entry->owner = user;
-  return user == 0 || *entry->owner == user;
+  if (!entry->owner) entry->owner = owner;
+  return owner == 0 || *entry->owner == owner;
+}
+
+std::optional<std::uint64_t> GroupSet::owner_of(const std::string& name) const {
+  const auto entry =
+      std::ranges::find_if(groups_, [&](const Entry& each) { return each.group->name() == name; });
+  return entry == groups_.end() ? std::nullopt : entry->owner;
+}
+
+void GroupSet::disown(const std::string& name) {
+  const auto entry =
+      std::ranges::find_if(groups_, [&](const Entry& each) { return each.group->name() == name; });
+  if (entry != groups_.end()) entry->owner.reset();
 }
 
 /// A cursor of one consumer's own is taken over: the former one goes.
@@ -107,8 +119,8 @@ bool GroupSet::has_room_in(const Group& group, std::uint64_t user) const {
          FairShare::Verdict::room;
 }
 
-GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, const LogLives& lives,
-                                std::uint64_t user) {
+GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, const LogLives& lives, std::uint64_t user,
+                                std::optional<std::uint64_t> owner) {
   using session::Code;
   const bool shared = asked.mode == session::Mode::group;
   const std::string name = shared && asked.group.empty() ? std::string(protocol::default_group) : asked.group;
@@ -116,7 +128,7 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, const LogLive
     if (group->terms().mode != asked.mode) return {Code::not_supported};
     if (!has_room_in(*group, user)) return {Code::limit_reached, nullptr, true};
     if (!shared) {
-      if (!takes_over(*group, user)) return {Code::unauthorized_access};
+      if (!takes_over(*group, owner.value_or(user))) return {Code::unauthorized_access};
       group->set_holds(asked.holds);
     }
     return {Code::ok, group};
@@ -133,7 +145,9 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, const LogLive
   if (!has_room_for(user)) return {Code::limit_reached};
   const Result<Offset> start = direct_ ? log_.next_offset() : offset_of(from, log_);
   if (!start) return {Code::io_error};
-  return {Code::ok, &add(name, {asked.mode, shared || asked.holds}, *start, ++births_, user)};
+  Group& group = add(name, {asked.mode, shared || asked.holds}, *start, ++births_, user);
+  groups_.back().owner = owner.value_or(user);
+  return {Code::ok, &group};
 }
 
 void GroupSet::remove(Group& group) {

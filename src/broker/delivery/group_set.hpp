@@ -45,9 +45,15 @@ class GroupSet {
     Group* group = nullptr;  ///< without a refusal
     bool is_full = false;    ///< refused because the group has as many members as it may
   };
-  /// The group that is asked for; a new one, which is the user's until a restart, if there is none.
+  /// The group that is asked for; a new one, which is the user's until a restart, if there is none. `owner`:
+  /// whose a consumer's own cursor is from then on, where that is another number; 0: the administrator's.
   /// A start at an offset of an earlier life of the log is at most where the messages are the same.
-  Opened open(const session::ConsumeOpen& asked, const LogLives& lives, std::uint64_t user = 0);
+  Opened open(const session::ConsumeOpen& asked, const LogLives& lives, std::uint64_t user = 0,
+              std::optional<std::uint64_t> owner = std::nullopt);
+  /// Whose the consumer's own cursor of this name is; nothing: there is none, or nobody has opened it.
+  [[nodiscard]] std::optional<std::uint64_t> owner_of(const std::string& name) const;
+  /// Nobody's any more, until it is opened.
+  void disown(const std::string& name);
   /// Requires that it has no consumers.
   void remove(Group& group);
   /// The group goes on there. The offset that comes next. Errors: io_error where the place has to be looked
@@ -143,7 +149,7 @@ class GroupSet {
 
   [[nodiscard]] bool has_room_for(std::uint64_t user) const;
   [[nodiscard]] const Entry& entry_of(const Group& group) const;
-  [[nodiscard]] bool takes_over(const Group& group, std::uint64_t user);
+  [[nodiscard]] bool takes_over(const Group& group, std::uint64_t owner);
   [[nodiscard]] bool has_room_in(const Group& group, std::uint64_t user) const;
   Group& add(std::string name, GroupTerms terms, Offset start, std::uint64_t birth, std::uint64_t user = 0);
   [[nodiscard]] bool holds_now(const Group& group) const {

@@ -20,6 +20,10 @@ class AccessTable {
   /// Tickets of this holder permit everything with the topic; 0: it has no user of its own.
   void set_owner(TopicId topic, std::uint64_t holder);
   void forget_topic(TopicId topic) { owners_.erase(topic.value); }
+  /// Returns true if there is such a user.
+  [[nodiscard]] bool has_user(std::uint64_t id) const { return users_.contains(id); }
+  /// Returns true if the topic has a user of its own.
+  [[nodiscard]] bool has_own_user(TopicId topic) const { return owners_.contains(topic.value); }
   /// Returns true if `user` is the topic's own user.
   [[nodiscard]] bool is_topics_own(std::uint64_t user, TopicId topic) const {
     const auto owner = owners_.find(topic.value);

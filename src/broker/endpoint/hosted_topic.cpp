@@ -16,7 +16,8 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::uint64_t ticks_per_second = 10;
-constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;  // as a producer's owner; in its file too
+// As the owner of producers, in their file too, and of cursors.
+constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;
 constexpr std::int64_t cursor_save_interval_us = 1'000'000;
 constexpr std::int64_t write_again_interval_us = 1'000'000;
 // Long enough for a ring to notice that it is idle and give its memory back.
@@ -73,10 +74,21 @@ PublishOutcome HostedTopic::publish(BatchBuilder& batch) {
   return report(topic_.publish(batch, last_active_), batch.size_bytes());
 }
 
-/// With each password the topic's own user has another number, but the producers are still its own.
+/// With each password the topic's own user has another number, but producers and cursors are still its own.
+std::uint64_t HostedTopic::owner_for(std::uint64_t user) const {
+  return context_.access.is_topics_own(user, definition().id) ? topics_own_user : user;
+}
+
+/// Returns true if the owner of a cursor was deleted. Anybody may take over what was its.
+bool HostedTopic::is_gone(std::uint64_t owner) const {
+  if (owner == 0 || owner == FairShare::strangers) return false;
+  if (owner == topics_own_user) return !context_.access.has_own_user(definition().id);
+  return !context_.access.has_user(owner);
+}
+
 ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wanted, SessionProducer& producer,
                                                  ProducerTable::Opener opener) {
-  if (context_.access.is_topics_own(opener.user, definition().id)) opener.user = topics_own_user;
+  opener.user = owner_for(opener.user);
   const auto opened = producers_.open(wanted, producer, opener);
   context_.loop.call_soon(*this);  // to save what is new, and to admit it
   return opened;
@@ -85,7 +97,9 @@ ProducerTable::Opened HostedTopic::open_producer(session::ProducerIdentity wante
 TopicConsumers::Refusal HostedTopic::open_consumer(const session::ConsumeOpen& asked,
                                                    SessionConsumer& consumer, std::uint64_t user) {
   if (stopping_) return {session::Code::shutting_down};
-  const auto refusal = consumers_.open(asked, consumer, storage_.lives, user);
+  const auto former = topic_.groups().owner_of(asked.group);
+  if (former && is_gone(*former)) topic_.groups().disown(asked.group);
+  const auto refusal = consumers_.open(asked, consumer, storage_.lives, user, owner_for(user));
   if (refusal.code == session::Code::ok) session_consumers_changed();
   return refusal;
 }

@@ -43,11 +43,12 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   // What the control socket asks (hosted_topic_commands.cpp).
 
   using Answered = std::function<void(const Result<std::uint64_t>&)>;
-  Result<void> delete_group(const std::string& group);
+  /// Forgets the group. `answered`, perhaps at once: it stays forgotten over a kill of the broker; or
+  /// group_not_found, group_in_use; or io_error, no_space: it is so until the broker ends.
+  void delete_group(const std::string& group, const Answered& answered);
   /// Nothing is handed out to anybody until it is called off.
   void set_paused(bool paused);
-  /// The same of one group. `answered`, perhaps at once: it survives the broker, where groups do; or
-  /// group_not_found, io_error, no_space: then it is so until the broker ends.
+  /// The same of one group. `answered`, as above.
   void set_group_paused(const std::string& group, bool paused, const Answered& answered);
   /// The group goes on behind all that is stored. `answered`, as above: how many messages it passes over.
   void purge_group(const std::string& group, const Answered& answered);
@@ -197,6 +198,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void admit_producers();
   void end_waiting_producers(const Error& error);
   [[nodiscard]] Result<Group*> group_of(const std::string& name);
+  [[nodiscard]] std::uint64_t owner_for(std::uint64_t user) const;
+  [[nodiscard]] bool is_gone(std::uint64_t owner) const;
   void answer_when_saved(std::uint64_t answer, const Answered& answered);
   void settle_purges();
   void hurry_producers();

@@ -21,18 +21,18 @@ Result<Group*> HostedTopic::group_of(const std::string& name) {
   return Error{ErrorCode::group_not_found, "topic " + definition().name.text() + " has no group " + name};
 }
 
-Result<void> HostedTopic::delete_group(const std::string& group) {
+void HostedTopic::delete_group(const std::string& group, const Answered& answered) {
   const auto found = group_of(group);
-  if (!found) return found.error();
+  if (!found) return answered(found.error());
   if ((*found)->consumers() > 0) {
-    return Error{ErrorCode::group_in_use, "topic " + definition().name.text() + ", group " + group + ": " +
-                                              std::to_string((*found)->consumers()) +
-                                              " consumers are connected"};
+    return answered(Error{ErrorCode::group_in_use, "topic " + definition().name.text() + ", group " + group +
+                                                       ": " + std::to_string((*found)->consumers()) +
+                                                       " consumers are connected"});
   }
   topic_.groups().remove(**found);
   resume_held();
   want_ticks();
-  return {};
+  answer_when_saved(0, answered);
 }
 
 void HostedTopic::set_paused(bool paused) {

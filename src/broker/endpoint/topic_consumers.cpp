@@ -23,9 +23,9 @@ TopicConsumers::Attached* TopicConsumers::find(SessionConsumer& consumer) {
 }
 
 TopicConsumers::Refusal TopicConsumers::open(const session::ConsumeOpen& asked, SessionConsumer& consumer,
-                                             const LogLives& lives, std::uint64_t user) {
+                                             const LogLives& lives, std::uint64_t user, std::uint64_t owner) {
   GroupSet& groups = topic_.groups();
-  const auto opened = groups.open(asked, lives, user);
+  const auto opened = groups.open(asked, lives, user, owner);
   if (opened.refusal != Code::ok) return {opened.refusal, opened.is_full};
   SessionConsumer* const former =
       opened.group->terms().mode == session::Mode::own ? opened.group->a_consumer() : nullptr;

@@ -30,8 +30,9 @@ class TopicConsumers {
     bool group_is_full = false;  ///< limit_reached: of the group's members, not the topic's groups
     friend bool operator==(const Refusal& refusal, session::Code other) { return refusal.code == other; }
   };
+  /// `owner`: see GroupSet::open.
   Refusal open(const session::ConsumeOpen& asked, SessionConsumer& consumer, const LogLives& lives,
-               std::uint64_t user);
+               std::uint64_t user, std::uint64_t owner);
   void detach(SessionConsumer& consumer);
   /// The consumer was not writable, and is.
   void wake(SessionConsumer& consumer);
