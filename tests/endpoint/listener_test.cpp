@@ -1,12 +1,17 @@
 /// Tests of listening sockets: whom they accept, and when.
 #include "broker/endpoint/listener.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "endpoint/stranger.hpp"
+#include "support/no_descriptors.hpp"
+#include "support/temp_dir.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -18,12 +23,14 @@ class ListenerTest : public testing::Test, public Listener::Owner {
  protected:
   ListenerTest() {
     auto socket = listen_tcp("127.0.0.1", 0).value_or_throw();
+    descriptor_ = socket.descriptor.get();
     uri_ = "tcp://127.0.0.1:" + std::to_string(socket.port);
     listener_ = std::make_unique<Listener>(loop_, std::move(socket), *this, budget_);
     EXPECT_TRUE(listener_->start());
   }
   void accepted(UniqueFd) override { ++accepted_; }
-  void accept_failed() override { ADD_FAILURE(); }
+  void accept_failed() override { ++failed_; }
+  void TearDown() override { EXPECT_EQ(failed_, failures_expected_); }
 
   /// Lets the loop turn once.
   void turn() {
@@ -42,7 +49,10 @@ class ListenerTest : public testing::Test, public Listener::Owner {
   AcceptBudget budget_{1'000'000, 512};
   std::string uri_;
   std::unique_ptr<Listener> listener_;
+  int descriptor_ = -1;
   int accepted_ = 0;
+  int failed_ = 0;
+  int failures_expected_ = 0;
 };
 
 TEST_F(ListenerTest, AcceptsWhoComes) {
@@ -69,6 +79,29 @@ TEST_F(ListenerTest, WhereManyComeAndGoWhoComesNextWaitsForAGroup) {
     ASSERT_TRUE(turn_until(2)) << "nobody is left out";
   }
   EXPECT_TRUE(seen_waiting);
+}
+
+TEST_F(ListenerTest, AcceptsAgainHoweverOftenItsSocketCouldNotBeWatched) {
+  const lightq::test::TempDir directory;
+  const UniqueFd socket(::dup(descriptor_));
+  const UniqueFd file(::open((directory / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_TRUE(socket.valid() && file.valid());
+  const Stranger one(uri_);
+  const auto fails = [this](int times) {
+    const auto deadline = EventLoop::Clock::now() + 5s;
+    while (failed_ < times && EventLoop::Clock::now() < deadline) turn();
+    return failed_ == times;
+  };
+  {
+    const lightq::test::NoDescriptors none;
+    ASSERT_TRUE(fails(1)) << "it pauses";
+  }
+  // epoll watches no regular file.
+  ASSERT_EQ(::dup2(file.get(), descriptor_), descriptor_);
+  ASSERT_TRUE(fails(3));
+  ASSERT_EQ(::dup2(socket.get(), descriptor_), descriptor_);
+  EXPECT_TRUE(turn_until(1));
+  failures_expected_ = 3;
 }
 
 }  // namespace

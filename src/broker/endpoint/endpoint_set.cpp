@@ -57,7 +57,8 @@ Result<ListeningSocket> EndpointSet::listen(EndpointRecord& record, bool again, 
   }
   if (again) {
     auto old = context_.ports.listen_again(record.port);
-    if (old) return old;
+    // Another port is for nobody who knows the old one: only where another process has that.
+    if (old || old.error().code != ErrorCode::address_in_use) return old;
     context_.sink.error("topic " + topic_.definition().name.text() + ": its " + std::string(word_of(record)) +
                         " endpoint cannot have its port again and gets another: " + old.error().text());
   }
@@ -72,22 +73,26 @@ std::optional<Error> EndpointSet::no_place_for(std::uint64_t user) const {
   const auto own = std::count_if(entries_.begin(), entries_.end(), [user](const auto& entry) {
     return entry.second.endpoint->record().user == user;
   });
-  const auto verdict = FairShare(most).ask(entries_.size(), user, static_cast<std::size_t>(own));
+  const std::size_t all = entries_.size() + unopened_.all().size();
+  const auto verdict = FairShare(most).ask(all, user, static_cast<std::size_t>(own));
   if (verdict == FairShare::Verdict::room) return std::nullopt;
   count(context_.settings.limits_reached, Limit::endpoints_per_topic_max);
   if (verdict == FairShare::Verdict::full) {
-    return Error{ErrorCode::limit_reached,
-                 has + std::to_string(entries_.size()) + " endpoints, the most it may have"};
+    return Error{ErrorCode::limit_reached, has + std::to_string(all) + " endpoints, the most it may have"};
   }
   return Error{ErrorCode::limit_reached, has + std::to_string(own) + " endpoints of this user, and leaves " +
-                                             std::to_string(most - entries_.size()) + " for others"};
+                                             std::to_string(most - all) + " for others"};
+}
+
+Gate EndpointSet::gate_for(EndpointRole role) const {
+  return gate_of(context_.tickets, context_.now, context_.settings, context_.access, topic_.definition(),
+                 role);
 }
 
 Result<EndpointSet::Entry*> EndpointSet::open(const EndpointRecord& record,
                                               std::optional<TicketHolder> joined_by) {
   if (const auto refused = joined_by ? no_place_for(record.user) : std::nullopt) return *refused;
-  const Gate gate = gate_of(context_.tickets, context_.now, context_.settings, context_.access,
-                            topic_.definition(), record.role);
+  const Gate gate = gate_for(record.role);
   // A raw consumer has no way to show a ticket.
   if (record.connection_type == ConnectionType::socket && !gate.is_open()) {
     return Error{ErrorCode::not_supported, "connection_type: socket is for topics that are open, and " +
@@ -194,6 +199,7 @@ Result<OpenedEndpoint> EndpointSet::join(JoinType type, Transport transport, Con
   assert(connection_type == ConnectionType::zmq || type == JoinType::pull);
   const EndpointRole role = role_of(type);
   if (role == EndpointRole::produce) {
+    unopened_.try_all();  // it may be the one to be answered with
     for (auto& [id, entry] : entries_) {
       const auto& record = entry.endpoint->record();
       if (record.role != role || record.transport != transport) continue;
@@ -228,28 +234,12 @@ OpenedEndpoint EndpointSet::opened(const Endpoint& endpoint, bool is_new, const 
   return opened;
 }
 
-Result<void> EndpointSet::reopen(const EndpointRecord& record, std::optional<Offset> from) {
-  auto entry = open(record, std::nullopt);
-  if (!entry) return entry.error();
-  if (record.role == EndpointRole::sub) (*entry)->subscriber = &topic_.add_subscriber(from);
-  if (record.role == EndpointRole::pull) topic_.open_group();
-  const auto& opened = (*entry)->endpoint->record();
-  if (opened.port != record.port) {
-    context_.ports.release(record.port, (*entry)->endpoint->use(), false);
-    context_.events.changed(opened);
-  }
-  return {};
-}
-
 Result<std::uint64_t> EndpointSet::leave(const std::string& bind_uri, const Leaver& by) {
   const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
     const Endpoint& each = *entry.second.endpoint;
     return each.bind_uri() == bind_uri && !each.leaving() && by.may_leave(each.record());
   });
-  if (found == entries_.end()) {
-    return Error{ErrorCode::endpoint_not_found,
-                 "topic " + topic_.definition().name.text() + " has no endpoint " + bind_uri};
-  }
+  if (found == entries_.end()) return leave_unopened(bind_uri, by);
   Endpoint& endpoint = *found->second.endpoint;
   if (endpoint.record().role == EndpointRole::produce) return std::uint64_t{0};  // shared: closes when unused
   std::uint64_t handed = found->second.handed_to_the_gone;
@@ -417,10 +407,13 @@ void EndpointSet::end_unpermitted() {
 }
 
 void EndpointSet::close_all(bool tell) {
+  while (const auto unopened = unopened_.take([](const EndpointRecord&) { return true; }))
+    close_unopened(*unopened, tell);
   while (!entries_.empty()) close(entries_.begin()->first, tell);
 }
 
 void EndpointSet::stop_accepting() {
+  unopened_.stop();
   for (auto& [id, entry] : entries_) entry.endpoint->stop_accepting();
 }
 
@@ -449,6 +442,12 @@ void EndpointSet::add_stats(protocol::TopicStats& stats) {
     subscriber.connected = connected > 0;
     stats.subscribers.push_back(std::move(subscriber));
   }
+  for (const auto& [id, unopened] : unopened_.all()) {
+    if (unopened.subscriber == nullptr) continue;
+    auto subscriber = topic_.subscriber_stats(*unopened.subscriber);
+    subscriber.bind_uri = bind_uri_of(unopened.record);
+    stats.subscribers.push_back(std::move(subscriber));
+  }
 }
 
 std::vector<log::NamedCursor> EndpointSet::subscriber_cursors() const {
@@ -456,6 +455,10 @@ std::vector<log::NamedCursor> EndpointSet::subscriber_cursors() const {
   for (const auto& [id, entry] : entries_) {
     if (entry.subscriber == nullptr) continue;
     cursors.push_back({subscriber_cursor_name(id), entry.subscriber->committed()});
+  }
+  for (const auto& [id, unopened] : unopened_.all()) {
+    if (unopened.subscriber == nullptr) continue;
+    cursors.push_back({subscriber_cursor_name(id), unopened.subscriber->committed()});
   }
   return cursors;
 }

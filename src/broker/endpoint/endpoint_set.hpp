@@ -18,6 +18,7 @@
 #include "broker/endpoint/leaver.hpp"
 #include "broker/endpoint/outlet_connection.hpp"
 #include "broker/endpoint/reactor_context.hpp"
+#include "broker/endpoint/unopened_endpoints.hpp"
 #include "log/cursor_file.hpp"
 
 namespace lightq::broker {
@@ -52,7 +53,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
                               protocol::ConnectionType connection_type = protocol::ConnectionType::zmq,
                               const TicketHolder& holder = {});
   /// Opens a remembered endpoint again, at its old port if that is free. `from`: a subscriber's stored
-  /// position.
+  /// position. After an error the endpoint and its cursor are kept, and it is opened as soon as that works.
   Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from);
   /// Answers how many messages the endpoint's consumers were handed. Error: endpoint_not_found, also of one
   /// that `by` may not close.
@@ -111,6 +112,10 @@ class EndpointSet final : public EndpointHost, public OutletHost {
                                                        const Endpoint* shared) const;
   /// `joined_by`: whose join it is; nothing: it was there before and opens again.
   Result<Entry*> open(const EndpointRecord& record, std::optional<TicketHolder> joined_by);
+  Result<void> open_again(const UnopenedEndpoints::One& unopened);
+  Result<std::uint64_t> leave_unopened(const std::string& bind_uri, const Leaver& by);
+  void close_unopened(const UnopenedEndpoints::One& unopened, bool tell);
+  [[nodiscard]] Gate gate_for(EndpointRole role) const;
   Result<Entry*> start(EndpointRecord record, bool again, const Gate& gate);
   [[nodiscard]] EndpointShares::Place place_of(const EndpointRecord& record, std::uint64_t user) const;
   std::optional<Error> take_place(const EndpointRecord& record, std::optional<TicketHolder> joined_by,
@@ -129,6 +134,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   InletHost& inlet_host_;
   Listener& listener_;
   std::map<std::uint64_t, Entry> entries_;  // by endpoint id
+  UnopenedEndpoints unopened_{context_.loop, [this](const auto& unopened) { return open_again(unopened); }};
   std::unordered_map<OutletConnection*, Consumer> consumers_;
   std::size_t resume_turn_ = 0;
   std::uint64_t refused_connections_ = 0;

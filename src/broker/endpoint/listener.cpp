@@ -64,10 +64,12 @@ void Listener::on_ready() {
 }
 
 void Listener::pause(EventLoop::Clock::duration time) {
-  loop_.unwatch(socket_.descriptor.get(), *this);
+  if (accepting_) loop_.unwatch(socket_.descriptor.get(), *this);
   accepting_ = false;
   pause_timer_ = loop_.at(EventLoop::Clock::now() + time, [this] {
-    if (socket_.descriptor.valid()) start();
+    if (!socket_.descriptor.valid() || start()) return;
+    owner_.accept_failed();  // neither memory nor a place to watch it
+    pause(pause_without_memory);
   });
 }
 

@@ -32,6 +32,7 @@ void PortBook::rest_until(std::uint16_t port, Clock::time_point when) {
 void PortBook::release(std::uint16_t port, const PortUse& had, bool unused) {
   const std::lock_guard lock(mutex_);
   in_use_.erase(port);
+  reserved_.erase(port);
   put_to_rest(port, had, unused, Clock::now() + rest_);
 }
 
@@ -49,8 +50,8 @@ void PortBook::reserve(std::uint16_t port) {
 
 Result<ListeningSocket> PortBook::listen_again(std::uint16_t port) {
   const std::lock_guard lock(mutex_);
-  reserved_.erase(port);
   auto socket = listen_tcp(host_, port);
+  if (socket || socket.error().code == ErrorCode::address_in_use) reserved_.erase(port);
   if (socket) taken(port);
   return socket;
 }

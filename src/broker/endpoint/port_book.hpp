@@ -46,8 +46,8 @@ class PortBook {
   /// endpoint has the one again that the topic's had before. Errors: limit_reached (descriptors, or no port
   /// is to be had), io_error.
   Result<ListeningSocket> listen(const PortUse& use);
-  /// This port belongs to an endpoint that is about to open again: nobody else is given it until
-  /// listen_again.
+  /// This port belongs to an endpoint that is about to open again: nobody else is given it until listen_again
+  /// had it, or found it in use, or release.
   void reserve(std::uint16_t port);
   /// Listens on this very port, for an endpoint that had it before. Errors: address_in_use, limit_reached,
   /// io_error.

@@ -56,9 +56,8 @@ Result<void> Reactor::add_topic(const TopicDefinition& definition,
   topics_[definition.id.value] = std::move(topic);
   for (const auto& record : endpoints) {
     if (auto opened = hosted.reopen(record); !opened) {
-      context_.sink.error("topic " + definition.name.text() +
-                          ": an endpoint cannot be opened again: " + opened.error().text());
-      context_.events.closed(record);
+      context_.sink.error("topic " + definition.name.text() + ": an endpoint cannot be opened again, " +
+                          "which is tried until it works: " + opened.error().text());
     }
   }
   return {};
