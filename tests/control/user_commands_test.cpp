@@ -29,6 +29,37 @@ using test::name;
 using test::run_until;
 using testing::ElementsAre;
 
+/// Adds up what the request is to be charged for.
+class WorkCount final : public RequestCourse {
+ public:
+  void stand_aside(bool) override {}
+  std::optional<Error> asked_by(const Asker&) override { return std::nullopt; }
+  void worked(std::uint64_t bytes) override { work += bytes; }
+
+  std::uint64_t work = 0;
+};
+
+TEST_F(UserCommands, AListThatShowsNothingIsChargedForWhatWasLookedAt) {
+  constexpr std::uint64_t topics = 20;
+  constexpr std::uint64_t patterns = 10;
+  for (std::uint64_t i = 0; i < topics; ++i) ASSERT_EQ(create_topic("t" + std::to_string(i)), "ok");
+  std::vector<TopicRight> rights;
+  for (std::uint64_t i = 0; i < patterns; ++i) {
+    TopicRight right;
+    right.topic = "none" + std::to_string(i) + "*";
+    right.rights.consume = true;
+    rights.push_back(right);
+  }
+  ASSERT_EQ(create_user(rights), "ok");
+  const auto course = std::make_shared<WorkCount>();
+  std::optional<Reply> reply;
+  handler->handle(protocol::ListTopics{ann}, Answer([&](Reply got) { reply = std::move(got); }, {}, course));
+  test::run_until(loop, [&] { return reply.has_value(); });
+  ASSERT_TRUE(reply && std::holds_alternative<protocol::ListReply>(*reply));
+  EXPECT_TRUE(std::get<protocol::ListReply>(*reply).topics.empty());
+  EXPECT_GE(course->work, topics * patterns);
+}
+
 TEST_F(UserCommands, AUserIsDurableAndEverywhereWhenItIsAnswered) {
   EXPECT_EQ(create_user({{"t*", {.produce = true}}}), "ok");
   EXPECT_FALSE(catalogue->unflushed());
@@ -112,6 +143,9 @@ TEST_F(UserCommands, NamesMeanOnePersonEach) {
   create_topic("t");
   EXPECT_EQ(create_user({}, admin), "user_already_exists");
   EXPECT_EQ(create_user({}, owner), "user_already_exists") << "the topic's own user";
+  const auto refused = ask(protocol::CreateUser{admin, owner, false, {}, {}});
+  EXPECT_THAT(std::get<protocol::ErrorReply>(refused).description,
+              testing::HasSubstr("topic t has a user of its own"));
   EXPECT_EQ(create_user({}), "ok");
   EXPECT_EQ(create_topic("other", admin, ann), "user_already_exists");
   EXPECT_EQ(catalogue->state().find("other"), nullptr);

@@ -150,6 +150,12 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{R"({"cmd":"dance"})", invalid_cmd, "invalid_cmd"},
         Hostile{R"({"cmd":"ping\u0000"})", invalid_cmd, ""},
         Hostile{R"({"cmd":"ping","cmd":"version"})", invalid_request, "cmd: given more than once"},
+        Hostile{
+            R"({"cmd":"create_user","user_id":"u","password":"p","rights":[{"topic":"safe","rights":["consume"],)"
+            R"("topic":"*","rights":["manage"]}]})",
+            invalid_request, "topic: given more than once"},
+        Hostile{R"({"cmd":"ping","more":{"deep":[{"x":{"y":1,"y":2}}]}})", invalid_request,
+                "y: given more than once"},
         Hostile{join + R"(,"password":"userpw"})", invalid_request, "password: given more than once"}));
 
 INSTANTIATE_TEST_SUITE_P(

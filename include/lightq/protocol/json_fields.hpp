@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <lightq/base/limits.hpp>
 #include <lightq/base/result.hpp>
@@ -25,37 +26,29 @@ using OrderedJson = nlohmann::ordered_json;
 /// JSON numbers above it are read differently by different programs.
 inline constexpr std::uint64_t number_max = (std::uint64_t{1} << 63) - 1;
 
-/// Builds a document, and finds names that objects of one level have twice. The library's own way to look at
-/// names while it reads (a callback) walks all that an array holds after each object in it.
+/// Builds a document, and finds names that an object has twice. The library's own way to look at names while
+/// it reads (a callback) walks all that an array holds after each object in it.
 class NameWatch : public nlohmann::detail::json_sax_dom_parser<Json> {
  public:
-  /// `level`: how many objects and arrays are around the names, theirs included.
-  NameWatch(Json& to, int level) : Base(to, /*allow_exceptions_=*/false), level_(level) {}
+  explicit NameWatch(Json& to) : Base(to, /*allow_exceptions_=*/false) {}
 
   bool start_object(std::size_t size) {
-    ++depth_;
+    names_.emplace_back();
     return Base::start_object(size);
   }
   bool end_object() {
-    --depth_;
+    names_.pop_back();
     return Base::end_object();
   }
-  bool start_array(std::size_t size) {
-    ++depth_;
-    return Base::start_array(size);
-  }
-  bool end_array() {
-    --depth_;
-    return Base::end_array();
-  }
   bool key(std::string& name) {
-    if (depth_ != level_ || names_.insert(name).second) return Base::key(name);
+    std::set<std::string>& names = names_.back();
+    if (names.insert(name).second) return Base::key(name);
     if (repeated_.empty()) repeated_ = name.substr(0, 64);
     // Under a name of its own, so that nothing is overwritten, which would stay in memory.
     std::string other;
     do {
       other = name + '\0' + std::to_string(++repeats_);
-    } while (!names_.insert(other).second);
+    } while (!names.insert(other).second);
     return Base::key(other);
   }
   /// Empty: there was none.
@@ -63,20 +56,18 @@ class NameWatch : public nlohmann::detail::json_sax_dom_parser<Json> {
 
  private:
   using Base = nlohmann::detail::json_sax_dom_parser<Json>;
-  const int level_;
-  int depth_ = 0;
-  std::set<std::string> names_;
+  std::vector<std::set<std::string>> names_;  // of each object that is being read, the innermost last
   std::size_t repeats_ = 0;
   std::string repeated_;
 };
 
-/// The object that `text` is, with every name of its first level given once. Errors: request_too_large,
+/// The object that `text` is, in which no object has a name twice. Errors: request_too_large,
 /// invalid_json (not JSON, not UTF-8, too deep, a number out of range), invalid_request (a repeated name),
 /// invalid_cmd (JSON, but not an object).
 inline Result<Json> parse_object(std::string_view text, std::size_t bytes_max) {
   if (auto fault = scan_json(text, bytes_max)) return *std::move(fault);
   Json object;
-  NameWatch watch(object, 1);
+  NameWatch watch(object);
   if (!Json::sax_parse(text.begin(), text.end(), &watch))
     return Error{ErrorCode::invalid_json, "the message is not valid JSON"};
   if (!object.is_object()) return Error{ErrorCode::invalid_cmd, "invalid_cmd"};

@@ -32,7 +32,7 @@ inline Result<Json> parse_secrets(std::string_view text, std::size_t bytes_max) 
   between.append(R"([")").append(filler).append("\",").append(text).append(",\"").append(filler).append(
       "\"]");
   Json parts;
-  NameWatch watch(parts, 2);
+  NameWatch watch(parts);
   const bool read = Json::sax_parse(between.begin(), between.end(), &watch);
   wipe_text(between);
   wipe_stack();

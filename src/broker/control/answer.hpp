@@ -24,6 +24,7 @@ class RequestCourse {
   virtual ~RequestCourse() = default;
   virtual void stand_aside(bool aside) = 0;
   virtual std::optional<Error> asked_by(const Asker& asker) = 0;
+  virtual void worked(std::uint64_t bytes) = 0;
 };
 
 /// Called once, on the control loop's thread. Copies are the same answer.
@@ -48,6 +49,11 @@ class Answer {
   /// then: its user asks too much.
   [[nodiscard]] std::optional<Error> asked_by(const Asker& asker) const {
     return course_ ? course_->asked_by(asker) : std::nullopt;
+  }
+  /// To be said before the answer: it took as much work as one of so many bytes, whose length does not show
+  /// it. It is charged for that.
+  void worked(std::uint64_t bytes) const {
+    if (course_) course_->worked(bytes);
   }
 
  private:

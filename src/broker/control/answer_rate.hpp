@@ -32,7 +32,7 @@ class AnswerRate {
     if (!of.allowance.take(per_second_, now, expected)) return std::nullopt;
     return expected;
   }
-  void settle(const std::string& owner, double taken, std::size_t answer_bytes) {
+  void settle(const std::string& owner, double taken, std::uint64_t answer_bytes) {
     Owner& of = owners_[owner];
     const auto cost = static_cast<double>((answer_bytes + limits::KiB - 1) / limits::KiB);
     of.largest = std::max(of.largest, cost);

@@ -291,8 +291,10 @@ class ControlServer::Course final : public RequestCourse {
     payer_ = owner;
     taken_ = taken;
   }
+  void worked(std::uint64_t bytes) override { work_bytes_ += bytes; }
   void answered(std::size_t bytes) {
-    if (!payer_.empty() && bytes > 0) server_.answer_rate_.settle(payer_, taken_, bytes);
+    if (payer_.empty() || bytes == 0) return;
+    server_.answer_rate_.settle(payer_, taken_, std::max<std::uint64_t>(bytes, work_bytes_));
   }
 
  private:
@@ -302,6 +304,7 @@ class ControlServer::Course final : public RequestCourse {
   RequestsUnderWay::Request request_;
   std::string payer_;  // empty: nobody
   double taken_ = 0;
+  std::uint64_t work_bytes_ = 0;
 };
 
 void ControlServer::dispatch(const ControlConnection::Envelope& from, const RequestSource& source,

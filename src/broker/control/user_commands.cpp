@@ -96,7 +96,13 @@ std::optional<Error> CommandHandler::objection_to(const protocol::CreateUser& re
   const std::string& name = request.user.user_id;
   if (authenticator_.is_admin(name)) return taken("this name is the administrator's");
   if (state.user(name) != nullptr) return taken("there is a user " + name);
-  if (state.credential_of(name) != nullptr) return taken("a topic has a user of its own of this name");
+  if (const auto* const credential = state.credential_of(name)) {
+    const auto& topics = state.topics();
+    const auto its =
+        std::ranges::find(topics, credential->id, [](const auto& each) { return each.second.credential_id; });
+    const std::string topic = its == topics.end() ? "a topic" : "topic " + its->first;
+    return taken(topic + " has a user of its own of this name; delete the topic, or name another user");
+  }
   if (request.uid && state.user_of_uid(*request.uid) != nullptr)
     return taken("uid: another user has it: " + state.user_of_uid(*request.uid)->name());
   if (state.users().size() >= settings_.users_max) {
