@@ -64,6 +64,19 @@ TEST_F(ForgedBatchTest, EachLogHasAMaskThatItsClientsDoNotKnow) {
   EXPECT_EQ(BatchView::check_header(read.batch.bytes()), BatchFault::bad_header_crc);
 }
 
+TEST_F(ForgedBatchTest, NoLogUsesTheFilesOfAnother) {
+  ASSERT_EQ(append({"secret"}), AppendOutcome::appended);
+  ASSERT_TRUE(log->drop_first(log->next_offset(), 0));
+  now.us += 10'000'000;
+  while (work()) now.us += 10'000'000;
+  ASSERT_EQ(pool->files(), 1U);
+  options.directory = "/topics/2";
+  open();
+  ASSERT_EQ(append({"message"}), AppendOutcome::appended);
+  EXPECT_EQ(pool->files(), 1U);
+  EXPECT_EQ(as_text(storage.bytes_of(log->segments().back()->path())).find("secret"), std::string_view::npos);
+}
+
 // The epoch is the right one, and what tells them apart is the mask alone.
 TEST_F(ForgedBatchTest, InAFileThatIsUsedAgainIsNoMessage) {
   EXPECT_EQ(use_file_again(0), 0U);
