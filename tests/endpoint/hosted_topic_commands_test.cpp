@@ -138,6 +138,23 @@ TEST_F(HostedTopicCommandsTest, ATopicWhoseCursorsCannotBeSavedIsNotClosed) {
   start();
 }
 
+TEST_F(HostedTopicCommandsTest, FilesOfADeletedTopicGoOnTheDisksThread) {
+  publish(3);
+  topic->begin_stop(Code::topic_deleted);
+  ASSERT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
+  std::unique_ptr<TopicStorage> files;
+  topic->bequeath([&](std::unique_ptr<TopicStorage> left) { files = std::move(left); });
+  topic.reset();
+  ASSERT_NE(files, nullptr);
+  TopicRemovalJob job(std::move(files));
+  EXPECT_FALSE(segments().empty()) << "the reactor's thread removes none";
+  job.run();
+  EXPECT_TRUE(job.result().ok());
+  EXPECT_TRUE(segments().empty());
+  start();
+  EXPECT_EQ(topic->stats().next_offset, 0U);
+}
+
 TEST_F(HostedTopicCommandsTest, WhoAsksWhileItStopsIsToldSo) {
   make_group("g");
   Answer paused, purged;

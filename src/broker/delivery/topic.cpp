@@ -24,7 +24,7 @@ constexpr std::size_t batch_share_of_log = 4;  // a packed batch takes at most t
 Topic::Topic(TopicDefinition definition, std::unique_ptr<log::Log> log, Timestamp since,
              const GroupLimits& group_limits, RangeBudget* budget)
     : definition_(std::move(definition)),
-      log_(std::move(log)),
+      owned_log_(std::move(log)),
       groups_(*log_, definition_.settings.broker_type == BrokerType::direct, group_limits, budget),
       furthest_(log_->next_offset()),
       since_(since) {
@@ -47,7 +47,7 @@ std::size_t Topic::batch_bytes_target() const {
 
 void Topic::fetch_ahead_for_input(unsigned step) const {
   if (step == 0) {
-    fetch_ahead(log_.get(), 320);
+    fetch_ahead(log_, 320);
   } else {
     log_->fetch_ahead_for_append(step - 1);
   }

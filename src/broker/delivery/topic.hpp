@@ -44,6 +44,8 @@ class Topic {
 
   [[nodiscard]] const TopicDefinition& definition() const { return definition_; }
   [[nodiscard]] log::Log& log() { return *log_; }
+  /// Its log, which is to outlive it: the topic is destroyed next.
+  [[nodiscard]] std::unique_ptr<log::Log> release_log() { return std::move(owned_log_); }
   [[nodiscard]] const log::Log& log() const { return *log_; }
 
   // Producers.
@@ -134,7 +136,8 @@ class Topic {
   void count_progress(Offset next);
 
   TopicDefinition definition_;
-  std::unique_ptr<log::Log> log_;
+  std::unique_ptr<log::Log> owned_log_;
+  log::Log* const log_ = owned_log_.get();
   GroupSet groups_;
   std::vector<std::unique_ptr<Subscriber>> subscribers_;
   std::size_t attached_subscribers_ = 0;

@@ -16,8 +16,7 @@ namespace lightq::broker {
 namespace {
 
 constexpr std::uint64_t ticks_per_second = 10;
-// As the owner of producers, in their file too, and of cursors.
-constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;
+constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;  // of cursors, and in the producers' file
 constexpr std::int64_t cursor_save_interval_us = 1'000'000;
 constexpr std::int64_t write_again_interval_us = 1'000'000;
 // Long enough for a ring to notice that it is idle and give its memory back.
@@ -29,7 +28,7 @@ HostedTopic::HostedTopic(ReactorContext& context, Ticker& ticker, TopicDefinitio
                          TopicStorage storage)
     : context_(context),
       ticker_(ticker),
-      storage_(std::move(storage)),
+      held_storage_{std::make_unique<TopicStorage>(std::move(storage)), {}},
       topic_(std::move(definition), std::move(storage_.log), context.now(), context.settings.groups,
              &context.ranges),
       endpoints_(context, topic_, *this, *this),
@@ -52,6 +51,7 @@ HostedTopic::~HostedTopic() {
   context_.loop.cancel_soon(*this);
   context_.loop.cancel(retention_timer_);
   context_.loop.cancel(group_timer_);
+  storage_.log = topic_.release_log();  // goes last
 }
 
 Result<void> HostedTopic::reopen(const EndpointRecord& record) {

@@ -153,8 +153,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   [[nodiscard]] bool idle_on_disk() const { return jobs_out_ == 0; }
   /// Called when idle_on_disk becomes true; for a topic that is only waiting to be destroyed.
   void when_idle_on_disk(std::function<void()> call) { when_idle_ = std::move(call); }
-  /// Deletes its files. Requires idle_on_disk.
-  Result<void> delete_files() { return storage_.delete_files(); }
+  /// Gives what it has on disk to `heir` at the end of its destructor, to be deleted.
+  void bequeath(StorageHolder::Heir heir) { held_storage_.heir = std::move(heir); }
 
  private:
   /// What is to be dropped, once the producers' file has come behind it.
@@ -222,7 +222,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
 
   ReactorContext& context_;
   Ticker& ticker_;
-  TopicStorage storage_;
+  StorageHolder held_storage_;
+  TopicStorage& storage_ = *held_storage_.storage;
   Topic topic_;
   EndpointSet endpoints_;
   TopicProducers producers_;

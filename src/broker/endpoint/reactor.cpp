@@ -80,15 +80,23 @@ void Reactor::remove_topic(TopicId id, std::function<void(Result<void>)> done) {
   topics_.erase(found);
   topic->begin_stop(session::Code::topic_deleted);
   topic->endpoints().close_all(true);
-  HostedTopic* const doomed = topic.get();
-  bury_when_idle(std::move(topic), [doomed, done = std::move(done)] { done(doomed->delete_files()); });
+  topic->bequeath([this, done = std::move(done)](std::unique_ptr<TopicStorage> storage) mutable {
+    --removals_out_;
+    submit_removal(std::make_unique<TopicRemovalJob>(std::move(storage)), std::move(done));
+  });
+  bury_when_idle(std::move(topic), [this] { ++removals_out_; });
 }
 
 void Reactor::remove_files_of(TopicId id, std::function<void(Result<void>)> done) {
+  submit_removal(std::make_unique<DirectoryRemovalJob>(topic_directory(settings_.storage, id)),
+                 std::move(done));
+}
+
+/// A topic may have thousands of files.
+void Reactor::submit_removal(std::unique_ptr<RemovalJob> job, std::function<void(Result<void>)> done) {
   ++removals_out_;
-  auto job = std::make_unique<DirectoryRemovalJob>(topic_directory(settings_.storage, id));
   context_.disk.submit(std::move(job), [this, done = std::move(done)](std::unique_ptr<log::DiskJob> ran) {
-    const auto& removal = static_cast<const DirectoryRemovalJob&>(*ran);
+    const auto& removal = static_cast<const RemovalJob&>(*ran);
     loop_.post_answer([this, done, result = removal.result()] {
       --removals_out_;
       done(result);

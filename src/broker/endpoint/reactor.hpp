@@ -55,6 +55,7 @@ class Reactor final : public HostedTopic::Ticker {
 
  private:
   void remove_files_of(TopicId id, std::function<void(Result<void>)> done);
+  void submit_removal(std::unique_ptr<RemovalJob> job, std::function<void(Result<void>)> done);
   void tick_wanted(HostedTopic& topic) override;
   void tick_all();
   void arm_tick();
@@ -70,7 +71,7 @@ class Reactor final : public HostedTopic::Ticker {
   std::unordered_map<HostedTopic*, std::unique_ptr<HostedTopic>> dying_;    // removed, a disk job still out
   std::vector<HostedTopic*> ticking_;
   bool tick_armed_ = false;
-  int removals_out_ = 0;  // disk jobs of remove_files_of
+  int removals_out_ = 0;  // disk jobs that remove files, or are about to be given to the disk's thread
   std::jthread thread_;   // last: stops before the rest goes
 };
 

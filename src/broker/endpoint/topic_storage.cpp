@@ -93,6 +93,11 @@ void DirectoryRemovalJob::run() {
   result_ = remove_directory(directory_);
 }
 
+void TopicRemovalJob::run() {
+  result_ = storage_->delete_files();
+  storage_.reset();  // closes its files here
+}
+
 Result<TopicStorage> StorageRoom::open(const TopicDefinition& definition, const StorageSettings& settings,
                                        Timestamp now, LogSink& sink) {
   TopicStorage opened;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,18 +71,25 @@ class ProducerSaveJob final : public log::DiskJob {
   Result<void> result_;
 };
 
+/// Removes files of a topic on the disk's thread.
+class RemovalJob : public log::DiskJob {
+ public:
+  void finish() override {}
+  /// After run: success also where there was nothing to be removed.
+  [[nodiscard]] const Result<void>& result() const { return result_; }
+
+ protected:
+  Result<void> result_;
+};
+
 /// Removes a directory with everything in it: what a topic left behind that could not be opened.
-class DirectoryRemovalJob final : public log::DiskJob {
+class DirectoryRemovalJob final : public RemovalJob {
  public:
   explicit DirectoryRemovalJob(std::filesystem::path directory) : directory_(std::move(directory)) {}
   void run() override;
-  void finish() override {}
-  /// After run: success also where there was no such directory.
-  [[nodiscard]] const Result<void>& result() const { return result_; }
 
  private:
   std::filesystem::path directory_;
-  Result<void> result_;
 };
 
 /// One topic's log, and its cursors and producers, on disk where they outlive the process. Move-only.
@@ -107,6 +115,32 @@ struct TopicStorage {
   [[nodiscard]] std::unique_ptr<ProducerSaveJob> save_producers(EncodedProducers snapshot);
   /// Removes the topic's files. The log must still exist; nothing may be asked of it afterwards.
   Result<void> delete_files();
+};
+
+/// Holds a topic's storage until nothing uses it any more, and gives it to the heir then, if there is one.
+struct StorageHolder {
+  using Heir = std::function<void(std::unique_ptr<TopicStorage>)>;
+
+  StorageHolder(std::unique_ptr<TopicStorage> held, Heir to)
+      : storage(std::move(held)), heir(std::move(to)) {}
+  StorageHolder(const StorageHolder&) = delete;
+  StorageHolder& operator=(const StorageHolder&) = delete;
+  ~StorageHolder() {
+    if (heir) heir(std::move(storage));
+  }
+
+  std::unique_ptr<TopicStorage> storage;
+  Heir heir;
+};
+
+/// Removes the files of a topic that is destroyed already.
+class TopicRemovalJob final : public RemovalJob {
+ public:
+  explicit TopicRemovalJob(std::unique_ptr<TopicStorage> storage) : storage_(std::move(storage)) {}
+  void run() override;
+
+ private:
+  std::unique_ptr<TopicStorage> storage_;
 };
 
 /// Opens topics' storage. Any thread; outlives every topic.
