@@ -130,7 +130,7 @@ TEST_F(HostedTopicCommandsTest, ATopicWhoseCursorsCannotBeSavedIsNotClosed) {
   topic->flush_for_stop();
   topic.reset();
   fail(0, {});
-  auto log = log::SegmentLog::open({.directory = "/topics/1"}, storage, pool, Timestamp{1'000'000});
+  auto log = log::SegmentLog::open({.directory = "/topics/1"}, storage, *pool, Timestamp{1'000'000});
   ASSERT_TRUE(log.ok());
   EXPECT_EQ((*log)->durable_offset(), Offset{5});
   EXPECT_FALSE((*log)->recovery().closed) << "its mark would say that the cursors are on disk";

@@ -55,8 +55,9 @@ class FakeProducer final : public SessionProducer {
 class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
  protected:
   explicit HostedTopicTest(
-      const protocol::TopicSettings& settings = {.broker_type = protocol::BrokerType::file})
-      : settings_of_topic_(settings) {
+      const protocol::TopicSettings& settings = {.broker_type = protocol::BrokerType::file},
+      std::int64_t flush_interval_ms = StorageSettings{}.flush_interval_ms)
+      : settings_of_topic_(settings), flush_interval_ms_(flush_interval_ms) {
     start();
     storage.on_call = [this](FaultyStorage::Call call, const std::string& path) {
       const std::lock_guard lock(mutex_);
@@ -64,13 +65,29 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     };
   }
   ~HostedTopicTest() override {
+    if (topic == nullptr) return;
     run_until([this] { return topic->idle_on_disk(); });
     topic.reset();  // before the loop that it works on
   }
-  void start() {
+  void start() { try_start().value_or_throw(); }
+  Result<void> try_start() {
     TopicDefinition definition{{1}, *TopicName::parse("orders"), settings_of_topic_};
-    auto opened = StorageRoom(storage, pool).open(definition, {.topics_directory = "/topics"}, now_(), sink);
+    const StorageSettings settings{.topics_directory = "/topics", .flush_interval_ms = flush_interval_ms_};
+    auto opened = StorageRoom(storage, *pool).open(definition, settings, now_(), sink);
+    if (!opened) return opened.error();
+    if (on_open) on_open(*opened);
     topic = std::make_unique<HostedTopic>(context_, *this, definition, std::move(opened).value_or_throw());
+    return {};
+  }
+  /// What was open is gone, without a word to the disk that on_call lets through.
+  void drop() {
+    if (topic != nullptr) {
+      topic->begin_stop(Code::shutting_down);
+      EXPECT_TRUE(run_until([this] { return topic->idle_on_disk(); }));
+    }
+    topic.reset();
+    ticking_ = false;
+    pool.emplace(log::SegmentPoolOptions{"/pool"}, storage);
   }
   /// A clean stop, or none, and a new start.
   void restart(bool cleanly) {
@@ -120,22 +137,28 @@ class HostedTopicTest : public testing::Test, public HostedTopic::Ticker {
     const auto deadline = EventLoop::Clock::now() + std::chrono::seconds(20);
     while (!condition()) {
       if (EventLoop::Clock::now() >= deadline) return false;
-      std::stop_source stop;
-      loop_.at(EventLoop::Clock::now() + std::chrono::milliseconds(1), [&] { stop.request_stop(); });
-      loop_.run(stop.get_token());
-      time_us_ += 100'000;
-      if (std::exchange(ticking_, false)) ticking_ = topic->tick();
+      turn(std::chrono::milliseconds(1));
     }
     return true;
   }
+  /// So long the loop runs, at least once; for the topic a tenth of a second passes.
+  void turn(std::chrono::microseconds time) {
+    std::stop_source stop;
+    loop_.at(EventLoop::Clock::now() + time, [&] { stop.request_stop(); });
+    loop_.run(stop.get_token());
+    time_us_ += 100'000;
+    if (std::exchange(ticking_, false)) ticking_ = topic->tick();
+  }
 
   FaultyStorage storage;
-  log::SegmentPool pool{{"/pool"}, storage};
+  std::optional<log::SegmentPool> pool{std::in_place, log::SegmentPoolOptions{"/pool"}, storage};
   CountingSink sink;
+  std::function<void(TopicStorage&)> on_open;  ///< told of what a start has found
   std::unique_ptr<HostedTopic> topic;
 
  private:
   const protocol::TopicSettings settings_of_topic_;
+  const std::int64_t flush_interval_ms_;
   std::mutex mutex_;
   std::function<bool(FaultyStorage::Call, const std::string&)> fails_;  // guarded by mutex_
   int error_ = 0;                                                       // likewise
