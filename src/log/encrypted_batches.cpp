@@ -1,6 +1,8 @@
 /// Layer: log.
 #include "log/encrypted_batches.hpp"
 
+#include <utility>
+
 namespace lightq::log {
 
 namespace {

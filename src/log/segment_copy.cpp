@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <vector>
 
 #include "log/cursor_table.hpp"

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 

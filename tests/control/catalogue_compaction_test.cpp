@@ -6,8 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <stop_token>
 
 #include "broker/control/commit_queue.hpp"
 #include "control/catalogue_room.hpp"

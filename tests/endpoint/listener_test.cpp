@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 

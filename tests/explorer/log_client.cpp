@@ -2,6 +2,7 @@
 #include "explorer/log_client.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 namespace lightq::test {

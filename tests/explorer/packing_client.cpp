@@ -1,5 +1,8 @@
 /// A user of a log that is written through a mapping: packs messages as the embedded queue does.
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 
 #include "explorer/log_client.hpp"
 

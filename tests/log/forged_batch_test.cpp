@@ -1,6 +1,10 @@
 /// Messages that hold whole batches, as a client may store them: none is ever taken for a batch of the log.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <string_view>
+
 #include "log/repair.hpp"
 #include "support/batch_mask.hpp"
 #include "support/tool_fixture.hpp"

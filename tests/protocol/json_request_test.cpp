@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include <lightq/protocol/json.hpp>
 #include <lightq/protocol/json_scan.hpp>
 

@@ -2,6 +2,8 @@
 /// all else is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "log/repair.hpp"
 #include "support/batch_mask.hpp"
 #include "support/storage_keys.hpp"

@@ -1,4 +1,5 @@
 /// create_topic, delete_topic, list_topics, and bringing topics up at the start. Layer: control.
+#include <functional>
 #include <memory>
 #include <utility>
 

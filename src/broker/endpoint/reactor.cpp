@@ -2,6 +2,9 @@
 #include "broker/endpoint/reactor.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <stop_token>
 #include <utility>
 
 namespace lightq::broker {
