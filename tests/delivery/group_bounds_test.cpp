@@ -132,6 +132,28 @@ TEST_F(GroupBounds, SeekForgetsWhatWasTakenBackInTime) {
   EXPECT_FALSE(slow.member->has_overdue());
 }
 
+TEST_F(GroupBounds, WhatIsKeptOverACrashIsBoundedInAllAndSharedByTheGroups) {
+  constexpr std::uint64_t pieces = 100;
+  constexpr std::size_t ranges_max = 80;
+  publish(std::vector<std::string>(2 * pieces, "x"));
+  std::vector<OffsetRange> every_second;
+  for (std::uint64_t i = 1; i < 2 * pieces; i += 2) every_second.push_back({{i}, {i + 1}});
+  std::vector<Member> members(4);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    join(members[i], asked("g" + std::to_string(i)));
+    pump();
+    acknowledge(members[i], every_second);
+  }
+  std::size_t all = 0;
+  for (const auto& cursor : topic.groups().cursors(ranges_max)) {
+    EXPECT_EQ(cursor.acknowledged.size(), ranges_max / members.size()) << cursor.name;
+    EXPECT_EQ(cursor.acknowledged.front(), every_second.front()) << "the lowest";
+    all += cursor.acknowledged.size();
+  }
+  EXPECT_EQ(all, ranges_max);
+  for (const auto& cursor : topic.groups().cursors()) EXPECT_EQ(cursor.acknowledged.size(), pieces);
+}
+
 TEST_F(GroupBounds, StatisticsAreSumsOfWhatWasCountedAsItHappened) {
   Member first;
   Member second;

@@ -166,6 +166,8 @@ inline constexpr std::uint64_t secret_wait_ms_max = 60'000;  ///< until what a p
 
 // Groups of consumers.
 inline constexpr std::size_t acknowledged_ranges_max = 4096;  ///< of a cursor, kept over a restart
+/// Of all groups of a topic, kept over a crash.
+inline constexpr std::size_t acknowledged_ranges_total = 32'768;
 
 // Between threads.
 inline constexpr std::size_t mailbox_entries_max = 8192;

@@ -15,8 +15,8 @@ namespace lightq::broker {
 namespace {
 constexpr std::uint64_t redelivered_per_pump = 4096;          // messages, to outlets
 constexpr std::size_t outlets_turn_bytes = 16 * limits::KiB;  // while there are members
-// Of what is not done with, each time that a cursor is saved.
-constexpr std::size_t undone_ranges_walked_max = 4 * limits::acknowledged_ranges_max;
+// Of what is not done with, for each range that is saved of what is.
+constexpr std::size_t undone_ranges_walked_per_range = 4;
 constexpr auto held_back_retry = std::chrono::seconds(1);
 constexpr Offset no_end{std::numeric_limits<std::uint64_t>::max()};
 
@@ -343,7 +343,7 @@ Offset Group::committed() const {
   return oldest;
 }
 
-std::vector<OffsetRange> Group::acknowledged() const {
+std::vector<OffsetRange> Group::acknowledged(std::size_t ranges_max) const {
   std::vector<OffsetRange> acknowledged;
   UndoneRanges undone(returned_, standing_, outlets_);
   Offset done_from = committed();
@@ -351,7 +351,7 @@ std::vector<OffsetRange> Group::acknowledged() const {
     const auto range = undone.next();
     if (!range) break;
     // What does not fit is handed out again after a crash.
-    if (acknowledged.size() == limits::acknowledged_ranges_max || walked == undone_ranges_walked_max)
+    if (acknowledged.size() == ranges_max || walked == ranges_max * undone_ranges_walked_per_range)
       return acknowledged;
     if (done_from < range->begin) acknowledged.push_back({done_from, range->begin});
     done_from = std::max(done_from, range->end);

@@ -118,9 +118,10 @@ class Group {
   /// Everything before it is done with: acknowledged, or sent by a plain endpoint. Where the group goes on
   /// after a crash, and what holds the log.
   [[nodiscard]] Offset committed() const;
-  /// What is done with beyond committed(): the first limits::acknowledged_ranges_max ranges of it at most,
-  /// and fewer where what is not done with is in very many.
-  [[nodiscard]] std::vector<OffsetRange> acknowledged() const;
+  /// What is done with beyond committed(): the first `ranges_max` ranges of it at most, and fewer where what
+  /// is not done with is in very many.
+  [[nodiscard]] std::vector<OffsetRange> acknowledged(
+      std::size_t ranges_max = limits::acknowledged_ranges_max) const;
   /// Gives up what came back and lies before `first`, which the log has moved past.
   void give_up_before(Offset first) {
     returned_.give_up_before(first);

@@ -322,12 +322,17 @@ Offset GroupSet::furthest_of_others() const {
 
 // --- The disk ---
 
-std::vector<log::NamedCursor> GroupSet::cursors() const {
+std::vector<log::NamedCursor> GroupSet::cursors(std::size_t ranges_max) const {
   std::vector<log::NamedCursor> cursors;
+  // Each group has the same part of them, whoever has most.
+  const auto named =
+      std::ranges::count_if(groups_, [](const Entry& entry) { return !entry.group->name().empty(); });
+  const std::size_t part = ranges_max / std::max<std::size_t>(1, static_cast<std::size_t>(named));
+  const std::size_t of_group = std::min(std::max<std::size_t>(1, part), limits::acknowledged_ranges_max);
   for (const Entry& entry : groups_) {
     const Group& group = *entry.group;
     if (group.name().empty()) continue;
-    cursors.push_back({cursor_name(group), group.committed(), group.acknowledged()});
+    cursors.push_back({cursor_name(group), group.committed(), group.acknowledged(of_group)});
     if (group.is_paused()) cursors.push_back({std::string(paused_prefix) + group.name(), Offset{0}});
   }
   return cursors;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -116,8 +117,10 @@ class GroupSet {
 
   // The disk.
 
-  /// What is to be kept of those that have a name.
-  [[nodiscard]] std::vector<log::NamedCursor> cursors() const;
+  /// What is to be kept of those that have a name, with about `ranges_max` ranges behind committed offsets in
+  /// all: each group has the same part of them.
+  [[nodiscard]] std::vector<log::NamedCursor> cursors(
+      std::size_t ranges_max = std::numeric_limits<std::size_t>::max()) const;
   /// Takes up what is stored of groups, in any order: cursors, clamped to the log's end, and who is paused.
   /// What else is stored is passed over. Before anybody joins.
   void restore(const std::vector<log::NamedCursor>& stored);

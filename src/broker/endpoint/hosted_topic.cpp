@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::uint64_t ticks_per_second = 10;
 constexpr std::uint64_t topics_own_user = FairShare::strangers - 1;  // of cursors, and in the producers' file
-constexpr std::int64_t cursor_save_interval_us = 1'000'000;
 constexpr std::int64_t write_again_interval_us = 1'000'000;
 // Long enough for a ring to notice that it is idle and give its memory back.
 constexpr std::int64_t ticks_after_activity_us = 15'000'000;
@@ -352,34 +351,6 @@ void HostedTopic::start_disk_job(Timestamp now) {
   submit(std::move(job));
 }
 
-std::vector<log::NamedCursor> HostedTopic::cursors() const {
-  auto cursors = endpoints_.subscriber_cursors();
-  auto of_groups = topic_.groups().cursors();
-  cursors.insert(cursors.end(), std::make_move_iterator(of_groups.begin()),
-                 std::make_move_iterator(of_groups.end()));
-  if (purged_) cursors.push_back({std::string(purged_cursor_name), *purged_});
-  auto lives = storage_.lives.cursors();
-  cursors.insert(cursors.end(), std::make_move_iterator(lives.begin()), std::make_move_iterator(lives.end()));
-  std::ranges::sort(cursors, {}, &log::NamedCursor::name);
-  return cursors;
-}
-
-/// At most once a second, but at once for who waits for it.
-void HostedTopic::save_cursors(Timestamp now) {
-  if (!storage_.keeps_cursors() || cursor_job_out_) return;
-  const bool awaited = cursors_awaited();
-  const bool saved_lately = cursors_saved_ <= now && now.us - cursors_saved_.us < cursor_save_interval_us;
-  if (!awaited && saved_lately) return;
-  auto current = cursors();
-  cursors_saved_ = now;
-  if (current == saved_cursors_ && !cursors_failed_ && !awaited) return;
-  saved_cursors_ = std::move(current);
-  cursor_job_out_ = true;
-  topic_.groups().save_begun();
-  cursor_waiters_.save_begun();
-  submit(storage_.save_cursors(saved_cursors_));
-}
-
 void HostedTopic::submit(std::unique_ptr<log::DiskJob> job) {
   ++jobs_out_;
   context_.disk.submit(std::move(job), [this, &loop = context_.loop](std::unique_ptr<log::DiskJob> ran) {
@@ -414,19 +385,6 @@ void HostedTopic::job_done(log::DiskJob& job) {
 void HostedTopic::make_way(const Result<void>& saved) {
   const bool lacks_space = !saved && saved.error().code == ErrorCode::no_space;
   if (lacks_space && storage_.segments != nullptr) storage_.segments->free_disk();
-}
-
-void HostedTopic::cursors_saved(const Result<void>& result) {
-  make_way(result);
-  cursor_job_out_ = false;
-  cursors_failed_ = !result.ok();
-  cursors_kept_ = result.ok();
-  topic_.groups().save_ended(result.ok());
-  consumers_.saved(result);
-  cursor_waiters_.save_ended(result);
-  if (!stopping_) want_pump();  // who waited for it is told
-  if (cursors_failed_)
-    context_.sink.error("topic " + definition().name.text() + ": its cursors: " + result.error().text());
 }
 
 void HostedTopic::save_producers(Timestamp now) {
@@ -485,7 +443,7 @@ void HostedTopic::flush_for_stop() {
     job->run();
     producers_saved(job->result());
   }
-  auto current = cursors();
+  auto current = cursors(std::numeric_limits<std::size_t>::max());
   Result<void> kept;
   if (storage_.keeps_cursors() && (!cursors_kept_ || current != saved_cursors_)) {
     const auto job = storage_.save_cursors(current);

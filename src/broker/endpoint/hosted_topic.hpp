@@ -215,7 +215,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void job_done(log::DiskJob& job);
   void report_losses(Timestamp now);
   void report_unavailable();
-  [[nodiscard]] std::vector<log::NamedCursor> cursors() const;
+  [[nodiscard]] std::vector<log::NamedCursor> cursors(std::size_t ranges_max) const;
   [[nodiscard]] bool cursors_awaited() const {
     return consumers_.waits_for_save() || cursor_waiters_.want_save();
   }
@@ -256,6 +256,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   std::function<void()> when_idle_;
   Timestamp last_active_;
   Timestamp cursors_saved_;
+  std::int64_t saved_ranges_ = 0;                // of saved_cursors_
   std::vector<log::NamedCursor> saved_cursors_;  // by name: as they were written, or found, last
   bool cursors_kept_ = false;                    // these are on disk for good
   SaveWaiters cursor_waiters_;
