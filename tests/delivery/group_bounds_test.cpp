@@ -69,6 +69,31 @@ TEST_F(GroupBounds, RangesAreGivenBackWithTheGroupAndItsMembers) {
   EXPECT_EQ(bounded.budget.ranges(), 0U);
 }
 
+TEST_F(GroupBounds, MembersOfAllGroupsAreBoundedInAllAndByUser) {
+  constexpr std::uint64_t mallory = 7;
+  const LogLives lives(incarnation);
+  RangeBudget small(limits::group_ranges_total, 16);
+  Topic crowded({TopicId{1}, *TopicName::parse("t"), {.broker_type = protocol::BrokerType::queue}},
+                std::make_unique<log::RingLog>(log::RingLogOptions{.capacity_bytes = limits::MiB}), wall, {},
+                &small);
+  test::FakeConsumer consumer;
+  std::vector<std::pair<Group*, GroupMember*>> members;
+  for (int i = 0;; ++i) {
+    ASSERT_LT(i, 17);
+    const auto open = asked("g" + std::to_string(i % 3));
+    const auto opened = crowded.groups().open(open, lives, mallory);
+    if (opened.refusal != session::Code::ok) {
+      EXPECT_EQ(opened.crowd, GroupSet::Crowd::members_of_all);
+      break;
+    }
+    members.emplace_back(opened.group, &crowded.groups().attach(*opened.group, consumer, open, mallory));
+  }
+  EXPECT_EQ(members.size(), 14U) << "the last eighth is left to others";
+  EXPECT_EQ(crowded.groups().open(asked("g0"), lives, 8).refusal, session::Code::ok);
+  for (const auto& [group, member] : members) crowded.groups().detach(*group, *member);
+  EXPECT_EQ(small.members(), 0U);
+}
+
 TEST_F(GroupBounds, AnAcknowledgementThatWouldScatterTooMuchStopsHalfWay) {
   GroupWorld bounded(64);
   bounded.publish(std::vector<std::string>(1000, "x"));

@@ -137,7 +137,9 @@ inline constexpr std::size_t groups_per_topic_max = 1024;               ///< of 
 inline constexpr std::size_t members_per_group_max = 4096;              ///< consumers over sessions
 inline constexpr std::uint64_t in_flight_messages_max = 2'147'483'648;  ///< not acknowledged by one consumer
 inline constexpr std::size_t outstanding_ranges_max = 16'384;           ///< likewise, in so many pieces
-inline constexpr std::size_t returned_ranges_max = 65'536;    ///< that wait for another consumer of a group
+inline constexpr std::size_t returned_ranges_max = 65'536;  ///< that wait for another consumer of a group
+/// Consumers on sessions, of one thread of the broker.
+inline constexpr std::size_t group_members_total = 131'072;
 inline constexpr std::size_t group_ranges_total = 1'048'576;  ///< of both kinds, of one thread of the broker
 inline constexpr std::uint32_t ack_timeout_ms_default = 30'000;
 /// How long a consumer may keep a message from its group by a reject, an extend or its ack timeout.

@@ -19,6 +19,7 @@ GroupMember::GroupMember(SessionConsumer& consumer, const session::ConsumeOpen& 
       charge_(standing.budget, user),
       place_(standing.turns.add(*this)) {
   ++standing.members_of[user];
+  charge_.count_member();
 }
 
 GroupMember::~GroupMember() {

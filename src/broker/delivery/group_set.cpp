@@ -124,9 +124,11 @@ GroupSet::Opened GroupSet::open(const session::ConsumeOpen& asked, const LogLive
   using session::Code;
   const bool shared = asked.mode == session::Mode::group;
   const std::string name = shared && asked.group.empty() ? std::string(protocol::default_group) : asked.group;
+  if (budget_ != nullptr && !budget_->has_room_for_member(user))
+    return {Code::limit_reached, nullptr, Crowd::members_of_all};
   if (Group* const group = find(name); group != nullptr) {
     if (group->terms().mode != asked.mode) return {Code::not_supported};
-    if (!has_room_in(*group, user)) return {Code::limit_reached, nullptr, true};
+    if (!has_room_in(*group, user)) return {Code::limit_reached, nullptr, Crowd::members_of_group};
     if (!shared) {
       if (!takes_over(*group, owner.value_or(user))) return {Code::unauthorized_access};
       group->set_holds(asked.holds);

@@ -40,11 +40,17 @@ class GroupSet {
   [[nodiscard]] Group* plain() const { return plain_; }
   /// The same, from the first plain join on.
   Group& open_plain();
+  /// Of what there may be no more.
+  enum class Crowd {
+    groups,            ///< of the topic
+    members_of_group,  ///< of the group
+    members_of_all     ///< of all groups of the reactor
+  };
   struct Opened {
     /// Of another mode, a name that is none, one too many, or a place in messages that cannot be read now.
     session::Code refusal = session::Code::ok;
-    Group* group = nullptr;  ///< without a refusal
-    bool is_full = false;    ///< refused because the group has as many members as it may
+    Group* group = nullptr;       ///< without a refusal
+    Crowd crowd = Crowd::groups;  ///< of whom there are as many as may be, with limit_reached
   };
   /// The group that is asked for; a new one, which is the user's until a restart, if there is none. `owner`:
   /// whose a consumer's own cursor is from then on, where that is another number; 0: the administrator's.

@@ -1,4 +1,5 @@
-/// Bounds the ranges that all groups of a reactor keep, in all and by user. Layer: delivery.
+/// Bounds the members of all groups of a reactor, and the ranges that these keep, in all and by user. Layer:
+/// delivery.
 #pragma once
 
 #include <cstddef>
@@ -15,22 +16,35 @@ namespace lightq::broker {
 /// leaves the last eighth to others (FairShare). The reactor's thread.
 class RangeBudget {
  public:
-  explicit RangeBudget(std::size_t ranges_max = limits::group_ranges_total) : share_(ranges_max) {}
+  explicit RangeBudget(std::size_t ranges_max = limits::group_ranges_total,
+                       std::size_t members_max = limits::group_members_total)
+      : share_(ranges_max), member_share_(members_max) {}
   RangeBudget(const RangeBudget&) = delete;
   RangeBudget& operator=(const RangeBudget&) = delete;
 
   /// Ranges counted now.
   [[nodiscard]] std::size_t ranges() const { return ranges_; }
+  /// Members counted now.
+  [[nodiscard]] std::size_t members() const { return members_; }
+  /// Returns true if the user may have one more member.
+  [[nodiscard]] bool has_room_for_member(std::uint64_t user) const {
+    const auto found = users_.find(user);
+    const std::size_t own = found == users_.end() ? 0 : found->second.members;
+    return member_share_.ask(members_, user, own) == FairShare::Verdict::room;
+  }
 
  private:
   friend class RangeCharge;
   struct User {
     std::size_t ranges = 0;
+    std::size_t members = 0;
     std::size_t charges = 0;
   };
 
   FairShare share_;
+  FairShare member_share_;
   std::size_t ranges_ = 0;
+  std::size_t members_ = 0;
   std::unordered_map<std::uint64_t, User> users_;  // those with a charge; nodes stay where they are
 };
 
@@ -48,9 +62,18 @@ class RangeCharge {
   ~RangeCharge() {
     if (budget_ == nullptr) return;
     set(0);
+    budget_->members_ -= members_;
+    own_->members -= members_;
     if (--own_->charges == 0) budget_->users_.erase(user_);
   }
 
+  /// The owner is a member of a group, until it ends.
+  void count_member() {
+    if (budget_ == nullptr || members_ > 0) return;
+    ++members_;
+    ++budget_->members_;
+    ++own_->members;
+  }
   /// The owner has this many ranges now.
   void set(std::size_t ranges) {
     if (ranges == ranges_ || budget_ == nullptr) return;
@@ -71,6 +94,7 @@ class RangeCharge {
   const std::uint64_t user_;
   RangeBudget::User* own_ = nullptr;
   std::size_t ranges_ = 0;
+  std::size_t members_ = 0;  // 1 of a member
 };
 
 }  // namespace lightq::broker

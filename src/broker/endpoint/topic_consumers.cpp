@@ -26,7 +26,7 @@ TopicConsumers::Refusal TopicConsumers::open(const session::ConsumeOpen& asked, 
                                              const LogLives& lives, std::uint64_t user, std::uint64_t owner) {
   GroupSet& groups = topic_.groups();
   const auto opened = groups.open(asked, lives, user, owner);
-  if (opened.refusal != Code::ok) return {opened.refusal, opened.is_full};
+  if (opened.refusal != Code::ok) return {opened.refusal, opened.crowd};
   SessionConsumer* const former =
       opened.group->terms().mode == session::Mode::own ? opened.group->a_consumer() : nullptr;
   attached_[&consumer] = {opened.group, &groups.attach(*opened.group, consumer, asked, user)};

@@ -26,8 +26,8 @@ class TopicConsumers {
 
   /// Why a consumer is not opened.
   struct Refusal {
-    session::Code code = session::Code::ok;  ///< ok: it is
-    bool group_is_full = false;  ///< limit_reached: of the group's members, not the topic's groups
+    session::Code code = session::Code::ok;           ///< ok: it is
+    GroupSet::Crowd crowd = GroupSet::Crowd::groups;  ///< limit_reached: of what there may be no more
     friend bool operator==(const Refusal& refusal, session::Code other) { return refusal.code == other; }
   };
   /// `owner`: see GroupSet::open.

@@ -15,8 +15,20 @@ using session::Op;
 
 namespace {
 
+Limit limit_of(GroupSet::Crowd crowd) {
+  switch (crowd) {
+    case GroupSet::Crowd::members_of_group: return Limit::members_per_group_max;
+    case GroupSet::Crowd::members_of_all: return Limit::group_members_total;
+    case GroupSet::Crowd::groups: break;
+  }
+  return Limit::groups_per_topic_max;
+}
+
 const char* why_refused(const TopicConsumers::Refusal& refusal) {
-  if (refusal.group_is_full) return "the group has as many members as it may, or leaves the rest to others";
+  if (refusal.crowd == GroupSet::Crowd::members_of_group)
+    return "the group has as many members as it may, or leaves the rest to others";
+  if (refusal.crowd == GroupSet::Crowd::members_of_all)
+    return "there are as many consumers as there may be, or the rest is left to others";
   switch (refusal.code) {
     case Code::not_supported: return "the topic has a group of this name, of the other mode";
     case Code::limit_reached:
@@ -57,8 +69,7 @@ void ConsumeSide::on_open(const FrameHeader& header, ByteView body) {
   ConsumeChannel::Link& link = *this;
   auto channel = std::make_unique<ConsumeChannel>(*topic, role, scope, port_, link, channels_.take_number());
   const auto refusal = channel->open(*asked, user);
-  if (refusal.code == Code::limit_reached)
-    port_.limit_reached(refusal.group_is_full ? Limit::members_per_group_max : Limit::groups_per_topic_max);
+  if (refusal.code == Code::limit_reached) port_.limit_reached(limit_of(refusal.crowd));
   if (refusal.code != Code::ok) return port_.answer_error(header, refusal.code, why_refused(refusal));
   channels_.add(std::move(channel), header.request);
 }
