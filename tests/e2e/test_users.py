@@ -459,3 +459,36 @@ def test_processes_of_another_uid_than_the_brokers_reach_its_unix_sockets(make_b
     finally:
         os.umask(umask)
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_another_users_ticket_does_not_take_a_subscribers_place(broker, control):
+    """S5: whoever knows the address, and may consume the topic, reads along from then on and takes nobody's messages."""
+    control.ok("create_topic", **ROOT, **OWNER, topic="t", broker_type="file")
+    for name in ("ann", "mallory"):
+        control.ok("create_user", **ROOT, user_id=name, password=ANN_PASSWORD, rights=[right("t", "consume")])
+
+    def subscriber(name, uri=None):
+        joined = control.ok("join", topic="t", type="sub", user_id=name, password=ANN_PASSWORD)
+        address = Address.of(joined)
+        return address, Address.of({**joined, "bind_uri": uri or joined["bind_uri"]})
+
+    push = broker.socket(zmq.PUSH, Address.of(control.ok("join", topic="t", type="push", **OWNER)))
+    address, _ = subscriber("ann")
+
+    def is_connected():
+        return [s["connected"] for s in control.stats("t")["subscribers"] if s["bind_uri"] == address] == [True]
+
+    anns = broker.socket(zmq.SUB, address)
+    push.send(b"1")
+    assert receive_topic(anns, "t", 1) == [b"1"]
+    anns.close()
+    until(lambda: not is_connected(), "ann's leave")
+    _, stolen = subscriber("mallory", address)
+    mallorys = broker.socket(zmq.SUB, stolen)
+    until(lambda: control.stats("t")["subscribers_count"] >= 1, "mallory's socket")
+    for text in (b"2", b"3"):
+        push.send(text)
+    assert receive_topic(mallorys, "t", 2) == [b"2", b"3"]
+    assert not is_connected(), "the place is still ann's"
+    again = broker.socket(zmq.SUB, address)
+    assert receive_topic(again, "t", 2) == [b"2", b"3"]

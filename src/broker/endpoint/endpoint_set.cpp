@@ -309,6 +309,14 @@ std::unique_ptr<OutletConnection> EndpointSet::make_outlet(Endpoint& endpoint, U
   return std::make_unique<PullOutlet>(loop, std::move(descriptor), endpoint, scratch, *this);
 }
 
+/// Whether a subscriber's endpoint is this user's. Who has no number is the administrator, or anybody on an
+/// open topic, where there are no tickets to go by. With each password the topic's own user has another one.
+bool EndpointSet::owns_place(const EndpointRecord& record, std::uint64_t user) const {
+  if (user == 0 || user == record.user) return true;
+  const AccessTable& access = context_.access;
+  return record.user != 0 && access.is_topics_own(user, record.topic) && !access.has_user(record.user);
+}
+
 void EndpointSet::consumer_ready(OutletConnection& outlet) {
   Consumer& consumer = consumers_.at(&outlet);
   if (consumer.endpoint->record().role == EndpointRole::pull) {
@@ -316,9 +324,10 @@ void EndpointSet::consumer_ready(OutletConnection& outlet) {
   } else {
     Entry& entry = entries_.at(consumer.endpoint->record().id);
     // A second socket on one subscriber's endpoint has a cursor of its own, which lives as long as it is
-    // connected.
+    // connected, and so has another user's: his place is not here.
     const bool first = entry.subscriber != nullptr && !entry.subscriber->attached();
-    consumer.subscriber = first ? entry.subscriber : &topic_.add_subscriber(std::nullopt);
+    const bool takes_place = first && owns_place(consumer.endpoint->record(), outlet.holder().user);
+    consumer.subscriber = takes_place ? entry.subscriber : &topic_.add_subscriber(std::nullopt);
     topic_.attach_subscriber(*consumer.subscriber, outlet);
   }
   listener_.consumers_changed();

@@ -128,6 +128,7 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   void close(std::uint64_t id, bool tell);
   void consumer_gone(OutletConnection& outlet);
   void release_subscriber(Consumer& consumer);
+  [[nodiscard]] bool owns_place(const EndpointRecord& record, std::uint64_t user) const;
 
   ReactorContext& context_;
   Topic& topic_;
