@@ -7,12 +7,20 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <lightq/base/limits.hpp>
+#include <lightq/base/types.hpp>
 
 #include "support/temp_dir.hpp"
 
@@ -127,6 +135,107 @@ TEST(Socket, TellsAPeerWhoseSystemDoesNotAnswerFromAProcessThatDoesNotRead) {
     EXPECT_TRUE(answers_nothing(lost->ours.get()));
     EXPECT_FALSE(answers_nothing(reading_nothing.ours.get())) << "its system answers each time";
   }
+}
+
+/// A Unix socket over which descriptors may come, as on systems before Linux 6.16, and a TCP connection whose
+/// last close waits for a minute.
+class PassedDescriptors : public testing::Test {
+ protected:
+  PassedDescriptors() {
+    int pair[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    ours = UniqueFd(pair[0], true);
+    theirs = UniqueFd(pair[1]);
+    fill_the_room_of(tcp_);
+    const linger waits{.l_onoff = 1, .l_linger = 60};
+    EXPECT_EQ(setsockopt(tcp_.ours.get(), SOL_SOCKET, SO_LINGER, &waits, sizeof waits), 0);
+  }
+  ~PassedDescriptors() override { tcp_.theirs.reset(); }  // whoever still waits for it goes on
+  /// With one byte.
+  void pass_over(const UniqueFd& socket) {
+    char byte = 'x';
+    iovec part{&byte, 1};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    const int descriptor = tcp_.ours.get();
+    std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+    ASSERT_EQ(sendmsg(socket.get(), &message, 0), 1);
+    tcp_.ours.reset();  // the passed one is the last
+  }
+  /// The other end of the socket is closed, soon.
+  static bool is_hung_up(const UniqueFd& socket) {
+    constexpr int patience_ms = 20'000;
+    pollfd asked{socket.get(), 0, 0};
+    return poll(&asked, 1, patience_ms) == 1 && (asked.revents & POLLHUP) != 0;
+  }
+  /// Since the last call, or the beginning.
+  [[nodiscard]] bool took_long() {
+    const auto before = std::exchange(began_, std::chrono::steady_clock::now());
+    return began_ - before > std::chrono::seconds(20);
+  }
+
+  UniqueFd ours;
+  UniqueFd theirs;
+  std::array<std::byte, 16> bytes{};
+
+ private:
+  Accepting tcp_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+TEST_F(PassedDescriptors, AreNeitherReadNorWaitedFor) {
+  EXPECT_EQ(receive(ours, bytes), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  ASSERT_EQ(send(theirs.get(), "abc", 3, 0), 3);
+  EXPECT_EQ(receive(ours, bytes), 3);
+  EXPECT_EQ(as_text(ByteView(bytes).first(3)), "abc");
+  pass_over(theirs);
+  EXPECT_EQ(receive(ours, bytes), -1);
+  EXPECT_EQ(errno, EPROTO);
+  EXPECT_FALSE(take_wakes(ours));
+  ours.reset();
+  EXPECT_FALSE(took_long());
+  EXPECT_TRUE(is_hung_up(theirs));
+}
+
+TEST_F(PassedDescriptors, AreNotWaitedForWhereNobodyHasReadThem) {
+  ASSERT_EQ(send(theirs.get(), "abc", 3, 0), 3);
+  pass_over(theirs);
+  ours.reset();
+  EXPECT_FALSE(took_long());
+  EXPECT_TRUE(is_hung_up(theirs));
+}
+
+TEST_F(PassedDescriptors, AreNotWaitedForInAConnectionThatWasNotAccepted) {
+  const test::TempDir directory;
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = directory / "s.sock";
+  ASSERT_LT(path.size(), sizeof address.sun_path);
+  std::copy(path.begin(), path.end(), address.sun_path);
+  UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), true);
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener.get(), 8), 0);
+  const UniqueFd knocking(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(connect(knocking.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  pass_over(knocking);
+  listener.reset();
+  EXPECT_FALSE(took_long());
+  EXPECT_TRUE(is_hung_up(knocking));
+}
+
+TEST_F(PassedDescriptors, ASocketWithNothingToReadIsClosedAtOnce) {
+  ours.reset();
+  pollfd asked{theirs.get(), 0, 0};
+  EXPECT_EQ(poll(&asked, 1, 0), 1);
 }
 
 }  // namespace

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <span>
 
 namespace lightq::inline v1 {
 
@@ -19,26 +21,31 @@ inline void send_wake(int socket) {
 }
 
 /// Reads the wakes that have come. Never waits. Reads a bounded amount, so that a flood of them holds nobody
-/// up. Returns false if the other process has ended the connection.
-inline bool take_wakes(int socket) {
+/// up. Returns false if the other process has ended the connection. `receive`: reads bytes as ::recv does.
+template <typename Receive>
+bool take_wakes(Receive&& receive) {
   constexpr int reads_max = 16;
   std::array<std::byte, 4096> wakes;
   for (int reads = 0; reads < reads_max; ++reads) {
-    const ssize_t got = ::recv(socket, wakes.data(), wakes.size(), MSG_DONTWAIT);
+    const ssize_t got = receive(std::span(wakes));
     if (got == 0) return false;
     if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     if (static_cast<std::size_t>(got) < wakes.size()) return true;
   }
   return true;
 }
+inline bool take_wakes(int socket) {
+  return take_wakes(
+      [socket](std::span<std::byte> to) { return ::recv(socket, to.data(), to.size(), MSG_DONTWAIT); });
+}
 
 /// Sets whether the other process may pass descriptors over a Unix socket. Received descriptors are closed by
 /// the reading call, and the last close of a file may wait: for hours, if it is a connection with SO_LINGER.
-/// Systems before Linux 6.16 do not know the option and let descriptors pass.
-inline void allow_descriptors(int socket, bool allowed) {
+/// Returns false on a system before Linux 6.16, which does not know the option and lets descriptors pass.
+inline bool allow_descriptors(int socket, bool allowed) {
   constexpr int so_passrights = 83;  // the C library's headers may be older
   const int value = allowed ? 1 : 0;
-  (void)::setsockopt(socket, SOL_SOCKET, so_passrights, &value, sizeof value);
+  return ::setsockopt(socket, SOL_SOCKET, so_passrights, &value, sizeof value) == 0;
 }
 
 }  // namespace lightq::inline v1

@@ -103,7 +103,7 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   if (ignored() && readiness.hung_up) fail("closed by the peer");
   if (is_shared()) {
     // Before the memory is looked at: what comes afterwards wakes this side again.
-    if (readiness.readable && shared_->descriptor() < 0 && !take_wakes(descriptor_.get())) shared_->end();
+    if (readiness.readable && shared_->descriptor() < 0 && !take_wakes(descriptor_)) shared_->end();
     if (readiness.hung_up) shared_->end();
     readiness.readable = true;  // the end lies behind what is still to be read
   }
@@ -200,7 +200,7 @@ void Connection::read_once() {
   if (failed()) return;
   const auto space = large.empty() ? space_behind_leftover() : large;
   assert(!space.empty());  // nothing received would look like the end
-  const auto got = recv(descriptor_.get(), space.data(), space.size(), MSG_DONTWAIT);
+  const auto got = receive(descriptor_, space);
   if (got <= 0 && large.empty() && input_is_secret()) explicit_bzero(scratch_.data(), leftover_.size());
   if (got == 0) return fail("closed by the peer");
   if (got < 0) {
@@ -228,7 +228,7 @@ void Connection::adopt(std::unique_ptr<WireCipher> cipher) {
 }
 
 void Connection::read_sealed() {
-  const auto got = recv(descriptor_.get(), scratch_.data(), scratch_.size(), MSG_DONTWAIT);
+  const auto got = receive(descriptor_, scratch_);
   if (got == 0) return fail("closed by the peer");
   if (got < 0) {
     if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) fail(std::strerror(errno));

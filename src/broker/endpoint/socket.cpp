@@ -20,6 +20,8 @@
 #include <lightq/base/loopback.hpp>
 #include <lightq/base/socket_wake.hpp>
 
+#include "broker/endpoint/closing_thread.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -114,10 +116,16 @@ Result<sockaddr_un> unix_address(const std::string& path) {
   return address;
 }
 
+/// A new Unix socket. Those that a listening one accepts take no descriptors, or bring them, as it does.
+UniqueFd make_unix_socket() {
+  const int made = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  return UniqueFd(made, made >= 0 && !allow_descriptors(made, false));
+}
+
 }  // namespace
 
 void UniqueFd::reset() {
-  if (descriptor_ >= 0) close(descriptor_);
+  if (descriptor_ >= 0) may_bring_descriptors_ ? close_apart(descriptor_) : void(close(descriptor_));
   descriptor_ = -1;
 }
 
@@ -167,9 +175,8 @@ bool is_listened_on(const std::string& path) {
 Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode) {
   const auto address = unix_address(path);
   if (!address) return address.error();
-  UniqueFd descriptor(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  UniqueFd descriptor = make_unix_socket();
   if (!descriptor.valid()) return bind_error(path);
-  allow_descriptors(descriptor.get(), false);  // those that it accepts take none either
   unlink(path.c_str());
   const mode_t wanted = mode == SocketMode::owner ? owner_socket_mode : socket_mode;
   if (fchmod(descriptor.get(), wanted) != 0) return bind_error(path);  // the file's, as bind makes it
@@ -192,10 +199,31 @@ Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved
     const bool out = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
     return {out ? AcceptOutcome::out_of_descriptors : AcceptOutcome::none, UniqueFd()};
   }
-  UniqueFd owned(descriptor);
+  UniqueFd owned(descriptor, listener.descriptor.may_bring_descriptors());
   if (in_reserve(descriptor, reserved)) return {AcceptOutcome::out_of_descriptors, UniqueFd()};
   if (!listener.loopback) send_unpaced_on_loopback(descriptor, peer);
   return {AcceptOutcome::accepted, std::move(owned)};
+}
+
+ssize_t receive(const UniqueFd& connection, std::span<std::byte> to) {
+  if (!connection.may_bring_descriptors()) return recv(connection.get(), to.data(), to.size(), MSG_DONTWAIT);
+  iovec part{to.data(), to.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  // Looking copies references, which are dropped at once; those that wait in the socket keep the files open.
+  const ssize_t seen = recvmsg(connection.get(), &message, MSG_PEEK | MSG_DONTWAIT);
+  if (seen <= 0) return seen;
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
+    explicit_bzero(to.data(), static_cast<std::size_t>(seen));
+    errno = EPROTO;
+    return -1;
+  }
+  return recv(connection.get(), to.data(), static_cast<std::size_t>(seen), MSG_DONTWAIT);
+}
+
+bool take_wakes(const UniqueFd& connection) {
+  return lightq::take_wakes([&connection](std::span<std::byte> to) { return receive(connection, to); });
 }
 
 void set_low_water(int descriptor, std::size_t bytes) {

@@ -1,8 +1,12 @@
 /// Sockets of the operating system: owned descriptors, listening, accepting. Layer: endpoint.
 #pragma once
 
+#include <sys/types.h>
+#include <cstddef>
+
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -14,12 +18,18 @@ namespace lightq::broker {
 class UniqueFd {
  public:
   UniqueFd() = default;
-  explicit UniqueFd(int descriptor) : descriptor_(descriptor) {}
-  UniqueFd(UniqueFd&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  /// `may_bring_descriptors`: it is a Unix socket, and the system cannot keep its peers from passing
+  /// descriptors over it. To read or to close such a one may wait: see `receive` and close_apart.
+  explicit UniqueFd(int descriptor, bool may_bring_descriptors = false)
+      : descriptor_(descriptor), may_bring_descriptors_(may_bring_descriptors) {}
+  UniqueFd(UniqueFd&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)),
+        may_bring_descriptors_(other.may_bring_descriptors_) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
     if (this != &other) {
       reset();
       descriptor_ = std::exchange(other.descriptor_, -1);
+      may_bring_descriptors_ = other.may_bring_descriptors_;
     }
     return *this;
   }
@@ -29,10 +39,12 @@ class UniqueFd {
 
   [[nodiscard]] int get() const { return descriptor_; }
   [[nodiscard]] bool valid() const { return descriptor_ >= 0; }
+  [[nodiscard]] bool may_bring_descriptors() const { return may_bring_descriptors_; }
   void reset();
 
  private:
   int descriptor_ = -1;
+  bool may_bring_descriptors_ = false;
 };
 
 /// A listening socket; non-blocking. TCP: whom it accepts has no delay, and keep-alive.
@@ -71,6 +83,13 @@ struct Accepted {
 };
 /// The next waiting connection. Keeps so many of the process's descriptors free for everything else.
 Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved);
+
+/// Reads from a connection what has come. Never waits. Returns what ::recv does; EPROTO: its peer has passed
+/// descriptors over it, and nothing is read. The kernel closes them in the call that reads, which may wait.
+ssize_t receive(const UniqueFd& connection, std::span<std::byte> to);
+
+/// As lightq::take_wakes, of the session's own socket. Returns false also where descriptors were passed.
+bool take_wakes(const UniqueFd& connection);
 
 /// From now on the descriptor counts as readable when so many bytes have come, or the end; on a Unix socket
 /// any byte will do.

@@ -1,0 +1,125 @@
+/// Layer: endpoint.
+#include "broker/endpoint/closing_thread.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <semaphore>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace lightq::broker {
+
+namespace {
+
+constexpr std::size_t waiting_max = 1024;
+using Sockets = std::array<int, waiting_max>;
+
+/// Holds back all signals while it lives: they are for the threads that expect them.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+void close_all(const Sockets& sockets, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) close(sockets[i]);
+}
+
+/// A thread that ends does not wait for connections with SO_LINGER, so the last close is left to one: it has
+/// a table of descriptors of its own, which goes with it. Where the system refuses that the close waits here.
+void close_by_ending_thread(const Sockets& sockets, std::size_t count) {
+  std::binary_semaphore has_table(0);
+  std::binary_semaphore closed(0);
+  try {
+    std::jthread ending([&] {
+      (void)unshare(CLONE_FILES);
+      has_table.release();
+      closed.acquire();
+    });
+    has_table.acquire();
+    close_all(sockets, count);
+    closed.release();
+  } catch (const std::system_error&) {
+    close_all(sockets, count);
+  }
+}
+
+/// The thread and what waits for it. Never destroyed: a close may wait longer than the process lives.
+class ClosingThread {
+ public:
+  static ClosingThread& of_process() {
+    static ClosingThread* const one = new ClosingThread;
+    return *one;
+  }
+  /// What there is no room for stays open until the process ends: waiting would be worse.
+  void close(int socket) {
+    const std::lock_guard lock(mutex_);
+    if (count_ == waiting_.size()) return;
+    waiting_[count_++] = socket;
+    if (!running_) start();
+    wanted_.notify_one();
+  }
+
+ private:
+  void start() {
+    const WithoutSignals quiet;
+    try {
+      std::thread([this] { run(); }).detach();
+      running_ = true;
+    } catch (const std::system_error&) {
+      // The next close tries again.
+    }
+  }
+  [[noreturn]] void run() {
+    Sockets taken{};
+    while (true) {
+      std::size_t count = 0;
+      {
+        std::unique_lock lock(mutex_);
+        wanted_.wait(lock, [this] { return count_ > 0; });
+        taken = waiting_;
+        count = std::exchange(count_, 0);
+      }
+      close_by_ending_thread(taken, count);
+    }
+  }
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable wanted_;
+  Sockets waiting_{};
+  std::size_t count_ = 0;
+  bool running_ = false;
+};
+
+}  // namespace
+
+void close_apart(int socket) {
+  int unread = 0;
+  // Nothing more comes once it is shut down, so what is looked at afterwards stays true.
+  const bool is_connection = shutdown(socket, SHUT_RD) == 0;
+  if (is_connection && ioctl(socket, FIONREAD, &unread) == 0 && unread == 0) {
+    close(socket);
+    return;
+  }
+  ClosingThread::of_process().close(socket);
+}
+
+}  // namespace lightq::broker
