@@ -14,6 +14,7 @@
 #include <utility>
 
 #include <lightq/base/attributes.hpp>
+#include <lightq/base/flag_while.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/base/types.hpp>
 #include <lightq/message_limit.hpp>
@@ -137,9 +138,10 @@ class Producer {
   /// since the last such error; the error that ended the producer.
   Result<void> flush(Timeout timeout) {
     if (inside_) return inside_error();
-    flushing_ = true;
-    const Result<void> waited = wait_until([this] { return settled_all(); }, timeout, "not confirmed");
-    flushing_ = false;
+    const Result<void> waited = [&] {
+      const FlagWhile flushing(flushing_);
+      return wait_until([this] { return settled_all(); }, timeout, "not confirmed");
+    }();
     if (std::optional<Error> failure = parts_->reports.take_failure()) return *std::move(failure);
     return waited;
   }
@@ -147,11 +149,8 @@ class Producer {
   /// or unknown. Errors: timeout, the error that ended the producer.
   Result<void> wait_settled(std::uint64_t number, Timeout timeout) {
     if (inside_) return inside_error();
-    flushing_ = true;
-    const Result<void> waited =
-        wait_until([this, number] { return first_unsettled() > number; }, timeout, "not confirmed");
-    flushing_ = false;
-    return waited;
+    const FlagWhile flushing(flushing_);
+    return wait_until([this, number] { return first_unsettled() > number; }, timeout, "not confirmed");
   }
   /// Waits until the topic is open. Errors: timeout (last_error says why), the error that ended the producer.
   Result<void> wait_open(Timeout timeout) {
@@ -178,12 +177,14 @@ class Producer {
     if (state() == SessionState::closed) return {};
     if (inside_) return inside_error();
     Result<void> flushed = flush(timeout);
-    inside_ = true;
-    if (!batches().open().empty()) roll();
-    parts_->link.close(parts_->reports);
-    (void)parts_->reports.take_failure();
-    inside_ = false;
+    {
+      const FlagWhile inside(inside_);
+      if (!batches().open().empty()) roll();
+      parts_->link.close(parts_->reports);
+      (void)parts_->reports.take_failure();
+    }
     room_ = 0;
+    parts_->reports.rethrow();
     return flushed;
   }
 
@@ -192,10 +193,12 @@ class Producer {
   /// messages are not affected.
   void resolve(bool resend) {
     if (inside_) return;
-    inside_ = true;
-    parts_->link.resolve(resend, parts_->reports);
-    inside_ = false;
+    {
+      const FlagWhile inside(inside_);
+      parts_->link.resolve(resend, parts_->reports);
+    }
     refresh_room();
+    parts_->reports.rethrow();
   }
   /// Returns the number of unconfirmed messages; in SessionState::in_doubt, those that may be stored or not.
   [[nodiscard]] std::uint64_t in_doubt() const { return batches().doubtful(); }
@@ -282,13 +285,9 @@ class Producer {
     add();
   }
 
-  /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look.
-  /// `by_the_way`: it does not read if it has a moment ago.
-  void drive(bool by_the_way = false) {
-    pace_.look();
-    if (inside_) return;
-    inside_ = true;
-    const SessionTime time = now();
+  /// What `drive` does within which callbacks may come.
+  void exchange(SessionTime time, bool by_the_way) {
+    const FlagWhile inside(inside_);
     if (!by_the_way || state() != SessionState::open || pace_.may_read(time)) {
       pace_.reads(time);
       parts_->link.receive(time, parts_->reports);
@@ -299,13 +298,22 @@ class Producer {
       roll();
       parts_->link.give_up_all(parts_->reports);
     }
-    inside_ = false;
+  }
+
+  /// Connects, reads, closes the open batch if it is time, and writes. Ends with the plan for the next look.
+  /// `by_the_way`: it does not read if it has a moment ago.
+  void drive(bool by_the_way = false) {
+    pace_.look();
+    if (inside_) return;
+    const SessionTime time = now();
+    exchange(time, by_the_way);
     pace_.give_way(time);
     const BatchBuilder& open = batches().open();
     pace_.look_again_behind(open.record_count());
     if (!open.empty() && linger_ends_ == session_never && parts_->options.linger.count() > 0)
       linger_ends_ = session_deadline(time, parts_->options.linger);
     refresh_room();
+    parts_->reports.rethrow();
   }
 
   /// Whether the open batch is to leave though it is not full.

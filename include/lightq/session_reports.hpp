@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <string>
@@ -31,7 +32,8 @@ struct SendReport {
 
 /// Told of every message exactly once, in one range with others. Confirmed ones come in order; others may
 /// come before messages sent earlier. Runs inside a call of the producer's and may call its `send`, which
-/// then does not wait; nothing else that waits.
+/// then does not wait; nothing else that waits. What it throws comes out of that call when its work is done;
+/// of several the first.
 using ReportCallback = std::function<void(const SendReport&)>;
 /// What became of one message; `error` as in SendReport.
 using MessageCallback = std::function<void(Fate fate, const Error* error)>;
@@ -52,7 +54,11 @@ class SendReports {
     counts_[static_cast<std::size_t>(fate)] += end - begin;
     if (fate != Fate::confirmed) remember_failure(end - begin, fate, error);
     if (!watched_.empty()) tell_watchers(begin, end, fate, error);
-    if (callback_) callback_({begin, end, fate, error});
+    if (callback_) call([&] { callback_({begin, end, fate, error}); });
+  }
+  /// Throws what a callback has thrown since the last time, the first of all; nothing where none has.
+  void rethrow() {
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
 
   [[nodiscard]] std::uint64_t count(Fate fate) const { return counts_[static_cast<std::size_t>(fate)]; }
@@ -80,12 +86,23 @@ class SendReports {
     const auto last = std::lower_bound(first, watched_.end(), end, before);
     std::vector<Watched> told(std::make_move_iterator(first), std::make_move_iterator(last));
     watched_.erase(first, last);
-    for (const Watched& watched : told) watched.callback(fate, error);
+    for (const Watched& watched : told) call([&] { watched.callback(fate, error); });
+  }
+
+  /// What one throws keeps the others from nothing.
+  template <typename Callback>
+  void call(Callback&& callback) {
+    try {
+      callback();
+    } catch (...) {
+      if (!thrown_) thrown_ = std::current_exception();
+    }
   }
 
   ReportCallback callback_;
   std::deque<Watched> watched_;  // by number
   std::uint64_t counts_[3] = {};
+  std::exception_ptr thrown_;
   std::optional<Error> failure_;
   std::uint64_t failed_ = 0;  // messages that `failure_` speaks of
 };

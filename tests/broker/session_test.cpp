@@ -7,6 +7,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -178,6 +179,25 @@ TEST_P(SessionOverEach, TellsAProducerThatItsTopicIsDeleted) {
   const auto sent = producer.send("two");
   const auto flushed = producer.flush(5s);
   EXPECT_FALSE(sent.ok() && flushed.ok());
+}
+
+TEST_P(SessionOverEach, GoesOnWhenACallbackHasThrown) {
+  auto client = this->client();
+  client.create_topic("orders").value_or_throw();
+  auto producer = client.producer("orders", options()).value_or_throw();
+  int told = 0;
+  producer.on_report([&](const SendReport& report) {
+    told += static_cast<int>(report.end - report.begin);
+    if (report.begin == 0) throw std::runtime_error("the program's own");
+  });
+  producer.send("one").value_or_throw();
+  EXPECT_THROW((void)producer.flush(5s), std::runtime_error);
+  EXPECT_TRUE(producer.send("two"));
+  EXPECT_TRUE(producer.send("three"));
+  EXPECT_TRUE(producer.flush(5s).ok());
+  EXPECT_EQ(told, 3);
+  EXPECT_EQ(producer.confirmed(), 3U);
+  EXPECT_TRUE(producer.close(5s).ok());
 }
 
 }  // namespace
