@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <utility>
 
+#include <lightq/base/limits.hpp>
+
 #include "client/terminal.hpp"
 
 namespace lightq::cli {
@@ -27,10 +29,11 @@ class Lines final : public MessageSource {
   Result<bool> next() override {
     if (bounded_ && left_ == 0) return false;
     line_.clear();
+    line_bytes_ = 0;
     while (true) {
       const auto rest = std::string_view(buffer_).substr(at_);
       const std::size_t end = rest.find('\n');
-      line_ += rest.substr(0, end);
+      add(rest.substr(0, end));
       if (end != std::string_view::npos) {
         at_ += end + 1;
         return found();
@@ -42,13 +45,21 @@ class Lines final : public MessageSource {
       return partial_ ? found() : Result<bool>(false);
     }
   }
+  void keep_at_most(std::uint64_t bytes) override {
+    kept_max_ = std::min<std::uint64_t>(bytes, limits::message_bytes_max_max);
+  }
   [[nodiscard]] std::string_view message() const override { return line_; }
+  [[nodiscard]] std::uint64_t message_bytes() const override { return line_bytes_; }
   [[nodiscard]] int awaited() const override {
     const bool has_line = buffer_.find('\n', at_) != std::string::npos;
     return has_line || (bounded_ && left_ == 0) ? -1 : descriptor_;
   }
 
  private:
+  void add(std::string_view part) {
+    line_bytes_ += part.size();
+    line_ += part.substr(0, kept_max_ - std::min<std::uint64_t>(kept_max_, line_.size()));
+  }
   bool found() {
     partial_ = false;
     --left_;
@@ -106,6 +117,8 @@ class Lines final : public MessageSource {
   std::string buffer_;
   std::size_t at_ = 0;
   std::string line_;
+  std::uint64_t line_bytes_ = 0;
+  std::uint64_t kept_max_ = limits::message_bytes_max_max;
   bool partial_ = false;
   bool bounded_ = false;
   std::uint64_t left_;

@@ -22,8 +22,14 @@ class MessageSource {
   virtual Result<bool> next() = 0;
   /// A descriptor that `next` may wait for, or -1: it will not, as far as is known.
   [[nodiscard]] virtual int awaited() const { return -1; }
-  /// The present message; valid until the next call of next().
+  /// From the next message on, no more than `bytes` of one are kept, or the hard limit of messages if that is
+  /// less: of a longer one only the length is known.
+  virtual void keep_at_most(std::uint64_t /*bytes*/) {}
+  /// The present message, or the begin of one that is too long; valid until the next call of next().
   [[nodiscard]] virtual std::string_view message() const = 0;
+  /// How long it is, what is not kept included.
+  [[nodiscard]] virtual std::uint64_t message_bytes() const { return message().size(); }
+  [[nodiscard]] bool is_too_long() const { return message_bytes() > message().size(); }
 };
 
 /// The lines of files, one after the other, without their line ends; `-` is standard input, and so are no

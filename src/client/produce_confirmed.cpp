@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <vector>
 
+#include <lightq/message_limit.hpp>
+
 #include "client/produce.hpp"
 #include "client/produce_report.hpp"
 #include "client/session.hpp"
@@ -69,15 +71,25 @@ class ConfirmedRun {
 
   Result<void> send_all(MessageSource& source) {
     if (Result<void> ready = prepare(); !ready) return ready;
+    if (producer_.opened()) source.keep_at_most(producer_.opened()->message_bytes_max);
     while (!interrupted()) {
       if (Result<void> served = await_turn(source); !served) return served;
       if (interrupted()) break;
       const Result<bool> more = source.next();
       if (!more) return more.error();
       if (!*more) break;
-      if (Result<void> sent = send(source.message()); !sent) return sent;
+      if (source.is_too_long()) {
+        report_.turned_down_unsent(too_long(source).message);
+      } else if (Result<void> sent = send(source.message()); !sent) {
+        return sent;
+      }
     }
     return {};
+  }
+
+  static Error too_long(const MessageSource& source) {
+    return MessageLimit{source.message().size(), "the broker's message_bytes_max"}.exceeded_by(
+        source.message_bytes());
   }
 
   /// Learns how long a message may be, so that a longer one is not sent at all, and makes room for the

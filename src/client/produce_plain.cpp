@@ -1,6 +1,8 @@
 /// `lightq produce --plain`: over a plain ZeroMQ socket, which has no confirms. Layer: cli.
 #include <algorithm>
 
+#include <lightq/message_limit.hpp>
+
 #include "client/produce.hpp"
 #include "client/produce_report.hpp"
 #include "client/session.hpp"
@@ -60,6 +62,9 @@ class PlainRun {
       const Result<bool> more = source.next();
       if (!more) return more.error();
       if (!*more) break;
+      if (source.is_too_long())
+        return MessageLimit{source.message().size(), "the most that a message can have"}.exceeded_by(
+            source.message_bytes());
       if (produce_.rate > 0 && !pause_for(report_.due() - Clock::now())) break;
       if (Result<void> sent = send(source.message()); !sent) return sent;
       report_.sent(source.message().size());

@@ -47,6 +47,24 @@ TEST_F(MessageSourceTest, JoinsLinesLongerThanItsBuffer) {
   EXPECT_EQ(all(*source), (Messages{large, large}));
 }
 
+TEST_F(MessageSourceTest, KeepsNoMoreOfALongLineThanAMessageMayHave) {
+  constexpr std::uint64_t kept = 1'000;
+  constexpr std::uint64_t length = 3'000'000;
+  const auto source =
+      lines_of({file("a", "one\n" + std::string(length, 'x') + "\n" + std::string(kept, 'y') + "\n")}, 0);
+  source->keep_at_most(kept);
+  ASSERT_TRUE(source->next().value_or_throw());
+  EXPECT_FALSE(source->is_too_long());
+  ASSERT_TRUE(source->next().value_or_throw());
+  EXPECT_TRUE(source->is_too_long());
+  EXPECT_EQ(source->message().size(), kept);
+  EXPECT_EQ(source->message_bytes(), length);
+  ASSERT_TRUE(source->next().value_or_throw());
+  EXPECT_FALSE(source->is_too_long());
+  EXPECT_EQ(source->message(), std::string(kept, 'y'));
+  EXPECT_FALSE(source->next().value_or_throw());
+}
+
 TEST_F(MessageSourceTest, StopsAtTheCount) {
   const auto source = lines_of({file("a", "1\n2\n3\n")}, 2);
   EXPECT_EQ(all(*source), (Messages{"1", "2"}));
