@@ -39,6 +39,8 @@ class PlainConsumeRun {
       Result<std::optional<Message>> message = consumer_.receive(0ms);
       if (message && !*message) {
         printer_.flush();
+        printer_.look_for_reader();
+        if (printer_.is_done()) break;
         if (printer_.printed() > 0) printer_.show_progress();
         message = consumer_.receive(consume_.timeout.count() > 0 ? std::min<Timeout>(consume_.timeout, 200ms)
                                                                  : Timeout(200));

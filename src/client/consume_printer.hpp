@@ -26,6 +26,8 @@ class ConsumePrinter {
   void print(const LoggedMessage& message);
   /// False once standard output is closed or has failed.
   bool flush();
+  /// Looks whether anybody reads what is printed. Nobody: it is done.
+  void look_for_reader() { open_ = out_.has_reader() && open_; }
   /// Whether standard output has all that was printed.
   [[nodiscard]] bool is_flushed() const { return open_ && out_.is_empty(); }
   /// While standard output takes nothing, `serve` is called several times a second.

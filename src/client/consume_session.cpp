@@ -58,6 +58,7 @@ class SessionConsumeRun {
       Result<std::optional<DeliveredBatch>> batch = consumer_.receive_batch(0ms);
       if (batch && !*batch) {
         settle();
+        printer_.look_for_reader();
         if (printer_.is_done()) break;
         if (printer_.printed() > 0) printer_.show_progress();
         batch = consumer_.receive_batch(patience());

@@ -75,6 +75,7 @@ class Lines final : public MessageSource {
         buffer_.clear();
         if (file_ == files_.size()) return false;
         if (Result<void> opened = open_file(); !opened) return opened.error();
+        if (descriptor_ < 0) break;  // a signal came
       }
       buffer_.resize(read_bytes);
       const ssize_t got = ::read(descriptor_, buffer_.data(), buffer_.size());
@@ -102,8 +103,11 @@ class Lines final : public MessageSource {
 
   Result<void> open_file() {
     const std::string& name = files_[file_];
-    descriptor_ = name == "-" ? STDIN_FILENO : ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-    if (descriptor_ < 0) return Error{ErrorCode::io_error, "cannot open '" + name + "'", errno};
+    do {  // a FIFO that nobody writes to yet is waited for
+      descriptor_ = name == "-" ? STDIN_FILENO : ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    } while (descriptor_ < 0 && errno == EINTR && !interrupted());
+    if (descriptor_ < 0 && errno != EINTR)
+      return Error{ErrorCode::io_error, "cannot open '" + name + "'", errno};
     return {};
   }
   void close_file() {

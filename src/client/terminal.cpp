@@ -162,6 +162,12 @@ bool Output::write(std::string_view text) {
   return buffer_.size() < buffer_bytes || flush();
 }
 
+bool Output::has_reader() {
+  pollfd reader{STDOUT_FILENO, 0, 0};
+  if (open_ && ::poll(&reader, 1, 0) > 0 && (reader.revents & (POLLERR | POLLHUP)) != 0) open_ = false;
+  return open_;
+}
+
 bool Output::flush() {
   if (!open_ || buffer_.empty()) return open_;
   const int fault =

@@ -61,6 +61,8 @@ class Output {
   /// command should end.
   bool write(std::string_view text);
   bool flush();
+  /// Returns false if whoever read the output has gone (`| head`): waiting for something to print is in vain.
+  bool has_reader();
   /// Writes out what is left; false when the command failed by it.
   bool end() { return flush() || !failed_; }
   /// Whether a failure was more than a reader that went away.

@@ -1,10 +1,12 @@
 """What a newcomer to the command line tries, and what it answers."""
 import json
+import os
 import subprocess
 
 import pytest
 
-from cli_support import lightq
+from cli_support import finish, lightq
+from support import DEADLINE, until
 
 
 @pytest.mark.parametrize("name", ["stats", "sub", "topic", "broker"])
@@ -52,3 +54,21 @@ def test_help_is_a_command_too(lightq):
 def test_deleting_what_is_not_there_does_not_suggest_making_it(lightq):
     told = lightq("topic", "delete", "absent", code=1).stderr
     assert b"absent" in told and b"create" not in told
+
+
+@pytest.mark.parametrize("how", [[], ["--mode", "sub", "--from", "first"]])
+def test_following_ends_when_nobody_reads_any_more(lightq, how):
+    lightq("topic", "create", "t")
+    lightq("produce", "t", stdin=b"one\n")
+    following = lightq.begin("consume", "t", *how, stderr=subprocess.DEVNULL)
+    assert following.stdout.readline() == b"one\n"
+    following.stdout.close()  # as head -1 does
+    assert following.wait(DEADLINE) == 0
+
+
+def test_a_signal_ends_the_wait_for_a_fifo(lightq, tmp_path):
+    lightq("topic", "create", "t")
+    os.mkfifo(tmp_path / "fifo")
+    producing = lightq.begin("produce", "t", str(tmp_path / "fifo"))
+    until(lambda: lightq.stats("t")["publishers_count"] == 1, "the command's session")
+    finish(producing)
