@@ -63,6 +63,7 @@ def test_following_ends_when_nobody_reads_any_more(lightq, how):
     following = lightq.begin("consume", "t", *how, stderr=subprocess.DEVNULL)
     assert following.stdout.readline() == b"one\n"
     following.stdout.close()  # as head -1 does
+    following.stdout = None
     assert following.wait(DEADLINE) == 0
 
 
