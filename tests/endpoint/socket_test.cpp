@@ -200,7 +200,7 @@ TEST_F(PassedDescriptors, AreNeitherReadNorWaitedFor) {
   pass_over(theirs);
   EXPECT_EQ(receive(ours, bytes), -1);
   EXPECT_EQ(errno, EPROTO);
-  EXPECT_FALSE(take_wakes(ours));
+  EXPECT_FALSE(receive_wakes(ours));
   ours.reset();
   EXPECT_FALSE(took_long());
   EXPECT_TRUE(is_hung_up(theirs));

@@ -103,7 +103,7 @@ void Connection::on_event(EventLoop::Readiness readiness) {
   if (ignored() && readiness.hung_up) fail("closed by the peer");
   if (is_shared()) {
     // Before the memory is looked at: what comes afterwards wakes this side again.
-    if (readiness.readable && shared_->descriptor() < 0 && !take_wakes(descriptor_)) shared_->end();
+    if (readiness.readable && shared_->descriptor() < 0 && !receive_wakes(descriptor_)) shared_->end();
     if (readiness.hung_up) shared_->end();
     readiness.readable = true;  // the end lies behind what is still to be read
   }

@@ -222,8 +222,8 @@ ssize_t receive(const UniqueFd& connection, std::span<std::byte> to) {
   return recv(connection.get(), to.data(), static_cast<std::size_t>(seen), MSG_DONTWAIT);
 }
 
-bool take_wakes(const UniqueFd& connection) {
-  return lightq::take_wakes([&connection](std::span<std::byte> to) { return receive(connection, to); });
+bool receive_wakes(const UniqueFd& connection) {
+  return take_wakes([&connection](std::span<std::byte> to) { return receive(connection, to); });
 }
 
 void set_low_water(int descriptor, std::size_t bytes) {

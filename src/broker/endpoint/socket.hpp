@@ -88,8 +88,8 @@ Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved
 /// descriptors over it, and nothing is read. The kernel closes them in the call that reads, which may wait.
 ssize_t receive(const UniqueFd& connection, std::span<std::byte> to);
 
-/// As lightq::take_wakes, of the session's own socket. Returns false also where descriptors were passed.
-bool take_wakes(const UniqueFd& connection);
+/// As take_wakes, of the session's own socket. Returns false also where descriptors were passed.
+bool receive_wakes(const UniqueFd& connection);
 
 /// From now on the descriptor counts as readable when so many bytes have come, or the end; on a Unix socket
 /// any byte will do.
