@@ -14,10 +14,11 @@ namespace lightq::inline v1 {
 /// clients of a broker that comes back do not come all at once. One thread.
 class SessionBackoff {
  public:
+  /// Waits are at most a year: a longer one would be too many microseconds.
   SessionBackoff(Timeout shortest, Timeout longest, std::uint64_t seed)
-      : shortest_(shortest),
-        longest_(std::max(shortest, longest)),
-        next_(shortest),
+      : shortest_(bounded(shortest)),
+        longest_(std::max(shortest_, bounded(longest))),
+        next_(shortest_),
         random_(static_cast<std::minstd_rand::result_type>(seed ^ (seed >> 32U))) {}
 
   /// The next wait: between a half and all of what it is by now.
@@ -29,10 +30,13 @@ class SessionBackoff {
     return std::chrono::microseconds(
         whole.count() - std::uniform_int_distribution<std::chrono::microseconds::rep>(0, half)(random_));
   }
+  [[nodiscard]] Timeout longest() const { return longest_; }
   /// It works again: the next wait is the shortest one.
   void reset() { next_ = shortest_; }
 
  private:
+  static Timeout bounded(Timeout wait) { return std::min(wait, Timeout(std::chrono::hours(24 * 365))); }
+
   Timeout shortest_;
   Timeout longest_;
   Timeout next_;

@@ -32,7 +32,6 @@ class SessionRoute {
       : topic_(std::move(topic)),
         join_(std::move(join)),
         attempt_timeout_(options.attempt_timeout),
-        backoff_max_(options.backoff_max),
         clock_(options.clock),
         backoff_(options.backoff, options.backoff_max, jitter_seed()),
         connection_(std::move(connection)) {}
@@ -75,7 +74,7 @@ class SessionRoute {
     if (is_connected() && error.code == ErrorCode::invalid_request) ++violations_;
     connection_.drop();
     last_error_ = of_topic(error);
-    if (was_open && now - opened_at_ >= backoff_max_) backoff_.reset();
+    if (was_open && now - opened_at_ >= backoff_.longest()) backoff_.reset();
     const Consequence consequence = std::exchange(consequence_, Consequence::again);
     // The address, or the ticket, may be what is wrong.
     if (!was_open || consequence == Consequence::join) address_.reset();
@@ -148,7 +147,6 @@ class SessionRoute {
   std::string topic_;
   SessionJoin join_;
   Timeout attempt_timeout_;
-  Timeout backoff_max_;
   SessionClock clock_;
   SessionBackoff backoff_;
   SessionConnection connection_;

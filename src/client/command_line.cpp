@@ -60,7 +60,7 @@ void add_common(CLI::App* app, Common& common) {
   text_option(app, "--data-dir", common.data_dir,
               "where this machine's broker keeps broker.json and admin.json", "DIR")
       ->group(group);
-  unit_option(app, "--request-timeout", common.request_timeout, parse_duration,
+  unit_option(app, "--request-timeout", common.request_timeout, parse_wait,
               "how long the broker may take to answer; one that is busy is asked again meanwhile (5s)",
               "TIME")
       ->group(group);
@@ -241,7 +241,7 @@ void add_produce(CLI::App* app, Parsed& parsed) {
   count->envname("LIGHTQ_COUNT")->type_name("COUNT");
   unit_option(verb, "--size", produce->size_bytes, parse_size, "size of a generated message (100)", "SIZE");
   unit_option(verb, "--rate", produce->rate, parse_count, "messages a second (as fast as they go)", "RATE");
-  unit_option(verb, "--timeout", produce->timeout, parse_duration,
+  unit_option(verb, "--timeout", produce->timeout, parse_wait,
               "give up when nothing moves for so long; 0: never (30s)", "TIME");
   verb->add_flag_callback(
           "--no-wait", [produce] { produce->wait = false; },
@@ -312,8 +312,7 @@ void add_consume(CLI::App* app, Parsed& parsed, const std::string& name, Mode mo
                  "wait for more (default), or end when there is no more")
       ->envname("LIGHTQ_FOLLOW");
   add_consume_format(verb, *consume);
-  unit_option(verb, "--timeout", consume->timeout, parse_duration, "end after so long without a message",
-              "TIME");
+  unit_option(verb, "--timeout", consume->timeout, parse_wait, "end after so long without a message", "TIME");
   verb->callback([&parsed, consume, verb] {
     std::string sessionless = consume->plain ? "--plain" : "";
     check_connection_flags(*verb, sessionless, consume->plain, consume->connection);
@@ -353,7 +352,7 @@ void add_others(CLI::App* app, Parsed& parsed) {
                             "  lightq stats\n  lightq stats orders --watch\n  lightq stats orders --json");
   verb->add_option("topic", stats->topic, "the topic's name; none: the broker")->type_name("TOPIC");
   flag(verb, "-w,--watch", stats->watch, "again and again, until ctrl-C");
-  unit_option(verb, "--interval", stats->interval, parse_duration, "time between two looks (1s)", "TIME");
+  unit_option(verb, "--interval", stats->interval, parse_wait, "time between two looks (1s)", "TIME");
   verb->callback(
       [&parsed, stats] { parsed.command = [&parsed, stats] { return run_stats(parsed.common, *stats); }; });
 

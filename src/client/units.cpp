@@ -1,6 +1,7 @@
 /// Sizes, counts, rates and durations as people write them, and back. Layer: cli.
 #include "client/units.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -83,6 +84,12 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   const std::optional<std::uint64_t> ms = parse(text, duration_units);
   if (!ms) return std::nullopt;
   return std::chrono::milliseconds(static_cast<std::int64_t>(*ms));
+}
+
+std::optional<std::chrono::milliseconds> parse_wait(std::string_view text) {
+  constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365 * 100);
+  const auto span = parse_duration(text);
+  return span ? std::optional(std::min(*span, longest)) : std::nullopt;
 }
 
 std::string format_size(std::uint64_t bytes) {

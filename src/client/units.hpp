@@ -19,6 +19,10 @@ std::optional<std::uint64_t> parse_count(std::string_view text);
 /// A time span: `250ms`, `30s`, `5m`, `1h`, `7d`; a bare number is seconds.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
+/// A time span for which a command may have to wait: as parse_duration, and at most 100 years, for a clock in
+/// nanoseconds ends after 292.
+std::optional<std::chrono::milliseconds> parse_wait(std::string_view text);
+
 /// `1.5 GiB`, `12 B`.
 std::string format_size(std::uint64_t bytes);
 /// `1,234,567`.

@@ -33,7 +33,7 @@ bool SegmentLog::sync_is_due(Timestamp now) const {
   if (poisoned_ || !anything_unsynced()) return false;
   if (flush_is_due(now)) return true;
   if (options_.flush_bytes != 0 && unsynced_bytes() >= options_.flush_bytes) return true;
-  return options_.flush_interval_ms != 0 && has_passed(last_sync_, options_.flush_interval_ms * 1000, now);
+  return options_.flush_interval_ms != 0 && has_passed(last_sync_, in_us(options_.flush_interval_ms), now);
 }
 
 // Where the segment could not be given its name nothing was synced, and nothing is before that is tried

@@ -136,7 +136,7 @@ void SegmentLog::date_segments(Timestamp now) {
 }
 
 bool SegmentLog::is_too_old(const SegmentFile& segment, Timestamp now) const {
-  return options_.retention_ms != 0 && segment.written().us < now.us - options_.retention_ms * 1000;
+  return options_.retention_ms != 0 && is_older(segment.written(), options_.retention_ms, now);
 }
 
 void SegmentLog::drop_unneeded(Timestamp now) {

@@ -159,7 +159,7 @@ void WriteBehindLog::maintain(Timestamp now) {
   segments_->maintain(now);
   ring_.trim(std::min(segments_->first_offset(), written_offset()));
   const bool due = unwritten_bytes_ >= options_.unwritten_bytes ||
-                   (unwritten_bytes_ != 0 && has_passed(unwritten_since_, options_.unwritten_ms * 1000, now));
+                   (unwritten_bytes_ != 0 && has_passed(unwritten_since_, in_us(options_.unwritten_ms), now));
   if (due) write_until_ = next_offset();
   if (more_to_write() && write_up_to(write_until_, chunk_bytes) != AppendOutcome::appended) {
     write_until_ = written_offset();  // tried again at the next call

@@ -80,6 +80,21 @@ TEST(SessionBackoff, DoublesUpToItsLongestAndBeginsAnew) {
   EXPECT_LE(one.next(), Timeout(1));
 }
 
+TEST(SessionBackoff, BearsAnyTimeout) {
+  const Timeout year = std::chrono::hours(24 * 365);
+  SessionBackoff endless(Timeout::max(), Timeout::max(), 1);
+  SessionBackoff growing(Timeout(1), Timeout::max(), 1);
+  EXPECT_EQ(growing.longest(), year);
+  for (int turn = 0; turn < 80; ++turn) {
+    for (SessionBackoff* each : {&endless, &growing}) {
+      const auto wait = each->next();
+      EXPECT_GT(wait.count(), 0) << turn;
+      EXPECT_LE(wait, year) << turn;
+    }
+  }
+  EXPECT_GE(growing.next(), year / 2);
+}
+
 TEST(SessionClock, BearsAnyTimeout) {
   const SessionClock clock;
   EXPECT_EQ(session_deadline(clock.now(), Timeout::max()), session_never);

@@ -40,6 +40,15 @@ TEST(Units, ReadsDurations) {
   EXPECT_FALSE(parse_duration("1w").has_value());
 }
 
+TEST(Units, AWaitFitsTheClock) {
+  EXPECT_EQ(parse_wait("250ms"), 250ms);
+  EXPECT_FALSE(parse_wait("1w").has_value());
+  for (const char* text : {"106752d", "200000000d", "9000000000000000000ms"}) {
+    ASSERT_TRUE(parse_wait(text).has_value()) << text;
+    EXPECT_EQ(*parse_wait(text), std::chrono::hours(24 * 365 * 100)) << text;
+  }
+}
+
 TEST(Units, WritesForPeople) {
   EXPECT_EQ(format_size(12), "12 B");
   EXPECT_EQ(format_size(64 << 20), "64.0 MiB");

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <vector>
 
+#include "log/elapsed.hpp"
 #include "log/write_behind_log.hpp"
 #include "support/log_fixture.hpp"
 #include "support/random.hpp"
@@ -170,6 +173,31 @@ TEST_F(RetentionAndTheClock, CountsATimeInTheFutureAsNow) {
     log->maintain(now);
     EXPECT_EQ(kept(), 0U);
   }
+}
+
+TEST_F(RetentionAndTheClock, OfAnyLengthKeepsWhatIsYounger) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t for_ever :
+       {most, most / 1000, most / 1000 + 1, std::int64_t{18'446'744'073'709'552}}) {
+    log.reset();
+    options.retention_ms = for_ever;
+    open();
+    fill(now, 12);
+    const std::uint64_t before = kept();
+    now.us += 3650 * day_us;
+    log->maintain(now);
+    EXPECT_EQ(kept(), before) << for_ever;
+  }
+}
+
+TEST(Elapsed, ASpanOfAnyLengthIsLongerThanAnyOther) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(in_us(0), 0);
+  EXPECT_EQ(in_us(250), 250'000);
+  EXPECT_EQ(in_us(most / 1000), most / 1000 * 1000);
+  EXPECT_EQ(in_us(most / 1000 + 1), most);
+  EXPECT_EQ(in_us(most), most);
+  EXPECT_FALSE(has_passed({}, in_us(most), {3650 * day_us}));
 }
 
 TEST_F(RetentionAndTheClock, DoesSoAfterARestart) {

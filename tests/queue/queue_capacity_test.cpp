@@ -182,6 +182,16 @@ TEST_P(QueueBounds, RetentionByAge) {
   EXPECT_EQ("95", std::to_string(queue.enqueue("95").value_or_throw().value));
 }
 
+TEST_P(QueueBounds, RetentionForEverKeepsAll) {
+  options.segment_messages_max = 10;
+  options.retention_time = std::chrono::milliseconds::max();
+  Queue queue = open(options);
+  enqueue_numbers(queue, 0, 95);
+  queue.maintain();
+  EXPECT_EQ(Offset{0}, queue.first_offset());
+  EXPECT_EQ(numbers(0, 95), drain(queue));
+}
+
 TEST_P(QueueBounds, RetentionByAgeInTheBackground) {
   options.segment_messages_max = 10;
   options.retention_time = 30ms;
