@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <filesystem>
+
 #include "control/catalogue_room.hpp"
 #include "control/fake_data_plane.hpp"
 #include "control/loop_thread.hpp"
+#include "support/faulty_storage.hpp"
 #include "support/planted.hpp"
 
 namespace lightq::broker {
@@ -105,6 +109,32 @@ TEST(CommandHandler, TakesBackATopicThatTheDataPlaneRefuses) {
   EXPECT_EQ(broker.catalogue->state().find("t"), nullptr);
   broker.data_plane.refuse_add.reset();
   EXPECT_EQ(broker.create("t"), "ok");
+}
+
+TEST(CommandHandler, KeepsATopicWhoseRemovalIsNotOnDisk) {
+  lightq::test::FaultyStorage disk;
+  log::SegmentPool pool{{"/pool"}, disk};
+  Broker broker;
+  broker.handler.reset();
+  auto options = broker.room.options();
+  options.open_log = [&](const std::filesystem::path& at) -> Result<std::unique_ptr<log::Log>> {
+    log::SegmentLogOptions of_log;
+    of_log.directory = at.string();
+    auto opened = log::SegmentLog::open(of_log, disk, pool, broker.room.now());
+    if (!opened) return opened.error();
+    return std::unique_ptr<log::Log>(std::move(*opened));
+  };
+  broker.catalogue = Catalogue::open(broker.room.path() + "2", options, broker.room.sink).value_or_throw();
+  broker.handler = broker.make();
+  ASSERT_EQ(broker.create("t"), "ok");
+  disk.on_call = [](lightq::test::FaultyStorage::Call call, const std::string&) {
+    const bool sync = call == lightq::test::FaultyStorage::Call::sync;
+    return lightq::test::FaultyStorage::Fault{sync ? EIO : 0};
+  };
+  EXPECT_EQ(broker.code(protocol::DeleteTopic{admin, name("t")}), "io_error");
+  EXPECT_EQ(broker.data_plane.topics.size(), 1U) << "a later start may find it in the catalogue";
+  broker.handler.reset();
+  broker.catalogue.reset();
 }
 
 TEST(CommandHandler, AsksForTheAdminsCredentials) {

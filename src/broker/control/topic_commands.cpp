@@ -219,12 +219,13 @@ void CommandHandler::execute(protocol::DeleteTopic request, const Answer& answer
         if (const auto removed = catalogue_.remove_topic(id); !removed) {
           return answer(error_reply("delete_topic", removed.error()));
         }
-        failed_.erase(id.value);
-        makers_.gone(id);
-        if (settings_.client_keys != nullptr) settings_.client_keys->remove_topic(id);
         commits_.commit([this, id, answer](const Result<void>& committed) {
-          remove_files(id, [answer, committed](const Result<void>& removed) {
-            if (!committed) return answer(error_reply("delete_topic", committed.error()));
+          // A later start may find the topic again: it needs its files then.
+          if (!committed) return answer(error_reply("delete_topic", committed.error()));
+          failed_.erase(id.value);
+          makers_.gone(id);
+          if (settings_.client_keys != nullptr) settings_.client_keys->remove_topic(id);
+          remove_files(id, [answer](const Result<void>& removed) {
             if (!removed) return answer(error_reply("delete_topic", removed.error()));
             answer(protocol::OkReply{"delete_topic", "topic deleted successfully", {}});
           });
