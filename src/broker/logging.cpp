@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -84,19 +85,58 @@ LogQueue::Write to_descriptor(int descriptor) {
   };
 }
 
-/// Throws spdlog_ex, and filesystem_error where the path cannot be made absolute.
-LogQueue::Write to_file(const LoggingOptions& options) {
-  auto file = std::make_shared<spdlog::sinks::rotating_file_sink_st>(
-      std::filesystem::absolute(options.file).string(), options.file_bytes_max, options.files_kept);
-  file->set_formatter(line_formatter());
-  return [file](const LogQueue::Line& line, const std::atomic<bool>&) {
+/// The file and those before it. One thread.
+class LogFile {
+ public:
+  /// Throws spdlog_ex, and filesystem_error where the path cannot be made absolute.
+  explicit LogFile(const LoggingOptions& options)
+      : path_(std::filesystem::absolute(options.file).string()),
+        bytes_max_(options.file_bytes_max),
+        kept_(options.files_kept) {
+    open();
+  }
+
+  /// False if the line is lost: the disk is full, or the file that follows cannot be opened now. After that
+  /// the sink may have no file, which it does not look at before it writes: the next line has a new one.
+  bool write(const LogQueue::Line& line) {
     try {
-      file->log(message_of(line));
-      file->flush();
+      if (sink_ == nullptr) open();
+      sink_->log(message_of(line));
+      sink_->flush();
       return true;
     } catch (const spdlog::spdlog_ex&) {
-      return false;  // a full disk; the queue counts what it keeps out
+      sink_.reset();
+      return false;
     }
+  }
+
+ private:
+  void open() {
+    end_last_line();
+    auto sink = std::make_unique<spdlog::sinks::rotating_file_sink_st>(path_, bytes_max_, kept_);
+    sink->set_formatter(line_formatter());
+    sink_ = std::move(sink);
+  }
+
+  /// Of which a full disk, or a kill, may have left a part.
+  void end_last_line() const {
+    std::error_code unknown;
+    if (!std::filesystem::is_regular_file(path_, unknown)) return;
+    std::ifstream file(path_, std::ios::binary);
+    file.seekg(-1, std::ios::end);
+    if (const int last = file.get(); file && last != '\n') std::ofstream(path_, std::ios::app) << '\n';
+  }
+
+  const std::string path_;
+  const std::uint64_t bytes_max_;
+  const std::size_t kept_;
+  std::unique_ptr<spdlog::sinks::rotating_file_sink_st> sink_;  // null: to be made anew
+};
+
+/// Throws as LogFile does.
+LogQueue::Write to_file(const LoggingOptions& options) {
+  return [file = std::make_shared<LogFile>(options)](const LogQueue::Line& line, const std::atomic<bool>&) {
+    return file->write(line);  // the queue counts what is lost
   };
 }
 

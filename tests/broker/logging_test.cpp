@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
+#include "support/no_descriptors.hpp"
 #include "support/temp_dir.hpp"
 
 namespace lightq::broker {
@@ -100,6 +103,40 @@ TEST(Logging, RotatesItsFile) {
     ++files;
   }
   EXPECT_EQ(files, 3U);
+}
+
+TEST(Logging, GoesOnWhenTheFileThatFollowsCanBeOpenedAgain) {
+  const TempDir temp;
+  auto options = to_file(temp / "broker.log");
+  options.file_bytes_max = 2000;
+  options.files_kept = 2;
+  {
+    const auto logging = Logging::open(options).value_or_throw();
+    for (const char c : {'a', 'b', 'c'}) logging->info(std::string(500, c));
+    const auto lose = [&](const std::string& line, std::uint64_t lost) {
+      logging->info(line);
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (logging->lost() < lost && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+      EXPECT_EQ(logging->lost(), lost);
+    };
+    {
+      const lightq::test::NoDescriptors none;
+      lose(std::string(500, 'd'), 1);
+      lose("one that would fit the file before", 2);
+    }
+    logging->info("after that");
+  }
+  const auto text = text_of(temp / "broker.log");
+  EXPECT_THAT(text, HasSubstr("lost=2\n"));
+  EXPECT_THAT(text, HasSubstr("msg=\"after that\"\n"));
+  EXPECT_THAT(text_of(temp / "broker.1.log"), HasSubstr(std::string(500, 'c')));
+}
+
+TEST(Logging, BeginsALineOfItsOwnBehindAPartOfOne) {
+  const TempDir temp;
+  std::ofstream(temp / "log") << "time=20";
+  Logging::open(to_file(temp / "log")).value_or_throw()->info("whole");
+  EXPECT_THAT(text_of(temp / "log"), testing::ContainsRegex("^time=20\ntime=.* msg=\"whole\"\n$"));
 }
 
 TEST(Logging, StaysWhereItsFileIsWhenTheProgramGoesToAnotherDirectory) {
