@@ -29,6 +29,7 @@
 #include <lightq/plain_producer.hpp>
 #include <lightq/producer.hpp>
 #include <lightq/reader.hpp>
+#include <lightq/zmq_socket.hpp>
 
 namespace lightq::inline v1 {
 
@@ -38,6 +39,10 @@ namespace lightq::inline v1 {
 /// Every request has a deadline and returns a Result. Errors: the broker's error codes (docs/protocol.md,
 /// "Errors"), `timeout` when no answer came (the broker may have carried the request out), or `closed`. The
 /// client goes on working after timeouts and restarts of the broker; there is no need to connect again.
+///
+/// A child of fork() must open its own client: there every request of a client, producer, consumer or reader
+/// that its parent opened returns `closed`, and destroying them says nothing to the broker. The child's
+/// copies of their connections stay open until it ends or executes another program.
 class Client {
  public:
   Client(Client&&) noexcept = default;
@@ -328,7 +333,7 @@ class Client {
       if (options.context != nullptr) {
         context = std::shared_ptr<zmq::context_t>(options.context, [](zmq::context_t*) {});
       } else {
-        context = std::make_shared<zmq::context_t>();
+        context = make_zmq_context();
       }
     } catch (const zmq::error_t& error) {
       return zmq_error("cannot make a ZeroMQ context", error.num());

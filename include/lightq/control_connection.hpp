@@ -19,6 +19,7 @@
 
 #include <zmq.hpp>
 
+#include <lightq/base/home_process.hpp>
 #include <lightq/base/wipe.hpp>
 #include <lightq/base/wipe_registers.hpp>
 #include <lightq/curve_identity.hpp>
@@ -30,6 +31,7 @@
 #include <lightq/session_backoff.hpp>
 #include <lightq/socket_monitor.hpp>
 #include <lightq/tcp_uri.hpp>
+#include <lightq/zmq_socket.hpp>
 
 namespace lightq::inline v1 {
 
@@ -111,6 +113,8 @@ class ControlConnection {
   /// `timeout`: for the error's words.
   Result<protocol::Reply> ask_once(const protocol::Request& request, Timeout timeout,
                                    std::chrono::steady_clock::time_point deadline, Absence absence) {
+    // Its lock may have been another thread's when the process was forked.
+    if (!home_.is_here()) return opened_before_fork("the client");
     const Turn turn(*this, deadline);
     if (!turn.taken) return timeout_error(request, timeout);
     try {
@@ -181,6 +185,7 @@ class ControlConnection {
   [[nodiscard]] std::string address() const { return own_socket_ ? own_socket_->uri() : uri_; }
 
   void close() noexcept {
+    if (!home_.is_here()) return;
     SocketMonitor::stop(socket_);
     socket_.close();
     monitor_.close();
@@ -268,7 +273,8 @@ class ControlConnection {
   bool busy_ = false;  // guarded by mutex_
   // Both belong to whose turn it is; null until the first request and after a failed one.
   SocketMonitor monitor_;
-  zmq::socket_t socket_;
+  const HomeProcess home_;
+  ZmqSocket socket_;
 };
 
 }  // namespace lightq::inline v1

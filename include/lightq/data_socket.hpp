@@ -18,6 +18,7 @@
 #include <lightq/socket_monitor.hpp>
 #include <lightq/tcp_uri.hpp>
 #include <lightq/zmq_error.hpp>
+#include <lightq/zmq_socket.hpp>
 
 namespace lightq::inline v1 {
 
@@ -147,7 +148,7 @@ class DataSocket {
   /// Closes the socket. What it still holds may leave for up to `linger`; waits for that. False when it did
   /// not all leave in time; the rest is dropped.
   bool close(Timeout linger) {
-    if (socket_.handle() == nullptr) return true;
+    if (!is_open()) return true;
     // libzmq drops what is left a moment after our deadline: what ends before the deadline had all left.
     constexpr Timeout margin(50);
     const auto deadline = deadline_after(linger);
@@ -165,7 +166,8 @@ class DataSocket {
     return in_time;
   }
 
-  [[nodiscard]] bool is_open() const { return socket_.handle() != nullptr; }
+  /// Also false in a child that was forked later: the socket is its parent's.
+  [[nodiscard]] bool is_open() const { return socket_.is_here() && socket_.handle() != nullptr; }
 
  private:
   DataSocket() = default;
@@ -181,6 +183,7 @@ class DataSocket {
 
   /// Closes the socket without a word.
   void abandon() noexcept {
+    if (!socket_.is_here()) return;
     monitor_.stop(socket_);
     socket_.close();
     monitor_.close();
@@ -214,7 +217,7 @@ class DataSocket {
 
   std::shared_ptr<zmq::context_t> context_;  // outlives the sockets: first in, last out
   SocketMonitor monitor_;
-  zmq::socket_t socket_;
+  ZmqSocket socket_;
   std::string uri_;
   bool connected_ = false;
   bool refused_ = false;

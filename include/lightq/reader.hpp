@@ -49,6 +49,7 @@ class Reader {
   Reader& operator=(Reader&&) noexcept = default;
   ~Reader() {
     if (parts_ == nullptr || connection().phase() != SessionConnection::Phase::open) return;
+    if (!parts_->route.is_here()) return;
     connection().put(session::Goodbye{}, 0, 0);
     (void)connection().send(parts_->route.now(), nullptr);
   }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <lightq/base/home_process.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/protocol/session_link.hpp>
 #include <lightq/session_clock.hpp>
@@ -73,7 +74,7 @@ class SessionConnection {
       return Error{ErrorCode::invalid_argument, "a ticket of " + std::to_string(address.ticket.size()) +
                                                     " bytes is longer than the protocol allows"};
     }
-    wire_ = std::move(*wire);
+    wire_ = Wire(wire->release());
     hello_.ticket = address.ticket;
     phase_ = Phase::connecting;
     heard_ = sent_ = now;
@@ -82,7 +83,7 @@ class SessionConnection {
 
   /// Ends the connection without a word.
   void drop() {
-    wire_.reset();
+    wire_.reset();  // a forked child's copy is left as it is
     if (std::exchange(held_, false) && kept_.empty()) kept_ = inbox_.give_memory();
     inbox_.clear();
     out_.clear();
@@ -223,6 +224,15 @@ class SessionConnection {
   }
 
  private:
+  /// Ends a wire in the process that began it, and nowhere else.
+  struct EndAtHome {
+    HomeProcess home;
+    void operator()(SessionWire* wire) const {
+      if (home.is_here()) delete wire;
+    }
+  };
+  using Wire = std::unique_ptr<SessionWire, EndAtHome>;
+
   static constexpr std::size_t parts_max = 64;
   static constexpr int reads_at_once = 16;
 
@@ -355,7 +365,7 @@ class SessionConnection {
   session::Hello hello_;
   session::SharedSizes memory_;
   session::Welcome welcome_;
-  std::unique_ptr<SessionWire> wire_;  // null while closed
+  Wire wire_;  // null while closed
   SessionInbox inbox_;
   std::vector<std::byte> out_;  // frames of the connection's own
   std::size_t out_begin_ = 0;   // of them that has not been sent

@@ -78,7 +78,7 @@ class SessionConsumeLink {
   /// Sends heartbeats that are due, acknowledgements and credit. `all`: sends all acknowledgements and
   /// credit; otherwise only once there are many or they have waited for 100 ms.
   void transmit(SessionTime now, bool all) {
-    if (!route_.is_connected()) return;
+    if (!route_.is_connected() || !route_.is_here()) return;
     if (state_ == SessionState::open && has_news()) {
       if (news_since_ == session_never) news_since_ = now;
       if (all || has_much_news() || now >= news_since_ + news_wait) tell();
@@ -236,7 +236,7 @@ class SessionConsumeLink {
     release();
   }
   void say_goodbye() {
-    if (connection().phase() == SessionConnection::Phase::open) {
+    if (connection().phase() == SessionConnection::Phase::open && route_.is_here()) {
       if (state_ == SessionState::open) tell();
       connection().put(session::Goodbye{}, 0, 0);
       (void)connection().send(route_.now(), nullptr);

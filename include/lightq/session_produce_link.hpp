@@ -45,7 +45,7 @@ class SessionProduceLink {
 
   /// Sends what can be sent.
   void transmit(SessionTime now, SendReports& reports) {
-    while (route_.is_connected()) {
+    while (route_.is_connected() && route_.is_here()) {
       SessionOutgoing* batches = may_send(now) ? &batches_ : nullptr;
       const Result<void> sent = connection().send(now, batches);
       if (!sent) return ended(sent.error(), now, reports);
@@ -147,7 +147,8 @@ class SessionProduceLink {
   }
 
   void say_goodbye() {
-    if (connection().phase() != SessionConnection::Phase::open) return connection().drop();
+    if (connection().phase() != SessionConnection::Phase::open || !route_.is_here())
+      return connection().drop();
     connection().put_bytes(batches_.take_rest());
     connection().put(session::Goodbye{}, 0, 0);
     (void)connection().send(route_.now(), nullptr);

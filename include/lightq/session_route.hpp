@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include <lightq/base/home_process.hpp>
 #include <lightq/base/result.hpp>
 #include <lightq/session_address.hpp>
 #include <lightq/session_backoff.hpp>
@@ -50,6 +51,10 @@ class SessionRoute {
   /// or the attempt to have one, has ended: for `ended`.
   template <typename Open, typename Take, typename Ask>
   Result<void> receive(SessionTime& now, Open&& open, Take&& take, Ask&& ask) {
+    if (!home_.is_here()) {
+      consequence_ = Consequence::fail;
+      return opened_before_fork("the session");
+    }
     if (!is_connected()) {
       if (now < next_attempt_) return {};
       if (Result<void> begun = attempt(now); !begun) return begun;
@@ -123,6 +128,9 @@ class SessionRoute {
     return open ? next : std::min(next, attempt_ends_);
   }
 
+  /// False in a child that was forked later: nothing may be sent or read there.
+  [[nodiscard]] bool is_here() const { return home_.is_here(); }
+
  private:
   static std::uint64_t jitter_seed() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -150,6 +158,7 @@ class SessionRoute {
   SessionClock clock_;
   SessionBackoff backoff_;
   SessionConnection connection_;
+  const HomeProcess home_;
   std::optional<SessionAddress> address_;         // nothing: join first
   Consequence consequence_ = Consequence::again;  // of the error on its way
   Error last_error_{ErrorCode::closed, "not connected yet"};

@@ -29,6 +29,7 @@
 #include <lightq/socket_monitor.hpp>
 #include <lightq/tcp_uri.hpp>
 #include <lightq/zmq_error.hpp>
+#include <lightq/zmq_socket.hpp>
 
 namespace lightq::inline v1 {
 
@@ -122,7 +123,7 @@ class SessionZmqSocket final : public SessionWire {
 
   void close() {
     if (epoll_fd_ >= 0) ::close(std::exchange(epoll_fd_, -1));
-    if (!is_open()) return;
+    if (!is_open() || !socket_.is_here()) return;
     const int linger_ms = connected_ && !ended_ ? linger_ms_max : 0;
     (void)zmq_setsockopt(socket_.handle(), ZMQ_LINGER, &linger_ms, sizeof linger_ms);
     SocketMonitor::stop(socket_);
@@ -177,7 +178,7 @@ class SessionZmqSocket final : public SessionWire {
                       ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                       ZMQ_EVENT_HANDSHAKE_FAILED_AUTH);
     epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-    for (zmq::socket_t* each : {&socket_, &monitor_.socket()}) {
+    for (zmq::socket_t* each : {static_cast<zmq::socket_t*>(&socket_), &monitor_.socket()}) {
       epoll_event entry{};
       entry.events = EPOLLIN;
       entry.data.u32 = each == &socket_ ? of_socket : of_monitor;
@@ -253,7 +254,7 @@ class SessionZmqSocket final : public SessionWire {
   std::shared_ptr<zmq::context_t> context_;  // outlives the sockets: first in, last out
   std::string uri_;
   SocketMonitor monitor_;
-  zmq::socket_t socket_;
+  ZmqSocket socket_;
   int epoll_fd_ = -1;
   zmq::message_t message_;  // that is being read
   std::size_t taken_ = 0;   // bytes of it

@@ -9,6 +9,8 @@
 
 #include <zmq.hpp>
 
+#include <lightq/zmq_socket.hpp>
+
 namespace lightq::inline v1 {
 
 /// The events of one socket, from libzmq's own thread. Move-only. One thread at a time, the socket's.
@@ -55,7 +57,7 @@ class SocketMonitor {
   [[nodiscard]] zmq::socket_t& socket() { return socket_; }
 
  private:
-  zmq::socket_t socket_;
+  ZmqSocket socket_;
   std::uint32_t value_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <lightq/base/batch.hpp>
+#include <lightq/base/home_process.hpp>
 #include <lightq/queue.hpp>
 
 #include "queue/populate_window.hpp"

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
+#include <lightq/base/home_process.hpp>
 #include <lightq/queue_options.hpp>
 
 #include "log/segment_node.hpp"
-#include "queue/home_process.hpp"
 
 namespace lightq::queue {
 

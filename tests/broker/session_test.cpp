@@ -2,6 +2,8 @@
 #include <lightq/client.hpp>
 
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -199,6 +201,44 @@ TEST_P(SessionOverEach, GoesOnWhenACallbackHasThrown) {
   EXPECT_EQ(producer.confirmed(), 3U);
   EXPECT_TRUE(producer.close(5s).ok());
 }
+
+// Not with the thread sanitizer, which does not know a child of a process with threads.
+#ifndef __SANITIZE_THREAD__
+TEST_P(SessionOverEach, AForkedChildUsesNothingThatItsParentOpened) {
+  auto client = this->client();
+  client.create_topic("orders").value_or_throw();
+  auto producer = client.producer("orders", options()).value_or_throw();
+  auto consumer = client.consumer("orders", {.connection = GetParam()}).value_or_throw();
+  producer.send("before").value_or_throw();
+  producer.flush(5s).value_or_throw();
+  ASSERT_EQ(consumer.receive(5s).value_or_throw()->text(), "before");
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(30);
+    const auto is_refused = [](const auto& result) {
+      return !result && result.error().code == ErrorCode::closed;
+    };
+    (void)producer.send("the child's");
+    bool refused =
+        is_refused(producer.flush(5s)) && is_refused(consumer.receive(1s)) && is_refused(client.ping());
+    {  // the ends of all, in which the child says nothing and waits for nobody
+      const auto ended_producer = std::move(producer);
+      const auto ended_consumer = std::move(consumer);
+      const auto ended_client = std::move(client);
+    }
+    _exit(refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  producer.send("after").value_or_throw();
+  EXPECT_TRUE(producer.flush(5s).ok());
+  EXPECT_EQ(consumer.receive(5s).value_or_throw()->text(), "after") << "and nothing of the child's";
+  EXPECT_EQ(consumer.stats().opens, 1U);
+  EXPECT_EQ(client.stats("orders").value_or_throw().messages_received, 2U);
+}
+#endif
 
 }  // namespace
 }  // namespace lightq::testing

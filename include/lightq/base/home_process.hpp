@@ -1,15 +1,19 @@
-/// Which process opened something: fork() copies it into a child that must not use it. Layer: queue.
+/// Which process opened something: fork() copies it into a child that must not use it. Layer: base.
 #pragma once
 
 #include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
+#include <string>
 
-namespace lightq::queue {
+#include <lightq/base/result.hpp>
+
+namespace lightq::inline v1 {
 
 /// Remembers the process that made it. A child has no threads of its parent, finds its locks as they were,
-/// and shares the offsets of what the parent writes, so that it must not touch a queue that it did not open.
+/// and shares the offsets of what the parent writes and its connections, so that it must not touch a queue or
+/// a client that it did not open.
 /// Copies remember the same process. A check costs two loads. Any thread.
 class HomeProcess {
  public:
@@ -30,4 +34,10 @@ class HomeProcess {
   std::uint32_t forks_before_;
 };
 
-}  // namespace lightq::queue
+/// What a forked child is told that uses what its parent has opened. `what`: "the producer", for example.
+inline Error opened_before_fork(const char* what) {
+  return {ErrorCode::closed,
+          std::string(what) + " was opened before this process was forked: a child has to open its own", 0};
+}
+
+}  // namespace lightq::inline v1

@@ -1,0 +1,56 @@
+/// A ZeroMQ socket that a forked child leaves alone. Layer: client.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <zmq.hpp>
+
+#include <lightq/base/home_process.hpp>
+
+namespace lightq::inline v1 {
+
+/// In a child of the process that made it, its end leaves the socket as it is: libzmq's threads are the
+/// parent's, and to close the socket would wake them, and wait for ever. As movable as a zmq::socket_t. One
+/// thread.
+class ZmqSocket final : public zmq::socket_t {
+ public:
+  ZmqSocket() = default;
+  // A socket of libzmq's wrapper is one: NOLINTNEXTLINE(google-explicit-constructor)
+  ZmqSocket(zmq::socket_t&& made) noexcept : zmq::socket_t(std::move(made)) {}
+  ZmqSocket(zmq::context_t& context, zmq::socket_type type) : zmq::socket_t(context, type) {}
+  ZmqSocket(ZmqSocket&& other) noexcept = default;
+  ZmqSocket& operator=(ZmqSocket&& other) noexcept {
+    leave_if_forked();
+    zmq::socket_t::operator=(std::move(other));
+    home_ = other.home_;
+    return *this;
+  }
+  ZmqSocket(const ZmqSocket&) = delete;
+  ZmqSocket& operator=(const ZmqSocket&) = delete;
+  ~ZmqSocket() { leave_if_forked(); }
+
+  /// False in a child that was forked later: nothing may be done with it there.
+  [[nodiscard]] bool is_here() const { return home_.is_here(); }
+
+ private:
+  void leave_if_forked() noexcept {
+    if (home_.is_here() || handle() == nullptr) return;
+    // The copy is never destroyed.
+    alignas(zmq::socket_t) static thread_local unsigned char left[sizeof(zmq::socket_t)];
+    new (left) zmq::socket_t(std::move(*this));
+  }
+
+  HomeProcess home_;
+};
+
+/// A context of its own for a client. Its end in a forked child leaves it as it is, for the same reason.
+/// Throws zmq::error_t.
+inline std::shared_ptr<zmq::context_t> make_zmq_context() {
+  return {new zmq::context_t, [home = HomeProcess()](zmq::context_t* context) {
+            if (home.is_here()) delete context;
+          }};
+}
+
+}  // namespace lightq::inline v1
