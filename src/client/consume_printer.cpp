@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
 #include <utility>
 
 #include "client/message_format.hpp"
@@ -29,12 +31,15 @@ void ConsumePrinter::print(const LoggedMessage& message) {
   }
   bytes_ += message.payload.size();
   ++printed_;
+  waiting_.push_back(message.payload.size());
   open_ = out_.write(line_) && open_;
+  if (is_flushed()) waiting_.clear();
   if ((printed_ & 0xff) == 0) show_progress();
 }
 
 bool ConsumePrinter::flush() {
   open_ = out_.flush() && open_;
+  if (open_) waiting_.clear();
   return open_;
 }
 
@@ -56,8 +61,12 @@ void ConsumePrinter::tell_of_pause(const TopicStats& stats) {
 void ConsumePrinter::summarize() {
   progress_.clear();
   if (common_.quiet) return;
+  const std::uint64_t unprinted = std::min<std::uint64_t>(out_.unwritten(), printed_);
+  const std::size_t without = std::min<std::size_t>(unprinted, waiting_.size());
+  const std::uint64_t bytes = bytes_ - std::accumulate(waiting_.end() - static_cast<std::ptrdiff_t>(without),
+                                                       waiting_.end(), std::uint64_t{0});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
-  say(format_messages(printed_) + ", " + format_size(bytes_) + " in " + format_seconds(seconds));
+  say(format_messages(printed_ - unprinted) + ", " + format_size(bytes) + " in " + format_seconds(seconds));
 }
 
 int ConsumePrinter::verdict() const {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <lightq/options.hpp>
 
@@ -36,6 +37,8 @@ class ConsumePrinter {
   /// Whether no more is wanted, or can be printed.
   [[nodiscard]] bool is_done() const { return !open_ || (wanted_ > 0 && printed_ >= wanted_); }
   [[nodiscard]] std::uint64_t printed() const { return printed_; }
+  /// How many of these, the last ones, did not leave, or not as a whole, and will not.
+  [[nodiscard]] std::uint64_t unprinted() const { return out_.unwritten(); }
   /// Shows the numbers so far, where there is a terminal for that.
   void show_progress();
   /// Says once, if it is so, that nothing comes since the topic or the group is paused: it would look as if
@@ -57,6 +60,7 @@ class ConsumePrinter {
   const std::optional<MessageTemplate> pattern_;  // nothing: a format's word
   std::uint64_t printed_ = 0;
   std::uint64_t bytes_ = 0;
+  std::vector<std::uint64_t> waiting_;  // the bytes of each that standard output does not have yet
   bool open_ = true;
   bool told_of_pause_ = false;
 };

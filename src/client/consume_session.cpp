@@ -97,9 +97,23 @@ class SessionConsumeRun {
     }
   }
 
-  /// Prints what waits here, and acknowledges it.
+  /// Prints what waits here, and acknowledges what left.
   void settle() {
-    if (printer_.flush()) acknowledge();
+    if (!printer_.flush()) {
+      forget_last(printer_.unprinted() - forgotten_);
+      forgotten_ = printer_.unprinted();
+    }
+    acknowledge();
+  }
+  /// Does not acknowledge the last `messages`: another consumer gets them.
+  void forget_last(std::uint64_t messages) {
+    while (messages > 0 && !printed_.empty()) {
+      OffsetRange& last = printed_.back();
+      const std::uint64_t some = std::min(messages, distance(last.begin, last.end));
+      last.end = last.begin + (distance(last.begin, last.end) - some);
+      messages -= some;
+      if (last.begin == last.end) printed_.pop_back();
+    }
   }
   void acknowledge() {
     for (const OffsetRange& range : printed_) consumer_.acknowledge(range);
@@ -151,6 +165,7 @@ class SessionConsumeRun {
   ConsumePrinter printer_;
   ConsumeEnd end_;
   std::vector<OffsetRange> printed_;  // and not acknowledged
+  std::uint64_t forgotten_ = 0;       // of those that the printer has not printed
   std::uint64_t unflushed_ = 0;       // of them, messages that came since they were flushed last
   std::uint64_t opens_ = 0;           // of the consumer, when its credit was bounded last
   Clock::time_point last_ = Clock::now();

@@ -70,16 +70,38 @@ bool await_room(int descriptor, const std::function<void()>& serve) {
   return true;
 }
 
-/// The same as write_all, but never blocks for longer than it takes to call `serve`.
-int write_all_serving(int descriptor, std::string_view text, const std::function<void()>& serve) {
+/// The same as write_all, but never blocks for longer than it takes to call `serve`. `written`: how many
+/// bytes left, also where a signal ended it.
+int write_all_serving(int descriptor, std::string_view text, const std::function<void()>& serve,
+                      std::size_t& written) {
   if (!waits_for_reader(descriptor)) return write_all(descriptor, text);
-  while (!text.empty()) {
+  while (written < text.size()) {
     if (!await_room(descriptor, serve)) return EPIPE;
-    const std::string_view piece = text.substr(0, room_bytes);
+    std::string_view piece = text.substr(written, room_bytes);
+    // A signal is to leave whole lines.
+    if (const std::size_t end = piece.rfind('\n'); end != std::string_view::npos)
+      piece = piece.substr(0, end + 1);
     if (const int fault = write_all(descriptor, piece); fault != 0) return fault;
-    text.remove_prefix(piece.size());
+    written += piece.size();
   }
   return 0;
+}
+
+/// Writes the rest of what was begun before a signal came, if the reader takes it within a second. Returns
+/// how many bytes left.
+std::size_t write_rest(int descriptor, std::string_view rest) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  std::size_t written = 0;
+  while (written < rest.size() && std::chrono::steady_clock::now() < until) {
+    pollfd room{descriptor, POLLOUT, 0};
+    if (::poll(&room, 1, 50) <= 0) continue;
+    // So many bytes never block where there is room.
+    const std::string_view piece = rest.substr(written, room_bytes);
+    const ssize_t now = ::write(descriptor, piece.data(), piece.size());
+    if (now < 0 && errno != EINTR && errno != EAGAIN) break;
+    if (now > 0) written += static_cast<std::size_t>(now);
+  }
+  return written;
 }
 
 }  // namespace
@@ -153,13 +175,32 @@ void Output::clear_screen() {
 
 bool Output::write(std::string_view text) {
   constexpr std::size_t buffer_bytes = 64 * 1024;
-  if (!open_) return false;
+  if (!open_) {
+    ++unwritten_;
+    return false;
+  }
   if (escapes_) {
     append_escaping_controls(buffer_, text, "\n\t");
   } else {
     buffer_ += text;
   }
+  ends_.push_back(buffer_.size());
   return buffer_.size() < buffer_bytes || flush();
+}
+
+/// What a signal cut off in the midst of a piece of text is ended first: half a line would look like a whole
+/// one. Where the reader has gone nothing of the buffer counts as written.
+void Output::note_unwritten(std::size_t written) {
+  const auto begun = std::lower_bound(ends_.begin(), ends_.end(), written);
+  if (!interrupted() || begun == ends_.end()) {
+    unwritten_ += ends_.size();
+    return;
+  }
+  const bool in_midst = written > 0 && *begun != written;
+  const std::string_view rest = std::string_view(buffer_).substr(written, in_midst ? *begun - written : 0);
+  written += write_rest(STDOUT_FILENO, rest);
+  unwritten_ +=
+      static_cast<std::uint64_t>(ends_.end() - std::upper_bound(ends_.begin(), ends_.end(), written));
 }
 
 bool Output::has_reader() {
@@ -170,9 +211,12 @@ bool Output::has_reader() {
 
 bool Output::flush() {
   if (!open_ || buffer_.empty()) return open_;
+  std::size_t written = 0;
   const int fault =
-      serve_ ? write_all_serving(STDOUT_FILENO, buffer_, serve_) : write_all(STDOUT_FILENO, buffer_);
+      serve_ ? write_all_serving(STDOUT_FILENO, buffer_, serve_, written) : write_all(STDOUT_FILENO, buffer_);
+  if (fault != 0) note_unwritten(written);
   buffer_.clear();
+  ends_.clear();
   if (fault == 0) return true;
   open_ = false;
   failed_ = fault != EPIPE;

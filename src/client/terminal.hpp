@@ -2,10 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace lightq::cli {
 
@@ -67,14 +70,20 @@ class Output {
   bool end() { return flush() || !failed_; }
   /// Whether a failure was more than a reader that went away.
   [[nodiscard]] bool failed() const { return failed_; }
+  /// How many pieces, of those that `write` was given, did not leave as a whole, and will not.
+  [[nodiscard]] std::uint64_t unwritten() const { return unwritten_; }
   /// Whether nothing is left to be written out.
   [[nodiscard]] bool is_empty() const { return buffer_.empty(); }
 
  private:
+  void note_unwritten(std::size_t written);
+
   std::string buffer_;
   std::function<void()> serve_;
   bool terminal_;
   bool escapes_;
+  std::vector<std::size_t> ends_;  // of the pieces in buffer_
+  std::uint64_t unwritten_ = 0;
   bool open_ = true;
   bool failed_ = false;
 };

@@ -1,6 +1,10 @@
 """`lightq consume` over a session: groups and places, where they begin, and what is printed when it is not needed whole."""
+import array
 import datetime
+import fcntl
+import signal
 import subprocess
+import termios
 
 import pytest
 
@@ -198,3 +202,25 @@ def test_what_cannot_be_written_is_not_done_with(lightq):
         told = lightq("consume", "t", code=1, stdout=full, stderr=subprocess.PIPE).stderr
     assert b"cannot write" in told
     assert numbers(lightq("consume", "t", "--no-follow").stdout) == list(range(2000))
+
+
+def test_a_signal_beside_a_slow_reader_leaves_whole_lines_and_the_rest_to_the_next_consumer(lightq):
+    sent = [b"%05d" % number + b"x" * 995 for number in range(500)]
+    lightq("topic", "create", "t", "--type", "file")
+    lightq("produce", "t", stdin=b"\n".join(sent) + b"\n")
+    consuming = lightq.begin("consume", "t", "--group", "g")
+
+    def is_full():
+        unread = array.array("i", [0])
+        fcntl.ioctl(consuming.stdout.fileno(), termios.FIONREAD, unread)
+        return unread[0] > 60_000
+
+    until(is_full, "a full pipe")
+    consuming.send_signal(signal.SIGTERM)
+    assert consuming.wait(DEADLINE) == 0
+    printed = consuming.stdout.read()
+    told = consuming.stderr.read()
+    assert printed.endswith(b"\n") and printed.splitlines() == sent[:printed.count(b"\n")]
+    assert told.startswith(b"lightq: %d messages" % printed.count(b"\n")), told
+    rest = lightq("consume", "t", "--group", "g", "--no-follow").stdout
+    assert rest.splitlines() == sent[printed.count(b"\n"):]
