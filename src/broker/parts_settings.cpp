@@ -1,9 +1,13 @@
 /// Layer: broker.
 #include "broker/parts_settings.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -59,6 +63,17 @@ std::size_t connections_per_user_of(const Config& config) {
   return std::min<std::size_t>(config.connections_per_user, part_of_descriptors(users_that_fill_all));
 }
 
+/// Names of sockets in a directory that other brokers may use begin so: the same at every start with a data
+/// directory, and another one's with another.
+std::string prefix_of(const std::filesystem::path& directory) {
+  struct stat found{};
+  if (::stat(directory.c_str(), &found) != 0) return {};
+  std::array<char, 32> name{};
+  std::snprintf(name.data(), name.size(), "%jx-%jx-", static_cast<std::uintmax_t>(found.st_dev),
+                static_cast<std::uintmax_t>(found.st_ino));
+  return name.data();
+}
+
 Result<void> keep_paths(Config& config) {
   constexpr std::string_view ipc_prefix = "ipc://";
   std::error_code fault;
@@ -85,6 +100,7 @@ ReactorPool::Settings reactor_settings_of(const Config& config, const DataDirect
   auto& endpoints = settings.reactor.endpoints;
   endpoints.advertise_host = config.advertise_host.empty() ? config.bind_host : config.advertise_host;
   endpoints.ipc_directory = config.ipc_dir.empty() ? directory.ipc() : config.ipc_dir;
+  if (!config.ipc_dir.empty()) endpoints.ipc_prefix = prefix_of(directory.path());
   endpoints.message_bytes_max = config.message_bytes_max;
   endpoints.idle_time_max = config.endpoint_idle;
   endpoints.connections_max = config.connections_per_endpoint_max;

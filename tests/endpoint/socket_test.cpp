@@ -15,6 +15,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,13 +39,56 @@ TEST(Socket, ANameOfBothKindsMeansIpv4) {
 TEST(Socket, TellsASocketFileInUseFromOneLeftBehind) {
   const test::TempDir directory;
   const std::string path = directory / "s.sock";
-  EXPECT_FALSE(is_listened_on(path));
   {
     const auto socket = listen_unix(path).value_or_throw();
-    EXPECT_TRUE(is_listened_on(path));
+    EXPECT_EQ(listen_unix(path).error().code, ErrorCode::address_in_use);
+    EXPECT_TRUE(std::filesystem::is_socket(path)) << "the one in use";
   }
-  EXPECT_FALSE(is_listened_on(path)) << "the file is still there";
+  EXPECT_TRUE(std::filesystem::is_socket(path)) << "nobody has removed it";
   EXPECT_TRUE(listen_unix(path).ok());
+}
+
+TEST(Socket, ReplacesNothingButASocket) {
+  const test::TempDir directory;
+  const std::string target = directory / "precious";
+  const std::string link = directory / "link";
+  const std::string room = directory / "room";
+  std::ofstream(target) << "precious";
+  std::filesystem::create_symlink(target, link);
+  std::filesystem::create_directory(room);
+  for (const std::string& path : {target, link, room}) {
+    const auto socket = listen_unix(path);
+    ASSERT_FALSE(socket.ok()) << path;
+    EXPECT_EQ(socket.error().code, ErrorCode::address_in_use);
+    EXPECT_EQ(socket.error().message, path + " is in the way: it is no socket");
+    EXPECT_TRUE(std::filesystem::exists(std::filesystem::symlink_status(path)));
+  }
+  EXPECT_EQ(std::filesystem::file_size(target), 8U);
+}
+
+TEST(Socket, ReplacesNoSocketOfWhichItDoesNotKnowWhetherItIsInUse) {
+  const test::TempDir directory;
+  const std::string path = directory / "datagrams.sock";
+  const UniqueFd other(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(other.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(listen_unix(path).error().code, ErrorCode::io_error);
+  EXPECT_TRUE(std::filesystem::is_socket(path));
+}
+
+TEST(Socket, RemovesItsOwnFileAlone) {
+  const test::TempDir directory;
+  const std::string path = directory / "s.sock";
+  const auto mine = listen_unix(path).value_or_throw();
+  std::filesystem::remove(path);
+  const auto others = listen_unix(path).value_or_throw();
+  mine.file.remove();
+  EXPECT_TRUE(std::filesystem::is_socket(path));
+  others.file.remove();
+  EXPECT_FALSE(std::filesystem::exists(path));
+  listen_tcp("127.0.0.1", 0).value_or_throw().file.remove();
 }
 
 int option_of(const UniqueFd& socket, int level, int option) {

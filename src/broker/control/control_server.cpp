@@ -1,8 +1,6 @@
 /// Layer: control.
 #include "broker/control/control_server.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <new>
@@ -60,7 +58,6 @@ Result<BoundSocket> bind_ipc(const std::string& path) {
   if (path.empty() || path[0] == '@' || path[0] == '*') {
     return not_an_address("it must be ipc://PATH, with the path of a socket file");
   }
-  if (is_listened_on(path)) return Error{ErrorCode::address_in_use, path + " is in use", EADDRINUSE};
   auto socket = listen_unix(path);
   if (!socket) return socket.error();
   return BoundSocket{std::move(*socket), std::string(ipc_prefix) + path};
@@ -142,9 +139,7 @@ ControlServer::ControlServer(EventLoop& loop, LogSink& sink, Handle handle, List
       handshakes_(strangers.handshakes_max),
       under_way_(limits_) {}
 
-ControlServer::~ControlServer() {
-  if (bound_uri_.starts_with(ipc_prefix)) unlink(bound_uri_.c_str() + ipc_prefix.size());
-}
+ControlServer::~ControlServer() = default;
 
 void ControlServer::listen_also(ListeningSocket socket) {
   second_listener_.emplace(loop_, std::move(socket), *this, second_accepts_,

@@ -1,8 +1,6 @@
 /// Layer: endpoint.
 #include "broker/endpoint/endpoint.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -15,13 +13,12 @@
 namespace lightq::broker {
 
 Endpoint::Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
-                   std::string bind_uri, std::string path, const Gate& gate)
+                   std::string bind_uri, const Gate& gate)
     : context_(context),
       host_(host),
       record_(record),
       listener_(context.loop, std::move(socket), *this, context.accepts),
       bind_uri_(std::move(bind_uri)),
-      path_(std::move(path)),
       gate_(gate) {}
 
 Endpoint::~Endpoint() {
@@ -35,7 +32,7 @@ bool Endpoint::start() {
 }
 
 void Endpoint::stop_accepting() {
-  if (listener_.stop() && !path_.empty()) unlink(path_.c_str());
+  listener_.stop();
 }
 
 void Endpoint::shut() {

@@ -38,10 +38,9 @@ class EndpointHost {
 /// The reactor's thread.
 class Endpoint final : public Connection::Owner, public Listener::Owner {
  public:
-  /// `context` and `host` outlive it. `path`: of an ipc endpoint's socket file, removed at the end; empty for
-  /// tcp.
+  /// `context` and `host` outlive it.
   Endpoint(ReactorContext& context, EndpointHost& host, EndpointRecord record, ListeningSocket socket,
-           std::string bind_uri, std::string path, const Gate& gate);
+           std::string bind_uri, const Gate& gate);
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
   ~Endpoint() override;
@@ -104,7 +103,6 @@ class Endpoint final : public Connection::Owner, public Listener::Owner {
   const EndpointRecord record_;
   Listener listener_;
   const std::string bind_uri_;
-  const std::string path_;
   const Gate gate_;
   std::unordered_map<Connection*, std::unique_ptr<Connection>> connections_;
   std::size_t open_ = 0;                                    // of connections_, handshake completed

@@ -35,7 +35,8 @@ EndpointSet::~EndpointSet() {
 }
 
 std::string EndpointSet::ipc_path_of(const EndpointRecord& record) const {
-  return (context_.settings.ipc_directory / ("e" + std::to_string(record.id) + ".sock")).string();
+  const std::string name = context_.settings.ipc_prefix + "e" + std::to_string(record.id) + ".sock";
+  return (context_.settings.ipc_directory / name).string();
 }
 
 std::string EndpointSet::bind_uri_of(const EndpointRecord& record) const {
@@ -116,9 +117,8 @@ Result<EndpointSet::Entry*> EndpointSet::start(EndpointRecord record, bool again
     if (socket.error().code == ErrorCode::limit_reached) say_refused(Limit::ports, socket.error());
     return socket.error();
   }
-  auto endpoint = std::make_unique<Endpoint>(
-      context_, *this, record, std::move(*socket), bind_uri_of(record),
-      record.transport == Transport::ipc ? ipc_path_of(record) : std::string(), gate);
+  auto endpoint =
+      std::make_unique<Endpoint>(context_, *this, record, std::move(*socket), bind_uri_of(record), gate);
   if (!endpoint->start()) {
     const PortUse use = endpoint->use();
     endpoint.reset();

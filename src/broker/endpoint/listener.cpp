@@ -32,12 +32,12 @@ bool Listener::start() {
   return accepting_;
 }
 
-bool Listener::stop() {
-  if (!socket_.descriptor.valid()) return false;
+void Listener::stop() {
+  if (!socket_.descriptor.valid()) return;
   if (accepting_) loop_.unwatch(socket_.descriptor.get(), *this);
   accepting_ = false;
+  socket_.file.remove();  // while the socket keeps its number from another one
   socket_.descriptor.reset();
-  return true;
 }
 
 void Listener::on_ready() {

@@ -31,8 +31,8 @@ class Listener final : public EventLoop::Source {
 
   /// Begins to accept. False: the socket could not be watched.
   bool start();
-  /// Closes the socket: nobody is accepted any more. False: it was closed already.
-  bool stop();
+  /// Closes the socket, and removes its file: nobody is accepted any more.
+  void stop();
 
   void on_ready() override;
 

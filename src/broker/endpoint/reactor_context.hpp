@@ -39,6 +39,7 @@ class CurveKeyPair;
 struct EndpointSettings {
   std::string advertise_host;           ///< put into `bind_uri`
   std::filesystem::path ipc_directory;  ///< of ipc endpoints' socket files
+  std::string ipc_prefix = {};          ///< of their names, where other brokers may have theirs
   std::uint64_t message_bytes_max = limits::message_bytes_max_default;
   std::chrono::milliseconds idle_time_max{
       30'000};  ///< an endpoint that nobody is connected to closes after it

@@ -122,6 +122,25 @@ UniqueFd make_unix_socket() {
   return UniqueFd(made, made >= 0 && !allow_descriptors(made, false));
 }
 
+/// Removes what an earlier process has left at `path`: a socket that nobody listens at. Of anything else it
+/// is the error to bind there.
+std::optional<Error> make_way(const std::string& path, const sockaddr_un& address) {
+  struct stat found{};
+  if (lstat(path.c_str(), &found) != 0)
+    return errno == ENOENT ? std::nullopt : std::optional(bind_error(path));
+  if (!S_ISSOCK(found.st_mode))
+    return Error{ErrorCode::address_in_use, path + " is in the way: it is no socket"};
+  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!probe.valid()) return bind_error(path);
+  const int failed = connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  if (failed == 0 || errno == EAGAIN)  // EAGAIN: more are waiting there than it has room for
+    return Error{ErrorCode::address_in_use, path + " is in use", EADDRINUSE};
+  if (errno != ECONNREFUSED && errno != ENOENT)
+    return Error{ErrorCode::io_error, path + " is in the way: whether a process listens there is not known",
+                 errno};
+  return unlink(path.c_str()) == 0 || errno == ENOENT ? std::nullopt : std::optional(bind_error(path));
+}
+
 }  // namespace
 
 void UniqueFd::reset() {
@@ -161,15 +180,13 @@ Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t por
   send_unpaced_on_loopback(descriptor.get(), ours);
   if (auto error = bind_and_listen(descriptor.get(), found->ai_addr, found->ai_addrlen, what)) return *error;
   const std::uint16_t bound = bound_port(descriptor.get());
-  return ListeningSocket{std::move(descriptor), bound, is_loopback(ours)};
+  return ListeningSocket{std::move(descriptor), bound, is_loopback(ours), {}};
 }
 
-bool is_listened_on(const std::string& path) {
-  const auto address = unix_address(path);
-  const UniqueFd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!address || !probe.valid()) return false;
-  const int failed = connect(probe.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
-  return failed == 0 || errno == EAGAIN;  // EAGAIN: more are waiting there than it has room for
+void SocketFile::remove() const {
+  struct stat found{};
+  if (path.empty() || lstat(path.c_str(), &found) != 0) return;
+  if (found.st_dev == device && found.st_ino == inode) unlink(path.c_str());
 }
 
 Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode) {
@@ -177,7 +194,7 @@ Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode) {
   if (!address) return address.error();
   UniqueFd descriptor = make_unix_socket();
   if (!descriptor.valid()) return bind_error(path);
-  unlink(path.c_str());
+  if (auto error = make_way(path, *address)) return *error;
   const mode_t wanted = mode == SocketMode::owner ? owner_socket_mode : socket_mode;
   if (fchmod(descriptor.get(), wanted) != 0) return bind_error(path);  // the file's, as bind makes it
   if (auto error = bind_and_listen(descriptor.get(), reinterpret_cast<const sockaddr*>(&*address),
@@ -187,7 +204,9 @@ Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode) {
   // As on loopback, any process of the machine may knock, whatever the umask is; the directory may be closed
   // to it.
   if (chmod(path.c_str(), wanted) != 0) return bind_error(path);
-  return ListeningSocket{std::move(descriptor), 0, true};
+  struct stat made{};
+  if (lstat(path.c_str(), &made) != 0) return bind_error(path);
+  return ListeningSocket{std::move(descriptor), 0, true, {path, made.st_dev, made.st_ino}};
 }
 
 Accepted accept_connection(const ListeningSocket& listener, std::size_t reserved) {

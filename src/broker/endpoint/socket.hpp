@@ -47,11 +47,22 @@ class UniqueFd {
   bool may_bring_descriptors_ = false;
 };
 
+/// A Unix-domain socket's file.
+struct SocketFile {
+  std::string path;  ///< empty: there is none
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+
+  /// Removes the file, but no other one that has its name by now.
+  void remove() const;
+};
+
 /// A listening socket; non-blocking. TCP: whom it accepts has no delay, and keep-alive.
 struct ListeningSocket {
   UniqueFd descriptor;
   std::uint16_t port = 0;  ///< tcp: the bound port
   bool loopback = false;   ///< nobody comes to it but from this machine
+  SocketFile file = {};    ///< of a Unix-domain socket: who closes the socket removes it first
 };
 
 /// `host` as a URI wants it: an IPv6 address in brackets, anything else as it is.
@@ -69,12 +80,11 @@ Result<ListeningSocket> listen_tcp(const std::string& address, std::uint16_t por
 /// Who may connect to a Unix-domain socket, as far as its file's mode says.
 enum class SocketMode { everybody, owner };
 
-/// Listens on a Unix-domain socket at `path`, replacing a stale file. Nobody else ever may connect to one for
-/// its owner. Errors: invalid_argument (path too long for the system, 107 bytes), limit_reached, io_error.
+/// Listens on a Unix-domain socket at `path`, in the place of a socket at which nobody listens any more.
+/// Nobody else ever may connect to one for its owner. Errors: invalid_argument (path too long for the system,
+/// 107 bytes), address_in_use (a process listens there, or what is there is no socket and stays),
+/// limit_reached, io_error.
 Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode = SocketMode::everybody);
-
-/// Whether a process listens at this socket file, rather than the file being left from one that has ended.
-bool is_listened_on(const std::string& path);
 
 enum class AcceptOutcome { accepted, none, out_of_descriptors };
 struct Accepted {

@@ -1,8 +1,6 @@
 /// Layer: session.
 #include "broker/session/session_server.hpp"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <string_view>
 #include <utility>
@@ -30,11 +28,7 @@ SessionServer::SessionServer(ReactorContext& context, FindTopic find_topic, cons
   if (context_.settings.curve_key != nullptr) gate_.encrypt(*context_.settings.curve_key, nullptr);
 }
 
-SessionServer::~SessionServer() {
-  for (const auto& [way, door] : doors_) {
-    if (door->listener.stop() && !door->path.empty()) unlink(door->path.c_str());
-  }
-}
+SessionServer::~SessionServer() = default;
 
 Result<SessionServer::Joined> SessionServer::join(const Grant& grant, protocol::Transport transport,
                                                   SessionCarrier carrier, const TicketHolder& holder) {
@@ -59,7 +53,8 @@ Result<SessionServer::Door*> SessionServer::open_door(Way way) {
   if (const auto found = doors_.find(way); found != doors_.end()) return found->second.get();
   const auto [transport, carrier] = way;
   const bool is_unix = transport == protocol::Transport::ipc;
-  const std::string file = name_ + (carrier == SessionCarrier::zmtp ? "z.sock" : ".sock");
+  const std::string file =
+      context_.settings.ipc_prefix + name_ + (carrier == SessionCarrier::zmtp ? "z.sock" : ".sock");
   const std::string path = is_unix ? (context_.settings.ipc_directory / file).string() : std::string();
   auto socket = is_unix ? listen_unix(path) : context_.ports.listen({.guarded = true});
   if (!socket) return socket.error();
@@ -68,7 +63,7 @@ Result<SessionServer::Door*> SessionServer::open_door(Way way) {
       is_unix ? "ipc://" + path
               : "tcp://" + uri_host(context_.settings.advertise_host) + ":" + std::to_string(port);
   const TlsContext* const tls = encryption_of(way);
-  auto made = std::make_unique<Door>(*this, std::move(*socket), carrier, tls, uri, path);
+  auto made = std::make_unique<Door>(*this, std::move(*socket), carrier, tls, uri);
   if (!made->listener.start()) {
     made.reset();
     if (!is_unix) context_.ports.release(port, {.guarded = true}, true);
@@ -207,9 +202,7 @@ void SessionServer::look_at_rights() {
 
 void SessionServer::begin_stop() {
   stopping_ = true;
-  for (const auto& [way, door] : doors_) {
-    if (door->listener.stop() && !door->path.empty()) unlink(door->path.c_str());
-  }
+  for (const auto& [way, door] : doors_) door->listener.stop();
   std::vector<SessionConnection*> sessions;
   for (const auto& [key, session] : sessions_) sessions.push_back(session.get());
   for (SessionConnection* const session : sessions) {

@@ -62,12 +62,11 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   /// A listening socket.
   struct Door final : public Listener::Owner {
     Door(SessionServer& of, ListeningSocket socket, SessionCarrier of_frames, const TlsContext* encryption,
-         std::string uri, std::string socket_path)
+         std::string uri)
         : server(of),
           carrier(of_frames),
           tls(encryption),
           bind_uri(std::move(uri)),
-          path(std::move(socket_path)),
           listener(of.context_.loop, std::move(socket), *this, of.context_.accepts) {}
     void accepted(UniqueFd descriptor) override { server.begin_session(std::move(descriptor), carrier, tls); }
     void accept_failed() override;
@@ -75,7 +74,6 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
     const SessionCarrier carrier;
     const TlsContext* const tls;  // null: in clear
     const std::string bind_uri;
-    const std::string path;  // of a Unix socket's file
     Listener listener;
   };
 

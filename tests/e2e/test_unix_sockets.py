@@ -1,0 +1,49 @@
+"""Files of Unix sockets: what a broker removes, and two brokers in one directory."""
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+import zmq
+
+from support import BINARY, DEADLINE, receive
+
+
+@pytest.fixture
+def room():
+    """A directory with a short path: a socket's whole path has at most 107 bytes."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
+    yield directory
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def test_a_control_socket_in_the_place_of_a_file_leaves_the_file(room):
+    precious = room / "precious.txt"
+    precious.write_text("precious")
+    refused = subprocess.run([BINARY, "broker", "--control", f"ipc://{precious}", "--data-dir", room / "data"],
+                             capture_output=True, text=True, timeout=DEADLINE)
+    assert refused.returncode == 1 and f"{precious} is in the way: it is no socket" in refused.stderr, refused
+    assert precious.read_text() == "precious"
+
+
+def test_brokers_share_a_directory_of_sockets(make_broker, room):
+    one, other = [make_broker("--ipc-dir", str(room)) for _ in range(2)]
+    consumers = {}
+    for broker in (one, other):
+        control = broker.control()
+        control.create("t")
+        consumers[broker] = broker.socket(zmq.PULL, control.join("t", "pull", transport="ipc"))
+    of_both = set(room.iterdir())
+    assert len(of_both) == 2, of_both  # each broker's first endpoint
+    for broker in (one, other):
+        with broker.socket(zmq.PUSH, broker.control().join("t", "push", transport="ipc")) as producer:
+            producer.send(f"to {broker.directory}".encode())
+            assert receive(consumers[broker], 1) == [f"to {broker.directory}".encode()]
+    before = set(room.iterdir())
+    one.stop()
+    left = set(room.iterdir())
+    assert len(left) == len(before) / 2 and all(path.is_socket() for path in left), left
+    with other.socket(zmq.PUSH, other.control().join("t", "push", transport="ipc")) as producer:
+        producer.send(b"still there")
+        assert receive(consumers[other], 1) == [b"still there"]
