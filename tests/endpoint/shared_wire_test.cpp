@@ -4,13 +4,23 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -107,6 +117,77 @@ TEST(SharedWakeTest, ASocketThatTheClientDoesNotReadDoesNotHoldItUp) {
   while (is_readable(clients.get())) ASSERT_TRUE(take_wakes(clients.get()));
   wake.wake_client();
   EXPECT_TRUE(is_readable(clients.get()));
+}
+
+/// Writes into memory what a program has to provide first, and so keeps its inode locked until `let_go`.
+class InodeLock {
+ public:
+  explicit InodeLock(int descriptor) : descriptor_(::dup(descriptor)) {
+    uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
+    page_ = static_cast<char*>(
+        ::mmap(nullptr, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    uffdio_register wanted{};
+    wanted.range = {reinterpret_cast<std::uintptr_t>(page_), page_bytes};
+    wanted.mode = UFFDIO_REGISTER_MODE_MISSING;
+    is_possible_ = faults_ >= 0 && ::ioctl(faults_, UFFDIO_API, &api) == 0 &&
+                   ::ioctl(faults_, UFFDIO_REGISTER, &wanted) == 0;
+    if (!is_possible_) return;
+    writer_ = std::jthread([this] { static_cast<void>(::write(descriptor_, page_, 1)); });
+    pollfd fault{faults_, POLLIN, 0};
+    EXPECT_EQ(::poll(&fault, 1, 20'000), 1) << "the write has come to the page";
+  }
+  ~InodeLock() {
+    let_go();
+    if (writer_.joinable()) writer_.join();
+    ::munmap(page_, page_bytes);
+    ::close(faults_);
+    ::close(descriptor_);
+  }
+  InodeLock(const InodeLock&) = delete;
+  InodeLock& operator=(const InodeLock&) = delete;
+  [[nodiscard]] bool is_possible() const { return is_possible_; }
+  void let_go() const {
+    if (!is_possible_) return;
+    uffdio_zeropage page{};
+    page.range = {reinterpret_cast<std::uintptr_t>(page_), page_bytes};
+    static_cast<void>(::ioctl(faults_, UFFDIO_ZEROPAGE, &page));
+  }
+
+ private:
+  static constexpr std::size_t page_bytes = 4096;
+  const int descriptor_;
+  const int faults_ = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC));
+  char* page_ = nullptr;
+  bool is_possible_ = false;
+  std::jthread writer_;
+};
+
+bool comes(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!condition() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  return condition();
+}
+
+TEST(SharedWireEnd, WaitsForNoLockOfTheClients) {
+  constexpr session::SharedSizes sizes{65536, 65536};
+  SharedMemory memory = SharedMemory::make(sizes.whole()).value_or_throw();
+  const SharedMemory kept = SharedMemory::adopt(::dup(memory.descriptor()), sizes.whole()).value_or_throw();
+  const InodeLock lock(memory.descriptor());
+  if (!lock.is_possible()) GTEST_SKIP() << "this user may not provide pages (userfaultfd)";
+  const std::span<std::byte> bytes = kept.bytes().last(sizes.to_client);
+  std::ranges::fill(bytes, std::byte{7});
+  auto place = std::make_shared<int>();
+  const std::weak_ptr<int> counted = place;
+  {
+    const SharedWire wire(
+        std::make_unique<session::SharedRings>(std::move(memory), sizes, session::SharedSide::broker),
+        SharedWake::by_descriptors().value_or_throw(), std::move(place));
+  }
+  EXPECT_FALSE(counted.expired()) << "it counts until it is emptied";
+  EXPECT_EQ(bytes.back(), std::byte{7});
+  lock.let_go();
+  EXPECT_TRUE(comes([&] { return counted.expired(); }));
+  EXPECT_EQ(bytes.back(), std::byte{0});
 }
 
 }  // namespace

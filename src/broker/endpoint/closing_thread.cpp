@@ -2,7 +2,6 @@
 #include "broker/endpoint/closing_thread.hpp"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -16,28 +15,14 @@
 #include <thread>
 #include <utility>
 
+#include "broker/endpoint/without_signals.hpp"
+
 namespace lightq::broker {
 
 namespace {
 
-constexpr std::size_t waiting_max = 1024;
-using Sockets = std::array<int, waiting_max>;
-
-/// Holds back all signals while it lives: they are for the threads that expect them.
-class WithoutSignals {
- public:
-  WithoutSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  WithoutSignals(const WithoutSignals&) = delete;
-  WithoutSignals& operator=(const WithoutSignals&) = delete;
-  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
+constexpr std::size_t sockets_waiting_max = 1024;
+using Sockets = std::array<int, sockets_waiting_max>;
 
 void close_all(const Sockets& sockets, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) close(sockets[i]);

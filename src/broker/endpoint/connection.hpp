@@ -182,7 +182,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   bool send_descriptors(ByteView bytes, std::span<const int> descriptors);
   /// From now on what comes and goes lies in this memory, and the socket only tells the end. Over a Unix
   /// socket, in clear, while nothing is buffered.
-  void share(std::unique_ptr<session::SharedRings> rings, SharedWake wake);
+  void share(std::unique_ptr<session::SharedRings> rings, SharedWake wake, std::shared_ptr<void> place);
   [[nodiscard]] bool is_shared() const { return shared_ != nullptr; }
   /// The number of the connection's descriptor, for what wakes its peer; it stays the connection's.
   [[nodiscard]] int descriptor_number() const { return descriptor_.get(); }

@@ -38,9 +38,10 @@ bool Connection::send_descriptors(ByteView bytes, std::span<const int> descripto
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
-void Connection::share(std::unique_ptr<session::SharedRings> rings, SharedWake wake) {
+void Connection::share(std::unique_ptr<session::SharedRings> rings, SharedWake wake,
+                       std::shared_ptr<void> place) {
   const bool by_socket = wake.by_socket();
-  shared_ = std::make_unique<SharedWire>(std::move(rings), std::move(wake));
+  shared_ = std::make_unique<SharedWire>(std::move(rings), std::move(wake), std::move(place));
   output_.send_through(*shared_);
   using Interest = EventLoop::Interest;
   loop_.set_interest(descriptor_.get(), by_socket ? Interest::arrivals : Interest::hang_up);

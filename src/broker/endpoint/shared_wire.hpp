@@ -11,6 +11,7 @@
 #include <lightq/base/types.hpp>
 #include <lightq/protocol/session_memory.hpp>
 
+#include "broker/endpoint/emptying_thread.hpp"
 #include "broker/endpoint/shared_wake.hpp"
 
 namespace lightq::broker {
@@ -18,12 +19,13 @@ namespace lightq::broker {
 /// No call waits. The connection's thread.
 class SharedWire {
  public:
-  SharedWire(std::unique_ptr<session::SharedRings> rings, SharedWake wake)
-      : rings_(std::move(rings)), wake_(std::move(wake)) {}
+  /// `place`: counts the memory, and is let go when that is emptied.
+  SharedWire(std::unique_ptr<session::SharedRings> rings, SharedWake wake, std::shared_ptr<void> place = {})
+      : rings_(std::move(rings)), wake_(std::move(wake)), place_(std::move(place)) {}
   SharedWire(const SharedWire&) = delete;
   SharedWire& operator=(const SharedWire&) = delete;
   /// A client may keep the memory mapped: it is emptied, so that what nobody counts any more is next to none.
-  ~SharedWire() { rings_->empty(!ended_); }
+  ~SharedWire() { empty_apart(std::move(rings_), !ended_, std::move(place_)); }
 
   /// Becomes readable, once, when something comes for which this side waits. -1: the socket does.
   [[nodiscard]] int descriptor() const { return wake_.of_broker(); }
@@ -61,6 +63,7 @@ class SharedWire {
 
   std::unique_ptr<session::SharedRings> rings_;
   SharedWake wake_;
+  std::shared_ptr<void> place_;
   Clock::time_point woken_;       // the client, last
   std::uint64_t sent_bytes_ = 0;  // since then
   bool ended_ = false;

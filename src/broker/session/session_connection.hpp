@@ -94,9 +94,6 @@ class SessionConnection final : public Connection, private SessionPort, private 
   [[nodiscard]] bool greeted() const { return greeted_; }
   /// Whose connection it is: of whom it has shown tickets. The administrator's alone: empty.
   [[nodiscard]] const std::set<std::uint64_t>& users() const { return users_; }
-  /// Of memory that is shared with the client, and the user that has it.
-  [[nodiscard]] std::size_t shared_bytes() const { return shared_bytes_; }
-  [[nodiscard]] std::uint64_t shared_with() const { return shared_with_; }
   [[nodiscard]] std::uint64_t held_by() const override { return users_.empty() ? 0 : *users_.begin(); }
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
@@ -197,8 +194,6 @@ class SessionConnection final : public Connection, private SessionPort, private 
   bool leaving_ = false;  // the client has said goodbye
   bool ending_ = false;   // we have
   SessionPermits permits_;
-  std::size_t shared_bytes_ = 0;
-  std::uint64_t shared_with_ = 0;
   bool asked_to_share_ = false;  // by the frame that was taken last
   ChannelBook channels_;
   ProduceSide producing_;

@@ -52,13 +52,11 @@ void SessionConnection::share(const FrameHeader& header, const session::Share& w
   const std::array<int, 3> given{memory->descriptor(), wake->of_broker(), wake->of_client()};
   if (!send_descriptors(answer, std::span(given).first(wanted.wakes_by_socket ? 1 : given.size())))
     return without("the system passes no more descriptors on");
-  shared_bytes_ = sizes.whole();
-  shared_with_ = user;
   said_bytes_ += answer.size();
   memory->close_descriptor();
   Connection::share(
       std::make_unique<session::SharedRings>(std::move(*memory), sizes, session::SharedSide::broker),
-      std::move(*wake));
+      std::move(*wake), budget->place_of(user, sizes.whole()));
 }
 
 std::size_t SessionConnection::take_from(SharedWire& wire, std::size_t bytes_max) {

@@ -148,7 +148,6 @@ void SessionServer::connection_closed(Connection& connection, const std::string&
   if (found == sessions_.end()) return;
   const SessionConnection& session = *found->second;
   context_.handshakes.leave(session);
-  if (session.shared_bytes() > 0) settings_.memory->give_back(session.shared_with(), session.shared_bytes());
   const std::string which = "session " + std::to_string(session.id());
   if (session.greeted()) {
     give_back(session);
