@@ -111,7 +111,8 @@ def test_where_there_is_none_a_session_goes_on_without(make_broker):
 
 
 def test_all_of_it_is_given_and_comes_back(make_broker):
-    control = make_broker("--shared-bytes-total", "100KiB").control()
+    broker = make_broker("--shared-bytes-total", "100KiB")
+    control = broker.control()
     control.create("t")
     for _ in range(5):  # 28 KiB each
         with contextlib.ExitStack() as stack:
@@ -120,6 +121,7 @@ def test_all_of_it_is_given_and_comes_back(make_broker):
             with plain_session(control) as session:
                 assert session.error_of("share", to_broker=16 * KIB, to_client=8 * KIB) == "limit_reached"
         until(lambda: connections_gone(control), "the sessions' end")
+        until(lambda: memory_of(broker) == 0, "the end of the last one")
 
 
 def connections_gone(control):

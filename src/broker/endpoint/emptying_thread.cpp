@@ -59,7 +59,8 @@ class EmptyingThread {
       }
       for (Emptied& each : taken) {
         each.rings->empty(each.but_unread);
-        each = Emptied{};
+        each.place.reset();  // whoever sees it unmapped finds it given back
+        each.rings.reset();
       }
       taken.clear();
     }

@@ -7,9 +7,9 @@
 
 namespace lightq::broker {
 
-/// Empties the rings (see session::SharedRings::empty), unmaps them, and then lets `place` go, which counts
-/// them. Returns at once: the client can keep the memory's inode locked for ever, and only this thread waits
-/// for it. Any thread.
+/// Empties the rings (see session::SharedRings::empty), lets `place` go, which counts them, and unmaps them.
+/// Returns at once: the client can keep the memory's inode locked for ever, and only this thread waits for
+/// it. Any thread.
 void empty_apart(std::unique_ptr<session::SharedRings> rings, bool but_unread, std::shared_ptr<void> place);
 
 }  // namespace lightq::broker
