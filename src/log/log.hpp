@@ -56,6 +56,7 @@ struct FoundByTime {
   Offset offset;
   std::uint64_t batches_passed = 0;  ///< looked at for it
   bool unavailable = false;  ///< messages from `offset` on cannot be read now: it may lie behind some of them
+  std::uint64_t segments_passed = 0;  ///< likewise
 };
 
 /// Work that waits for a disk (syncing, preparing or recycling files, writing cursors). Made on the log's

@@ -6,6 +6,7 @@ namespace lightq::log {
 FoundByTime SegmentLog::first_since(Timestamp time) {
   FoundByTime found{next_};
   for (const auto& segment : segments_) {
+    ++found.segments_passed;
     if (segment->empty() || segment->newest() < time) continue;
     if (const auto opened = open_view(*segment); !opened) {
       last_error_ = opened.error();

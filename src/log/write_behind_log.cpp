@@ -123,7 +123,8 @@ FoundByTime WriteBehindLog::first_since(Timestamp time) {
   last_error_ = &segments_->last_error();
   if (written.offset < written_offset() || written.unavailable) return written;
   const FoundByTime in_memory = ring_.first_since(time);
-  return {in_memory.offset, written.batches_passed + in_memory.batches_passed, false};
+  return {in_memory.offset, written.batches_passed + in_memory.batches_passed, false,
+          written.segments_passed};
 }
 
 // On a full disk the files of what goes first make room for the rest.

@@ -59,10 +59,11 @@ class FakeInletHost final : public broker::InletHost {
 /// A topic's stand-in for a consumer's connection.
 class FakeOutletHost final : public broker::OutletHost {
  public:
-  void consumer_ready(broker::OutletConnection&) override { ready = true; }
-  void consumer_unready(broker::OutletConnection&) override { ready = false; }
+  void consumer_ready(broker::OutletConnection&) override { ready = true, ++changes; }
+  void consumer_unready(broker::OutletConnection&) override { ready = false, ++changes; }
   void consumer_writable() override { ++writable; }
   bool ready = false;
+  int changes = 0;
   int writable = 0;
 };
 

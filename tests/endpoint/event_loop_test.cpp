@@ -6,17 +6,22 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
+#include <memory>
 #include <new>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include <lightq/base/limits.hpp>
 
 #include "broker/endpoint/memory_reserve.hpp"
+#include "broker/endpoint/turn_share.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -108,6 +113,68 @@ TEST_F(EventLoopWithReserve, EndsTheSourceThatHasUsedItAndNotTheOneThatIsCalledN
   loop.run(stop.get_token());
   EXPECT_EQ(blameless.told, 0);
   EXPECT_EQ(hungry.told, 1);
+}
+
+TEST(EventLoop, CallsAsManyByTurnsAsATurnAllowsAndTheOthersFirstInTheNext) {
+  constexpr std::size_t sources = 10;
+  constexpr int rounds = 20;
+  EventLoop loop;
+  std::stop_source stop;
+  std::vector<std::unique_ptr<CountingSource>> all;
+  std::vector<int> calls(sources, 0);
+  std::map<std::uint64_t, std::uint64_t> work_in_turn;
+  for (std::size_t i = 0; i < sources; ++i) {
+    all.push_back(std::make_unique<CountingSource>([&, i] {
+      const auto [most, least] = std::pair(std::ranges::max(calls), std::ranges::min(calls));
+      EXPECT_LE(most - least, 1) << "one after the other";
+      TurnWork::add(TurnShare::call_work_max);
+      work_in_turn[loop.turn()] += TurnShare::call_work_max;
+      if (++calls[i] == rounds) return stop.request_stop(), void();
+      loop.call_by_turns(*all[i]);
+    }));
+    loop.call_by_turns(*all.back());
+    loop.call_by_turns(*all.back());  // once
+  }
+  loop.run(stop.get_token());
+  for (const auto& [turn, work] : work_in_turn)
+    EXPECT_LE(work, TurnShare::turn_work_max + TurnShare::call_work_max) << "in turn " << turn;
+}
+
+TEST(EventLoop, ForgetsWhoWaitsForItsTurnAndGoes) {
+  EventLoop loop;
+  std::stop_source stop;
+  int calls = 0;
+  CountingSource stays([&] {
+    ++calls;
+    stop.request_stop();
+  });
+  auto goes = std::make_unique<CountingSource>([&] { calls += 100; });
+  loop.call_by_turns(*goes);
+  loop.call_by_turns(stays);
+  loop.cancel_soon(*goes);
+  goes.reset();
+  loop.run(stop.get_token());
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(EventLoop, RunsInATurnAsManyPostedTasksAsOneSourceMayDoAndTheRestUnasked) {
+  constexpr int tasks = 100;
+  EventLoop loop;
+  std::stop_source stop;
+  std::vector<int> order;
+  std::map<std::uint64_t, int> run_in_turn;
+  for (int i = 0; i < tasks; ++i) {
+    ASSERT_TRUE(loop.post([&, i] {
+      order.push_back(i);
+      ++run_in_turn[loop.turn()];
+      TurnWork::add(TurnShare::call_work_max / 2);
+      if (i == tasks / 2) loop.post_answer([&] { stop.request_stop(); });  // behind all of them
+    }));
+  }
+  loop.run(stop.get_token());
+  ASSERT_EQ(order.size(), static_cast<std::size_t>(tasks));
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  for (const auto& [turn, run] : run_in_turn) EXPECT_LE(run, 2) << "in turn " << turn;
 }
 
 TEST(EventLoop, RefusesTasksBeyondItsBoundButNotAnswers) {

@@ -212,5 +212,20 @@ TEST_F(OutletTest, APeerThatPingsWithoutReadingTheAnswersCostsABoundedBuffer) {
   EXPECT_FALSE(owner_.closed);
 }
 
+TEST_F(OutletTest, ManySubscriptionsInOneInputTellTheTopicOnce) {
+  start<SubOutlet>(*TopicName::parse("orders"));
+  open("SUB");
+  std::string all;
+  const std::string subscribe = frame(std::string("\x01", 1));
+  const std::string cancel = frame(std::string("\x00", 1));
+  for (int i = 0; i < 1000; ++i) all += subscribe + cancel;
+  wire_.send(all + subscribe);
+  ASSERT_TRUE(wire_.run_until([&] { return host_.ready; }));
+  EXPECT_EQ(host_.changes, 1);
+  wire_.send(all + cancel);
+  ASSERT_TRUE(wire_.run_until([&] { return !host_.ready; }));
+  EXPECT_EQ(host_.changes, 2);
+}
+
 }  // namespace
 }  // namespace lightq::broker

@@ -123,6 +123,17 @@ TEST_P(FirstSince, LooksAtFewBatches) {
       << "nothing is that new";
 }
 
+TEST_P(FirstSince, SaysHowManySegmentsItHasPassed) {
+  constexpr std::int64_t batches = 200;
+  for (std::int64_t i = 0; i < batches; ++i) append_at({now.us + i}, 10'000);
+  const std::uint64_t segments = any->first_since({now.us + batches - 1}).segments_passed;
+  if (GetParam() == Kind::ring) {
+    EXPECT_EQ(segments, 0U);
+  } else {
+    EXPECT_GE(segments, 6U) << "of 256 KiB each";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Logs, FirstSince,
                          testing::Values(Kind::ring, Kind::segments, Kind::encrypted, Kind::written_behind));
 

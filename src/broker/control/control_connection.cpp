@@ -9,11 +9,21 @@
 #include <lightq/base/limits.hpp>
 #include <lightq/base/wipe_registers.hpp>
 
+#include "broker/delivery/turn_work.hpp"
+
 namespace lightq::broker {
 
 std::size_t ControlConnection::consume(std::span<std::byte> bytes) {
+  consumes_ = true;
+  const std::size_t taken = take_frames(bytes);
+  consumes_ = false;
+  send_answers();
+  return taken;
+}
+
+std::size_t ControlConnection::take_frames(std::span<std::byte> bytes) {
   std::size_t at = 0;
-  while (!failed() && !paused()) {
+  while (!failed() && !paused() && !turn_share().is_used_up()) {
     if (frame_ == Body::none) {
       const std::size_t header = begin_frame(bytes.subspan(at));
       if (header == 0) break;
@@ -24,6 +34,7 @@ std::size_t ControlConnection::consume(std::span<std::byte> bytes) {
     at += here;
     if (frame_left_ > 0) break;
     end_frame();
+    static_cast<void>(turn_share().use_up());
   }
   return at;
 }
@@ -34,6 +45,8 @@ std::size_t ControlConnection::begin_frame(ByteView bytes) {
   const auto outcome = zmtp::parse_frame_header(bytes, header);
   if (outcome == zmtp::FrameOutcome::incomplete) return 0;
   const std::uint64_t bytes_max = header.command ? zmtp::command_bytes_max : limits::request_bytes_hard_max;
+  const bool is_nonsense = outcome == zmtp::FrameOutcome::invalid || header.body_bytes > bytes_max;
+  if (is_nonsense) flush_output();  // what came before it is answered
   if (outcome == zmtp::FrameOutcome::invalid) {
     fail("a malformed frame");
   } else if (header.body_bytes > bytes_max) {
@@ -120,10 +133,15 @@ void ControlConnection::append_to_body(ByteView bytes) {
 
 void ControlConnection::end_frame() {
   if (std::exchange(frame_, Body::none) == Body::command) {
+    TurnWork::add(TurnWork::command_taken);
+    flush_output();  // before what may end the connection
     handle_command(std::as_bytes(std::span(command_)));
     command_.clear();
   } else if (!frame_more_) {
+    TurnWork::add(TurnWork::control_request);
     end_message();
+  } else {
+    TurnWork::add(TurnWork::frame_taken);
   }
 }
 
@@ -149,6 +167,11 @@ void ControlConnection::answer(const Envelope& envelope, std::string_view text) 
       std::memcpy(output().extend(envelope.frames.size()), envelope.frames.data(), envelope.frames.size());
     append_frame(text, false);
   });
+  // Those to one input leave together.
+  if (!consumes_ || output().buffered() > limits::answers_unread_bytes_pause) send_answers();
+}
+
+void ControlConnection::send_answers() {
   flush_output();
   look_at_output();
 }

@@ -96,6 +96,7 @@ class ControlConnection final : public Connection {
  private:
   /// What is being done with the body of the frame under way.
   enum class Body { none, command, envelope, request, dropped };
+  std::size_t take_frames(std::span<std::byte> bytes);
   std::size_t begin_frame(ByteView bytes);
   void begin_part(const zmtp::FrameHeader& header);
   void end_envelope();
@@ -105,6 +106,7 @@ class ControlConnection final : public Connection {
   void end_frame();
   void end_message();
   void append_frame(std::string_view body, bool more);
+  void send_answers();
   void look_at_output();
   void append_to_body(ByteView bytes);
 
@@ -115,6 +117,7 @@ class ControlConnection final : public Connection {
   std::size_t unread_ = 0;  // as it was told
   Allowance allowance_;
   std::size_t requests_under_way_ = 0;
+  bool consumes_ = false;
   Body frame_ = Body::none;
   std::uint64_t frame_left_ = 0;  // bytes of its body still to come
   bool frame_more_ = false;

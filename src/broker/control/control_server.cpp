@@ -16,6 +16,7 @@
 #include <lightq/protocol/json.hpp>
 #include <lightq/protocol/json_scan.hpp>
 
+#include "broker/delivery/turn_work.hpp"
 #include "broker/endpoint/memory_reserve.hpp"
 
 namespace lightq::broker {
@@ -365,6 +366,7 @@ std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const p
   auto made = within_memory([&] { return protocol::to_json(reply); });
   std::string text = made ? std::move(*made) : protocol::to_json(protocol::Reply(no_memory_for({})));
   const std::size_t bytes = text.size();
+  TurnWork::add(bytes * TurnWork::answer_byte_written);
   client->second->answer(to, text);
   if (!std::holds_alternative<protocol::JoinReply>(reply)) return bytes;
   wipe_text(text);  // of the ticket

@@ -28,7 +28,8 @@ Result<std::optional<BatchView>> batch_at(Offset offset, log::Log& log) {
 
 Result<Offset> first_since(Timestamp time, log::Log& log) {
   const log::FoundByTime found = log.first_since(time);
-  TurnWork::add(found.batches_passed * TurnWork::batch_passed);
+  TurnWork::add(found.batches_passed * TurnWork::batch_passed +
+                found.segments_passed * TurnWork::segment_passed);
   if (found.unavailable) return log.last_error();
   return std::clamp(found.offset, log.first_offset(), log.next_offset());
 }

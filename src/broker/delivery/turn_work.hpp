@@ -15,6 +15,15 @@ class TurnWork {
   static constexpr std::uint64_t batch_looked_at = 1024;
   static constexpr std::uint64_t range_passed = 32;
   static constexpr std::uint64_t member_visited = 64;
+  static constexpr std::uint64_t segment_passed = 4;
+  static constexpr std::uint64_t frame_taken = 32;
+  static constexpr std::uint64_t command_taken = 128;           // of ZeroMQ
+  static constexpr std::uint64_t refusal_made = 2 * 1024;       // an answer that says why
+  static constexpr std::uint64_t session_request = 4 * 1024;    // what is asked over a session
+  static constexpr std::uint64_t control_request = 8 * 1024;    // JSON, and its answer
+  static constexpr std::uint64_t answer_byte_written = 32;      // of JSON
+  static constexpr std::uint64_t task_run = 1024;               // that another thread has posted
+  static constexpr std::uint64_t endpoint_opened = 384 * 1024;  // a socket that is made, bound and watched
 
   static void add(std::uint64_t bytes) { bytes_ += bytes; }
   [[nodiscard]] static std::uint64_t bytes() { return bytes_; }

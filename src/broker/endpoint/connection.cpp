@@ -87,7 +87,8 @@ void Connection::look_first() {
 void Connection::on_ready() {
   in_callback_ = true;
   consume_leftover();
-  if (is_shared()) read_shared();
+  const bool reads = std::exchange(reads_later_, false) || is_shared();
+  if (reads && !paused_ && !leftover_unseen_ && !failed()) read_once();
   note_buffers(false);
   in_callback_ = false;
   end_if_failed();
@@ -112,9 +113,11 @@ void Connection::on_event(EventLoop::Readiness readiness) {
     flush_output();
     if (!failed() && is_open()) on_writable();
   }
-  consume_leftover();
   // What has come is looked at before more is: behind it there may be the end.
-  if (readiness.readable && !paused_ && !leftover_unseen_ && !failed()) read_once();
+  if (readiness.readable && !paused_ && !leftover_unseen_ && !failed()) {
+    reads_later_ = TurnShare::turn_is_long_over();
+    reads_later_ ? loop_.call_by_turns(*this) : read_once();
+  }
   note_buffers(true);
   in_callback_ = false;
   end_if_failed();
@@ -303,6 +306,7 @@ void Connection::received(std::span<std::byte> bytes) {
     }
   }
   was_paused_ = false;
+  turn_share_.begin();
   if (state_ == State::open && !failed()) used += consume(bytes.subspan(used));
   answer_ping();
   if (failed()) return;
@@ -310,8 +314,8 @@ void Connection::received(std::span<std::byte> bytes) {
   reserve_fallibly(leftover_, rest.size());
   leftover_.assign(rest.begin(), rest.end());
   // Not whether it is paused now: while it consumed it may have been paused, and taken up again.
-  leftover_unseen_ = was_paused_ && !leftover_.empty();
-  if (leftover_unseen_ && !paused_) loop_.call_soon(*this);
+  leftover_unseen_ = (was_paused_ || turn_share_.is_used_up()) && !leftover_.empty();
+  if (leftover_unseen_ && !paused_) loop_.call_by_turns(*this);
   if (leftover_.empty() && leftover_.capacity() > zmtp::command_bytes_max)
     leftover_ = std::vector<std::byte>();
   if (!leftover_.empty() || low_water_ > 1) wait_for_missing();
@@ -394,7 +398,7 @@ void Connection::answer_ping() {
 /// Called when nothing was read for that long. False: something waits to be read, or this side does not read
 /// for want of room, and cannot know.
 bool Connection::end_if_silent() {
-  if (paused_ || has_unreceived_input()) return false;
+  if (paused_ || leftover_unseen_ || has_unreceived_input()) return false;
   close("nothing was heard for the " + std::to_string(silence_.most().count()) + " ms that its PING said");
   return true;
 }
@@ -425,7 +429,7 @@ void Connection::set_paused(bool paused) {
   paused_ = paused;
   was_paused_ |= paused;
   if (has_buffers_ && !paused) note_buffers(true);  // it may move again
-  if (is_shared() && !paused) loop_.call_soon(*this);
+  if ((is_shared() || leftover_unseen_) && !paused) loop_.call_soon(*this);
   update_interest();
 }
 

@@ -16,6 +16,7 @@
 #include "broker/endpoint/output_buffer.hpp"
 #include "broker/endpoint/silence_limit.hpp"
 #include "broker/endpoint/socket.hpp"
+#include "broker/endpoint/turn_share.hpp"
 #include "broker/endpoint/wire_cipher.hpp"
 #include "broker/endpoint/zmtp.hpp"
 #include "broker/endpoint/zmtp_handshake.hpp"
@@ -99,7 +100,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   [[nodiscard]] virtual std::unique_ptr<WireCipher> make_cipher() const { return nullptr; }
   virtual void on_open() = 0;
   /// Takes whole frames off the front of `bytes` and answers how many bytes they were; what is left comes
-  /// again, with more behind it. Calls fail() on nonsense. May write over what it takes.
+  /// again, with more behind it. Calls fail() on nonsense. May write over what it takes. Takes no more once
+  /// its `turn_share()` is used up: the rest comes again by itself.
   virtual std::size_t consume(std::span<std::byte> bytes) = 0;
   /// Where a large frame under way wants its next bytes; empty: none is. While one is, nothing is left over.
   /// Throws std::bad_alloc.
@@ -141,6 +143,8 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// Stops, or takes up, watching for input. What had been received but not consumed comes first then.
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
+  /// Of the input that is being consumed.
+  [[nodiscard]] TurnShare& turn_share() { return turn_share_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const { return owner_.handshake_time(); }
   void close_late(const std::string& why) {
     if (ignored()) return close(ignored_for_);
@@ -244,13 +248,16 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   bool output_broken_ = false;
   bool wipes_input_ = false;
   bool in_callback_ = false;
-  bool has_buffers_ = false;      // that the owner's budget knows of
-  bool was_paused_ = false;       // since it last began to consume
-  bool leftover_unseen_ = false;  // input was left over while paused: to be consumed before more is read
+  bool has_buffers_ = false;  // that the owner's budget knows of
+  bool was_paused_ = false;   // since it last began to consume
+  bool leftover_unseen_ =
+      false;                  // input was left over, and not looked at: to be consumed before more is read
+  bool reads_later_ = false;  // when it is its turn
   bool watched_ = false;
   bool wipes_shared_ = false;
   EventLoop::Interest interest_ = EventLoop::Interest::readable;
   EventLoop::TimerId handshake_deadline_ = 0;
+  TurnShare turn_share_;
   SilenceLimit silence_;                                                // of the peer's PING
   std::array<std::byte, zmtp::ping_context_bytes_max> ping_context_{};  // of the last one
   std::size_t ping_context_bytes_ = 0;

@@ -63,6 +63,7 @@ void Connection::read_shared() {
     const auto large = space_for_large_frame();
     if (failed()) return;
     const bool between_frames = leftover_.empty() && large.empty();
+    turn_share_.begin();
     if (!between_frames || take_from(*shared_, scratch_.size()) == 0) {
       const std::size_t bytes = shared_->copy(large.empty() ? space_behind_leftover() : large);
       take(large, bytes);
@@ -70,7 +71,7 @@ void Connection::read_shared() {
     }
   }
   if (failed() || paused_ || leftover_unseen_) return;
-  if (ended || !shared_->wait_for_input()) loop_.call_soon(*this);
+  if (ended || !shared_->wait_for_input()) loop_.call_by_turns(*this);
 }
 
 }  // namespace lightq::broker

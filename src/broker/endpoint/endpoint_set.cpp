@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "broker/delivery/fair_share.hpp"
+#include "broker/delivery/turn_work.hpp"
 #include "broker/endpoint/connection_quota.hpp"
 #include "broker/endpoint/raw_outlet.hpp"
 #include "broker/endpoint/zmtp_outlet.hpp"
@@ -112,6 +113,7 @@ Result<EndpointSet::Entry*> EndpointSet::open(const EndpointRecord& record,
 }
 
 Result<EndpointSet::Entry*> EndpointSet::start(EndpointRecord record, bool again, const Gate& gate) {
+  TurnWork::add(TurnWork::endpoint_opened);
   auto socket = listen(record, again, gate);
   if (!socket) {
     if (socket.error().code == ErrorCode::limit_reached) say_refused(Limit::ports, socket.error());

@@ -16,6 +16,7 @@
 
 #include "broker/delivery/turn_work.hpp"
 #include "broker/endpoint/memory_reserve.hpp"
+#include "broker/endpoint/turn_share.hpp"
 
 namespace lightq::broker {
 
@@ -98,8 +99,14 @@ void EventLoop::call_last(Source& source) {
   last_.push_back(&source);
 }
 
+void EventLoop::call_by_turns(Source& source) {
+  if (source.by_turns_) return;
+  source.by_turns_ = true;
+  by_turns_.push_back(&source);
+}
+
 void EventLoop::cancel_soon(Source& source) {
-  const auto forget = [&source](std::vector<Source*>& from) {
+  const auto forget = [&source](auto& from) {
     std::replace(from.begin(), from.end(), &source, static_cast<Source*>(nullptr));
   };
   if (std::exchange(source.soon_, false)) {
@@ -110,6 +117,7 @@ void EventLoop::cancel_soon(Source& source) {
     forget(last_);
     forget(ending_);
   }
+  if (std::exchange(source.by_turns_, false)) forget(by_turns_);
 }
 
 EventLoop::TimerId EventLoop::at(Clock::time_point when, Task task) {
@@ -129,7 +137,7 @@ void EventLoop::cancel(TimerId timer) {
 bool EventLoop::post(Task task) {
   {
     const std::lock_guard lock(mail_mutex_);
-    if (mail_.size() >= limits::mailbox_entries_max) return false;
+    if (mail_.size() + taken_left_ >= limits::mailbox_entries_max) return false;
     mail_.push_back(std::move(task));
   }
   wake();
@@ -156,20 +164,23 @@ void EventLoop::run(const std::stop_token& stop) {
     const int count = epoll_wait(epoll_, events.data(), events_per_wait, wait_ms());
     ++turn_;
     TurnWork::begin_turn();
+    bool has_mail = !taken_.empty();
     for (int i = 0; i < count; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
       if (event.data.fd == wake_) {
         std::uint64_t wakes = 0;
         [[maybe_unused]] const auto got = read(wake_, &wakes, sizeof wakes);
-        run_mail();
+        has_mail = true;
       } else if (event.data.fd == arrivals_) {
         run_arrivals();
       } else {
         dispatch(event.data.fd, event.events);
       }
     }
+    if (has_mail) run_mail();
     run_timers();
     run_soon();
+    run_by_turns();
     run_last();
     dying_.clear();
     if (MemoryReserve::take_used()) MemoryReserve::refill();  // by a timer, or what was posted
@@ -211,16 +222,28 @@ void EventLoop::dispatch(int descriptor, std::uint32_t what) {
   });
 }
 
+/// What is left of it is run in the next turn, before what is posted meanwhile.
 void EventLoop::run_mail() {
-  std::vector<Task> tasks;
-  {
+  if (taken_.empty()) {
     const std::lock_guard lock(mail_mutex_);
-    tasks.swap(mail_);
+    taken_.swap(mail_);
+    taken_left_ = taken_.size();
   }
-  for (auto& task : tasks) {
+  TurnShare share;
+  share.begin();
+  while (taken_run_ < taken_.size() && !share.is_spent()) {
     call_time_.reset();
+    const Task task = std::move(taken_[taken_run_++]);
     task();
+    TurnWork::add(TurnWork::task_run);
   }
+  const std::lock_guard lock(mail_mutex_);
+  taken_left_ = taken_.size() - taken_run_;
+  if (taken_left_ > 0) return;
+  taken_.clear();
+  taken_run_ = 0;
+  taken_.swap(mail_);  // of which this turn may have been told
+  taken_left_ = taken_.size();
 }
 
 void EventLoop::run_timers() {
@@ -247,6 +270,18 @@ void EventLoop::run_soon() {
   called_.clear();
 }
 
+void EventLoop::run_by_turns() {
+  // Who asks again while it is called waits for the next turn.
+  for (std::size_t left = by_turns_.size(); left > 0; --left) {
+    Source* const source = by_turns_.front();
+    by_turns_.pop_front();
+    if (source == nullptr) continue;
+    source->by_turns_ = false;
+    call(*source, [source] { source->on_ready(); });
+    if (TurnShare::turn_is_over()) return;
+  }
+}
+
 void EventLoop::run_last() {
   ending_.swap(last_);
   for (std::size_t i = 0; i < ending_.size(); ++i) {
@@ -259,7 +294,7 @@ void EventLoop::run_last() {
 }
 
 int EventLoop::wait_ms() const {
-  if (!soon_.empty() || !last_.empty()) return 0;
+  if (!soon_.empty() || !last_.empty() || !by_turns_.empty() || !taken_.empty()) return 0;
   if (timers_.empty()) return -1;
   const auto left = timers_.begin()->first.first - Clock::now();
   if (left <= Clock::duration::zero()) return 0;

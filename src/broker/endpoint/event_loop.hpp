@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,6 +60,7 @@ class EventLoop {
     friend class EventLoop;
     bool soon_ = false;
     bool last_ = false;
+    bool by_turns_ = false;
   };
 
   EventLoop();
@@ -87,7 +90,10 @@ class EventLoop {
   /// Calls source.on_turn_end() once when all others have been called in this turn: for what is better done
   /// once for many, such as sending.
   void call_last(Source& source);
-  /// Forgets a pending call_soon and call_last; for a source that is about to go.
+  /// Calls source.on_ready() once when it is its turn: sources are called so one after the other, and who
+  /// is not called before a turn's work is done (TurnShare) comes first in the next. At least one is in each.
+  void call_by_turns(Source& source);
+  /// Forgets what these were asked for; for a source that is about to go.
   void cancel_soon(Source& source);
 
   /// Destroys the object at the end of this turn: for one that ends within its own call.
@@ -101,8 +107,8 @@ class EventLoop {
   TimerId at(Clock::time_point when, Task task);
   void cancel(TimerId timer);
 
-  /// Runs `task` on the loop's thread, in the order of posting. Any thread. False, and the task is not run,
-  /// when limits::mailbox_entries_max tasks are waiting.
+  /// Runs `task` on the loop's thread, in the order of posting: in a turn as many as TurnShare allows one
+  /// source. Any thread. False, and the task is not run, when limits::mailbox_entries_max tasks are waiting.
   [[nodiscard]] bool post(Task task);
   /// As `post`, without the bound: for answers, whose number is bounded by the questions asked.
   void post_answer(Task task);
@@ -122,6 +128,7 @@ class EventLoop {
   void run_mail();
   void run_timers();
   void run_soon();
+  void run_by_turns();
   void run_last();
   [[nodiscard]] int wait_ms() const;
 
@@ -135,6 +142,7 @@ class EventLoop {
   std::unordered_map<int, Source*> sources_;  // by descriptor; what epoll reports is looked up here
   std::vector<Source*> soon_;                 // to be called in the next run_soon; null: cancelled
   std::vector<Source*> called_;               // being called now
+  std::deque<Source*> by_turns_;              // who waits for its turn; null: cancelled
   std::vector<Source*> last_;                 // to be called at the turn's end; null: cancelled
   std::vector<Source*> ending_;               // being called then
   std::vector<std::shared_ptr<void>> dying_;
@@ -143,8 +151,12 @@ class EventLoop {
   std::unordered_map<TimerId, Clock::time_point> timer_times_;
   TimerId next_timer_ = 1;
 
+  std::vector<Task> taken_;    // out of mail_, to be run
+  std::size_t taken_run_ = 0;  // of those
+
   std::mutex mail_mutex_;
-  std::vector<Task> mail_;  // guarded by mail_mutex_
+  std::vector<Task> mail_;      // guarded by mail_mutex_
+  std::size_t taken_left_ = 0;  // likewise: of taken_, not run yet
 };
 
 }  // namespace lightq::broker

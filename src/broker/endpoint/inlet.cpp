@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "broker/delivery/turn_work.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -18,6 +20,8 @@ constexpr std::size_t large_kept_bytes_max = 1 * limits::MiB;
 std::size_t Inlet::consume(std::span<std::byte> bytes) {
   std::size_t at = 0;
   while (!failed() && !paused() && take_frame(bytes, at) == Step::next) {
+    TurnWork::add(TurnWork::frame_taken);
+    if (turn_share().use_up()) break;
   }
   publish_batch();
   host_.published();
@@ -46,6 +50,7 @@ Inlet::Step Inlet::take_frame(ByteView bytes, std::size_t& at) {
   const std::size_t whole = header.header_bytes + static_cast<std::size_t>(header.body_bytes);
   if (bytes.size() - at < whole) return Step::wait;
   handle_command(bytes.subspan(at + header.header_bytes, whole - header.header_bytes));
+  TurnWork::add(TurnWork::command_taken);
   at += whole;
   return Step::next;
 }

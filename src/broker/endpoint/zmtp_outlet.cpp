@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "broker/delivery/turn_work.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -20,7 +22,7 @@ void encode_frame(OutputBuffer& output, ByteView payload) {
 
 std::size_t ZmtpOutlet::consume(std::span<std::byte> bytes) {
   std::size_t at = 0;
-  while (!failed()) {
+  while (!failed() && !turn_share().is_used_up()) {
     zmtp::FrameHeader header;
     const auto outcome = zmtp::parse_frame_header(bytes.subspan(at), header);
     if (outcome == zmtp::FrameOutcome::incomplete) break;
@@ -37,7 +39,10 @@ std::size_t ZmtpOutlet::consume(std::span<std::byte> bytes) {
     } else {
       on_message(body);
     }
+    TurnWork::add(header.command ? TurnWork::command_taken : TurnWork::frame_taken);
+    static_cast<void>(turn_share().use_up());
   }
+  if (!failed()) after_input();
   return at;
 }
 
@@ -76,6 +81,9 @@ void SubOutlet::change(const zmtp::SubscriptionChange& change) {
   } else if (const auto found = subscriptions_.find(change.prefix.size()); found != subscriptions_.end()) {
     if (--found->second == 0) subscriptions_.erase(found);
   }
+}
+
+void SubOutlet::after_input() {
   set_ready(!subscriptions_.empty());
 }
 

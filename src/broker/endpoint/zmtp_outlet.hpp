@@ -20,6 +20,8 @@ class ZmtpOutlet : public OutletConnection {
  protected:
   /// A message part from the consumer, which only subscribers send.
   virtual void on_message(ByteView payload) = 0;
+  /// Several such may have come.
+  virtual void after_input() {}
   std::size_t consume(std::span<std::byte> bytes) override;
 };
 
@@ -51,6 +53,7 @@ class SubOutlet final : public ZmtpOutlet {
   void encode(ByteView payload) override;
   void on_message(ByteView payload) override;
   void on_command(const zmtp::Command& command) override;
+  void after_input() override;
 
  private:
   void change(const zmtp::SubscriptionChange& change);

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "broker/delivery/turn_work.hpp"
+
 namespace lightq::broker {
 
 using session::Code;
@@ -112,6 +114,7 @@ void ProduceSide::confirm_due(ProduceChannel& channel) {
 }
 
 void ProduceSide::refuse(ProduceChannel& channel, const session::Refuse& refused) {
+  TurnWork::add(TurnWork::refusal_made);
   port_.send(refused, channel.number(), 0);
 }
 

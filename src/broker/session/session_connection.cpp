@@ -25,10 +25,6 @@ constexpr auto large_kept_time = std::chrono::seconds(2);
 constexpr std::size_t output_bytes_max = 64 * limits::KiB;
 // Of a ZeroMQ message that is encrypted, and has to come whole, before hello: and a little behind it.
 constexpr std::uint64_t stranger_message_bytes_max = 128 * limits::KiB;
-// Of one input: to unpack and search what its frames ask for.
-constexpr std::uint64_t input_work_max = 1 * limits::MiB;
-// Of all sessions of a reactor in a turn; each takes one frame all the same.
-constexpr std::uint64_t turn_work_max = 4 * input_work_max;
 // From here on messages are not worth being copied together.
 constexpr std::size_t straight_from = 8 * limits::KiB;
 
@@ -107,14 +103,11 @@ std::size_t SessionConnection::consume(std::span<std::byte> bytes) {
   const auto fetch_ahead_in = [this](ByteView left) {
     return carrier_ == SessionCarrier::stream ? fetch_frames_ahead(left, channels_) : left.size();
   };
-  const std::uint64_t work_from = TurnWork::bytes();
   at = std::min<std::uint64_t>(skipped_bytes_, bytes.size());
   skipped_bytes_ -= at;
   for (auto ahead = at + fetch_ahead_in(bytes.subspan(at));
        reading() && !asked_to_share_ && take_frame(bytes, at);) {
-    // The rest is read in another turn: look_at_pause sees to it.
-    if (TurnWork::bytes() - work_from > input_work_max || TurnWork::in_turn() > turn_work_max)
-      set_paused(true);
+    if (turn_share().use_up()) break;
     if (at < ahead) continue;  // is handed out and confirmed together
     producing_.after_input();
     confirm();
@@ -140,6 +133,8 @@ bool SessionConnection::begin_message(ByteView bytes, std::size_t& at) {
       at += command->bytes;
       command_bytes_ += command->bytes;
       handle_command(command->body);
+      TurnWork::add(TurnWork::command_taken);
+      if (turn_share().use_up()) return false;
       continue;
     }
     if (const auto* fault = std::get_if<ZmtpMessages::Broken>(&next)) broken(fault->why);
@@ -230,6 +225,7 @@ void SessionConnection::arm_large_timer() {
 
 void SessionConnection::take_whole(const FrameHeader& header, std::span<std::byte> frame) {
   frame_taken_ = true;
+  TurnWork::add(header.request == 0 ? TurnWork::frame_taken : TurnWork::session_request);
   if (!session::frame_crc_fits(frame, header)) return broken("a frame whose checksum is wrong");
   if (!check_address(header)) return;
   handle(header, frame.subspan(session::frame_layout::header_bytes));

@@ -6,6 +6,7 @@
 
 #include <lightq/protocol/session_memory.hpp>
 
+#include "broker/delivery/turn_work.hpp"
 #include "broker/session/session_connection.hpp"
 
 namespace lightq::broker {
@@ -65,6 +66,7 @@ std::size_t SessionConnection::take_from(SharedWire& wire, std::size_t bytes_max
     const std::size_t bytes = take_batch_from(wire);
     if (bytes == 0) break;
     taken += bytes;
+    if (turn_share().use_up()) break;
   }
   if (taken == 0) return 0;
   hear(taken);
@@ -88,6 +90,7 @@ std::size_t SessionConnection::take_batch_from(SharedWire& wire) {
   if (body.empty() || wire.copy(body, start.size()) < body.size()) return 0;
   wire.release(bytes, false);
   frame_taken_ = true;
+  TurnWork::add(TurnWork::frame_taken);
   if (check_address(header)) producing_.on_produce(header, body);
   return bytes;
 }

@@ -11,6 +11,7 @@
 
 #include <lightq/protocol/session_link.hpp>
 
+#include "broker/delivery/turn_work.hpp"
 #include "broker/endpoint/group_scope.hpp"
 #include "broker/endpoint/hosted_topic.hpp"
 #include "broker/session/channel.hpp"
@@ -68,6 +69,7 @@ class SessionPort {
   }
   /// To a request; or, where nothing was asked, to the channel.
   void answer_error(const session::FrameHeader& asked, session::Code code, const std::string& why) {
+    TurnWork::add(TurnWork::refusal_made);
     send(session::ErrorAnswer{code, why}, asked.channel, asked.request);
   }
   /// Likewise, where a limit is the reason, which is counted.

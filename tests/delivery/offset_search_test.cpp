@@ -1,0 +1,30 @@
+/// What it costs to find a place in a log counts as work of the turn.
+#include "broker/delivery/offset_search.hpp"
+
+#include <gtest/gtest.h>
+
+#include "broker/delivery/turn_work.hpp"
+#include "support/log_fixture.hpp"
+
+namespace lightq::broker {
+namespace {
+
+class OffsetSearch : public lightq::test::LogFixture {};
+
+TEST_F(OffsetSearch, CountsTheSegmentsThatATimeLiesBehind) {
+  constexpr std::uint64_t batches = 100;
+  options.segment_bytes = limits::segment_bytes_min;
+  open();
+  std::int64_t time = now.us;
+  for (std::uint64_t i = 0; i < batches; ++i) {
+    auto batch = lightq::test::make_batch_of(limits::segment_bytes_min / 2);
+    ASSERT_EQ(log->append(batch, {++time}).outcome, log::AppendOutcome::appended);
+  }
+  const std::uint64_t before = TurnWork::bytes();
+  auto found = offset_of({session::From::time, static_cast<std::uint64_t>(time)}, *log);
+  EXPECT_EQ(found.value_or_throw(), Offset{batches - 1});
+  EXPECT_GE(TurnWork::bytes() - before, batches / 2 * TurnWork::segment_passed);
+}
+
+}  // namespace
+}  // namespace lightq::broker

@@ -1,0 +1,134 @@
+/// What one connection's input may make others wait: counts of frames in a turn of the loop, and no times.
+#include "broker/endpoint/turn_share.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "endpoint/connection_harness.hpp"
+
+namespace lightq::broker {
+namespace {
+
+using test::command;
+using test::FakeInletHost;
+using test::FakeOwner;
+using test::frame;
+using test::opening;
+using test::Wire;
+
+/// Each byte of its input is a request that costs so much.
+class Costly final : public Connection {
+ public:
+  Costly(Wire& wire, Owner& owner, std::uint64_t cost)
+      : Connection(wire.loop, std::move(wire.ours), owner, wire.scratch), cost_(cost) {}
+  std::string taken;
+  std::map<std::uint64_t, std::size_t> taken_in_turn;
+
+ protected:
+  [[nodiscard]] std::optional<ZmtpHandshake> make_handshake() const override { return std::nullopt; }
+  void on_open() override {}
+  std::size_t consume(std::span<std::byte> bytes) override {
+    std::size_t at = 0;
+    while (at < bytes.size() && !turn_share().is_used_up()) {
+      taken.push_back(static_cast<char>(bytes[at++]));
+      ++taken_in_turn[loop().turn()];
+      TurnWork::add(cost_);
+      static_cast<void>(turn_share().use_up());
+    }
+    return at;
+  }
+
+ private:
+  const std::uint64_t cost_;
+};
+
+std::string numbered(std::size_t count) {
+  std::string bytes;
+  for (std::size_t i = 0; i < count; ++i) bytes.push_back(static_cast<char>('a' + i % 26));
+  return bytes;
+}
+
+TEST(TurnShareTest, AConnectionsInputIsWorkedOffInSharesInOrderAndWithoutMoreOfIt) {
+  constexpr std::size_t in_a_share = 8;
+  Wire wire;
+  FakeOwner owner;
+  Costly connection(wire, owner, TurnShare::call_work_max / in_a_share + 1);
+  ASSERT_TRUE(connection.start());
+  const std::string all = numbered(1000);
+  wire.send(all);
+  ASSERT_TRUE(wire.run_until([&] { return connection.taken.size() == all.size(); }));
+  EXPECT_EQ(connection.taken, all);
+  // A share where it is received, and one by turns.
+  for (const auto& [turn, taken] : connection.taken_in_turn) EXPECT_LE(taken, 2 * in_a_share) << turn;
+}
+
+TEST(TurnShareTest, TheEndBehindInputThatWaitsForItsTurnIsSeenAfterIt) {
+  Wire wire;
+  FakeOwner owner;
+  Costly connection(wire, owner, TurnShare::call_work_max);
+  ASSERT_TRUE(connection.start());
+  wire.send(numbered(100));
+  wire.peer.reset();
+  ASSERT_TRUE(wire.run_until([&] { return owner.closed; }));
+  EXPECT_EQ(connection.taken, numbered(100));
+}
+
+TEST(TurnShareTest, ManyConnectionsTogetherTakeABoundedPartOfATurn) {
+  constexpr std::size_t connections = 40;
+  constexpr std::size_t requests = 50;
+  Wire first;
+  FakeOwner owner;
+  std::vector<std::unique_ptr<Wire>> wires;
+  std::vector<std::unique_ptr<Costly>> all;
+  for (std::size_t i = 0; i < connections; ++i) {
+    wires.push_back(std::make_unique<Wire>());
+    first.ours = std::move(wires.back()->ours);
+    all.push_back(std::make_unique<Costly>(first, owner, TurnShare::call_work_max));
+    ASSERT_TRUE(all.back()->start());
+    wires.back()->send(numbered(requests));
+  }
+  const auto is_done = [&] {
+    return std::ranges::all_of(all, [](const auto& one) { return one->taken.size() == requests; });
+  };
+  ASSERT_TRUE(first.run_until(is_done));
+  std::map<std::uint64_t, std::size_t> taken;
+  for (const auto& one : all)
+    for (const auto& [turn, count] : one->taken_in_turn) taken[turn] += count;
+  constexpr auto most =
+      (TurnShare::turn_work_hard_max + 2 * TurnShare::call_work_max) / TurnShare::call_work_max;
+  for (const auto& [turn, count] : taken) EXPECT_LE(count, most) << "in turn " << turn;
+}
+
+TEST(TurnShareTest, AnInletTakesABoundedNumberOfFramesOfAReadInATurn) {
+  constexpr std::size_t messages = 100'000;  // two bytes each
+  Wire wire;
+  FakeOwner owner;
+  FakeInletHost host;
+  std::map<std::uint64_t, std::size_t> seen;
+  host.on_published = [&] { seen[wire.loop.turn()] = host.messages.size(); };
+  Inlet inlet(wire.loop, std::move(wire.ours), owner, wire.scratch, host);
+  ASSERT_TRUE(inlet.start());
+  wire.send(opening("PUSH"));
+  ASSERT_TRUE(wire.run_until([&] { return owner.opened; }));
+  std::string bytes;
+  for (std::size_t i = 0; i < messages; ++i) bytes += frame("");
+  std::size_t sent = 0;
+  ASSERT_TRUE(wire.run_until([&] {
+    const auto went = ::send(wire.peer.get(), bytes.data() + sent, bytes.size() - sent, MSG_DONTWAIT);
+    if (went > 0) sent += static_cast<std::size_t>(went);
+    return host.messages.size() == messages;
+  }));
+  constexpr std::size_t share = TurnShare::call_work_max / TurnWork::frame_taken + 1;
+  std::size_t before = 0;
+  for (const auto& [turn, count] : seen) {
+    EXPECT_LE(count - before, 2 * share) << "in turn " << turn;
+    before = count;
+  }
+}
+
+}  // namespace
+}  // namespace lightq::broker
