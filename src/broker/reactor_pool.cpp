@@ -261,15 +261,16 @@ void ReactorPool::purge(TopicId topic, const std::string& group, Done<Result<std
 
 /// Makes the change on every reactor, ends what is not permitted by it any more, then answers. `change`: true
 /// if there may be such.
-void ReactorPool::change_users(std::function<bool(AccessTable&)> change, const Done<Result<void>>& done) {
+void ReactorPool::change_user(std::uint64_t user, std::function<bool(AccessTable&)> change,
+                              const Done<Result<void>>& done) {
   if (stopped_) return answer<void>(done, stopping());
   auto missing = std::make_shared<std::atomic<std::size_t>>(reactors_.size());
   for (std::size_t i = 0; i < reactors_.size(); ++i) {
     Reactor& reactor = *reactors_[i];
-    reactor.loop().post_answer([this, &reactor, &sessions = *sessions_[i], change, missing, done] {
+    reactor.loop().post_answer([this, &reactor, &sessions = *sessions_[i], user, change, missing, done] {
       if (change(reactor.context().access)) {
         reactor.end_unpermitted();
-        sessions.look_at_rights();
+        sessions.look_at_rights_of(user);
       }
       if (--*missing == 0) answer<void>(done, {});
     });
@@ -277,11 +278,11 @@ void ReactorPool::change_users(std::function<bool(AccessTable&)> change, const D
 }
 
 void ReactorPool::put_user(const UserAccess& user, Done<Result<void>> done) {
-  change_users([user](AccessTable& access) { return access.put_user(user); }, done);
+  change_user(user.id, [user](AccessTable& access) { return access.put_user(user); }, done);
 }
 
 void ReactorPool::remove_user(std::uint64_t id, Done<Result<void>> done) {
-  change_users([id](AccessTable& access) { return access.remove_user(id); }, done);
+  change_user(id, [id](AccessTable& access) { return access.remove_user(id); }, done);
 }
 
 void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<Result<void>> done) {
@@ -291,7 +292,7 @@ void ReactorPool::set_owner(TopicId topic, std::uint64_t holder, Done<Result<voi
     reactor.context().access.set_owner(topic, holder);
     if (HostedTopic* const hosted = reactor.find(topic)) {
       hosted->endpoints().end_unpermitted();
-      sessions_[index_of(topic)]->look_at_rights();
+      sessions_[index_of(topic)]->look_at_rights_on(topic);
     }
     answer<void>(done, {});
   });

@@ -71,7 +71,8 @@ class ReactorPool final : public DataPlane {
   std::size_t index_of(TopicId topic) const { return topic.value % reactors_.size(); }
   Reactor& reactor_of(TopicId topic) { return *reactors_[index_of(topic)]; }
   void join_session(TopicId topic, const JoinWish& wish, const Done<Result<JoinedEndpoint>>& done);
-  void change_users(std::function<bool(AccessTable&)> change, const Done<Result<void>>& done);
+  void change_user(std::uint64_t user, std::function<bool(AccessTable&)> change,
+                   const Done<Result<void>>& done);
   template <typename T>
   void answer(const Done<Result<T>>& done, Result<T> result);
   template <typename T, typename Ask>

@@ -98,6 +98,7 @@ class SessionConnection final : public Connection, private SessionPort, private 
   /// It was turned away for want of a good ticket.
   [[nodiscard]] bool refused() const { return refused_; }
   void on_ready() override;
+  [[nodiscard]] bool has_ticket_for(TopicId topic) const;
   /// Rights have changed: forgets the tickets that permit nothing any more, and ends the channels that were
   /// opened by them. Not within the session's own calls.
   void look_at_rights();

@@ -195,8 +195,16 @@ bool SessionServer::may_manage(const Permit& permit, const HostedTopic& topic,
   return context_.access.may_manage(permit.holder, topic.definition().id, topic.definition().name, scope);
 }
 
-void SessionServer::look_at_rights() {
-  for (const auto& [key, session] : sessions_) session->look_at_rights();
+void SessionServer::look_at_rights_of(std::uint64_t user) {
+  for (const auto& [key, session] : sessions_) {
+    if (session->users().contains(user)) session->look_at_rights();
+  }
+}
+
+void SessionServer::look_at_rights_on(TopicId topic) {
+  for (const auto& [key, session] : sessions_) {
+    if (session->has_ticket_for(topic)) session->look_at_rights();
+  }
 }
 
 void SessionServer::begin_stop() {

@@ -52,8 +52,11 @@ class SessionServer final : public Connection::Owner, private SessionConnection:
   void take(UniqueFd descriptor, protocol::Transport transport, SessionCarrier carrier) {
     begin_session(std::move(descriptor), carrier, encryption_of({transport, carrier}));
   }
-  /// Rights have changed: ends what is not permitted any more.
-  void look_at_rights();
+  /// Rights of the user have changed: ends what is not permitted any more, in sessions that have shown
+  /// tickets of that user.
+  void look_at_rights_of(std::uint64_t user);
+  /// Likewise of the topic's own user, in sessions that have shown tickets for the topic.
+  void look_at_rights_on(TopicId topic);
   /// Says goodbye to everybody, and accepts nobody any more.
   void begin_stop();
 

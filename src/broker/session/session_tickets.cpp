@@ -111,6 +111,12 @@ bool SessionConnection::may_manage(const HostedTopic& topic, const GroupScope& s
   });
 }
 
+bool SessionConnection::has_ticket_for(TopicId topic) const {
+  const auto permits = permits_.of(host_.topic_name(topic));
+  return std::ranges::any_of(permits,
+                             [topic](const Host::Permit& permit) { return permit.grant.topic == topic; });
+}
+
 void SessionConnection::look_at_rights() {
   if (!greeted_ || ending_ || failed()) return;
   const auto gone = permits_.erase_if([&](const Host::Permit& permit) {
