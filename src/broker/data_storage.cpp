@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "log/posix_storage.hpp"
+
 namespace lightq::broker {
 
 namespace {
@@ -92,7 +94,14 @@ Result<void> DataStorage::remove_directory(const std::string& path) {
 }
 
 Result<void> DataStorage::sync_directory(const std::string& path) {
-  return directory_.sync_below(path);
+  const auto directory = open_directory(path);
+  return directory ? (*directory)->sync() : Result<void>(directory.error());
+}
+
+Result<std::unique_ptr<log::Directory>> DataStorage::open_directory(const std::string& path) {
+  const auto descriptor = directory_.open_below(path);
+  if (!descriptor) return descriptor.error();
+  return log::PosixStorage::directory_of(*descriptor, path);
 }
 
 }  // namespace lightq::broker

@@ -28,6 +28,7 @@ class DataStorage final : public log::Storage {
   Result<std::uint64_t> link_count(const std::string& path) override { return storage_.link_count(path); }
   Result<void> remove_directory(const std::string& path) override;
   Result<void> sync_directory(const std::string& path) override;
+  Result<std::unique_ptr<log::Directory>> open_directory(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& path) override { return storage_.list(path); }
   Result<std::uint64_t> free_bytes(const std::string& path) override { return storage_.free_bytes(path); }
   std::uint64_t random() override { return storage_.random(); }

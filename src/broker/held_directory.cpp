@@ -58,16 +58,12 @@ Result<void> HeldDirectory::check() const {
                0};
 }
 
-Result<void> HeldDirectory::sync_below(const std::filesystem::path& path) const {
+Result<int> HeldDirectory::open_below(const std::filesystem::path& path) const {
   const std::filesystem::path below = path.lexically_relative(path_);
   const int descriptor = openat(descriptor_, below.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  int number = descriptor < 0 ? errno : 0;
-  while (number == 0 && fsync(descriptor) != 0) {
-    if (errno != EINTR) number = errno;
-  }
-  if (descriptor >= 0) close(descriptor);
-  if (number == 0) return {};
-  return Error{write_error_code(number), "cannot sync the directory " + path.string(), number};
+  if (descriptor >= 0) return descriptor;
+  const int number = errno;
+  return Error{write_error_code(number), "cannot open the directory " + path.string(), number};
 }
 
 void HeldDirectory::remove(const char* name) const {

@@ -30,8 +30,8 @@ class HeldDirectory {
   [[nodiscard]] bool is_in_place() const;
   /// Errors: no_space if the directory is not in its place, as on a disk that takes nothing for now.
   [[nodiscard]] Result<void> check() const;
-  /// Syncs the names in a directory below, wherever that lies by now. Errors: io_error.
-  [[nodiscard]] Result<void> sync_below(const std::filesystem::path& path) const;
+  /// Opens a directory below, wherever that lies by now; its descriptor. Errors: io_error.
+  [[nodiscard]] Result<int> open_below(const std::filesystem::path& path) const;
   /// Removes a file of the directory itself, if it is there.
   void remove(const char* name) const;
   /// Where a Unix socket of this name lies in the directory: a path that the system takes, also where the

@@ -400,8 +400,10 @@ Result<void> CursorTable::settle() {
   for (std::size_t index = 0; index < blocks_.size(); ++index) {
     if (auto again = settle_block(index); !again) return again;
   }
+  const auto directory = storage_.open_directory(directory_);
+  if (!directory) return directory.error();  // nothing was synced, so nothing is lost
   if (auto synced = sync(); !synced) return synced;
-  auto named = storage_.sync_directory(directory_);
+  auto named = (*directory)->sync();
   if (!named) failure_ = named.error();
   settled_ = named.ok();
   return named;

@@ -154,6 +154,9 @@ class Log {
 
   /// Makes everything appended durable before it returns, on this thread.
   virtual Result<void> flush() = 0;
+  /// After a flush that failed: whether nothing was synced yet, so that a later one may make all of it
+  /// durable.
+  [[nodiscard]] virtual bool may_flush_again() const { return false; }
   /// As flush, for a clean stop: nothing will be appended before the log is opened again, which then need not
   /// look for what came last. An append all the same costs a sync, once.
   virtual Result<void> close() { return flush(); }

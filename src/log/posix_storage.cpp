@@ -77,6 +77,20 @@ class PosixWritableMapping final : public WritableMapping {
   MappedMemory memory_;
 };
 
+class PosixDirectory final : public Directory {
+ public:
+  PosixDirectory(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~PosixDirectory() override { ::close(fd_); }
+  Result<void> sync() override {
+    if (uninterrupted([&] { return ::fsync(fd_); }) == 0) return {};
+    return system_error("cannot sync the directory " + path_);
+  }
+
+ private:
+  const int fd_;
+  const std::string path_;
+};
+
 class PosixFile final : public File {
  public:
   PosixFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
@@ -290,13 +304,18 @@ Result<void> PosixStorage::remove_directory(const std::string& path) {
 }
 
 Result<void> PosixStorage::sync_directory(const std::string& path) {
+  const auto directory = open_directory(path);
+  return directory ? (*directory)->sync() : Result<void>(directory.error());
+}
+
+Result<std::unique_ptr<Directory>> PosixStorage::open_directory(const std::string& path) {
   const int fd = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (fd == -1) return system_error("cannot open the directory " + path);
-  Result<void> result;
-  if (uninterrupted([&] { return ::fsync(fd); }) != 0)
-    result = system_error("cannot sync the directory " + path);
-  ::close(fd);
-  return result;
+  return directory_of(fd, path);
+}
+
+std::unique_ptr<Directory> PosixStorage::directory_of(int descriptor, std::string path) {
+  return std::make_unique<PosixDirectory>(descriptor, std::move(path));
 }
 
 Result<std::vector<std::string>> PosixStorage::list(const std::string& path) {

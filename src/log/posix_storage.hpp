@@ -16,6 +16,9 @@ class PosixStorage final : public Storage {
   Result<std::uint64_t> link_count(const std::string& path) override;
   Result<void> remove_directory(const std::string& path) override;
   Result<void> sync_directory(const std::string& path) override;
+  Result<std::unique_ptr<Directory>> open_directory(const std::string& path) override;
+  /// A directory by its descriptor, which it closes. `path`: for errors.
+  static std::unique_ptr<Directory> directory_of(int descriptor, std::string path);
   Result<std::vector<std::string>> list(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   std::uint64_t random() override;

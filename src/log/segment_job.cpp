@@ -1,7 +1,11 @@
 /// What a segment log has a disk thread do. Layer: log.
 #include "log/segment_job.hpp"
 
+#include <cerrno>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "log/seeded_bug.hpp"
 #include "log/segment_index_file.hpp"
@@ -18,9 +22,36 @@ void store_index(const SyncTarget& target, Storage& storage) {
   static_cast<void>(SegmentIndexFile::store(storage, target.index_path, segment, *target.index));
 }
 
+using Directories = std::vector<std::unique_ptr<Directory>>;
+
+// Before anything is synced: an error of fsync is told once, and what it meant is lost; this is no such
+// error.
+Result<void> open_directories(const SegmentWork& work, Storage& storage, Directories& directories) {
+  for (const std::string& path : work.sync_directories) {
+    auto opened = storage.open_directory(path);
+    if (!opened) return opened.error();
+    directories.push_back(std::move(*opened));
+  }
+  return {};
+}
+
+// The file of a segment without a descriptor could not be opened, or the data directory is not in its place.
+bool is_not_begun(const Result<void>& written) {
+  if (written.ok()) return false;
+  const Error& error = written.error();
+  switch (error.system_error) {
+    case 0: return error.code == ErrorCode::no_space;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EACCES: return true;
+    default: return false;
+  }
+}
+
 // A seal is written only over data that is on disk, under names that are: whoever finds it need not scan the
 // segment, and may take it for durable. Losing it costs a scan.
-Result<void> sync_all(const SegmentWork& work, Storage& storage) {
+Result<void> sync_all(const SegmentWork& work, const Directories& directories, Storage& storage) {
   const auto write_seal = [](const SyncTarget& target) {
     static_cast<void>(
         write_all(*target.file, encode_segment_seal(target.seal, target.header), segment_seal_position));
@@ -30,8 +61,8 @@ Result<void> sync_all(const SegmentWork& work, Storage& storage) {
     if (seeded(SeededBug::file_unsynced)) continue;
     if (const auto synced = target.file->sync(); !synced) return synced;
   }
-  for (const std::string& directory : work.sync_directories) {
-    if (const auto synced = storage.sync_directory(directory); !synced) return synced;
+  for (const auto& directory : directories) {
+    if (const auto synced = directory->sync(); !synced) return synced;
   }
   for (const SyncTarget& target : work.targets) {
     if (!target.is_full || seeded(SeededBug::file_unsynced)) continue;
@@ -57,12 +88,16 @@ void map_prepared(PreparedSegment& prepared, SegmentPool& pool, SegmentViews& vi
 
 // The name and the header of the newest segment are enough to remember the next offset by. The seal, the
 // checkpoints and the mark of an open batch lie behind it.
-Result<void> remember_next_offset(const SegmentWork& work, Storage& storage) {
+Result<void> remember_next_offset(const SegmentWork& work, const Directories& directories,
+                                  SegmentWorkDone& done) {
   const SegmentPage page = encode_segment_header(work.remembered);
   const ByteView header = ByteView(page).first(segment_seal_position);
-  if (auto written = work.remember->write_synced(header, 0); !written) return written;
-  for (const std::string& directory : work.sync_directories) {
-    if (auto synced = storage.sync_directory(directory); !synced) return synced;
+  if (auto written = work.remember->write_synced(header, 0); !written) {
+    if (is_not_begun(written)) done.begun = written;
+    return written;
+  }
+  for (const auto& directory : directories) {
+    if (auto synced = directory->sync(); !synced) return synced;
   }
   return {};
 }
@@ -95,10 +130,12 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
   SegmentWorkDone done;
   // First, for it makes room under the cap; and then what the writer may be waiting for.
   work.unmap.clear();
-  if (work.name != nullptr) done.named = work.name->give(storage);
-  if (!done.named) {  // without it nothing is durable, and the next file has no place
-    if (work.sync) done.sync = done.named;
-    if (work.sync || work.remember != nullptr) done.remembered = done.named;
+  if (work.name != nullptr) done.begun = work.name->give(storage);
+  Directories directories;
+  if (done.begun) done.begun = open_directories(work, storage, directories);
+  if (!done.begun) {  // without the name nothing is durable, and the next file has no place
+    if (work.sync) done.sync = done.begun;
+    if (work.sync || work.remember != nullptr) done.remembered = done.begun;
     return done;
   }
   if (work.prepare_bytes != 0) {
@@ -112,13 +149,13 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
   if (work.sync && sync_failed && !seeded(SeededBug::sync_retried)) {
     done.sync = Error{ErrorCode::io_error, "an earlier sync has failed", 0};
   } else if (work.sync) {
-    done.sync = sync_all(work, storage);
+    done.sync = sync_all(work, directories, storage);
     sync_failed = !done.sync;
   }
   done.remembered = done.sync;
   const bool remember = work.remember != nullptr && !seeded(SeededBug::remember_skipped);
-  if (done.sync && remember) done.remembered = remember_next_offset(work, storage);
-  if (!done.remembered) sync_failed = true;
+  if (done.sync && remember) done.remembered = remember_next_offset(work, directories, done);
+  if (!done.remembered && done.begun) sync_failed = true;
   // Only now: the segment that is then the oldest remembers the next offset, so it must be on disk before its
   // predecessor goes. In order: a crash in between leaves the newest, without a gap.
   if (done.remembered && !seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);

@@ -79,7 +79,9 @@ struct SegmentWork {
 
 /// What came of it.
 struct SegmentWorkDone {
-  Result<void> named;
+  /// Where the segment's name could not be given or a directory not be opened, nothing was synced or retired,
+  /// and nothing can have been lost; the same job may succeed later.
+  Result<void> begun;
   Result<void> sync;
   Result<void> remembered;  ///< SegmentWork::remember; where there is none, as `sync`
   std::size_t retired = 0;  ///< how many of SegmentWork::retire

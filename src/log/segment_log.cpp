@@ -284,7 +284,7 @@ Result<void> SegmentLog::roll(std::size_t batch_bytes, NewSegment size) {
   const bool name_later = was_prepared && !prepared_ && options_.prefault && !replaces;
   if (done && name_later) {
     name_ = std::make_shared<PendingName>(prepared->path, path);
-    last_naming_ = {};
+    last_begun_ = {};
   } else if (done) {
     done = storage_.rename(prepared->path, path);
   }

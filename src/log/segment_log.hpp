@@ -154,9 +154,13 @@ class SegmentLog final : public Log {
   /// Bytes appended that no sync has covered.
   [[nodiscard]] std::uint64_t unsynced_bytes() const;
   [[nodiscard]] const Error& last_error() const override { return last_error_; }
-  /// Whether the last disk job that was finished could give the active segment its name, see PendingName; if
-  /// not, it has synced and retired nothing, and the next one tries again.
-  [[nodiscard]] const Result<void>& naming() const { return naming_; }
+  [[nodiscard]] bool may_flush_again() const override { return !poisoned_; }
+  /// Whether the last disk job that was finished could give the active segment its name (PendingName) and
+  /// open the directories to be synced; if not, it has synced and retired nothing, and a later one tries
+  /// again.
+  [[nodiscard]] const Result<void>& begun() const { return begun_; }
+  /// False for a while after a job could not: another one is not to be taken yet to sync.
+  [[nodiscard]] bool may_begin(Timestamp now) const;
 
   /// What opening found.
   [[nodiscard]] const RecoveryReport& recovery() const { return recovery_; }
@@ -295,7 +299,7 @@ class SegmentLog final : public Log {
   std::optional<PreparedSegment> prepared_;
   bool waits_for_space_ = false;       // for a new segment, which is told once, when it begins
   std::shared_ptr<PendingName> name_;  // the active segment's, if it was begun without; perhaps given by now
-  Result<void> naming_;
+  Result<void> begun_;
   std::optional<Offset> remembered_;  // the segment that begins here has its name and header on disk
   std::vector<std::shared_ptr<WritableMapping>> unmap_;  // for the next job to let go of
   std::vector<RetiredSegment> retired_;                  // dropped, their files still there; oldest first
@@ -304,7 +308,7 @@ class SegmentLog final : public Log {
   std::shared_ptr<SegmentJobState> jobs_;
   Timestamp last_sync_;
   Timestamp last_prepare_{-1'000'000};
-  Timestamp last_naming_;
+  Timestamp last_begun_;
   Timestamp last_retire_;
   bool retire_failed_ = false;  // the last time
   Timestamp last_use_;

@@ -16,12 +16,12 @@ namespace {
 constexpr Timestamp never_tried{-1'000'000};
 constexpr std::int64_t prepare_again_us = 1'000'000;  // after one that failed, on a full disk
 constexpr std::int64_t retire_again_us = 1'000'000;   // likewise
-constexpr std::int64_t name_again_us = 1'000'000;     // after a rename that failed
-constexpr std::size_t retired_at_once_max = 64;       // the writer may be waiting for another job
-constexpr std::size_t rested_at_once_max = 64;        // likewise
-constexpr std::size_t retired_gathered_max = 16;      // these wait for no more
-constexpr std::uint64_t rested_at_once_min = 8;       // a job for each would cost more than what it does
-constexpr std::size_t still_read_max = 2;             // dropped segments that wait for their readers
+constexpr std::int64_t begin_again_us = 1'000'000;  // after a rename, or an open of a directory, that failed
+constexpr std::size_t retired_at_once_max = 64;     // the writer may be waiting for another job
+constexpr std::size_t rested_at_once_max = 64;      // likewise
+constexpr std::size_t retired_gathered_max = 16;    // these wait for no more
+constexpr std::uint64_t rested_at_once_min = 8;     // a job for each would cost more than what it does
+constexpr std::size_t still_read_max = 2;           // dropped segments that wait for their readers
 
 }  // namespace
 
@@ -30,16 +30,20 @@ bool SegmentLog::anything_unsynced() const {
 }
 
 bool SegmentLog::sync_is_due(Timestamp now) const {
-  if (poisoned_ || !anything_unsynced()) return false;
+  if (poisoned_ || !anything_unsynced() || !may_begin(now)) return false;
   if (flush_is_due(now)) return true;
   if (options_.flush_bytes != 0 && unsynced_bytes() >= options_.flush_bytes) return true;
   return options_.flush_interval_ms != 0 && has_passed(last_sync_, in_us(options_.flush_interval_ms), now);
 }
 
-// Where the segment could not be given its name nothing was synced, and nothing is before that is tried
-// again.
 bool SegmentLog::flush_is_due(Timestamp now) const {
-  return durable_ < flush_requested_ && (naming_.ok() || name_is_due(now));
+  return durable_ < flush_requested_ && may_begin(now);
+}
+
+// Where the segment could not be given its name, or a directory not be opened, nothing was synced, and
+// nothing is before that is tried again.
+bool SegmentLog::may_begin(Timestamp now) const {
+  return begun_.ok() || has_passed(last_begun_, begin_again_us, now);
 }
 
 std::uint64_t SegmentLog::unsynced_bytes() const {
@@ -138,7 +142,7 @@ bool SegmentLog::prepare_is_due(Timestamp now) const {
 }
 
 bool SegmentLog::name_is_due(Timestamp now) const {
-  return name_ != nullptr && !name_->is_given() && has_passed(last_naming_, name_again_us, now);
+  return name_ != nullptr && !name_->is_given() && has_passed(last_begun_, begin_again_us, now);
 }
 
 // A log that nobody syncs would have a descriptor for each segment it holds, which a process has few of. To
@@ -215,19 +219,20 @@ std::unique_ptr<DiskJob> SegmentLog::take_disk_job(Timestamp now) {
                           .leaves_room = options_.leaves_others_room};
   }
   const bool name = name_is_due(now);
-  if (name) last_naming_ = now;
   work.unmap = std::exchange(unmap_, {});
   const std::uint64_t rest_min = other_work || !work.retire.empty() ? 1 : rested_at_once_min;
   if (!work.sync && may_rest(rest_min)) add_rest(work);  // what is synced needs none
   if (!work.sync && work.retire.empty() && work.prepare_bytes == 0 && work.unmap.empty() &&
       work.rest.empty() && !name)
     return nullptr;
+  last_begun_ = now;
   return std::make_unique<SegmentJob>(*this, jobs_, std::move(work), storage_, pool_);
 }
 
 std::unique_ptr<DiskJob> SegmentLog::take_flush_job(Timestamp now) {
   if (jobs_->is_out) return nullptr;
   last_sync_ = now;
+  last_begun_ = now;
   return std::make_unique<SegmentJob>(*this, jobs_, work_to_sync(), storage_, pool_);
 }
 
@@ -289,8 +294,8 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
     prepared_ = std::move(done.prepared);
     last_prepare_ = never_tried;
   }
-  naming_ = done.named;
-  if (!naming_) return;  // nothing was tried to be synced, so nothing has failed to be: the next job may
+  begun_ = done.begun;
+  if (!begun_) return;  // nothing was tried to be synced, so nothing has failed to be: the next job may
   if (work.remember != nullptr && done.remembered) {
     synced_rolls_ = std::max(synced_rolls_, work.rolls);
     remembered_ = work.remembered.first_offset;
@@ -389,7 +394,7 @@ Result<void> SegmentLog::flush() {
   if (!anything_unsynced() && !poisoned_) return {};
   SegmentWork work = work_to_sync();
   const SegmentWorkDone done = do_segment_work(work, storage_, pool_, jobs_->sync_failed);
-  if (!done.named) return done.named;
+  if (!done.begun) return done.begun;
   synced(work, done);
   if (poisoned_) return sync_error_;
   return {};

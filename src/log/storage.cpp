@@ -3,12 +3,33 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <string>
+#include <utility>
 
 namespace lightq::log {
 
 Result<void> Storage::link(const std::string& from, const std::string& to) {
   return Error{ErrorCode::io_error, "cannot link " + from + " as " + to, EPERM};
+}
+
+namespace {
+
+class NamedDirectory final : public Directory {
+ public:
+  NamedDirectory(Storage& storage, std::string path) : storage_(storage), path_(std::move(path)) {}
+  Result<void> sync() override { return storage_.sync_directory(path_); }
+
+ private:
+  Storage& storage_;
+  const std::string path_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Directory>> Storage::open_directory(const std::string& path) {
+  return std::unique_ptr<Directory>(std::make_unique<NamedDirectory>(*this, path));
 }
 
 bool is_missing(const Error& error) {

@@ -80,6 +80,18 @@ class File {
   virtual Result<std::unique_ptr<WritableMapping>> map_writable(std::size_t bytes) = 0;
 };
 
+/// A directory that is held open, so that nothing but the disk can keep its sync from being done.
+class Directory {
+ public:
+  Directory() = default;
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  virtual ~Directory() = default;
+
+  /// Makes names created, renamed or unlinked in it survive a power cut.
+  virtual Result<void> sync() = 0;
+};
+
 enum class OpenMode {
   read_only,
   read_write,  ///< the file must exist
@@ -109,6 +121,9 @@ class Storage {
   virtual Result<void> remove_directory(const std::string& path) = 0;
   /// Makes names created, renamed or unlinked in this directory survive a power cut.
   virtual Result<void> sync_directory(const std::string& path) = 0;
+  /// Opens a directory to be synced later. An error here is no failed sync: nothing can have been lost. By
+  /// default it opens nothing, and its sync is sync_directory.
+  virtual Result<std::unique_ptr<Directory>> open_directory(const std::string& path);
   /// The names in a directory, unsorted; none if there is no such directory.
   virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
   /// What an ordinary user may still write on the disk of this directory (or of the nearest one above it).

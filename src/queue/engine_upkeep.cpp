@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::chrono::milliseconds no_timer = std::chrono::hours(24);
 constexpr std::chrono::milliseconds retention_timer{500};
+constexpr std::chrono::milliseconds begin_again_timer{1000};
 constexpr std::chrono::milliseconds retire_timer{4};  // the coarse clock's step
 
 }  // namespace
@@ -56,7 +57,7 @@ void Engine::apply_retention() {
 }
 
 bool Engine::flush_is_due() const {
-  return options_.flush.messages != 0 && !log_->poisoned() &&
+  return options_.flush.messages != 0 && !log_->poisoned() && log_->may_begin(coarse_now()) &&
          distance(log_->durable_offset(), log_->next_offset()) >= options_.flush.messages;
 }
 
@@ -165,7 +166,7 @@ Result<void> Engine::sync_up_to(Lock& lock, Offset offset) {
       wait_for_job(lock);
     } else {
       run_job(lock, log_->take_flush_job(coarse_now()));
-      if (const auto named = log_->naming(); !named) return named;
+      if (const auto begun = log_->begun(); !begun) return begun;
     }
   }
   return {};
@@ -236,6 +237,7 @@ void Engine::maintain() {
 std::chrono::milliseconds Engine::next_timer() const {
   std::chrono::milliseconds timer = no_timer;
   if (timer_runs_) timer = std::min(timer, options_.flush.interval);
+  if (!log_->begun()) timer = std::min(timer, begin_again_timer);
   const bool ages = options_.retention_time.count() != 0 && log_->stored_bytes() != 0;
   if (ages) timer = std::min(timer, std::min(retention_timer, options_.retention_time));
   if (!job_is_out_ && log_->gathers_retired()) timer = std::min(timer, retire_timer);

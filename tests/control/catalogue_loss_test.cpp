@@ -3,13 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "broker/control/catalogue.hpp"
 #include "control/catalogue_room.hpp"
+#include "support/no_descriptors.hpp"
 
 namespace lightq::broker {
 namespace {
@@ -85,6 +89,78 @@ TEST(CatalogueLoss, GivesNoTopicAnIdThatHasFiles) {
   const auto catalogue = Catalogue::open(room.path(), options, room.sink);
   ASSERT_TRUE(catalogue.ok());
   EXPECT_EQ((*catalogue)->add_topic(name("new"), {}, 0)->id.value, 8U);
+}
+
+TEST(CatalogueLoss, GoesOnWhenThereIsADescriptorForItsFlushAgain) {
+  CatalogueRoom room;
+  const auto catalogue = room.open();
+  ASSERT_TRUE(catalogue->add_topic(name("first"), {}, 0).ok());
+  {
+    const lightq::test::NoDescriptors none;
+    EXPECT_FALSE(catalogue->flush().ok());
+  }
+  ASSERT_TRUE(catalogue->unflushed());
+  EXPECT_TRUE(catalogue->flush().ok());
+  EXPECT_TRUE(catalogue->add_topic(name("second"), {}, 0).ok());
+}
+
+/// A catalogue whose new log is written, but not yet in the old one's place.
+class CatalogueReplaced : public testing::Test {
+ protected:
+  CatalogueReplaced() {
+    auto options = room.options();
+    options.open_log = [this, open = options.open_log](
+                           const std::filesystem::path& path) -> Result<std::unique_ptr<log::Log>> {
+      if (no_log) return Error{ErrorCode::io_error, "told to fail", EMFILE};
+      return open(path);
+    };
+    catalogue = Catalogue::open(room.path(), std::move(options), room.sink).value();
+    EXPECT_TRUE(catalogue->add_topic(name("first"), {}, 0).ok());
+    EXPECT_TRUE(catalogue->flush().ok());
+    compaction = catalogue->begin_compaction();
+    compaction->run({});
+  }
+  void expect_both_topics() {
+    EXPECT_TRUE(catalogue->add_topic(name("second"), {}, 0).ok());
+    EXPECT_TRUE(catalogue->flush().ok());
+    catalogue.reset();
+    no_log = false;
+    const auto again = room.open();
+    for (const char* topic : {"first", "second"}) EXPECT_NE(again->state().find(topic), nullptr) << topic;
+  }
+
+  bool no_log = false;
+  CatalogueRoom room;
+  std::unique_ptr<Catalogue> catalogue;
+  std::unique_ptr<CatalogueCompaction> compaction;
+};
+
+TEST_F(CatalogueReplaced, KeepsItsLogWhereThereIsNoDescriptorForTheChange) {
+  {
+    const lightq::test::NoDescriptors none;
+    catalogue->finish_compaction(*compaction);
+  }
+  expect_both_topics();
+}
+
+TEST_F(CatalogueReplaced, OpensItsNewLogAsSoonAsThatWorks) {
+  no_log = true;
+  catalogue->finish_compaction(*compaction);
+  EXPECT_FALSE(catalogue->add_topic(name("second"), {}, 0).ok());
+  EXPECT_FALSE(catalogue->is_mostly_history());
+  no_log = false;
+  expect_both_topics();
+}
+
+TEST_F(CatalogueReplaced, IsNotBegunAnewWhereItsDirectoryIsAway) {
+  no_log = true;
+  catalogue->finish_compaction(*compaction);
+  no_log = false;
+  std::filesystem::rename(room.path(), room.path() + ".away");
+  EXPECT_FALSE(catalogue->add_topic(name("second"), {}, 0).ok());
+  EXPECT_FALSE(std::filesystem::exists(room.path()));
+  std::filesystem::rename(room.path() + ".away", room.path());
+  expect_both_topics();
 }
 
 TEST(CatalogueLoss, RemembersARemovedTopicUntilItsFilesAreGone) {

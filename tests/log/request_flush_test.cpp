@@ -48,6 +48,45 @@ TEST_F(RequestFlushTest, WithoutARequestNothingIsSyncedBeforeItsTime) {
   EXPECT_EQ(log->durable_offset(), Offset{1});
 }
 
+// Nothing was synced, so nothing can have been lost.
+TEST_F(RequestFlushTest, ADirectoryThatCannotBeOpenedForNowIsNoFailedSync) {
+  for (const int error : {EMFILE, ENFILE, ENOMEM, EACCES, EIO}) {
+    open();
+    append({"a"});
+    log->request_flush();
+    storage.on_call = [&](FaultyStorage::Call call, const std::string& path) {
+      const bool is_it = call == FaultyStorage::Call::open && path == directory;
+      return FaultyStorage::Fault{is_it ? error : 0, 0};
+    };
+    const Offset before = log->durable_offset();
+    EXPECT_TRUE(work());
+    EXPECT_FALSE(work()) << "it is not tried again and again";
+    EXPECT_FALSE(log->begun().ok());
+    EXPECT_FALSE(log->flush().ok());
+    EXPECT_TRUE(log->may_flush_again());
+    EXPECT_EQ(log->durable_offset(), before);
+    storage.on_call = nullptr;
+    now.us += 1'000'000;
+    EXPECT_TRUE(work());
+    EXPECT_EQ(log->durable_offset(), log->next_offset());
+    EXPECT_FALSE(storage.exists(directory + "/sync-failed"));
+    ASSERT_TRUE(log->end_segment().ok());  // so that the directory is to be synced again
+    log.reset();
+    now.us += 1'000'000;
+  }
+}
+
+TEST_F(RequestFlushTest, ADirectoryThatCannotBeSyncedIsAFailedSync) {
+  open();
+  append({"a"});
+  log->request_flush();
+  fail_with(FaultyStorage::Call::sync_directory, EIO);
+  EXPECT_TRUE(work());
+  storage.on_call = nullptr;
+  EXPECT_TRUE(log->poisoned());
+  EXPECT_FALSE(log->may_flush_again());
+}
+
 TEST_F(RequestFlushTest, GivesOneJobForAllThatWasAppended) {
   options.flush_interval_ms = 3'600'000;
   open();
@@ -161,7 +200,7 @@ TEST_F(RequestFlushTest, TriesANameThatCouldNotBeGivenOnceASecond) {
   for (int i = 0; i < 300; ++i, now.us += 10'000) work();
   EXPECT_GE(tries, 3);
   EXPECT_LE(tries, 4);
-  EXPECT_FALSE(log->naming().ok());
+  EXPECT_FALSE(log->begun().ok());
   EXPECT_TRUE(log->wants_disk_work());
   storage.on_call = nullptr;
   now.us += 1'000'000;

@@ -263,6 +263,12 @@ Result<std::uint64_t> FaultyStorage::link_count(const std::string& path) {
   return links;
 }
 
+Result<std::unique_ptr<log::Directory>> FaultyStorage::open_directory(const std::string& path) {
+  if (const auto told = ask(Call::open, path); told.error != 0)
+    return fault(told.error, "told to fail to open the directory " + path);
+  return log::Storage::open_directory(path);
+}
+
 Result<void> FaultyStorage::sync_directory(const std::string& path) {
   if (const auto told = ask(Call::sync_directory, path); told.error != 0)
     return fault(told.error, "told to fail a sync of " + path);

@@ -65,6 +65,7 @@ class FaultyStorage final : public log::Storage {
   Result<std::uint64_t> link_count(const std::string& path) override;
   Result<void> remove_directory(const std::string& path) override;
   Result<void> sync_directory(const std::string& path) override;
+  Result<std::unique_ptr<log::Directory>> open_directory(const std::string& path) override;
   Result<std::vector<std::string>> list(const std::string& path) override;
   Result<std::uint64_t> free_bytes(const std::string& path) override;
   std::uint64_t random() override;

@@ -1,11 +1,7 @@
 /// Layer: control.
 #include "broker/control/catalogue.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -14,6 +10,7 @@
 #include <lightq/base/random.hpp>
 
 #include "broker/control/catalogue_version.hpp"
+#include "log/posix_storage.hpp"
 
 namespace lightq::broker {
 
@@ -32,12 +29,11 @@ Error file_error(const std::string& what, const fs::path& path, const std::error
 
 /// A rename or a removal survives a power cut only once its directory is synced.
 Result<void> sync_directory(const fs::path& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return Error{ErrorCode::io_error, "catalogue: cannot open " + path.string(), errno};
-  const int failed = fsync(descriptor) == 0 ? 0 : errno;
-  close(descriptor);
-  if (failed != 0) return Error{ErrorCode::io_error, "catalogue: cannot sync " + path.string(), failed};
-  return {};
+  auto synced = log::PosixStorage().sync_directory(path.string());
+  if (synced) return synced;
+  Error error = synced.error();
+  error.message = "catalogue: " + error.message;
+  return error;
 }
 
 /// Which no other topic has.
@@ -135,18 +131,22 @@ Result<void> Catalogue::check_not_lost() const {
                0};
 }
 
-/// Opens the newest complete log.
+/// Opens the newest complete log; the first time, makes one if there is none.
 Result<void> Catalogue::open_newest() {
   std::error_code code;
-  fs::create_directories(directory_, code);
+  if (!opened_once_) fs::create_directories(directory_, code);
   if (code) return file_error("make", directory_, code);
   const auto found = generations_in(directory_);
   if (!found) return found.error();
+  if (opened_once_ && found->whole.empty())
+    return file_error("find", directory_, std::make_error_code(std::errc::no_such_file_or_directory));
   if (!found->whole.empty()) generation_ = *found->whole.rbegin();
   auto opened = options_.open_log(directory_of(generation_));
   if (!opened) return opened.error();
+  if (auto synced = sync_directory(directory_); !synced) return synced;
   log_ = std::move(opened).value();
-  return sync_directory(directory_);
+  opened_once_ = true;
+  return {};
 }
 
 /// Removes older logs and what a crash left of an unfinished one, once the newest has been read.
@@ -221,7 +221,7 @@ std::uint64_t Catalogue::record_count() const {
 }
 
 bool Catalogue::is_mostly_history() {
-  if (failed_ || compacting_ || record_count() < compact_at_) return false;
+  if (failed_ || compacting_ || log_ == nullptr || record_count() < compact_at_) return false;
   compact_at_ = std::max(compact_records_min, 2 * state_.record_count());
   return record_count() >= compact_at_;
 }
@@ -243,12 +243,18 @@ void Catalogue::finish_compaction(CatalogueCompaction& compaction) {
     std::error_code ignored;  // it is removed at the next try, or start
     fs::remove_all(compaction.directory(), ignored);
   }
-  if (log_ == nullptr) {
-    if (const auto reopened = open_newest(); !reopened)
-      return stop_changes("cannot be opened again", reopened);
+  if (failed_) return;
+  if (const auto opened = open_again(); !opened) {
+    sink_.error("catalogue: cannot be opened again; the next change tries it: " + opened.error().text());
+    return;
   }
   // After a failure not at the next change, but when the log has grown by as much again.
   compact_at_ = replaced ? compact_records_min : 2 * record_count();
+}
+
+/// Whichever log is the newest now has all changes, and all of them are on the disk.
+Result<void> Catalogue::open_again() {
+  return log_ != nullptr ? Result<void>{} : open_newest();
 }
 
 void Catalogue::give_up_compaction() {
@@ -260,11 +266,18 @@ Result<void> Catalogue::replace_log(CatalogueCompaction& compaction) {
   // Whichever log a crash leaves has all that was promised.
   if (auto flushed = flush(); !flushed) return flushed;
   if (auto added = compaction.add(since_); !added) return added;
+  // Opened first: that it cannot be opened is no failed sync.
+  log::PosixStorage storage;
+  const auto directory = storage.open_directory(directory_.string());
+  if (!directory) return directory.error();
   log_.reset();  // from here on open_newest finds whichever is complete
   std::error_code code;
   fs::rename(compaction.directory(), directory_of(generation_ + 1), code);
   if (code) return file_error("rename", compaction.directory(), code);
-  if (auto synced = sync_directory(directory_); !synced) return synced;
+  if (auto synced = (*directory)->sync(); !synced) {
+    stop_changes("its new name could not be synced", synced);
+    return synced;
+  }
   if (auto opened = open_newest(); !opened) return opened;
   return remove_leftovers();
 }
@@ -277,6 +290,7 @@ void Catalogue::stop_changes(const std::string& what, const Result<void>& why) {
 
 Result<void> Catalogue::change(const CatalogueChange& change) {
   if (failed_) return *failed_;
+  if (auto opened = open_again(); !opened) return opened;
   if (auto appended = append_changes(*log_, {&change, 1}, options_.now()); !appended) return appended;
   state_.apply(change);
   if (compacting_) since_.push_back(change);
@@ -354,7 +368,7 @@ Result<void> Catalogue::flush() {
   if (failed_) return *failed_;
   if (!unflushed_) return {};
   if (auto flushed = log_->flush(); !flushed) {
-    stop_changes("a flush failed", flushed);
+    if (!log_->may_flush_again()) stop_changes("a flush failed", flushed);
     return flushed;
   }
   unflushed_ = false;

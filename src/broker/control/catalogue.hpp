@@ -113,6 +113,7 @@ class Catalogue {
   [[nodiscard]] Result<void> check_newest_known() const;
   [[nodiscard]] Result<void> check_not_lost() const;
   Result<void> open_newest();
+  Result<void> open_again();
   Result<void> remove_leftovers();
   Result<void> replay();
   void replay(const BatchView& batch);
@@ -129,7 +130,8 @@ class Catalogue {
   const Options options_;
   LogSink& sink_;
   std::uint64_t generation_ = 1;
-  std::unique_ptr<log::Log> log_;
+  std::unique_ptr<log::Log> log_;  // null: to be opened again by the next change
+  bool opened_once_ = false;
   CatalogueState state_;
   bool unflushed_ = false;
   std::optional<Error> failed_;   // a flush failed
