@@ -9,15 +9,15 @@
 namespace lightq::broker {
 namespace {
 
-using Request = RequestsUnderWay::Request;
+using Turn = RequestsUnderWay::Request;
 
 TEST(RequestsUnderWay, OneSourceHasAQuarterAndAllTogetherTheWhole) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
-  std::vector<Request> requests;
+  std::vector<Turn> requests;
   for (const std::string source : {"a", "b", "c", "d"}) {
     for (int i = 0; i < 2; ++i) {
       EXPECT_FALSE(under_way.objection_to(source)) << source << i;
-      under_way.enter(requests.emplace_back(Request{source}));
+      under_way.enter(requests.emplace_back(Turn{source}));
     }
     EXPECT_EQ(under_way.objection_to(source), Limit::requests_waiting_per_source_max);
   }
@@ -29,10 +29,10 @@ TEST(RequestsUnderWay, OneSourceHasAQuarterAndAllTogetherTheWhole) {
 
 TEST(RequestsUnderWay, OneUserHasAQuarterFromWhereverHeAsks) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
-  Request one{"a"};
-  Request two{"b"};
-  Request three{"c"};
-  for (Request* const each : {&one, &two, &three}) under_way.enter(*each);
+  Turn one{"a"};
+  Turn two{"b"};
+  Turn three{"c"};
+  for (Turn* const each : {&one, &two, &three}) under_way.enter(*each);
   EXPECT_TRUE(under_way.belongs_to(one, 7));
   EXPECT_TRUE(under_way.belongs_to(one, 7)) << "said again";
   EXPECT_TRUE(under_way.belongs_to(two, 7));
@@ -49,13 +49,13 @@ TEST(RequestsUnderWay, OneUserHasAQuarterFromWhereverHeAsks) {
 }
 
 /// So many of those that the user asks for from there are his.
-std::size_t taken_by(RequestsUnderWay& under_way, std::vector<Request>& requests, std::uint64_t user,
+std::size_t taken_by(RequestsUnderWay& under_way, std::vector<Turn>& requests, std::uint64_t holder,
                      const std::string& source = "a") {
   std::size_t taken = 0;
   while (!under_way.objection_to(source)) {
-    Request& request = requests.emplace_back(Request{source});
+    Turn& request = requests.emplace_back(Turn{source});
     under_way.enter(request);
-    if (!under_way.belongs_to(request, user)) {
+    if (!under_way.belongs_to(request, holder)) {
       under_way.leave(request);
       break;
     }
@@ -66,7 +66,7 @@ std::size_t taken_by(RequestsUnderWay& under_way, std::vector<Request>& requests
 
 TEST(RequestsUnderWay, WhoHasHalfOfASourcesPartLeavesTheLastEighthToOthers) {
   RequestsUnderWay under_way({.requests_waiting_max = 256});
-  std::vector<Request> requests;
+  std::vector<Turn> requests;
   EXPECT_EQ(taken_by(under_way, requests, 7), 56U) << "of 64";
   EXPECT_EQ(taken_by(under_way, requests, 8), 8U);
   EXPECT_EQ(under_way.objection_to("a"), Limit::requests_waiting_per_source_max);
@@ -76,7 +76,7 @@ TEST(RequestsUnderWay, WhoHasHalfOfASourcesPartLeavesTheLastEighthToOthers) {
 
 TEST(RequestsUnderWay, OfFewOneIsLeftToOthers) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
-  std::vector<Request> requests;
+  std::vector<Turn> requests;
   EXPECT_EQ(taken_by(under_way, requests, 7), 1U);
   EXPECT_EQ(taken_by(under_way, requests, 8), 1U);
   RequestsUnderWay one({.requests_waiting_max = 4});
@@ -85,8 +85,8 @@ TEST(RequestsUnderWay, OfFewOneIsLeftToOthers) {
 
 TEST(RequestsUnderWay, TheAdministratorIsHeldToHisSourceAndTheWhole) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
-  std::vector<Request> requests(5, Request{"a"});
-  for (Request& each : requests) {
+  std::vector<Turn> requests(5, Turn{"a"});
+  for (Turn& each : requests) {
     under_way.enter(each);
     EXPECT_TRUE(under_way.belongs_to(each, 0));
   }
@@ -94,7 +94,7 @@ TEST(RequestsUnderWay, TheAdministratorIsHeldToHisSourceAndTheWhole) {
 
 TEST(RequestsUnderWay, WhatStandsAsideCountsForNobodyAndLaterForItsUser) {
   RequestsUnderWay under_way({.requests_waiting_max = 8});
-  Request request{"a"};
+  Turn request{"a"};
   under_way.enter(request);
   under_way.leave(request);
   EXPECT_TRUE(under_way.belongs_to(request, 7));
