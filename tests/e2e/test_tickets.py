@@ -1,6 +1,7 @@
 """Tickets of plain ZeroMQ clients: over restarts, byte by byte, where none is asked for, and the broker's key."""
 import os
 import socket as plain
+import struct
 
 import pytest
 import zmq
@@ -95,6 +96,28 @@ def test_who_is_refused_is_told_so_and_counted(broker, control):
     assert (stats["refused_connections"], stats["messages_received"], stats["publishers_count"]) == (2, 0, 0)
     log = until(lambda: "did not make" in (text := broker.log()) and "no ticket" in text and text, "the log's words")
     assert address.ticket["secret"] not in log and address.ticket["id"] not in log
+
+
+UNEXPECTED_COMMAND, MECHANISM_MISMATCH = 0x10000001, 0x11000002  # zmq.h: ZMQ_PROTOCOL_ERROR_ZMTP_…
+
+
+@pytest.mark.parametrize("ticket, value", [({"id": "x", "secret": "y"}, UNEXPECTED_COMMAND), (None, MECHANISM_MISMATCH)])
+def test_the_library_reports_a_refusal_to_its_monitor_alone(broker, control, ticket, value):
+    """docs/protocol.md, "Tickets": so do the versions that these tests run with; later ones may recognize `ERROR`."""
+    control.create("t")
+    address = Address(control.join("t", "push"))
+    address.ticket = ticket
+    refused = broker.context.socket(zmq.PUSH)
+    broker.clients.append(refused)
+    refused.linger = 0
+    present(refused, address)
+    monitor = refused.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH |
+                                         zmq.EVENT_HANDSHAKE_SUCCEEDED)
+    refused.connect(address)
+    until(lambda: monitor.poll(0), "what becomes of the connection")
+    event, told = struct.unpack("=hi", monitor.recv_multipart()[0])
+    refused.disable_monitor()
+    assert (event, told) == (zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL, value)
 
 
 def test_an_open_topic_answers_each_mechanism_with_its_own(broker, control):
