@@ -224,6 +224,7 @@ class SegmentLog final : public Log {
   ReadResult read_encrypted(const SegmentFile& segment, std::uint64_t position);
   ReadResult damaged(const SegmentFile& segment, const SegmentDamage& damage);
   ReadResult unavailable(const Place& place, const Error& error);
+  [[nodiscard]] bool may_come_back(const Error& error) const;
   void release_views();
 
   // Dropping.

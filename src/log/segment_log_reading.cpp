@@ -1,6 +1,8 @@
 /// A durable log: reading. Layer: log.
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
+#include <string>
 
 #include "log/segment_log.hpp"
 
@@ -34,7 +36,7 @@ ReadResult SegmentLog::find(Place& place, bool header_alone) {
     return damaged(segment, {segment.end_position(), segment.end_position(), segment.end_offset(), next});
   }
   if (const auto opened = open_view(segment); !opened) {
-    if (is_unavailable(opened.error())) return unavailable(place, opened.error());
+    if (may_come_back(opened.error())) return unavailable(place, opened.error());
     last_error_ = opened.error();
     return {ReadOutcome::damaged, {}, segment.end_offset()};
   }
@@ -117,6 +119,20 @@ Result<void> SegmentLog::open_view(SegmentFile& segment) {
   }
   if (opened) views_.push_back(&segment);
   return opened;
+}
+
+// A file that is not there is damage, but not where none of the log's files is: then its directory is away
+// (it was renamed, or a disk is not mounted), and the files may be sound.
+bool SegmentLog::may_come_back(const Error& error) const {
+  if (is_unavailable(error)) return true;
+  if (!is_missing(error) && error.system_error != ENOTDIR) return false;
+  const auto names = storage_.list(options_.directory);
+  return !names || std::none_of(names->begin(), names->end(), [this](const std::string& name) {
+    const auto offset = segment_name_offset(name);
+    return offset && std::any_of(segments_.begin(), segments_.end(), [&offset](const auto& segment) {
+             return segment->first_offset() == *offset;
+           });
+  });
 }
 
 void SegmentLog::release_views() {

@@ -11,7 +11,7 @@ FoundByTime SegmentLog::first_since(Timestamp time) {
     if (const auto opened = open_view(*segment); !opened) {
       last_error_ = opened.error();
       found.offset = segment->first_offset();
-      found.unavailable = is_unavailable(opened.error());
+      found.unavailable = may_come_back(opened.error());
       break;
     }
     if (const auto offset = segment->first_since(time, found.batches_passed, found.unavailable)) {

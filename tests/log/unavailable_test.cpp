@@ -108,6 +108,19 @@ TEST_F(UnavailableTest, AFileThatIsGoneOrOfNoUseIsDamageAsEver) {
   }
 }
 
+// Renamed for a moment, or on a disk that is not mounted.
+TEST_F(UnavailableTest, ADirectoryThatIsAwayIsNoDamage) {
+  make_segments();
+  ASSERT_TRUE(storage.rename(directory, "/topics/away").ok());
+  log::Place place{{7}};
+  EXPECT_EQ(log->look(place).outcome, ReadOutcome::unavailable);
+  const auto read = log->read(place);
+  EXPECT_EQ(read.outcome, ReadOutcome::unavailable);
+  EXPECT_EQ(read.next, Offset{7}) << "nothing is passed over";
+  ASSERT_TRUE(storage.rename("/topics/away", directory).ok());
+  expect_all_is_there();
+}
+
 TEST_F(UnavailableTest, OnlyWhatCannotBeReadWaits) {
   make_segments();
   const std::uint64_t bad = log::segment_header_bytes + 2 * (64 + 4 + 10'001) + 5000;  // in message 8
