@@ -2,11 +2,12 @@
 #include "broker/log_queue.hpp"
 
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include <lightq/base/unsignalled_thread.hpp>
 
 namespace lightq::broker {
 
@@ -23,22 +24,6 @@ LogQueue::Line line_of_lost(std::uint64_t count) {
   return {LogLevel::warn, std::chrono::system_clock::now(),
           "\"lines of this log were lost, because it was not taken as fast as it was written\" lost=" +
               std::to_string(count)};
-}
-
-/// A thread that gets no signal: they are the program's other threads' to wait for.
-std::thread start_without_signals(std::function<void()> body) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    std::thread thread(std::move(body));
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return thread;
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
 }
 
 }  // namespace
@@ -69,7 +54,7 @@ struct LogQueue::Shared {
 
 LogQueue::LogQueue(std::size_t bytes_max, Write write)
     : shared_(std::make_shared<Shared>(bytes_max, std::move(write))) {
-  shared_->thread = start_without_signals([shared = shared_] { run(shared); });
+  shared_->thread = start_unsignalled([shared = shared_] { run(shared); });
 }
 
 LogQueue::~LogQueue() {

@@ -4,11 +4,13 @@
 #include <cassert>
 #include <utility>
 
+#include <lightq/base/unsignalled_thread.hpp>
+
 namespace lightq::queue {
 
 void DiskThread::start(std::function<void()> look_up) {
   assert(!thread_.joinable() && !stop_);
-  thread_ = std::thread([this, look_up = std::move(look_up)] { run(look_up); });
+  thread_ = start_unsignalled([this, look_up = std::move(look_up)] { run(look_up); });
 }
 
 void DiskThread::stop() {

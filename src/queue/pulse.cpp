@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include <lightq/base/unsignalled_thread.hpp>
+
 namespace lightq::queue {
 
 namespace {
@@ -28,7 +30,7 @@ std::shared_ptr<Pulse> Pulse::shared() {
   return pulse;
 }
 
-Pulse::Pulse() : process_(::getpid()), thread_([this] { run(); }) {}
+Pulse::Pulse() : process_(::getpid()), thread_(start_unsignalled([this] { run(); })) {}
 
 Pulse::~Pulse() {
   {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <csignal>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include "queue/disk_thread.hpp"
 #include "queue/hand_off_mutex.hpp"
+#include "queue/pulse.hpp"
 
 namespace lightq::queue {
 namespace {
@@ -132,6 +134,43 @@ TEST(DiskThread, LooksUpWhenItIsWokenOrItsTimerHasRunOutAlsoOneThatWasSetMeanwhi
   ASSERT_TRUE(look_ups.wait_for(1));
   thread.set_timer(1ms);  // it waits for a day
   EXPECT_TRUE(look_ups.wait_for(3));
+}
+
+bool is_blocked(int signal) {
+  sigset_t blocked;
+  EXPECT_EQ(pthread_sigmask(SIG_BLOCK, nullptr, &blocked), 0);
+  return sigismember(&blocked, signal) == 1;
+}
+
+/// Called on a thread that is to get no signal.
+void expect_signals_blocked(std::promise<void>& looked) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGALRM, SIGUSR1, SIGCHLD})
+    EXPECT_TRUE(is_blocked(signal));
+  EXPECT_FALSE(is_blocked(SIGSEGV)) << "its own fault";
+  looked.set_value();
+}
+
+TEST(ThreadsOfAQueue, TakeNoSignalInThePlaceOfTheProgram) {
+  ASSERT_FALSE(is_blocked(SIGTERM));
+  std::promise<void> on_disk_thread;
+  DiskThread disk;
+  disk.start([] {});
+  disk.call({[&] { expect_signals_blocked(on_disk_thread); }});
+  EXPECT_EQ(std::future_status::ready, on_disk_thread.get_future().wait_for(deadline));
+  disk.stop();
+  std::promise<void> on_pulse;
+  Pulse pulse;
+  std::once_flag once;
+  const auto call =
+      pulse.call_each_beat([&] { std::call_once(once, [&] { expect_signals_blocked(on_pulse); }); });
+  auto looked = on_pulse.get_future();
+  const auto until = std::chrono::steady_clock::now() + deadline;
+  do {
+    pulse.keep_beating();
+  } while (looked.wait_for(1ms) != std::future_status::ready && std::chrono::steady_clock::now() < until);
+  EXPECT_EQ(std::future_status::ready, looked.wait_for(0ms));
+  pulse.stop_calling(call);
+  EXPECT_FALSE(is_blocked(SIGTERM)) << "the program's own thread";
 }
 
 }  // namespace
