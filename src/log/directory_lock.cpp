@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -38,6 +39,7 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
   if (auto made = PosixStorage().make_directory(directory); !made) return made.error();
   const std::string path = directory + "/lock";
   DirectoryLock lock;
+  lock.directory_ = directory;
   lock.directory_fd_ = above_standard_streams(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (lock.directory_fd_ == -1) return failed("open", directory, errno);
   const bool is_taken = ::flock(lock.directory_fd_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -55,6 +57,21 @@ Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory) {
     return failed("write", path, errno);
   }
   return lock;
+}
+
+// As long as the directory is open no other one gets its number.
+Result<void> DirectoryLock::check() const {
+  if (directory_fd_ == -1) return {};
+  struct stat held{};
+  struct stat found{};
+  const bool in_place = ::fstat(directory_fd_, &held) == 0 && ::stat(directory_.c_str(), &found) == 0 &&
+                        held.st_dev == found.st_dev && held.st_ino == found.st_ino;
+  if (in_place) return {};
+  return Error{ErrorCode::no_space,
+               directory_ +
+                   " is not the directory any more that was locked: it was moved, removed or "
+                   "unmounted. Nothing is written until it is back in its place",
+               0};
 }
 
 DirectoryLock::~DirectoryLock() {

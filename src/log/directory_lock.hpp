@@ -20,17 +20,25 @@ class DirectoryLock {
   /// no_space.
   static Result<DirectoryLock> acquire(const std::string& directory);
   DirectoryLock(DirectoryLock&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), directory_fd_(std::exchange(other.directory_fd_, -1)) {}
+      : fd_(std::exchange(other.fd_, -1)),
+        directory_fd_(std::exchange(other.directory_fd_, -1)),
+        directory_(std::move(other.directory_)) {}
   DirectoryLock& operator=(DirectoryLock&& other) noexcept {
     std::swap(fd_, other.fd_);
     std::swap(directory_fd_, other.directory_fd_);
+    std::swap(directory_, other.directory_);
     return *this;
   }
   ~DirectoryLock();
 
+  /// Errors: no_space, as of a disk that takes nothing for now, if the path does not lead to the locked
+  /// directory: that was moved, removed or unmounted. One that holds no lock is content.
+  [[nodiscard]] Result<void> check() const;
+
  private:
   int fd_ = -1;
   int directory_fd_ = -1;
+  std::string directory_;  // its path
 };
 
 }  // namespace lightq::log

@@ -100,7 +100,8 @@ Result<std::unique_ptr<Engine>> Engine::open(const std::string& directory, const
 
 Engine::Engine(std::string directory, const QueueOptions& options, log::Storage& storage,
                log::DirectoryLock lock)
-    : SegmentSource(storage, options.mapped_bytes_max),
+    : HasHeldStorage(storage, std::move(lock)),
+      SegmentSource(held_, options.mapped_bytes_max),
       directory_(std::move(directory)),
       options_(options),
       mapped_(options.flush.is_none()),
@@ -108,8 +109,7 @@ Engine::Engine(std::string directory, const QueueOptions& options, log::Storage&
       groups_(waits_together(options)),
       packed_bytes_max_(std::min<std::uint64_t>(packed_bytes_max, options.message_bytes_max)),
       boot_{storage.boot_id()},
-      directory_lock_(std::move(lock)),
-      pool_({directory_ + "/pool", options.recycled_files_max, ~std::uint64_t{0}}, storage),
+      pool_({directory_ + "/pool", options.recycled_files_max, ~std::uint64_t{0}}, held_),
       pulse_(quick_ && options.background ? Pulse::shared() : nullptr),
       beat_(pulse_ != nullptr ? &pulse_->beat() : &no_beat) {}
 

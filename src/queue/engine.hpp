@@ -21,6 +21,7 @@
 #include "queue/disk_thread.hpp"
 #include "queue/durability.hpp"
 #include "queue/hand_off_mutex.hpp"
+#include "queue/held_storage.hpp"
 #include "queue/pulse.hpp"
 #include "queue/segment_source.hpp"
 #include "queue/waiters.hpp"
@@ -34,7 +35,7 @@ class AppendGroup;
 /// way (a message into the open batch) takes it only with `many_writers`: the batch is the writer's, and is
 /// begun and completed under the lock. Readers take it to begin, to seek and to change segments after a drop.
 /// The background thread never waits for it: whoever holds it takes what a job has done and posts the next.
-class Engine final : public SegmentSource {
+class Engine final : private HasHeldStorage, public SegmentSource {
  public:
   static Result<std::unique_ptr<Engine>> open(const std::string& directory, const QueueOptions& options,
                                               log::Storage& storage);
@@ -43,9 +44,9 @@ class Engine final : public SegmentSource {
                                               log::Storage& storage, log::DirectoryLock lock);
   ~Engine() override;
   Result<void> close();
-  /// In place of destruction, in a child of the process that opened it: closes the descriptor of the
+  /// In place of destruction, in a child of the process that opened it: closes the descriptors of the
   /// directory's lock, which the parent still has, and touches nothing else.
-  void abandon() { const log::DirectoryLock closed(std::move(directory_lock_)); }
+  void abandon() { held_.abandon(); }
 
   // Appending: engine_append.cpp.
   Result<Offset> enqueue(ByteView payload);
@@ -189,7 +190,6 @@ class Engine final : public SegmentSource {
   const bool groups_;                   // writers that wait for the disk append together
   const std::size_t packed_bytes_max_;  // what is larger gets a batch of its own
   const log::BootId boot_;
-  log::DirectoryLock directory_lock_;
   log::SegmentPool pool_;
   std::unique_ptr<log::SegmentLog> log_;
   std::unique_ptr<log::CursorTable> cursors_;
