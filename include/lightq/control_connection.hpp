@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +19,7 @@
 #include <zmq.hpp>
 
 #include <lightq/base/home_process.hpp>
+#include <lightq/base/random.hpp>
 #include <lightq/base/wipe.hpp>
 #include <lightq/base/wipe_registers.hpp>
 #include <lightq/curve_identity.hpp>
@@ -68,7 +68,7 @@ class ControlConnection {
     constexpr Timeout shortest{20};
     constexpr Timeout longest{100};
     const auto deadline = deadline_after(timeout);
-    SessionBackoff backoff(shortest, longest, std::random_device{}());
+    SessionBackoff backoff(shortest, longest, random_number<std::uint64_t>());
     while (true) {
       Result<protocol::Reply> reply = ask_once(request, timeout, deadline, absence);
       const auto wait = backoff.next();
@@ -164,7 +164,7 @@ class ControlConnection {
   Result<void> prepare() {
     if (socket_.handle() != nullptr) return {};
     if (Result<void> valid = detail::check_port(uri_); !valid) return valid;
-    socket_ = zmq::socket_t(*context_, zmq::socket_type::req);
+    socket_ = ZmqSocket(*context_, zmq::socket_type::req);
     socket_.set(zmq::sockopt::linger, 0);
     socket_.set(zmq::sockopt::tcp_keepalive, 1);
     socket_.set(zmq::sockopt::ipv6, detail::is_ipv6(uri_));

@@ -57,7 +57,7 @@ class DataSocket {
     try {
       DataSocket made;
       made.context_ = std::move(context);
-      made.socket_ = zmq::socket_t(*made.context_, type);
+      made.socket_ = ZmqSocket(*made.context_, type);
       made.socket_.set(zmq::sockopt::linger, 0);
       made.socket_.set(zmq::sockopt::tcp_keepalive, 1);
       made.socket_.set(zmq::sockopt::tcp_keepalive_idle, 60);

@@ -8,6 +8,7 @@
 #include <zmq.hpp>
 
 #include <lightq/base/home_process.hpp>
+#include <lightq/zmq_room.hpp>
 
 namespace lightq::inline v1 {
 
@@ -19,7 +20,8 @@ class ZmqSocket final : public zmq::socket_t {
   ZmqSocket() = default;
   // A socket of libzmq's wrapper is one: NOLINTNEXTLINE(google-explicit-constructor)
   ZmqSocket(zmq::socket_t&& made) noexcept : zmq::socket_t(std::move(made)) {}
-  ZmqSocket(zmq::context_t& context, zmq::socket_type type) : zmq::socket_t(context, type) {}
+  /// Throws zmq::error_t, also if the process has few descriptors left.
+  ZmqSocket(zmq::context_t& context, zmq::socket_type type) : zmq::socket_t(checked(context), type) {}
   ZmqSocket(ZmqSocket&& other) noexcept = default;
   ZmqSocket& operator=(ZmqSocket&& other) noexcept {
     leave_if_forked();
@@ -35,6 +37,10 @@ class ZmqSocket final : public zmq::socket_t {
   [[nodiscard]] bool is_here() const { return home_.is_here(); }
 
  private:
+  static zmq::context_t& checked(zmq::context_t& context) {
+    expect_room_for_socket(context);
+    return context;
+  }
   void leave_if_forked() noexcept {
     if (home_.is_here() || handle() == nullptr) return;
     // The copy is never destroyed.

@@ -12,6 +12,7 @@
 
 #include "client/fake_broker.hpp"
 
+#include "support/no_descriptors.hpp"
 #include "support/planted.hpp"
 
 namespace lightq::testing {
@@ -52,6 +53,23 @@ Error cannot_connect(const std::string& uri) {
   if (client.ok()) return {ErrorCode::internal, "it can"};
   EXPECT_NE(client.error().message.find(uri), std::string::npos) << client.error().text();
   return client.error();
+}
+
+TEST(Client, FailsWhereThereAreTooFewDescriptors) {
+  ClientOptions options{.discover_credentials = false};
+  options.request_timeout = 100ms;
+  for (rlim_t few = 0; few < 24; ++few) {
+    zmq::context_t own;  // of the program; it has not begun to work
+    const test::NoDescriptors limited(few);
+    for (zmq::context_t* const context : {static_cast<zmq::context_t*>(nullptr), &own}) {
+      options.context = context;
+      const auto client = Client::connect("tcp://127.0.0.1:1", options);
+      ASSERT_FALSE(client.ok());
+      if (few < 8) {
+        EXPECT_EQ(client.error().code, ErrorCode::limit_reached) << few << client.error().text();
+      }
+    }
+  }
 }
 
 TEST(Client, SaysAtOnceWhenNobodyListens) {

@@ -254,3 +254,11 @@ def test_a_stop_after_nothing_was_done_writes_nothing(lightq):
     lightq.environment["LIGHTQ_BROKER"] = broker.control_uri
     for topic in ("t", "behind"):
         assert numbers(lightq("consume", topic, "--group", "g", "-n", "5").stdout) == list(range(5, 10))
+
+
+@pytest.mark.parametrize("descriptors", range(4, 20))
+def test_a_command_with_too_few_descriptors_says_so(broker, descriptors):
+    limited = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh"]
+    ping = subprocess.run([*limited, BINARY, "ping", "--broker", broker.control_uri, "--request-timeout", "1s"],
+                          capture_output=True, text=True, timeout=DEADLINE, env=broker.environment)
+    assert ping.returncode in (0, 1), ping  # no signal has ended it

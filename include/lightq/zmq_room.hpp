@@ -1,0 +1,40 @@
+/// Whether the process has descriptors for what libzmq needs. Layer: client.
+#pragma once
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <vector>
+
+#include <zmq.hpp>
+
+namespace lightq::inline v1 {
+
+/// Throws zmq::error_t, with the system's error number, if the process can have no `count` descriptors more.
+inline void expect_descriptors(std::size_t count) {
+  std::vector<int> held;
+  held.reserve(count);
+  int error = 0;
+  while (held.size() < count && error == 0) {
+    const int descriptor = ::eventfd(0, EFD_CLOEXEC);
+    error = descriptor < 0 ? errno : 0;
+    if (error == 0) held.push_back(descriptor);
+  }
+  std::ranges::for_each(held, ::close);
+  if (error != 0) throw zmq::error_t(error);
+}
+
+/// To be called before a socket of `context` is made. libzmq ends the program (abort) if it finds no
+/// descriptor for the threads of a context, which the first socket starts. Throws zmq::error_t if there may
+/// be too few.
+inline void expect_room_for_socket(zmq::context_t& context) {
+  constexpr std::size_t of_a_thread = 2;
+  constexpr std::size_t of_the_rest = 12;  // its own thread, the socket, its monitor, a connection; some more
+  const int threads = zmq_ctx_get(context.handle(), ZMQ_IO_THREADS);
+  expect_descriptors(of_the_rest + of_a_thread * static_cast<std::size_t>(std::max(threads, 1)));
+}
+
+}  // namespace lightq::inline v1
