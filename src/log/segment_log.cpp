@@ -112,7 +112,7 @@ AppendResult SegmentLog::append(std::span<std::byte> batch, Timestamp now) {
   }
   SegmentFile& active = *segments_.back();
   const std::uint32_t mask = active.header().batch_mask;
-  stamp_batch(batch, next_, now, active.header().epoch, mask);
+  stamp_batch(batch, next_, now, active.header().epoch, encrypted_ == nullptr ? mask : 0);
   const BatchView stored = encrypted_ == nullptr ? view : encrypted_->encrypt(view, mask);
   if (const auto written = active.append(stored); !written) return {outcome_of(written.error()), {}};
   const Offset base = next_;

@@ -43,8 +43,13 @@ void Corruption::make(Base& base, std::uint64_t lead) {
 void Corruption::list_batches(Base& base) {
   for (const std::string& file : base.files) {
     const ByteView bytes = base.disk.bytes_of(file);
+    log::SegmentPage page{};
+    std::copy_n(bytes.begin(), page.size(), page.begin());
+    const std::uint32_t mask = log::decode_segment_header(page).header.value().batch_mask;
     for (std::size_t at = log::segment_header_bytes; at < bytes.size();) {
-      if (BatchView::check(bytes.subspan(at)).has_value()) break;
+      const bool found = !BatchView::check_header(bytes.subspan(at), mask) &&
+                         !BatchView::trusted(bytes.data() + at).check_body();
+      if (!found) break;
       const BatchView batch = BatchView::trusted(bytes.data() + at);
       base.batches.push_back(
           {file, at, batch.total_bytes(), batch.base_offset(), batch.end_offset(), batch.append_time()});

@@ -70,8 +70,8 @@ void LyingIndex::fill() {
   }
   engine->close().value_or_throw();
   const auto first = engine->node_of({0});
-  segment_ = {first->header().epoch, first->header().incarnation, first->first_offset(), first->end_offset(),
-              first->end_position()};
+  segment_ = {first->header().epoch, first->header().incarnation, first->first_offset(),
+              first->end_offset(),   first->end_position(),       first->header().batch_mask};
   path_ = log::segment_index_path(*first);
   const auto file = disk_.open(first->path(), log::OpenMode::read_only);
   const auto index = log::SegmentIndexFile::rebuild(**file, segment_);

@@ -34,7 +34,8 @@ void require(bool condition, std::source_location where = std::source_location::
 class Reader final : public log::LogVisitor {
  public:
   bool on_batch(const log::ScannedBatch& batch, const BatchView& view) override {
-    require(!BatchView::check(view.bytes()).has_value());
+    require(!BatchView::check_header(view.bytes(), BatchView::mask_of(view.bytes())));
+    require(!view.check_body());
     std::uint64_t offset = batch.base.value;
     for (const auto& payload : test::payloads_of(view)) require(messages.emplace(offset++, payload).second);
     return true;

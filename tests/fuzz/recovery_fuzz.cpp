@@ -28,7 +28,8 @@ std::uint64_t read_all_messages(log::Log& log) {
     const Offset next = result.outcome == log::ReadOutcome::batch ? result.batch.end_offset() : result.next;
     require(place.offset < next);
     if (result.outcome == log::ReadOutcome::batch) {
-      require(!BatchView::check(result.batch.bytes()).has_value());
+      require(!BatchView::check_header(result.batch.bytes(), BatchView::mask_of(result.batch.bytes())));
+      require(!result.batch.check_body());
       messages += result.batch.record_count();
     }
     place.offset = next;

@@ -71,7 +71,8 @@ class SideFilesTest : public ToolFixture {
     const auto header = log::decode_segment_header(page).header;
     const auto seal = log::decode_any_seal(page, *header);
     EXPECT_TRUE(seal.has_value());
-    return {header->epoch, header->incarnation, {first}, seal->end_offset, seal->end_position};
+    return {header->epoch,    header->incarnation, {first},
+            seal->end_offset, seal->end_position,  header->batch_mask};
   }
   void make_index(std::uint64_t first) {
     const auto file = storage.open(segment_path(first), log::OpenMode::read_only);
