@@ -199,6 +199,27 @@ TEST_F(GroupBounds, StatisticsAreSumsOfWhatWasCountedAsItHappened) {
   EXPECT_EQ(stats().unacknowledged, 0U);
 }
 
+TEST_F(GroupBounds, StatisticsPassNoRangeThatAGroupKeeps) {
+  constexpr int groups = 20;
+  GroupWorld scattered(std::size_t{100'000});
+  scattered.publish(std::vector<std::string>(1000, "x"));
+  scatter(scattered, 7, groups, 1000);
+  ASSERT_GT(scattered.budget.ranges(), 5'000U);
+  Member busy;
+  scattered.join(busy, asked("busy"), 7);
+  scattered.pump();
+  std::vector<OffsetRange> every_second;
+  for (std::uint64_t i = 1; i < 1000; i += 2) every_second.push_back({{i}, {i + 1}});
+  scattered.acknowledge(busy, every_second);
+  ASSERT_GT(busy.member->outstanding().ranges(), 400U);
+  const std::uint64_t before = TurnWork::bytes();
+  const auto shown = scattered.topic.stats(scattered.wall);
+  EXPECT_EQ(shown.groups.size(), std::size_t{groups} + 1);
+  const std::uint64_t oldest = (groups + 1) * TurnWork::batch_looked_at;  // when each was stored
+  EXPECT_LE(TurnWork::bytes() - before, oldest) << "and no range of any group";
+  EXPECT_GT(scattered.budget.ranges() * TurnWork::range_passed, oldest) << "or this would show nothing";
+}
+
 TEST_F(GroupBounds, PendingIsOneNumberWhateverTheState) {
   Member first;
   join(first, asked());

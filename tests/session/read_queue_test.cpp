@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "delivery/group_harness.hpp"
 #include "endpoint/hosted_topic_harness.hpp"
 #include "session/fake_session_port.hpp"
 
@@ -33,11 +34,17 @@ class ReadQueueTest : public HostedTopicTest {
   void TearDown() override { topic->detach_producer(producer_); }
 
   /// One batch.
-  void store(const Payloads& payloads) {
+  void store(const Payloads& payloads, Codec codec = Codec::none) {
     const session::ProducerIdentity& producer = producer_.identity;
-    auto bytes = test::make_batch_of_producer(producer.id, producer.epoch, sequence_, payloads);
+    BatchBuilder builder;
     std::uint64_t payload_bytes = 0;
-    for (const auto& payload : payloads) payload_bytes += payload.size();
+    for (const auto& payload : payloads) {
+      builder.add(as_byte_view(payload));
+      payload_bytes += payload.size();
+    }
+    if (codec != Codec::none) test::pack(builder, codec);
+    const ByteView batch = builder.finish();
+    auto bytes = test::of_producer(producer.id, producer.epoch, sequence_, {batch.begin(), batch.end()});
     const auto count = static_cast<std::uint32_t>(payloads.size());
     ASSERT_EQ(topic->store({bytes, count, payload_bytes}, {producer, sequence_, count}),
               PublishOutcome::accepted);
@@ -207,6 +214,32 @@ TEST_F(ReadQueueTest, RecordsThatAreOnlyPassedOverCountAgainstTheTurn) {
   }
   EXPECT_TRUE(reads.is_empty());
   EXPECT_GE(turns, asked);
+}
+
+TEST_F(ReadQueueTest, RecordsThatAreUnpackedForOneOfThemCountAgainstTheTurn) {
+  constexpr std::uint32_t batches = 8;  // more than are kept unpacked
+  constexpr std::uint64_t records = 65'536;
+  for (std::uint32_t i = 0; i < batches; ++i) store(Payloads(records, std::to_string(i)), Codec::lz4);
+  for (std::uint32_t i = 1; i <= batches; ++i) ask(i * records - 1, i * records, all, i);
+  port.work_max = 1;
+  std::uint32_t turns = 0;
+  std::uint64_t spent = 0;
+  for (; !reads.is_empty() && turns < 100; ++turns) {
+    port.spent = 0;
+    reads.go_on();
+    EXPECT_LE(port.spent, records * (TurnWork::record_passed + record_bytes(1)) + TurnWork::batch_looked_at)
+        << "one batch";
+    spent += port.spent;
+  }
+  EXPECT_TRUE(reads.is_empty());
+  EXPECT_GE(turns, batches);
+  EXPECT_GE(spent, batches * records * record_bytes(1)) << "what was unpacked is counted";
+  Payloads last;
+  for (const auto& frame : port.frames) {
+    if (frame.header.op != Op::deliver) continue;
+    for (const auto& payload : test::payloads_of(frame.batch())) last.push_back(payload);
+  }
+  EXPECT_EQ(last, (Payloads{"0", "1", "2", "3", "4", "5", "6", "7"}));
 }
 
 TEST_F(ReadQueueTest, OneReadBringsSixtyFourMebibytesAtMost) {

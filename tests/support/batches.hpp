@@ -18,16 +18,21 @@ inline std::vector<std::byte> make_batch(const std::vector<std::string>& payload
   return {batch.begin(), batch.end()};
 }
 
-/// As make_batch, with the header fields of a producer that sends what it numbers from `first_sequence` on.
-inline std::vector<std::byte> make_batch_of_producer(std::uint64_t id, std::uint16_t epoch,
-                                                     std::uint64_t first_sequence,
-                                                     const std::vector<std::string>& payloads) {
-  auto batch = make_batch(payloads);
+/// The batch with the header fields of a producer that sends what it numbers from `first_sequence` on.
+inline std::vector<std::byte> of_producer(std::uint64_t id, std::uint16_t epoch, std::uint64_t first_sequence,
+                                          std::vector<std::byte> batch) {
   store_little_endian(batch.data() + batch_layout::producer_id, id);
   store_little_endian(batch.data() + batch_layout::producer_epoch, epoch);
   store_little_endian(batch.data() + batch_layout::first_sequence, first_sequence);
   store_little_endian(batch.data() + batch_layout::body_crc, batch_body_crc(batch));
   return batch;
+}
+
+/// As make_batch, of a producer.
+inline std::vector<std::byte> make_batch_of_producer(std::uint64_t id, std::uint16_t epoch,
+                                                     std::uint64_t first_sequence,
+                                                     const std::vector<std::string>& payloads) {
+  return of_producer(id, epoch, first_sequence, make_batch(payloads));
 }
 
 /// An encoded batch of one payload whose batch is `total_bytes` long (at least 68).
