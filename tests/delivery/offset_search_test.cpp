@@ -21,8 +21,9 @@ TEST_F(OffsetSearch, CountsTheSegmentsThatATimeLiesBehind) {
     ASSERT_EQ(log->append(batch, {++time}).outcome, log::AppendOutcome::appended);
   }
   const std::uint64_t before = TurnWork::bytes();
-  auto found = offset_of({session::From::time, static_cast<std::uint64_t>(time)}, *log);
-  EXPECT_EQ(found.value_or_throw(), Offset{batches - 1});
+  const Offset found =
+      offset_of({session::From::time, static_cast<std::uint64_t>(time)}, *log).value_or_throw();
+  EXPECT_EQ(found, Offset{batches - 1});
   EXPECT_GE(TurnWork::bytes() - before, batches / 2 * TurnWork::segment_passed);
 }
 
