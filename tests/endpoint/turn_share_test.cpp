@@ -25,6 +25,8 @@ class Costly final : public Connection {
  public:
   Costly(Wire& wire, Owner& owner, std::uint64_t cost)
       : Connection(wire.loop, std::move(wire.ours), owner, wire.scratch), cost_(cost) {}
+  using Connection::share;
+  bool takes_from_memory = false;
   std::string taken;
   std::map<std::uint64_t, std::size_t> taken_in_turn;
 
@@ -33,16 +35,27 @@ class Costly final : public Connection {
   void on_open() override {}
   std::size_t consume(std::span<std::byte> bytes) override {
     std::size_t at = 0;
-    while (at < bytes.size() && !turn_share().is_used_up()) {
-      taken.push_back(static_cast<char>(bytes[at++]));
-      ++taken_in_turn[loop().turn()];
-      TurnWork::add(cost_);
-      static_cast<void>(turn_share().use_up());
-    }
+    while (at < bytes.size() && !turn_share().is_used_up()) take(bytes[at++]);
     return at;
+  }
+  std::size_t take_from(SharedWire& wire, std::size_t) override {
+    std::byte next{};
+    std::size_t bytes = 0;
+    while (takes_from_memory && !turn_share().is_used_up() && wire.copy({&next, 1}) == 1) {
+      take(next);
+      wire.release(1, false);
+      ++bytes;
+    }
+    return bytes;
   }
 
  private:
+  void take(std::byte request) {
+    taken.push_back(static_cast<char>(request));
+    ++taken_in_turn[loop().turn()];
+    TurnWork::add(cost_);
+    static_cast<void>(turn_share().use_up());
+  }
   const std::uint64_t cost_;
 };
 
@@ -65,6 +78,32 @@ TEST(TurnShareTest, AConnectionsInputIsWorkedOffInSharesInOrderAndWithoutMoreOfI
   // A share where it is received, and one by turns.
   for (const auto& [turn, taken] : connection.taken_in_turn) EXPECT_LE(taken, 2 * in_a_share) << turn;
 }
+
+class SharedTurnShareTest : public testing::TestWithParam<bool> {};
+
+TEST_P(SharedTurnShareTest, WhatLiesInSharedMemoryIsWorkedOffLikewiseAndWithoutAnotherWake) {
+  constexpr std::size_t in_a_share = 8;
+  constexpr session::SharedSizes sizes{4096, 4096};
+  Wire wire;
+  FakeOwner owner;
+  Costly connection(wire, owner, TurnShare::call_work_max / in_a_share + 1);
+  connection.takes_from_memory = GetParam();
+  ASSERT_TRUE(connection.start());
+  SharedMemory memory = SharedMemory::make(sizes.whole()).value_or_throw();
+  SharedMemory same = SharedMemory::adopt(::dup(memory.descriptor()), sizes.whole()).value_or_throw();
+  session::SharedRings client(std::move(same), sizes, session::SharedSide::client);
+  const std::string all = numbered(1000);
+  ASSERT_EQ(client.writer().write(as_byte_view(all)), all.size());
+  static_cast<void>(client.writer().publish());
+  connection.share(
+      std::make_unique<session::SharedRings>(std::move(memory), sizes, session::SharedSide::broker),
+      SharedWake::by_descriptors().value_or_throw(), {});
+  ASSERT_TRUE(wire.run_until([&] { return connection.taken.size() == all.size(); }));
+  EXPECT_EQ(connection.taken, all);
+  for (const auto& [turn, taken] : connection.taken_in_turn) EXPECT_LE(taken, 2 * in_a_share) << turn;
+}
+
+INSTANTIATE_TEST_SUITE_P(TakenThereOrReceived, SharedTurnShareTest, testing::Bool());
 
 TEST(TurnShareTest, TheEndBehindInputThatWaitsForItsTurnIsSeenAfterIt) {
   Wire wire;

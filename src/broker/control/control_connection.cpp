@@ -172,6 +172,7 @@ void ControlConnection::answer(const Envelope& envelope, std::string_view text) 
 }
 
 void ControlConnection::send_answers() {
+  if (!is_open() || failed()) return;
   flush_output();
   look_at_output();
 }
