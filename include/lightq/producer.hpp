@@ -138,10 +138,7 @@ class Producer {
   /// since the last such error; the error that ended the producer.
   Result<void> flush(Timeout timeout) {
     if (inside_) return inside_error();
-    const Result<void> waited = [&] {
-      const FlagWhile flushing(flushing_);
-      return wait_until([this] { return settled_all(); }, timeout, "not confirmed");
-    }();
+    const Result<void> waited = wait_flushing([this] { return settled_all(); }, timeout);
     if (std::optional<Error> failure = parts_->reports.take_failure()) return *std::move(failure);
     return waited;
   }
@@ -149,8 +146,7 @@ class Producer {
   /// or unknown. Errors: timeout, the error that ended the producer.
   Result<void> wait_settled(std::uint64_t number, Timeout timeout) {
     if (inside_) return inside_error();
-    const FlagWhile flushing(flushing_);
-    return wait_until([this, number] { return first_unsettled() > number; }, timeout, "not confirmed");
+    return wait_flushing([this, number] { return first_unsettled() > number; }, timeout);
   }
   /// Waits until the topic is open. Errors: timeout (last_error says why), the error that ended the producer.
   Result<void> wait_open(Timeout timeout) {
@@ -219,12 +215,12 @@ class Producer {
            reports.count(Fate::unknown);
   }
   [[nodiscard]] ProducerStats stats() const {
-    const SendReports& reports = parts_->reports;
+    const SendReports& told = parts_->reports;
     const SessionProduceLink& link = parts_->link;
     return {sent_,
-            reports.count(Fate::confirmed),
-            reports.count(Fate::refused),
-            reports.count(Fate::unknown),
+            told.count(Fate::confirmed),
+            told.count(Fate::refused),
+            told.count(Fate::unknown),
             link.lost(),
             link.opens(),
             link.violations()};
@@ -275,13 +271,8 @@ class Producer {
   /// Calls `add`, within which a message is written and nothing else may be done here.
   template <typename Add>
   void write(Add&& add) {
-    struct Leaving {
-      Producer& producer;
-      const bool inside = std::exchange(producer.inside_, true);
-      ~Leaving() { producer.inside_ = inside, producer.writing_ = false; }
-    };
-    const Leaving leaving{*this};
-    writing_ = true;
+    const FlagWhile inside(inside_);
+    const FlagWhile writing(writing_);
     add();
   }
 
@@ -439,6 +430,11 @@ class Producer {
     return sent_ - unconfirmed() + parts_->link.opens() + static_cast<std::uint64_t>(state());
   }
 
+  template <typename Done>
+  Result<void> wait_flushing(Done&& done, Timeout timeout) {
+    const FlagWhile flushing(flushing_);
+    return wait_until(done, timeout, "not confirmed");
+  }
   template <typename Done>
   Result<void> wait_until(Done done, Timeout timeout, const char* otherwise) {
     if (inside_) return inside_error();
