@@ -1,4 +1,5 @@
 """Fixtures of the end-to-end tests."""
+import contextlib
 import pathlib
 import shutil
 import signal
@@ -18,6 +19,8 @@ def pytest_configure(config):
             signal.signal(number, default)
     config.addinivalue_line("markers", "stream: of sessions whose frames follow each other, with no messages around them")
     config.addinivalue_line("markers", "legible: of tests that look for messages in files, which must not be encrypted")
+    config.addinivalue_line("markers", "one_broker: of files whose tests share a broker, which must live through all of them")
+    config.addinivalue_line("markers", "own_broker: of tests in such a file that measure one, or read its log")
     config.addinivalue_line("markers", "clear: of sessions that are not encrypted, or brokers that are not")
 
 
@@ -42,9 +45,9 @@ def own_secrets():
         yield
 
 
-@pytest.fixture
-def make_broker():
-    """Makes brokers (started) that are ended and checked at the end of the test."""
+@contextlib.contextmanager
+def brokers():
+    """What makes brokers (started) that are ended and checked afterwards."""
     made = []
 
     def make(*flags, start=True, **options):
@@ -68,8 +71,34 @@ def make_broker():
 
 
 @pytest.fixture
-def broker(make_broker):
-    return make_broker()
+def make_broker():
+    """Makes brokers (started) that are ended and checked at the end of the test."""
+    with brokers() as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def broker_of_the_file():
+    with brokers() as make:
+        yield make()
+
+
+@pytest.fixture
+def kept_broker(broker_of_the_file):
+    """One for all tests of a file, which must live through each of them. It has no topic and no user when a test begins."""
+    broker = broker_of_the_file
+    yield broker
+    if broker.process is None:
+        broker.start()  # the test has ended it
+    assert broker.process.poll() is None, f"the broker crashed; its log:\n{broker.log()[-6000:]}"
+    broker.close_clients()
+    broker.forget_all()
+
+
+@pytest.fixture
+def broker(request):
+    kept = request.node.get_closest_marker("one_broker") and not request.node.get_closest_marker("own_broker")
+    return request.getfixturevalue("kept_broker") if kept else request.getfixturevalue("make_broker")()
 
 
 @pytest.fixture

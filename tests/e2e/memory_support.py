@@ -1,6 +1,10 @@
 """Where a secret stands in the memory of a process that runs."""
+import array
+import itertools
+import os
 import re
 
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 PIECE_BYTES = 10  # of what a buffer that was outgrown keeps of a secret
 
 
@@ -21,14 +25,29 @@ def pieces_in_memory(process, secrets):
 
 
 def writable_memory(process):
-    """What each mapping holds."""
-    with open(f"/proc/{process.pid}/maps", encoding="ascii") as maps, open(f"/proc/{process.pid}/mem", "rb") as memory:
+    """What the mappings hold, in pieces without a gap. Pages of its own that the process has not touched hold nothing."""
+    with (open(f"/proc/{process.pid}/maps", encoding="ascii") as maps, open(f"/proc/{process.pid}/mem", "rb") as memory,
+          open(f"/proc/{process.pid}/pagemap", "rb") as pages):
         for line in maps:
             first, last, rights = re.match(r"([0-9a-f]+)-([0-9a-f]+) (\S+)", line).groups()
             if not rights.startswith("rw"):
                 continue
+            first, last = int(first, 16), int(last, 16)
             try:
-                memory.seek(int(first, 16))
-                yield memory.read(int(last, 16) - int(first, 16))
+                for begin, end in [(first, last)] if rights.endswith("s") else touched(pages, first, last):
+                    memory.seek(begin)
+                    yield memory.read(end - begin)
             except (OSError, OverflowError):  # the mapping is gone by now
                 continue
+
+
+def touched(pages, first, last):
+    """The ranges between these addresses whose pages are in memory, or swapped out."""
+    pages.seek(first // PAGE_BYTES * 8)
+    entries = array.array("Q", pages.read((last - first) // PAGE_BYTES * 8))
+    at = first
+    for there, run in itertools.groupby(entries, lambda entry: entry >> 62 != 0):  # the upper bits: present, swapped
+        end = at + PAGE_BYTES * sum(1 for _ in run)
+        if there:
+            yield at, end
+        at = end

@@ -11,6 +11,8 @@ import pytest
 from cli_support import finish, lightq, numbers
 from support import DEADLINE, secret_file, until
 
+pytestmark = pytest.mark.one_broker
+
 
 def lines(*texts):
     return b"".join(text.encode() + b"\n" for text in texts)

@@ -11,6 +11,8 @@ import pytest
 from cli_support import CommandLine, finish, lightq, on_terminal
 from support import BINARY, DEADLINE, secret_file, until
 
+pytestmark = pytest.mark.one_broker
+
 ERASE = b"\x1b[K"  # what a line that is rewritten in place ends with
 
 

@@ -12,6 +12,8 @@ from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, number_of,
                      silent, until)
 from tcp_proxy import RecordingProxy
 
+pytestmark = pytest.mark.one_broker
+
 TYPES = ["queue", "file", "queue_file"]
 
 
@@ -255,6 +257,7 @@ def test_ten_producers_and_ten_consumers_with_joins_and_leaves_lose_nothing(brok
     assert sorted(received) == list(range(total))
 
 
+@pytest.mark.own_broker
 def test_a_topic_in_use_can_be_deleted_and_made_anew(broker, control):
     def connect():
         uris = {kind: control.join("t", kind) for kind in ("push", "pull", "sub")}

@@ -4,6 +4,8 @@ import zmq
 
 from support import SANITIZED, number_of, numbered, present, receive, receive_topic, silent, until
 
+pytestmark = pytest.mark.one_broker
+
 TYPES = ["queue", "file", "direct", "queue_file"]
 COUNT = 3000
 

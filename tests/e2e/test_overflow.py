@@ -4,6 +4,8 @@ import zmq
 
 from support import SANITIZED, USER, PASSWORD, number_of, numbered, receive, receive_topic, silent, until
 
+pytestmark = pytest.mark.one_broker
+
 KIB, MIB = 1024, 1024 * 1024
 
 
@@ -44,6 +46,7 @@ def open_group(broker, control, topic):
     {"broker_type": "file", "capacity_bytes": 2 * MIB, "segment_bytes": 256 * KIB},
     {"broker_type": "queue_file", "ring_bytes": 1 * MIB, "capacity_bytes": 2 * MIB, "segment_bytes": 256 * KIB},
 ], ids=lambda settings: settings["broker_type"])
+@pytest.mark.own_broker
 def test_block_holds_the_producer_back_and_loses_nothing(broker, control, settings):
     control.create("t", **settings)
     open_group(broker, control, "t")
@@ -75,6 +78,7 @@ def test_a_producer_that_ends_while_it_is_held_back_loses_nothing(broker, contro
     assert [number_of(message) for message in received] == list(range(sent))
 
 
+@pytest.mark.own_broker
 def test_a_stopped_puller_bounds_the_brokers_memory_in_bytes(broker, control):
     control.create("t", "queue", ring_bytes=4 * MIB)
     consumer = broker.socket(zmq.PULL, control.join("t", "pull"), rcvhwm=1)

@@ -7,6 +7,8 @@ from session_client import GROUP, OWN, join
 from session_support import numbers, offsets
 from support import ADMIN, ADMIN_PASSWORD, DEADLINE, USER, numbered, number_of, receive, receive_topic, silent, until
 
+pytestmark = pytest.mark.one_broker
+
 
 @pytest.mark.parametrize("broker_type", TYPES)
 @pytest.mark.parametrize("name, mode", [("default", GROUP), ("billing", GROUP), ("mine", OWN)])

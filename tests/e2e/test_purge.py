@@ -10,6 +10,8 @@ from session_support import numbers, offsets
 from support import DEADLINE, files_below, numbered, receive_topic, until
 from test_data_directory import small_disk  # noqa: F401 (a fixture)
 
+pytestmark = pytest.mark.one_broker
+
 
 @pytest.mark.parametrize("broker_type", TYPES)
 @pytest.mark.parametrize("name, mode", [("default", GROUP), ("billing", GROUP), ("mine", OWN)])

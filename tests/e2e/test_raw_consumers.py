@@ -13,6 +13,8 @@ import zmq
 
 from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, number_of, numbered, receive, until
 
+pytestmark = pytest.mark.one_broker
+
 KIB, MIB = 1024, 1024 * 1024
 
 

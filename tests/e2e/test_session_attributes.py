@@ -7,6 +7,8 @@ from batch_bytes import HEADERS, KEYS, LZ4, NONE, TIMES, ZSTD, Message
 from session_support import consumer_of, until_committed
 from support import until
 
+pytestmark = pytest.mark.one_broker
+
 MESSAGES = [Message(b"number %d" % number,
                     key=b"key %d" % number if number % 3 else b"",
                     headers=((b"kind", b"json"), (b"n", b"%d" % number)) if number % 4 else (),

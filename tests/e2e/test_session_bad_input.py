@@ -9,6 +9,8 @@ import session_frames
 from session_client import Session, Ticket, hello_values, join, open_values
 from support import numbered, until
 
+pytestmark = pytest.mark.one_broker
+
 
 def spoiled(frame, at, value):
     return frame[:at] + bytes([value]) + frame[at + 1:]
@@ -109,6 +111,7 @@ def test_a_hello_with_a_field_that_is_not_allowed_is_none(control, session, tick
     lives_on(ticket, control, stored=0)
 
 
+@pytest.mark.own_broker
 def test_a_length_that_is_not_refused_costs_no_memory_before_its_bytes_come(broker, control, session, ticket):
     """64 connections announce the longest batch that the broker takes, and send no more."""
     before = broker.resident_bytes()
@@ -424,6 +427,7 @@ def test_two_channels_of_a_session_do_not_acknowledge_for_each_other(control, se
     assert groups["default"]["unacknowledged"] == 10
 
 
+@pytest.mark.own_broker
 def test_a_length_of_ranges_that_does_not_come_costs_nothing(broker, control, session, consuming):
     header = struct.pack("<BBHIIII", 12, 0, 0, 1, 0, 64 * 1024, 0)
     consuming.session.send_raw(header + b"\0" * 1000)

@@ -10,6 +10,8 @@ from session_client import OWN, join, open_values
 from session_support import fill, group_of, until_committed
 from support import SANITIZED, numbered, until
 
+pytestmark = pytest.mark.one_broker
+
 KIB = 1024
 TYPES = ["queue", "file", "queue_file"]
 
@@ -166,6 +168,7 @@ def test_a_slow_one_of_four_delays_nobody(control, session):
     assert len(slow.messages) == credit
 
 
+@pytest.mark.own_broker
 @pytest.mark.stream  # a ZeroMQ library reads on for itself
 def test_a_stalled_consumer_costs_bounded_memory_and_delays_nobody(broker, control, session):
     control.create("t", "file")

@@ -11,6 +11,8 @@ from session_client import GROUP, OWN, STARTS, Session, join, open_values
 from session_support import consumer_of, fill_numbered, group_of, offsets
 from support import ADMIN, ADMIN_PASSWORD, PASSWORD, USER, number_of, numbered, receive, silent, until
 
+pytestmark = pytest.mark.one_broker
+
 KIB = 1024
 DURABLE = ["file", "queue_file"]
 

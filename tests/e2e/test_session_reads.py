@@ -6,6 +6,8 @@ from session_client import OWN, join, messages_of
 from session_support import fill
 from support import numbered
 
+pytestmark = pytest.mark.one_broker
+
 KIB = 1024
 TYPES = ["queue", "file", "queue_file"]
 

@@ -8,6 +8,8 @@ from session_client import Session, Ticket, hello_values, join, open_values
 from session_wire import ZmqWire
 from support import PASSWORD, SANITIZED, USER, until
 
+pytestmark = pytest.mark.one_broker
+
 KIB, MIB = 1 << 10, 1 << 20
 
 
@@ -214,6 +216,7 @@ def test_plain_sockets_and_sessions_of_both_kinds_share_a_topic(broker, control,
         assert sorted(message.payload for message in subscriber.receive(30)) == expected
 
 
+@pytest.mark.own_broker
 def test_a_dealer_that_does_not_read_is_not_buffered_for(broker, control, over_zmq):
     control.create("t", "file")
     stalled_ticket = join(control, "t", "pull", carrier="zmq")

@@ -7,6 +7,8 @@ import zmq
 from session_client import FLUSHED, RECEIVED, Session, Ticket, everything, hello_values, join
 from support import number_of, numbered, receive, silent, until
 
+pytestmark = pytest.mark.one_broker
+
 KIB = 1024
 DURABLE = ["file", "queue_file"]
 

@@ -2,27 +2,10 @@
 import struct
 import typing
 
+from checksum import crc32c
+
 KEYS, HEADERS, TIMES = 1, 2, 4
 NONE, LZ4, ZSTD = 0, 1, 2
-
-
-def make_table():
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-TABLE = make_table()
-
-
-def crc32c(data):
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 255]
-    return crc ^ 0xFFFFFFFF
 
 
 class Message(typing.NamedTuple):
