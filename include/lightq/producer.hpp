@@ -209,11 +209,7 @@ class Producer {
   /// Returns the number of messages confirmed so far. If none was refused, these are the first ones sent.
   [[nodiscard]] std::uint64_t confirmed() const { return parts_->reports.count(Fate::confirmed); }
   /// Returns the number of messages neither confirmed nor refused nor given up.
-  [[nodiscard]] std::uint64_t unconfirmed() const {
-    const SendReports& reports = parts_->reports;
-    return sent_ - reports.count(Fate::confirmed) - reports.count(Fate::refused) -
-           reports.count(Fate::unknown);
-  }
+  [[nodiscard]] std::uint64_t unconfirmed() const { return sent_ - parts_->reports.count(); }
   [[nodiscard]] ProducerStats stats() const {
     const SendReports& told = parts_->reports;
     const SessionProduceLink& link = parts_->link;

@@ -62,6 +62,8 @@ class SendReports {
   }
 
   [[nodiscard]] std::uint64_t count(Fate fate) const { return counts_[static_cast<std::size_t>(fate)]; }
+  /// All that are settled, whatever became of them.
+  [[nodiscard]] std::uint64_t count() const { return counts_[0] + counts_[1] + counts_[2]; }
   /// What was not confirmed since this was asked last; nothing: all was.
   std::optional<Error> take_failure() { return std::exchange(failure_, std::nullopt); }
 
