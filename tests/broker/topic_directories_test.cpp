@@ -14,11 +14,11 @@ namespace lightq::broker {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
-class TopicDirectories : public testing::Test {
+class TopicDirectories : public ::testing::Test {
  protected:
   void make(const std::string& name) {
     fs::create_directories(topics / name);
@@ -56,7 +56,7 @@ TEST_F(TopicDirectories, AreRemovedOnlyWhereARecordSaysSo) {
   EXPECT_FALSE(fs::exists(topics / "2"));
   EXPECT_TRUE(fs::exists(topics / "3" / "00000000000000000000.seg"));
   EXPECT_TRUE(fs::exists(topics / "odd"));
-  EXPECT_THAT(catalogue->state().removed_topics(), testing::IsEmpty());
+  EXPECT_THAT(catalogue->state().removed_topics(), ::testing::IsEmpty());
   EXPECT_THAT(room.sink.lines, Contains(HasSubstr("has no record of 1 topics whose files are in " +
                                                   topics.string() + ": 3. The files are kept")));
 }
