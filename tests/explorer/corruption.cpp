@@ -51,8 +51,8 @@ void Corruption::list_batches(Base& base) {
                          !BatchView::trusted(bytes.data() + at).check_body();
       if (!found) break;
       const BatchView batch = BatchView::trusted(bytes.data() + at);
-      base.batches.push_back(
-          {file, at, batch.total_bytes(), batch.base_offset(), batch.end_offset(), batch.append_time()});
+      base.batches.push_back({file, at, batch.total_bytes(), batch.base_offset(), batch.end_offset(),
+                              batch.append_time(), mask});
       at += batch.total_bytes();
     }
   }
@@ -166,7 +166,7 @@ bool Corruption::ends_quietly(const Batch& batch) const {
   if (last_file_.size() < batch.position + batch_layout::header_bytes) return true;
   const ByteView there = ByteView(last_file_).subspan(batch.position);
   const bool magic = load_little_endian<std::uint32_t>(there.data()) == batch_layout::magic_value;
-  return !magic || !BatchView::check_header(there).has_value();
+  return !magic || !BatchView::check_header(there, batch.mask).has_value();
 }
 
 // What is not read any more was touched, or lay under a header that was; and somebody said so. A read of what
@@ -178,8 +178,10 @@ void Corruption::judge_batches(const std::set<std::uint64_t>& found, const std::
   bool quiet_end = first_header_is_anothers_;
   for (const Batch& batch : base_.batches) {
     if (found.contains(batch.base.value)) continue;
+    const bool header_touched = is_touched(batch.file, 0, log::segment_seal_position) ||
+                                is_touched(batch.file, 128, 136);  // the batch mask
     const bool touched = is_touched(batch.file, batch.position, batch.position + batch.bytes) ||
-                         is_touched(batch.file, 0, log::segment_seal_position) || first_header_is_anothers_;
+                         header_touched || first_header_is_anothers_;
     const std::string which = what + ": " + std::to_string(batch.base.value);
     const bool at_end = log.next_offset() <= batch.base;
     if (!touched && (strict_ || at_end)) complain(result, which + " was not touched, and is lost");

@@ -51,6 +51,7 @@ class Corruption {
     Offset base;
     Offset end;
     Timestamp time;
+    std::uint32_t mask = 0;  // of its file
   };
   struct Base {
     explicit Base(ExplorerWorld& world, Payloads& payloads) : disk(world), client(disk, payloads) {}
