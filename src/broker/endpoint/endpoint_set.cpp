@@ -314,7 +314,7 @@ std::unique_ptr<OutletConnection> EndpointSet::make_outlet(Endpoint& endpoint, U
 /// Whether a subscriber's endpoint is this user's. Who has no number is the administrator, or anybody on an
 /// open topic, where there are no tickets to go by. With each password the topic's own user has another one.
 bool EndpointSet::owns_place(const EndpointRecord& record, std::uint64_t user) const {
-  if (user == 0 || user == record.user) return true;
+  if (user == 0 || user == FairShare::strangers || user == record.user) return true;
   const AccessTable& access = context_.access;
   return record.user != 0 && access.is_topics_own(user, record.topic) && !access.has_user(record.user);
 }
