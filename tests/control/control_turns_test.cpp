@@ -51,8 +51,11 @@ class ControlTurnsTest : public testing::Test {
     requests_.connection = connection_.get();
     EXPECT_TRUE(connection_->start());
     wire_.send(opening("DEALER"));
-    EXPECT_TRUE(wire_.run_until([&] { return owner_.opened; }));
-    wire_.received();
+    std::string greeting;
+    EXPECT_TRUE(wire_.run_until([&] {
+      greeting += wire_.received();
+      return owner_.opened && greeting.find("ROUTER") != std::string::npos;
+    }));
   }
   Wire wire_;
   FakeOwner owner_;

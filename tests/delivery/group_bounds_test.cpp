@@ -148,9 +148,10 @@ TEST_F(GroupBounds, SeekForgetsWhatWasTakenBackInTime) {
   slow.consumer.wants_late = true;
   auto once = asked();
   once.credit_messages = 4;
+  once.ack_timeout_ms = 1000;
   join(slow, once);
   pump();
-  pass(milliseconds(limits::ack_timeout_ms_default + 1));
+  pass(milliseconds(1020));
   pump();
   ASSERT_TRUE(slow.member->has_overdue());
   slow.group->seek({0});

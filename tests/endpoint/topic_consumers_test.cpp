@@ -258,6 +258,7 @@ TEST_F(TopicConsumersTest, AnOwnCursorStaysTheTopicsOwnUsersWithANewPassword) {
   set_own_user(7);
   FakeConsumer before;
   ASSERT_EQ(topic->open_consumer(asked("dash", Mode::own), before, 7), Code::ok);
+  ASSERT_TRUE(run_until([&] { return before.opened_at.has_value(); })) << "it is kept";
   topic->detach_consumer(before);
   set_own_user(8);
   FakeConsumer after;
@@ -272,6 +273,7 @@ TEST_F(TopicConsumersTest, AnOwnCursorOfADeletedUserIsNobodys) {
   put_user(7);
   FakeConsumer before;
   ASSERT_EQ(topic->open_consumer(asked("dash", Mode::own), before, 7), Code::ok);
+  ASSERT_TRUE(run_until([&] { return before.opened_at.has_value(); })) << "it is kept";
   topic->detach_consumer(before);
   put_user(8);
   FakeConsumer other;
