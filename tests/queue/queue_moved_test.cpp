@@ -56,7 +56,9 @@ TEST_P(MovedQueue, MakesNoDirectoryAnewAndGoesOnWhenItIsBack) {
   EXPECT_EQ(taken, 1000 + in_place + 1 + 500);
   EXPECT_TRUE(queue.flush().ok());
   EXPECT_TRUE(queue.close().ok());
-  { const Queue ended = std::move(queue); }  // gives the directory back
+  {
+    const Queue ended = std::move(queue);
+  }  // gives the directory back
   EXPECT_GE(open().next_offset(), Offset{taken}) << "what was confirmed is there";
 }
 

@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include <lightq/base/wipe_registers.hpp>
+
 namespace lightq::broker {
 
 CatalogueCompactor::~CatalogueCompactor() {
@@ -27,6 +29,7 @@ void CatalogueCompactor::look() {
     });
   };
   try {
+    wipe_registers();  // a thread begins with copies of them
     writer_ = std::jthread(write);
   } catch (const std::system_error&) {  // no thread is to be had: the log that there is serves on
     under_way_.reset();

@@ -15,6 +15,8 @@
 #include <thread>
 #include <utility>
 
+#include <lightq/base/wipe_registers.hpp>
+
 #include "broker/endpoint/without_signals.hpp"
 
 namespace lightq::broker {
@@ -67,6 +69,7 @@ class ClosingThread {
   void start() {
     const WithoutSignals quiet;
     try {
+      wipe_registers();  // a thread begins with copies of them
       std::thread([this] { run(); }).detach();
       running_ = true;
     } catch (const std::system_error&) {

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <lightq/base/wipe_registers.hpp>
+
 #include "broker/endpoint/without_signals.hpp"
 
 namespace lightq::broker {
@@ -43,6 +45,7 @@ class EmptyingThread {
   void start() {
     const WithoutSignals quiet;
     try {
+      wipe_registers();  // a thread begins with copies of them
       std::thread([this] { run(); }).detach();
       running_ = true;
     } catch (const std::system_error&) {
