@@ -54,6 +54,15 @@ bool is_given_to_our_group(const struct stat& found) {
   return found.st_gid == getegid() || std::ranges::find(groups, found.st_gid) != groups.end();
 }
 
+/// Returns true if both paths lead to one file. std::filesystem::equivalent tells this of no socket:
+/// libstdc++ 12 and older answer that the operation is not supported.
+bool is_one_file(const fs::path& one, const fs::path& other) {
+  struct stat found{};
+  struct stat also_found{};
+  if (stat(one.c_str(), &found) != 0 || stat(other.c_str(), &also_found) != 0) return false;
+  return found.st_dev == also_found.st_dev && found.st_ino == also_found.st_ino;
+}
+
 /// What is in a directory is only as much the broker's as the directory is.
 Result<void> check_is_ours(const fs::path& path, mode_t forbidden,
                            const std::string& subject = "data directory", bool may_be_sticky = false) {
@@ -151,9 +160,8 @@ DataDirectory::~DataDirectory() {
 
 Result<std::optional<ListeningSocket>> DataDirectory::listen_for_owner(const std::string& control_uri) {
   constexpr std::string_view ipc_prefix = "ipc://";
-  std::error_code code;
   if (control_uri.starts_with(ipc_prefix) &&
-      fs::equivalent(control_uri.substr(ipc_prefix.size()), path_ / control_socket_name, code)) {
+      is_one_file(control_uri.substr(ipc_prefix.size()), path_ / control_socket_name)) {
     has_control_socket_ = true;
     return std::optional<ListeningSocket>();
   }

@@ -106,14 +106,24 @@ TEST(OwnerSocket, IsFoundInADirectoryWithALongPath) {
 
 TEST(OwnerSocket, MayBeTheControlSocketItself) {
   const test::TempDir directory;
-  const std::filesystem::path data = std::filesystem::path(directory.path()) / "data";
+  const std::filesystem::path room = directory.path();
+  const std::filesystem::path data = room / "data";
   std::filesystem::create_directory(data);
-  const std::string uri = "ipc://" + (data / "control.sock").string();
-  const EmbeddedBroker broker(uri, [&](broker::Config& config) {
-    config.admin_password = broker::Secret();
-    config.data_dir = data;
-  });
-  EXPECT_TRUE(Client::connect(uri, {.data_dir = data, .request_timeout = 60s}).value_or_throw().stats().ok());
+  std::filesystem::create_directory_symlink(data, room / "link");
+  for (const std::filesystem::path& named : {data, room / "link"}) {
+    const std::string uri = "ipc://" + (named / "control.sock").string();
+    const EmbeddedBroker broker(uri, [&](broker::Config& config) {
+      config.admin_password = broker::Secret();
+      config.data_dir = data;
+    });
+    struct stat facts{};
+    ASSERT_EQ(::stat((data / "control.sock").c_str(), &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777U, 0666U) << "no other socket has taken the control socket's place";
+    Client client = Client::connect(uri, {.data_dir = data, .request_timeout = 60s}).value_or_throw();
+    const auto stats = client.stats();
+    EXPECT_TRUE(stats.ok()) << uri << ": " << stats.error().text();
+  }
+  EXPECT_FALSE(std::filesystem::exists(data / "control.sock"));
 }
 
 TEST(OwnerSocket, IsUsedByClientsOfABrokerThatEncrypts) {
