@@ -22,18 +22,18 @@ constexpr std::string_view name_suffix = ".seg";
 constexpr std::size_t name_digits = 20;
 
 // Header fields, in bytes from the file's start.
-constexpr std::size_t at_magic = 0;          // u64
-constexpr std::size_t at_version = 8;        // u32
-constexpr std::size_t at_epoch = 12;         // u32
-constexpr std::size_t at_first_offset = 16;  // u64
-constexpr std::size_t at_incarnation = 24;   // u64
-constexpr std::size_t at_file_bytes = 32;    // u64
-constexpr std::size_t at_gap_begin = 40;     // u64
-constexpr std::size_t at_key_id = 48;        // u64
-constexpr std::size_t at_flags = 56;         // u32: 1 = there is a batch mask
-constexpr std::size_t at_crc = 60;           // u32: of bytes [0,60)
-constexpr std::size_t at_mask = 128;         // u32
-constexpr std::size_t at_mask_crc = 132;     // u32: of bytes [128,132)
+constexpr std::size_t at_magic = 0;                     // u64
+constexpr std::size_t at_version = 8;                   // u32
+constexpr std::size_t at_epoch = 12;                    // u32
+constexpr std::size_t at_first_offset = 16;             // u64
+constexpr std::size_t at_incarnation = 24;              // u64
+constexpr std::size_t at_file_bytes = 32;               // u64
+constexpr std::size_t at_gap_begin = 40;                // u64
+constexpr std::size_t at_key_id = 48;                   // u64
+constexpr std::size_t at_flags = 56;                    // u32: 1 = there is a batch mask
+constexpr std::size_t at_crc = 60;                      // u32: of bytes [0,60)
+constexpr std::size_t at_mask = segment_mask_position;  // u32
+constexpr std::size_t at_mask_crc = at_mask + 4;        // u32: of bytes [128,132)
 constexpr std::uint32_t flag_masked = 1;
 
 // Seal fields, in bytes from segment_seal_position.

@@ -110,6 +110,9 @@ struct SegmentCheckpoint {
 using SegmentPage = std::array<std::byte, segment_header_bytes>;
 inline constexpr std::size_t segment_seal_position = 64;
 inline constexpr std::size_t segment_seal_bytes = 64;
+/// The batch mask and its checksum: the header's second part, behind the seal and in the same sector.
+inline constexpr std::size_t segment_mask_position = 128;
+inline constexpr std::size_t segment_mask_bytes = 8;
 /// A checkpoint that says of a segment what `point` does, and reserves nothing yet.
 inline SegmentCheckpoint checkpoint_at(const SegmentSeal& point) {
   return {.end_position = point.end_position,

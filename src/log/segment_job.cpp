@@ -86,13 +86,20 @@ void map_prepared(PreparedSegment& prepared, SegmentPool& pool, SegmentViews& vi
   prepared.mapping->prefault();
 }
 
-// The name and the header of the newest segment are enough to remember the next offset by. The seal, the
-// checkpoints and the mark of an open batch lie behind it.
+// Both parts of it, which share a sector. What lies between them, the seal, the writer may be writing.
+Result<void> write_header_synced(File& file, const SegmentHeader& header) {
+  const SegmentPage page = encode_segment_header(header);
+  const ByteView first_part = ByteView(page).first(segment_seal_position);
+  if (header.batch_mask == 0) return file.write_synced(first_part, 0);
+  if (auto written = write_all(file, first_part, 0); !written) return written;
+  return file.write_synced(ByteView(page).subspan(segment_mask_position, segment_mask_bytes),
+                           segment_mask_position);
+}
+
+// The name and the header of the newest segment are enough to remember the next offset by.
 Result<void> remember_next_offset(const SegmentWork& work, const Directories& directories,
                                   SegmentWorkDone& done) {
-  const SegmentPage page = encode_segment_header(work.remembered);
-  const ByteView header = ByteView(page).first(segment_seal_position);
-  if (auto written = work.remember->write_synced(header, 0); !written) {
+  if (auto written = write_header_synced(*work.remember, work.remembered); !written) {
     if (is_not_begun(written)) done.begun = written;
     return written;
   }

@@ -52,7 +52,8 @@ class File {
 
   /// One pwrite: how many bytes went out, which may be fewer than given. Interruptions are retried inside.
   virtual Result<std::size_t> write_some(ByteView bytes, std::uint64_t position) = 0;
-  /// Writes all of `bytes`, and syncs them alone: what else was written to the file may stay unsynced.
+  /// Writes all of `bytes`, and syncs the sectors that they lie in alone: what else was written to the file
+  /// may stay unsynced.
   virtual Result<void> write_synced(ByteView bytes, std::uint64_t position);
   /// One pread: how many bytes came; 0 at the end of the file. Interruptions are retried inside.
   virtual Result<std::size_t> read_some(std::span<std::byte> to, std::uint64_t position) = 0;
