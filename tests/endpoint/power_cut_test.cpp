@@ -26,7 +26,7 @@ using test::Random;
 
 constexpr int cut_seeds = 3;
 constexpr int lives_of_a_run = 25;
-constexpr int lives_to_notice = 40;
+constexpr int lives_to_notice = 400;           // it ends when it has
 constexpr std::int64_t flush_interval = 1500;  // ms: cursors are saved more often
 constexpr int turns_to_the_end = 600;
 
