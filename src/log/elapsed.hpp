@@ -19,7 +19,9 @@ constexpr std::int64_t in_us(std::int64_t ms) {
 /// True if `us` microseconds have passed since `since`. A time that is still to come shows that the clock was
 /// set back: nobody knows how long ago that was, and nothing is to stand still for it, so that is true, too.
 inline bool has_passed(Timestamp since, std::int64_t us, Timestamp now) {
-  return now < since || now.us - since.us >= us;
+  // Without a sign: `since` may be the earliest time that there is.
+  const std::uint64_t passed = static_cast<std::uint64_t>(now.us) - static_cast<std::uint64_t>(since.us);
+  return now < since || passed >= static_cast<std::uint64_t>(std::max<std::int64_t>(us, 0));
 }
 
 /// True if `written` is more than `ms` milliseconds before `now`, which is not before 1970.
