@@ -159,7 +159,8 @@ class Client {
 
   /// Deletes a consumer group that no consumer is connected to, so that the log no longer keeps messages for
   /// it. Plain pull consumers all belong to `protocol::default_group`. Errors: topic_not_found,
-  /// group_not_found, group_in_use.
+  /// group_not_found, group_in_use; io_error or no_space: the group is deleted, but may be back after a crash
+  /// of the broker.
   Result<void> delete_group(std::string_view topic, std::string_view group) {
     Result<TopicName> name = topic_name(topic);
     if (!name) return name.error();

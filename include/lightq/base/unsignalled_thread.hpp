@@ -5,10 +5,13 @@
 #include <thread>
 #include <utility>
 
+#include <lightq/base/wipe_registers.hpp>
+
 namespace lightq::inline v1 {
 
 /// Starts a thread that blocks all signals: they are for the program's other threads, which may block or
-/// expect them. Only those for faults of the thread itself (SIGSEGV, SIGBUS …) come. Throws as std::thread.
+/// expect them. Only those for faults of the thread itself (SIGSEGV, SIGBUS …) come. The thread begins with a
+/// copy of the calling thread's registers, in which no secret is left. Throws as std::thread.
 template <typename Body>
 std::thread start_unsignalled(Body&& body) {
   /// What the calling thread blocks, which the new one begins with.
@@ -28,6 +31,7 @@ std::thread start_unsignalled(Body&& body) {
     sigset_t before_{};
   };
   const Mask mask;
+  wipe_registers();
   return std::thread(std::forward<Body>(body));
 }
 

@@ -15,9 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include <lightq/base/wipe_registers.hpp>
-
-#include "broker/endpoint/without_signals.hpp"
+#include <lightq/base/unsignalled_thread.hpp>
 
 namespace lightq::broker {
 
@@ -67,10 +65,8 @@ class ClosingThread {
 
  private:
   void start() {
-    const WithoutSignals quiet;
     try {
-      wipe_registers();  // a thread begins with copies of them
-      std::thread([this] { run(); }).detach();
+      start_unsignalled([this] { run(); }).detach();
       running_ = true;
     } catch (const std::system_error&) {
       // The next close tries again.

@@ -5,13 +5,10 @@
 #include <cstddef>
 #include <mutex>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
-#include <lightq/base/wipe_registers.hpp>
-
-#include "broker/endpoint/without_signals.hpp"
+#include <lightq/base/unsignalled_thread.hpp>
 
 namespace lightq::broker {
 
@@ -43,10 +40,8 @@ class EmptyingThread {
 
  private:
   void start() {
-    const WithoutSignals quiet;
     try {
-      wipe_registers();  // a thread begins with copies of them
-      std::thread([this] { run(); }).detach();
+      start_unsignalled([this] { run(); }).detach();
       running_ = true;
     } catch (const std::system_error&) {
       // The next one tries again.
