@@ -13,8 +13,10 @@ using protocol::BrokerType;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int seeds = 2;  // a tenth of the speed
+constexpr int seeds_for_long = 2;
 #else
-constexpr int seeds = 24;
+constexpr int seeds = 4;
+constexpr int seeds_for_long = 24;
 #endif
 constexpr int steps = 3000;
 
@@ -57,6 +59,7 @@ TEST_P(ProducerCrashTest, NorWhereCallsFail) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ProducerCrashTest, testing::Range(0, seeds));
+INSTANTIATE_TEST_SUITE_P(MoreSeeds, ProducerCrashTest, testing::Range(seeds, seeds_for_long));
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // says nothing of memory or threads
 /// What the first of many runs says that notices that the rule is broken; empty if none does.
