@@ -1,4 +1,5 @@
-/// Logs whose clock was set forward or back: what a time finds, and what is too old.
+/// Tests logs whose clock was set forward or back: which message a time finds, and which segments retention
+/// drops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ constexpr std::int64_t day_us = 24 * hour_us;
 
 enum class Kind { ring, segments, encrypted, written_behind };
 
-/// A log of each kind that appends at times that the test gives.
+/// Tests `first_since` on a log of each kind. The test chooses the time of each append.
 class FirstSince : public test::LogFixture, public testing::WithParamInterface<Kind> {
  protected:
   FirstSince() {
@@ -63,7 +64,7 @@ class FirstSince : public test::LogFixture, public testing::WithParamInterface<K
 
   std::unique_ptr<rest::StorageKeys> keys = test::storage_keys({7});
   std::unique_ptr<Log> any;
-  std::vector<Timestamp> times;  // of the message at each offset
+  std::vector<Timestamp> times;  // the append time of each offset
 };
 
 TEST_P(FirstSince, LeavesNothingOutWhereTheClockWasSetBack) {
@@ -102,7 +103,8 @@ TEST_P(FirstSince, FindsTheFirstInOrderWhateverTheClockDoes) {
     if (random.one_in(200)) any->drop_before({random.between(any->first_offset().value, times.size())});
     if (random.one_in(50)) {
       Place place{{random.between(any->first_offset().value, times.size())}};
-      static_cast<void>(any->look(place));  // what was come to by a jump does not hide what lies before it
+      static_cast<void>(any->look(
+          place));  // reading ahead at a later offset must not hide earlier messages from first_since
     }
     if (!random.one_in(10)) continue;
     const Timestamp asked{times[random.below(times.size())].us + static_cast<std::int64_t>(random.below(3)) -
@@ -155,7 +157,7 @@ TEST_F(FirstSinceOnDisk, BeginsAtAFileThatCannotBeOpened) {
   EXPECT_EQ(log->first_since(asked).offset, second) << "nothing that may be meant is left out";
 }
 
-/// Retention of a log whose clock was ahead.
+/// Tests retention by age in a log whose clock was ahead for a time.
 class RetentionAndTheClock : public test::LogFixture {
  protected:
   RetentionAndTheClock() {
@@ -175,7 +177,7 @@ class RetentionAndTheClock : public test::LogFixture {
 TEST_F(RetentionAndTheClock, CountsATimeInTheFutureAsNow) {
   for (const std::int64_t ahead : {day_us, 3650 * day_us}) {
     fill({now.us + ahead}, 12);
-    log->maintain({now.us + ahead});  // while the clock is ahead nothing is wrong to be seen
+    log->maintain({now.us + ahead});  // no error is visible while the clock is ahead
     log->maintain(now);
     EXPECT_EQ(kept(), 12U);
     log->maintain({now.us + 1'000'000});
@@ -230,7 +232,7 @@ TEST_F(RetentionAndTheClock, GoesByWhatWasAppendedLater) {
   fill({now.us + day_us}, 12);
   fill(now, 12);
   now.us += 1'000'001;
-  open();  // never saw the clock that was ahead
+  open();  // this life of the log never saw the clock that was ahead
   log->maintain(now);
   EXPECT_EQ(kept(), 0U) << "the first twelve are older than those behind them";
 }
@@ -249,7 +251,7 @@ TEST_F(RetentionAndTheClock, KeepsWhatWasAppendedAfterTheClockWasSetBack) {
   EXPECT_EQ(kept(), 0U);
 }
 
-// A clock that was behind makes nothing go early.
+// Tests that messages written while the clock was behind are not dropped early.
 TEST_F(RetentionAndTheClock, KeepsWhatAClockThatWasBehindHasWritten) {
   fill(now, 12);
   fill({now.us - day_us}, 12);

@@ -1,4 +1,4 @@
-/// Tests what closing a log writes, and that nothing is written if nothing has changed.
+/// Tests which files and syncs closing a log causes, and that it writes nothing if nothing has changed.
 #include <gtest/gtest.h>
 
 #include "support/log_fixture.hpp"
@@ -12,7 +12,7 @@ using test::read_everything;
 class ClosedLogTest : public test::LogFixture {
  protected:
   ClosedLogTest() { options.segment_bytes = limits::segment_bytes_min; }
-  /// Counts what is asked of the disk from now on.
+  /// Resets `asked`. From now on it counts the storage calls.
   void count() {
     asked = 0;
     storage.on_call = [this](FaultyStorage::Call call, const std::string&) {
@@ -60,7 +60,7 @@ TEST_P(ClosedLogWaysTest, ThatNobodyChangesIsNotWrittenAgain) {
 }
 
 TEST_F(ClosedLogTest, WhoseMarkMayBeInMemoryOnlyIsClosedForGoodByTheNextClose) {
-  options.mapped_writes = false;  // what is stored into a mapping cannot fail
+  options.mapped_writes = false;  // a store into a mapping cannot fail, so the test needs write calls
   open();
   ASSERT_EQ(append({"a"}), AppendOutcome::appended);
   ASSERT_TRUE(log->flush().ok());

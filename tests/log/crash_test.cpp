@@ -1,4 +1,4 @@
-/// Random operations on a durable log against a plain model, with failing calls, kills and power cuts.
+/// Compares a durable log with a plain model under random operations, failing calls, kills and power cuts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
   void append_some() {
     std::vector<std::string> payloads(random.between(1, 4));
     for (auto& payload : payloads) {
-      // Its own bytes at both ends: what an append left unfinished must not be made whole by the same bytes
-      // from the file's earlier life, which would be the message itself.
+      // A payload begins and ends with its own random mark. Without it, bytes of the file's earlier life
+      // could complete an unfinished append, and the result would equal the message itself.
       const std::string mark = std::to_string(random.below(1'000'000'000));
       payload = mark + std::string(random.below(random.one_in(50) ? 80'000 : 4000), 'r') + mark;
     }
@@ -45,7 +45,7 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
     return found;
   }
 
-  /// Where two sets of messages differ first.
+  /// Describes the first difference between two sets of messages.
   [[nodiscard]] std::string describe(const std::map<std::uint64_t, std::string>& found,
                                      const std::map<std::uint64_t, std::string>& expected) const {
     std::string text =
@@ -60,8 +60,9 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
     return text;
   }
 
-  /// All of [first, next) but what a power cut took is there, and nothing else. What was dropped may come
-  /// back with a crash until its file is retired; so the model keeps it.
+  /// Checks that the log has all messages of [first, next) and nothing else, except what a power cut removed.
+  /// The model keeps dropped messages, because a crash can make them visible again until their file is
+  /// retired.
   void check() {
     const std::map<std::uint64_t, std::string> expected(model.lower_bound(log->first_offset().value),
                                                         model.end());
@@ -70,8 +71,8 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
     ASSERT_EQ(log->next_offset(), next) << log->recovery().text();
   }
 
-  /// After a power cut: what was durable and not dropped is there; what else is there is right; the rest is
-  /// forgotten.
+  /// Checks the log after a power cut: every durable message that was not dropped is there, and every other
+  /// message found is correct. Removes from the model what is gone.
   void check_after_power_cut(Offset first, Offset durable) {
     const auto found = messages_now();
     ASSERT_LE(durable, log->next_offset()) << log->recovery().text();
@@ -132,7 +133,7 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
       case 2: static_cast<void>(random.one_in(2) ? log->flush() : log->close()); break;
       case 3: log->make_room(random.below(60'000), {log->first_offset().value + random.below(60)}); break;
       case 4: log->maintain(now); break;
-      case 5: {  // a look at a random place
+      case 5: {  // reads at a random offset
         Place place{{random.below(next.value + 1)}};
         const ReadResult result = log->read(place);
         if (result.outcome == ReadOutcome::batch) {
@@ -193,7 +194,7 @@ TEST_P(CrashTest, DoesWhatAMapWouldDoWhereAllIsEncrypted) {
   options.ciphers = keys.get();
   open();
   for (int i = 0; i < 4000; ++i) {
-    if (i == 2000) options.ciphers = both.get();  // from the next opening on
+    if (i == 2000) options.ciphers = both.get();  // takes effect at the next opening
     step(i % 1000 < 500);
     ASSERT_FALSE(HasFatalFailure()) << "step " << i;
   }

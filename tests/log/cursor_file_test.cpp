@@ -1,4 +1,4 @@
-/// Cursors on disk: two files in turn, and what a torn write leaves.
+/// Tests cursor files: two files that are written in turn, and what a torn write leaves.
 #include "log/cursor_file.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ const Cursors third = {{"default", {9}}, {"", {1}}, {std::string(65535, 'n'), {2
 class CursorFileTest : public testing::Test {
  protected:
   Result<void> write(const Cursors& cursors) { return file.write(CursorFile::encode(cursors)); }
-  /// Any damage to the newer file, cursors.1, leaves these.
+  /// Damages each part of the newer file, cursors.1, and checks that loading then returns the older cursors.
   void falls_back_to(const Cursors& older);
   Result<Cursors> load() { return CursorFile(storage, "/topics/1").load(); }
 
@@ -62,7 +62,7 @@ TEST_F(CursorFileTest, FallsBackWhicheverByteOfTheNewestIsDamaged) {
   falls_back_to(with_ranges);
 }
 
-// One version's bytes are never taken for the other's.
+// Tests that a file of one version is never decoded as the other version.
 TEST_F(CursorFileTest, ChecksTheVersionToo) {
   ASSERT_TRUE(write(with_ranges).ok());
   ASSERT_TRUE(write(first).ok());
@@ -85,7 +85,8 @@ TEST_F(CursorFileTest, WritesTheLowestRangesOfTooMany) {
   EXPECT_EQ(*load(), cursors);
 }
 
-/// A cursor file of version 2 with a sound checksum, whose only cursor is as it is said to be.
+/// Returns a cursor file of version 2 with a valid checksum. Its only cursor has the offset, range count and
+/// ranges of the arguments.
 std::vector<std::byte> file_of(std::uint64_t offset, std::uint16_t count,
                                const std::vector<OffsetRange>& ranges) {
   std::vector<std::byte> bytes(32 + 12 + 1 + 16 * ranges.size());
@@ -114,10 +115,10 @@ TEST_F(CursorFileTest, BelievesNoRangesThatLieThoughTheirChecksumFits) {
   EXPECT_EQ(*load(), (Cursors{{"a", {4}, {{{5}, {6}}, {{8}, {20}}}}}));
   const std::vector<std::vector<OffsetRange>> wrong = {
       {{{4}, {6}}},               // touches the offset
-      {{{2}, {3}}},               // lies below it
+      {{{2}, {3}}},               // lies below the offset
       {{{5}, {5}}},               // is empty
       {{{7}, {6}}},               // ends before it begins
-      {{{8}, {9}}, {{5}, {6}}},   // in the wrong order
+      {{{8}, {9}}, {{5}, {6}}},   // are in the wrong order
       {{{5}, {8}}, {{7}, {10}}},  // overlap
       {{{5}, {8}}, {{8}, {10}}},  // touch each other
   };
@@ -181,7 +182,8 @@ TEST_F(CursorFileTest, SaysSoWhenNothingSoundIsLeft) {
   EXPECT_EQ(*load(), second);
 }
 
-// Two failures in a row must not eat both files: the second goes where the first went.
+// Two failed writes in a row must not destroy both files: the second write goes to the same file as the
+// first.
 TEST_F(CursorFileTest, KeepsTheLastGoodOneOverAnyNumberOfFailedWrites) {
   ASSERT_TRUE(write(first).ok());
   ASSERT_TRUE(write(second).ok());
@@ -198,7 +200,8 @@ TEST_F(CursorFileTest, KeepsTheLastGoodOneOverAnyNumberOfFailedWrites) {
   EXPECT_EQ(*load(), third);
 }
 
-// Files without a sound one among them are an error; a power cut while there is no other must not leave that.
+// Files of which none is sound are an error. A power cut during the very first write must not leave that
+// state.
 TEST_F(CursorFileTest, TheFirstWriteOfAllIsWholeOrNotThere) {
   bool written = false;
   for (std::uint64_t calls = 0; !written; ++calls) {

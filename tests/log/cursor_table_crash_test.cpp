@@ -1,5 +1,5 @@
-/// Random commits, flushes, changes, kills, failing calls and power cuts on a cursor table, against what was
-/// promised; every bit of a table flipped; a process killed for good.
+/// Tests a cursor table against the promises it made, under random commits, flushes, creations, removals,
+/// kills, failing calls and power cuts. Other tests flip every bit of a table, and kill a real process.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -24,11 +24,12 @@ constexpr std::uint64_t incarnation = 77;
 const std::string directory = "/queue";
 const std::string path = "/queue/cursors.table";
 
-/// What a cursor may stand at: its commits in order, from the last one that was flushed on.
+/// The offsets at which a cursor may stand: its commits in order, beginning with the last one that was
+/// flushed.
 struct Promise {
   std::vector<std::uint64_t> commits;  // the first one is durable
   std::uint64_t delivered = 0;
-  bool surely_there = true;  // false: create or remove failed, so that it may be there or not
+  bool surely_there = true;  // false: create or remove failed, so the cursor may exist or not
 };
 
 class CursorTableCrashTest : public testing::TestWithParam<int> {
@@ -41,7 +42,7 @@ class CursorTableCrashTest : public testing::TestWithParam<int> {
     ASSERT_TRUE(table->damaged().empty()) << table->damaged()[0].error.text();
   }
 
-  /// Everything found was promised, everything promised is found.
+  /// Checks that the table has only promised cursors at promised offsets, and all promised cursors.
   void check(bool power_was_cut) {
     std::map<std::string, ListedCursor> found;
     for (const auto& cursor : table->list()) found[cursor.name] = cursor;
@@ -59,7 +60,8 @@ class CursorTableCrashTest : public testing::TestWithParam<int> {
         ASSERT_EQ(place + 1, promise.commits.end()) << name << " at " << committed;
         ASSERT_EQ(cursor->second.delivered.value, std::max(promise.delivered, committed)) << name;
       }
-      // What was committed later is gone for ever; what was before may come back until the next flush.
+      // Commits after the one found are lost for good. Earlier ones may become visible again until the next
+      // flush.
       if (power_was_cut) promise.commits.erase(place + 1, promise.commits.end());
       promise.delivered = cursor->second.delivered.value;
       (**table->find(name)).note_delivered(cursor->second.delivered);
@@ -67,8 +69,8 @@ class CursorTableCrashTest : public testing::TestWithParam<int> {
     if (power_was_cut) resolve();
   }
 
-  /// What is there now will be, and what is not will not: after a power cut, and whenever the disk has
-  /// answered for what the table holds.
+  /// Makes the present set of cursors certain: those that exist now stay, the others are gone. Called after a
+  /// power cut, and when the disk has confirmed the content of the table.
   void resolve() {
     std::erase_if(promises, [&](const auto& entry) { return *table->find(entry.first) == nullptr; });
     for (auto& [name, promise] : promises) {
@@ -94,7 +96,7 @@ class CursorTableCrashTest : public testing::TestWithParam<int> {
     if (!HasFatalFailure()) check(true);
   }
 
-  /// What a writeback in the middle of commits leaves of both live copies.
+  /// Tears both live copies of random cursors, as a writeback in the middle of commits does.
   void tear_live_sectors() {
     auto& bytes = storage.bytes_of(path);
     for (std::uint64_t block = cursor_table_header_bytes; block < bytes.size(); block += cursor_block_bytes) {
@@ -103,7 +105,7 @@ class CursorTableCrashTest : public testing::TestWithParam<int> {
       const std::size_t end = random.one_in(2) ? 2 * cursor_copy_bytes : begin + random.below(8);
       for (std::size_t at = begin; at < end; ++at) bytes[block + at] ^= random.bytes(1)[0];
     }
-    ASSERT_TRUE((*storage.open(path, OpenMode::read_write))->sync().ok());  // so it is on disk
+    ASSERT_TRUE((*storage.open(path, OpenMode::read_write))->sync().ok());  // so that it is on disk
   }
 
   void arm_fault() {
@@ -208,7 +210,8 @@ TEST_P(CursorTableCrashTest, KeepsItsPromisesWhenCallsFail) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, CursorTableCrashTest, testing::Range(0, 12));
 
-/// Where each cursor of a table may be said to stand, and whether that is so whichever bit is flipped.
+/// Flips each bit of a table in turn, and checks that every cursor still stands at one of its `allowed`
+/// offsets.
 void expect_no_bit_misleads(FaultyStorage& storage,
                             const std::map<std::string, std::vector<Offset>>& allowed) {
   const auto good = storage.bytes_of(path);
@@ -309,7 +312,7 @@ TEST(CursorTableThreads, CommitFlushListAndChangeAtOnce) {
   for (const char* name : {"a", "b"}) EXPECT_EQ((**(*table)->find(name)).committed(), Offset{commits});
 }
 
-/// Commits and flushes until it is killed; says what it has begun and what it has done.
+/// Commits and flushes until the process is killed. Reports the last commit begun and the last one done.
 struct Progress {
   std::atomic<std::uint64_t> begun;
   std::atomic<std::uint64_t> done;

@@ -1,4 +1,4 @@
-/// Named cursors in one mapped file: what they keep, refuse and report.
+/// Tests named cursors in one mapped file: what the table keeps, refuses and reports.
 #include "log/cursor_table.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ const std::string path = "/queue/cursors.table";
 
 class CursorTableTest : public testing::Test {
  protected:
-  /// What was open before is dropped without a word, as by SIGKILL.
+  /// Drops an open table without closing it, as SIGKILL would, and opens the file again.
   Result<void> open(std::uint64_t of = incarnation) {
     table.reset();
     auto opened = CursorTable::open(storage, directory, of);
@@ -109,7 +109,8 @@ TEST_F(CursorTableTest, KeepsWhatWasFlushedOverAPowerCut) {
   static_cast<void>(cursor);
 }
 
-// Whatever a writeback catches in the middle of two commits: the durable copies are not touched by commits.
+// Tests that torn live copies do no harm: commits do not touch the durable copies, so a writeback between two
+// commits cannot tear those.
 TEST_F(CursorTableTest, GoesOnAtTheDurableCopyWhenBothLiveOnesAreTorn) {
   make();
   TableCursor& cursor = create("c");
@@ -340,8 +341,8 @@ TEST_F(CursorTableTest, KeepsACursorForTheNextProcessTooWhoseRemovalCouldNotBeSy
   EXPECT_EQ(find("a")->committed(), Offset{5});
 }
 
-// A process wrote a durable copy and was killed before its sync: its sequence is the highest, but it may not
-// be on disk. The other copy, which is, must not be written over before it is.
+// A process wrote a durable copy and was killed before its sync. That copy has the highest sequence but may
+// not be on disk. The other copy is on disk, and must not be overwritten before the newer one is synced.
 TEST_F(CursorTableTest, DoesNotTakeWhatAKilledProcessLeftInMemoryForDurable) {
   make();
   TableCursor& cursor = create("c");
@@ -354,14 +355,15 @@ TEST_F(CursorTableTest, DoesNotTakeWhatAKilledProcessLeftInMemoryForDurable) {
   ASSERT_TRUE(open().ok());
   EXPECT_EQ(find("c")->committed(), Offset{11});
   find("c")->commit({12});
-  fail_next(FaultyStorage::Call::sync, 1);  // the flush's own, after that which settles what was found
+  fail_next(FaultyStorage::Call::sync,
+            1);  // fails the flush's own sync, which follows the sync that makes the found copies durable
   EXPECT_FALSE(table->flush().ok());
   storage.on_call = nullptr;
   table.reset();
   storage.power_cut([] { return false; });
   const std::size_t block = cursor_block_position(0);
   for (std::size_t i = 0; i < cursor_copy_bytes;
-       ++i) {  // both live copies are torn, and the one written last
+       ++i) {  // tears both live copies, and the durable copy written last
     bytes()[block + i] = bytes()[block + cursor_copy_bytes + i] = std::byte{9};
     bytes()[block + cursor_durable_position + cursor_durable_stride + i] = std::byte{9};
   }

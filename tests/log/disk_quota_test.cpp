@@ -1,4 +1,4 @@
-/// What all segment files together may take of the disk.
+/// Tests the limit on the disk space that all segment files take together.
 #include "log/disk_quota.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using log::DiskQuota;
 
-/// Counts on a thread that ends before the quota does.
+/// A quota that counts on its own thread. The thread ends before the quota does.
 struct Counted {
   Counted(std::uint64_t bytes_max, DiskQuota::Count count)
       : quota(bytes_max, std::move(count), [this](std::function<void()> task) {
@@ -51,7 +51,8 @@ TEST(DiskQuota, WhatIsLargerThanTheBoundNeverFits) {
   EXPECT_TRUE(quota.take(100));
 }
 
-/// Whether there is room before ten seconds have passed; `now` stands still.
+/// Returns true if the quota has the bytes within ten seconds of real time. `now` stays the same for all
+/// tries.
 bool takes_soon(DiskQuota& quota, std::uint64_t bytes, DiskQuota::Clock::time_point now) {
   const auto deadline = DiskQuota::Clock::now() + 10s;
   while (DiskQuota::Clock::now() < deadline) {
@@ -184,7 +185,7 @@ TEST_F(QuotaOfPoolTest, AFileInThePoolIsWrittenAgainOrGoesForOneOfAnotherSize) {
 
 class SharesOfPoolTest : public QuotaOfPoolTest {
  protected:
-  /// What has kept a log of so many bytes from a file; nothing: it has it.
+  /// Returns the bound that refused a file to a log of `log_bytes`, or nothing if the log got the file.
   std::optional<log::SpaceBound> refused(const std::string& name, std::uint64_t log_bytes) {
     auto bound = log::SpaceBound::disk;
     const auto made = eight_.prepare(directory_.path() + "/" + name, file_bytes, 1,
@@ -241,7 +242,7 @@ TEST_F(SharesOfPoolTest, WhereOnlyItsPartIsLeftALogGetsASmallerFile) {
 
 TEST_F(SharesOfPoolTest, OfTheFloorHalfIsForLogsThatHaveLittle) {
   const auto free = storage_.free_bytes(directory_.path()).value_or_throw();
-  const std::uint64_t floor = free + free / 2;  // so that half of it is there
+  const std::uint64_t floor = free + free / 2;  // so that half of it is free
   for (const bool has_parts : {false, true}) {
     log::SegmentPool pool({.directory = directory_.path() + "/pool", .floor_has_parts = has_parts}, storage_);
     const auto is_made = [&](std::uint64_t log_bytes) {

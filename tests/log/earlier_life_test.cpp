@@ -1,4 +1,4 @@
-/// A segment's file that was used before, and whose new header a power cut has undone.
+/// Tests a reused segment file whose new header was undone by a power cut.
 #include "log/recovery.hpp"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ using test::FaultyStorage;
 using test::read_everything;
 using test::ReadMessage;
 
-/// A log that goes on in a file that was used before; then the power fails before anything of it has come to
-/// the disk but its name.
+/// A log that continues in a reused segment file. The power then fails when only the new segment's name is on
+/// disk; the file's bytes are still those of its earlier use.
 class EarlierLifeTest : public test::LogFixture {
  protected:
   EarlierLifeTest() {
@@ -54,7 +54,7 @@ TEST_F(EarlierLifeTest, IsNoPartOfTheLog) {
 }
 
 TEST_F(EarlierLifeTest, IsNotTakenForAFileThatSomebodyHasRenamed) {
-  // One that begins within the log: it is somebody's, and stays.
+  // A file that begins within the log was placed there by a user, so it stays.
   storage.bytes_of(segment_path(newest.value)) = storage.bytes_of(segment_path(oldest.value));
   open();
   EXPECT_FALSE(log->recovery().damaged.empty());
@@ -74,9 +74,9 @@ TEST_F(EarlierLifeTest, OfAnotherLogIsReportedAndStays) {
   EXPECT_TRUE(storage.exists(segment_path(newest.value)));
 }
 
-/// A log of one message a file that begins a segment in the file of its first one, which it has dropped; then
-/// the power fails before anything of the new segment but its name has come to the disk. The oldest segment
-/// is 1, the one before the new one is 2.
+/// A log with one message in each segment. Its newest segment, 3, reuses the file of segment 0, which the log
+/// has dropped. The power then fails when only the new segment's name is on disk. The oldest segment is 1,
+/// and 2 lies between.
 class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
  protected:
   EarlierLifeBehindALostHeaderTest() {
@@ -89,7 +89,7 @@ class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
     open();
     EXPECT_EQ(append({"0"}), AppendOutcome::appended);
     const std::uint32_t epoch = log->segments().back()->header().epoch;
-    sync_file(0);  // as the system does now and then
+    sync_file(0);  // the system does this now and then by itself
     EXPECT_EQ(append({"1"}), AppendOutcome::appended);
     EXPECT_EQ(append({"2"}), AppendOutcome::appended);
     EXPECT_TRUE(log->drop_first(log->next_offset(), 0));
@@ -100,13 +100,13 @@ class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
     EXPECT_EQ(log->segments().back()->header().epoch, epoch + 1);
   }
   void lose_power() {
-    EXPECT_TRUE(storage.sync_directory(directory).ok());  // likewise
+    EXPECT_TRUE(storage.sync_directory(directory).ok());  // the system does this now and then by itself
     log.reset();
     pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool"}, storage);
     storage.power_cut([] { return false; });
     EXPECT_EQ(first_offset_in(newest), Offset{0});
   }
-  /// What the file's header says, if it is sound.
+  /// Returns the first offset in the file's header, or nothing if the header is not sound.
   std::optional<Offset> first_offset_in(Offset name) {
     SegmentPage page{};
     const auto& bytes = storage.bytes_of(segment_path(name.value));
@@ -128,7 +128,8 @@ class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
     const auto file = storage.open(segment_path(first_offset), OpenMode::read_write);
     ASSERT_TRUE(file.ok() && (*file)->sync().ok());
   }
-  // Through a mapping nothing is stored there yet.
+  // Reserves space instead of appending where writes are mapped, so that nothing is stored in the mapping
+  // yet.
   void begin_segment() {
     if (options.mapped_writes)
       EXPECT_EQ(log->room_in_place(100, 100).outcome, AppendOutcome::appended);
@@ -137,7 +138,7 @@ class EarlierLifeBehindALostHeaderTest : public test::LogFixture {
   }
 };
 
-// What was dropped was remembered by segment 2; nobody has ever synced segment 1.
+// Segment 2 recorded the drop. Segment 1 was never synced.
 TEST_F(EarlierLifeBehindALostHeaderTest, IsNoMessageOfALogThatSyncsNothing) {
   options.mapped_writes = true;
   begin_in_used_file();

@@ -1,4 +1,4 @@
-/// Dropping exactly what a log holds at a moment: end_segment, then drop_before.
+/// Tests dropping exactly what a log contains at a moment: end_segment, then drop_before.
 #include <gtest/gtest.h>
 
 #include <utility>
@@ -17,7 +17,7 @@ using test::ReadMessage;
 
 class EndSegmentTest : public test::LogFixture {
  protected:
-  /// From now on so many bytes are free on the disk.
+  /// Leaves so many bytes free on the disk from now on.
   void leave_free(std::uint64_t bytes) {
     storage.disk_bytes -= storage.free_bytes(directory).value_or_throw();
     storage.disk_bytes += bytes;
@@ -96,7 +96,7 @@ TEST_F(EndSegmentTest, OnAFullDiskTheFilesOfTheOldestMakeRoom) {
   EXPECT_EQ(append({"fits"}), AppendOutcome::appended);
 }
 
-/// Whether several segments are there, or one.
+/// Parameter: true for a log of several segments, false for one segment.
 class EndSegmentOfFullDiskTest : public EndSegmentTest, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Segments, EndSegmentOfFullDiskTest, testing::Bool());
 

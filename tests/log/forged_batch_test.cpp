@@ -1,4 +1,5 @@
-/// Messages that hold whole batches, as a client may store them: none is ever taken for a batch of the log.
+/// Tests messages that contain whole batches, as a client may store them. None is ever taken for a batch of
+/// the log.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,16 +22,16 @@ class ForgedBatchTest : public test::ToolFixture {
     options.segment_bytes = limits::segment_bytes_min;
     open();
   }
-  /// A message with a batch in it that begins at `offset` under this epoch. Clients know neither the epoch
-  /// nor the mask; even with the right epoch a batch has to be refused.
+  /// Returns a message that contains a batch with this first offset, epoch and mask. Clients know neither the
+  /// epoch nor the mask; the log must refuse such a batch even if the epoch is right.
   static std::string message_with_batch(Offset offset, std::uint32_t epoch, std::uint32_t mask) {
     auto batch = test::make_batch({"forged"});
     stamp_batch(batch, offset, Timestamp{1}, epoch, mask);
     return std::string(20'000, 'x') + std::string(as_text(batch));
   }
   [[nodiscard]] const SegmentHeader& header() const { return log->segments().back()->header(); }
-  /// Appends the message, has its segment dropped and begins a segment in the same file with one message,
-  /// then opens the log as after a kill. Returns how many offsets the log has then that were not appended.
+  /// Appends the message, drops its segment, and begins a segment with one message in the same file. Then
+  /// opens the log as after a kill. Returns how many offsets the log has then that were not appended.
   std::uint64_t use_file_again(std::uint32_t mask) {
     EXPECT_EQ(append({"first"}), AppendOutcome::appended);
     const std::uint32_t epoch = header().epoch;
@@ -81,19 +82,19 @@ TEST_F(ForgedBatchTest, NoLogUsesTheFilesOfAnother) {
   EXPECT_EQ(as_text(storage.bytes_of(log->segments().back()->path())).find("secret"), std::string_view::npos);
 }
 
-// The epoch is the right one, and what tells them apart is the mask alone.
+// The epoch is right, so only the mask distinguishes the forged batch from real ones.
 TEST_F(ForgedBatchTest, InAFileThatIsUsedAgainIsNoMessage) {
   EXPECT_EQ(use_file_again(0), 0U);
   EXPECT_TRUE(log->recovery().damaged.empty()) << log->recovery().text();
 }
 
-// So the test above can fail: who knew epoch and mask could forge a batch.
+// Shows that the test above can fail: a client that knew epoch and mask could forge a batch.
 TEST_F(ForgedBatchTest, WithTheRightMaskItWouldBeOne) {
   ASSERT_EQ(append({"zero"}), AppendOutcome::appended);
   EXPECT_GT(use_file_again(header().batch_mask), 0U);
 }
 
-// A power cut has left the new segment's name, and what was in the file before.
+// After a power cut the file has the new segment's name and the bytes of its earlier use.
 TEST_F(ForgedBatchTest, UnderTheHeaderOfAnEarlierUseIsNoMessage) {
   ASSERT_EQ(append({"first"}), AppendOutcome::appended);
   const std::uint32_t epoch = header().epoch;
@@ -117,7 +118,7 @@ TEST_F(ForgedBatchTest, UnderTheHeaderOfAnEarlierUseIsNoMessage) {
   EXPECT_EQ(log->next_offset(), newest);
 }
 
-// The search past damage reads through messages.
+// The search for sound batches past damage reads through the bytes of messages.
 TEST_F(ForgedBatchTest, BehindDamageIsNoMessage) {
   ASSERT_EQ(append({"before"}), AppendOutcome::appended);
   const std::uint64_t damaged = log->segments().back()->end_position();
@@ -130,7 +131,7 @@ TEST_F(ForgedBatchTest, BehindDamageIsNoMessage) {
   EXPECT_EQ(read_everything(*log), (std::vector<ReadMessage>{{{0}, "before"}, {{2}, "behind"}}));
 }
 
-// The file's own mask is lost with its header: the first batch tells it.
+// The file's mask is lost with its header. The repair takes the mask from the first batch.
 TEST_F(ForgedBatchTest, ARepairSavesWhatLiesBehindALostHeader) {
   ASSERT_EQ(append({"one"}), AppendOutcome::appended);
   ASSERT_EQ(append({message_with_batch({2}, header().epoch, 0)}), AppendOutcome::appended);
@@ -153,7 +154,7 @@ TEST_F(ForgedBatchTest, ARepairSavesWhatLiesBehindALostHeader) {
   EXPECT_EQ(read_everything(*log).size(), 4U);
 }
 
-// Written before there were masks.
+// The file was written by a version without masks.
 TEST_F(ForgedBatchTest, AFileWithoutAMaskIsReadAndGoesOn) {
   const auto golden = encode_segment_header({7, {0}, 1, limits::segment_bytes_min});
   std::vector<std::byte> bytes(limits::segment_bytes_min);

@@ -1,5 +1,5 @@
-/// One file of every format version that was ever written, kept for ever: today's code must still read each
-/// (tests/golden), and still writes the same bytes. LIGHTQ_WRITE_GOLDEN=1 writes those that are missing.
+/// Tests that today's code reads a file of every format version that was ever written, and still writes the
+/// same bytes. The files are kept for ever in tests/golden. LIGHTQ_WRITE_GOLDEN=1 writes the missing ones.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ constexpr std::uint64_t incarnation = 0x0123456789ABCDEF;
 
 class GoldenTest : public test::LogFixture {
  protected:
-  /// A golden file; written first if it is missing and that is wanted.
+  /// Returns the golden file. Writes it first if it is missing and LIGHTQ_WRITE_GOLDEN is set.
   std::vector<std::byte> golden(const std::string& name, const std::vector<std::byte>& made_today) {
     const std::string golden_path = std::string(LIGHTQ_GOLDEN_DIR) + "/" + name;
     if (std::getenv("LIGHTQ_WRITE_GOLDEN") != nullptr && !std::filesystem::exists(golden_path)) {
@@ -55,7 +55,8 @@ test::SegmentBytes some_segment() {
   return segment;
 }
 
-/// A segment file as it was before there were checkpoints: nothing in its first page but header and seal.
+/// Returns a segment file as versions without checkpoints wrote it: the first page has only the header and
+/// the seal.
 std::vector<std::byte> segment_without_checkpoints(bool sealed) {
   auto segment = some_segment();
   auto bytes = segment.finish(8192, sealed ? std::optional(Timestamp{1'000'500}) : std::nullopt);
@@ -148,7 +149,8 @@ TEST_F(GoldenTest, SegmentIndexesOfVersion1AreReadAndWrittenAsEver) {
       {{42}, 4096, {1000}}, {{300}, 70'000, {2500}}, {{301}, 200'000, {2500}}};
   SegmentIndex index(segment.end_position);
   for (const auto& entry : entries) index.note(entry.offset, entry.position, entry.newest);
-  index.note({1041}, 250'000, {2600});  // too near to be an entry, but the newest
+  // An entry only because it is the newest; it is too close to the one before.
+  index.note({1041}, 250'000, {2600});
   const auto today = SegmentIndexFile::encode(segment, index);
   const auto kept = golden("segment-index.v1", today);
   expect_same(kept, today);

@@ -1,4 +1,4 @@
-/// Reading a log that may be broken, or somebody else's.
+/// Tests reading a log that may be broken, may contain files of another log, or changes meanwhile.
 #include "log/inspect.hpp"
 
 #include <gtest/gtest.h>
@@ -127,7 +127,8 @@ TEST_F(InspectTest, ReportsFilesUnderWrongNamesAndTwice) {
   EXPECT_EQ(totals.lost_messages, 0U);
 }
 
-// A power cut has undone all but the name of a segment that was begun in a file of a dropped one.
+// The file belongs to a dropped segment and was used again. A power cut undid all of the new segment except
+// its name.
 TEST_F(InspectTest, TakesAFileThatShowsAnEarlierLifeForATornEnd) {
   fill(100);
   const auto found = segments();
@@ -163,10 +164,12 @@ TEST_F(InspectTest, TakesABatchThatIsBeingWrittenForNoDamage) {
   const std::string path = segment_path(0);
   const std::size_t second = log::segment_header_bytes + 64 + 5 * 3004;
   const std::byte whole = storage.bytes_of(path).at(second + 70);
-  storage.bytes_of(path).at(second + 70) ^= std::byte{1};  // not all of it has come yet
+  // The last bytes of this batch have not arrived yet.
+  storage.bytes_of(path).at(second + 70) ^= std::byte{1};
   int reads = 0;
   storage.on_call = [&](FaultyStorage::Call call, const std::string& where) -> FaultyStorage::Fault {
-    // The page, the window with what has not come; then the rest comes, and a batch behind it.
+    // The earlier reads get the page and the window with the incomplete batch. From this read on the batch
+    // is complete, and another batch follows it.
     if (call == FaultyStorage::Call::read && where == path && ++reads == 4) {
       storage.bytes_of(path).at(second + 70) = whole;
       fill(5);
@@ -199,14 +202,14 @@ TEST_F(InspectTest, LeavesOutASegmentThatIsDroppedAndBegunAnewWhileItIsRead) {
   EXPECT_EQ(keeper.messages.rbegin()->first, 99U);
 }
 
-/// A log that goes on while it is looked at.
+/// A log that changes while it is inspected.
 class InspectLiveTest : public InspectTest {
  protected:
   InspectLiveTest() {
     options.flush_interval_ms = 0;
     fill(40);
   }
-  /// All that there was is dropped, and its files are used again.
+  /// Drops everything that the log contains and uses the files again.
   void replace_all() {
     const Offset all = log->next_offset();
     fill(60);
@@ -216,7 +219,7 @@ class InspectLiveTest : public InspectTest {
   }
 };
 
-/// Keeps what it is told; before each segment is read, something happens.
+/// Records batches and findings in a Keeper. Runs a function of the test before each segment is read.
 class LiveVisitor final : public log::LogVisitor {
  public:
   explicit LiveVisitor(std::function<void()> before_segment = {})
@@ -239,7 +242,7 @@ class LiveVisitor final : public log::LogVisitor {
   const std::function<void()> before_segment_;
 };
 
-// At any moment of the look: what is reported is the log as it is then, without a hole and up to its end.
+// At any moment of the inspection, the result is the log as it is then: without a hole and up to its end.
 TEST_F(InspectLiveTest, LooksAgainWhereTheLastSegmentWasDroppedMeanwhile) {
   int restarts = 0;
   bool replaced = true;
@@ -306,7 +309,7 @@ TEST_F(InspectTest, ChecksTheCursorFiles) {
   EXPECT_EQ(lost.of(Kind::cursors).size(), 1U) << lost.text();
 }
 
-// Whatever single bit is flipped: nothing wrong is given, and what is missing is reported.
+// Flips each bit in turn. The inspection must return no wrong message and must report each missing one.
 TEST_F(InspectTest, DetectsEveryFlippedBitOfASmallLog) {
   fill(6, 20, 2);
   const std::string path = segment_path(0);
@@ -322,7 +325,7 @@ TEST_F(InspectTest, DetectsEveryFlippedBitOfASmallLog) {
       for (const auto& [offset, payload] : keeper.messages) ASSERT_EQ(payload, written.at(offset));
       if (position < last) {
         ASSERT_GE(totals.damages, 1U) << "position " << position << " bit " << bit;
-      } else if (position >= last + 4) {  // before, it looks like anything that lay there before
+      } else if (position >= last + 4) {  // a fault in the first 4 bytes looks like unused bytes
         ASSERT_TRUE(totals.torn_bytes != 0 && totals.damages == 0)
             << "position " << position << " bit " << bit;
       }

@@ -1,4 +1,4 @@
-/// Whose log lies in a directory: another one's is not opened, and not touched.
+/// Tests the owner of a log directory: a log that belongs to another owner is neither opened nor changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-/// A new segment file is written in large pieces.
+/// Tests that a new segment file is written in large pieces.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -27,7 +27,7 @@ class NewFileTest : public test::LogFixture {
   }
   [[nodiscard]] std::uint64_t end() const { return log->segments().back()->end_position(); }
 
-  std::uint64_t written_to = 0;  ///< in any file
+  std::uint64_t written_to = 0;  ///< the largest position in any file
   int writes = 0;
 };
 

@@ -1,4 +1,4 @@
-/// What a newer version of LightQ wrote is refused, by file and version, and nothing of it is changed.
+/// Tests that files of a newer LightQ version are refused with their name and version, and are not changed.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,11 +19,11 @@ constexpr std::uint64_t incarnation = 0x0123456789ABCDEF;
 
 struct Newer {
   const char* file;
-  const char* says;  ///< the error, among other things
+  const char* says;  ///< a part of the error text
 };
 
-/// Such files, in a directory of which a start would change something: a file that never was begun, and what
-/// is left of preparing one.
+/// A directory with such a file and two files that a start would change: a segment that was never begun, and
+/// a leftover of preparing one.
 class NewerSegment : public test::ToolFixture, public testing::WithParamInterface<Newer> {
  protected:
   NewerSegment() {
@@ -100,7 +100,7 @@ class NewerFormatTest : public test::ToolFixture {};
 
 TEST_F(NewerFormatTest, BehindDamageIsRefusedToo) {
   auto bytes = newer_file("segment-batch-flags");
-  bytes[segment_header_bytes + 70] ^= std::byte{1};  // of the first batch's message
+  bytes[segment_header_bytes + 70] ^= std::byte{1};  // a byte of the first batch's message
   put(segment_path(0), bytes);
   bytes = newer_file("segment-batch-flags");
   std::fill_n(bytes.begin() + segment_header_bytes, 40, std::byte{'x'});
@@ -114,7 +114,7 @@ TEST_F(NewerFormatTest, BehindDamageIsRefusedToo) {
   EXPECT_EQ(all_below(""), before);
 }
 
-// The same bytes in a message are no batch of the log.
+// The same bytes inside a message are not a batch of the log.
 TEST_F(NewerFormatTest, InAMessageIsAMessage) {
   open();
   const auto bytes = newer_file("segment-batch-flags");
@@ -124,8 +124,8 @@ TEST_F(NewerFormatTest, InAMessageIsAMessage) {
   EXPECT_EQ(test::read_everything(*log).size(), 2U);
 }
 
-/// A segment whose second batch has lost its header. In that one's message lies a whole batch of this segment
-/// that a newer version would have written, as a client may store it.
+/// Returns a segment whose second batch has lost its header. The message of that batch contains a whole batch
+/// of this segment as a newer version would have written it. A client may store such a message.
 std::vector<std::byte> damaged_around_a_forged_batch(std::optional<Timestamp> sealed) {
   constexpr std::uint32_t epoch = 7;
   auto forged = test::make_batch({"forged"});
@@ -199,7 +199,8 @@ TEST_F(NewerFormatTest, WhatIsOptionalIsIgnoredAndKept) {
       << "nobody sends what he does not know";
 }
 
-// A start does not read what is sealed. It is not passed over, either: a version that knows it is to come.
+// A start does not read sealed segments. A read does not skip the batch either, because a later version can
+// read it.
 TEST_F(NewerFormatTest, InASealedSegmentIsNotPassedOver) {
   put(segment_path(0), newer_file("segment-sealed-batch"));
   open();
@@ -266,11 +267,12 @@ TEST_F(NewerFormatTest, ProducersAreRefusedAndStay) {
     }
     EXPECT_EQ(all_below(""), before);
     flip(segment_path(0), segment_header_bytes + 100);
-    put(directory + name, test::golden_file("producers.v2"));  // the other one is as new, and still counts
+    put(directory + name,
+        test::golden_file("producers.v2"));  // the other file is also newer, and still counts
   }
 }
 
-// One that is torn says nothing of a version.
+// A torn cursor file says nothing about a version.
 TEST_F(NewerFormatTest, ATornCursorFileIsNoNewerOne) {
   CursorFile file(storage, directory);
   const std::vector<NamedCursor> older = {{"group:g", {1}, {}}};

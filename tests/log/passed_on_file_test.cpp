@@ -1,5 +1,5 @@
-/// What a log makes of its last file after a power cut, where bytes of another log lie in it, whose offsets
-/// are far ahead of this one's. Versions before 0.1.0 passed files on from log to log with what lay in them.
+/// Tests what a log does with its last file after a power cut, if the file contains batches of another log
+/// with far higher offsets. Versions before 0.1.0 passed files from log to log with their contents.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,9 +13,8 @@ namespace {
 
 using test::read_everything;
 
-/// A log one of whose files was another's: it has used one for a short segment, has dropped that, and goes on
-/// in the same file; then the power fails before anything of the new segment but its name has come to the
-/// disk.
+/// A log that was given a file of another log. It used the file for a short segment, dropped that segment,
+/// and continues in the same file. The power then fails when only the new segment's name is on disk.
 class PassedOnFileTest : public test::ToolFixture {
  protected:
   static constexpr std::size_t foreign_messages_per_batch = 1000;
@@ -38,9 +37,9 @@ class PassedOnFileTest : public test::ToolFixture {
     log.reset();
     pool = std::make_unique<SegmentPool>(SegmentPoolOptions{"/pool"}, storage);
   }
-  /// Only the name has come.
+  /// Undoes everything of the newest segment except its name.
   void undo_newest() { storage.bytes_of(segment_path(newest.value)) = earlier_; }
-  /// All has come but the first sector.
+  /// Undoes only the first sector of the newest segment.
   void undo_header_of_newest() {
     std::copy_n(earlier_.begin(), test::FaultyStorage::sector_bytes,
                 storage.bytes_of(segment_path(newest.value)).begin());
@@ -58,7 +57,7 @@ class PassedOnFileTest : public test::ToolFixture {
     now.us += 10'000'000;
     while (work()) now.us += 10'000'000;
   }
-  /// Another log fills a few files; where the one that is looked at ends.
+  /// Fills a few files with another log. Returns the end offset of the segment whose file is used.
   Offset fill_foreign_file() {
     SegmentLogOptions other = options;
     other.directory = "/topics/2";
@@ -74,7 +73,7 @@ class PassedOnFileTest : public test::ToolFixture {
     EXPECT_TRUE(opened->destroy().ok());
     return end;
   }
-  // Behind the first batches, where no later one comes.
+  // Copies the foreign batches behind the first batches, where no later batch overwrites them.
   void plant_foreign_batches(std::vector<std::byte>& bytes) const {
     constexpr std::ptrdiff_t from = segment_header_bytes + 4096;
     EXPECT_EQ(bytes.size(), foreign_.size());

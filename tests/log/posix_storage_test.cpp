@@ -1,4 +1,4 @@
-/// The real file system, and a durable log on it.
+/// Tests the real file system, and a durable log on it.
 #include "log/posix_storage.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ TEST(PosixStorage, WritesReadsMapsAndListsFiles) {
   EXPECT_TRUE(storage.remove_directory(dir / "a/b").ok());
 }
 
-/// How many descriptors this process has.
+/// Returns the number of descriptors that this process has open.
 std::ptrdiff_t descriptors() {
   return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
@@ -75,7 +75,7 @@ TEST(PosixStorage, AFileThatRestsIsNotTakenForAnotherOneThatHasItsName) {
   const auto other = storage.open(dir / "f", OpenMode::create).value_or_throw();
   EXPECT_FALSE(write_all(*file, as_byte_view("x"), 0).ok());
   EXPECT_FALSE(file->size_bytes().ok());
-  EXPECT_TRUE(file->sync().ok());  // its own bytes, wherever they are
+  EXPECT_TRUE(file->sync().ok());  // the written bytes, under whatever name they are
   EXPECT_EQ(0U, *other->size_bytes());
 }
 

@@ -1,4 +1,4 @@
-/// The sum of records: as docs/log_format.md has it, however the bytes come.
+/// Tests the sum of records: it is as docs/log_format.md specifies, however the bytes are split.
 #include "log/record_sum.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace lightq::test {
 namespace {
 
-/// Word by word, as the format says.
+/// Computes the sum word by word, exactly as the format describes.
 class PlainSum {
  public:
   void add(std::string payload) {
@@ -40,7 +40,7 @@ std::string noise(std::size_t bytes, Random& random) {
   return made;
 }
 
-/// As appending does.
+/// Adds a payload while copying it, as an append does.
 void add_copying(log::RecordSum& sum, std::byte* to, ByteView payload) {
   sum.add_copying(to, payload);
 }

@@ -1,4 +1,4 @@
-/// What a durable log makes of a directory that a crash, or worse, has left.
+/// Tests how a durable log opens a directory that a crash, or worse damage, has left behind.
 #include "log/recovery.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ class RecoveryTest : public test::LogFixture {
  protected:
   RecoveryTest() { options.segment_bytes = limits::segment_bytes_min; }
 
-  /// A segment of five batches: offsets 0–1, 2, 3–5, 6, 7; then the process ends.
+  /// Creates a segment of five batches with offsets 0–1, 2, 3–5, 6 and 7, then drops the log as the end of a
+  /// process does.
   void make_small_segment() {
     open();
     for (const auto& payloads : batches) ASSERT_EQ(append(payloads), AppendOutcome::appended);
@@ -47,7 +48,8 @@ class RecoveryTest : public test::LogFixture {
   }
   std::vector<std::byte>& segment() { return storage.bytes_of(segment_path(0)); }
 
-  /// Everything readable is what was appended there, and the log takes one more message and gives it back.
+  /// Checks that every readable message is the one appended at its offset, and that the log stores one more
+  /// message and reads it again.
   void expect_nothing_wrong(const std::string& what) {
     const auto all = expected();
     for (const ReadMessage& message : read_everything(*log)) {
@@ -70,7 +72,7 @@ TEST_F(RecoveryTest, NeverDeliversAWrongMessageWhicheverByteWasFlipped) {
   make_small_segment();
   const auto good = segment();
   for (std::uint64_t at = 0; at < end_of_batches() + 100; ++at) {
-    if (at > 200 && at < segment_header_bytes) continue;  // zeros of the header's page: unused
+    if (at > 200 && at < segment_header_bytes) continue;  // unused zeros in the header's page
     storage.bytes_of(segment_path(0)) = good;
     segment()[at] ^= std::byte{0x41};
     auto opened = SegmentLog::open(options, storage, *pool, now);
@@ -81,10 +83,11 @@ TEST_F(RecoveryTest, NeverDeliversAWrongMessageWhicheverByteWasFlipped) {
       continue;
     }
     log = std::move(*opened);
-    // A last batch whose first bytes are gone cannot be told from what a recycled file held before.
+    // If the first bytes of the last batch are lost, recovery cannot distinguish the batch from the earlier
+    // content of a recycled file.
     const bool is_last_magic = position_of_batch(4) <= at && at < position_of_batch(4) + 4;
     const bool in_batches = segment_header_bytes <= at && at < end_of_batches();
-    const bool in_header = at < 64 || (128 <= at && at < 136);  // the batch mask is part of it
+    const bool in_header = at < 64 || (128 <= at && at < 136);  // the batch mask is part of the header
     ASSERT_EQ(log->recovery().clean(), is_last_magic || (!in_batches && !in_header))
         << "byte " << at << ": " << log->recovery().text();
     if (!in_batches && !in_header) {
@@ -114,7 +117,7 @@ TEST_F(RecoveryTest, KeepsEveryWholeBatchWhereverTheFileWasCut) {
          i < batches.size() && position_of_batch(i) + test::make_batch(batches[i]).size() <= size; ++i) {
       whole += batches[i].size();
     }
-    if (size >= 136) {  // up to the batch mask
+    if (size >= 136) {  // the header reaches up to the batch mask
       ASSERT_EQ(read_everything(*log).size(), whole) << "size " << size;
       ASSERT_EQ(log->next_offset().value, whole);
     }
@@ -132,7 +135,7 @@ TEST_F(RecoveryTest, KeepsEveryWholeBatchWhereverTheFileWasCut) {
   }
 }
 
-// Its name will be another segment's, which may never have an index.
+// The segment's name will be used again by another segment, which may never get an index.
 TEST_F(RecoveryTest, ASegmentThatNeverCameToTheDiskGoesWithItsIndex) {
   make_small_segment();
   const std::string index = directory + "/" + segment_index_name({8});
@@ -159,7 +162,8 @@ TEST_F(RecoveryTest, CutsATornTailAndWipesIt) {
 
 TEST_F(RecoveryTest, AnAppendThatLostItsFirstSectorIsNotMadeWholeByTheNextOne) {
   open();
-  append({std::string(436, 'x')});  // so that the next batch's first 8 bytes, the same in all, end a sector
+  // Makes the next batch's first 8 bytes, which are the same in each batch, end a sector.
+  append({std::string(436, 'x')});
   append({"never became durable"});
   const auto tail = static_cast<std::ptrdiff_t>(segment_header_bytes + 504);
   const std::vector<std::byte> first_sector(segment().begin() + tail, segment().begin() + tail + 8);
@@ -178,7 +182,7 @@ TEST_F(RecoveryTest, DoesNotTakeWhatTheDiskCannotReadForTheEnd) {
   ASSERT_TRUE(log->flush().ok());
   const auto whole = segment();
   log.reset();
-  // The page with the header is read by itself; what follows cannot be.
+  // The first reads get the page with the header and succeed; all later reads fail.
   storage.on_call = [reads = 0](FaultyStorage::Call call, const std::string&) mutable {
     if (call != FaultyStorage::Call::read) return FaultyStorage::Fault{};
     return FaultyStorage::Fault{++reads > 2 ? EIO : 0, 0};
@@ -227,7 +231,7 @@ TEST_F(RecoveryTest, FindsTheNextBatchAfterAHeaderThatIsGone) {
   EXPECT_EQ(read_everything(*log).size(), 7U);
 }
 
-// A message may hold bytes that look like a batch of the very log it lies in.
+// A message may contain bytes that look like a batch of the log that stores the message.
 TEST_F(RecoveryTest, IsNotFooledByABatchInsideAMessage) {
   make_small_segment();
   const std::uint64_t first = position_of_batch(0);
@@ -246,7 +250,7 @@ TEST_F(RecoveryTest, IsNotFooledByABatchInsideAMessage) {
 
 class ManySegmentsTest : public RecoveryTest {
  protected:
-  /// 40 messages of 10,000 bytes, six to a segment; all sealed but the last.
+  /// Appends 40 messages of 10,000 bytes, six in each segment. All segments except the last are sealed.
   void make_segments() {
     open();
     for (int i = 0; i < 40; ++i) ASSERT_EQ(append({payload(i)}), AppendOutcome::appended);
@@ -351,7 +355,7 @@ TEST_F(RecoveryTest, ForgetsAFileThatAnUnfinishedAppendHadMade) {
   EXPECT_EQ(append({"a"}), AppendOutcome::appended);
 }
 
-/// A log whose last segment is full: a power cut has taken the one that was begun behind it.
+/// A log whose last segment is full. A power cut removed the segment that was begun behind it.
 class FullLastSegmentTest : public RecoveryTest, public testing::WithParamInterface<bool> {
  protected:
   FullLastSegmentTest() {
@@ -369,7 +373,7 @@ class FullLastSegmentTest : public RecoveryTest, public testing::WithParamInterf
         {log->next_offset(), std::string(20'000, static_cast<char>('a' + messages.size() % 26))});
     ASSERT_EQ(append({messages.back().payload}), AppendOutcome::appended);
   }
-  /// Opens it and counts what is asked of the disk for that.
+  /// Opens the log and counts its reads of segments, its syncs and its writes.
   void open_counting() {
     log.reset();
     storage.on_call = [this](FaultyStorage::Call call, const std::string& path) {
@@ -409,7 +413,7 @@ TEST_P(FullLastSegmentTest, IsMarkedByItsSealWhenItIsClosed) {
   EXPECT_EQ(read_everything(*log), messages);
 }
 
-// The seal that was found may be in memory only: its writer has ended before it came to the disk.
+// The seal may be in memory only, if its writer ended before the seal was on disk.
 TEST_P(FullLastSegmentTest, IsClosedForGoodAlsoByOneWhoFoundItClosed) {
   open();
   ASSERT_TRUE(log->flush().ok());

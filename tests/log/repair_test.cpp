@@ -1,4 +1,4 @@
-/// Making a sound log out of a broken one.
+/// Tests making a sound log out of a broken one.
 #include "log/repair.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using Call = FaultyStorage::Call;
 
 class RepairTest : public ToolFixture {
  protected:
-  /// Repairs into /new, which must then be sound and hold nothing but what was written.
+  /// Repairs into /new. Checks that the result is sound and contains only messages that were written.
   log::RepairReport repair(bool trust_batches = false) {
     const auto report = log::repair_to(directory, "/new", {trust_batches}, storage);
     EXPECT_TRUE(report.ok()) << report.error().text();
@@ -41,7 +41,7 @@ class RepairTest : public ToolFixture {
   Messages saved;
 };
 
-/// The files of a topic's producers, which a repair in place leaves alone where they are sound.
+/// Tests the producer files of a topic. A repair in place does not change them if they are sound.
 class RepairOfProducers : public RepairTest {
  protected:
   RepairOfProducers() {
@@ -85,7 +85,7 @@ TEST_F(RepairOfProducers, MovesATornOneAwayAndKeepsTheOther) {
 
 TEST_F(RepairOfProducers, MovesDamagedOnesAwayAndSaysThatTheyAreLost) {
   flip(directory + "/producers.0", 60);
-  flip(directory + "/producers.1", 0);  // another magic: no version of a producer file
+  flip(directory + "/producers.1", 0);  // a magic that no version of a producer file has
   Keeper keeper;
   EXPECT_EQ(inspect(keeper).damages, 1U) << keeper.text();
   ASSERT_EQ(keeper.of(Kind::producers).size(), 1U) << keeper.text();
@@ -98,7 +98,7 @@ TEST_F(RepairOfProducers, MovesDamagedOnesAwayAndSaysThatTheyAreLost) {
   EXPECT_EQ(replace().moved_to, "");
 }
 
-// Whatever byte is changed, a broker would not take the file for what it is not.
+// Whatever byte of the file is changed, a broker must not accept it as a sound producer file.
 TEST_F(RepairOfProducers, EveryFlippedBitIsFound) {
   auto& bytes = storage.bytes_of(directory + "/producers.1");
   for (std::size_t position = 0; position < bytes.size(); ++position) {
@@ -130,7 +130,8 @@ TEST_F(RepairTest, StatesAGapWhereABatchIsDamagedAndKeepsEveryOtherMessage) {
   EXPECT_EQ(next, Offset{segments()[1] + 10});
   EXPECT_EQ(saved, without(first.value, next.value));
   EXPECT_EQ(reopened_next, Offset{100});
-  const auto again = log::repair_to("/new", "/newer", {}, storage);  // what is stated is no news
+  // Gaps that the log already states are not reported again.
+  const auto again = log::repair_to("/new", "/newer", {}, storage);
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->lost_messages(), 0U);
 }
@@ -142,7 +143,7 @@ TEST_F(RepairTest, KeepsTheNextOffsetWhereTheEndIsLost) {
   storage.bytes_of(segment_path(last)).assign(limits::segment_bytes_min, std::byte{0x11});
   const auto report = repair();
   EXPECT_EQ(saved, without(last, 100));
-  EXPECT_LT(Offset{last}, reopened_next);  // that there was at least one message is all that is known
+  EXPECT_LT(Offset{last}, reopened_next);  // all that is known is that there was at least one message
   EXPECT_EQ(report.next_offset, reopened_next);
 }
 
@@ -161,7 +162,7 @@ TEST_F(RepairTest, KeepsTheNextOffsetWhereTheLastBatchOfASealedEndIsLost) {
   EXPECT_EQ(again->lost_messages(), 0U);
   EXPECT_EQ(read_back("/newer"), saved);
   EXPECT_EQ(reopened_next, Offset{end});
-  // Appending there, a rolled segment included, must not turn the gap into damage.
+  // Appending to the repaired log, across a new segment, must not turn the gap into damage.
   log::SegmentLogOptions there = options;
   there.directory = "/new";
   {
@@ -187,9 +188,10 @@ TEST_F(RepairTest, BridgesAMissingFile) {
 TEST_F(RepairTest, SavesAFileWhoseFirstPageIsLostWhereSealOrSuccessorVouchForIt) {
   fill(100);
   const auto found = segments();
-  flip(segment_path(found[0]), 20);  // the seal still tells the epoch
+  flip(segment_path(found[0]), 20);  // the epoch is still in the seal
   auto& page = storage.bytes_of(segment_path(found[1]));
-  std::fill_n(page.begin(), log::segment_header_bytes, std::byte{0});  // the next file's name tells the end
+  // The end is still in the next file's name.
+  std::fill_n(page.begin(), log::segment_header_bytes, std::byte{0});
   const auto report = repair();
   EXPECT_EQ(saved, written);
   EXPECT_EQ(report.lost_messages(), 0U);
@@ -201,7 +203,7 @@ TEST_F(RepairTest, TakesUnvouchedBatchesOnlyWhenToldTo) {
   std::fill_n(storage.bytes_of(segment_path(last)).begin(), log::segment_header_bytes, std::byte{0});
   auto report = repair();
   EXPECT_EQ(saved, without(last, 100));
-  EXPECT_EQ(report.next_offset, Offset{100});  // its offsets are not given again
+  EXPECT_EQ(report.next_offset, Offset{100});  // the offsets of lost messages are not used again
   for (const auto& [path, bytes] : all_below("/new")) ASSERT_TRUE(storage.unlink(path).ok());
   report = repair(true);
   EXPECT_EQ(saved, written);
@@ -210,15 +212,15 @@ TEST_F(RepairTest, TakesUnvouchedBatchesOnlyWhenToldTo) {
 TEST_F(RepairTest, NeverTakesBatchesOfAFilesEarlierLife) {
   options.retention_messages = 20;
   fill(100);
-  for (int round = 0; round < 20; ++round) {  // until files have come from the pool
+  for (int round = 0; round < 20; ++round) {  // until files of the pool are in use
     log->maintain(now);
     while (work()) now.us += 1'000'000;
     fill(10);
   }
   const auto found = segments();
   const Messages before = written;
-  // Cut back to a header that was lost before anything was written: what lies behind it is of an earlier
-  // life.
+  // The segment now has a lost header. The batches behind it must not be taken for sound ones of an earlier
+  // use of the file.
   auto& bytes = storage.bytes_of(segment_path(found.back()));
   std::fill_n(bytes.begin(), log::segment_header_bytes, std::byte{0});
   repair();
@@ -323,7 +325,8 @@ TEST_F(RepairInPlaceTest, ReplacesCursorFilesOfWhichOneIsTorn) {
   EXPECT_TRUE(storage.exists(done.moved_to + "/cursors.0"));
 }
 
-// Interrupted at any call, by an error and then by a power cut: running it again saves the same messages.
+// Interrupts a repair at each call, by an error and then a power cut. A second run must save the same
+// messages.
 TEST_F(RepairInPlaceTest, CanBeInterruptedAnywhereAndRunAgain) {
   fill(60);
   flip(segment_path(segments()[1]), 25'000);
@@ -354,14 +357,15 @@ TEST_F(RepairInPlaceTest, CanBeInterruptedAnywhereAndRunAgain) {
     };
     completed = log::repair_in_place(directory, {}, storage).ok();
     storage.on_call = nullptr;
-    storage.power_cut([&] { return !completed && random.one_in(2); });  // what is done must be on disk
+    // A repair that succeeded must be on disk.
+    storage.power_cut([&] { return !completed && random.one_in(2); });
     const auto again = log::repair_in_place(directory, {}, storage);
     ASSERT_TRUE(again.ok()) << again.error().text();
     check_sound(directory);
     ASSERT_EQ(saved, sound.messages) << "stopped at call " << stop_at;
     ASSERT_EQ(reopened_next, Offset{60});
     const auto after = all_below(directory);
-    for (const auto& [path, bytes] : before) {  // nothing is deleted
+    for (const auto& [path, bytes] : before) {  // a repair deletes no file
       ASSERT_TRUE(
           std::any_of(after.begin(), after.end(), [&](const auto& kept) { return kept.second == bytes; }))
           << path << ", stopped at call " << stop_at;
@@ -369,8 +373,8 @@ TEST_F(RepairInPlaceTest, CanBeInterruptedAnywhereAndRunAgain) {
   }
 }
 
-// Random damage to random logs. What an inspection finds sound is what the new log has; nothing else, in no
-// other place.
+// Damages random logs at random. The new log must have exactly the messages that an inspection finds sound,
+// at the same offsets.
 class RandomRepairTest : public RepairTest, public testing::WithParamInterface<int> {
  protected:
   void damage_something(Random& random) {
@@ -389,7 +393,7 @@ class RandomRepairTest : public RepairTest, public testing::WithParamInterface<i
         if (found.size() > 1) static_cast<void>(storage.unlink(path));
         break;
       case 4: flip(path, random.below(128), static_cast<int>(random.below(8))); break;
-      case 5: {  // a stretch of another file, or of another place of this one
+      case 5: {  // overwrites a range with bytes of another file, or of another position in this file
         const auto other = storage.bytes_of(segment_path(found[random.below(found.size())]));
         if (other.empty()) break;
         const std::size_t from = random.below(other.size());

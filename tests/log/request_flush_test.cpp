@@ -1,4 +1,4 @@
-/// A log that is asked to make what it has durable at once.
+/// Tests `request_flush`, which asks a log to make its messages durable now.
 #include <gtest/gtest.h>
 
 #include "log/ring_log.hpp"
@@ -15,7 +15,7 @@ using test::read_everything;
 
 class RequestFlushTest : public test::LogFixture {
  protected:
-  RequestFlushTest() { options.flush_interval_ms = 0; }  // nothing is synced but when it is asked for
+  RequestFlushTest() { options.flush_interval_ms = 0; }  // nothing is synced unless the test asks for it
 
   void fail_with(FaultyStorage::Call which, int error) {
     storage.on_call = [which, error](FaultyStorage::Call call, const std::string&) {
@@ -48,13 +48,13 @@ TEST_F(RequestFlushTest, WithoutARequestNothingIsSyncedBeforeItsTime) {
   EXPECT_EQ(log->durable_offset(), Offset{1});
 }
 
-// Nothing was synced, so nothing can have been lost.
+// If the directory could not be opened, no sync was tried, so no data can have been lost.
 TEST_F(RequestFlushTest, ADirectoryThatCannotBeOpenedForNowIsNoFailedSync) {
   for (const int error : {EMFILE, ENFILE, ENOMEM, EACCES, EIO}) {
     open();
     append({"a"});
     ASSERT_TRUE(log->end_segment().ok());
-    append({"b"});  // in a file whose name is to be synced
+    append({"b"});  // begins a segment whose file name must be synced
     log->request_flush();
     storage.on_call = [&](FaultyStorage::Call call, const std::string& path) {
       const bool is_it = call == FaultyStorage::Call::open && path == directory;
@@ -178,7 +178,7 @@ TEST_F(RequestFlushTest, IsForgottenByALogThatCannotSyncAnyMore) {
   EXPECT_EQ(log->durable_offset(), Offset{0});
 }
 
-// Else a disk that refuses the name would be asked without a pause.
+// Without this pause the log would call a disk that refuses the name in a busy loop.
 TEST_F(RequestFlushTest, TriesANameThatCouldNotBeGivenOnceASecond) {
   options.mapped_writes = options.prefault = true;
   options.segment_bytes = limits::segment_bytes_min;

@@ -1,4 +1,4 @@
-/// The transient log.
+/// Tests the transient log.
 #include "log/ring_log.hpp"
 
 #include <gtest/gtest.h>
@@ -149,7 +149,7 @@ TEST(RingLog, GivesAPlaceForTheNextBatchThatIsNoPartOfItBefore) {
   EXPECT_TRUE(log.place_for_next(65'537).empty()) << "there never is";
 }
 
-// The model: the batches that should be there, oldest first.
+// The model: the batches that should be in the log, oldest first.
 struct Model {
   struct Batch {
     Offset base;
@@ -201,9 +201,9 @@ void append_some(RingLog& log, Model& model, test::Random& random) {
   if (const auto place = log.place_for_next(made.size()); !place.empty() && random.one_in(2)) {
     ASSERT_EQ(place.size(), made.size());
     std::copy(made.begin(), made.end(), place.begin());
-    if (random.one_in(8)) return;  // it was no good
+    if (random.one_in(8)) return;  // abandons the batch, as for an invalid one
     bytes = place;
-    // All the same room is made, as for somebody else: the batch may have to move.
+    // Makes space for another batch at the same time, so that this batch may have to move.
     if (random.one_in(8) && log.make_room(random.below(60'000), model.next))
       model.drop_before(log.first_offset());
   }

@@ -1,4 +1,4 @@
-/// Places in a ring of memory.
+/// Tests the allocation of space in a ring of memory.
 #include "log/ring_space.hpp"
 
 #include <gtest/gtest.h>
@@ -69,11 +69,11 @@ TEST(RingSpace, ABeginningThatIsUsedAgainCostsNoRoomWhenMoreIsStoredThen) {
   EXPECT_EQ(more, 1000 - 3);
 }
 
-/// A model: who has each byte.
+/// A model that records the owner of each byte.
 class Owners {
  public:
   explicit Owners(std::uint64_t capacity) : bytes_(capacity, 0) {}
-  /// False: not all of it is free.
+  /// Gives the bytes to `owner`. Returns false if not all of them are free.
   bool take(std::uint64_t physical, std::uint64_t size, std::uint64_t owner) {
     if (physical + size > bytes_.size()) return false;
     const auto begin = bytes_.begin() + static_cast<std::ptrdiff_t>(physical);
@@ -118,7 +118,8 @@ TEST(RingSpace, GivesNothingTwiceAndAllThatIsFreeUnderRandomOperations) {
       }
       const std::uint64_t size = random.between(1, largest);
       const bool fits = size <= owners.longest_free();
-      const bool all_looked_at = taken.size() < 8;  // else it may look behind the newest only
+      // With more allocations, RingSpace may search only behind the newest one.
+      const bool all_looked_at = taken.size() < 8;
       ASSERT_TRUE(space.has_room(size) == fits || (fits && !all_looked_at)) << "step " << step;
       if (!space.has_room(size)) continue;
       const std::uint64_t position = space.take(size);

@@ -1,5 +1,5 @@
-/// Gaps that a repair has stated, and files that a snapshot holds too. docs/log_format.md, "Gaps that a
-/// repair leaves".
+/// Tests gaps that a repair has stated, and files that a snapshot shares with the log. The format is in
+/// docs/log_format.md, "Gaps that a repair leaves".
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +17,8 @@ class SegmentGap : public LogFixture {
  protected:
   SegmentGap() { options.segment_bytes = limits::segment_bytes_min; }
 
-  /// Segments 0..9 and 10..19, one batch each, of which the first ends early: 5..9 are gone.
+  /// Creates segments for 0..9 and 10..19 with one batch each. The batch of the first ends early: 5..9 are
+  /// missing.
   void make_gap(std::uint64_t stated_from) {
     write_segment({0}, {"a", "b", "c", "d", "e"}, {});
     write_segment({10}, {"k", "l"}, {stated_from});
@@ -85,7 +86,7 @@ TEST_F(SegmentGap, IsDamageAsFarAsItIsNotStated) {
 }
 
 TEST_F(SegmentGap, IsDamageWhereWhatItFollowsHasMoreThanIsStated) {
-  make_gap(3);  // says that 3 and 4 are lost, but they are there: another file was lost, or added
+  make_gap(3);  // states that 3 and 4 are lost, but they are there: another file was lost, or one was added
   open();
   EXPECT_EQ(log->recovery().damaged_messages, 5U);
 }
@@ -106,7 +107,8 @@ TEST_F(SegmentGap, AtTheEndOfTheLogOutlivesTheNextAppends) {
   EXPECT_EQ(messages[2], (ReadMessage{{10}, "new"}));
 }
 
-// What a snapshot links must never be written again: it would change in the snapshot.
+// Tests files that a snapshot has linked. The log must never write to them again, because the snapshot would
+// change.
 class LinkedSegment : public LogFixture {
  protected:
   LinkedSegment() {
@@ -144,7 +146,8 @@ TEST_F(LinkedSegment, IsNotTakenFromThePoolOfAnEndedProcess) {
   while (work()) now.us += 1'000'000;
   ASSERT_GT(pool->files(), 0U);
   for (const auto& path :
-       storage.paths()) {  // as if it had ended between the rename and its look at the links
+       // As if the snapshot had linked the file between the process's rename and its check for links.
+       storage.paths()) {
     if (path.starts_with("/pool/")) {
       ASSERT_TRUE(storage.link(path, "/snapshot" + path).ok());
     }

@@ -1,4 +1,4 @@
-/// A segment's index: what it finds, what it refuses, and that it is always found again in the segment.
+/// Tests a segment's index: what it finds and refuses, and that it can always be rebuilt from the segment.
 #include "log/segment_index.hpp"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ using test::FaultyStorage;
 
 const std::string path = "/log/00000000000000000042.idx";
 
-/// A segment of about `batches` batches of up to 40 KB, appended while somebody sets the clock back now and
-/// then.
+/// Returns a segment of about `batches` batches of up to 40 KB. The clock is set back now and then between
+/// appends.
 test::SegmentBytes some_segment(test::Random& random, int batches) {
   test::SegmentBytes segment(7, 99, {42});
   Timestamp time{1'000'000};
@@ -36,8 +36,8 @@ std::unique_ptr<SegmentIndex> index_of(const test::SegmentBytes& segment) {
   return index;
 }
 
-/// Where a walk from `from` on finds the first batch at or past `time`; the number of batches if there is
-/// none.
+/// Searches batch by batch, beginning at `from`. Returns the index of the first batch at or after `time`, or
+/// the number of batches if there is none.
 std::size_t first_since(const test::SegmentBytes& segment, std::optional<IndexedBatch> from, Timestamp time) {
   const auto& batches = segment.batches();
   std::size_t at = 0;
@@ -58,7 +58,7 @@ TEST_P(SegmentIndexTest, FindsByOffsetTheLastEntryAtOrBefore) {
     const auto found = index->find(Offset{offset});
     ASSERT_TRUE(found.has_value());
     ASSERT_LE(found->offset.value, offset);
-    // No further from the batch than the spacing and that batch's own size.
+    // The entry found is at most the spacing and one batch's size away from the batch.
     for (const auto& batch : segment.batches()) {
       if (batch.offset.value > offset) break;
       ASSERT_LT(batch.position, found->position + SegmentIndex::spacing_bytes + 41'000);
@@ -135,7 +135,7 @@ TEST(SegmentIndexFile, RefusesEveryFlippedBitEveryLengthAndEveryOtherSegment) {
   }
 }
 
-// The checksum holds, the entries do not: whoever wrote this had a bug, or was not us.
+// The checksum is right but the entries are invalid: the writer had a bug, or was another program.
 TEST(SegmentIndexFile, RefusesEntriesInDisorder) {
   const IndexedSegment segment{7, 99, {0}, {100}, 1'000'000};
   const auto encoded = [&](const std::vector<IndexedBatch>& entries) {

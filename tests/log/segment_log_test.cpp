@@ -1,4 +1,4 @@
-/// The durable log: appending, reading, rolling, dropping, syncing.
+/// Tests the durable log: append, read, begin a new segment, drop, sync.
 #include "log/segment_log.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,8 @@ TEST_F(SegmentLogTest, ReplacesAnEmptySegmentThatIsTooSmallForItsFirstBatch) {
   open();
   fail_with(FaultyStorage::Call::write, 0);
   storage.on_call = [n = 0](FaultyStorage::Call call, const std::string&) mutable {
-    // The header is written twice (before and after the first offset is known), then the batch fails.
+    // The header is written twice, before and after the first offset is known. The write of the batch then
+    // fails.
     return call == FaultyStorage::Call::write && ++n == 3 ? FaultyStorage::Fault{EIO, 0}
                                                           : FaultyStorage::Fault{};
   };
@@ -467,7 +468,7 @@ TEST_F(SegmentLogTest, RefusesSegmentSizesOutOfRange) {
   EXPECT_EQ(opened.error().code, ErrorCode::invalid_argument);
 }
 
-// The system tells a lost page once, to whichever sync comes first.
+// The system reports a lost page only once, to the first sync after the loss.
 TEST_F(SegmentLogTest, ConfirmsNothingMoreOnceASyncThatRemembersTheNextOffsetHasFailed) {
   open();
   ASSERT_EQ(append({"one"}), AppendOutcome::appended);

@@ -1,4 +1,4 @@
-/// What becomes of files in the pool: their mappings, their epochs, and what is synced.
+/// Tests what happens to files in the pool: their mappings, their epochs, and which of them are synced.
 #include "log/segment_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr std::uint64_t file_bytes = 64 * limits::KiB;
 
 class SegmentPoolTest : public ::testing::Test {
  protected:
-  /// A file of a log's in the pool; what it was written through.
+  /// Creates a file for the pool, with a mapping if `with_mapping`. Returns a weak reference to the mapping.
   std::weak_ptr<log::WritableMapping> retire(bool with_mapping) {
     const std::string path = directory.path() + "/" + std::to_string(files_++);
     auto prepared = pool.prepare(path, file_bytes, 1, {}).value_or_throw();
@@ -71,7 +71,7 @@ TEST_F(SegmentPoolTest, FilesMakeWayOnAFullDisk) {
   retire(false);
   into_the_pool();
   {
-    log::SegmentPool later({directory.path() + "/pool"}, storage);  // which finds them
+    log::SegmentPool later({directory.path() + "/pool"}, storage);  // its constructor finds the files
     later.free_disk();
     EXPECT_EQ(later.files(), 0U);
   }
@@ -100,14 +100,15 @@ TEST_F(SegmentPoolTest, AFileThatStaysWhereItLiesIsNobodyElses) {
       pool.prepare(path, file_bytes, 1, {}, log::NewBytes::reserved, 0, log::RecycledFile::stays)
           .value_or_throw();
   EXPECT_EQ(made.path, path);
-  // A process that ends now has given it no name: the next one finds it in the pool, under an epoch beyond.
+  // If the process ends here, the file has no name in the log. The next process finds it in the pool and uses
+  // it under a higher epoch.
   log::SegmentPool next({directory.path() + "/pool"}, storage);
   EXPECT_EQ(next.files(), 1U);
   const auto again = next.prepare(directory.path() + "/again", file_bytes, 1, {}).value_or_throw();
   EXPECT_LT(taken.header.epoch, again.header.epoch);
 }
 
-/// Files of a log in a pool, and how often something was synced.
+/// Tests files that a log gives to a pool, and counts syncs.
 class SegmentPoolSyncTest : public ::testing::Test {
  protected:
   using Call = FaultyStorage::Call;
@@ -124,12 +125,13 @@ class SegmentPoolSyncTest : public ::testing::Test {
   log::SegmentHeader prepare(std::uint64_t incarnation = ours) {
     return pool.prepare("/log/next", file_bytes, incarnation, {}).value_or_throw().header;
   }
-  /// With what its log knows of it, or nothing if a process before this one has begun it.
+  /// Gives the file to the pool, with the header that its log knows, or with none if an earlier process began
+  /// the file.
   void retire(std::optional<log::SegmentHeader> header) {
     ASSERT_TRUE(pool.retire({"/log/next", file_bytes, nullptr, header}).ok());
     syncs = 0;
   }
-  /// As if it had been used so often.
+  /// Writes a header with this epoch, as if the file had been used so often.
   log::SegmentHeader with_epoch(log::SegmentHeader header, std::uint32_t epoch) {
     header.epoch = epoch;
     const auto page = log::encode_segment_header(header);
@@ -181,7 +183,7 @@ TEST_F(SegmentPoolSyncTest, TheEpochAfterTheLastOneIsNotZero) {
   EXPECT_EQ(syncs, 1);
 }
 
-// A client of that log may have stored bytes that look like batches of this one.
+// A client of the other log may have stored bytes that look like batches of this log.
 TEST_F(SegmentPoolSyncTest, AFileOfAnotherLogIsNotUsedAgain) {
   for (const bool found : {false, true}) {
     const auto first = prepare(another);
@@ -216,7 +218,7 @@ TEST_F(SegmentPoolSyncTest, AFileWithoutASoundHeaderIsNobodys) {
   EXPECT_EQ(storage.bytes_of("/log/next").back(), std::byte{0});
 }
 
-// The disk has no room for both.
+// The disk has too little space for both files.
 TEST_F(SegmentPoolSyncTest, OnAFullDiskANewFileTakesThePlaceOfAnotherLogs) {
   const auto first = prepare(another);
   storage.bytes_of("/log/next").back() = std::byte{'x'};
@@ -283,7 +285,7 @@ TEST_F(SegmentPoolSyncTest, NoMoreFilesMoveInAtOnceThanThereIsRoomFor) {
   EXPECT_EQ(storage.paths().size(), 2U);
 }
 
-// Else a power cut could give a log back what has become another segment.
+// Without this rule, a power cut could restore the old name of a file that is now another segment.
 TEST_F(SegmentPoolSyncTest, FilesWhoseOldNamesMayComeBackAreNotUsedAgain) {
   const auto header = prepare();
   storage.on_call = [](Call call, const std::string&) {

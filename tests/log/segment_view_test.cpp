@@ -1,4 +1,4 @@
-/// What a view of a segment asks of its mapping.
+/// Tests which ranges a view of a segment asks its mapping to populate.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -40,7 +40,7 @@ TEST(SegmentView, HasPagesMadeReadyOnceForAllReaders) {
   mapping->asked.clear();
   view.populate(5, 41);
   EXPECT_TRUE(mapping->asked.empty());
-  // Elsewhere: what lies between is not taken to be ready.
+  // These ranges do not touch. The view must not take the bytes between them for populated.
   view.populate(60, 70);
   view.populate(45, 50);
   EXPECT_EQ((Asked{{60, 70}, {45, 50}}), mapping->asked);
@@ -57,7 +57,7 @@ TEST(SegmentNode, EndsALongChainWithoutALongStack) {
   const auto made = [] { return std::make_shared<SegmentNode>("", SegmentHeader{}, 0, 0); };
   auto head = made();
   auto last = head;
-  const auto held = made();  // somebody else reads on from here
+  const auto held = made();  // another reader continues from this node
   for (int i = 0; i < 500'000; ++i) last = (last->set_next(i == 400'000 ? held : made()), last->next());
   last.reset();
   head.reset();

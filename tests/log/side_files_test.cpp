@@ -1,5 +1,5 @@
-/// What lies beside the segments of an embedded queue, its cursor table and its indexes: inspected and
-/// repaired.
+/// Tests inspecting and repairing the files beside the segments of an embedded queue: its cursor table and
+/// its indexes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,8 @@ class SideFilesTest : public ToolFixture {
  protected:
   const std::string table_path = directory + "/cursors.table";
 
-  /// Cursors a, b and c; the one between them is gone again. All copies of each are written.
+  /// Creates cursors a, b and c, with a removed cursor between a and b. All copies of each cursor are
+  /// written.
   void make_cursors(const Places& places = {{"a", 3}, {"b", 7}, {"c", 11}}) {
     auto table = CursorTable::make(storage, directory, log->incarnation());
     ASSERT_TRUE(table.ok()) << table.error().text();
@@ -50,7 +51,7 @@ class SideFilesTest : public ToolFixture {
   Places survey(const std::string& where = "/topics/1") {
     return places_of(log::survey_cursor_table(where, storage, log_incarnation));
   }
-  /// What the queue finds when it opens the table there, which must be sound.
+  /// Returns the cursors that the queue finds when it opens the table there. The table must be sound.
   Places opened(const std::string& where) {
     auto table = CursorTable::open(storage, where, log_incarnation);
     EXPECT_TRUE(table.ok()) << table.error().text();
@@ -105,12 +106,13 @@ TEST_F(SideFilesTest, ListsTheCursorsOfASoundTable) {
   EXPECT_EQ(log::survey_cursor_table(directory, storage, 0).cursors[0].delivered, Offset{5});
 }
 
-// What is read of a block, or of the first page, is told of; the rest, also a removed cursor's copies, nobody
-// ever reads. In either case the tool says of each cursor what the queue makes of it.
+// The tool reports every flipped bit in the parts that the queue reads: the first page's header, and the
+// blocks of existing cursors. No code ever reads the other bytes, such as a removed cursor's copies. In both
+// cases the tool and the queue agree about each cursor.
 TEST_F(SideFilesTest, TellsOfEveryFlippedBitOfATableThatAnybodyReads) {
   make_log(10);
   make_cursors();
-  constexpr std::array<bool, 5> active = {true, false, true, true, false};  // a, gone, b, c, blank
+  constexpr std::array<bool, 5> active = {true, false, true, true, false};  // a, removed, b, c, blank
   const auto is_read = [&](std::size_t position) {
     if (position < 4096) return position < 64 || (512 <= position && position < 576);
     const std::size_t at = position % 2048;
@@ -209,7 +211,7 @@ TEST_F(SideFilesTest, WritesASoundTableBesideASoundLogAndSetsCursorsBack) {
   EXPECT_TRUE(keeper.findings.empty()) << keeper.text();
 }
 
-// The fuzzer found it: an empty log left no file behind that says whose the table is.
+// Found by the fuzzer: an empty log left no file that says which log the table belongs to.
 TEST_F(SideFilesTest, KeepsTheIdentityOfALogWithCursorsAndNoMessages) {
   open();
   ASSERT_TRUE(log->settle().ok());
@@ -237,7 +239,8 @@ TEST_F(SideFilesTest, LeavesATableOfAnotherVersionAlone) {
   EXPECT_EQ(all_below(directory), before);
 }
 
-// Stopped at any call, then a power cut: no cursor is lost that was sound, and a second run ends it.
+// Stops a repair at each call and then cuts the power. No sound cursor may be lost, and a second run
+// completes the repair.
 TEST_F(SideFilesTest, LosesNoSoundCursorWhenARepairIsInterruptedAnywhere) {
   make_log(60);
   make_cursors();
@@ -299,7 +302,7 @@ TEST_F(SideFilesTest, TellsOfEveryFlippedBitOfAnIndexAndCallsNothingLost) {
   }
 }
 
-// Sound in itself, but not what the batches say.
+// The indexes are valid by themselves but contradict the batches.
 TEST_F(SideFilesTest, TellsOfAnIndexThatLiesAndOfOneWithoutASegment) {
   make_log();
   const auto segment = indexed(0);

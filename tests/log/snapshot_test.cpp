@@ -1,4 +1,4 @@
-/// Copying a log while it is written.
+/// Tests copying a log while it is written.
 #include "log/snapshot.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ class SnapshotTest : public ToolFixture {
     EXPECT_TRUE(report.ok()) << report.error().text();
     return report ? *report : log::SnapshotReport{};
   }
-  /// What is in the snapshot, which must be sound.
+  /// Returns the messages of the snapshot, which must be sound.
   Messages content() {
     Keeper keeper;
     EXPECT_EQ(inspect(keeper, "/backup/1").damages, 0U) << keeper.text();
@@ -79,7 +79,7 @@ TEST_F(SnapshotTest, CopiesWhereTheFileSystemCannotLink) {
   }
 }
 
-// At each call the log drops its oldest segments, or all but a new one.
+// At each storage call the log drops its oldest segments, or all segments except a new one.
 TEST_F(SnapshotTest, HasNoGapHoweverMuchIsDroppedMeanwhile) {
   options.retention_messages = 1;
   for (const bool links : {true, false}) {
@@ -112,7 +112,7 @@ TEST_F(SnapshotTest, TakesNoMoreThanCompleteBatches) {
   fill(12);
   auto& bytes = storage.bytes_of(segment_path(0));
   const std::size_t end = log::segment_header_bytes + 2 * (64 + 5 * 3004) + 64 + 2 * 3004;
-  bytes.at(end - 1) ^= std::byte{1};  // the last byte of the last batch is still to come
+  bytes.at(end - 1) ^= std::byte{1};  // the last byte of the last batch has not arrived yet
   check(snapshot());
   EXPECT_EQ(content().size(), 10U);
 }
@@ -163,7 +163,7 @@ TEST_F(SnapshotTest, LeavesNothingBehindWhenAnyCallFails) {
     failed = !report.ok();
     if (!failed) break;
     ASSERT_EQ(report.error().code, ErrorCode::no_space);
-    // The last call is the sync of the directory that the whole snapshot has come to.
+    // The last call syncs the directory into which the whole snapshot was renamed.
     const auto after = all_below("/");
     const bool renamed = storage.exists("/backup/1/" + log::segment_name({0}));
     ASSERT_TRUE(renamed || after == before) << fail_at;

@@ -1,5 +1,6 @@
-/// What cannot be read now is not damage: whichever call fails and why, once or for a while, nothing is
-/// passed over, nothing is changed, and all is there when the system gives it again.
+/// Tests that data which cannot be read now is not taken for damage. Whichever call fails, for whatever
+/// reason, once or for a time: no message is skipped, nothing is changed, and everything can be read once the
+/// calls succeed again.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -23,7 +24,8 @@ class UnavailableTest : public LogFixture {
   UnavailableTest() { options.segment_bytes = limits::segment_bytes_min; }
   static constexpr int shortages[] = {EMFILE, ENFILE, ENOMEM, EACCES, EIO};
 
-  /// 40 messages of 10,000 bytes, six to a segment; all sealed but the last. Opened anew: nothing is mapped.
+  /// Appends 40 messages of 10,000 bytes, six in each segment, all sealed except the last. Opens the log
+  /// again, so that nothing is mapped.
   void make_segments() {
     open();
     for (int i = 0; i < 40; ++i)
@@ -32,7 +34,7 @@ class UnavailableTest : public LogFixture {
     ASSERT_TRUE(storage.exists(segment_path(6)) && storage.exists(segment_path(12)));
     open();
   }
-  /// From now on this call on this file fails with `error`, so many times.
+  /// Lets the next `times` calls of this kind on this file fail with `error`.
   void fail(Call call, const std::string& path, int error, int times = 1'000'000) {
     storage.on_call = [=](Call asked, const std::string& where) mutable {
       if (asked != call || where != path || times-- <= 0) return FaultyStorage::Fault{};
@@ -82,7 +84,7 @@ TEST_F(UnavailableTest, OneFailureIsForgottenAtTheNextRead) {
   make_segments();
   for (const int error : shortages) {
     open();
-    // The log's own views go first, and it tries once more.
+    // After the first failure the log releases its own views and tries once more.
     fail(Call::open, segment_path(12), error, 1);
     expect_all_is_there();
     open();
@@ -108,7 +110,7 @@ TEST_F(UnavailableTest, AFileThatIsGoneOrOfNoUseIsDamageAsEver) {
   }
 }
 
-// Renamed for a moment, or on a disk that is not mounted.
+// The directory was renamed for a moment, or is on a disk that is not mounted.
 TEST_F(UnavailableTest, ADirectoryThatIsAwayIsNoDamage) {
   make_segments();
   ASSERT_TRUE(storage.rename(directory, "/topics/away").ok());
@@ -158,7 +160,8 @@ TEST_F(UnavailableTest, ALogWhoseFilesCannotBeReadDoesNotOpenAndIsNotChanged) {
   expect_all_is_there();
 }
 
-// In the part that recovery has to scan: sound batches follow, so it would pass for damage.
+// The unreadable part is one that recovery must scan. Sound batches follow, so it could be mistaken for
+// damage.
 TEST_F(UnavailableTest, NorIsWhatTheDiskDoesNotGiveInAnUnsealedFile) {
   open();
   for (int i = 0; i < 5; ++i)
@@ -176,7 +179,8 @@ TEST_F(UnavailableTest, NorIsWhatTheDiskDoesNotGiveInAnUnsealedFile) {
   EXPECT_EQ(read_everything(*log).size(), 5U);
 }
 
-// Its header never came to the disk, or was lost; it is removed only where it is known to hold nothing.
+// The header never reached the disk, or was lost. The file is removed only if it is known to contain no
+// batch.
 TEST_F(UnavailableTest, AFileWithoutAHeaderStaysUntilItCanBeRead) {
   make_segments();
   log.reset();
@@ -238,7 +242,8 @@ TEST_F(UnavailableCursorsTest, NoOlderCopyIsUsedWhereTheNewerMayBeSound) {
   EXPECT_EQ(again.load()->front().offset, Offset{9});
 }
 
-// A repair gives up what the disk does not give; what this process lacks is no reason to.
+// A repair abandons data that the disk cannot read. It must not abandon data because this process lacks
+// descriptors or memory.
 TEST_F(UnavailableCursorsTest, ARepairStopsForAShortage) {
   make_segments();
   log.reset();

@@ -1,5 +1,5 @@
-/// A segment that was begun before it had its name: whoever comes after a process that ended just then finds
-/// it.
+/// Tests a segment that was begun before its file was renamed to the segment's name. After a process that
+/// ended at that moment, the next opening, the tools and other readers find the segment.
 #include "log/unnamed_segment.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ class UnnamedSegmentTest : public ToolFixture {
     options.prefault = true;
     options.flush_interval_ms = 0;
   }
-  /// Up to a segment that nobody has named yet, and a few messages into it.
+  /// Appends until the newest segment has no name yet and contains a few messages.
   void begin_one() {
     open();
     while (!is_unnamed()) {
@@ -47,7 +47,7 @@ class UnnamedSegmentTest : public ToolFixture {
   }
   [[nodiscard]] bool is_named() { return storage.exists(segment_path(first.value)); }
 
-  /// All that `source` shows.
+  /// Returns all messages that `source` shows.
   static Messages read_all_of(queue::SegmentSource& source) {
     Messages messages;
     queue::ReaderState reader(source);
@@ -61,7 +61,7 @@ class UnnamedSegmentTest : public ToolFixture {
   }
 
   const std::string next_path = directory + "/next.prepared";
-  Offset first;  // of the newest segment
+  Offset first;  // the first offset of the newest segment
 };
 
 TEST_F(UnnamedSegmentTest, GetsItsNameFromTheNextJob) {
@@ -159,7 +159,7 @@ TEST_F(UnnamedSegmentTest, ADoubtfulOneIsNoSegment) {
   const auto whole = written;
   log.reset();
   EXPECT_FALSE(*log::unnamed_segment(directory, {Offset{0}}, storage)) << "prepared, not begun";
-  // A header that knows its place, and nothing behind it.
+  // A header with a first offset, and no batch behind it.
   log::SegmentPage page{};
   std::copy_n(empty.begin(), page.size(), page.begin());
   log::SegmentHeader header = *log::decode_segment_header(page).header;
@@ -244,7 +244,7 @@ TEST_F(UnnamedSegmentTest, IsReadByAViewBehindDamageToo) {
   }
 }
 
-/// Meanwhile the log's thread gives the segment its name and prepares the next.
+/// A visitor during whose calls the log's thread names the segment and prepares the next one.
 class WorksMeanwhile final : public log::LogVisitor {
  public:
   explicit WorksMeanwhile(std::function<void()> work) : work_(std::move(work)) {}
@@ -286,7 +286,8 @@ TEST_F(UnnamedSegmentTest, IsSurveyedAlsoWhenItGetsItsNameAfterTheListing) {
   EXPECT_EQ(keeper.messages, written);
 }
 
-// At any moment of a look the log goes on by two segments and is in the next one, without its name.
+// At each storage call of a reader in turn, the log appends two more segments and begins the next one, which
+// has no name yet.
 TEST_F(UnnamedSegmentTest, IsNeverShownWithoutThoseBeforeIt) {
   for (const bool viewed : {true, false}) {
     bool went_on = true;

@@ -1,4 +1,4 @@
-/// A durable log that nobody syncs has few descriptors.
+/// Tests that a durable log that is never synced keeps few descriptors open.
 #include <gtest/gtest.h>
 
 #include "log/segment_log.hpp"
@@ -7,7 +7,7 @@
 namespace lightq::log {
 namespace {
 
-/// A log that nobody syncs.
+/// A log that is never synced.
 class UnsyncedLogTest : public test::LogFixture {
  protected:
   UnsyncedLogTest() {
@@ -41,7 +41,7 @@ TEST_F(UnsyncedLogTest, FullSegmentsGiveUpTheirDescriptorsInAJob) {
   EXPECT_FALSE(log->disk_job_is_due(now));
 }
 
-// A job has its price, whatever it does.
+// Each job has a fixed cost, so a log collects some descriptors before it asks for a job.
 TEST_F(UnsyncedLogTest, NoJobComesForAFewDescriptors) {
   open();
   add_segments(22);
@@ -120,7 +120,7 @@ TEST_F(UnsyncedLogTest, TheyGoWithWhateverElseIsDone) {
 }
 
 TEST_F(UnsyncedLogTest, DescriptorsAreGivenUpWithWhateverElseIsDone) {
-  options.prefault = options.mapped_writes = true;  // the next segment is prepared at once
+  options.prefault = options.mapped_writes = true;  // so that the next segment is prepared immediately
   open();
   add_segments(20);
   ASSERT_TRUE(work());

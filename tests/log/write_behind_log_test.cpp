@@ -1,4 +1,4 @@
-/// The log that is served from memory and written behind.
+/// Tests the log that reads from memory and writes its segment files later.
 #include "log/write_behind_log.hpp"
 
 #include <gtest/gtest.h>
