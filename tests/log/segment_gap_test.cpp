@@ -145,9 +145,8 @@ TEST_F(LinkedSegment, IsNotTakenFromThePoolOfAnEndedProcess) {
   log->maintain(now);
   while (work()) now.us += 1'000'000;
   ASSERT_GT(pool->files(), 0U);
-  for (const auto& path :
-       // As if the snapshot had linked the file between the process's rename and its check for links.
-       storage.paths()) {
+  // As if a snapshot had linked a file that the log had moved into the pool, after the log's check for links.
+  for (const auto& path : storage.paths()) {
     if (path.starts_with("/pool/")) {
       ASSERT_TRUE(storage.link(path, "/snapshot" + path).ok());
     }

@@ -1,4 +1,4 @@
-/// How long those who wait for a group stay awake.
+/// Tests AppendGroup: how long writers that wait for a group's sync stay awake before they sleep.
 #include "queue/append_group.hpp"
 
 #include <gtest/gtest.h>

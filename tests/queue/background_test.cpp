@@ -1,4 +1,4 @@
-/// The queue's background thread, and the mutex whose duty never waits.
+/// Tests the queue's background thread, and HandOffMutex: a request for the mutex's duty never waits.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -42,7 +42,7 @@ TEST(HandOffMutex, HasItsDutyDoneByTheHolderWhenItIsTaken) {
 
 TEST(HandOffMutex, ForgetsNoRequestAndLetsNobodyInBesides) {
   std::atomic<int> requested = 0;
-  int seen = 0;    // guarded by the mutex: the newest request that the duty has seen
+  int seen = 0;    // the newest request that the duty has seen; guarded by the mutex
   int inside = 0;  // guarded by the mutex
   HandOffMutex mutex([&] {
     EXPECT_EQ(1, ++inside);
@@ -69,7 +69,7 @@ TEST(HandOffMutex, ForgetsNoRequestAndLetsNobodyInBesides) {
   EXPECT_EQ(requested, seen);
 }
 
-/// Counts what is done with it.
+/// A disk job that counts its runs.
 class CountedJob final : public log::DiskJob {
  public:
   explicit CountedJob(std::atomic<int>& runs) : runs_(runs) {}
@@ -80,7 +80,7 @@ class CountedJob final : public log::DiskJob {
   std::atomic<int>& runs_;
 };
 
-/// What the thread says when it looks up.
+/// Counts the calls of the thread's callback, and waits for a count.
 class LookUps {
  public:
   void note() {
@@ -132,7 +132,7 @@ TEST(DiskThread, LooksUpWhenItIsWokenOrItsTimerHasRunOutAlsoOneThatWasSetMeanwhi
   thread.start([&] { look_ups.note(); });
   thread.wake();
   ASSERT_TRUE(look_ups.wait_for(1));
-  thread.set_timer(1ms);  // it waits for a day
+  thread.set_timer(1ms);  // the thread sleeps with a timeout of a day now
   EXPECT_TRUE(look_ups.wait_for(3));
 }
 
@@ -142,7 +142,7 @@ bool is_blocked(int signal) {
   return sigismember(&blocked, signal) == 1;
 }
 
-/// Called on a thread that is to get no signal.
+/// Checks that the calling thread blocks all signals except those of its own faults.
 void expect_signals_blocked(std::promise<void>& looked) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGALRM, SIGUSR1, SIGCHLD})
     EXPECT_TRUE(is_blocked(signal));

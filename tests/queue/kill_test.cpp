@@ -1,6 +1,6 @@
-/// A writing process killed with SIGKILL at random moments, over and over: nothing that was returned,
-/// confirmed or committed is lost, nothing is out of order, nothing is invented. LIGHTQ_KILLS=1000 for the
-/// long run.
+/// Kills a writing process with SIGKILL at random moments, many times. No message or commit that was
+/// returned, confirmed or committed may be lost, out of order or invented. LIGHTQ_KILLS=1000 makes the test
+/// run long.
 #include <sys/mman.h>
 
 #include <atomic>
@@ -15,14 +15,14 @@
 namespace lightq::test {
 namespace {
 
-/// What the writer says before it dies, in memory that both processes share.
+/// The writer's progress, in memory that both processes share.
 struct Said {
-  std::atomic<std::uint64_t> opened;      // this round
-  std::atomic<std::uint64_t> begun;       // one past the highest offset whose append was begun
+  std::atomic<std::uint64_t> opened;      // set to 1 once the queue is open in this round
+  std::atomic<std::uint64_t> begun;       // one past the highest offset of which an append was begun
   std::atomic<std::uint64_t> returned;    // one past the last offset that an append returned
   std::atomic<std::uint64_t> durable;     // the highest durable_offset seen
-  std::atomic<std::uint64_t> committing;  // what the cursor is about to commit
-  std::atomic<std::uint64_t> committed;   // what it has committed
+  std::atomic<std::uint64_t> committing;  // the offset that the cursor is about to commit
+  std::atomic<std::uint64_t> committed;   // the offset that the cursor has committed
 };
 
 class SharedSaid {
@@ -66,7 +66,7 @@ std::vector<Setting> settings() {
 
 class KilledWriter : public QueueTest, public testing::WithParamInterface<std::size_t> {
  protected:
-  /// Appends singly and in batches, reads and commits, until it is killed.
+  /// Appends single messages and batches, reads and commits, until the process is killed.
   [[noreturn]] void write_until_killed() {
     Queue& queue = *new Queue(open(options));
     QueueCursor& cursor = *new QueueCursor(queue.cursor("consumer").value_or_throw());
@@ -108,7 +108,7 @@ class KilledWriter : public QueueTest, public testing::WithParamInterface<std::s
       }
       _exit(1);
     }
-    // Also while it opens, now and then.
+    // Waits until the queue is open, except in one of eight rounds, so that some kills hit the opening.
     const auto begin = std::chrono::steady_clock::now();
     const auto deadline = begin + 20s;
     while (moment.count() % 8 != 0 && said->opened == 0 && std::chrono::steady_clock::now() < deadline) {
@@ -122,7 +122,8 @@ class KilledWriter : public QueueTest, public testing::WithParamInterface<std::s
     ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself";
   }
 
-  /// What is there must be all that was returned, and of what was begun as much as came.
+  /// Checks that the queue has every message whose append returned, and of the begun append a correct part or
+  /// nothing.
   void check() {
     Queue queue = open(options);
     EXPECT_EQ(0U, queue.recovery().damaged.size());

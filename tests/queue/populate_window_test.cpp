@@ -1,4 +1,4 @@
-/// How far ahead of a reader pages are made present.
+/// Tests how far ahead of a reader pages are populated.
 #include "queue/populate_window.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(PopulateWindow, GrowsWithWhatIsReadInOrderAndMovesOnInLargeSteps) {
     ++steps;
     EXPECT_LE(range.end - range.begin, PopulateWindow::bytes_max);
     if (populated != 0) {
-      EXPECT_EQ(populated, range.begin);  // without a gap, and nothing twice
+      EXPECT_EQ(populated, range.begin);  // without a gap and without overlap
     }
     populated = range.end;
   }

@@ -1,4 +1,4 @@
-/// The clock that costs a load, and the times of messages that depend on it.
+/// Tests the coarse clock of the queue, which one memory load reads, and the message times that depend on it.
 #include "queue/pulse.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using queue::Pulse;
 using Clock = std::chrono::steady_clock;
 
-/// False after ten seconds.
+/// Waits for the condition. Returns false if it is not true after ten seconds.
 template <typename Condition>
 bool comes_true(Condition&& condition) {
   const auto until = Clock::now() + std::chrono::seconds(10);
@@ -59,13 +59,13 @@ TEST(PulseTest, IsOneForAllAndEndsWithTheLastOfThem) {
 
 class MessageTimes : public QueueTest {};
 
-// Not with the thread sanitizer, which ends a child that starts threads behind a fork of a process that has
-// some.
+// Not with the thread sanitizer: it ends a child that starts threads, if the parent had threads when it
+// forked.
 #ifndef __SANITIZE_THREAD__
 TEST_F(MessageTimes, AChildProcessHasAPulseOfItsOwn) {
   auto of_parent = Pulse::shared();
-  // Its thread is asleep when the process forks: one that is just being started may hold a lock of a
-  // sanitizer.
+  // The clock's thread must be asleep when the process forks. A thread that is just being started may hold a
+  // lock of a sanitizer.
   ASSERT_TRUE(comes_true([&] {
     of_parent->keep_beating();
     return beat_of(*of_parent) != Pulse::still;
@@ -79,7 +79,7 @@ TEST_F(MessageTimes, AChildProcessHasAPulseOfItsOwn) {
       return beat_of(*own) != Pulse::still;
     }));
     own.reset();
-    of_parent.reset();  // must not wait for a thread that only the parent has
+    of_parent.reset();  // must not wait for a thread that exists in the parent only
   });
 }
 #endif
@@ -106,7 +106,8 @@ TEST(PulseTest, MakesCallsWithEachBeatUntilItIsToldNotTo) {
   pulse.stop_calling(other);
 }
 
-// While it writes a lot the writer does not look at the clock for each message, so it must hear of the pause.
+// In a burst the writer does not read the system's clock for each message, so the coarse clock must tell it
+// about a pause.
 TEST_F(MessageTimes, AreThoseOfTheMessagesAlsoBehindAPauseInABurst) {
   QueueOptions options;
   options.flush = FlushPolicy::none();

@@ -1,4 +1,5 @@
-/// Messages with keys, headers and times in an embedded queue, and batches that it does not read.
+/// Tests messages with keys, headers and times in an embedded queue, and batches that the queue does not
+/// read.
 #include <lightq/base/compression.hpp>
 
 #include "log/posix_storage.hpp"
@@ -11,7 +12,7 @@ namespace {
 class QueueAttributesTest : public QueueTest {
  protected:
   static constexpr int messages = 100;
-  /// Every third with a key, in one batch; other batches have none.
+  /// Adds 100 messages in one batch. Every third one has a key. Other batches have no keys.
   static void fill(Queue& queue) {
     const Header headers[] = {{"kind", "json"}};
     BatchBuilder batch;
@@ -105,7 +106,8 @@ TEST_F(QueueAttributesTest, ACompressedBatchIsRefused) {
   EXPECT_EQ(Offset{0}, queue.next_offset());
 }
 
-// Only a topic's log has such; whoever opens one as a queue is told, and reads what comes behind.
+// Only a topic's log has compressed batches. A program that opens the log as a queue gets an error for the
+// batch, and then reads the messages behind it.
 TEST_F(QueueAttributesTest, ACompressedBatchOfATopicIsToldAndPassedOver) {
   {
     log::PosixStorage storage;

@@ -1,4 +1,4 @@
-/// The embedded queue's bounds: capacity, retention, memory, and files that are used again.
+/// Tests the limits of the embedded queue: capacity, retention, memory, and the recycling of files.
 #include <set>
 #include <thread>
 
@@ -11,7 +11,7 @@ QueueOptions small_segments() {
   return {.segment_bytes = 4 * limits::KiB, .flush = FlushPolicy::every_bytes(limits::MiB)};
 }
 
-/// Each test in both ways of writing.
+/// Runs each test in both ways of writing.
 class QueueBounds : public QueueTest, public testing::WithParamInterface<bool> {
  protected:
   QueueBounds() {
@@ -34,7 +34,7 @@ TEST_P(QueueBounds, RejectsWhatExceedsItsMessages) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ErrorCode::limit_reached, queue.enqueue("more").error().code);
   EXPECT_EQ(Offset{100}, queue.next_offset());
   EXPECT_EQ(numbers(0, 100), drain(queue));
-  // Room comes with whole segments.
+  // Space becomes free in whole segments.
   for (int i = 0; i < 11; ++i) queue.dequeue().value_or_throw();
   enqueue_numbers(queue, 100, 110);
   EXPECT_EQ(ErrorCode::limit_reached, queue.enqueue("more").error().code);
@@ -230,7 +230,8 @@ std::uint32_t epoch_of(const std::string& path) {
   return epoch;
 }
 
-// A file that is used again carries the epoch after its last one, a new one any.
+// A recycled file has the epoch after its last one, so the test recognizes it by two successive epochs. A new
+// file has a random epoch.
 TEST_P(QueueBounds, TrimmedFilesAreUsedAgain) {
   Queue queue = open(options);
   std::set<std::uint32_t> epochs;
@@ -277,7 +278,7 @@ TEST_P(QueueBounds, ClosingRemovesWhatWasDropped) {
   }
   ASSERT_LE(10U, files(".seg").size());
   {
-    Queue queue = open(options);  // that only consumes
+    Queue queue = open(options);  // only consumes, so it must drop segments without an append
     for (std::uint64_t i = 0; i < 40; ++i) queue.dequeue().value_or_throw();
   }
   EXPECT_GE(2U, files(".seg").size());
@@ -291,7 +292,7 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// The cap, the segment that is written, the next one, and 16 MiB for all that is not mapped.
+// The allowance is the cap, the current segment, the next one, and 16 MiB for everything that is not mapped.
 TEST_P(QueueBounds, MemoryStaysUnderTheCapWhile1GigabytePassesThrough) {
   options.segment_bytes = 4 * limits::MiB;
   options.mapped_bytes_max = 16 * limits::MiB;
@@ -314,13 +315,15 @@ TEST_P(QueueBounds, MemoryStaysUnderTheCapWhile1GigabytePassesThrough) {
     }
   }
   EXPECT_LE(mapped, options.mapped_bytes_max);
-#if !defined(__SANITIZE_THREAD__)  // which keeps several bytes of its own for each that is touched
+// The sanitizer keeps several bytes of its own for each byte that is accessed.
+#if !defined(__SANITIZE_THREAD__)
   EXPECT_LE(resident, before + options.mapped_bytes_max + constant);
 #endif
 }
 
-// Until segments have their full size no file of theirs is ever asked for again: mappings that are kept with
-// such files would take up the cap for ever, and leave every later roll to map and unmap on its own.
+// Files of the first segments are smaller than the full size, so they are never used again. If the queue kept
+// their mappings, these would use up the cap for ever, and each later segment would be mapped and unmapped
+// anew.
 TEST_F(QueueTest, WhatTheFirstSmallerSegmentsWereWrittenThroughIsNotKept) {
   QueueOptions options;
   options.flush = FlushPolicy::none();

@@ -1,4 +1,4 @@
-/// The embedded queue's named cursors.
+/// Tests the named cursors of the embedded queue.
 #include <thread>
 
 #include "queue/queue_support.hpp"

@@ -1,4 +1,4 @@
-/// An embedded queue holds few descriptors, however many segments it has and whoever reads them.
+/// Tests that an embedded queue keeps few descriptors open, however many segments and readers it has.
 #include <sys/resource.h>
 
 #include "queue/queue_support.hpp"
@@ -9,14 +9,14 @@ namespace {
 constexpr int segments = 400;
 constexpr rlim_t descriptors_max = 128;
 
-/// With a background thread and without.
+/// Runs each test with and without a background thread.
 class QueueDescriptors : public QueueTest, public testing::WithParamInterface<bool> {
  protected:
   QueueDescriptors() {
     options.segment_bytes = 4 * limits::KiB;
     options.background = GetParam();
   }
-  /// A segment for each.
+  /// Returns a message that fills a segment.
   static std::string message(int number) { return text_of(3000, static_cast<std::uint64_t>(number)); }
   static void enqueue(Queue& queue, int first, int last) {
     for (int i = first; i < last; ++i) queue.enqueue(message(i)).value_or_throw();
@@ -73,7 +73,7 @@ TEST_P(QueueDescriptors, AreFewWhenAllIsSyncedAtLast) {
   EXPECT_EQ(static_cast<std::size_t>(2 * segments), drain(queue).size());
 }
 
-// Each segment that a view has mapped is locked by a descriptor.
+// Each segment that a view has mapped is locked, and the lock needs a descriptor.
 TEST_P(QueueDescriptors, AreFewInAViewOfAllSegments) {
   {
     Queue queue = open(options);

@@ -1,4 +1,4 @@
-/// What an embedded queue says of the disk: flush policies, waiting for durability, a full disk.
+/// Tests durability in an embedded queue: flush policies, waiting for durability, a full disk.
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -214,8 +214,7 @@ TEST_P(QueueOnAFullDisk, TrimmingMakesRoom) {
   EXPECT_TRUE(enqueue("there is room again").ok());
 }
 
-// Each waits for room as long as it was told to, not once more for each of those who came during the same
-// sync.
+// The background thread names the segment, although no later append does.
 TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfNothingMoreIsAppended) {
   QueueOptions options{.segment_bytes = 64 * limits::KiB};
   options.background = true;
@@ -239,7 +238,7 @@ bool beats() {
   return pulse->beat().load() != queue::Pulse::still;
 }
 
-// Each alone, with nothing else to be done after it.
+// Each trim drops one segment, and no other work follows that would remove its file.
 TEST_F(QueueOnFaultyDisk, WhatWasDroppedGoesAlsoIfNothingElseIs) {
   QueueOptions options{.segment_bytes = 4 * limits::KiB};
   options.background = true;
@@ -254,9 +253,11 @@ TEST_F(QueueOnFaultyDisk, WhatWasDroppedGoesAlsoIfNothingElseIs) {
   EXPECT_LT(Offset{50}, engine->first_offset());
 }
 
-// While somebody syncs the background can do nothing, and goes to sleep again.
+// During another thread's sync the background thread can do nothing and sleeps again. The file must still be
+// removed.
 TEST_F(QueueOnFaultyDisk, WhatIsDroppedDuringASyncGoesAlso) {
-  const auto drop_before = std::make_shared<std::atomic<std::uint64_t>>(0);  // the queue closes after this
+  // Outlives the queue, which closes after this function.
+  const auto drop_before = std::make_shared<std::atomic<std::uint64_t>>(0);
   storage.on_call = [this, drop_before](FaultyStorage::Call call, const std::string&) {
     const Offset before{call == FaultyStorage::Call::sync ? drop_before->exchange(0) : 0};
     if (before != Offset{0}) std::jthread([&] { EXPECT_TRUE(engine->trim(before).ok()); }).join();
@@ -274,15 +275,16 @@ TEST_F(QueueOnFaultyDisk, WhatIsDroppedDuringASyncGoesAlso) {
     const Result<void> flushed = engine->flush();
     const bool was_synced = drop_before->exchange(0) == 0;
     ASSERT_TRUE(flushed.ok()) << flushed.error().text();
-    if (!was_synced) continue;                               // it was on the disk already
-    if (engine->first_offset() != Offset{before}) continue;  // in the middle of a segment
+    if (!was_synced) continue;                               // already on disk
+    if (engine->first_offset() != Offset{before}) continue;  // an offset in the middle of a segment
     ASSERT_TRUE(eventually([&] { return !storage.exists(oldest); })) << oldest;
     ++dropped;
   }
   EXPECT_LT(5, dropped);
 }
 
-// Of a stream of small messages, too, where the writer wakes nobody for it.
+// In a stream of small messages the writer does not wake the background thread for a new segment. The segment
+// must still get its name.
 TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfAStreamEndsWithItsFirstMessage) {
   QueueOptions options{.segment_bytes = 256 * limits::KiB};
   options.background = true;
@@ -300,7 +302,7 @@ TEST_F(QueueOnFaultyDisk, ASegmentGetsItsNameAlsoIfAStreamEndsWithItsFirstMessag
   EXPECT_LT(0, in_a_stream);
 }
 
-// The pulse goes on with others.
+// The pulse continues for the other queues of the process.
 TEST_F(QueueOnFaultyDisk, AQueueThatIsClosedIsNotCalledAnyMore) {
   QueueOptions options{.segment_bytes = 16 * limits::KiB};
   options.background = true;
@@ -317,7 +319,8 @@ TEST_F(QueueOnFaultyDisk, AQueueThatIsClosedIsNotCalledAnyMore) {
 }
 
 TEST_F(QueueOnFaultyDisk, AFlushThatCannotNameASegmentSaysSoAndALaterOneDoes) {
-  const auto error = std::make_shared<std::atomic<int>>(0);  // the queue closes after this
+  // Outlives the queue, which closes after this function.
+  const auto error = std::make_shared<std::atomic<int>>(0);
   storage.on_call = [error](FaultyStorage::Call call, const std::string&) {
     return FaultyStorage::Fault{call == FaultyStorage::Call::rename ? error->load() : 0, 0};
   };
@@ -326,7 +329,7 @@ TEST_F(QueueOnFaultyDisk, AFlushThatCannotNameASegmentSaysSoAndALaterOneDoes) {
   open_engine(options);
   ASSERT_TRUE(enqueue("begins the first").ok());
   ASSERT_TRUE(eventually([&] { return storage.exists(directory + "/next.prepared"); }));
-  ASSERT_TRUE(engine->flush().ok());  // behind the job that has prepared it
+  ASSERT_TRUE(engine->flush().ok());  // waits for the job that has prepared the next segment
   *error = ENOSPC;
   while (engine->stats().segments < 2) ASSERT_TRUE(enqueue(std::string(4000, 'x')).ok());
   for (int i = 0; i < 2; ++i) EXPECT_EQ(ErrorCode::no_space, engine->flush().error().code);
@@ -370,6 +373,8 @@ TEST_F(QueueOnFaultyDisk, AWriterThatWaitsForRoomHearsOfWhateverMakesSome) {
   }
 }
 
+// Each writer waits for space for its own block_timeout only. It does not wait again for each other writer of
+// the same sync.
 TEST_F(QueueOnFaultyDisk, WritersThatWaitForRoomDoNotWaitInTurn) {
   constexpr int writers = 16;
   QueueOptions options;
@@ -381,7 +386,7 @@ TEST_F(QueueOnFaultyDisk, WritersThatWaitForRoomDoNotWaitInTurn) {
   open_engine(options);
   for (int i = 1; i < 2 * writers; ++i) ASSERT_TRUE(enqueue("fills it").ok());
   std::atomic<int> callers = 0;
-  std::chrono::steady_clock::time_point begin;  // none of them can be refused before
+  std::chrono::steady_clock::time_point begin;  // no writer can be refused before this time
   storage.on_call = [&](FaultyStorage::Call call, const std::string&) {
     if (call == FaultyStorage::Call::sync) {
       EXPECT_TRUE(eventually([&] { return callers == writers; }));
@@ -437,7 +442,7 @@ TEST_F(QueueOnFaultyDisk, ACursorThatCannotBeReadHoldsEverything) {
   for (const char* name : {"damaged", "quick"})
     engine->give_back(**engine->take_cursor(name, Start::first()));
   engine.reset();
-  // Every copy of the first cursor's place.
+  // Destroys every copy of the first cursor's position.
   auto& table = storage.bytes_of(directory + "/cursors.table");
   std::fill_n(table.begin() + 4096, 1536, std::byte{0x55});
   open_engine(options);

@@ -1,4 +1,5 @@
-/// An embedded queue whose disk cannot sync: who hears of it, and what still works.
+/// Tests an embedded queue on a disk that cannot sync: which callers receive the error, and which operations
+/// still work.
 #include <atomic>
 
 #include "queue/queue_on_faulty_disk.hpp"
@@ -19,7 +20,7 @@ TEST_F(QueueOnFaultyDisk, AFailedSyncRefusesEveryLaterConfirmUntilReopened) {
     return FaultyStorage::Fault{call == FaultyStorage::Call::sync ? EIO : 0, 0};
   };
   EXPECT_EQ(ErrorCode::io_error, engine->flush().error().code);
-  storage.on_call = nullptr;  // once is enough: the system may have dropped the pages
+  storage.on_call = nullptr;  // one failure is enough: the system may have dropped the pages
   EXPECT_EQ(ErrorCode::io_error, engine->flush().error().code);
   EXPECT_EQ(ErrorCode::io_error, engine->wait_durable(Offset{2}, 10s).error().code);
   engine->on_durable(Offset{2}, tell);
@@ -45,7 +46,7 @@ class QueueOnADiskThatCannotSync : public QueueOnFaultyDisk {
     };
   }
   ~QueueOnADiskThatCannotSync() override { engine.reset(); }
-  /// Waits for what is never going to be durable.
+  /// Registers a callback for an offset that never becomes durable.
   void wait_for_all() {
     engine->on_durable(engine->next_offset(), [this](const Result<void>& result) {
       if (!result && result.error().code == ErrorCode::io_error) ++told_;
@@ -56,13 +57,14 @@ class QueueOnADiskThatCannotSync : public QueueOnFaultyDisk {
   }
 
   std::atomic<bool> syncs_fail = false;
-  std::atomic<bool> files_stay = false;  // under the names that they have
+  std::atomic<bool> files_stay = false;  // lets no file be renamed or removed
 
  private:
   std::atomic<int> told_ = 0;
 };
 
-// No job has done that sync, and none is ever to come: a callback was called when the queue was closed.
+// No background job did the failed sync, and none is to follow. The callback must not wait until the queue is
+// closed.
 TEST_F(QueueOnADiskThatCannotSync, WhoeverWaitsHearsOfASyncThatFailsWhereACursorIsMade) {
   open_engine({});
   ASSERT_TRUE(enqueue("x").ok());
@@ -86,7 +88,7 @@ TEST_F(QueueOnADiskThatCannotSync, WhoeverWaitsHearsOfASyncThatFailsWhereRoomIsM
   open_engine({.segment_bytes = 4 * limits::KiB});
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(enqueue(text_of(500, 1)).ok());
   wait_for_all();
-  // What is dropped cannot leave, and the disk is full then.
+  // The dropped files cannot be removed, and the disk is then full.
   files_stay = true;
   ASSERT_TRUE(engine->trim(engine->next_offset()).ok());
   files_stay = false;

@@ -1,5 +1,5 @@
-/// Random operations on an embedded queue and on a plain model of it: whatever is appended, dropped, closed,
-/// killed or cut off from its power, what can be read is what was appended, where it was appended.
+/// Compares an embedded queue with a plain model under random operations: appends, drops, closes, kills and
+/// power cuts. Every message that can be read must be the one appended at its offset.
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -14,10 +14,11 @@
 namespace lightq::test {
 namespace {
 
-/// A named cursor as it should be.
+/// The expected state of a named cursor.
 struct ModelCursor {
   Offset committed;
-  std::set<std::uint64_t> maybe;  // what a power cut may leave: each commit since the last flush, and that
+  // Offsets that a power cut may leave: the last flushed commit and each later one.
+  std::set<std::uint64_t> maybe;
   log::TableCursor* open = nullptr;
 };
 
@@ -69,7 +70,7 @@ class QueueModel {
       }
       if (!*found) break;
       const QueuedMessage message = reader.take_message();
-      // What is stated to be missing is passed over once it has been reported.
+      // Messages that were reported as lost are skipped without another error.
       for (; at < message.offset.value; ++at) ASSERT_TRUE(lost_.contains(at)) << at << " was passed over";
       ASSERT_EQ(at, message.offset.value);
       check_message(message);
@@ -122,7 +123,7 @@ class QueueModel {
     ASSERT_LT(offset, next());
     ASSERT_EQ(texts_[offset], message.text()) << offset;
   }
-  // One of several readers that stay where they are while all else happens.
+  // Reads with one of several readers. They keep their positions while everything else happens.
   void read_on() {
     const std::size_t which = random_.below(readers_.size());
     if (readers_[which] == nullptr || random_.one_in(10)) {
@@ -224,7 +225,7 @@ class QueueModel {
     ASSERT_TRUE(trimmed.ok()) << trimmed.error().text();
     check_first();
   }
-  // Nothing goes that somebody may still want.
+  // Checks that the queue dropped only messages that no cursor needs and that were trimmed.
   void check_first() {
     Offset allowed = trimmed_;
     if (options_.overflow == Overflow::drop_oldest && options_.capacity_messages != 0) allowed = {next()};
@@ -262,7 +263,8 @@ class QueueModel {
     } else {
       ++power_cuts_;
       kill();
-      const std::uint64_t survive = random_.below(4);  // of three: none, or all
+      // Out of three: 0 lets no sector survive, 3 lets all survive.
+      const std::uint64_t survive = random_.below(4);
       if (random_.one_in(3)) storage_.write_back([&] { return random_.one_in(2); });
       storage_.power_cut([&] { return random_.below(3) < survive; });
       power_was_cut_ = true;
@@ -271,12 +273,13 @@ class QueueModel {
     }
     check_everything();
   }
-  // In a power cut, and nothing was appended since: there is no place to say that the queue was closed.
+  // Returns true if a power cut destroyed the header of the last file, and nothing was appended since. The
+  // queue then has no file in which to record that it was closed.
   [[nodiscard]] bool last_file_has_lost_its_header() const {
     const auto& damaged = engine_->recovery().damaged;
     return !damaged.empty() && damaged.back().begin_position == 0 && damaged.back().next.value == next();
   }
-  // What the process has stored stays as it is; nothing it does while it goes away reaches the disk.
+  // Keeps the files as the process left them: discards all writes of the engine's destructor.
   void kill() {
     std::map<std::string, std::vector<std::byte>> left;
     for (const std::string& path : storage_.paths()) left[path] = storage_.bytes_of(path);
@@ -297,7 +300,7 @@ class QueueModel {
       adopt_what_is_left();
     } else {
       ASSERT_EQ(next(), engine_->next_offset().value);
-      // What had been dropped may be back, if its file had not been retired yet.
+      // Dropped messages may be visible again if their file had not been retired yet.
       first_seen_ = std::min(first_seen_, engine_->first_offset());
     }
     check_cursors();
@@ -311,7 +314,7 @@ class QueueModel {
     lost_.erase(lost_.lower_bound(left), lost_.end());
     for (const DamagedMessages& damaged : engine_->recovery().damaged) {
       for (std::uint64_t at = damaged.first.value; at < damaged.next.value; ++at) {
-        // A file that was dropped, and so never synced, may come back.
+        // A dropped file is never synced, so it may be visible again and damaged.
         const bool may_be = lost_.contains(at) || Offset{at} < dropped_;
         ASSERT_TRUE(may_be || durable_.value <= at) << "a durable message is damaged: " << damaged.file;
         lost_.insert(at);
@@ -346,12 +349,12 @@ class QueueModel {
   FaultyStorage storage_;
   std::unique_ptr<queue::Engine> engine_;
   std::vector<std::unique_ptr<queue::ReaderState>> readers_{3};
-  std::vector<std::string> texts_;  // by offset, from 0 on
-  std::set<std::uint64_t> lost_;    // by a power cut, in the middle, and reported
+  std::vector<std::string> texts_;  // by offset, beginning at 0
+  std::set<std::uint64_t> lost_;    // messages in the middle that a power cut destroyed; all were reported
   std::map<std::string, ModelCursor> cursors_;
   Offset durable_;
   Offset trimmed_;
-  Offset dropped_;  // the highest first offset ever
+  Offset dropped_;  // the highest first offset so far
   Offset first_seen_;
   bool power_was_cut_ = false;
   std::uint64_t power_cuts_ = 0;
@@ -397,7 +400,7 @@ class QueueModelTest : public QueueTest, public testing::WithParamInterface<std:
 INSTANTIATE_TEST_SUITE_P(Settings, QueueModelTest, testing::Range(std::size_t{0}, settings().size()),
                          [](const auto& param) { return settings()[param.param].name; });
 
-// Over a million in all, also under the sanitizers; LIGHTQ_STEPS=1000000 for more.
+// Runs over a million steps in all, also under the sanitizers. LIGHTQ_STEPS=1000000 runs more.
 TEST_P(QueueModelTest, DoesWhatAPlainModelDoes) {
   const char* given = std::getenv("LIGHTQ_STEPS");
   const std::uint64_t steps = given != nullptr ? std::strtoull(given, nullptr, 10) : 200'000;

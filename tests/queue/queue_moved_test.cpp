@@ -1,4 +1,5 @@
-/// A queue whose directory is moved while it is open: nothing is made in its place.
+/// Tests a queue of which the directory is moved while the queue is open: nothing may be created at the old
+/// path.
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -8,14 +9,15 @@
 namespace lightq::test {
 namespace {
 
-/// In each way of writing: a sync with each append, or mapped files.
+/// Runs each test in both ways of writing: a sync with each append, or mapped files.
 class MovedQueue : public QueueTest, public testing::WithParamInterface<bool> {
  protected:
   MovedQueue() {
     options.segment_bytes = 64 * limits::KiB;
     if (GetParam()) options.flush = FlushPolicy::every_append();
   }
-  /// How many of `count` messages the queue takes; each other one is told that its directory is not there.
+  /// Appends `count` messages and returns how many succeeded. Each other append must report that the
+  /// directory is missing.
   std::uint64_t enqueue(Queue& queue, int count) {
     std::uint64_t taken = 0;
     for (int i = 0; i < count; ++i) {
@@ -44,12 +46,13 @@ TEST_P(MovedQueue, MakesNoDirectoryAnewAndGoesOnWhenItIsBack) {
   std::uint64_t taken = enqueue(queue, 1000);
   EXPECT_EQ(taken, 1000U);
   move_away();
-  static_cast<void>(queue.trim(Offset{900}));  // a segment is to be used again
+  static_cast<void>(queue.trim(Offset{900}));  // so that a segment is recycled
   const std::uint64_t in_place = enqueue(queue, 1000);
   EXPECT_LT(in_place, 200U) << "no more than the segments had room for that were there";
   EXPECT_FALSE(std::filesystem::exists(directory));
   move_back();
-  const auto deadline = std::chrono::steady_clock::now() + 20s;  // some things are tried again after a second
+  // Some operations are tried again after a second.
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
   while (!queue.enqueue("first").ok() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();
   taken += in_place + 1 + enqueue(queue, 500);
@@ -58,7 +61,7 @@ TEST_P(MovedQueue, MakesNoDirectoryAnewAndGoesOnWhenItIsBack) {
   EXPECT_TRUE(queue.close().ok());
   {
     const Queue ended = std::move(queue);
-  }  // gives the directory back
+  }  // releases the directory
   EXPECT_GE(open().next_offset(), Offset{taken}) << "what was confirmed is there";
 }
 

@@ -1,4 +1,4 @@
-/// A queue on a disk in memory that fails when it is told to.
+/// A test fixture: a queue on a disk in memory that fails on demand.
 #pragma once
 
 #include "queue/engine.hpp"
@@ -8,7 +8,7 @@
 
 namespace lightq::test {
 
-/// True once `done` is, within a deadline.
+/// Waits until `done` is true. Returns false if it is not true within ten seconds.
 inline bool eventually(const std::function<bool()>& done) {
   const auto deadline = std::chrono::steady_clock::now() + 10s;
   while (!done()) {
@@ -18,7 +18,7 @@ inline bool eventually(const std::function<bool()>& done) {
   return true;
 }
 
-/// A queue on a disk in memory; its lock alone is a real file.
+/// A queue on a disk in memory. Only its lock is a real file.
 class QueueOnFaultyDisk : public QueueTest {
  protected:
   void open_engine(const QueueOptions& options) {

@@ -1,4 +1,4 @@
-/// The embedded queue and the process that it is in: its limits, its directory, its forks.
+/// Tests the embedded queue together with its process: resource limits, the working directory, forks.
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -38,7 +38,8 @@ void set_file_size_limit(rlim_t bytes) {
 
 TEST_P(QueueProcess, TakesAFileThatMayNotGrowForAFullDisk) {
   in_killed_process([&] {
-    ASSERT_NE(SIG_ERR, std::signal(SIGXFSZ, SIG_DFL));  // the program does not care: it would be ended
+    // As in a program that does not handle the signal, which then ends the program.
+    ASSERT_NE(SIG_ERR, std::signal(SIGXFSZ, SIG_DFL));
     set_file_size_limit(100 * limits::KiB);
     Queue queue = open(options);
     const std::string message(1000, 'x');
@@ -77,7 +78,7 @@ TEST_P(QueueProcess, LeavesTheNumbersOfStandardStreamsAlone) {
   });
 }
 
-// Directories.
+// --- Directories ---
 
 TEST_P(QueueProcess, StaysInItsDirectoryWhenTheProgramGoesToAnotherOne) {
   options.segment_bytes = 4 * limits::KiB;
@@ -112,9 +113,9 @@ TEST_P(QueueProcess, StaysInItsDirectoryWhenTheProgramGoesToAnotherOne) {
   EXPECT_EQ(40U, drain(other).size());
 }
 
-// Forks.
+// --- Forks ---
 
-/// What every file below a directory holds.
+/// Returns the content of every file below a directory, by path.
 std::map<std::string, std::string> contents(const std::string& directory) {
   std::map<std::string, std::string> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
@@ -193,7 +194,7 @@ TEST_P(QueueProcess, IsNotTouchedWhereAChildDestroysItsCopy) {
     reader.reset();
     queue.reset();
     EXPECT_EQ(ErrorCode::in_use, Queue::open(directory).error().code);
-    Queue other = Queue::open(temp / "other").value_or_throw();  // its own it may have
+    Queue other = Queue::open(temp / "other").value_or_throw();  // the child may have a queue of its own
     other.enqueue("child").value_or_throw();
     EXPECT_EQ(std::vector<std::string>{"child"}, drain(other));
   });
@@ -214,7 +215,7 @@ TEST_P(QueueProcess, IsOpenOnceAlsoWithoutItsLockFile) {
   EXPECT_EQ(numbers(0, 20), drain(*(queue = open(options))));
 }
 
-// The way of a daemon: the parent ends, and leaves the directory to the child.
+// A daemon starts in this way: the parent ends and leaves the directory to the child.
 TEST_P(QueueProcess, CanBeOpenedByAChildThatHasDestroyedItsCopyWhenTheParentHasEnded) {
   int parent_lives[2] = {};
   int told[2] = {};
@@ -226,7 +227,7 @@ TEST_P(QueueProcess, CanBeOpenedByAChildThatHasDestroyedItsCopyWhenTheParentHasE
     if (fork() != 0) return;
     close(parent_lives[1]);
     char end = 0;
-    static_cast<void>(!read(parent_lives[0], &end, 1));  // until the parent has ended
+    static_cast<void>(!read(parent_lives[0], &end, 1));  // returns once the parent has ended
     expect_closed(queue->enqueue("lost"));
     queue.reset();
     Queue own = open(options);
@@ -264,7 +265,7 @@ TEST_F(QueueTest, AViewIsClosedInAChildToo) {
   EXPECT_EQ("1", reader.next().value_or_throw()->text());
 }
 
-// With the thread sanitizer a child of a process that has threads cannot do anything.
+// Under the thread sanitizer, the child of a process with threads cannot do anything.
 #ifndef __SANITIZE_THREAD__
 TEST_P(QueueProcess, HasNoThreadInAChildAndSaysSo) {
   options.background = true;
@@ -274,7 +275,7 @@ TEST_P(QueueProcess, HasNoThreadInAChildAndSaysSo) {
     expect_closed(queue->enqueue("lost"));
     expect_closed(queue->flush());
     expect_closed(queue->wait_durable(Offset{1000}, 10s));
-    queue.reset();  // waits for no thread
+    queue.reset();  // must wait for no thread
   });
   enqueue_numbers(*queue, 1000, 1001);
   EXPECT_TRUE(queue->wait_durable(Offset{1001}, 60s).value_or_throw());

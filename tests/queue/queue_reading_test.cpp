@@ -1,4 +1,4 @@
-/// The embedded queue's readers: batches, ranges, pins, places, waiting.
+/// Tests the readers of the embedded queue: batches, ranges, pins, positions, waiting.
 #include <atomic>
 #include <optional>
 #include <thread>
@@ -25,7 +25,7 @@ TEST_F(QueueTest, ReadsABatchAtOnceWithoutCopying) {
   EXPECT_EQ("2", reader.next().value_or_throw()->text());
   const auto rest = reader.next_batch().value_or_throw();
   EXPECT_EQ(numbers(3, 5), texts(rest));
-  // One record behind the other, as they lie in the file.
+  // The payloads lie one record after the other, as in the file.
   const ByteView first = rest.front().payload;
   EXPECT_EQ(first.data() + first.size() + sizeof(std::uint32_t), (*++rest.begin()).payload.data());
   EXPECT_TRUE(reader.next_batch().value_or_throw().empty());
@@ -109,7 +109,7 @@ TEST_F(QueueTest, PinsStayValidWhateverHappens) {
   }
   reader.reset();
   ASSERT_TRUE(queue->trim(queue->next_offset()).ok());
-  // What was trimmed is used again, if it may be.
+  // Trimmed files are recycled by these appends, unless a pin forbids it.
   for (std::uint64_t i = 0; i < 200; ++i) {
     queue->enqueue(text_of(1000, 1000 + i)).value_or_throw();
     ASSERT_TRUE(queue->trim(queue->next_offset()).ok());
@@ -151,7 +151,7 @@ TEST_F(QueueTest, AReaderInADroppedSegmentReadsOn) {
   EXPECT_EQ(text_of(1000, 0), reader.next().value_or_throw()->text());
   ASSERT_TRUE(queue.trim(queue.next_offset()).ok());
   EXPECT_EQ(text_of(1000, 1), reader.next().value_or_throw()->text());
-  // Then with the oldest message that is kept.
+  // The reader continues with the oldest kept message.
   std::uint64_t last = 1;
   while (const auto message = reader.next().value_or_throw()) {
     EXPECT_LT(last, message->offset.value);
@@ -189,7 +189,7 @@ TEST_F(QueueTest, SeeksToATime) {
   const auto check = [](Queue& queue, const std::vector<Timestamp>& times) {
     auto reader = queue.reader().value_or_throw();
     for (std::size_t i = 0; i < times.size(); ++i) {
-      // The first of all that carry this time or a later one.
+      // The expected message is the first one with this time or a later one.
       const auto first =
           std::find_if(times.begin(), times.end(), [&](Timestamp time) { return times[i] <= time; });
       ASSERT_TRUE(reader.seek(Start::at(times[i])).ok());
@@ -231,7 +231,7 @@ TEST_F(QueueTest, WaitReturnsAtOnceWhereThereIsSomething) {
   EXPECT_FALSE(reader.wait(0ms));
 }
 
-/// One thread enqueues when it is told to, another one waits for it, over and over.
+/// One thread enqueues on request and another one waits for the message, many times.
 void ping_pong(Queue& queue, int rounds) {
   std::atomic<int> received = 0;
   std::atomic<bool> failed = false;

@@ -1,4 +1,5 @@
-/// Opening an embedded queue: after a clean close, after a kill, with damage, with a stranger's files.
+/// Tests opening an embedded queue: after a clean close, after a kill, with damage, and with files of another
+/// log.
 #include <fcntl.h>
 
 #include <algorithm>
@@ -172,7 +173,7 @@ TEST_F(QueueTest, RefusesAForeignVersionOrByteOrderAndNamesTheFile) {
   EXPECT_EQ(numbers(0, 10), drain(queue));
 }
 
-/// Segments of ten messages each, a file's worth of them.
+/// A queue with damage in one of several segments of ten messages each.
 class DamagedQueue : public QueueTest {
  protected:
   DamagedQueue() {
@@ -182,7 +183,7 @@ class DamagedQueue : public QueueTest {
     Queue queue = open(options);
     for (std::uint64_t i = 0; i < 50; ++i) queue.enqueue(text_of(100, i)).value_or_throw();
   }
-  /// Reads all; the one error there must be names the file, and nothing wrong is ever returned.
+  /// Reads everything. Checks that the only error names the file, and that no wrong message is returned.
   std::vector<std::uint64_t> read_past_damage(const std::string& named) {
     Queue queue = open(options);
     auto reader = queue.reader().value_or_throw();
@@ -236,7 +237,7 @@ TEST_F(DamagedQueue, AReaderComesPastDamageInASegmentThatWasDroppedMeanwhile) {
   EXPECT_EQ(text_of(100, 10), reader.next().value_or_throw()->text());
   ASSERT_TRUE(queue.trim(Offset{30}).ok());
   ASSERT_EQ(Offset{30}, queue.first_offset());
-  std::filesystem::remove(segment);  // as it is sooner or later
+  std::filesystem::remove(segment);  // the file would be removed sooner or later in any case
   int damages = 0;
   EXPECT_EQ(text_of(100, 49), drain(reader, &damages).back());
 }
@@ -297,7 +298,7 @@ TEST_F(DamagedQueue, DamageToTheCursorsIsReportedWhenTheyAreOpened) {
   EXPECT_TRUE(queue.cursor("other").ok());
 }
 
-/// A sparse, sealed segment file: its messages are in no batch, and nobody may look for them.
+/// Creates a sparse, sealed segment file. It has no batches, so the test fails if anything reads them.
 void make_segment(const std::string& directory, const log::SegmentHeader& header,
                   const log::SegmentSeal& seal) {
   const std::string path = directory + "/" + log::segment_name(header.first_offset);
@@ -313,7 +314,7 @@ void make_segment(const std::string& directory, const log::SegmentHeader& header
 
 TEST_F(QueueTest, OpensAHundredGigabytesWithoutLookingAtABatch) {
   constexpr std::uint64_t segments = 1600;
-  constexpr std::uint64_t messages = 500'000;  // in each
+  constexpr std::uint64_t messages = 500'000;  // in each segment
   constexpr std::uint64_t incarnation = 42;
   std::filesystem::create_directories(directory);
   const std::uint64_t bytes = 64 * limits::MiB + page;
@@ -332,7 +333,7 @@ TEST_F(QueueTest, OpensAHundredGigabytesWithoutLookingAtABatch) {
     queue.enqueue("the first real one").value_or_throw();
     ASSERT_TRUE(queue.close().ok());
   }
-  // The shortest of some: others may be busy on the machine.
+  // Takes the shortest of several times, because the machine may be busy with other work.
   auto took = std::chrono::nanoseconds::max();
   for (int i = 0; i < 10; ++i) {
     const auto begin = std::chrono::steady_clock::now();

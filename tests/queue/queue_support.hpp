@@ -1,4 +1,4 @@
-/// What tests of the embedded queue share.
+/// Helpers that the tests of the embedded queue share.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class QueueTest : public testing::Test {
   [[nodiscard]] Queue open(const QueueOptions& options = {}) {
     return Queue::open(directory, options).value_or_throw();
   }
-  /// Runs in a process of its own that then ends as by SIGKILL: nothing is closed.
+  /// Runs the function in a child process that then ends without closing anything, as after SIGKILL.
   static void in_killed_process(const std::function<void()>& run) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
@@ -43,7 +43,7 @@ class QueueTest : public testing::Test {
     ASSERT_EQ(child, waitpid(child, &status, 0));
     ASSERT_EQ(0, status);
   }
-  /// Files in the directory (or one below it) whose names end so.
+  /// Returns the names of the files with this suffix in the directory, or in one below it.
   [[nodiscard]] std::vector<std::string> files(const std::string& suffix,
                                                const std::string& below = "") const {
     std::vector<std::string> found;
@@ -59,7 +59,7 @@ class QueueTest : public testing::Test {
   const std::string directory = temp / "queue";
 };
 
-/// All that a reader has left to give; damage is passed over and counted.
+/// Reads all remaining messages. Skips damage and counts it.
 inline std::vector<std::string> drain(QueueReader& reader, int* damages = nullptr) {
   std::vector<std::string> all;
   for (;;) {
@@ -88,7 +88,7 @@ inline std::vector<std::string> numbers(int first, int last, const std::string& 
   return texts;
 }
 
-/// A text of `bytes` that is another one for each number.
+/// Returns a text of `bytes` bytes that differs for each number.
 inline std::string text_of(std::size_t bytes, std::uint64_t number) {
   std::string text = std::to_string(number) + " ";
   while (text.size() < bytes) text += text;

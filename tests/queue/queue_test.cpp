@@ -1,4 +1,4 @@
-/// The embedded queue as its users see it: messages in, messages out.
+/// Tests the embedded queue as its users see it: messages in, messages out.
 #include <array>
 #include <cstdlib>
 
@@ -7,7 +7,7 @@
 namespace lightq::test {
 namespace {
 
-/// Each test in both ways of writing: through a mapping (no flush rule), and by pwrite.
+/// Runs each test in both ways of writing: through a mapping (no flush rule), and by pwrite.
 class EitherQueue : public QueueTest, public testing::WithParamInterface<bool> {
  protected:
   EitherQueue() {
@@ -172,7 +172,7 @@ TEST_P(EitherQueue, TakesAMessageLargerThanASegment) {
     auto expected = numbers(0, 1000);
     expected[10] = large;
     EXPECT_EQ(expected, drain(queue));
-    // It costs small ones nothing: only its own file is large.
+    // The large message costs small ones nothing: only its own file is large.
     std::size_t large_files = 0;
     for (const std::string& file : files(".seg"))
       large_files += std::filesystem::file_size(file) > 16384 ? 1 : 0;
@@ -186,7 +186,7 @@ TEST_P(EitherQueue, TakesAMessageLargerThanASegment) {
 
 TEST_P(EitherQueue, TakesAMessageOf64MebibytesWhateverTheSegmentSize) {
   options.segment_bytes = 4 * limits::KiB;
-  const bool huge = std::getenv("LIGHTQ_HUGE") != nullptr;  // 1 GiB instead
+  const bool huge = std::getenv("LIGHTQ_HUGE") != nullptr;  // then 1 GiB
   const std::string large(huge ? limits::GiB : 64 * limits::MiB, 'L');
   {
     Queue queue = open(options);

@@ -1,5 +1,5 @@
-/// One writer and readers on other threads, without locks, while segments are begun, dropped and used again;
-/// many writers; the background thread. To be run under the thread sanitizer.
+/// Tests one writer with lock-free readers on other threads while segments are begun, dropped and recycled;
+/// many writers; the background thread. Made for the thread sanitizer.
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -21,7 +21,8 @@ std::size_t bytes_of(std::uint64_t number) {
   return 8 + number % 37 * 5;
 }
 
-/// Reads until it has seen the last message; every one must be what was written at its offset, in order.
+/// Reads until it has seen the last message. Checks that messages are in order and each one is what was
+/// written at its offset.
 class CheckingReader {
  public:
   CheckingReader(QueueReader reader, int kind) : reader_(std::move(reader)), kind_(kind) {}
@@ -129,7 +130,7 @@ class QueueThreads : public QueueTest, public testing::WithParamInterface<std::s
  protected:
   QueueOptions options = settings()[GetParam()].options;
 
-  /// Four readers beside `write`, which runs here.
+  /// Runs `write` on this thread beside four readers.
   void read_beside(Queue& queue, const std::function<void()>& write) {
     std::vector<std::unique_ptr<CheckingReader>> readers;
     std::vector<std::thread> threads;
@@ -277,7 +278,7 @@ TEST_P(QueueThreads, ConfirmsComeFromAnyThread) {
   EXPECT_EQ(800U, confirmed);
 }
 
-// What does not fit for all who wait for one sync may fit for some of them.
+// If the messages of all writers that wait for one sync do not fit together, some of them may still fit.
 TEST_F(QueueTest, WritersThatShareASyncAreRefusedOneByOne) {
   QueueOptions options;
   options.flush = FlushPolicy::every_append();
@@ -318,7 +319,7 @@ TEST_F(QueueTest, WritersThatShareASyncAreRefusedOneByOne) {
   EXPECT_FALSE(reader.next().value_or_throw());
 }
 
-// The others' commits drop segments; not those that a cursor has just gone back to.
+// The other cursor's commits drop segments, but not the ones to which this cursor has just gone back.
 TEST_F(QueueTest, ACursorThatGoesBackHoldsWhatIsThere) {
   QueueOptions options;
   options.segment_bytes = 4 * limits::KiB;
@@ -348,8 +349,8 @@ TEST_F(QueueTest, ACursorThatGoesBackHoldsWhatIsThere) {
   EXPECT_LT(0, times);
 }
 
-// What a sync has done is taken over by whoever lets go of the lock, also by one that is about to wait for
-// it.
+// Each thread that releases the lock applies the result of the last sync. This also holds for a thread that
+// is about to wait for it.
 TEST_F(QueueTest, WaitersForTheDiskMeetTheBackgroundThreadAtAnyMoment) {
   QueueOptions options;
   options.flush = FlushPolicy::every(1ms);

@@ -1,5 +1,5 @@
-/// An embedded queue and a view of it where segments cannot be opened for a while: an error each time,
-/// nothing is passed over, and trying again works.
+/// Tests an embedded queue and a view of it while segments cannot be opened for a time. Each attempt returns
+/// an error, no message is skipped, and a later attempt succeeds.
 #include <cerrno>
 #include <vector>
 
@@ -19,7 +19,8 @@ class QueueUnavailableTest : public QueueOnFaultyDisk {
   const QueueOptions options{.segment_bytes = 16 * limits::KiB,
                              .flush = FlushPolicy::every_bytes(limits::MiB)};
 
-  /// Messages of 1,000 bytes, fifteen to a segment; nothing is mapped.
+  /// Appends messages of 1,000 bytes, fifteen in each segment. Opens the queue again, so that nothing is
+  /// mapped.
   void fill() {
     open_engine(options);
     for (int i = 0; i < messages; ++i) ASSERT_TRUE(enqueue(std::to_string(i) + std::string(1000, ' ')).ok());
@@ -37,7 +38,8 @@ class QueueUnavailableTest : public QueueOnFaultyDisk {
       return FaultyStorage::Fault{asked == call && path == failing ? error : 0, 0};
     };
   }
-  /// Reads until there is nothing more; each message once, in order, whatever errors come between.
+  /// Reads until there is nothing more. Checks that each message is returned once and in order, whatever
+  /// errors come between.
   void read_past_failures(queue::SegmentSource& source, int error) {
     queue::ReaderState reader(source);
     reader.place(source.first_offset());
@@ -84,7 +86,7 @@ TEST_F(QueueUnavailableTest, SoDoesTheReaderOfAView) {
   }
 }
 
-// To a view an end that cannot be read would look like a gap before the next segment.
+// An unreadable end of a segment would look to a view like a gap before the next segment.
 TEST_F(QueueUnavailableTest, AViewIsNotOpenedOrRefreshedByHalf) {
   fill();
   for (const Call call : {Call::open, Call::read}) {

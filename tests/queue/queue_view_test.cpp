@@ -1,4 +1,4 @@
-/// A queue read beside the process that writes it, and places found by offset and by time.
+/// Tests reading a queue beside the process that writes it, and finding positions by offset and by time.
 #include "queue_support.hpp"
 
 #include <algorithm>
@@ -151,7 +151,8 @@ TEST_F(QueueViewTest, AFileThatWasCutShortIsDamageAndTheOthersAreShown) {
   }
 }
 
-// What a view has mapped must not become another segment under its eyes, in whichever process it is.
+// A segment that a view has mapped must not be recycled while the view shows it, whichever process the view
+// is in.
 TEST_F(QueueViewTest, KeepsWhatItShowsFromBeingRecycled) {
   QueueOptions options = written;
   options.recycled_files_max = 64;
@@ -173,7 +174,7 @@ TEST_F(QueueViewTest, KeepsWhatItShowsFromBeingRecycled) {
   EXPECT_EQ("0", first);
 }
 
-// Its reader stands where nothing is kept any more, and nothing of what it knew leads on.
+// Everything that the view's reader knew was dropped, so no known segment leads to the next one.
 TEST_F(QueueViewTest, GoesOnWhenAllThatItKnewHasBeenDropped) {
   QueueOptions options = written;
   options.segment_bytes = 4 * limits::KiB;
@@ -217,7 +218,7 @@ TEST_F(QueueViewTest, FollowsAWriterThatDropsAndRecycles) {
     ASSERT_TRUE(view.refresh().ok());
     for (;;) {
       const auto message = reader.next();
-      // What was dropped since the refresh is gone; nothing else may be.
+      // Messages that were dropped since the refresh are gone; no other message may be.
       if (!message) {
         EXPECT_NE(ErrorCode::corrupt, message.error().code) << message.error().text();
         break;
@@ -254,14 +255,14 @@ TEST_F(QueueViewTest, SeeksByOffsetThroughTheIndexAndWithoutIt) {
   }
 }
 
-// Whether an index was ever written is known, and those that were go.
+// The queue knows whether an index was ever written for a segment, and removes it with the segment.
 TEST_F(QueueViewTest, SegmentsThatGoTakeTheirIndexesWithThem) {
   for (const bool synced : {true, false}) {
     Queue queue = open({.segment_bytes = 16 * limits::KiB,
                         .flush = synced ? FlushPolicy::every_bytes(4 * limits::KiB) : FlushPolicy::none()});
     const int first = synced ? 0 : 5001;
     test::enqueue_numbers(queue, first, first + 5000);
-    queue.flush().value_or_throw();  // where it is the first sync, all of the segments are full
+    queue.flush().value_or_throw();  // if this is the first sync, all segments are full
     ASSERT_FALSE(files(".idx").empty());
     ASSERT_TRUE(queue.trim(queue.next_offset()).ok());
     test::enqueue_numbers(queue, first + 5000, first + 5001);
@@ -274,7 +275,7 @@ TEST_F(QueueViewTest, SegmentsThatGoTakeTheirIndexesWithThem) {
   }
 }
 
-// A backup of a queue is a queue: its cursors stand where they had committed.
+// A copy of a queue is a queue with the same cursors at their committed positions.
 TEST_F(QueueViewTest, ASnapshotAndARepairKeepNamedCursors) {
   Queue queue = open(written);
   test::enqueue_numbers(queue, 0, 3000);
@@ -313,7 +314,7 @@ TEST_F(QueueViewTest, SeeksByTime) {
   EXPECT_EQ(Offset{0}, queue.reader(Start::at(Timestamp{0})).value_or_throw().position());
 }
 
-// Files of one message each, and of many, written while the clock goes forward and back.
+// The segments have one message each, or many. The clock goes forward and back while they are written.
 TEST_F(QueueViewTest, SeeksByTimeWhereTheClockWasSetBack) {
   constexpr std::int64_t hour_us = 3'600'000'000;
   const std::int64_t now_us = 1'700'000'000'000'000;

@@ -1,4 +1,5 @@
-/// Views on threads of their own, beside a writer whose segments are dropped and used again all the time.
+/// Tests views on threads of their own, beside a writer of which the segments are dropped and recycled all
+/// the time.
 #include <array>
 #include <atomic>
 #include <functional>
@@ -17,14 +18,15 @@ constexpr std::uint64_t messages = 20'000;
 #else
 constexpr std::uint64_t messages = 60'000;
 #endif
-constexpr std::uint64_t laps = 30;  // after each the writer waits until everybody else has done something
+// After each lap the writer waits until every other thread has done a step.
+constexpr std::uint64_t laps = 30;
 constexpr auto patience = 60s;
 
 std::string content_of(std::uint64_t number) {
   return text_of(8 + number % 41 * 7, number);
 }
 
-/// What the threads know of each other.
+/// The state that the threads share.
 struct Course {
   explicit Course(Queue& written) : queue(written) {}
 
@@ -33,7 +35,7 @@ struct Course {
     if (wrong.empty()) wrong = what;
     failed = true;
   }
-  /// Somebody has done something; false if there is no use in going on.
+  /// Records a step of thread `who`. Returns false if the test has failed and the thread must stop.
   bool step(std::size_t who) {
     ++steps[who];
     if (std::chrono::steady_clock::now() > deadline)
@@ -55,20 +57,20 @@ struct Course {
   std::array<std::atomic<std::uint64_t>, threads_max> steps{};
   std::array<std::atomic<bool>, threads_max> finished{};
   std::atomic<bool> failed = false;
-  std::atomic<std::uint64_t> gaps = 0;  // that readers have met where segments were dropped
+  std::atomic<std::uint64_t> gaps = 0;  // gaps that readers found where segments were dropped
   std::mutex mutex;
   std::string wrong;  // guarded by the mutex
 };
 
-/// Follows the log through a view: in order, without a gap but for what was dropped, with the content that
-/// was written, and with no other error than that a segment was dropped.
+/// Follows the log through a view. Checks that messages are in order and have the written content, that only
+/// dropped messages are missing, and that no other error is returned than that a segment was dropped.
 class Follower {
  public:
   enum class Way { one_by_one, in_batches, in_leaps };
   Follower(Course& course, QueueReader reader, Way way, int number)
       : course_(course), reader_(std::move(reader)), way_(way), number_(number) {}
 
-  /// All that the view shows now.
+  /// Reads everything that the view shows now.
   void read_all() {
     if (way_ == Way::in_leaps) leap();
     while (!course_.failed && (way_ == Way::one_by_one ? read_one() : read_batch())) {
@@ -96,7 +98,8 @@ class Follower {
     for (const QueuedMessage& message : *batch) check(message);
     return true;
   }
-  /// Back to where it has been, by offset or by time; to what is kept of it.
+  /// Seeks back to a position already read, by offset or by time. If that was dropped, the next kept message
+  /// must follow.
   void leap() {
     if (next_ == 0 || is_done()) return;
     const std::uint64_t wanted = next_ - 1 - random().below(std::min<std::uint64_t>(next_, 5000));
@@ -108,7 +111,7 @@ class Follower {
     const Offset there = (*message)->offset;
     if (by_time && (*message)->time < time) course_.fail("a time before the one that was sought");
     if (!by_time && there < Offset{wanted}) course_.fail("an offset before the one that was sought");
-    // What is passed over was dropped, or is older.
+    // Skipped messages were dropped, or are older than the time.
     if (!by_time) check_dropped(wanted, there);
     if (by_time && Offset{next_} < there) check_dropped(next_, there);
     next_ = there.value;
@@ -132,7 +135,7 @@ class Follower {
                  ", kept from " + std::to_string(course_.queue.first_offset().value));
   }
   Random& random() {
-    if (random_ == nullptr) random_ = std::make_unique<Random>(number_);  // it belongs to the thread
+    if (random_ == nullptr) random_ = std::make_unique<Random>(number_);  // each thread has its own
     return *random_;
   }
 
@@ -166,7 +169,7 @@ class QueueViewThreadsTest : public QueueTest, public testing::WithParamInterfac
   void refresh(QueueView& view) {
     if (const auto done = view.refresh(); !done) course->fail("a refresh: " + done.error().text());
   }
-  /// A view and its readers, all on one thread.
+  /// Starts a view and its readers, all on one thread.
   void start_view_on_one_thread() {
     start([this](std::size_t who) {
       QueueView view = QueueView::open(directory).value_or_throw();
@@ -186,7 +189,7 @@ class QueueViewThreadsTest : public QueueTest, public testing::WithParamInterfac
       }
     });
   }
-  /// A view that one thread refreshes, and each of its readers on another one.
+  /// Starts threads for a view that one thread refreshes and the readers of which are on other threads.
   void start_view_on_many_threads(QueueView& view) {
     const auto readers = std::make_shared<std::atomic<std::size_t>>(ways.size());
     for (const Way way : ways) {
@@ -203,7 +206,7 @@ class QueueViewThreadsTest : public QueueTest, public testing::WithParamInterfac
       while (*readers != 0 && course->step(who)) refresh(view);
     });
   }
-  /// A consumer whose commits are what drops the segments.
+  /// Starts a consumer. Its commits drop the segments.
   void start_consumer(Queue& queue) {
     start(
         [this, cursor = std::make_shared<QueueCursor>(queue.cursor("c").value_or_throw())](std::size_t who) {
