@@ -1,4 +1,5 @@
-/// What logs keep of decrypted batches: how often they decrypt, and how much they keep together.
+/// Tests the memory in which logs keep decrypted batches: how often batches are decrypted, and how much
+/// memory all logs use together.
 #include "log/decrypted_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@
 namespace lightq::log {
 namespace {
 
-/// Real ciphers, and how often they have decrypted.
+/// Real ciphers that count decryptions.
 class CountingCiphers final : public BatchCiphers {
  public:
   [[nodiscard]] std::unique_ptr<BatchCipher> of(std::uint64_t incarnation) const override {
@@ -49,7 +50,7 @@ class DecryptedMemoryTest : public test::LogFixture {
     text.resize(payload_bytes, '.');
     return text;
   }
-  /// A log of large batches, a message each.
+  /// Returns a log of large batches with one message each.
   std::unique_ptr<SegmentLog> filled(const std::string& where, std::uint64_t batches,
                                      DecryptedMemory& memory) {
     SegmentLogOptions there = options;
@@ -91,7 +92,7 @@ TEST_F(DecryptedMemoryTest, ManyReadersCostOneDecryptionOfEachBatchInWhateverStr
 }
 
 TEST_F(DecryptedMemoryTest, AllLogsTogetherKeepNoMoreThanItsBoundAndTheLeastRecentlyReadGoesFirst) {
-  constexpr std::size_t bytes_max = 5 * payload_bytes;  // four, with what they cost besides
+  constexpr std::size_t bytes_max = 5 * payload_bytes;  // space for four batches and their overhead
   DecryptedMemory memory(bytes_max);
   const auto first = filled("/topics/1", 6, memory);
   const auto second = filled("/topics/2", 6, memory);
@@ -155,7 +156,7 @@ TEST_F(DecryptedMemoryTest, AnIdleLogAndOneThatEndsGiveBackTheirPart) {
   EXPECT_GE(all, 8 * payload_bytes);
   ended.reset();
   EXPECT_EQ(memory.bytes(), all / 2);
-  idle->maintain(now);  // notes that it was used
+  idle->maintain(now);  // records that the log was used
   now.us += 20'000'000;
   idle->maintain(now);
   EXPECT_EQ(memory.bytes(), 0U);
@@ -165,7 +166,7 @@ TEST_F(DecryptedMemoryTest, LogsOfManyThreadsShareIt) {
   DecryptedMemory memory(6 * payload_bytes);
   std::vector<std::unique_ptr<SegmentLog>> logs;
   for (int i = 0; i < 3; ++i) logs.push_back(filled("/topics/" + std::to_string(i + 1), 8, memory));
-  for (const auto& each : logs) {  // no file is opened while they run
+  for (const auto& each : logs) {  // so that no file is opened while the readers run
     Place place;
     read_one(*each, place);
   }

@@ -1,4 +1,4 @@
-/// Logs whose batches are encrypted on the disk.
+/// Tests logs that encrypt their batches on disk.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +54,7 @@ class EncryptedLogTest : public test::LogFixture {
     EXPECT_TRUE(header);
     return header ? header->key_id : 0;
   }
-  /// The batch at a position of a file, made sound again whatever is in it.
+  /// Corrects the checksums of the batch at this position of a file, whatever the batch contains.
   void mend(const std::string& path, std::size_t position) {
     test::mend_batch_in(storage.bytes_of(path), position);
   }
@@ -103,7 +103,7 @@ TEST_F(EncryptedLogTest, ComesBackAfterAKillWithATornTail) {
   for (int i = 0; i < 10; ++i) ASSERT_EQ(append({"message " + std::to_string(i)}), AppendOutcome::appended);
   const auto all = read_everything(*log);
   const std::uint64_t end = segment_header_bytes + log->stored_bytes();
-  storage.bytes_of(segment_path(0))[end - 1] ^= std::byte{1};  // the last one never came whole
+  storage.bytes_of(segment_path(0))[end - 1] ^= std::byte{1};  // the last batch is incomplete
   open();
   EXPECT_EQ(log->recovery().damaged.size(), 0U);
   EXPECT_NE(log->recovery().bytes_cut, 0U);
@@ -119,7 +119,7 @@ TEST_F(EncryptedLogTest, WithoutTheRightKeyNothingIsChanged) {
   const std::uint64_t key_id = keys->of(log->incarnation())->key_id();
   const auto all = read_everything(*log);
   const auto& last = *log->segments().back();
-  storage.bytes_of(last.path())[last.end_position() - 1] ^= std::byte{1};  // which recovery would cut
+  storage.bytes_of(last.path())[last.end_position() - 1] ^= std::byte{1};  // recovery would cut this batch
   log.reset();
   const auto before = files();
   for (const BatchCiphers* ciphers :
@@ -196,7 +196,7 @@ TEST_F(EncryptedLogTest, WhatIsNotAuthenticIsPassedOverAsDamage) {
   const std::size_t bytes = log->stored_bytes() / 3;
   log.reset();
   auto& file = storage.bytes_of(path);
-  // The second one's records and the first one's change places: all checksums are right.
+  // Exchanges the records of the first two batches. All checksums are right.
   const auto first = file.begin() + segment_header_bytes + batch_layout::header_bytes;
   const auto records = static_cast<std::ptrdiff_t>(bytes - batch_layout::header_bytes);
   std::swap_ranges(first, first + records, first + static_cast<std::ptrdiff_t>(bytes));
@@ -216,7 +216,7 @@ TEST_F(EncryptedLogTest, WhatIsNotAuthenticIsPassedOverAsDamage) {
 
 TEST_F(EncryptedLogTest, ABatchInClearThatSomebodyHasPutThereIsNotGivenOut) {
   open();
-  append({std::string(48, 'x')});  // as long encrypted as the one that is put there
+  append({std::string(48, 'x')});  // encrypted, it is as long as the batch that replaces it
   append({"mine"});
   const std::string path = segment_path(0);
   auto planted = test::make_batch({std::string(96, 'y')});
@@ -248,7 +248,7 @@ TEST_F(EncryptedLogTest, ReadersAtManyPlacesGetWhatIsThere) {
   open();
   std::vector<std::string> expected;
   for (std::uint64_t i = 0; i < batches; ++i) {
-    // Some are so large that few of them are kept.
+    // Some payloads are so large that the memory keeps few of them.
     expected.push_back(std::string(i % 5 == 0 ? limits::MiB / 3 : 100, 'x') + std::to_string(i));
     ASSERT_EQ(append({expected.back()}), AppendOutcome::appended);
   }
@@ -261,11 +261,11 @@ TEST_F(EncryptedLogTest, ReadersAtManyPlacesGetWhatIsThere) {
       ASSERT_EQ(test::payloads_of(read.batch).at(0), expected[place.offset.value]);
       place.offset = read.batch.end_offset();
     }
-    log->maintain(now);  // notes that it was used
+    log->maintain(now);  // records that the log was used
     now.us += 20'000'000;
-    log->maintain(now);  // an idle log gives its memory back
+    log->maintain(now);  // an idle log releases its memory
   }
-  log.reset();  // before the memory
+  log.reset();  // the log must end before the memory does
 }
 
 TEST_F(EncryptedLogTest, RoomThatWasMadeIsEnough) {
@@ -289,7 +289,7 @@ TEST_F(EncryptedLogTest, RoomThatWasMadeIsEnough) {
 TEST_F(EncryptedLogTest, WriteBehindLogsEncryptWhatTheyWrite) {
   open();
   WriteBehindLog behind({.ring = {.capacity_bytes = limits::MiB}}, std::move(log));
-  auto large = test::make_batch({std::string(2 * limits::MiB, 'p')});  // goes straight to the segments
+  auto large = test::make_batch({std::string(2 * limits::MiB, 'p')});  // goes directly to the segments
   auto batch = test::make_batch({"planted"});
   ASSERT_EQ(behind.append(batch, now).outcome, AppendOutcome::appended);
   ASSERT_EQ(behind.append(large, now).outcome, AppendOutcome::appended);
@@ -309,7 +309,8 @@ TEST_F(EncryptedLogTest, WhatIsMappedForOthersIsNotOfferedIt) {
   EXPECT_EQ(refused().code, ErrorCode::invalid_argument);
 }
 
-// Decrypted batches come to places in memory where others were; what is unpacked is known by its place.
+// Decrypted batches reuse memory addresses of earlier ones. An unpacked batch is identified by its address,
+// so it must not be taken for an earlier batch.
 TEST_F(EncryptedLogTest, CompressedBatchesAreUnpackedEachForItself) {
   open();
   constexpr int batches = 60;

@@ -1,4 +1,4 @@
-/// Inspecting, repairing and copying encrypted logs, with the key and without it.
+/// Tests inspecting, repairing and copying encrypted logs, with and without the key.
 #include <gtest/gtest.h>
 
 #include "log/repair.hpp"
@@ -14,7 +14,7 @@ using test::Messages;
 
 class EncryptedToolsTest : public test::ToolFixture {
  protected:
-  /// Keeps what can be read, and counts what cannot.
+  /// Keeps readable messages and counts unreadable batches.
   class Counter final : public LogVisitor {
    public:
     bool on_batch(const ScannedBatch& batch, const BatchView& view) override {
@@ -43,7 +43,7 @@ class EncryptedToolsTest : public test::ToolFixture {
     how.ciphers = ciphers;
     return inspect_log(directory, storage, how, counter);
   }
-  /// Three segments and a last one.
+  /// Writes three full segments and a last one.
   void fill_and_close() {
     fill(60, 3000);
     log.reset();
@@ -90,7 +90,7 @@ TEST_F(EncryptedToolsTest, AnotherKeyIsAnErrorThatNamesFileAndKey) {
   EXPECT_TRUE(counter.messages.empty() && counter.findings.empty());
 }
 
-// All checksums are right: only the key tells.
+// All checksums are right. Only decryption can detect the forgery.
 TEST_F(EncryptedToolsTest, WhatWasPutThereIsFoundWithTheKey) {
   fill_and_close();
   auto& bytes = storage.bytes_of(segment_path(0));
@@ -114,8 +114,8 @@ TEST_F(EncryptedToolsTest, ARepairNeedsNoKey) {
   const auto names = segments();
   ASSERT_GE(names.size(), 3U);
   const std::size_t batch_bytes = 64 + 48 + 5 * 3004;
-  flip(segment_path(0), segment_header_bytes + batch_bytes + 1000);  // five messages
-  flip(segment_path(names[1]), 20);                                  // the header: the key id goes with it
+  flip(segment_path(0), segment_header_bytes + batch_bytes + 1000);  // damages five messages
+  flip(segment_path(names[1]), 20);  // damages the header, so that its key id is lost too
   const auto report = repair_to(directory, "/saved", {}, storage);
   ASSERT_TRUE(report.ok()) << report.error().text();
   EXPECT_EQ(report->lost_messages(), 5U);

@@ -1,4 +1,4 @@
-/// Encrypting batches and decrypting them.
+/// Tests encrypting and decrypting batches.
 #include "rest/log_cipher.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class LogCipherTest : public testing::Test {
     with.encrypt(BatchView::trusted(batch.data()), made);
     return made;
   }
-  /// As a log would that has never seen it.
+  /// Decrypts with a new cipher, as a log does that has never seen the batch.
   static std::optional<Bytes> decrypted(const StorageKeys& keys, const Bytes& stored,
                                         std::optional<std::uint64_t> key_id = std::nullopt,
                                         std::uint64_t of = incarnation) {
@@ -109,7 +109,8 @@ TEST_F(LogCipherTest, NobodySendsSuchABatch) {
 TEST_F(LogCipherTest, EveryFlippedBitIsRefused) {
   const Bytes stored = encrypted(*cipher, stamped(test::make_batch({"message", "another"})));
   for (std::size_t at = 0; at < stored.size(); ++at) {
-    // The segment's epoch is the file's affair; the checksums are made anew.
+    // The segment epoch and the checksums are not covered by the encryption: the log checks the epoch, and
+    // the checksums are computed again for the stored bytes.
     if (batch_layout::segment_epoch <= at && at < batch_layout::header_bytes) continue;
     for (int bit = 0; bit < 8; ++bit) {
       Bytes flipped = stored;

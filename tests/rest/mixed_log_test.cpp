@@ -1,4 +1,4 @@
-/// Inspecting logs of which some files are encrypted and others are not.
+/// Tests inspecting logs in which some files are encrypted and others are not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 class MixedLogTest : public test::ToolFixture {
  protected:
   using Kind = Finding::Kind;
-  /// Keeps what is found; of encrypted batches nothing can be read without the key.
+  /// Records findings and summaries. Accepts batches unread, because encrypted ones cannot be read without
+  /// the key.
   class Looker final : public LogVisitor {
    public:
     bool on_batch(const ScannedBatch&, const BatchView&) override { return true; }
@@ -37,7 +38,7 @@ class MixedLogTest : public test::ToolFixture {
     std::vector<SegmentSummary> summaries;
   };
 
-  /// Writes some segments; answers the directory's segments.
+  /// Writes some segments. Returns the first offsets of the directory's segments.
   std::vector<std::uint64_t> write_log(const std::string& where, const BatchCiphers* ciphers) {
     options.directory = where;
     options.ciphers = ciphers;
@@ -47,8 +48,8 @@ class MixedLogTest : public test::ToolFixture {
     log.reset();
     return segments(where);
   }
-  /// Has one of each kind, and puts a file of the second log in the place of the first one's: with the
-  /// header's identity changed, so that nothing but its kind is wrong. `/topics/1` is the log then.
+  /// Makes two logs of different kinds and replaces the first file of `/topics/1` with that of `/topics/2`.
+  /// The header's incarnation is corrected, so that only the kind is wrong. Returns the file's path.
   std::string mix(const BatchCiphers* of_most, const BatchCiphers* of_one) {
     const auto others = write_log("/topics/2", of_one);
     const auto own = write_log("/topics/1", of_most);
@@ -113,7 +114,7 @@ TEST_F(MixedLogTest, AnEncryptedFileAmongThoseInClearIsDamageToo) {
 TEST_F(MixedLogTest, WhoHasTheKeySaysThatTheLogIsEncrypted) {
   const std::string encrypted = mix(nullptr, keys.get());
   Looker looker;
-  // The key is another log's for that one file; what is looked at is which files are told of.
+  // The key belongs to the log that the one file is from. The test checks only which files are reported.
   InspectOptions how;
   how.ciphers = keys.get();
   how.from = {written.empty() ? 0 : segments("/topics/1")[1]};
@@ -138,7 +139,8 @@ TEST_F(MixedLogTest, ALogOfOneKindIsNot) {
   }
 }
 
-/// A broker opens a topic for encryption whose only file was begun, and never written to, in clear.
+/// A broker with encryption opens a topic of which the only file was created without encryption and has no
+/// batch.
 TEST_F(MixedLogTest, AFileInClearWithoutABatchIsNone) {
   open();
   ASSERT_TRUE(log->settle().ok());

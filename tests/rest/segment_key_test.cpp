@@ -1,5 +1,5 @@
-/// Logs that are not of one piece: what a repair has lost the key's id of, and what is not encrypted where
-/// all else is.
+/// Tests logs with mixed files: a file that lost its key id before a repair, and a file that is not encrypted
+/// in an encrypted log.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ using test::Messages;
 
 class SegmentKeyTest : public test::ToolFixture {
  protected:
-  /// Thirty messages with the old key, thirty with the new one; of the second file a repair has lost the id.
+  /// Writes thirty messages with the old key and thirty with the new one. The second file's key id is then
+  /// lost by a repair.
   void lose_a_key_id() {
     options.ciphers = old_key.get();
     fill(30, 3000);
@@ -28,7 +29,7 @@ class SegmentKeyTest : public test::ToolFixture {
     ASSERT_GE(names.size(), 4U);
     ASSERT_LT(names[1], 30U);
     flip(segment_path(names[1]), 20);
-    // The first one goes, as by retention: nothing else says that there was an old key.
+    // Removes the first file, as retention does. No other file then says that there was an old key.
     auto report = repair_in_place(directory, {}, storage);
     ASSERT_TRUE(report.ok()) << report.error().text();
     ASSERT_TRUE(storage.unlink(segment_path(0)).ok());

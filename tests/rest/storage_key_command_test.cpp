@@ -1,4 +1,4 @@
-/// Storage keys that a command prints.
+/// Tests storage keys that a command prints.
 #include "rest/storage_key_command.hpp"
 
 #include <fcntl.h>
@@ -62,7 +62,7 @@ TEST(StorageKeyCommandTest, IsBoundedInWhatItPrints) {
   EXPECT_EQ(keys.error().code, ErrorCode::invalid_argument);
 }
 
-/// Neither gone, nor a zombie until whoever has inherited it looks.
+/// Returns true unless the process is gone, or is a zombie that its new parent has not collected yet.
 bool is_running(pid_t process) {
   std::string state;
   std::ifstream status("/proc/" + std::to_string(process) + "/stat");
@@ -92,7 +92,7 @@ TEST(StorageKeyCommandTest, EndsWithAllThatItHasStartedWhenItIsToStop) {
   const std::string file = directory.path() + "/process";
   ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
   for (const char* ending : {"wait", "exec >&-; wait"}) {
-    const int told = open(file.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);  // read when the command runs
+    const int told = open(file.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);  // readable when the command runs
     ASSERT_GE(told, 0);
     const auto keys = run_storage_key_command("sleep 600 & echo $! > " + file + "; " + std::string(ending),
                                               std::chrono::minutes(5), told);
@@ -110,10 +110,10 @@ TEST(StorageKeyCommandTest, EndsWithAllThatItHasStartedWhenItIsToStop) {
 
 TEST(StorageKeyCommandTest, HasNoDescriptorOfThisProcess) {
   const test::TempDir directory;
-  const int left_open = fcntl(STDIN_FILENO, F_DUPFD, 100);  // where no shell keeps any of its own
+  const int left_open = fcntl(STDIN_FILENO, F_DUPFD, 100);  // above the descriptors that a shell uses itself
   ASSERT_GE(left_open, 100);
   const std::string file = directory.path() + "/descriptors";
-  // The shell's own: the links of its children would be those of ls, too.
+  // Lists the descriptors of the shell ($$). Those of a child would include descriptors that `ls` opens.
   const auto keys = run_storage_key_command("for at in /proc/$$/fd/*; do echo ${at##*/}; done > " + file +
                                             "; echo " + key_line(4));
   close(left_open);

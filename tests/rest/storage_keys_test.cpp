@@ -1,4 +1,4 @@
-/// Reading storage keys, from texts and files.
+/// Tests reading storage keys from texts and files.
 #include "rest/storage_keys.hpp"
 
 #include <gtest/gtest.h>
