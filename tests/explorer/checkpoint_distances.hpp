@@ -1,4 +1,4 @@
-/// How often small logs of tests write a checkpoint, while the test lasts.
+/// A guard that changes the distances between checkpoints while a test runs.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace lightq::test {
 
-/// Sets how far a writer goes past its newest checkpoint and after how much the next is due; puts back what
-/// was. One thread, one at a time.
+/// Sets how far a writer may write past its newest checkpoint, and after how many bytes the next one is due.
+/// The destructor restores the usual distances. The distances are global, so only one guard may exist at a
+/// time. Thread: one.
 class CheckpointDistances {
  public:
   CheckpointDistances() = default;

@@ -1,5 +1,5 @@
-/// Damages the files of a small log, and looks whether it is noticed: what is noticed. The damages:
-/// corruption_cases.cpp.
+/// Damages the files of a small log and checks that the log notices. This file checks; corruption_cases.cpp
+/// makes the damage.
 #include "explorer/corruption.hpp"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ Corruption::Corruption(const CorruptionOptions& options) : options_(options) {
   make(other_, 11);
 }
 
-// A multiple of four sizes, so that there are batches to swap; the epochs follow from the disk's randomness.
+// Appends batches of four sizes, so that batches of equal size exist and can be swapped. Segment epochs
+// follow from the disk's random numbers; `lead` draws some first, so that two logs differ.
 void Corruption::make(Base& base, std::uint64_t lead) {
   for (; lead != 0; --lead) static_cast<void>(base.disk.random());
   static_cast<void>(base.disk.make_directory("/topics"));
@@ -71,7 +72,7 @@ std::vector<std::byte> Corruption::bytes_of(Base& base, const std::string& file,
   return {from.begin(), from.end()};
 }
 
-// Only bytes that change count as touched.
+// Writes the bytes. Only bytes that change count as touched.
 void Corruption::write(const std::string& file, std::size_t at, const std::vector<std::byte>& bytes) {
   const auto to = scratch_.bytes_of(file);
   for (std::size_t i = 0; i < bytes.size() && at + i < to.size(); ++i) {
@@ -109,12 +110,12 @@ void Corruption::judge(const std::string& what, CorruptionResult& result) {
   if (result.violation) return;
   ++result.cases;
   look_at_damage();
-  reader_.calls_fail = true;  // what is lost is judged here
+  reader_.calls_fail = true;  // judge_batches checks for losses instead
   reader_.violation.reset();
   reader_.history = base_.client.history;
   reader_.open(Ending::power_cut);
   if (reader_.log() == nullptr) {
-    ++result.detected;  // refused, naming the file: foreign_format, or corrupt
+    ++result.detected;  // the log refused to open and named the file: foreign_format or corrupt
     return;
   }
   const auto found = read_all(what, result);
@@ -159,8 +160,8 @@ std::set<std::uint64_t> Corruption::read_all(const std::string& what, Corruption
   return found;
 }
 
-// Nothing at the batch's place says that one was there: zeros, no file so far, or a sound batch of another
-// epoch, as in a recycled file.
+// Returns true if the bytes at the batch's position do not show that a batch was there. They may be zeros,
+// lie past the end of the file, or be a sound batch of another epoch, as in a recycled file.
 bool Corruption::ends_quietly(const Batch& batch) const {
   if (batch.file != base_.files.back()) return false;
   if (last_file_.size() < batch.position + batch_layout::header_bytes) return true;
@@ -169,9 +170,9 @@ bool Corruption::ends_quietly(const Batch& batch) const {
   return !magic || !BatchView::check_header(there, batch.mask).has_value();
 }
 
-// What is not read any more was touched, or lay under a header that was; and somebody said so. A read of what
-// is between first_offset and next_offset has said so. The end of the log is cut and counted, unless it
-// cannot be told from a file's earlier life.
+// Checks that each unreadable batch was touched, or that its file's header was, and that the loss was
+// reported. A failing read between first_offset and next_offset is a report. The end of the log is cut, and
+// recovery counts the bytes, unless the bytes look like a file's earlier use.
 void Corruption::judge_batches(const std::set<std::uint64_t>& found, const std::string& what,
                                CorruptionResult& result) {
   const log::SegmentLog& log = *reader_.log();

@@ -1,4 +1,4 @@
-/// Damages the files of a small log in every way there is a name for, and looks whether it is noticed.
+/// Damages the files of a small log in every way that has a name, and checks that the log notices.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@ namespace lightq::test {
 
 struct CorruptionOptions {
   std::size_t messages = 24;
-  std::size_t bit_step = 1;  ///< flip only every so many bits
+  std::size_t bit_step = 1;  ///< flip one bit of every so many
 };
 
 struct CorruptionResult {
   std::uint64_t cases = 0;
   std::uint64_t detected = 0;     ///< refused, reported, or cut as a torn tail
-  std::uint64_t harmless = 0;     ///< every message was still read, and right: bytes that nothing depends on
-  std::uint64_t passed_over = 0;  ///< sound batches that were reported lost, for one in a wrong place
+  std::uint64_t harmless = 0;     ///< every message was still read and right: the damaged bytes have no use
+  std::uint64_t passed_over = 0;  ///< sound batches that were reported lost because another one was misplaced
   std::optional<std::string> violation;
 };
 
-/// A log of three or four files, all but the last sealed, and a cursor; and another log like it to splice
-/// from. After each damage the log is opened and read. It must hold then: no message is wrong; what was not
-/// touched is still read; what was touched and is not read was reported, or was the end of the log. One
-/// thread.
+/// A log of three or four files with a cursor, and a similar log from which bytes are copied. All files
+/// except the last are sealed. After each damage the log is opened and read, and three rules must hold. No
+/// message is wrong. Every batch that was not touched is still read. Every touched batch that is not read was
+/// reported or was at the end of the log. Thread: one.
 class Corruption {
  public:
   explicit Corruption(const CorruptionOptions& options);
 
-  /// Every bit of every segment file, the header's page included.
+  /// Flips every bit of every segment file, including the header's page.
   CorruptionResult flip_bits();
-  /// Batches swapped, written over others, zeroed, and taken from another log.
+  /// Swaps batches, overwrites them with others or with zeros, and copies them from another log.
   CorruptionResult move_batches();
-  /// The same with sectors of 512 bytes, whichever batches they cut through.
+  /// Does the same with sectors of 512 bytes, which may contain parts of several batches.
   CorruptionResult move_sectors();
-  /// Files cut short, removed, exchanged; headers and seals of other files.
+  /// Truncates, removes and exchanges files. Copies headers and seals from other files.
   CorruptionResult spoil_files();
-  /// Every bit of the cursor's files, and their sectors zeroed and swapped.
+  /// Flips every bit of the cursor files. Zeroes and swaps their sectors.
   CorruptionResult spoil_cursors();
 
  private:
@@ -51,7 +51,7 @@ class Corruption {
     Offset base;
     Offset end;
     Timestamp time;
-    std::uint32_t mask = 0;  // of its file
+    std::uint32_t mask = 0;  // of the file
   };
   struct Base {
     explicit Base(ExplorerWorld& world, Payloads& payloads) : disk(world), client(disk, payloads) {}
@@ -92,10 +92,10 @@ class Corruption {
   ExplorerStorage scratch_{world_};
   LogClient reader_{scratch_, payloads_};
   std::vector<Touched> touched_;
-  // Damage that amounts to another sound history, which nothing in the files speaks against.
-  bool first_header_is_anothers_ = false;  // the log's identity is then that of its first file
-  std::vector<std::byte> last_file_;       // as it was damaged
-  bool strict_ = true;                     // nothing that was not touched may be lost, not even with a report
+  // True if the damage results in another sound history, so that nothing in the files contradicts it.
+  bool first_header_is_anothers_ = false;  // a log takes its identity from its first file
+  std::vector<std::byte> last_file_;       // with the damage
+  bool strict_ = true;                     // an untouched batch may not be lost, even if its loss is reported
 };
 
 }  // namespace lightq::test

@@ -1,4 +1,5 @@
-/// Damages the files of a small log, and looks whether it is noticed: the damages.
+/// Damages the files of a small log and checks that the log notices. This file makes the damage;
+/// corruption.cpp checks.
 #include <algorithm>
 
 #include "explorer/corruption.hpp"
@@ -107,7 +108,8 @@ CorruptionResult Corruption::spoil_files() {
       judge(name + " cut to " + std::to_string(bytes) + " bytes", result);
     }
     if (file != base_.files.front() &&
-        file != base_.files.back()) {  // the ends might as well have been dropped
+        // Without its first or last file, the log looks as if retention or a crash had removed it.
+        file != base_.files.back()) {
       static_cast<void>(fresh().unlink(file));
       scratch_.settle();
       touch(file, 0, size);

@@ -1,4 +1,4 @@
-/// Exhaustive damage to a small log: nothing wrong is ever read, and nothing is lost in silence.
+/// Damages a small log exhaustively: no wrong message is ever read, and no message is lost without a report.
 #include "explorer/corruption.hpp"
 #include "explorer/lying_index.hpp"
 #include "explorer/open_batch_damage.hpp"
@@ -15,7 +15,7 @@ class CorruptionTest : public testing::Test {
   static CorruptionOptions options() {
     CorruptionOptions chosen;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    chosen.bit_step = 23;  // not a multiple of eight: another bit in each byte
+    chosen.bit_step = 23;  // not a multiple of eight, so that it is another bit in each byte
 #endif
     return chosen;
   }

@@ -1,4 +1,4 @@
-/// Which of all power cuts are looked at.
+/// Chooses which of all possible power cuts are explored.
 #include "explorer/crash_cuts.hpp"
 
 namespace lightq::test {
@@ -20,7 +20,8 @@ bool next_cut(const std::vector<CutAtom>& atoms, Cut& cut) {
   return false;
 }
 
-// Disks fail in runs: nothing, everything, all up to a moment, all but one, one alone, and any mixture.
+// Disks fail in runs, so most choices are runs. Nothing survives, everything survives, everything up to a
+// moment, all but one atom, only one atom, or any mixture.
 void choose_cut(SmallRandom& random, const std::vector<CutAtom>& atoms, Cut& cut) {
   const std::size_t count = atoms.size();
   const auto last = [&](std::size_t i) { return static_cast<std::uint8_t>(atoms[i].versions - 1); };
@@ -35,7 +36,7 @@ void choose_cut(SmallRandom& random, const std::vector<CutAtom>& atoms, Cut& cut
       case 3: cut[i] = i == place ? last(i) : std::uint8_t{0}; break;
       case 4: cut[i] = random.one_in(8) ? any(i) : last(i); break;
       case 5: cut[i] = random.one_in(8) ? any(i) : std::uint8_t{0}; break;
-      case 6: cut[i] = i < place ? last(i) : any(i); break;  // the newest in disorder
+      case 6: cut[i] = i < place ? last(i) : any(i); break;  // the newest writes survive in disorder
       case 7: cut[i] = atoms[i].kind == CutAtom::Kind::name ? last(i) : any(i); break;
       default: cut[i] = any(i);
     }

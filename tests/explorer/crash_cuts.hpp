@@ -1,4 +1,4 @@
-/// Which of all power cuts are looked at.
+/// Chooses which of all possible power cuts are explored.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace lightq::test {
 
-/// How many cuts there are; once there are more than `most`, any number above it.
+/// Returns the number of different cuts. If there are more than `most`, returns any number above `most`.
 std::uint64_t count_cuts(const std::vector<CutAtom>& atoms, std::uint64_t most);
-/// The next one, in an order that has them all; false after the last.
+/// Changes `cut` to the next one, in an order that contains every cut. Returns false after the last one.
 bool next_cut(const std::vector<CutAtom>& atoms, Cut& cut);
-/// One of them. Requires at least one atom.
+/// Sets `cut` to a random one. Requires: at least one atom.
 void choose_cut(SmallRandom& random, const std::vector<CutAtom>& atoms, Cut& cut);
 
 }  // namespace lightq::test

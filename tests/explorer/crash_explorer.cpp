@@ -1,4 +1,5 @@
-/// Explores what power cuts may leave of a log: the cuts. The programs: crash_programs.cpp.
+/// Explores the states in which power cuts may leave a log. This file makes the cuts; crash_programs.cpp has
+/// the programs.
 #include "explorer/crash_explorer.hpp"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ void CrashExplorer::found(const LogClient& client, const std::string& where) {
                       std::to_string(result_.programs) + ")";
 }
 
-// What did not survive, cut by cut.
+// Describes which writes did not survive, for each cut in turn.
 std::string CrashExplorer::describe_cuts(std::size_t depth) const {
   std::string text;
   for (std::size_t i = 0; i <= depth; ++i) {
@@ -48,7 +49,7 @@ std::string CrashExplorer::describe_cuts(std::size_t depth) const {
   return text;
 }
 
-// At every step of `disk`, or at one in some, the disks that a power cut would leave now.
+// Explores the disks that a power cut may leave now, at every step of `disk` or at one of `one_in` steps.
 void CrashExplorer::watch(ExplorerStorage& disk, LogClient& owner, std::size_t depth, std::uint64_t one_in) {
   disk.on_step = [this, &disk, &owner, depth, one_in] {
     if (!done() && (one_in == 1 || random_.one_in(one_in))) explore(depth, disk, owner);
@@ -78,7 +79,7 @@ void CrashExplorer::explore(std::size_t depth, ExplorerStorage& from, LogClient&
   level.client.close();
 }
 
-// Opens the log on the disk of this level, where its user knows what the one before knew.
+// Opens the log on the disk of this level. The client knows what the client of the level above knew.
 void CrashExplorer::explore_one(std::size_t depth) {
   Level& level = *levels_[depth];
   LogClient& client = level.client;
@@ -87,7 +88,8 @@ void CrashExplorer::explore_one(std::size_t depth) {
   client.now = live_client_->now;
   client.violation.reset();
   const bool deeper = depth + 1 < depth_max;
-  const std::uint64_t rarely = depth == 0 ? 50 : 200;  // so that most states are first cuts, of many programs
+  // So that most states are first cuts, and come from many programs.
+  const std::uint64_t rarely = depth == 0 ? 50 : 200;
   if (deeper && random_.one_in(rarely)) watch(level.disk, client, depth + 1, 1);
   if (depth > 0) ++result_.in_recovery;
   client.open(Ending::power_cut);
@@ -96,7 +98,8 @@ void CrashExplorer::explore_one(std::size_t depth) {
   if (client.violation) found(client, "after " + describe_cuts(depth));
 }
 
-// The machine is on again: some appends, perhaps a flush, with power cuts in between; then a kill.
+// Continues after the machine was switched on again: some appends and flushes, with power cuts in between,
+// and then a kill.
 void CrashExplorer::live_on(std::size_t depth) {
   Level& level = *levels_[depth];
   LogClient& client = level.client;

@@ -1,4 +1,4 @@
-/// Explores what power cuts may leave of a log: at every step of random programs.
+/// Explores the states in which power cuts may leave a log, at every step of random programs.
 #pragma once
 
 #include <array>
@@ -18,29 +18,30 @@ namespace lightq::test {
 struct ExplorerOptions {
   std::uint64_t seed = 1;
   std::uint64_t states_max = 250'000;  ///< stop after so many
-  std::uint64_t segment_bytes = 8192;  ///< of the log's files
-  std::size_t program_steps = 80;      ///< operations until a new log is begun
-  std::size_t cuts_per_step = 24;      ///< states explored at a step; all, if there are no more
-  std::size_t all_below = 64;          ///< up to so many states at a step are all explored
-  bool mapped = false;                 ///< the log is written through mappings
-  bool small_checkpoints = true;       ///< half of the programs write one every few messages
-  bool encrypted = false;  ///< with keys, of which some restart brings a new one; not with `mapped`
+  std::uint64_t segment_bytes = 8192;  ///< the size of the log's files
+  std::size_t program_steps = 80;  ///< operations of a program, before the next program begins with a new log
+  std::size_t cuts_per_step = 24;  ///< states explored at a step, or all if there are fewer
+  std::size_t all_below = 64;      ///< if a step has at most so many states, all are explored
+  bool mapped = false;             ///< the log is written through mappings
+  bool small_checkpoints = true;   ///< half of the programs write a checkpoint every few messages
+  bool encrypted = false;          ///< with keys; some restart adds a new key. Not together with `mapped`
 };
 
-/// What an exploration came to.
+/// The result of an exploration.
 struct Exploration {
   std::uint64_t states = 0;  ///< disks on which the log was opened and compared
   std::uint64_t programs = 0;
-  std::uint64_t steps = 0;               ///< calls of the programs after which a power cut was explored
-  std::uint64_t in_recovery = 0;         ///< states that a cut in the middle of a recovery had left
-  std::optional<std::string> violation;  ///< the first broken promise, and how to see it again
+  std::uint64_t steps = 0;               ///< calls of the programs after which power cuts were explored
+  std::uint64_t in_recovery = 0;         ///< states that a cut during a recovery left
+  std::optional<std::string> violation;  ///< the first broken promise, and how to reproduce it
 };
 
-/// Runs seeded programs on a log (append, flush, jobs, dropping, recycling, commits, kills, power cuts).
-/// After each call that changed the disk it makes the disks that a power cut there may leave (each 512-byte
-/// sector and each change of names since the last sync survives, or does not), opens the log on each and
-/// compares. On some of them life goes on, and is cut again: within recovery, or some appends later. The same
-/// options give the same exploration, but for the bytes of what is encrypted. One thread.
+/// Runs seeded programs on a log: appends, flushes, jobs, drops, recycling, commits, kills and power cuts.
+/// After each call that changed the disk, it makes the disks that a power cut may leave. In each, every
+/// 512-byte sector and every change of names since the last sync either survives or does not. It opens the
+/// log on each such disk and compares it with the history. On some of them the program continues and the
+/// power is cut again, during recovery or some appends later. The same options give the same exploration,
+/// except for the bytes of encrypted batches. Thread: one.
 class CrashExplorer {
  public:
   explicit CrashExplorer(const ExplorerOptions& options);
@@ -52,8 +53,8 @@ class CrashExplorer {
     Level(ExplorerWorld& world, Payloads& payloads) : disk(world), client(disk, payloads) {}
     ExplorerStorage disk;
     LogClient client;
-    const ExplorerStorage* from = nullptr;  // the disk that is cut, while it is
-    std::vector<CutAtom> atoms;             // its
+    const ExplorerStorage* from = nullptr;  // the disk that is being cut
+    std::vector<CutAtom> atoms;             // the atoms of `from`
     Cut cut;
   };
 
@@ -89,7 +90,7 @@ class CrashExplorer {
   std::size_t live_ = 0;
   std::unique_ptr<LogClient> live_client_;
   std::array<std::unique_ptr<Level>, depth_max> levels_;
-  std::array<std::size_t, 3> sizes_{};  // of this program's messages
+  std::array<std::size_t, 3> sizes_{};  // sizes of this program's messages
   std::unique_ptr<rest::StorageKeys> keys_ = storage_keys({1});
   std::unique_ptr<rest::StorageKeys> newer_keys_ = storage_keys({2, 1});
   bool sync_has_failed_ = false;

@@ -1,4 +1,5 @@
-/// The crash explorer on the log: some ten thousand states each, and as many as one likes.
+/// Runs the crash explorer on the log for some ten thousand states each, or as many as the environment asks
+/// for.
 #include "explorer/queue_explorer.hpp"
 
 #include <gtest/gtest.h>

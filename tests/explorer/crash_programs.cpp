@@ -1,4 +1,4 @@
-/// Explores what power cuts may leave of a log: the programs that are cut.
+/// Explores the states in which power cuts may leave a log. This file has the programs that are cut.
 #include <algorithm>
 #include <cerrno>
 
@@ -26,7 +26,8 @@ void CrashExplorer::begin_program() {
   live_client_->open(Ending::kill);
 }
 
-// Where checkpoints are small, one is written every few messages, and soon reached beyond.
+// Chooses random options. With small distances the log writes a checkpoint every few messages, and the next
+// messages soon lie beyond it.
 void CrashExplorer::choose_options() {
   log::SegmentLogOptions& options = live_client_->options;
   options.segment_bytes = options_.segment_bytes;
@@ -48,8 +49,9 @@ void CrashExplorer::choose_options() {
   };
 }
 
-// What is left of one batch completes another only if they begin alike: where a header lies across the border
-// of two sectors, and sizes repeat. Half of the programs have batches that end at such places.
+// Chooses the message sizes of a program. A torn batch can complete another one only if both begin with the
+// same bytes: a header must cross a sector border, and sizes must repeat. So half of the programs have
+// batches that end at such positions.
 void CrashExplorer::choose_sizes() {
   constexpr std::size_t around = batch_layout::header_bytes + record_bytes(0);
   const bool at_borders = random_.one_in(2);
@@ -65,7 +67,7 @@ void CrashExplorer::choose_sizes() {
 std::vector<std::size_t> CrashExplorer::some_sizes() {
   std::vector<std::size_t> sizes(random_.one_in(3) ? 2 : 1);
   for (std::size_t& size : sizes) size = sizes_[random_.below(sizes_.size())];
-  if (random_.one_in(40)) sizes[0] = 6000;  // a file of its own size
+  if (random_.one_in(40)) sizes[0] = 6000;  // needs a file larger than segment_bytes
   return sizes;
 }
 
@@ -128,8 +130,8 @@ void CrashExplorer::operate() {
   }
 }
 
-// A job's three parts, with other operations in between; appends also while it runs, as from its log's
-// thread.
+// Runs the three parts of a job, with other operations in between. Appends also happen while the job runs, as
+// on the thread of the log.
 void CrashExplorer::work_on_job() {
   LogClient& client = *live_client_;
   if (!client.take_job()) return;
@@ -138,7 +140,7 @@ void CrashExplorer::work_on_job() {
   disk.on_step = [this, &client, &disk, appending = false]() mutable {
     if (done()) return;
     explore(0, disk, client);
-    // The log's thread would wait there until the job has given that segment its name.
+    // The log's thread would wait here until the job has named that segment.
     if (disk.being_renamed().ends_with(log::next_prepared_name)) return;
     if (appending || !random_.one_in(4)) return;
     appending = true;
@@ -156,8 +158,9 @@ void CrashExplorer::look() {
   client.compare(Ending::kill);
 }
 
-// What a failed sync should have written may never reach the disk, and later syncs say nothing of it. Whoever
-// starts again before the power goes reads it as if it were there; so this life ends with a power cut.
+// Lets a sync fail. The data of a failed sync may never reach the disk, and later syncs report no error for
+// it. A process that starts before the power is cut would read that data as if it were on disk, so this life
+// ends with a power cut.
 void CrashExplorer::fail_a_sync() {
   if (!random_.one_in(3)) return;
   ExplorerStorage& disk = live_client_->storage();

@@ -1,4 +1,4 @@
-/// What the explored disk remembers, and which disks a power cut can leave of it.
+/// Tests the explored disk: what it keeps, and which disks a power cut can leave.
 #include "support/explorer_storage.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ class ExplorerStorageTest : public testing::Test {
     const std::string text(bytes, fill);
     ASSERT_EQ(*file->write_some(as_byte_view(text), position), bytes);
   }
-  /// The first byte of each sector of `path` on every disk that a power cut may leave; "-": no such file.
+  /// Returns the first byte of each sector of `path` on every disk that a power cut may leave. "-" means that
+  /// the file does not exist.
   std::multiset<std::string> all_cuts(const std::string& path = "/d/file") {
     std::multiset<std::string> found;
     const std::vector<CutAtom> atoms = disk.atoms();

@@ -1,4 +1,4 @@
-/// Makes the n-th call of an operation fail, for every n until it completes.
+/// Makes the n-th call of an operation fail, for every n until the operation completes.
 #include "explorer/failing_calls.hpp"
 
 #include <array>
@@ -26,7 +26,7 @@ void work(LogClient& client) {
   client.finish_job();
 }
 
-/// Four files, the first of them retired into the pool.
+/// Fills four files. The first is retired into the pool.
 void fill_and_drop(LogClient& client) {
   append(client, 5, 3000);
   static_cast<void>(client.flush());
@@ -89,7 +89,7 @@ FailingCallsResult FailingCalls::run() {
   return result_;
 }
 
-// True if there was an n-th call to fail.
+// Returns true if the operation made an n-th call, which then failed.
 bool FailingCalls::fail_call(const Operation& operation, CallFate fate, std::uint64_t n) {
   ExplorerWorld world;
   Payloads payloads;
@@ -115,7 +115,7 @@ bool FailingCalls::run_failing(LogClient& client, const Operation& operation, Ca
                                std::uint64_t n) {
   ExplorerStorage& disk = client.storage();
   bool failed = false;
-  // A place that cannot be read stays so for a while, however it is asked for.
+  // A file that cannot be read stays unreadable during the operation, whichever of its bytes are read.
   std::string unreadable;
   disk.on_call = [&, left = n](Call call, const std::string& path) mutable {
     if (call == Call::read && path == unreadable) return ExplorerStorage::Fault{EIO, 0};
@@ -140,7 +140,7 @@ bool FailingCalls::run_failing(LogClient& client, const Operation& operation, Ca
   return failed;
 }
 
-// The disk is well again.
+// Checks the log after the failure. The disk no longer fails.
 void FailingCalls::go_on(LogClient& client, bool killed) {
   if (killed || client.log() == nullptr) client.open(Ending::kill);
   if (client.violation) return;
@@ -149,7 +149,7 @@ void FailingCalls::go_on(LogClient& client, bool killed) {
   if (client.log()->recovery().clean()) {
     client.compare(Ending::kill);
   } else {
-    client.open(Ending::kill);  // what it could not read then, it can now
+    client.open(Ending::kill);  // messages that could not be read before are readable now
   }
   if (client.violation) return;
   client.make_room(4000, client.history.end());
@@ -162,11 +162,13 @@ void FailingCalls::go_on(LogClient& client, bool killed) {
   work(client);
   if (!client.violation) client.compare(Ending::kill);
   cut_power(client, false);
-  // What a failed sync has given up is only in memory now: a kill would be told of it as if it were on disk.
+  // The data of a failed sync exists only in memory now. A process that starts after a kill would take it for
+  // durable, so there is no kill after a failed sync.
   if (!client.violation && !sync_failed_) client.open(Ending::kill);
 }
 
-// On copies of the disk: perhaps the process is killed only; nothing unsynced survives; mixtures do.
+// Opens copies of the disk: after a kill only (if `kill_first`), after a power cut in which nothing unsynced
+// survives, and after cuts in which mixtures survive.
 void FailingCalls::cut_power(LogClient& client, bool kill_first) {
   ExplorerStorage& disk = client.storage();
   client.note_first();

@@ -1,4 +1,4 @@
-/// Makes the n-th call of an operation fail, for every n until it completes.
+/// Makes the n-th call of an operation fail, for every n until the operation completes.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace lightq::test {
 
-/// What happens to the call.
+/// The way in which the call fails.
 enum class CallFate { io_error, no_space, short_write, kill };
 
 struct FailingCallsResult {
-  std::uint64_t cases = 0;   ///< operations of which one call failed
-  std::uint64_t states = 0;  ///< disks after a power cut that were compared afterwards
+  std::uint64_t cases = 0;   ///< operations during which one call failed
+  std::uint64_t states = 0;  ///< disks after a power cut that were compared
   std::optional<std::string> violation;
 };
 
-/// For each of a dozen operations (appends, rolling, flushing, jobs, dropping, recycling, commits, opening),
-/// for each of its calls and each fate: a fresh log gets there, the call fails, and the log must keep its
-/// promises: everything appended is read, the next append works, nothing durable is lost in a power cut. One
-/// thread.
+/// Tries every call of a dozen operations with every fate: appends, new segments, flushes, jobs, drops,
+/// recycling, commits, opening. Each time a new log is prepared and the call fails. The log must then keep
+/// its promises: everything appended is read, the next append succeeds, and a power cut loses nothing
+/// durable. Thread: one.
 class FailingCalls {
  public:
   explicit FailingCalls(std::uint64_t seed) : random_(seed), seed_(seed) {}

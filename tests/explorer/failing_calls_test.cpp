@@ -1,4 +1,4 @@
-/// Each call of each operation fails once, in every way: the log keeps its promises.
+/// Lets each call of each operation fail once in every way: the log keeps its promises.
 #include "explorer/failing_calls.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-/// What the explorer has found: each defect once more, in the fewest steps.
+/// Repeats each defect that the explorer has found, in as few steps as possible. Comments describe the code
+/// before its correction.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ class FoundDefectsTest : public testing::Test {
   }
   ~FoundDefectsTest() override { EXPECT_EQ(client.violation.value_or(""), ""); }
 
-  /// The process is killed in the middle of a commit, before its sync.
+  /// Kills the process in the middle of a commit, before its sync.
   void kill_in_a_commit(std::uint64_t offset) {
     disk.on_call = [](ExplorerStorage::Call call, const std::string&) {
       if (call == ExplorerStorage::Call::sync) throw ProcessKilled{};
@@ -33,7 +34,7 @@ class FoundDefectsTest : public testing::Test {
     client.open(Ending::kill);
   }
 
-  /// The machine loses power; of what was not synced only this sector survives.
+  /// Cuts the power. Of all unsynced writes only this sector survives.
   void cut_power(std::uint32_t sector = 0) {
     client.close();
     ExplorerStorage& before = client.storage();
@@ -48,7 +49,7 @@ class FoundDefectsTest : public testing::Test {
     client.open(Ending::power_cut);
   }
 
-  /// The process is killed when it syncs a directory.
+  /// Kills the process when it syncs a directory.
   void kill_in_a_flush() {
     disk.on_call = [](ExplorerStorage::Call call, const std::string&) {
       if (call == ExplorerStorage::Call::sync_directory) throw ProcessKilled{};
@@ -66,8 +67,8 @@ class FoundDefectsTest : public testing::Test {
   LogClient client{disk, payloads};
 };
 
-// The process that made the directory was killed before it could sync the directory's own name; the next one
-// found segments and took the directory for settled.
+// The process that made the directory was killed before it could sync the directory's own name. The next
+// process found segments and took the directory for durable.
 TEST_F(FoundDefectsTest, OpeningMakesTheDirectorysOwnNameDurable) {
   client.open(Ending::kill);
   client.append({10});
@@ -83,8 +84,8 @@ TEST_F(FoundDefectsTest, ACursorWrittenBeforeTheFirstMessageSurvivesWithItsDirec
   cut_power();
 }
 
-// The cursor file that a killed process has left may be no more than a page of memory: the other one is the
-// last that is on disk, and must not be written over before this one is there.
+// A cursor file left by a killed process may exist in memory only. The other file is then the last one on
+// disk, and must not be overwritten before the newer one is synced.
 TEST_F(FoundDefectsTest, TheLastCursorOnDiskIsNotOverwrittenAfterAKill) {
   client.open(Ending::kill);
   EXPECT_TRUE(client.commit(1));
@@ -104,9 +105,9 @@ TEST_F(FoundDefectsTest, TheLastCursorOnDiskIsNotOverwrittenAfterAKill) {
   disk.on_step = nullptr;
 }
 
-// Two appends were under way. Of the first nothing came; of the second all but the 16 bytes in its first
-// sector, which say no more than the sizes and the offset. In the next life two appends of the same sizes
-// lose their last sector: their 16 bytes made the rest of the earlier message whole.
+// Two appends were under way. Nothing of the first reached the disk. The second was complete except for the
+// 16 bytes in its first sector, which contain only sizes and the offset. In the next life two appends of the
+// same sizes lost their last sector. Their 16 bytes completed the rest of the earlier message.
 TEST_F(FoundDefectsTest, RemainsOfALaterAppendAreNotMadeWholeEither) {
   const auto in_a_batch = [](std::size_t bytes) { return bytes - 68; };
   client.open(Ending::kill);
@@ -121,8 +122,8 @@ TEST_F(FoundDefectsTest, RemainsOfALaterAppendAreNotMadeWholeEither) {
   EXPECT_EQ(client.history.end(), Offset{2});
 }
 
-// The header of a file that had none was written, with the identity that nobody knew: the cursor table that
-// was made next belonged to another log, and the queue did not open any more.
+// The log wrote a new header to a file without one, but with an incarnation that it did not keep. The next
+// cursor table then belonged to another log, and the queue could not be opened any more.
 TEST_F(FoundDefectsTest, SettlingGivesALogOfUnreadableFilesAnIdentity) {
   client.open(Ending::kill);
   client.append({100});
@@ -142,8 +143,8 @@ TEST_F(FoundDefectsTest, SettlingGivesALogOfUnreadableFilesAnIdentity) {
   EXPECT_EQ((*again)->incarnation(), incarnation);
 }
 
-// A power cut took messages that a cursor had committed, and it was clamped, but only in memory: the next
-// power cut brought it back to where it had stood, past messages that it had never been given.
+// A power cut took messages that a cursor had committed. The cursor was clamped, but only in memory. The next
+// power cut restored its old position, past messages that were never delivered.
 TEST(FoundInQueueTest, AClampedCursorStaysWhereItWasSetBack) {
   ExplorerWorld world;
   Payloads payloads;
@@ -191,7 +192,7 @@ class FoundInCursorsTest : public testing::Test {
 
   using Call = ExplorerStorage::Call;
 
-  /// Of the next calls the `number`th of this kind that meets `path` is not made.
+  /// Fails the `number`th of the next calls of this kind on `path`, or kills the process there if `kill`.
   void at_call(Call kind, const std::string& path, int number, bool kill) {
     disk.on_call = [=, left = number](Call call, const std::string& of) mutable {
       const bool now = call == kind && of.ends_with(path) && --left == 0;
@@ -200,7 +201,7 @@ class FoundInCursorsTest : public testing::Test {
     };
   }
 
-  /// The machine loses power, and nothing survives that was not synced.
+  /// Cuts the power. Nothing unsynced survives.
   void cut_power() {
     client.die();
     disk.on_call = nullptr;
@@ -214,7 +215,7 @@ class FoundInCursorsTest : public testing::Test {
     return queue::Engine::open(QueueClient::directory, client.options, disk, log::DirectoryLock{});
   }
 
-  /// Three segments with a message each, and a cursor where the second begins.
+  /// Makes three segments with a message each, and a cursor at the beginning of the second.
   void make_segments() {
     client.options.drop_committed = false;
     client.open(Ending::kill);
@@ -235,7 +236,8 @@ class FoundInCursorsTest : public testing::Test {
   QueueClient client{disk, payloads};
 };
 
-// It held nothing any more, so it went with the segments before it: the cursor's reader was never told.
+// The segment had lost its messages, so it was dropped together with those before it. The cursor's reader
+// received no error.
 TEST_F(FoundInCursorsTest, ASegmentThatHasLostItsMessagesStaysUntilTheCursorIsPastThem) {
   make_segments();
   std::ranges::fill(segment(1).subspan(log::segment_seal_position), std::byte{0});
@@ -250,8 +252,8 @@ TEST_F(FoundInCursorsTest, ASegmentThatHasLostItsMessagesStaysUntilTheCursorIsPa
   EXPECT_EQ(reader.position(), Offset{2});
 }
 
-// All that was left had lost their headers when the last one that had one went: the next process took it for
-// another log than its cursors', and did not open.
+// The last segment with a sound header was dropped, and the remaining ones had lost their headers. The next
+// process took the directory for another log than that of its cursors, and refused to open it.
 TEST_F(FoundInCursorsTest, TheLastFileThatSaysWhichLogItIsStaysUntilAnotherDoes) {
   make_segments();
   std::ranges::fill(segment(1).first(log::segment_header_bytes), std::byte{0});
@@ -271,7 +273,8 @@ TEST_F(FoundInCursorsTest, TheLastFileThatSaysWhichLogItIsStaysUntilAnotherDoes)
   EXPECT_TRUE(again.ok()) << again.error().text();
 }
 
-// Its name was in memory only, for a sync had failed; the next process took it for durable, and flushed.
+// The cursor's name was in memory only, because a sync had failed. The next process took the name for
+// durable, and its flush returned success.
 TEST_F(FoundInCursorsTest, ACursorWhoseMakingHasFailedIsNotFoundByTheNextProcess) {
   client.open(Ending::kill);
   client.enqueue(10);
@@ -306,8 +309,8 @@ TEST_F(FoundInCursorsTest, ACursorIsDurableWithTheNameOfItsTable) {
   EXPECT_EQ(client.violation.value_or(""), "");
 }
 
-// Where a cursor is to stand had been looked for; while its name went to the disk another one committed, and
-// what was there was dropped.
+// The position of a new cursor was determined. While the cursor's name was being written to disk, another
+// cursor committed, and the messages at that position were dropped.
 TEST_F(FoundInCursorsTest, NothingIsDroppedUnderACursorThatIsBeingMade) {
   make_segments();
   client.open(Ending::kill);
@@ -339,18 +342,18 @@ class FoundInMappedTest : public FoundDefectsTest {
   CheckpointDistances checkpoints_{1000, 500};
 };
 
-// How far a writer goes was told by a checkpoint that holds in its boot only; after a power cut nobody looked
-// further than the one before says, though a flush had made what lies there durable.
+// A checkpoint that is valid only in its boot recorded how far the writer writes. After a power cut, recovery
+// read only as far as the previous checkpoint, although a flush had made later messages durable.
 TEST_F(FoundInMappedTest, WhatIsDurableBehindTheReservationOfAnotherBootIsFound) {
-  log::checkpoint_interval_bytes = 100'000;  // none is written because something was synced
+  log::checkpoint_interval_bytes = 100'000;  // so that a sync writes no checkpoint
   for (int i = 0; i < 20; ++i) client.append({150});
   EXPECT_TRUE(client.flush());
   cut_power();
   EXPECT_EQ(client.history.end(), Offset{20});
 }
 
-// The checkpoint that took the clean mark back had been replaced by one of the lost boot; the clean one,
-// which was to be replaced too, still lay in the other slot.
+// A newer checkpoint of the lost boot had replaced the checkpoint that removed the clean mark. The older
+// checkpoint with the clean mark was still in the other slot.
 TEST_F(FoundInMappedTest, ALogThatWentOnIsNotTakenForClosedAfterAPowerCut) {
   for (const std::uint32_t survivor : {1U, 2U}) {
     client.append({150});
@@ -361,7 +364,8 @@ TEST_F(FoundInMappedTest, ALogThatWentOnIsNotTakenForClosedAfterAPowerCut) {
   }
 }
 
-// A seal for good was written before the file's name was on disk: the next process took it for durable.
+// A permanent seal was written before the file's name was on disk. The next process took the file for
+// durable.
 TEST_F(FoundInMappedTest, ASealSaysNothingOfAFileWhoseNameIsNotOnDisk) {
   client.options.segment_bytes = 8192;
   client.open(Ending::kill);
@@ -370,7 +374,7 @@ TEST_F(FoundInMappedTest, ASealSaysNothingOfAFileWhoseNameIsNotOnDisk) {
   cut_power();
 }
 
-// The seals that closing had written were lost: all was on disk, but durable_offset did not say so.
+// The seals that closing had written were lost. All messages were on disk, but durable_offset was lower.
 TEST_F(FoundDefectsTest, AClosedLogIsDurableToItsEndWhateverBecameOfItsSeals) {
   client.open(Ending::kill);
   for (int i = 0; i < 4; ++i) client.append({2000});
@@ -380,7 +384,7 @@ TEST_F(FoundDefectsTest, AClosedLogIsDurableToItsEndWhateverBecameOfItsSeals) {
   EXPECT_EQ(client.log()->durable_offset(), Offset{4});
 }
 
-// The end of such a file was taken to lie before its beginning: 2^64 bytes were said to be cut.
+// The end of such a file was computed to lie before its beginning, so 2^64 bytes were reported as cut.
 TEST_F(FoundDefectsTest, AFileThatIsShorterThanItsFirstPageHasNothingToCut) {
   client.open(Ending::kill);
   client.append({3000});
@@ -394,7 +398,7 @@ TEST_F(FoundDefectsTest, AFileThatIsShorterThanItsFirstPageHasNothingToCut) {
   EXPECT_EQ((*opened)->recovery().damaged_messages, 1);
 }
 
-// Not a defect that was found, but what one would be.
+// These two are not defects that were found. They show that such a defect would be.
 TEST(PlantedRests, UnderAnEpochThatAPowerCutUndidAreNoMessages) {
   std::uint64_t cases = 0;
   EXPECT_EQ(use_file_with_undone_header(cases), std::nullopt);

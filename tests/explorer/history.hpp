@@ -1,4 +1,4 @@
-/// What a user of a log knows: which messages were appended, and which of them are promised.
+/// The knowledge of a log's user: which messages were appended, and which of them are promised to survive.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace lightq::test {
 
-/// Every message of an exploration by its number. Each says its number over and over, so that no two of them
-/// share a sector's bytes.
+/// Stores every message of an exploration by its number. Each message repeats its number, so that no two
+/// messages share a sector's bytes.
 class Payloads {
  public:
-  /// A new message of `bytes`.
+  /// Returns the number of a new message of `bytes`.
   std::int32_t make(std::size_t bytes) {
     const auto number = static_cast<std::int32_t>(count_);
     if (count_ == texts_.size()) texts_.emplace_back();
@@ -29,7 +29,7 @@ class Payloads {
     return texts_[static_cast<std::size_t>(number)];
   }
   [[nodiscard]] std::size_t count() const { return count_; }
-  /// Forgets all from this number on: their part of the exploration is over.
+  /// Forgets the messages from this number on, because their part of the exploration has ended.
   void forget_from(std::size_t count) { count_ = count; }
 
  private:
@@ -38,20 +38,20 @@ class Payloads {
   std::uint64_t made_ = 0;
 };
 
-/// The model that a log is compared with.
+/// The model with which a log is compared.
 struct History {
   static constexpr std::int32_t lost = -1;
   static constexpr std::uint64_t no_cursor = ~std::uint64_t{0};
 
-  std::vector<std::int32_t> messages;       ///< by offset: its number, or `lost`
-  Offset certain_end;                       ///< appends up to here have returned; the rest is on its way
-  Offset first;                             ///< what is before it may have been dropped
-  Offset durable;                           ///< what is before it was said to survive a power cut
-  Offset durable_from;                      ///< what was dropped when that was said is not meant
-  std::uint64_t committed = no_cursor;      ///< the cursor that was written last
-  std::vector<std::uint64_t> maybe_cursor;  ///< cursors whose writing did not return without error since
+  std::vector<std::int32_t> messages;  ///< by offset: the message's number, or `lost`
+  Offset certain_end;                  ///< appends up to here have returned; later ones are under way
+  Offset first;                        ///< messages before it may have been dropped
+  Offset durable;                      ///< messages before it were promised to survive a power cut
+  Offset durable_from;  ///< messages before it were dropped before that promise and are not part of it
+  std::uint64_t committed = no_cursor;      ///< the last cursor that was written
+  std::vector<std::uint64_t> maybe_cursor;  ///< cursors written since then without success
 
-  bool closed = false;  ///< close returned, and nothing was appended since
+  bool closed = false;  ///< close has returned, and nothing was appended since
 
   [[nodiscard]] Offset end() const { return {messages.size()}; }
 };

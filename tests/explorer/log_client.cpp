@@ -1,4 +1,4 @@
-/// A user of a log on an explored disk, who holds the log to its promises.
+/// A user of a log on an explored disk that checks the log's promises.
 #include "explorer/log_client.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ bool LogClient::open(Ending ending) {
   if (calls_fail) return true;
   compare(ending);
   if (violation) return true;
-  // What is here now is what was read: it must be here ever after.
+  // Everything that was read now must be there from now on.
   died_opening = false;
   history.messages.resize(log_->next_offset().value, History::lost);
   for (const Offset offset : damaged_now_) history.messages[offset.value] = History::lost;
@@ -40,8 +40,8 @@ bool LogClient::open(Ending ending) {
   const Offset first_before = history.first;
   history.first = log_->first_offset();
   const bool was_closed = history.closed;
-  // A power cut may cost seals of full segments, and so a scan; those that come back after they were dropped
-  // may have none.
+  // A power cut may destroy seals of full segments and so cause a scan. Dropped segments that are visible
+  // again may have no seal.
   const bool same =
       ending == Ending::kill && log_->recovery().clean() && log_->first_offset() == first_before;
   const bool scanned = same && log_->recovery().scanned_bytes != 0;
@@ -77,7 +77,8 @@ void LogClient::note() {
   note_durable();
 }
 
-// Dropped files may come back with a kill, and were synced by nobody.
+// Dropped files may be visible again after a kill, and were never synced. So the promise begins at the
+// present first offset.
 void LogClient::note_durable() {
   if (told_durable_ < history.durable) return;
   history.durable = told_durable_;
@@ -122,7 +123,7 @@ bool LogClient::close_log() {
   const auto closed = log_->close();
   note();
   if (closed && told_durable_ != history.end()) complain("close returned, and not all is durable");
-  // One that cannot be read is looked at again.
+  // A last segment with an unreadable header is scanned again.
   history.closed = closed && !log_->segments().empty() && log_->segments().back()->header().epoch != 0;
   return closed.ok();
 }
@@ -159,7 +160,8 @@ void LogClient::finish_job() {
 }
 
 std::vector<log::NamedCursor> LogClient::cursors_at(std::uint64_t offset) {
-  // Now with ranges, now without: the files in turn are of both versions.
+  // Every eighth offset alternates between cursors with and without ranges, so that both file versions are
+  // written.
   std::vector<OffsetRange> ranges;
   if (offset / 8 % 2 == 0) ranges = {{{offset + 1}, {offset + 2}}, {{offset + 5}, {offset + 9}}};
   return {{std::string(600, 'n'), {offset}}, {"reader", {offset}, ranges}};
@@ -222,8 +224,8 @@ void LogClient::compare_ends(Offset floor) {
   }
 }
 
-// A power cut damages nothing that was promised. What was dropped may come back with its file, and damaged,
-// for nobody had to sync it any more.
+// A power cut damages no promised message. A dropped file may be visible again and be damaged, because it was
+// no longer synced.
 void LogClient::compare_reports(Offset floor) {
   for (const log::DamagedRange& range : log_->recovery().damaged) {
     Offset offset = std::max(range.first, promised_from(floor));

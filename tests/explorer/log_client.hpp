@@ -1,4 +1,4 @@
-/// A user of a log and its cursor on an explored disk, who holds the log to its promises.
+/// A user of a log and its cursor on an explored disk that checks the log's promises.
 #pragma once
 
 #include <functional>
@@ -17,14 +17,14 @@
 
 namespace lightq::test {
 
-/// What ended the life before: it decides what must still be there.
+/// How the previous life ended. It decides which messages must still be there.
 enum class Ending {
-  kill,       ///< everything appended
-  power_cut,  ///< everything durable
+  kill,       ///< everything appended is there
+  power_cut,  ///< everything durable is there
 };
 
-/// Appends, flushes, works, commits; and after each opening reads everything and compares it with `history`.
-/// The first broken promise is kept in `violation`. One process's life lasts from `open` to `close`.
+/// Appends, flushes, runs jobs and commits. After each opening it reads everything and compares it with
+/// `history`. `violation` keeps the first broken promise. The life of a process lasts from `open` to `close`.
 class LogClient {
  public:
   static constexpr const char* directory = "/topics/1";
@@ -40,16 +40,16 @@ class LogClient {
   History history;
   Timestamp now{1'000'000'000'000};
   std::optional<std::string> violation;
-  /// True while calls are made to fail: then opening may fail too, and what it finds is not compared.
+  /// True while storage calls are made to fail. Opening may then fail too, and its result is not compared.
   bool calls_fail = false;
-  /// The life before may have ended while it opened the log: damage that it has found and sealed is not found
-  /// again before it is read.
+  /// True if the previous life may have ended while it opened the log. It may have found and sealed damage,
+  /// which this life does not find before it reads the batch.
   bool died_opening = false;
 
-  /// Opens the log that `ending` left, compares, and takes what is there for the history from here on. False
-  /// if the log does not open.
+  /// Opens the log that `ending` left and compares it. The history then continues with the messages that are
+  /// there. Returns false if the log does not open.
   bool open(Ending ending);
-  /// Ends this life without a word, as a kill would.
+  /// Ends this life without closing the log, as a kill would.
   void close();
   void move_to(ExplorerStorage& storage) { storage_ = &storage; }
   [[nodiscard]] ExplorerStorage& storage() { return *storage_; }
@@ -58,17 +58,18 @@ class LogClient {
   [[nodiscard]] const Payloads& payloads() const { return payloads_; }
 
   log::AppendOutcome append(const std::vector<std::size_t>& sizes);
-  // With options.mapped_writes: packing_client.cpp.
-  /// Adds a message to the open batch, beginning one if need be.
+  // The functions for options.mapped_writes are in packing_client.cpp.
+  /// Adds a message to the open batch. Begins a batch if necessary.
   log::AppendOutcome pack(std::size_t bytes);
-  /// Completes the open batch, if there is one. Every other call but those of jobs does so first.
+  /// Completes the open batch, if there is one. Every other call except those of jobs does this first.
   void finish_batch();
-  /// As pack or, for `stored` of their stores in eighths, as much of it as a kill in its middle leaves.
+  /// Packs a message, or finishes the batch, but then undoes the last stores, as a kill in the middle leaves
+  /// them. `eighths` chooses how many stores are undone.
   void pack_half(std::size_t bytes, std::uint64_t eighths);
   void finish_batch_half(std::uint64_t eighths);
-  /// Looks at what is stored meanwhile, as if the system wrote it back.
+  /// Called after each store, so that the disk can act as if the system wrote it back now.
   std::function<void()> on_store;
-  /// For a clean stop; the log stays open.
+  /// Closes the log as for a clean stop. The log stays open.
   bool close_log();
   bool flush();
   void make_room(std::size_t bytes, Offset limit);
@@ -78,13 +79,13 @@ class LogClient {
   void finish_job();
   [[nodiscard]] bool has_job() const { return job_ != nullptr; }
   bool commit(std::uint64_t offset);
-  /// What `commit` writes: more than a sector, so that it can be torn.
+  /// Returns the cursors that `commit` writes. They are larger than a sector, so that a write can be torn.
   static std::vector<log::NamedCursor> cursors_at(std::uint64_t offset);
-  /// Another log on the same disk gets messages and is deleted; nothing of it may ever be in this one.
+  /// Fills another log on the same disk and deletes it. None of its messages may ever be in this log.
   void donate(std::size_t batches, std::size_t bytes);
-  /// Everything readable is right, and everything promised is readable.
+  /// Checks that everything readable is right, and that everything promised is readable.
   void compare(Ending ending);
-  /// Brings history.first up to date while a call is under way.
+  /// Updates history.first while a call is under way.
   void note_first();
 
  private:
@@ -115,7 +116,7 @@ class LogClient {
   log::OpenBatch open_;
   Offset told_durable_;  // in this life
   std::unique_ptr<log::CursorFile> cursors_;
-  std::vector<Offset> damaged_now_;  // found by compare_messages
+  std::vector<Offset> damaged_now_;  // set by compare_messages
 };
 
 }  // namespace lightq::test

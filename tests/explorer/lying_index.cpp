@@ -1,4 +1,4 @@
-/// Plants indexes that do not say what the log does, and reads by them.
+/// Replaces an index by wrong ones and reads with them.
 #include "explorer/lying_index.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class LyingIndex {
   ExplorerWorld world_;
   ExplorerStorage disk_{world_};
   QueueOptions options_;
-  std::vector<Timestamp> times_;  // of the batches
+  std::vector<Timestamp> times_;  // of each batch
   std::string path_;              // of the first segment's index
   log::IndexedSegment segment_;
   Entries entries_;
@@ -59,7 +59,7 @@ void LyingIndex::fill() {
   auto engine = queue::Engine::open("/queues/1", options_, disk_, log::DirectoryLock{}).value_or_throw();
   Timestamp now{1'000'000'000};
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
-    now.us += batch % 7 == 3 ? -15'000 : 10'000;  // somebody sets the clock back
+    now.us += batch % 7 == 3 ? -15'000 : 10'000;  // every seventh time the clock is set back
     queue::test_now = now;
     times_.push_back(now);
     BatchBuilder builder;
@@ -86,7 +86,7 @@ void LyingIndex::put(const std::vector<std::byte>& bytes) {
   std::copy(bytes.begin(), bytes.end(), disk_.bytes_of(path_).begin());
 }
 
-// Its header is as it was: only the entries, and the checksum over them, are others.
+// Writes an index with changed entries and a correct checksum. The index's header stays the same.
 void LyingIndex::tell(const std::function<void(Entries&)>& lie) {
   Entries entries = entries_;
   lie(entries);
@@ -123,7 +123,8 @@ void LyingIndex::look_up(queue::Engine& engine, Timestamp time) {
   }
 }
 
-// From end to end first: what was checked once is not checked again.
+// Opens the queue and reads single messages. If `thoroughly`, reads from end to end first, because a segment
+// that was checked once is not checked again.
 void LyingIndex::read(bool thoroughly) {
   ++cases_;
   const auto opened = queue::Engine::open("/queues/1", options_, disk_, log::DirectoryLock{});
@@ -152,7 +153,8 @@ std::optional<std::string> LyingIndex::run(std::uint64_t& cases) {
   fill();
   put(sound_);
   read(true);
-  // An entry that names another batch's place, or another's offset; a time that is none of that batch's.
+  // The changed entries have the position of another batch, the offset of another batch, or a time before all
+  // batches.
   const auto batch_bytes = violation_ ? 0
                                       : (entries_[1].position - entries_[0].position) /
                                             (distance(entries_[0].offset, entries_[1].offset) / per_batch);

@@ -1,4 +1,4 @@
-/// Plants indexes that do not say what the log does, and reads by them.
+/// Replaces an index by wrong ones and reads with them.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace lightq::test {
 
-/// A queue of two segments; the index of the first is given every single flipped bit, then entries that are
-/// sound in themselves, checksum and all, and wrong. Each time the queue is opened, read from end to end and
-/// then from many offsets and times on: whatever an index says, the messages and places are the log's. Counts
-/// the `cases`.
+/// Makes a queue of two segments. Flips every bit of the first segment's index, then writes indexes with a
+/// valid checksum and wrong entries. Each time it opens the queue and reads from end to end, and from many
+/// offsets and times. Whatever the index contains, messages and positions must be those of the log. Returns
+/// the first error. Adds to `cases`.
 std::optional<std::string> read_by_lying_indexes(std::uint64_t& cases);
 
 }  // namespace lightq::test

@@ -26,7 +26,7 @@ std::optional<std::string> flip_open_batch(std::uint64_t& cases) {
     scratch.bytes_of(path)[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
     reader.history = history;
     reader.violation.reset();
-    reader.died_opening = true;  // what is found once need not be reported
+    reader.died_opening = true;  // damage found once need not be reported
     const bool opens = reader.open(Ending::power_cut);
     ++cases;
     if (opens && reader.violation) return "bit " + std::to_string(bit) + " flipped: " + *reader.violation;

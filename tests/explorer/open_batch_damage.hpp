@@ -1,4 +1,4 @@
-/// Damages the batch that was being packed when a process was killed, and the first page that tells of it.
+/// Damages the batch that was being packed when a process was killed, and the first page, which records it.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace lightq::test {
 
-/// Flips every bit of both, one at a time; the log is opened in the same boot and read. No message may be
-/// wrong; what a bit has spoiled is cut, or the file is refused. Counts the `cases`.
+/// Flips every bit of both, one at a time, and opens and reads the log in the same boot. No message may be
+/// wrong. A damaged message must be cut, or the file refused. Returns the first error. Adds to `cases`.
 std::optional<std::string> flip_open_batch(std::uint64_t& cases);
 
 }  // namespace lightq::test

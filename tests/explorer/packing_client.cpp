@@ -1,4 +1,4 @@
-/// A user of a log that is written through a mapping: packs messages as the embedded queue does.
+/// A user of a log that is written through a mapping. It packs messages as the embedded queue does.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -66,8 +66,8 @@ std::vector<std::byte> LogClient::image() {
   return {bytes.begin(), bytes.end()};
 }
 
-// What is stored last lies in the first page: the mark. Before it everything else is there; of what a kill
-// finds half done, what comes first in the order of the stores is there.
+// Undoes the last of the stores since `before`, as a kill leaves them: stores happen in order, so only the
+// first ones are there. The mark in the first page is stored last.
 void LogClient::leave_half(const std::vector<std::byte>& before, std::uint64_t eighths) {
   const auto bytes = active_file();
   std::vector<std::size_t> changed;
@@ -77,7 +77,7 @@ void LogClient::leave_half(const std::vector<std::byte>& before, std::uint64_t e
   for (std::size_t at = 0; at < log::segment_header_bytes; ++at) {
     if (bytes[at] != before[at]) changed.push_back(at);
   }
-  // Half of the kills hit the few stores of the mark or of the header, not the many of the payload.
+  // Half of the kills hit the few stores of the mark or the header instead of the many of the payload.
   const std::size_t last = std::min<std::size_t>(changed.size(), 20);
   const std::size_t undone = eighths < 4 ? last * eighths / 4 : changed.size() * (eighths - 3) / 5;
   for (std::size_t i = changed.size() - std::min(undone, changed.size()); i < changed.size(); ++i) {

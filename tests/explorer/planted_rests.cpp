@@ -1,4 +1,4 @@
-/// What a power cut or another log leaves of messages that are gone, put where the log writes next.
+/// Places old batches, as a power cut or another log may leave them, where the log writes next.
 #include "explorer/planted_rests.hpp"
 
 #include <algorithm>
@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::uint64_t messages_per_segment = 4;
 constexpr std::size_t message_bytes =
-    2 * FaultyStorage::sector_bytes;  // so each header has a sector of its own
+    2 * FaultyStorage::sector_bytes;  // so that each header has a sector of its own
 
-/// The log, opened by one process after the other.
+/// A log that one process after the other opens.
 class Life {
  public:
   Life(FaultyStorage& storage, bool mapped) : storage_(storage) {
@@ -30,7 +30,7 @@ class Life {
     options_.mapped_writes = mapped;
     open();
   }
-  /// Whoever had the log before was killed.
+  /// Kills the previous process and opens the log.
   void open() {
     kill();
     pool_ = std::make_unique<log::SegmentPool>(log::SegmentPoolOptions{"/pool"}, storage_);
@@ -73,7 +73,7 @@ std::optional<std::string> use_again(bool mapped) {
   life.append(messages_per_segment);
   const Offset newest = life.log().segments().back()->first_offset();
   const std::string path = life.path_of(newest);
-  // The power cut: name and header go, the batches stay.
+  // The power cut undoes the name and the header; the batches survive.
   std::copy_n(earlier.begin(), log::segment_header_bytes, storage.bytes_of(path).begin());
   if (!storage.rename(path, "/pool/1000.free")) return "the file cannot be given back";
   life.open();
@@ -115,7 +115,7 @@ std::optional<std::string> use_file_with_forged_batch(std::uint64_t& cases) {
   auto victim = open("/topics/2");
   if (!append(*forger, "first")) return "nothing was appended";
   auto forged = make_batch({"forged"});
-  // The victim's next file says of itself what its first one does.
+  // The victim's next file will have the same mask as its first one.
   if (!append(*victim, "first")) return "nothing was appended";
   const std::uint32_t mask = victim->segments().back()->header().batch_mask;
   stamp_batch(forged, {2}, now, forger->segments().back()->header().epoch + 1, mask);

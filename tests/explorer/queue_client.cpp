@@ -1,4 +1,4 @@
-/// A user of an embedded queue on an explored disk, who holds the queue to its promises.
+/// A user of an embedded queue on an explored disk that checks the queue's promises.
 #include "explorer/queue_client.hpp"
 
 #include <algorithm>
@@ -48,7 +48,8 @@ void QueueClient::note_first() {
   if (engine_ != nullptr && history.first < engine_->first_offset()) history.first = engine_->first_offset();
 }
 
-// Dropped files may come back with a kill, and were synced by nobody.
+// Dropped files may be visible again after a kill, and were never synced. So the promise begins at the
+// present first offset.
 void QueueClient::note_durable() {
   if (told_durable_ < history.durable) return;
   history.durable = told_durable_;
@@ -77,7 +78,7 @@ void QueueClient::append(const std::vector<std::size_t>& sizes, Append&& call) {
     if (appended->value != before) complain("an append was given offset " + std::to_string(appended->value));
     history.certain_end = history.end();
   } else if (calls_fail && engine_->next_offset() == history.end()) {
-    return note();  // it lies in the log, and its sync has failed
+    return note();  // the message is in the log, but its sync has failed
   } else {
     history.messages.resize(before);
     payloads_.forget_from(number);
@@ -102,13 +103,13 @@ void QueueClient::enqueue_batch(const std::vector<std::size_t>& sizes) {
 
 void QueueClient::flush() {
   queue::test_now = now;
-  const Offset end = history.end();  // others may append meanwhile
+  const Offset end = history.end();  // other threads may append meanwhile
   const auto asked = cursors;
   const auto flushed = engine_->flush();
   if (flushed && flush_failed_) complain("a flush returns after one that failed");
   note();
   flush_failed_ = flush_failed_ || !flushed;
-  log_failed_ = log_failed_ || (!flushed && told_durable_ < end);  // else it was that of the cursors
+  log_failed_ = log_failed_ || (!flushed && told_durable_ < end);  // otherwise the sync of the cursors failed
   if (!flushed && !calls_fail) complain("flush failed: " + flushed.error().text());
   if (!flushed) return;
   if (told_durable_ < end) complain("flush returned, and not all is durable");
@@ -117,7 +118,7 @@ void QueueClient::flush() {
     const auto& before = asked[i].allowed;
     if (asked[i].certain) cursors[i].in_memory = false;
     if (!asked[i].certain && !cursors[i].certain && !calls_fail) cursors[i] = {};
-    // What it has committed since it was asked may be on disk or not.
+    // Commits made since the flush began may be on disk or not.
     if (cursors[i].certain && asked[i].certain && !before.empty())
       allowed.erase(allowed.begin(), allowed.begin() + static_cast<std::ptrdiff_t>(before.size() - 1));
   }
@@ -157,7 +158,7 @@ void QueueClient::maintain() {
 void QueueClient::take_cursor(std::size_t which) {
   if (taken_[which] != nullptr) return;
   CursorHistory& cursor = cursors[which];
-  // One whose making or removal has failed, and that is still there, a power cut may take.
+  // If making or removing a cursor failed and it still exists, a power cut may remove it.
   cursor.in_memory = cursor.in_memory || (!cursor.certain && !cursor.allowed.empty());
   if (!cursor.certain) cursor.allowed.push_back(history.first.value);
   const auto taken = engine_->take_cursor(cursor_names[which], Start::first());
@@ -169,7 +170,7 @@ void QueueClient::take_cursor(std::size_t which) {
   cursor.certain = true;
 }
 
-// As QueueCursor does, which keeps within the log.
+// Clamps the offset to the log, as QueueCursor does.
 void QueueClient::commit(std::size_t which, std::uint64_t offset) {
   queue::test_now = now;
   take_cursor(which);
@@ -188,7 +189,7 @@ void QueueClient::remove_cursor(std::size_t which) {
   if (taken_[which] == nullptr) return;
   engine_->give_back(*taken_[which]);
   taken_[which] = nullptr;
-  cursors[which].certain = false;  // there, or not
+  cursors[which].certain = false;  // until the removal returns, the cursor may exist or not
   const auto removed = engine_->remove_cursor(cursor_names[which]);
   if (!removed && !calls_fail) complain("a cursor is not removed: " + removed.error().text());
   if (removed) cursors[which] = {};
@@ -202,7 +203,8 @@ Offset QueueClient::promised_from(Offset floor) const {
   return all ? history.first : std::max(history.first, history.durable_from);
 }
 
-// What all cursors may have committed, opening may drop. One that is perhaps not there holds nothing back.
+// Returns the offset below which opening may drop messages, because all cursors may have committed them. A
+// cursor that may not exist keeps no message.
 Offset QueueClient::droppable() const {
   if (!options.drop_committed) return {};
   std::optional<std::uint64_t> least;
@@ -240,7 +242,7 @@ void QueueClient::compare(Ending ending) {
     complain("lost: next_offset is " + std::to_string(next.value) + ", promised were " +
              std::to_string(floor.value));
   }
-  // What the cursor has committed may be dropped by the opening itself.
+  // Opening may drop messages that the cursors have committed.
   const Offset dropped = std::max(from, droppable());
   if (dropped < floor && dropped < first) {
     complain("lost: first_offset is " + std::to_string(first.value) + ", kept was " +
@@ -309,7 +311,7 @@ void QueueClient::compare_cursor(std::size_t which, const CursorState* state, En
   if (state == nullptr) {
     const bool may_be_gone = cursor.in_memory && ending == Ending::power_cut;
     if (cursor.certain && !may_be_gone) complain("a cursor is lost");
-    // One whose making or removal has failed may be on disk all the same.
+    // A cursor may be on disk although its making or removal failed.
     const bool may_come_back = ending == Ending::kill && !cursor.certain;
     if (!may_come_back) cursor = {};
     return;
@@ -319,7 +321,7 @@ void QueueClient::compare_cursor(std::size_t which, const CursorState* state, En
   const auto& set_back = engine_->recovery().clamped_cursors;
   const bool clamped = std::find(set_back.begin(), set_back.end(), state->name) != set_back.end();
   if (next < found) return complain("the cursor stands past the end of the queue");
-  const bool may_be_clamped = clamped || was_opening;  // that time or this time
+  const bool may_be_clamped = clamped || was_opening;  // by the previous opening or by this one
   const auto matches = [&](std::uint64_t allowed) {
     return (!clamped && found == allowed) || (may_be_clamped && found == next && next < allowed);
   };
@@ -332,7 +334,8 @@ void QueueClient::compare_cursor(std::size_t which, const CursorState* state, En
     complain("the cursor stands at " + std::to_string(found) + (clamped ? ", clamped" : "") + ", not at " +
              std::to_string(cursor.last) + " or one of" + known_places);
   }
-  // What a power cut has left is on disk. Clamped, it was told, and must not go forward by itself again.
+  // After a power cut the position is on disk. A clamped cursor was reported and must not advance by itself
+  // again.
   const bool settled = ending == Ending::power_cut || clamped;
   if (settled) cursor.allowed = {found};
   cursor.last = found;

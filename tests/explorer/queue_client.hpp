@@ -1,4 +1,4 @@
-/// A user of an embedded queue and its cursors on an explored disk, who holds the queue to its promises.
+/// A user of an embedded queue and its cursors on an explored disk that checks the queue's promises.
 #pragma once
 
 #include <array>
@@ -13,16 +13,17 @@
 
 namespace lightq::test {
 
-/// Where a cursor may stand.
+/// The offsets at which a cursor may stand.
 struct CursorHistory {
-  bool certain = false;                ///< making it has returned
-  bool in_memory = false;              ///< it was found after a kill in its making: a power cut may take it
-  std::uint64_t last = 0;              ///< the last commit: after a kill
-  std::vector<std::uint64_t> allowed;  ///< the last flushed one and those since: after a power cut
+  bool certain = false;    ///< making it has returned
+  bool in_memory = false;  ///< found after a kill during its making: a power cut may remove it
+  std::uint64_t last = 0;  ///< the last commit; the position after a kill
+  /// The last flushed commit and later ones; positions after a power cut.
+  std::vector<std::uint64_t> allowed;
 };
 
-/// Enqueues, commits, flushes, trims; after each opening reads everything through a reader and compares it
-/// with what it knows. One process's life lasts from `open` to `die`.
+/// Enqueues, commits, flushes and trims. After each opening it reads everything through a reader and compares
+/// it with its history. The life of a process lasts from `open` to `die`.
 class QueueClient {
  public:
   static constexpr const char* directory = "/queues/1";
@@ -39,12 +40,12 @@ class QueueClient {
   Timestamp now{1'000'000'000'000};
   std::optional<std::string> violation;
   bool died_opening = false;
-  /// Syncs are made to fail, or one has failed in this life: calls may return errors, and nothing more may
-  /// become durable once a flush has.
+  /// True while syncs are made to fail, and for the rest of the life in which one failed. Calls may then
+  /// return errors. After a failed flush nothing more may become durable.
   bool calls_fail = false;
-  bool opened = false;  ///< open has returned: history tells of this life, not of the one before
+  bool opened = false;  ///< open has returned: the history is that of this life, not of the previous one
 
-  /// Opens the queue that `ending` left, compares, and goes on from what is there.
+  /// Opens the queue that `ending` left and compares it. Continues with the messages that are there.
   void open(Ending ending);
   /// Ends this life as a kill would.
   void die();
@@ -59,12 +60,12 @@ class QueueClient {
   void trim(Offset before);
   void maintain();
   void commit(std::size_t cursor, std::uint64_t offset);
-  /// Gives a cursor up, so that a later commit makes it anew.
+  /// Removes a cursor, so that a later commit makes it anew.
   void remove_cursor(std::size_t cursor);
   [[nodiscard]] bool has_cursor(std::size_t cursor) const { return taken_[cursor] != nullptr; }
-  /// Brings history.first up to date while a call is under way.
+  /// Updates history.first while a call is under way.
   void note_first();
-  /// Reads everything.
+  /// Reads everything and compares it.
   void compare(Ending ending);
 
  private:
@@ -90,7 +91,7 @@ class QueueClient {
   std::unique_ptr<queue::Engine> engine_;
   std::array<log::TableCursor*, cursors_max> taken_{};
   bool flush_failed_ = false;  // in this life
-  bool log_failed_ = false;    // that of the log: no message becomes durable any more
+  bool log_failed_ = false;    // the log's sync failed: no message becomes durable any more
   Offset told_durable_;
   std::vector<Offset> damaged_now_;
 };

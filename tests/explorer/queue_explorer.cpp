@@ -1,4 +1,4 @@
-/// Explores what power cuts and kills may leave of an embedded queue.
+/// Explores the states in which power cuts and kills may leave an embedded queue.
 #include "explorer/queue_explorer.hpp"
 
 #include <algorithm>
@@ -100,13 +100,13 @@ std::size_t QueueExplorer::some_cursor() {
   return random_.one_in(2) ? 0 : cursor;
 }
 
-// What these calls do, they do in jobs, as a background thread would: at some of its steps other threads
-// append and commit, as they may then.
+// Runs a call that works in jobs, as a background thread does. At some of its steps other threads append and
+// commit, where the queue's locks permit it.
 void QueueExplorer::with_others(const std::function<void()>& call) {
   QueueClient& client = *live_client_;
   ExplorerStorage& disk = client.storage();
   if (!client.options.many_writers || client.options.flush.each_append) return call();
-  // A sync is what jobs do, and no lock of the queue is held then.
+  // Jobs sync, and no lock of the queue is locked during a sync.
   auto asked = std::exchange(disk.on_call, nullptr);
   bool syncs = false;
   disk.on_call = [&](Call kind, const std::string& path) {
@@ -118,7 +118,8 @@ void QueueExplorer::with_others(const std::function<void()>& call) {
     const bool in_sync = std::exchange(syncs, false);
     explore(0, disk, client);
     if (left == 0 || !in_sync || !random_.one_in(2)) return;
-    const std::uint64_t once_more = std::exchange(left, 0) - 1;  // its own steps are no places for more
+    // Steps of this action must not start another one.
+    const std::uint64_t once_more = std::exchange(left, 0) - 1;
     act_meanwhile(client);
     left = once_more;
   };
@@ -138,8 +139,9 @@ void QueueExplorer::act_meanwhile(QueueClient& client) {
   }
 }
 
-// A sync fails, of the log or of the cursors. From then on nothing more is confirmed, and all that was stays.
-// What it should have written may never reach the disk, whether the power goes now or after the next start.
+// Lets a sync of the log or of the cursors fail. From then on nothing more is confirmed, and everything that
+// was stored stays. The data of the failed sync may never reach the disk, whether the power is cut now or
+// after the next start.
 void QueueExplorer::fail_a_sync() {
   QueueClient& client = *live_client_;
   client.calls_fail = true;
@@ -226,7 +228,7 @@ void QueueExplorer::explore(std::size_t depth, ExplorerStorage& from, QueueClien
   level.client.die();
 }
 
-// Opens the queue on the disk of this level; sometimes life goes on there, and is cut again.
+// Opens the queue on the disk of this level. Sometimes the program continues there and is cut again.
 void QueueExplorer::explore_one(std::size_t depth, Ending ending) {
   Level& level = *levels_[depth];
   QueueClient& client = level.client;

@@ -1,4 +1,5 @@
-/// Explores what power cuts and kills may leave of an embedded queue: at every step of random programs.
+/// Explores the states in which power cuts and kills may leave an embedded queue, at every step of random
+/// programs.
 #pragma once
 
 #include <array>
@@ -13,9 +14,9 @@
 
 namespace lightq::test {
 
-/// As CrashExplorer, on the queue above the log: messages packed in place and batches, readers, three named
-/// cursors that come and go, trims, clean closes, syncs that fail, and appends and commits while a job runs.
-/// One state in eight is what a kill at that moment leaves. One thread.
+/// Does what CrashExplorer does, but with the queue above the log. Its programs pack single messages in
+/// place, append batches and read. They create and remove three named cursors, trim, close, let syncs fail,
+/// and append and commit while a job runs. One state of eight is that of a kill at that moment. Thread: one.
 class QueueExplorer {
  public:
   explicit QueueExplorer(const ExplorerOptions& options);

@@ -1,5 +1,4 @@
-/// The tests are tested: each bug that is put into the log must be found, and how soon it is found is
-/// printed.
+/// Tests the tests: each bug that is put into the log must be found. Prints how long that took.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,7 +38,7 @@ struct Seeded {
   Hunter hunter;
 };
 
-// And who is to find it.
+// Each seeded bug, and the test that must find it.
 constexpr Seeded all_seeded[] = {
     {SeededBug::body_crc_unchecked, "body_crc_unchecked", Hunter::explorer},
     {SeededBug::header_crc_unchecked, "header_crc_unchecked", Hunter::corruption},
@@ -88,7 +87,7 @@ constexpr Seeded all_seeded[] = {
 constexpr std::uint64_t states_max = 4'000'000;
 constexpr std::uint64_t states_a_seed = 150'000;
 
-/// What a hunt came to; small enough for a pipe to take at once.
+/// The result of a hunt. It is small enough to be written to a pipe in one piece.
 struct Hunt {
   bool found = false;
   std::uint64_t tried = 0;
@@ -103,10 +102,11 @@ std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
     ExplorerOptions options;
     options.states_max = states_a_seed;
     options.mapped = hunter == Hunter::mapped_explorer;
-    // It takes a certain rest of a file behind its end, which sealing at a reservation does away with.
+    // The bug shows only with old bytes behind the end of a file. Small checkpoints would remove these when
+    // they seal at a reservation.
     options.small_checkpoints = log::seeded_bug != log::SeededBug::tail_wiped_for_a_header_only;
     const bool queue = hunter == Hunter::queue_explorer;
-    // Several seeds for a while each: one alone may be unlucky for long.
+    // Tries several seeds for a limited time each, because a single seed may be unlucky.
     for (options.seed = 1; tried < states_max; ++options.seed) {
       const Exploration result = queue ? QueueExplorer(options).run() : CrashExplorer(options).run();
       tried += result.states;
@@ -133,7 +133,7 @@ std::optional<std::string> hunt_by(Hunter hunter, std::uint64_t& tried) {
   return std::nullopt;
 }
 
-// In a process of its own: a log with a bug may well run into one of its own assertions, which finds it too.
+// Hunts in a child process: a log with a bug may fail one of its own assertions, which also counts as found.
 Hunt hunt(const Seeded& seeded) {
   int ends[2] = {};
   if (::pipe(ends) != 0) return {};

@@ -1,11 +1,11 @@
-/// A quick source of randomness for the explorer's inner loops; a seed replays all of it.
+/// A fast source of random numbers for the explorer's inner loops. The same seed gives the same numbers.
 #pragma once
 
 #include <cstdint>
 
 namespace lightq::test {
 
-/// splitmix64.
+/// The splitmix64 generator.
 class SmallRandom {
  public:
   explicit SmallRandom(std::uint64_t seed) : state_(seed) {}
@@ -15,7 +15,7 @@ class SmallRandom {
     value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
     return value ^ (value >> 31);
   }
-  /// Evenly, as nearly as matters here, in [0, bound); bound >= 1.
+  /// Returns a number in [0, bound), almost uniformly distributed. Requires: bound >= 1.
   std::uint64_t below(std::uint64_t bound) { return next() % bound; }
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
