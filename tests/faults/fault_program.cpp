@@ -1,14 +1,16 @@
-/// A small program that makes every system call a queue can make, to be failed one by one. Usage:
+/// A small program that makes every system call that a queue can make. The test lets each of them fail.
+/// Usage:
 ///   fault_program DIRECTORY POLICY
 ///
-/// Appends, flushes, rolls, consumes, drops, recycles, closes, and does it all again from what it finds. An
-/// error is told, and the program goes on as a user's would: with the next thing it wants. One line each on
-/// standard output, as cut_writer.cpp says them, and
+/// Appends, flushes, begins segments, consumes, drops, recycles and closes, and then does it all again with
+/// the existing queue. After an error the program reports it and continues with its next operation, as a
+/// user's program would. It writes one line for each event to standard output, as cut_writer.cpp does, and
+/// also:
 ///   committed NAME OFFSET    survives the end of the process from now on
-///   error WHAT               the queue said so
-///   damage                   found when it was opened
+///   error WHAT               the queue returned this error
+///   damage                   was found when the queue was opened
 ///   done                     the last line
-/// Code 3 if there were errors.
+/// Exit code 3: there were errors.
 #include <unistd.h>
 
 #include <cstdio>

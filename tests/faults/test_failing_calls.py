@@ -1,7 +1,8 @@
-"""The n-th system call of a queue fails, for each n: what the program is told, and what is there afterwards.
+"""Lets the n-th system call of a queue fail, for each n. Checks what the program reports and what the queue
+contains afterwards.
 
-strace makes the calls fail. A part of all that can fail is tried; LIGHTQ_FAULTS=all tries everything, which takes
-minutes.
+strace makes the calls fail. The test tries some of all possible failures. LIGHTQ_FAULTS=all tries all of
+them, which takes minutes.
 """
 import os
 import pathlib
@@ -25,7 +26,7 @@ CALLS = {
     "mkdir": ERRORS, "pread64": ERRORS, "newfstatat": ERRORS, "getdents64": ERRORS, "flock": ERRORS,
     "mmap": ["error=ENOMEM", "signal=SIGKILL"],
 }
-READING = ["pread64", "newfstatat", "openat", "mmap"]  # what cannot be read may be called damaged
+READING = ["pread64", "newfstatat", "openat", "mmap"]  # data that cannot be read may be reported as damaged
 POLICIES = ["append", "messages", "none"]
 
 
@@ -45,7 +46,7 @@ def machine():
 
 
 class Run:
-    """One run of the program with one call of it failing."""
+    """One run of the program, during which one call fails."""
 
     def __init__(self, machine, policy, call, fault, number):
         self.machine, self.call, self.fault = machine, call, fault
@@ -67,7 +68,8 @@ class Run:
         return "(INJECTED" in text or self.code == -9
 
     def fails_without_being_ours(self):
-        """Memory that the C library wanted, not the queue: a C++ program may end then."""
+        """Returns true if the C library could not get memory. A C++ program may end then, whether or not a
+        queue is involved."""
         return re.search(r"MAP_ANONYMOUS.*\(INJECTED", self.trace.read_text(errors="replace")) is not None
 
     def ended_well(self):
@@ -80,7 +82,7 @@ class Run:
             assert "damage" not in self.lines, self.report("")
 
     def check(self, power_cut):
-        """A clean process opens the queue; after a power cut only what was durable must be there."""
+        """Opens the queue in a new process. After a power cut only durable messages must be there."""
         if power_cut is not None:
             self.machine.cut_and_restart(power_cut)
         checker = subprocess.run([cut_support.WRITER, "check", str(self.directory), "committed", str(SEGMENT_BYTES),
@@ -96,7 +98,7 @@ class Run:
             begin, end = map(int, gap.split()[1:])
             assert power_cut is not None and begin >= told("durable", 0), self.report(gap)
             lost |= set(range(begin, end))
-        allowed = told("commits", 0)  # and where nothing is left, on
+        allowed = told("commits", 0)  # messages before `allowed` may be gone; lost ones extend that range
         while allowed in lost:
             allowed += 1
         assert int(first) <= allowed, self.report(found)
@@ -120,7 +122,7 @@ def test_a_call_that_fails_from_then_on_is_told_each_time(machine, policy, call)
 
 
 def fail_and_check(machine, policy, call, fault, number, power_cut):
-    """True if there was such a call."""
+    """Returns true if the program made that many such calls."""
     run = Run(machine, policy, call, fault, number)
     if run.struck():
         if not run.fails_without_being_ours():

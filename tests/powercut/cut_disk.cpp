@@ -1,4 +1,4 @@
-/// What a power cut may undo: see cut_disk.hpp.
+/// The disk of cut_disk.hpp, which models what a power cut may undo.
 #include "powercut/cut_disk.hpp"
 
 #include <algorithm>
@@ -101,8 +101,8 @@ void CutDisk::put_on_disk(const Step& step) {
   }
 }
 
-// From the newest step back: one that touches a synced directory takes those before it in its other directory
-// along.
+// Goes back from the newest step. A step that touches a synced directory also takes along the earlier steps
+// in its other directory.
 void CutDisk::sync_names(Id directory) {
   std::set<Id> synced{directory};
   std::vector<bool> goes(steps_.size());
@@ -153,7 +153,7 @@ CutDisk::Cut CutDisk::cut_some(std::uint64_t seed) {
   return cut;
 }
 
-// Each sector has seen some writes, and stands on disk as after one of them, or as before them all.
+// Each sector has had some writes. On disk it has its state after one of them, or before all of them.
 void CutDisk::cut_file(Inode& file, double chance, std::mt19937_64& random, Cut& cut) {
   std::map<std::uint64_t, std::vector<const Write*>> sectors;
   std::size_t longest = file.bytes_on_disk.size();

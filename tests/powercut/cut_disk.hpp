@@ -1,4 +1,4 @@
-/// A disk in memory that knows what a power cut may undo: the model behind the file system of cut_mount.cpp.
+/// A disk in memory that models what a power cut may undo. The file system of cut_mount.cpp uses it.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,11 @@
 
 namespace lightq::test {
 
-/// Every file has the bytes that processes see and those that are on disk, with all writes in between; names
-/// are on disk once their directory was synced, and so are the changes before them in the same directories. A
-/// rename is in both of its directories, as a whole or not at all. A directory's own name lies in its parent:
-/// who syncs only the directory may lose it with everything in it. One thread.
+/// A disk with files and directories. Every file has the bytes that processes see, the bytes that are on
+/// disk, and all writes in between. Names are on disk once their directory is synced, together with all
+/// earlier changes in the same directories. A rename changes both of its directories, and survives as a whole
+/// or not at all. A directory's own name lies in its parent: a sync of the directory alone does not save the
+/// directory. Thread: one.
 class CutDisk {
  public:
   using Id = std::uint64_t;
@@ -31,14 +32,14 @@ class CutDisk {
   struct Inode {
     bool is_directory = false;
     std::uint32_t links = 0;
-    std::map<std::string, Id> names;  ///< a directory's, as processes see them
+    std::map<std::string, Id> names;  ///< of a directory, as processes see them
     std::map<std::string, Id> names_on_disk;
-    std::vector<std::byte> bytes;  ///< a file's, as processes see them
+    std::vector<std::byte> bytes;  ///< of a file, as processes see them
     std::vector<std::byte> bytes_on_disk;
     std::vector<Write> writes;         ///< since the last sync
-    std::vector<std::uint64_t> sizes;  ///< that it has had since the last sync
+    std::vector<std::uint64_t> sizes;  ///< that the file has had since the last sync
   };
-  /// What a cut left of what was not synced.
+  /// How much unsynced data a cut kept.
   struct Cut {
     std::size_t sectors = 0, sectors_kept = 0;  ///< a sector counts as kept if any write to it survived
     std::size_t names = 0, names_kept = 0;
@@ -46,40 +47,40 @@ class CutDisk {
 
   CutDisk();
 
-  /// The inode behind a number that a call below gave out; never moves.
+  /// Returns the inode with a number that an earlier call returned. Lifetime: the inode never moves.
   Inode& at(Id id) { return *inodes_[id]; }
-  /// What `name` is in a directory; 0: nothing.
+  /// Returns the inode of `name` in a directory. 0 means that there is none.
   Id find(Id directory, const std::string& name);
   Id make(Id directory, const std::string& name, bool is_directory);
   void link(Id file, Id directory, const std::string& name);
   void unlink(Id directory, const std::string& name);
-  /// Replaces what had the new name.
+  /// Replaces the inode that had the new name.
   void rename(Id from, const std::string& name, Id to, const std::string& new_name);
   void write(Id file, std::span<const std::byte> bytes, std::uint64_t position);
-  /// What lies past the old end is zero.
+  /// Changes the size. Bytes past the old end become zero.
   void resize(Id file, std::uint64_t bytes);
 
-  /// fsync of a file: its bytes and size are on disk, its names not.
+  /// Does the fsync of a file: its bytes and size are then on disk, its names are not.
   void sync(Id file);
-  /// fsync of a directory.
+  /// Does the fsync of a directory.
   void sync_names(Id directory);
 
-  /// The power fails. Of everything that was not synced nothing survives; with a seed, a random choice does:
-  /// for each sector any number of its writes, any size a file has had, and a prefix of the changes of names.
+  /// Cuts the power. With cut_all nothing unsynced survives. With cut_some a random choice survives: for each
+  /// sector any number of its writes, any size that a file has had, and the first ones of the name changes.
   Cut cut_all();
   Cut cut_some(std::uint64_t seed);
 
-  /// What is on disk, from or to a directory of another file system.
+  /// Loads the disk from a directory of another file system, or stores what is on disk there.
   void load(const std::string& directory);
   void store(const std::string& directory) const;
 
  private:
-  struct Change {  // of one name; id 0: gone
+  struct Change {  // of one name; id 0 removes it
     Id directory;
     std::string name;
     Id id;
   };
-  using Step = std::vector<Change>;  // which survive together
+  using Step = std::vector<Change>;  // these changes survive together or not at all
 
   void change_names(Step step);
   void put_on_disk(const Step& step);
@@ -89,7 +90,7 @@ class CutDisk {
   void store_from(Id directory, const std::string& path) const;
 
   std::vector<std::unique_ptr<Inode>> inodes_;
-  std::deque<Step> steps_;  // not on disk
+  std::deque<Step> steps_;  // not on disk yet
 };
 
 }  // namespace lightq::test

@@ -1,4 +1,4 @@
-/// Messages that can be told from all others: see cut_messages.hpp.
+/// Unique messages of the power cut tests; see cut_messages.hpp.
 #include "powercut/cut_messages.hpp"
 
 #include <cstdlib>

@@ -1,4 +1,5 @@
-/// The messages of the power cut tests: each tells which life of the writer made it, and for which offset.
+/// The messages of the power cut tests. Each one shows which life of the writer made it, and for which
+/// offset.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +9,16 @@
 
 namespace lightq::test {
 
-/// From 20 bytes to what needs a segment of its own; the same for the same arguments.
+/// Returns a message of 20 bytes up to a size that needs a segment of its own. The same arguments give the
+/// same message.
 std::string cut_message(std::uint64_t life, std::uint64_t offset);
 
-/// Which life wrote which offsets: each began to append at the end of what it had found.
+/// Records which life wrote which offsets: each life begins to append at the end of what it found.
 class CutHistory {
  public:
-  /// From `LIFE:OFFSET` of each life, oldest first.
+  /// Takes one `LIFE:OFFSET` for each life, oldest first.
   explicit CutHistory(const std::vector<std::string>& lives);
-  /// What is wrong with the message at this offset; empty: nothing.
+  /// Returns what is wrong with the message at this offset, or an empty string.
   [[nodiscard]] std::string fault_of(std::uint64_t offset, std::string_view payload) const;
 
  private:

@@ -1,11 +1,12 @@
-/// A FUSE file system that loses what was not synced: usage: cut_mount MOUNT_POINT DISK_DIRECTORY [SHORT]
+/// A FUSE file system that loses unsynced data. Usage: cut_mount MOUNT_POINT DISK_DIRECTORY [SHORT]
 ///
-/// Begins with what is in DISK_DIRECTORY, keeps everything in memory (cut_disk.hpp) and says `ready` when it
-/// is mounted. Then one line on standard input cuts the power: `cut all`, or `cut SEED` to keep a random part
-/// of what was not synced. What the cut has left is put into DISK_DIRECTORY, the answer tells how much that
-/// was, and every call that is under way on the mount, or comes later, fails. The end of the input ends it,
-/// too, and leaves DISK_DIRECTORY alone. Pages are cached as for any file system; stores to a writable
-/// mapping arrive when the system writes them back.
+/// Begins with the content of DISK_DIRECTORY, keeps everything in memory (cut_disk.hpp), and prints `ready`
+/// when it is mounted. One line on standard input cuts the power: `cut all`, or `cut SEED` to keep a random
+/// part of the unsynced data. The file system then stores the surviving content in DISK_DIRECTORY and prints
+/// how much that was. Every call on the mount that is under way, or follows, fails. The end of the input also
+/// ends the file system, and leaves DISK_DIRECTORY unchanged. Pages are cached as for any file system. Stores
+/// to a writable mapping arrive when the system writes them back. With SHORT other than 0, every SHORT-th
+/// large write is shortened to half.
 #define FUSE_USE_VERSION 312
 #include <fuse_lowlevel.h>
 #include <poll.h>
@@ -27,11 +28,11 @@ namespace {
 
 using lightq::test::CutDisk;
 
-constexpr double cached_seconds = 3600;  // nobody but the kernel changes anything
+constexpr double cached_seconds = 3600;  // only the kernel changes files
 
 struct Server {
   CutDisk disk;
-  std::uint64_t short_every = 0;  // 0: no write is
+  std::uint64_t short_every = 0;  // 0: no write is short
   std::uint64_t writes = 0;
 };
 
@@ -47,7 +48,8 @@ struct stat status_of(CutDisk& disk, CutDisk::Id id) {
   const CutDisk::Inode& inode = disk.at(id);
   struct stat status = {};
   status.st_ino = id;
-  status.st_mode = inode.is_directory ? S_IFDIR | 0700 : S_IFREG | 0600;  // the broker's alone, as it demands
+  // Only the broker's user may access it, as the broker requires.
+  status.st_mode = inode.is_directory ? S_IFDIR | 0700 : S_IFREG | 0600;
   status.st_nlink = inode.is_directory ? 2 : inode.links;
   status.st_size = static_cast<off_t>(inode.bytes.size());
   status.st_blocks = (status.st_size + 511) / 512;
@@ -151,7 +153,7 @@ void write(fuse_req_t request, fuse_ino_t id, const char* from, size_t size, off
            fuse_file_info* /*file*/) {
   Server& server = server_of(request);
   const bool may_be_short = size > CutDisk::sector_bytes && server.short_every != 0 &&
-                            fuse_req_ctx(request)->pid != 0;  // 0: the system writes pages back
+                            fuse_req_ctx(request)->pid != 0;  // pid 0: the system writes pages back
   if (may_be_short && ++server.writes % server.short_every == 0) size /= 2;
   disk_of(request).write(id, std::as_bytes(std::span(from, size)), static_cast<std::uint64_t>(position));
   fuse_reply_write(request, size);
@@ -183,7 +185,8 @@ void nothing_to_do(fuse_req_t request, fuse_ino_t /*id*/, fuse_file_info* /*file
   fuse_reply_err(request, 0);
 }
 
-// A position is a place in the listing; names that come or go meanwhile may be missed or told twice.
+// A position is an index into the listing. Names that are added or removed meanwhile may be missed or listed
+// twice.
 void list(fuse_req_t request, fuse_ino_t id, size_t size, off_t position, fuse_file_info* /*file*/) {
   CutDisk& disk = disk_of(request);
   std::vector<char> listing(size);
@@ -232,7 +235,8 @@ fuse_lowlevel_ops operations() {
   return made;
 }
 
-// Answers calls until a line comes in, which it returns; empty at the end of the input or of the mount.
+// Answers calls until standard input has a line, and returns it. Returns an empty string at the end of the
+// input or of the mount.
 std::string serve(fuse_session* session) {
   fuse_buf buffer = {};
   std::string line;

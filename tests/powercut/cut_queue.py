@@ -1,4 +1,4 @@
-"""Lives of a queue on a disk that loses power, and what must be true after each."""
+"""Runs lives of a queue on a disk that loses power, and checks the queue after each."""
 import os
 import random
 import select
@@ -9,13 +9,14 @@ import time
 
 import cut_support
 
-SEED = os.environ.get("LIGHTQ_SEED", "1")  # before the end-to-end tests' helpers take it out of the environment
+# Read before the helpers of the end-to-end tests remove it from the environment.
+SEED = os.environ.get("LIGHTQ_SEED", "1")
 
 KEPT_MESSAGES = 1000  # retention "newest", as in cut_writer.cpp
 
 
 class Promises:
-    """What the lives of one queue have said, and so what must be found."""
+    """The promises that the lives of one queue have reported. A later check must find them kept."""
 
     def __init__(self):
         self.lives = []  # (number, first offset written)
@@ -24,11 +25,11 @@ class Promises:
         self.commits = {}
         self.closed = False
         self.power_was_cut = False
-        self.clean = 0  # how often it was opened after it had been closed
+        self.clean = 0  # how often the queue was opened after a clean close
         self.gaps = set()  # offsets that were not durable and cannot be read
 
     def hear(self, life, line):
-        """Takes note of one line of the writer (cut_writer.cpp)."""
+        """Records one line of the writer (cut_writer.cpp)."""
         word, *rest = line.split()
         assert word != "wrong", line
         if word == "open":
@@ -49,7 +50,7 @@ class Promises:
             assert word == "error", line
 
     def misses(self, begin, end):
-        """Of what was not synced a part in the middle may be lost. Nothing else, ever."""
+        """Checks that only unsynced messages are missing. A power cut may lose some of them in the middle."""
         lost = set(range(begin, end)) - self.gaps
         assert not lost or (min(lost) >= self.durable and self.power_was_cut), (
             f"{min(lost)} to {max(lost)} cannot be read; durable up to {self.durable}")
@@ -77,12 +78,13 @@ class Promises:
             allowed = max(0, self.will - KEPT_MESSAGES)
         else:
             allowed = min(self.commits.get(name, 0) for name in ("fast", "slow")) if retention == "committed" else 0
-        while allowed in self.gaps:  # nothing is left of it
+        while allowed in self.gaps:  # the messages before `allowed` may be gone, and gaps extend that range
             allowed += 1
         assert first <= allowed, f"begins at {first}, but only what is before {allowed} may go"
 
     def cursors_stand(self, found, following, retention):
-        passed = self.will - KEPT_MESSAGES if retention == "newest" else 0  # no cursor stands before what is kept
+        # No cursor stands before the oldest kept message.
+        passed = self.will - KEPT_MESSAGES if retention == "newest" else 0
         for name, offset in self.flushed.items():
             assert name in found, f"the cursor {name} is lost"
             assert found[name] >= offset, f"the cursor {name} is at {found[name]}; {offset} was flushed"
@@ -92,7 +94,7 @@ class Promises:
 
 
 class Queue:
-    """One queue, and the machine that it lives on."""
+    """A queue and its machine."""
 
     def __init__(self, machine, seed, policies):
         self.machine, self.random, self.policies = machine, random.Random(seed), policies
@@ -109,7 +111,8 @@ class Queue:
         return subprocess.Popen([cut_support.WRITER, *map(str, words)], stdout=subprocess.PIPE, text=True)
 
     def live(self):
-        """A life of the writer, ended at a random moment by SIGKILL, by the power, or by itself. True: the power."""
+        """Runs a life of the writer. It ends at a random moment by SIGKILL or a power cut, or by itself.
+        Returns True if the power was cut."""
         self.life += 1
         self.tally["lives"] += 1
         policy = self.random.choice(self.policies)
@@ -129,7 +132,7 @@ class Queue:
                      f"code {code}, {lines[-6:]}")
         assert code in (0, -9, 3, -7) if power_first else code in (0, -9), f"the writer ended with {code}: {lines[-1:]}"
         if not lines:
-            self.promises.closed = False  # it may have been open already
+            self.promises.closed = False  # the queue may have been opened already
         for line in lines:
             if power_first and line.startswith("error"):
                 break
@@ -142,7 +145,8 @@ class Queue:
         return not kill_only
 
     def listen(self, process, lines_max, seconds):
-        """The process's lines until there are so many, and then for so long."""
+        """Returns the process's lines: up to a random number of at most `lines_max`, and then those of the
+        next `seconds`."""
         lines = []
         while len(lines) < self.random.randint(0, lines_max):
             line = process.stdout.readline()
@@ -161,7 +165,7 @@ class Queue:
         self.machine.cut("all" if self.random.random() < 0.3 else self.random.getrandbits(32))
 
     def check(self):
-        """Looks at what a power cut has left; now and then the power fails again meanwhile."""
+        """Checks what a power cut has left. Now and then the power fails again during the check."""
         self.machine.restart()
         words = ["check", self.directory, self.retention, self.segment_bytes,
                  *(f"{life}:{begin}" for life, begin in self.promises.lives)]
@@ -194,14 +198,15 @@ class Queue:
         promises.closed = True
 
     def keep_disk(self):
-        """A copy of what is on the disk, for a person to look at."""
+        """Copies the content of the disk, so that a person can examine it after a failure."""
         if self.copy is not None:
             shutil.rmtree(self.copy)
         self.copy = tempfile.mkdtemp(prefix="lq-cut-failed-")
         shutil.copytree(self.machine.disk, self.copy, dirs_exist_ok=True)
 
     def run_until(self, cuts, keep_failed=True):
-        """Lives and power cuts, until there were so many of these. A disk that breaks a promise may be kept."""
+        """Runs lives and power cuts, until the power was cut so often. Keeps a copy of a disk that breaks a
+        promise if `keep_failed`."""
         end = self.machine.cuts + cuts
         try:
             while self.machine.cuts < end:
@@ -220,5 +225,6 @@ class Queue:
 
 
 def seed_of_run():
-    """LIGHTQ_SEED: a number, or `random`; the moments of the cuts are the scheduler's all the same."""
+    """Returns the seed from LIGHTQ_SEED, which is a number or `random`. The moments of the cuts depend on the
+    scheduler in any case."""
     return int.from_bytes(os.urandom(4), "little") if SEED == "random" else int(SEED)

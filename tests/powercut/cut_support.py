@@ -1,7 +1,9 @@
-"""A file system that loses what was not synced, and a process on it: see cut_mount.cpp and cut_writer.cpp.
+"""Starts a file system that loses unsynced data, and a process that uses it: see cut_mount.cpp and
+cut_writer.cpp.
 
-Everything is mounted in a name space of this process and its children, which the kernel takes down with the last of
-them. The system's boot id is mounted over in it, too: after a power cut the machine has another one.
+Everything is mounted in a namespace of this process and its children. The kernel removes the namespace
+with the last of these processes. A file is mounted over the system's boot id too, so that the machine has
+another boot id after a power cut.
 """
 import atexit
 import ctypes
@@ -22,7 +24,8 @@ boot_file = None
 
 
 def own_name_space():
-    """Moves this process into name spaces of its own; returns why that cannot be, or None. Once per process."""
+    """Moves this process into namespaces of its own, once per process. Returns the reason if that is not
+    possible, or None."""
     global boot_file
     if boot_file is not None:
         return None
@@ -53,10 +56,10 @@ def new_boot():
 
 
 class Machine:
-    """A mounted disk whose power can be cut; mounted again after it, with another boot id."""
+    """A mounted disk with a power switch. After a cut it is mounted again with another boot id."""
 
     def __init__(self, short_every=0):
-        """Of larger writes every `short_every`-th is a short one; 0: none."""
+        """Makes every `short_every`-th of the larger writes a short one. 0 makes none short."""
         self.short_every = short_every
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-cut-"))
         self.disk, self.path = self.directory / "disk", self.directory / "m"
@@ -72,7 +75,7 @@ class Machine:
         return self
 
     def cut(self, how="all"):
-        """The power fails; the machine is off."""
+        """Cuts the power. The machine is then off."""
         self.server.stdin.write(f"cut {how}\n")
         self.server.stdin.flush()
         numbers = self.server.stdout.readline().split()

@@ -1,10 +1,11 @@
-/// The process whose power is cut, and the one that looks at what is left. Usage:
+/// The process that loses power, and the one that checks what is left. Usage:
 ///   cut_writer write DIRECTORY LIFE SEED POLICY RETENTION SEGMENT_BYTES MESSAGES
 ///   cut_writer check DIRECTORY RETENTION SEGMENT_BYTES LIFE:OFFSET…
 ///
-/// `write` opens the queue, says on standard output what it is about to do and what it may rely on, one line
-/// each, and closes the queue after so many messages. Of POLICY `lies` confirms what it has only appended.
-///   open NEXT DURABLE FIRST CLEAN   what it has found
+/// `write` opens the queue, appends so many messages and closes the queue. It prints what it is about to do
+/// and what it may rely on, one line each, on standard output. With POLICY `lies` it confirms messages that
+/// it has only appended.
+///   open NEXT DURABLE FIRST CLEAN   the queue as it was found
 ///   will NEXT                       appends may reach this offset from now on
 ///   has NEXT                        were appended
 ///   durable NEXT                    survive everything
@@ -12,9 +13,9 @@
 ///   flushed NAME OFFSET             a cursor is there or further on, whatever happens
 ///   gap FIRST NEXT                  these cannot be read
 ///   closed NEXT
-/// `check` reads the queue, first without changing it, and says `gap`, and last `found FIRST NEXT CLEAN
-/// NAME=OFFSET…`. Both end with code 3 after an error of the queue, and 1 if anything is wrong; `error` or
-/// `wrong` and why go before.
+/// `check` reads the queue, first without changing it. It prints `gap` lines, and last `found FIRST NEXT
+/// CLEAN NAME=OFFSET…`. Both end with code 3 after an error of the queue, and with code 1 if a check fails.
+/// Before that they print `error` or `wrong` with the reason.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +37,8 @@ namespace {
 using lightq::Offset;
 using lightq::test::CutHistory;
 
-// In one piece, so that the lines of several threads, and the last before the end, stay whole.
+// Writes the line in one call, so that lines of several threads do not mix and the last line before the end
+// is complete.
 void say(const std::string& line) {
   const std::string text = line + '\n';
   if (::write(STDOUT_FILENO, text.data(), text.size()) != static_cast<ssize_t>(text.size())) std::_Exit(4);
@@ -156,7 +158,8 @@ class Writer {
   Offset told_;
 };
 
-// Of what was not synced a later batch may have come to the disk, and an earlier one not.
+// Prints a gap for each damaged range. Of unsynced batches, a later one may be on disk and an earlier one
+// not.
 void tell_damage(const lightq::QueueRecovery& recovery) {
   for (const auto& damage : recovery.damaged)
     say("gap " + text_of(damage.first) + ' ' + text_of(damage.next));
@@ -177,7 +180,7 @@ int write(const std::vector<std::string>& words) {
   return 0;
 }
 
-// Reads from `begin` to the end; returns one past the last message.
+// Reads from the reader's position to the end. Returns one past the last message.
 std::uint64_t read_all(lightq::QueueReader& reader, const CutHistory& history) {
   std::uint64_t expected = reader.position().value;
   for (;;) {
@@ -200,7 +203,8 @@ std::uint64_t read_all(lightq::QueueReader& reader, const CutHistory& history) {
   }
 }
 
-// Read-only, before anything is recovered; it may refuse what a power cut has left, but show nothing wrong.
+// Reads through a view before anything is recovered. Opening the view may fail after a power cut, but the
+// view must show no wrong message.
 void check_view(const std::string& directory, const CutHistory& history) {
   auto view = lightq::QueueView::open(directory);
   if (!view) return;

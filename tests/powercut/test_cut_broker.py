@@ -1,4 +1,4 @@
-"""A broker whose data directory is on a disk that loses power: LIGHTQ_BROKER_CUTS says how often (4)."""
+"""Tests a broker with its data directory on a disk that loses power, LIGHTQ_BROKER_CUTS times (4)."""
 import pathlib
 import random
 import subprocess
@@ -16,7 +16,8 @@ CUTS = int(support.variable("LIGHTQ_BROKER_CUTS", "4"))
 
 
 def messages_in(directory, keys=()):
-    """offset -> payload of everything that can be read; `keys`: flags that say with which."""
+    """Returns a dict of offset and payload of every readable message. `keys` are flags that give the keys of
+    an encrypted log."""
     if not directory.exists():
         return {}  # before the first append
     dump = subprocess.run([support.BINARY, "log", "dump", str(directory), "--format", "%o %p\\n", *keys], check=False,
@@ -27,7 +28,7 @@ def messages_in(directory, keys=()):
 
 
 def send_until_the_end(broker, control, choose, life):
-    """Sends until a random moment; the highest durable offset that the broker has told."""
+    """Sends until a random moment. Returns the highest durable offset that the broker has reported."""
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     durable = control.stats("t")["durable_offset"]
     sequence = 0
@@ -40,7 +41,8 @@ def send_until_the_end(broker, control, choose, life):
 
 
 def agree(messages, following, durable, gaps):
-    """Nothing durable is missing before `following`, and of each life's messages what is there is in order."""
+    """Checks that no durable message before `following` is missing, and that the messages of each life are in
+    order."""
     assert following >= durable, f"lost: {following} up to {durable}"
     missing = set(range(following)) - messages.keys() - gaps
     assert all(offset >= durable for offset in missing), f"lost: {sorted(missing)[:10]}; durable up to {durable}"
@@ -55,7 +57,7 @@ def agree(messages, following, durable, gaps):
 
 def test_a_topic_that_was_created_is_there_though_the_data_directory_was_new(machine):
     broker = support.Broker(machine.path / "a" / "b")
-    broker.directory = machine.directory  # where it runs, and its log
+    broker.directory = machine.directory  # the broker runs there and writes its log there
     broker.log_path = machine.directory / "broker.log"
     try:
         broker.start().control().create("t", "file")
@@ -75,7 +77,7 @@ def test_a_brokers_file_topic_keeps_what_it_said_is_durable(machine, encrypted):
     broker.log_path = machine.directory / "broker.log"
     keys = ()
     if encrypted:
-        path = machine.directory / "storage.keys"  # on a disk of its own
+        path = machine.directory / "storage.keys"  # on another disk, which loses nothing
         path.touch(mode=0o600)
         path.write_text("7e" * 32)
         broker.flags += ["--storage-key-file", str(path)]

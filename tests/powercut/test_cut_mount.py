@@ -1,4 +1,4 @@
-"""The file system of these tests loses what was not synced, and nothing else."""
+"""Tests that the file system of these tests loses unsynced data, and nothing else."""
 import contextlib
 import errno
 import fcntl
@@ -27,7 +27,7 @@ def sync_directory(path):
 
 
 def kept(machine, name):
-    """A file that is on disk, and open."""
+    """Makes a file that is on disk, and opens it."""
     write_file(machine.path / name, b"o" * 4 * PAGE)
     sync_directory(machine.path)
     return os.open(machine.path / name, os.O_RDWR)
@@ -62,7 +62,7 @@ def test_bytes_without_a_sync_are_lost_though_the_name_is_there(machine):
 def test_a_write_that_asks_for_it_is_on_disk_when_it_returns(machine):
     descriptor = kept(machine, "a")
     os.pwritev(descriptor, [b"new"], 0, os.RWF_DSYNC)
-    os.pwritev(descriptor, [b"NOT"], PAGE)  # after it, so the sync does not cover it
+    os.pwritev(descriptor, [b"NOT"], PAGE)  # after the write to be synced, so the sync does not cover it
     found = after_cut(machine, descriptor, "a")
     assert found[:3] == b"new" and found[PAGE:PAGE + 3] == b"ooo"
 
@@ -73,7 +73,7 @@ def test_stores_to_a_shared_mapping_are_lost_without_a_sync_and_kept_with_one(ma
         memory[0:3] = b"new"
         os.fdatasync(descriptor)
         memory[PAGE:PAGE + 3] = b"NOT"
-        assert os.pread(descriptor, 3, PAGE) == b"NOT"  # every other view sees it at once
+        assert os.pread(descriptor, 3, PAGE) == b"NOT"  # every other view sees it immediately
         machine.cut()
     with contextlib.suppress(OSError):  # the disk is gone
         os.close(descriptor)
@@ -104,7 +104,7 @@ def test_a_rename_and_an_unlink_count_once_their_directory_was_synced(machine):
     os.unlink(machine.path / "b")
     sync_directory(machine.path / "d")
     machine.cut_and_restart()
-    assert sorted(os.listdir(machine.path)) == ["b", "c", "d"]  # b went later, and not in d
+    assert sorted(os.listdir(machine.path)) == ["b", "c", "d"]  # b was removed later, and was not in d
     assert (machine.path / "d" / "a").read_bytes() == b"a"
 
 

@@ -1,4 +1,4 @@
-"""An embedded queue on a disk that loses power: LIGHTQ_CUTS says how often (12)."""
+"""Tests an embedded queue on a disk that loses power, LIGHTQ_CUTS times (12)."""
 import os
 
 import pytest
@@ -12,7 +12,7 @@ POLICIES = ["append", "messages", "bytes", "interval", "background", "none"]
 
 
 def cut_power(seed, policies, cuts, keep_failed=True):
-    """Cuts the power of one new disk so often; what was done."""
+    """Cuts the power of one new disk so often. Returns the counts of what was done."""
     machine = cut_support.Machine(short_every=seed % 3).start()
     try:
         queue = cut_queue.Queue(machine, seed, policies)
