@@ -1,5 +1,6 @@
-/// Fuzz target: whatever a producer sends as a batch, its length and checksum being right, ends in a fault or
-/// in messages whose attributes and payloads lie within it, and a part of which is a sound batch again.
+/// Fuzz target: checks a batch as a producer may send it, with a correct length and checksum. The result is a
+/// fault, or messages of which the attributes and payloads lie within the batch. A part of such a batch must
+/// be a sound batch again.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -19,7 +20,7 @@ void touch(std::string_view text) {
   static_cast<void>(seen);
 }
 
-/// The last message alone, with a header of its own.
+/// Cuts out the last message, writes a header for it, and checks that the result is a sound batch.
 void cut_last(const BatchView& plain, const std::byte* last) {
   const ByteView record(last, static_cast<std::size_t>(plain.bytes().data() + plain.total_bytes() - last));
   std::vector<std::byte> part(batch_layout::header_bytes);

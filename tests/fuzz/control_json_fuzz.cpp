@@ -1,5 +1,5 @@
-/// Feeds bytes to the readers of control JSON: none may crash, and what a reader accepts, it must write and
-/// read again as the same thing.
+/// Fuzz target: the readers of control JSON. None may crash. If a reader accepts a text, then writing and
+/// reading it again must give the same value.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -16,7 +16,8 @@ void must(bool holds) {
   if (!holds) std::abort();
 }
 
-/// What is looked at before the parser must be what the parser takes, and be read as by it alone.
+/// Checks the code that scans a text before the parser: it must accept the same texts as the parser, and read
+/// the same values.
 void read_secrets(std::string_view text) {
   using namespace lightq::protocol::detail;
   constexpr std::size_t bytes_max = 1 << 16;

@@ -1,5 +1,6 @@
-/// Fuzz target: a cursor table of any bytes is opened, used, mended as its owner may, and opened again. No
-/// name is there twice, nothing damaged is taken for new, and what is committed then is found again.
+/// Fuzz target: opens a cursor table of any bytes, uses it, repairs it as its owner may, and opens it again.
+/// No name may be there twice, no damaged cursor may be taken for a new one, and all commits must be found
+/// again.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -21,7 +22,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// Makes checksums right where the input's bytes ask for it, so that what lies behind them is reached too.
+/// Corrects checksums where the input's bytes ask for it, so that the code behind the checks is reached too.
 void mend(std::vector<std::byte>& file) {
   const auto page = log::encode_cursor_table_header(incarnation);
   std::copy_n(page.begin(), std::min(page.size(), file.size()), file.begin());
@@ -29,7 +30,7 @@ void mend(std::vector<std::byte>& file) {
     std::byte* block = file.data() + log::cursor_block_position(index);
     std::byte* identity = block + log::cursor_identity_position;
     const int what = std::to_integer<int>(identity[0]);
-    if (what % 8 == 0) continue;  // as it came
+    if (what % 8 == 0) continue;  // unchanged
     const std::size_t length =
         std::to_integer<std::size_t>(identity[1]) % (limits::cursor_name_bytes_max + 1);
     log::CursorIdentity mended{what % 8 != 1 && length != 0, load_little_endian<std::uint16_t>(identity + 2),
@@ -48,7 +49,7 @@ void mend(std::vector<std::byte>& file) {
   }
 }
 
-/// What the table says, checked.
+/// Returns the names in the table. Checks that the table agrees with itself.
 std::set<std::string> names_of(log::CursorTable& table) {
   std::set<std::string> names;
   for (const auto& cursor : table.list()) {

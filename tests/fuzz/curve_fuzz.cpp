@@ -1,7 +1,8 @@
-/// Fuzz target: whatever a peer of an encrypted gate sends, in whatever pieces, it comes in with its own key
-/// or not at all, and what is opened is what was sealed, as far as it goes. The input's first byte chooses
-/// what is done: 0: it is sent as it is. 1: HELLO and INITIATE of a good client, changed as it says. 2:
-/// frames of a good client, changed as it says. The second says how the wire is cut.
+/// Fuzz target: a peer of an endpoint with CURVE encryption that sends any bytes in any pieces. The peer is
+/// admitted with its own key or not at all, and decrypted bytes are a prefix of the encrypted ones. The
+/// input's first byte chooses the test: 0 sends the input as it is; 1 sends the HELLO and INITIATE of a valid
+/// client, changed by the input; 2 sends frames of a valid client, changed by the input. The second byte is
+/// the length of a piece less one.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -24,7 +25,7 @@ const WallClock& now() {
   return clock;
 }
 
-/// A broker's keys, and those of a client that is registered.
+/// The keys of a broker, and those of a registered client.
 struct World {
   World() {
     keys.put({client.public_key(), grant, 1'800'000'060'000, {}});
@@ -66,7 +67,7 @@ struct Door {
   Bytes come;
 };
 
-/// What a command frame says behind its name.
+/// Returns the data behind the name of a command frame.
 Bytes data_of(const Bytes& said, std::string_view name) {
   zmtp::FrameHeader header;
   if (zmtp::parse_frame_header(said, header) != zmtp::FrameOutcome::complete) return {};
@@ -75,7 +76,8 @@ Bytes data_of(const Bytes& said, std::string_view name) {
   return {command->data.begin(), command->data.end()};
 }
 
-/// Two bytes of place and one of what is turned over there, as often as there are. False: nothing was.
+/// Changes bytes. Each edit is three bytes: two of position and one of flipped bits. Returns false if the
+/// result is the same as before.
 bool change(Bytes& bytes, ByteView edits) {
   const Bytes before = bytes;
   for (; edits.size() >= 3 && !bytes.empty(); edits = edits.subspan(3)) {
@@ -89,7 +91,7 @@ bool change(Bytes& bytes, ByteView edits) {
 void send_as_it_is(ByteView input, std::size_t piece) {
   Door door;
   door.hear({input.begin(), input.end()}, piece);
-  if (door.handshake.complete()) std::abort();  // nobody guesses a key
+  if (door.handshake.complete()) std::abort();  // the input cannot contain a valid key
 }
 
 void change_handshake(ByteView input, std::size_t piece) {
@@ -113,7 +115,7 @@ void change_handshake(ByteView input, std::size_t piece) {
   if (!changed && !hello_changed && !door.handshake.complete()) std::abort();
 }
 
-/// Frames as the input says: two bytes of length, one of flags.
+/// Makes frames. The input has two bytes of length and one of flags for each.
 Bytes frames_of(ByteView input) {
   Bytes plain;
   for (int i = 0; i < 8 && input.size() >= 3; ++i, input = input.subspan(3)) {

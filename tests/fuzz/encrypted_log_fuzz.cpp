@@ -1,7 +1,7 @@
-/// Fuzz target: an encrypted segment file, of batches that were encrypted with the right key whatever is in
-/// them, or of any bytes. Only batches that pass their checks come out, the appended message comes back, and
-/// with another key the log does not open, and stays as it is. With an odd first byte instead: a file of
-/// keys.
+/// Fuzz target: an encrypted segment file. Its batches have any content but were encrypted with the right
+/// key, or are any bytes. The log may return only batches that pass their checks, and must return the message
+/// that was appended. With another key the log does not open, and the file does not change. If the first byte
+/// is odd, the input is a file of keys instead.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -34,8 +34,8 @@ void read_keys(std::string_view text) {
   require(cipher->knows(cipher->key_id()) && cipher->key_id() != 0);
 }
 
-/// Takes a batch of the input for one in clear, as long as its length says or there is; the header's magic,
-/// version, length, offset and epoch are made right, then it is encrypted. How many bytes it took.
+/// Takes a batch from the input and encrypts it. The batch is as long as its header states, or as the input
+/// is. Its magic, version, length, offset and epoch are corrected first. Returns the bytes used.
 std::size_t add_batch(std::vector<std::byte>& file, ByteView input, Offset base, log::BatchCipher& cipher) {
   const std::size_t said = load_little_endian<std::uint16_t>(input.data() + batch_layout::total_bytes);
   const std::size_t bytes = std::min(input.size(), std::max(said, batch_layout::header_bytes));
@@ -52,7 +52,7 @@ std::size_t add_batch(std::vector<std::byte>& file, ByteView input, Offset base,
   return bytes;
 }
 
-/// `lost`: as a repair leaves it that has not found the key's id.
+/// Returns a segment file. If `lost`, its key id is unknown, as after a repair that did not find it.
 std::vector<std::byte> made_of(ByteView input, bool encrypt, bool lost, const rest::StorageKeys& keys) {
   const auto cipher = keys.of(incarnation);
   std::vector<std::byte> file(log::segment_header_bytes);
@@ -87,7 +87,8 @@ std::uint64_t read_all_messages(log::Log& log) {
   }
 }
 
-/// Of another key's log, or of one that a newer version wrote: batches are encrypted with any flags.
+/// Returns true for the error of a log with another key, or of a log of a newer version: the batches may have
+/// any flags.
 bool is_refusal(ErrorCode code) {
   return code == ErrorCode::not_supported || code == ErrorCode::foreign_format;
 }
@@ -116,7 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   options.ciphers = others.get();
   {
-    // Where the id is lost, and no batch is sound, nothing shows that the key is another one.
+    // If the key id is lost and no batch is sound, nothing shows that this is the wrong key.
     const auto wrong = log::SegmentLog::open(options, storage, pool, Timestamp{1});
     require(wrong.ok() ? lost && read_all_messages(**wrong) == 0
                        : is_refusal(wrong.error().code) && storage.bytes_of(path) == file);

@@ -1,6 +1,6 @@
-/// Fuzz target: a log's directory of up to four files of any bytes is inspected, repaired into a new one,
-/// copied, and repaired in place. Whatever was there, only batches that pass their checks come out; what a
-/// repair makes is sound, opens, and holds every message that the inspection found, at its offset.
+/// Fuzz target: a log directory with up to four files of any bytes. The log is inspected, repaired into a new
+/// directory, copied, and repaired in place. Only batches that pass their checks may be returned. A repaired
+/// log must be sound, must open, and must have every message that the inspection found, at the same offset.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -30,7 +30,7 @@ void require(bool condition, std::source_location where = std::source_location::
   std::abort();
 }
 
-/// The messages of a log.
+/// Collects the messages of a log.
 class Reader final : public log::LogVisitor {
  public:
   bool on_batch(const log::ScannedBatch& batch, const BatchView& view) override {
@@ -47,7 +47,7 @@ class Reader final : public log::LogVisitor {
   Messages messages;
 };
 
-/// What an inspection finds; `sound`: it must find no damage.
+/// Inspects the log and returns its messages. If `sound`, the inspection must find no damage.
 Messages inspect(const std::string& where, log::Storage& storage, bool sound) {
   Reader reader;
   log::InspectOptions options;
@@ -66,7 +66,7 @@ std::string path_of(std::uint8_t how, Offset first) {
   return "/log/" + ((how & 8) != 0 ? log::segment_index_name(first) : log::segment_name(first));
 }
 
-/// Puts a sound first page of the log that mended segments belong to before a cursor table.
+/// Replaces the first page of a cursor table by a sound one. It belongs to the log of the mended segments.
 void mend_table(std::vector<std::byte>& file) {
   const auto header = log::encode_cursor_table_header(1);
   const auto used = log::encode_cursor_table_used(0, 1);
@@ -75,8 +75,8 @@ void mend_table(std::vector<std::byte>& file) {
   std::copy(used.begin(), used.end(), file.begin() + log::cursor_table_used_position);
 }
 
-/// Lays out the files that the input describes: for each a byte of how (1 mended, 2 cursors, 4 a cursor
-/// table, 8 an index), a byte of which, two of how long.
+/// Creates the files that the input describes. Each has one byte of flags (1 mended, 2 cursors, 4 a cursor
+/// table, 8 an index), one byte that chooses its name, and two bytes of length.
 void lay_out(const std::uint8_t* data, std::size_t size, test::FaultyStorage& storage) {
   for (int files = 0; files < 4 && size >= 4; ++files) {
     const std::uint8_t how = data[0];
@@ -104,7 +104,8 @@ void require_repaired(const std::string& where, test::FaultyStorage& storage, co
   require(messages.size() == report.messages);
   for (const auto& [offset, payload] : found) {
     const auto kept = messages.find(offset);
-    // Where two files have the same offsets, each sound, either may be kept.
+    // If two files have sound messages at the same offset, a repair may keep either. So only the offset is
+    // compared.
     require(kept != messages.end());
   }
   log::SegmentPool pool({"/pool"}, storage);

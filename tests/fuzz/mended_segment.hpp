@@ -1,4 +1,4 @@
-/// Makes a segment file's checksums right, so that fuzzing reaches what lies behind them.
+/// Corrects the checksums of a segment file, so that fuzzing reaches the code behind the checks.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 
 namespace lightq::test {
 
-/// Puts a sound first page for `first` where there is room for one, and mends the header of each batch behind
-/// it, where the input has one, up to the first whose first byte is a multiple of 8.
+/// Writes a sound first page for `first`, as far as the file is long enough. Then corrects the header of each
+/// batch behind it. Ends at the first batch that begins with a multiple of 8.
 inline void mend_segment(std::vector<std::byte>& file, Offset first) {
   const auto header = log::encode_segment_header({7, first, 1, file.size()});
   std::copy_n(header.begin(), std::min(header.size(), file.size()), file.begin());
   for (std::size_t at = log::segment_header_bytes; at + batch_layout::header_bytes <= file.size();) {
     const std::size_t left = file.size() - at;
     std::byte* batch = file.data() + at;
-    if (std::to_integer<int>(batch[0]) % 8 == 0) return;  // from here on as it came
+    if (std::to_integer<int>(batch[0]) % 8 == 0) return;  // unchanged from here on
     store_little_endian(batch, batch_layout::magic_value);
     std::fill_n(batch + batch_layout::version, 4, std::byte{0});
     store_little_endian(batch + batch_layout::version, batch_layout::version_value);

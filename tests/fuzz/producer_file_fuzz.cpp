@@ -1,5 +1,6 @@
-/// Fuzz target: producer files of any bytes are refused, or make the same snapshot again; and whatever they
-/// say of a log, a start ends with producers that go on where that log's messages of them end.
+/// Fuzz target: producer files of any bytes. They are refused, or decode to a snapshot that encodes to the
+/// same one again. Whatever they state about a log, each producer continues after its last message in that
+/// log.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -25,8 +26,8 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// Makes the header right, but for the sequence and the number of entries, so that what lies behind the
-/// checksum is reached too.
+/// Corrects the header except the sequence, and except the number of entries unless it is 0, so that the code
+/// behind the checksum is reached too.
 void mend(std::vector<std::byte>& file, std::uint32_t version) {
   if (file.size() < 40) return;
   const std::size_t entry_bytes = version == 1 ? 26 : 52;
@@ -39,7 +40,7 @@ void mend(std::vector<std::byte>& file, std::uint32_t version) {
   store_little_endian(file.data() + 12, crc32c(ByteView(file).subspan(16), of_version));
 }
 
-/// `mended`: to which version; 0: not at all.
+/// Writes a producer file. `mended` is the version to which its header is corrected; 0 leaves it unchanged.
 void put(test::FaultyStorage& storage, const std::string& name, ByteView bytes, std::uint32_t mended) {
   const std::string path = directory + "/producers." + name;
   require(storage.open(path, log::OpenMode::create).ok());
@@ -48,7 +49,8 @@ void put(test::FaultyStorage& storage, const std::string& name, ByteView bytes, 
   if (mended != 0) mend(file, mended);
 }
 
-/// Producers 1 to 3 with five batches of two messages each, in turn.
+/// Appends batches of producers 1 to 3 in turn, five of each, with two messages in a batch. Returns each
+/// producer's next sequence.
 std::map<std::uint64_t, std::uint64_t> fill(log::Log& log) {
   std::map<std::uint64_t, std::uint64_t> ends;
   for (int i = 0; i < 15; ++i) {
@@ -71,7 +73,7 @@ void recover(const broker::ProducerSnapshot& snapshot) {
   require(producers.table().size() <= broker::producer_file_entries_max);
   require(recovery.remove_file == (log.next_offset() < snapshot.as_of));
   require(!recovery.remove_file || (recovery.doubt && producers.table().size() == 0));
-  // Whoever was read about goes on where the log's messages of it end.
+  // A producer with messages that recovery read continues after the last of them.
   for (const auto& [id, end] : ends) {
     const auto* const known = producers.find(id);
     const bool read = snapshot.as_of <= Offset{24};

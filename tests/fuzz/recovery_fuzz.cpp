@@ -1,6 +1,6 @@
-/// Fuzz target: a segment file of any bytes is opened, read from end to end, and appended to. Whatever was
-/// there, only batches that pass their checks come out, the appended message comes back, and opening again
-/// finds the same log.
+/// Fuzz target: opens a segment file of any bytes, reads it from end to end, and appends to it. Only batches
+/// that pass their checks may be returned, the appended message must be returned, and opening again must find
+/// the same log.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -19,7 +19,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// Reads everything; how many messages there were.
+/// Reads everything. Returns the number of messages.
 std::uint64_t read_all_messages(log::Log& log) {
   std::uint64_t messages = 0;
   for (log::Place place;;) {

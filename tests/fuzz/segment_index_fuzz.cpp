@@ -1,5 +1,5 @@
-/// Fuzz target: a segment index of any bytes is refused, or its entries ascend, are all found, and make the
-/// same bytes again.
+/// Fuzz target: a segment index of any bytes. It is refused, or its entries are in ascending order, are all
+/// found, and encode to the same bytes again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -37,13 +37,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto* input = reinterpret_cast<const std::byte*>(data);
   std::vector<std::byte> bytes(input + 1, input + size);
   std::byte* from = bytes.data();
-  // The segment is what the file says it is of; its end as far as memory allows.
+  // The segment matches the file's header. Its end position is limited.
   const log::IndexedSegment segment{load_little_endian<std::uint32_t>(from + 16),
                                     load_little_endian<std::uint64_t>(from + 24),
                                     {load_little_endian<std::uint64_t>(from + 32)},
                                     {load_little_endian<std::uint64_t>(from + 40)},
                                     load_little_endian<std::uint64_t>(from + 48) % (std::uint64_t{1} << 33)};
-  if ((data[0] & 1) != 0) {  // mended, so that what lies behind the checksum is reached too
+  if ((data[0] & 1) != 0) {  // mended, so that the code behind the checksum is reached too
     store_little_endian(from, std::uint64_t{0x0A1A0A0D5844494CULL});
     store_little_endian(from + 8, std::uint32_t{1});
     store_little_endian(from + 20, static_cast<std::uint32_t>((bytes.size() - 64) / 24));

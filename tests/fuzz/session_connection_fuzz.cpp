@@ -1,8 +1,8 @@
-/// Fuzz target: whatever the client of a session sends, over either carrier and in whatever pieces, ends in
-/// an answer or a closed connection. The input's first byte chooses the carrier, whether it is encrypted (by
-/// TLS, by CURVE), and whether the rest is what the client sends or describes frames, which get their length
-/// and their checksum here; the second how it is cut. Or the client shares memory, and the rest says what it
-/// does there.
+/// Fuzz target: the client of a session sends any bytes in any pieces, over either carrier. The broker must
+/// answer or close the connection. The bits of the input's first byte choose the carrier, encryption (TLS or
+/// CURVE), and whether the rest is the sent bytes or a description of frames. Described frames get their
+/// length and checksum here. The second byte is the length of a piece less one. With `shared_bit` the client
+/// shares memory instead, and the rest describes its actions in that memory.
 #include <fcntl.h>
 #include <sys/socket.h>
 
@@ -30,9 +30,9 @@ using Bytes = std::vector<std::byte>;
 constexpr unsigned in_messages_bit = 1;
 constexpr unsigned described_bit = 2;
 constexpr unsigned encrypted_bit = 4;
-constexpr unsigned shared_bit = 8;  // alone
+constexpr unsigned shared_bit = 8;  // without the carrier bit, which is then ignored
 
-/// What the broker encrypts with.
+/// The broker's certificate and key.
 const TlsContext& tls_context() {
   static const auto made = [] {
     const std::string key = make_tls_key().value_or_throw();
@@ -46,7 +46,7 @@ const CurveKeyPair& curve_key() {
   return made;
 }
 
-/// Whose tickets nobody has.
+/// A key for which no client has a ticket.
 const TicketKey& unknown_key() {
   static const TicketKey made{TicketKey::random_bytes()};
   return made;
@@ -59,7 +59,8 @@ class Host final : public SessionConnection::Host, public Connection::Owner {
   }
   std::optional<Permit> permit_of(std::string_view ticket) override {
     if (ticket.size() > session::ticket_bytes_max) std::abort();
-    if (unknown_key().check(ticket, Timestamp{1'800'000'000'000'000}).grant) std::abort();  // it is forged
+    // No forged ticket may be valid.
+    if (unknown_key().check(ticket, Timestamp{1'800'000'000'000'000}).grant) std::abort();
     if (ticket.starts_with("x")) return std::nullopt;
     return Permit{{TopicId{1}, EndpointRole::produce}, {}};
   }
@@ -89,12 +90,12 @@ void turn(EventLoop& loop) {
   loop.run(stop.get_token());
 }
 
-/// The client's end of the wire.
+/// The client's end of the connection.
 class Line {
  public:
   Line(UniqueFd peer, EventLoop& loop, const Host& host, std::size_t step)
       : peer_(std::move(peer)), loop_(loop), host_(host), step_(step) {}
-  /// In pieces, each of which the broker hears by itself.
+  /// Sends the bytes in pieces. The broker handles each piece before the next is sent.
   void send(ByteView bytes) {
     for (std::size_t at = 0; at < bytes.size() && !host_.closed; at += step_) {
       const ByteView piece = bytes.subspan(at, std::min(step_, bytes.size() - at));
@@ -117,7 +118,7 @@ class Line {
   const std::size_t step_;
 };
 
-/// A good peer of TLS says `said`, a record for each piece of it.
+/// Sends `said` from a correct TLS peer, one TLS record for each piece.
 void say_over_tls(Line& line, const Host& host, ByteView said) {
   test::TlsPeer peer;
   peer.hear({});
@@ -135,7 +136,7 @@ void say_over_tls(Line& line, const Host& host, ByteView said) {
   }
 }
 
-/// The data of the command at `position`, which the broker has sent in clear.
+/// Returns the data of the command at `position`, which the broker has sent unencrypted.
 ByteView command_data(ByteView bytes, std::size_t position) {
   zmtp::FrameHeader header;
   const ByteView from = bytes.subspan(std::min(position, bytes.size()));
@@ -145,7 +146,7 @@ ByteView command_data(ByteView bytes, std::size_t position) {
   return command->data;
 }
 
-/// A good peer of CURVE says the frames of `said`, as far as they are whole.
+/// Sends the complete frames of `said` from a correct CURVE peer.
 void say_over_curve(Line& line, ByteView said) {
   const CurveKeyPair own;
   CurveClient client(own, curve_key().public_key());
@@ -172,13 +173,14 @@ void say_over_curve(Line& line, ByteView said) {
   if (!cipher->failure().empty()) std::abort();
 }
 
-/// What a ZeroMQ peer says before its first message.
+/// Appends what a ZeroMQ peer sends before its first message.
 void introduce(Bytes& to) {
   ZmtpHandshake("DEALER", {}).begin(to);
   zmtp::append_ready(to, "DEALER");
 }
 
-/// Takes frames off `from`: op, flags, channel, request, a u16 with the length of the body, the body.
+/// Makes frames of the description `from`: op, flags, channel, request, a u16 with the length of the body,
+/// the body.
 Bytes frames_of(ByteView from, bool in_messages) {
   using namespace session::frame_layout;
   constexpr std::size_t head_bytes = 6;
@@ -210,7 +212,8 @@ Bytes frames_of(ByteView from, bool in_messages) {
 
 constexpr session::SharedSizes shared_sizes{4096, 4096};
 
-/// The memory that comes with the answer to `share`. Keeps what comes to wake by, until the input's end.
+/// Returns the memory that comes with the answer to `share`. Adds the descriptors that wake the two sides to
+/// `wakes`, which keeps them open until the input ends.
 SharedMemory take_given(int peer, std::vector<UniqueFd>& wakes) {
   std::array<std::byte, 1024> data;
   std::array<int, 3> descriptors{-1, -1, -1};
@@ -233,8 +236,9 @@ SharedMemory take_given(int peer, std::vector<UniqueFd>& wakes) {
   return SharedMemory::adopt(descriptors[0], shared_sizes.whole()).value_or_throw();
 }
 
-/// Does in memory that the broker shares what `does` says: a byte chooses what, the next ones say how.
-/// Wakes the broker over the socket, or by descriptors whose flags and counts it has changed.
+/// Acts in memory that the broker shares, as `does` describes: one byte chooses the action, the next ones are
+/// its arguments. Wakes the broker over the socket, or by descriptors of which it has changed the flags and
+/// counts.
 void do_in_memory(Line& line, const Host& host, ByteView does, bool wakes_by_socket) {
   session::Hello hello;
   hello.ticket = "a good one";
@@ -252,7 +256,8 @@ void do_in_memory(Line& line, const Host& host, ByteView does, bool wakes_by_soc
   auto* const words = reinterpret_cast<ByteRingWords*>(bytes.data());
   session::SharedRings rings(std::move(memory), shared_sizes, session::SharedSide::client);
   constexpr std::size_t head_bytes = 9;
-  constexpr std::size_t reach = 12'000;  // the places to write to: nearly all
+  // Writes go to positions below this, which is nearly all of the memory.
+  constexpr std::size_t reach = 12'000;
   constexpr std::size_t longest = 300;
   while (does.size() >= head_bytes && !host.closed) {
     const auto what = std::to_integer<unsigned>(does[0]);
@@ -271,7 +276,7 @@ void do_in_memory(Line& line, const Host& host, ByteView does, bool wakes_by_soc
         does = does.subspan(count);
     }
     for (std::size_t each = 0; each < 2; ++each) words[each].reader_waits = words[each].writer_waits = 1;
-    line.send(as_byte_view("!"));  // which wakes the broker, or means nothing
+    line.send(as_byte_view("!"));  // wakes the broker, or has no meaning
   }
 }
 

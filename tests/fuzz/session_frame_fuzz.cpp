@@ -1,5 +1,5 @@
-/// Fuzz target: whatever is read as a session frame ends in a value or a fault, and a value is written as it
-/// was read.
+/// Fuzz target: reads any bytes as session frames. Each gives a value or a fault, and each value is written
+/// as the bytes it was read from.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace lightq::session {
 namespace {
 
-/// True if `header` was this op's.
+/// Returns true if `header` has the op of this body.
 template <typename Body>
 bool take(const FrameHeader& header, ByteView body) {
   if (header.op != Body::op) return false;
@@ -22,7 +22,7 @@ bool take(const FrameHeader& header, ByteView body) {
   const auto again = encode_frame(*decoded, header.channel, header.request);
   const ByteView written = ByteView(again).subspan(frame_layout::header_bytes);
   if (!std::equal(body.begin(), body.end(), written.begin(), written.end())) std::abort();
-  FrameHeader expected = header;  // but a flag that is kept for a later version has no place in a value yet
+  FrameHeader expected = header;  // a flag reserved for a later version is not kept in the value
   if (header.op == Op::reject) expected.flags &= static_cast<std::uint8_t>(~flag_dead_letter);
   if (decode_frame_header(again, frame_bytes_least).header != expected) std::abort();
   return true;
@@ -39,7 +39,7 @@ void take_stream(ByteView left) {
     if (decoded.fault) return;
     const std::size_t whole = frame_layout::header_bytes + decoded.header.body_bytes;
     if (left.size() < whole) return;
-    // A fuzzer does not find checksums: they are looked at, and not insisted on.
+    // A fuzzer does not find correct checksums. They are computed but not required.
     static_cast<void>(frame_crc_fits(left, decoded.header));
     const ByteView body = left.subspan(frame_layout::header_bytes, decoded.header.body_bytes);
     take_one_of<Hello, Welcome, ProduceOpen, ProduceOpened, Confirm, Refuse, ConsumeOpen, ConsumeOpened,

@@ -1,7 +1,8 @@
-/// Fuzz target: whatever is sent to where TLS is spoken, in whatever pieces, ends in an answer, in plain
-/// bytes that the peer has really said, or in a failure. The input's first byte chooses what the rest is: the
-/// peer's bytes from the beginning; its bytes behind a sound handshake; changes of a sound handshake; or what
-/// a sound peer says and does. The second says how it is cut.
+/// Fuzz target: any bytes in any pieces are sent to the TLS cipher. The result is an answer, plain bytes that
+/// the peer really sent, or a failure. The input's first byte chooses the meaning of the rest: the peer's
+/// bytes from the beginning, its bytes after a correct handshake, changes of a correct handshake, or the
+/// actions of a correct peer. The second byte is the length of a piece less one; 255 sends everything in one
+/// piece.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -29,7 +30,7 @@ const TlsContext& context() {
   return *made;
 }
 
-/// The cipher, and what its connection looks at.
+/// The cipher, with the checks that its connection relies on.
 class Broker {
  public:
   Broker(std::size_t step, std::uint64_t records_per_key_max)
@@ -69,7 +70,8 @@ void talk(TlsPeer& peer, Broker& broker) {
   for (Bytes said = peer.says(); !said.empty(); said = peer.says()) peer.hear(broker.hear(said));
 }
 
-/// Bytes of the peer's handshake become others: a u16 says which, and a byte what is changed of it.
+/// Runs a handshake with changed bytes of the peer. Each change is a u16 that chooses a byte, and a byte of
+/// flipped bits.
 void talk_with(ByteView changes, TlsPeer& peer, Broker& broker) {
   peer.hear({});
   for (Bytes said = peer.says(); !said.empty(); said = peer.says()) {
@@ -83,14 +85,14 @@ void talk_with(ByteView changes, TlsPeer& peer, Broker& broker) {
   }
 }
 
-/// Each byte of `doings`: a text of that length, or one of a few other things. Everything arrives. What is
-/// said is bounded, for it may be cut to single bytes.
+/// Lets a correct peer act. Each byte of `doings` is the length of a text, or stands for one of a few other
+/// actions. Everything sent must arrive. The total is limited, because it may be sent in single bytes.
 void converse(ByteView doings, TlsPeer& peer, Broker& broker) {
   constexpr std::size_t said_bytes_max = 100'000;
   std::string said;
   for (const std::byte doing : doings) {
     if (said.size() >= said_bytes_max) break;
-    if (broker.failed()) return;  // so many changes of the key are too many
+    if (broker.failed()) return;  // the cipher refuses too many changes of the key
     const auto what = std::to_integer<unsigned>(doing);
     constexpr unsigned other_things = 240;
     if (what == 255) {

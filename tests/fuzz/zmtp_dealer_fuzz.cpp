@@ -1,6 +1,6 @@
-/// Fuzz target: whatever a ZeroMQ peer says to the client's end of a session, in whatever pieces, is taken or
-/// ends it, and the pieces make no difference. The input's first byte is the length of a piece less one, the
-/// second whether a good handshake comes before the rest.
+/// Fuzz target: a ZeroMQ peer sends any bytes in any pieces to the client's end of a session. The client
+/// accepts them or ends the session, and the pieces make no difference. The input's first byte is the length
+/// of a piece less one. If the second is odd, a correct handshake comes before the rest.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -45,7 +45,7 @@ Heard hear(ByteView bytes, std::size_t step) {
       full = got == to.size();
     }
     heard.ended |= dealer.broken().has_value();
-    // What is kept for later is the beginning of a header or of a command.
+    // Only the beginning of a header or of a command is kept for later.
     if (come.size() > zmtp::frame_header_bytes_max + zmtp::command_bytes_max && !heard.ended) std::abort();
   }
   heard.complete = dealer.complete();

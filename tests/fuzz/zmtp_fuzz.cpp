@@ -1,6 +1,7 @@
-/// Fuzz target: whatever a peer of a plain endpoint or of the control socket sends, in whatever pieces, ends
-/// in an answer or a closed connection. The input's first byte chooses the kind of connection and who may
-/// come in, the second how the rest is cut.
+/// Fuzz target: a peer of a plain endpoint or of the control socket sends any bytes in any pieces. The broker
+/// must answer or close the connection. The input's first byte chooses the kind of connection and the gate:
+/// none, one that requires a ticket, or one that admits every peer. The second byte is the length of a piece
+/// less one.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -63,7 +64,7 @@ class Host final : public InletHost,
   BatchBuilder batch_;
 };
 
-/// The key of make_corpus.py's tickets.
+/// The key of the tickets that make_corpus.py makes.
 const TicketKey& ticket_key() {
   static const TicketKey key = [] {
     TicketKey::Bytes bytes{};
