@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes the seed inputs of the fuzz targets: tests/fuzz/make_corpus.py writes tests/fuzz/corpus/TARGET/*.
 
-The files are committed; run it again when a format changes. The formats are those of docs/protocol.md (control_json_fuzz),
-RFC 37/ZMTP behind two bytes for the target (zmtp_fuzz, zmtp_dealer_fuzz, curve_fuzz), docs/session.md likewise (session_connection_fuzz), and
-docs/log_format.md behind one (recovery_fuzz, encrypted_log_fuzz) or four a file (log_tools_fuzz).
+The files are committed. Run the script again when a format changes. control_json_fuzz uses
+docs/protocol.md. zmtp_fuzz, zmtp_dealer_fuzz and curve_fuzz use RFC 37/ZMTP after two bytes for the
+target, session_connection_fuzz uses docs/session.md after two such bytes. recovery_fuzz and
+encrypted_log_fuzz use docs/log_format.md after one byte, log_tools_fuzz after four bytes for each file.
 """
 import hashlib
 import json
@@ -13,7 +14,7 @@ import struct
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
-# --- control_json_fuzz: requests, replies, and changes of the catalogue. -----------------------------------------------
+# --- control_json_fuzz: requests, replies, and changes of the catalogue. --------------------------------------------
 ADMIN = {"admin_user_id": "lightq_admin", "admin_password": "a"}
 USER = {"user_id": "u", "password": "p"}
 STATS = {"topic": "t", "topic_type": "queue", "messages_received": 3, "messages_sent": 2, "publishers_count": 1,
@@ -79,9 +80,9 @@ TEXTS = {
 }
 
 
-# --- zmtp_fuzz: the kind of connection, the length of a piece less one, what the peer sends. ---------------------------
+# --- zmtp_fuzz: the kind of connection, the length of a piece less one, the peer's bytes. ---------------------------
 INLET, PULL, SUB, CONTROL = 0, 1, 2, 3
-GUARDED, OPEN = 4, 8  # added to these: who may come in
+GUARDED, OPEN = 4, 8  # added to the kind: the gate, which decides which peers are admitted
 
 
 def greeting(major=3, minor=1, mechanism=b"NULL"):
@@ -109,7 +110,7 @@ def peer(kind, socket_type, *frames, piece=256, minor=1):
 
 
 def ticket(role=0, topic=1, expires_ms=1_800_000_060_000):
-    """With the key of zmtp_fuzz.cpp; the format of src/broker/endpoint/ticket.cpp."""
+    """Returns a ticket made with the key of zmtp_fuzz.cpp, in the format of src/broker/endpoint/ticket.cpp."""
     name = struct.pack("<BBQQQIQ", 1, role, topic, expires_ms, 0, 0, 4711).hex().encode()
     return name, hashlib.blake2b(name, key=bytes(range(32)), digest_size=32).hexdigest().encode()
 
@@ -150,7 +151,7 @@ ZMTP = {
 }
 
 
-# --- zmtp_dealer_fuzz: the length of a piece less one, whether a good handshake comes first, what a broker sends. -------
+# --- zmtp_dealer_fuzz: the length of a piece less one, whether a correct handshake comes first, a broker's bytes. ---
 DEALER = {
     "handshake": bytes([255, 0]) + greeting() + ready(b"ROUTER") + frame(b"one"),
     "handshake_in_single_bytes": bytes([0, 0]) + greeting() + ready(b"ROUTER") + frame(b"one"),
@@ -170,7 +171,7 @@ DEALER = {
 }
 
 
-# --- tls_cipher_fuzz: what the rest is, the length of a piece less one, the rest. -------------------------------------------
+# --- tls_cipher_fuzz: the meaning of the rest, the length of a piece less one, the rest. ----------------------------
 BEGINNING, BEHIND, CHANGES, SOUND = 0, 1, 2, 3
 
 
@@ -183,7 +184,7 @@ def tls_record(kind, data):
 
 
 def client_hello(version=0x0304, ciphers=(0x1301, 0x1302, 0x1303), group=29, key=bytes(range(1, 33))):
-    """RFC 8446, section 4.1.2."""
+    """Returns the ClientHello of RFC 8446, section 4.1.2."""
     extensions = (extension(43, struct.pack("!BH", 2, version)) + extension(10, struct.pack("!HH", 2, group))
                   + extension(13, struct.pack("!HH", 2, 0x0403))
                   + extension(51, struct.pack("!HHH", len(key) + 4, group, len(key)) + key))
@@ -213,7 +214,7 @@ TLS = {
 }
 
 
-# --- recovery_fuzz: 1 and what follows a sound first page, checksums made right by the target; or 0 and a whole file. ---
+# --- recovery_fuzz: 1 and the bytes after a sound first page, with checksums made by the target; or 0 and a whole file. ---
 EPOCH = 7
 
 
@@ -235,7 +236,7 @@ def batch(base, payloads, epoch=EPOCH, count=None):
 
 
 def to_mend(whole):
-    """The target adds 64 to what stands where the length is."""
+    """Returns the batch with a smaller length, because the target adds 64 to the length field."""
     length = struct.unpack_from("<I", whole, 8)[0]
     return whole[:8] + struct.pack("<I", length - 64) + whole[12:]
 
@@ -267,12 +268,12 @@ RECOVERY = {
 }
 
 
-# --- cursor_table_fuzz and segment_index_fuzz: 0 and a whole file; or 1 and one whose checksums the target makes right. -
+# --- cursor_table_fuzz and segment_index_fuzz: 0 and a whole file; or 1 and one with checksums made by the target. ---
 GOLDEN = pathlib.Path(__file__).parents[1] / "golden"
 
 
 def cursor_block(name, copies, kind=0x7F, generation=1):
-    """A block for the target to mend: its name's first byte says what to make right."""
+    """Returns a block that the target mends. The first byte of its name chooses which checksums."""
     block = bytearray(2048)
     for place, (sequence, committed) in zip((0, 32, 512, 1024), copies):
         struct.pack_into("<QQ", block, place, sequence, committed)
@@ -301,9 +302,9 @@ SEGMENT_INDEX = {
 }
 
 
-# --- producer_file_fuzz: which to mend (1, 2; 4: to version 2), the first file's length in 32 bytes, both files. -------------------------
+# --- producer_file_fuzz: which files to mend (1, 2; 4: to version 2), the first file's length in 32 bytes, both files. ---
 def producers(sequence, as_of, *known, count=None):
-    """A producer file: of each producer id, expected, epoch."""
+    """Returns a producer file. Each producer has an id, an expected sequence and an epoch."""
     body = struct.pack("<Q", as_of) + b"".join(struct.pack("<QQqH", id, expected, 1, epoch) for id, expected, epoch in known)
     counted = struct.pack("<QII", sequence, 32 + len(body), len(known) if count is None else count) + body
     return struct.pack("<8sII", b"LPRD\r\n\x1a\n", 1, crc32c(counted)) + counted
@@ -328,7 +329,7 @@ PRODUCERS = {
 }
 
 
-# --- log_tools_fuzz: files, each behind how (1 mended, 2 cursors), which, and its length. ------------------------------
+# --- log_tools_fuzz: files, each after its flags (1 mended, 2 cursors), its name and its length. --------------------
 def laid_out(*files):
     return b"".join(struct.pack("<BBH", how, which, len(content)) + content for how, which, content in files)
 
@@ -370,25 +371,26 @@ LOG_TOOLS = {
 
 
 def session_frames():
-    """The vectors of docs/session.md, sound and broken."""
+    """Returns the vectors of docs/session.md, sound and broken."""
     vectors = json.loads((CORPUS.parent.parent / "vectors" / "session_frames.json").read_text())
     both = vectors["sound"] + vectors["broken"]
     return {re.sub(r"\W+", "_", vector["name"]): bytes.fromhex(vector["frame"]) for vector in both}
 
 
 def described(frame_bytes):
-    """What session_connection_fuzz makes this frame of, where channel and request are small."""
+    """Returns the description from which session_connection_fuzz makes this frame. Requires: channel and
+    request fit into a byte."""
     body = frame_bytes[20:]
     return bytes([frame_bytes[0], frame_bytes[1], frame_bytes[4], frame_bytes[8]]) + struct.pack("<H", len(body)) + body
 
 
 def in_memory(what, number):
-    """What session_connection_fuzz does in memory that the broker shares."""
+    """Returns an action of session_connection_fuzz in memory that the broker shares."""
     return struct.pack("<BQ", what, number)
 
 
 def session_connections():
-    """The same, behind a hello: in messages as they are, and as descriptions."""
+    """Returns the session frames after a hello: in messages, unchanged, and as descriptions."""
     frames = {name: data for name, data in session_frames().items() if 20 <= len(data) < 60000}
     hello = next(data for name, data in frames.items() if data[0] == 1)
     made = {}
@@ -410,7 +412,8 @@ def session_connections():
 
 
 def curves():
-    """What is done, the length of a piece less one; then what is sent, or what is changed."""
+    """Returns inputs of curve_fuzz: the test, the length of a piece less one, and the bytes to send or the
+    changes."""
     as_it_is, handshake, frames = 0, 1, 2
     hello = command(b"HELLO", b"\1\0" + bytes(72) + bytes(range(32)) + bytes(8) + bytes(80))
     return {
@@ -427,13 +430,13 @@ def curves():
 
 
 def batches():
-    """The batches of the vectors."""
-    places = {5: 20, 10: 36}  # of a produce frame, of a deliver frame
+    """Returns the batches of the session vectors."""
+    places = {5: 20, 10: 36}  # of a produce frame and of a deliver frame
     return {name: data[places[data[0]]:] for name, data in session_frames().items()
             if data[0] in places and len(data) >= places[data[0]] + 64}
 
 
-# --- encrypted_log_fuzz: 2 and batches that the target encrypts, 0 and bytes as they are, 1 and a file of keys. ---------
+# --- encrypted_log_fuzz: 2 and batches that the target encrypts, 0 and unchanged bytes, 1 and a file of keys. -------
 ENCRYPTED = {
     "batches": b"\x02" + FIRST + SECOND + THIRD + bytes(100),
     "compressed": b"\x02" + FIRST[:5] + b"\x01" + FIRST[6:] + SECOND[:5] + b"\x02" + SECOND[6:],

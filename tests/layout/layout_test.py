@@ -1,4 +1,4 @@
-"""Checks the repository against the house rules (rules.py), and the rules against planted violations."""
+"""Checks the repository against the house rules (rules.py), and checks the rules with planted violations."""
 import os
 import pathlib
 import re
@@ -49,7 +49,7 @@ def test_the_repository_is_formatted():
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-# --- The rules can fail. Each row: the rule, a path, its text, and words of the complaint. -----------------------------
+# --- Each rule can fail. Each row: the rule, a path, its text, and words of the complaint. --------------------------
 LONG_BODY = "\n" * 80
 PLANTED = [
     (rules.upward_includes, "src/log/a.cpp", '#include "broker/delivery/topic.hpp"', "layer 'log' includes"),
@@ -114,7 +114,7 @@ struct A {
         assert list(rule({"src/log/a.cpp": text})) == []
 
 
-# --- Documents -----------------------------------------------------------------------------------------------------
+# --- Documents ------------------------------------------------------------------------------------------------------
 
 def code_blocks(text, language):
     return re.findall(r"^```" + language + r"\n(.*?)^```$", text, re.S | re.M)
@@ -123,7 +123,8 @@ def code_blocks(text, language):
 @pytest.mark.parametrize("example", ["producer", "consumer"])
 def test_the_readme_shows_the_example_that_is_compiled(example):
     blocks = code_blocks(TREE["README.md"], "cpp")
-    source = re.sub(r"\A(///.*\n)+", "", TREE[f"examples/{example}.cpp"])  # the head comment is the repository's affair
+    # The README leaves out the comment at the head of the file.
+    source = re.sub(r"\A(///.*\n)+", "", TREE[f"examples/{example}.cpp"])
     assert any(block.strip() == source.strip() for block in blocks), f"README.md does not show examples/{example}.cpp"
 
 
@@ -146,14 +147,14 @@ def test_every_error_code_stands_in_the_protocol_document():
     assert not missing, missing
 
 
-# --- Limits: header and document say the same. ---
+# --- Limits: the header and the document must agree. ---
 
 UNITS = {"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "TiB": 1024**4}
 CONSTANT = re.compile(r"inline constexpr [\w:]+ (\w+)\s*=\s*([^;]+);")
 
 
 def amount(text):
-    """`4 GiB - 64 KiB`, `4 * GiB - 64 * KiB`, `100'000`, `100,000` → a number of ones."""
+    """Converts `4 GiB - 64 KiB`, `4 * GiB - 64 * KiB`, `100'000` or `100,000` to a number."""
     plain = re.sub(r"(?<=\d)[',](?=\d)", "", text)
     plain = re.sub(r"(\d+) *\*? *([KMGT]iB)", lambda found: str(int(found[1]) * UNITS[found[2]]), plain)
     assert re.fullmatch(r"[\d\s*-]+", plain), f"not an amount: {text!r}"
@@ -165,11 +166,11 @@ def limits_in(header):
 
 
 def limit_rows(document):
-    """(name, value) of every name in the table under Limits."""
+    """Yields (name, value) of every name in the table under Limits."""
     table = document[document.index("\n## Limits\n"):]
     for row in re.findall(r"^\| (`.*?) \| (.*?) \|", table, re.M):
         names = re.findall(r"`(\w+)`", row[0])
-        values = row[1].split(", ")  # thousands have no space behind their comma
+        values = row[1].split(", ")  # the comma of thousands has no space after it
         assert len(names) == len(values), f"{len(names)} limits, {len(values)} values: {row}"
         yield from ((name, amount(value)) for name, value in zip(names, values))
 
@@ -187,10 +188,10 @@ def test_a_wrong_limit_in_the_document_would_be_found():
     assert list(limit_rows("\n## Limits\n| `a`, `b` | 4 GiB - 64 KiB, 1,001 | what |\n")) == [("a", 4294901760), ("b", 1001)]
 
 
-# --- Settings: the broker's table and docs/configuration.md. ---
+# --- Settings: the broker's table and docs/configuration.md must agree. ---
 
 def settings_in(source):
-    """(name, type, what help calls the value) of every row of the table in config.cpp."""
+    """Returns (name, type, name of the value in the help text) of every row of the table in config.cpp."""
     table = source[source.index("constexpr Setting table[] = {"):]
     return re.findall(r'^\s*\{"(\w+)", (\w+), "([^"]*)",', table[:table.index("\n};")], re.M)
 

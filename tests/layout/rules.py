@@ -1,10 +1,11 @@
 """The house rules as data, and the functions that check a tree of files against them.
 
-A tree is a dict from path (relative to the root, with slashes) to text, so that the tests can plant violations.
+A tree is a dict from path (relative to the root, with slashes) to text, so that the tests can plant
+violations.
 """
 import re
 
-# --- Layers: who may include whom. The first pattern that matches a path names its layer. -----------------------------
+# --- Layers: the includes that each layer may have. The first pattern that matches a path names its layer. ----------
 LAYERS = [
     ("base", r"include/lightq/base/|include/lightq/version\.hpp$"),
     ("protocol", r"include/lightq/protocol/|src/protocol/"),
@@ -40,14 +41,15 @@ MAY_INCLUDE = {
     "apps": {"base", "protocol", "client library", "cli", "broker"},
 }
 
-# --- Third-party headers: their one home, and how many files there may know them. --------------------------------------
+# --- Third-party headers: the only files that may include each, and how many files these may be. --------------------
 HOMES = [
     ("zmq", r"zmq(_addon)?\.hp?p?$",
      r"include/lightq/[a-z_]+\.hpp$", None),
     ("nlohmann", r"nlohmann/", r"include/lightq/protocol/json[a-z_]*\.hpp$", None),
     ("spdlog", r"spdlog/", r"src/broker/logging", None),
     ("sys/mman.h", r"sys/mman\.h$", r"src/log/mapp[a-z_]*\.[ch]pp$|include/lightq/base/shared_memory\.hpp$", None),
-    # Of the embedded queue, so that another system is a port of these; elsewhere they may be.
+    # The embedded queue may use system calls only here, so that a port to another system changes only these
+    # files. Other folders may use them anywhere.
     ("system calls", r"(sys|linux)/|unistd\.h$|fcntl\.h$",
      r"(?!src/(log|queue)/)|src/log/(posix_storage|mapped_memory|directory_lock)\.cpp$|src/queue/(waiters|pulse)\.[ch]pp$",
      None),
@@ -58,10 +60,11 @@ HOMES = [
     ("OpenSSL", r"openssl/", r"include/lightq/session_tls_socket\.hpp$|src/broker/endpoint/tls_(cipher|context)\.cpp$", 3),
     ("lz4 and zstd", r"(lz4|zstd)\w*\.h", r"include/lightq/base/", 1),
 ]
-# Rooms where the homes do not count: they exercise or measure the libraries themselves.
+# Folders to which the rule of homes does not apply, because they exercise or measure the libraries
+# themselves.
 FREE_ROOMS = ("tests/", "bench/", "examples/")
 
-# --- What the log and the delivery layer must not know: sockets, and a clock of their own. -----------------------------
+# --- The log and delivery layers must not use sockets or read a clock. ----------------------------------------------
 PURE_LAYERS = {"log", "delivery"}
 IMPURE = re.compile(r"sys/socket\.h|sys/epoll\.h|\bsystem_clock::now\b|\bsteady_clock::now\b|\bclock_gettime\b|"
                     r"\bgettimeofday\b|\bstd::j?thread\b")
@@ -164,13 +167,13 @@ def sleeping_tests(tree):
                 yield f"{path}: sleeps ('{match.group().strip()}') instead of waiting for a condition"
 
 
-# --- Functions -----------------------------------------------------------------------------------------------------
+# --- Functions ------------------------------------------------------------------------------------------------------
 
 _TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
 
 
 def without_comments(text):
-    """The text with comments and literals blanked; newlines stay, so that line numbers do."""
+    """Returns the text with comments and literals blanked. Newlines stay, so that line numbers do not change."""
     return _TOKENS.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
@@ -190,7 +193,8 @@ def _is_function(header):
 
 
 def functions(text):
-    """(first line, number of lines) of every outermost function body, from its header to its closing brace."""
+    """Returns (first line, number of lines) of every outermost function body, from its header to its closing
+    brace."""
     text = _without_preprocessor(without_comments(text))
     kinds, begun, start = [], None, 0
     for at, char in enumerate(text):

@@ -1,4 +1,4 @@
-"""What scripts/test shows while it builds and tests."""
+"""Tests the progress that scripts/test shows while it builds and tests."""
 import pathlib
 import re
 import select
@@ -9,11 +9,11 @@ import pytest
 
 SCRIPT = (pathlib.Path(__file__).resolve().parents[2] / "scripts/test").read_text()
 SHOW_PROGRESS = re.search(r"^show_progress\(\) \{\n.*?^\}\n", SCRIPT, re.DOTALL | re.MULTILINE)[0]
-SILENCE_MAX = 20  # seconds without a sign of life; it gives one every 5, where the machine is free
+SILENCE_MAX = 20  # seconds without output; on an idle machine there is output every 5
 
 
 class Shown:
-    """`show_progress`, fed by the test, into a pipe."""
+    """Runs `show_progress`: the test feeds its input and reads its output from a pipe."""
 
     def __init__(self):
         self.process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", SHOW_PROGRESS + "show_progress"],

@@ -1,5 +1,6 @@
-# Installs the broker's libraries from BINARY_DIR into a fresh prefix, moves it, and builds and runs the embedding
-# example against it. Run with cmake -P; SOURCE_DIR, BINARY_DIR, WORK_DIR, CXX, GENERATOR and SANITIZE are given.
+# Installs the broker's libraries from BINARY_DIR into a new prefix, moves the prefix, and builds and runs the
+# embedding example against it. Run with cmake -P. Requires: SOURCE_DIR, BINARY_DIR, WORK_DIR, CXX, GENERATOR
+# and SANITIZE.
 cmake_minimum_required(VERSION 3.25)
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
@@ -19,6 +20,7 @@ run(${configure} -B ${WORK_DIR}/found -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/found)
 run(${WORK_DIR}/found/embedded_broker)
 
-# As a subdirectory it is there when asked for; building it all again would show no more.
+# A project that adds LightQ as a subdirectory gets the broker if it asks for it. This only configures,
+# because building everything again would test no more.
 run(${configure} -B ${WORK_DIR}/inside -DLIGHTQ_SOURCE_DIR=${SOURCE_DIR} -DLIGHTQ_BUILD_BROKER=ON)
 file(REMOVE_RECURSE ${WORK_DIR})

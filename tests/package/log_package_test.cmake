@@ -1,6 +1,7 @@
-# Installs the embedded queue alone from BINARY_DIR into a fresh prefix, moves it, and builds and runs a program against
-# it by find_package and by pkg-config. No package of the client's or the broker's can be found meanwhile. Run with
-# cmake -P; SOURCE_DIR, BINARY_DIR, WORK_DIR, CXX, GENERATOR and SANITIZE are given.
+# Installs the embedded queue alone from BINARY_DIR into a new prefix, moves the prefix, and builds and runs a
+# program against it with find_package and with pkg-config. Packages that only the client or the broker needs
+# cannot be found meanwhile. Run with cmake -P. Requires: SOURCE_DIR, BINARY_DIR, WORK_DIR, CXX, GENERATOR and
+# SANITIZE.
 cmake_minimum_required(VERSION 3.25)
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
@@ -24,7 +25,7 @@ run(${configure} -B ${WORK_DIR}/found)
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/found)
 run(${CMAKE_COMMAND} -E chdir ${WORK_DIR} ${WORK_DIR}/found/queueing)
 
-# What is not installed is not found.
+# Components that are not installed are not found.
 foreach(component client broker)
   execute_process(COMMAND ${configure} -B ${WORK_DIR}/refused-${component} -DLIGHTQ_COMPONENT=${component}
                   RESULT_VARIABLE code OUTPUT_QUIET ERROR_VARIABLE told)
@@ -33,7 +34,7 @@ foreach(component client broker)
   endif()
 endforeach()
 
-# 2. pkg-config and a bare compiler, in a path of packages that has no other.
+# 2. pkg-config and the compiler alone, with a package path that has no other package.
 find_program(pkg_config pkg-config REQUIRED)
 file(GLOB_RECURSE described ${WORK_DIR}/prefix/lightq-log.pc)
 cmake_path(GET described PARENT_PATH pc_dir)

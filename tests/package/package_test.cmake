@@ -1,5 +1,5 @@
-# Installs the client into a fresh prefix and builds the example project against it in three ways. Run with
-# cmake -P; SOURCE_DIR, WORK_DIR, CXX and GENERATOR are given.
+# Installs the client into a new prefix and builds the example project against it in three ways. Run with
+# cmake -P. Requires: SOURCE_DIR, WORK_DIR, CXX and GENERATOR.
 cmake_minimum_required(VERSION 3.25)
 
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
@@ -8,7 +8,8 @@ file(REMOVE_RECURSE ${WORK_DIR})
 set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX})
 set(example ${SOURCE_DIR}/tests/package/example)
 
-# 1. find_package, from a prefix that was moved after the installation: the package must not know its place.
+# 1. find_package, with a prefix that was moved after the installation: the package must not depend on its
+# path.
 run(${configure} -S ${SOURCE_DIR} -B ${WORK_DIR}/lightq -DLIGHTQ_BUILD_BROKER=OFF -DLIGHTQ_BUILD_TESTS=OFF
     -DLIGHTQ_BUILD_BENCH=OFF -DCMAKE_INSTALL_PREFIX=${WORK_DIR}/first)
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/lightq)
@@ -19,7 +20,7 @@ run(${CMAKE_COMMAND} --build ${WORK_DIR}/found)
 run(${WORK_DIR}/found/example)
 run(${WORK_DIR}/found/light)
 
-# A version that we are not is refused.
+# An incompatible version is refused.
 execute_process(COMMAND ${configure} -S ${example} -B ${WORK_DIR}/refused -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix
                         -DLIGHTQ_VERSION=99.0
                 RESULT_VARIABLE code OUTPUT_QUIET ERROR_QUIET)
@@ -32,7 +33,7 @@ run(${configure} -S ${example} -B ${WORK_DIR}/inside -DLIGHTQ_SOURCE_DIR=${SOURC
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/inside)
 run(${WORK_DIR}/inside/example)
 
-# 3. pkg-config and a bare compiler.
+# 3. pkg-config and the compiler alone.
 find_program(pkg_config pkg-config REQUIRED)
 set(ENV{PKG_CONFIG_PATH} ${WORK_DIR}/prefix/share/pkgconfig)
 run(${pkg_config} --cflags --libs lightq)

@@ -1,4 +1,5 @@
-# run(COMMAND ARGUMENT…): runs it, and ends with its output if it fails; otherwise that is in `output`.
+# run(COMMAND ARGUMENT…): runs the command. Sets `output` to its output. If the command fails, stops with that
+# output.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT code EQUAL 0)

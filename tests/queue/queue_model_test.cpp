@@ -241,8 +241,7 @@ class QueueModel {
     }
   }
 
-  // --- Ending and opening again
-  // ------------------------------------------------------------------------------
+  // --- Ending and opening again ---
   void end_and_open() {
     for (auto& reader : readers_) reader.reset();
     const std::uint64_t how = random_.below(10);

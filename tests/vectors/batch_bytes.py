@@ -1,4 +1,4 @@
-"""Batches from docs/log_format.md alone, in Python: with attributes, and compressed."""
+"""Encodes and decodes batches in Python, from docs/log_format.md alone: with attributes and compressed."""
 import struct
 import typing
 
@@ -9,10 +9,10 @@ NONE, LZ4, ZSTD = 0, 1, 2
 
 
 class Message(typing.NamedTuple):
-    """A message with attributes; where it has none, its payload alone stands for it."""
+    """A message with attributes. A message without attributes may be given as its payload alone."""
     payload: bytes
     key: bytes = b""
-    headers: tuple = ()  # of pairs
+    headers: tuple = ()  # of pairs (name, value)
     time_us: int = 0
 
 
@@ -24,7 +24,7 @@ class Batch(typing.NamedTuple):
     sequence: int
     payloads: list
     messages: list  # of Message
-    sizes: list  # of attributes and payload
+    sizes: list  # of attributes and payload together
     codec: int
 
 
@@ -33,7 +33,7 @@ def text(value):
 
 
 def attributes(kinds, message):
-    """docs/log_format.md, "Record"."""
+    """Encodes the attributes of a record (docs/log_format.md, "Record")."""
     coded = struct.pack("<q", message.time_us) if kinds & TIMES else b""
     coded += text(message.key) if kinds & KEYS else b""
     if kinds & HEADERS:
@@ -55,7 +55,7 @@ def kinds_of(messages):
 
 
 def lz4_literals(plain):
-    """LZ4's block format, of literals alone."""
+    """Encodes a block in LZ4's block format, with literals only."""
     length, coded = len(plain), b""
     if length >= 15:
         rest = length - 15
@@ -64,7 +64,7 @@ def lz4_literals(plain):
 
 
 def lz4_plain(coded):
-    """LZ4's block format."""
+    """Decodes a block in LZ4's block format."""
     plain, at = bytearray(), 0
 
     def length_from(start):
@@ -93,8 +93,8 @@ def lz4_plain(coded):
 
 
 def zstd_raw(plain):
-    """A Zstandard frame (RFC 8878) of raw blocks."""
-    coded = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(plain))  # a single segment; its size in four bytes
+    """Encodes a Zstandard frame (RFC 8878) with raw blocks only."""
+    coded = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(plain))  # a single segment, with its size in four bytes
     for at in range(0, max(len(plain), 1), 1 << 17):
         block = plain[at:at + (1 << 17)]
         last = at + (1 << 17) >= len(plain)
@@ -119,7 +119,8 @@ UNPACK = {LZ4: lz4_plain, ZSTD: zstd_raw_plain}
 
 
 def batch(messages, producer_id=0, epoch=0, sequence=0, offset=None, time_us=0, segment_epoch=0, codec=NONE):
-    """docs/log_format.md, "Batch"; without an offset as a producer makes it. Messages are payloads, or of Message."""
+    """Encodes a batch (docs/log_format.md, "Batch"). Without an offset it is a batch as a producer makes it.
+    `messages` has payloads or values of Message."""
     messages = [message if isinstance(message, Message) else Message(message) for message in messages]
     kinds = kinds_of(messages)
     records = b"".join(record(message if kinds else message.payload, kinds) for message in messages)
@@ -166,7 +167,7 @@ def message_of(kinds, data):
 
 
 def unbatch(data):
-    """A batch as a log has stamped it, both its checksums looked at."""
+    """Decodes a batch that a log has stamped. Checks both of its checksums."""
     fields = struct.unpack_from("<IBBHIIQqQQHHIII", data)
     magic, version, codec, flags, length, count, offset, time_us, producer_id, sequence, epoch, zero, _, body, head = fields
     if (magic, version, zero) != (0x3142514C, 1, 0) or codec > ZSTD or flags > 7 or length != len(data):

@@ -1,5 +1,5 @@
-"""CRC-32C in Python. Byte by byte, 6 MB take a second; so long data is cut into lanes of equal length, and a step takes all
-of them one byte further at once, as digits of one large number."""
+"""Computes CRC-32C in Python. Byte by byte, 6 MB take a second. So long data is split into lanes of equal
+length. Each step advances all lanes by one byte at once, as the digits of one large number."""
 
 
 def make_table():
@@ -23,7 +23,7 @@ def bytewise(state, data):
 
 
 def make_skips():
-    """Of each byte of a state, what it becomes after a lane of zeros."""
+    """Returns, for each byte of a state and each of its values, the state after a lane of zeros."""
     bits = [bytewise(1 << bit, bytes(LANE)) for bit in range(32)]
 
     def skipped(value, first):
@@ -40,9 +40,11 @@ SKIPS = make_skips()
 
 
 def lanewise(state, data):
-    """`data` is a whole number of lanes. The first begins with `state`, all others with 0."""
+    """Computes the state after `data`, which must be a whole number of lanes. The first lane begins with
+    `state`, all others with 0."""
     lanes = len(data) // LANE
-    planes = [state >> shift & 255 for shift in (0, 8, 16, 24)]  # of each lane's state one byte, the first lane's lowest
+    # One byte of each lane's state; the first lane's is the lowest.
+    planes = [state >> shift & 255 for shift in (0, 8, 16, 24)]
     for step in range(LANE):
         index = (planes[0] ^ int.from_bytes(data[step::LANE], "little")).to_bytes(lanes, "little")
         taken = [int.from_bytes(index.translate(plane), "little") for plane in PLANES]

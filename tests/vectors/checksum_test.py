@@ -1,4 +1,5 @@
-"""The checksum of the tests in Python: the published value, and in lanes the same as byte by byte."""
+"""Tests the checksum of the Python tests: it has the published value, and lanes give the same result as
+single bytes."""
 import random
 
 import pytest

@@ -1,4 +1,5 @@
-"""Encrypted segments from docs/log_format.md alone, in Python: XChaCha20-Poly1305, the keys, the batch, the header."""
+"""Makes encrypted segments in Python, from docs/log_format.md alone: XChaCha20-Poly1305, the keys, the batch,
+the header."""
 import hashlib
 import struct
 
@@ -16,7 +17,7 @@ def quarter(state, a, b, c, d):
 
 
 def rounds(key, last):
-    """ChaCha20's twenty rounds over its constants, the key and 16 more bytes."""
+    """Runs ChaCha20's twenty rounds over its constants, the key and 16 more bytes."""
     state = list(struct.unpack("<4I", b"expand 32-byte k") + struct.unpack("<8I", key) + struct.unpack("<4I", last))
     for _ in range(10):
         for column in range(4):
@@ -51,7 +52,7 @@ def padded(data):
 
 
 def subkey_and_nonce(key, nonce):
-    """XChaCha20: HChaCha20 of the first 16 bytes of the nonce makes a key for the other 8."""
+    """XChaCha20: HChaCha20 of the nonce's first 16 bytes makes a key, which is used with the other 8 bytes."""
     mixed = rounds(key, nonce[:16])
     return struct.pack("<8I", *mixed[:4], *mixed[12:]), bytes(4) + nonce[16:]
 
@@ -85,26 +86,26 @@ def key_id(key):
 
 
 def mask_of(file):
-    """What a segment file XORs onto the header checksum of each of its batches."""
+    """Returns the mask that a segment file XORs into the header checksum of each of its batches."""
     flags, = struct.unpack_from("<I", file, 56)
     return struct.unpack_from("<I", file, 128)[0] if flags & 1 else 0
 
 
 def with_checksums(batch, mask=0):
-    """The body checksum and the header's, made anew."""
+    """Returns the batch with a new body checksum and a new header checksum."""
     batch = batch[:56] + struct.pack("<I", batch_bytes.crc32c(batch[4:16] + batch[32:52] + batch[64:])) + bytes(4) + batch[64:]
     return batch[:60] + struct.pack("<I", batch_bytes.crc32c(batch[:60]) ^ mask) + batch[64:]
 
 
 def encrypt(key, nonce, batch):
-    """A stamped batch as it lies on the disk."""
+    """Encrypts a stamped batch. Returns its bytes on disk."""
     header = batch[:5] + bytes([ENCRYPTED]) + batch[6:8] + struct.pack("<I", len(batch) + 48) + batch[12:64]
     prefix = batch[56:60] + batch[5:6] + bytes(3)
     return with_checksums(header + nonce + seal(key, nonce, prefix + batch[64:], header[4:52]))
 
 
 def decrypt(key, stored, mask=0):
-    """The other way round."""
+    """Decrypts a batch. The inverse of encrypt."""
     if stored[5] != ENCRYPTED or stored != with_checksums(stored, mask):
         raise ValueError("not an encrypted batch")
     plain = unseal(key, stored[64:88], stored[88:], stored[4:52])
@@ -125,7 +126,7 @@ INCARNATION = 0x0123456789ABCDEF
 
 
 def golden():
-    """tests/golden/segment-encrypted.v2: two batches."""
+    """Returns tests/golden/segment-encrypted.v2, which has two batches."""
     key, epoch = log_key(MASTER, INCARNATION), 0xA1B2C3D4
     batches = [batch_bytes.batch([b"first", b"", b"\0\xff\n"], offset=42, time_us=1_000_000, segment_epoch=epoch),
                batch_bytes.batch([b"x" * 300], offset=45, time_us=999_000, segment_epoch=epoch)]

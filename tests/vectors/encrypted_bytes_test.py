@@ -1,4 +1,4 @@
-"""What docs/log_format.md says of encrypted batches is enough to read and to write them."""
+"""Tests that docs/log_format.md alone suffices to read and write encrypted batches."""
 import pathlib
 import struct
 
@@ -10,7 +10,7 @@ GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "segment-encrypted.v2
 
 
 def test_the_cipher_is_that_of_the_draft():
-    """draft-irtf-cfrg-xchacha, A.3.1."""
+    """The vector of draft-irtf-cfrg-xchacha, A.3.1."""
     plain = (b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
              b"sunscreen would be it.")
     key, nonce, bound = bytes(range(0x80, 0xA0)), bytes(range(0x40, 0x58)), bytes.fromhex("50515253c0c1c2c3c4c5c6c7")

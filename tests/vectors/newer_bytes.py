@@ -1,5 +1,6 @@
-"""Files of versions that do not exist yet, from docs/log_format.md, "Newer versions", alone: what a broker of today
-has to refuse, or may read. `python3 -B newer_bytes.py` writes those that are missing in tests/golden/newer."""
+"""Makes files of versions that do not exist yet, from docs/log_format.md, "Newer versions", alone. A broker
+of today must refuse some of them and may read others. `python3 -B newer_bytes.py` writes the missing ones
+to tests/golden/newer."""
 import pathlib
 import struct
 
@@ -10,7 +11,7 @@ GOLDEN = pathlib.Path(__file__).parent.parent / "golden" / "newer"
 PAGE, FILE = 4096, 16384
 EPOCH, INCARNATION, FIRST = 7, 0x0123456789ABCDEF, 0
 TIME_US = 1_800_000_000_000_000
-REQUIRED, OPTIONAL = 0x0008, 0x0100  # bits that no version has a meaning for
+REQUIRED, OPTIONAL = 0x0008, 0x0100  # bits without a meaning in any version
 PARAGRAPH = b"\r\n\x1a\n"
 
 

@@ -1,4 +1,4 @@
-"""The files of newer versions that are kept are what the document says."""
+"""Tests that the kept files of newer versions match the document."""
 import newer_bytes
 import pytest
 

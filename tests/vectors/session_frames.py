@@ -1,7 +1,7 @@
-"""Session frames from docs/session.md alone, in Python: an encoder, a decoder, and the test vectors.
+"""Session frames in Python, from docs/session.md alone: an encoder, a decoder, and the test vectors.
 
-`python3 session_frames.py` writes session_frames.json anew beside itself (and must not change it unless the document
-has changed); the tests check that, and that the C++ codec agrees with every frame in it.
+`python3 session_frames.py` writes session_frames.json beside itself. The result must not change unless the
+document has changed. The tests check that, and that the C++ codec agrees with every frame in the file.
 """
 import json
 import pathlib
@@ -12,8 +12,9 @@ from batch_bytes import LZ4, ZSTD, Message, batch, crc32c, unbatch  # noqa: F401
 HEADER = struct.Struct("<BBHIIII")  # op, flags, zero, channel, request, body bytes, CRC
 
 
-# Each op: its number, and its body's fields in their order. A field is a name and a format of `struct` (always
-# little-endian), or "text", or "bytes" (a text of bytes, here in hexadecimal digits); a name of None is for bytes that are zero.
+# Each op has a number and the fields of its body, in their order. A field is a name and a format. The format
+# is one of `struct` (always little-endian), "text", or "bytes" (a text of bytes, here in hexadecimal digits).
+# The name None stands for bytes that are zero.
 OPS = {
     "hello": (1, [("magic", "I"), ("oldest_version", "H"), ("newest_version", "H"), ("frame_bytes_max", "I"),
                   ("heartbeat_ms", "I"), ("codecs", "I"), ("name", "text"), ("ticket", "text")]),
@@ -115,7 +116,7 @@ def encode(op, values, flags=0, channel=0, request=0, body=None):
 
 
 def decode(frame):
-    """(op, flags, channel, request, values) of one whole, sound frame."""
+    """Decodes one whole, sound frame. Returns (op, flags, channel, request, values)."""
     number, flags, zero, channel, request, length, crc = HEADER.unpack_from(frame)
     op, body = NAMES[number], frame[HEADER.size:]
     if zero or length != len(body) or crc != crc32c(frame[:16] + checked(op, body)):
@@ -192,7 +193,8 @@ def sound_frames():
 
 
 def broken_frames():
-    """name, frame, what is wrong: a fault of the frame, or `body` for a field that the document does not allow."""
+    """Yields name, frame and fault. The fault is one of the frame, or `body` for a field that the document
+    does not permit."""
     confirm = encode("confirm", dict(received=43, flushed=40, next_offset=1003), channel=1)
     yield "op 0", b"\0" + confirm[1:], "unknown_op"
     yield "op 26", b"\x1a" + confirm[1:], "unknown_op"
@@ -202,7 +204,7 @@ def broken_frames():
     yield "a body that is too short", encode("confirm", {}, body=b"\0" * 23), "bad_length"
     yield "a body that is too long", encode("heartbeat", {}, body=b"\0"), "bad_length"
     yield "a length that lies", confirm[:12] + b"\xff\xff\xff\xff" + confirm[16:], "bad_length"
-    # Refused when the header has come: the body need not be there.
+    # A receiver refuses this frame after its header, so the body need not be there.
     yield "a produce longer than the receiver takes", encode("produce", {}, body=b"\0" * 65537)[:20], "bad_length"
     yield "a checksum that does not fit", confirm[:-1] + b"\1", "bad_crc"
     yield "a head in front of a batch that does not fit", (lambda frame: frame[:20] + b"\2" + frame[21:])(encode(

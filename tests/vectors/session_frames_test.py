@@ -1,4 +1,4 @@
-"""The vectors of docs/session.md are what its tables say, read by a decoder that knows nothing else."""
+"""Tests that the vectors of docs/session.md match its tables, with a decoder that knows only that document."""
 import pathlib
 import re
 
@@ -7,7 +7,7 @@ import session_frames
 
 HERE = pathlib.Path(__file__).parent
 VECTORS = session_frames.vectors()
-KEPT = {"secret": "", "filter": ""}  # fields that are empty, and not said in the vectors
+KEPT = {"secret": "", "filter": ""}  # empty fields that the vectors leave out
 
 
 def test_the_file_is_what_the_encoder_writes():

@@ -1,4 +1,4 @@
-/// A stranger's program: compiles, links, and is told at once that nobody listens.
+/// A user's program: it compiles, links, and receives an immediate error because no broker listens.
 #include <lightq/lightq.hpp>
 
 #include <cerrno>

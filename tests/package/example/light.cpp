@@ -1,4 +1,4 @@
-/// A program that only sends and receives: it must not pay for JSON.
+/// A program that only sends and receives. It must not include JSON.
 #include <lightq/consumer.hpp>
 #include <lightq/plain_consumer.hpp>
 #include <lightq/plain_producer.hpp>

@@ -1,4 +1,4 @@
-/// A program with a queue inside and nothing else of LightQ's.
+/// A program with an embedded queue that uses nothing else of LightQ.
 #include <lightq/queue.hpp>
 
 #if defined(ZMQ_VERSION_MAJOR) || defined(NLOHMANN_JSON_VERSION_MAJOR) || defined(LZ4_VERSION_MAJOR)
