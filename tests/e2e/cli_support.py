@@ -11,7 +11,7 @@ from support import BINARY, DEADLINE, Secrets
 
 
 class CommandLine:
-    """Runs `lightq` where it finds the broker and its administrator by itself."""
+    """Runs `lightq` with an environment in which it finds the broker and its administrator."""
 
     def __init__(self, broker):
         self.broker = broker
@@ -20,7 +20,7 @@ class CommandLine:
         self.running = []
 
     def __call__(self, *arguments, stdin=b"", code=0, variables=None, **streams):
-        """Runs a command to its end, which must be with exit code `code`."""
+        """Runs a command to its end. The exit code must be `code`."""
         streams = streams or {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         done = subprocess.run([BINARY, *arguments], input=stdin, timeout=DEADLINE,
                               env={**self.environment, **(variables or {})}, **streams)
@@ -28,7 +28,7 @@ class CommandLine:
         return done
 
     def begin(self, *arguments, **streams):
-        """Leaves a command running; the fixture ends it if the test does not."""
+        """Starts a command and leaves it running. The fixture ends it if the test does not."""
         streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
         self.running.append(subprocess.Popen([BINARY, *arguments], env=self.environment, **streams))
         return self.running[-1]
@@ -59,12 +59,12 @@ def lightq(make_broker):
 
 
 def numbers(output):
-    """The numbers of generated messages, as they were printed; a last line without its end is left out."""
+    """Returns the numbers of generated messages in the order of output. Ignores an incomplete last line."""
     return [int(line.rstrip(b".")) for line in output[:output.rfind(b"\n") + 1].splitlines()]
 
 
 def finish(process):
-    """The end of a command that is interrupted: its output, having ended well."""
+    """Interrupts a command, which must then exit with code 0. Returns its output."""
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 0, err
@@ -72,7 +72,8 @@ def finish(process):
 
 
 def on_terminal(command_line, *arguments, stream="stderr"):
-    """What a command that ends well writes to `stream` when that is a terminal and the other one is not."""
+    """Runs a command that must succeed. Returns the output of `stream`, which is a terminal; the other stream
+    is not."""
     master, slave = os.openpty()
     try:
         others = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -83,7 +84,7 @@ def on_terminal(command_line, *arguments, stream="stderr"):
     try:
         while select.select([master], [], [], DEADLINE)[0]:
             seen += os.read(master, 65536)
-    except OSError:  # how the end of a terminal reads: everybody has closed it
+    except OSError:  # read fails in this way once all processes have closed the terminal
         pass
     finally:
         os.close(master)

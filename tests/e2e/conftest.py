@@ -13,7 +13,8 @@ import support
 
 
 def pytest_configure(config):
-    # Programs inherit which signals are ignored, and tests send these: `nohup` and jobs in the background ignore some.
+    # Programs inherit ignored signals, and `nohup` and background jobs ignore some. The tests send these
+    # signals.
     for number, default in ((signal.SIGHUP, signal.SIG_DFL), (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGINT, signal.default_int_handler)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, default)
@@ -47,11 +48,13 @@ def own_secrets():
 
 @contextlib.contextmanager
 def brokers():
-    """What makes brokers (started) that are ended and checked afterwards."""
+    """A context that yields a function which makes brokers (started). At its end the brokers are stopped and
+    checked."""
     made = []
 
     def make(*flags, start=True, **options):
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
+        # Short: the path of a socket has at most 107 bytes.
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
         if session_client.WANTED == "tls" and "--encrypt" not in flags:
             flags += ("--encrypt",)
         broker = support.Broker(directory, *flags, **options)
@@ -72,7 +75,7 @@ def brokers():
 
 @pytest.fixture
 def make_broker():
-    """Makes brokers (started) that are ended and checked at the end of the test."""
+    """A function that makes brokers (started). They are stopped and checked at the end of the test."""
     with brokers() as make:
         yield make
 
@@ -85,11 +88,12 @@ def broker_of_the_file():
 
 @pytest.fixture
 def kept_broker(broker_of_the_file):
-    """One for all tests of a file, which must live through each of them. It has no topic and no user when a test begins."""
+    """One broker for all tests of a file. It must survive each test. It has no topic and no user when a test
+    begins."""
     broker = broker_of_the_file
     yield broker
     if broker.process is None:
-        broker.start()  # the test has ended it
+        broker.start()  # the test has stopped the broker
     assert broker.process.poll() is None, f"the broker crashed; its log:\n{broker.log()[-6000:]}"
     broker.close_clients()
     broker.forget_all()
@@ -108,7 +112,8 @@ def control(broker):
 
 @pytest.fixture
 def session(control):
-    """Makes sessions that are closed at the end of the test: with a ticket, or on a topic, which is joined first."""
+    """A function that makes sessions, which are closed at the end of the test. Its argument is a ticket, or a
+    topic that it joins."""
     made = []
 
     def make(where, **changed):

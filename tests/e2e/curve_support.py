@@ -1,4 +1,4 @@
-"""A broker that encrypts, and plain clients that know docs/protocol.md alone."""
+"""A broker with CURVE encryption, and plain clients that know docs/protocol.md alone."""
 import socket
 import threading
 
@@ -8,10 +8,11 @@ from support import ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, Broker, Control, k
 
 
 class CurveControl(Control):
-    """A REQ client that encrypts."""
+    """A REQ client with encryption."""
 
     def joined(self, topic, kind, pair=None, **more):
-        """A plain join that registers a key: the answer, and the options of the socket that it is for."""
+        """Joins a plain endpoint and registers a key. Returns the answer, and the options for the socket that
+        connects there."""
         pair = pair or zmq.curve_keypair()
         more = {"user_id": USER, "password": PASSWORD, **more}
         reply = self.ok("join", topic=topic, type=kind, client_key=pair[0].decode(), **more)
@@ -19,7 +20,7 @@ class CurveControl(Control):
 
 
 class CurveBroker(Broker):
-    """Runs with encrypt."""
+    """A broker that runs with --encrypt."""
 
     def __init__(self, directory, *flags, **options):
         super().__init__(directory, "--encrypt", *flags, **options)
@@ -30,7 +31,7 @@ class CurveBroker(Broker):
         return control
 
     def connected(self, control, kind, topic, **options):
-        """A data socket that has joined by itself."""
+        """Joins, and returns a connected data socket."""
         word = {zmq.PUSH: "push", zmq.PULL: "pull", zmq.SUB: "sub"}[kind]
         transport = options.pop("transport", "tcp")
         uri, keys = control.joined(topic, word, options.pop("pair", None), transport=transport)
@@ -38,7 +39,7 @@ class CurveBroker(Broker):
 
 
 class Recorder:
-    """A proxy on a TCP port that passes everything on, and keeps it."""
+    """A proxy on a TCP port that forwards everything and keeps a copy."""
 
     def __init__(self, port):
         self.to = port
@@ -101,7 +102,7 @@ def event_of(monitor):
 
 
 def try_out(broker, kind, uri, **options):
-    """What becomes of a connection, as libzmq tells it; and the socket."""
+    """Tries to connect. Returns the result that libzmq reports, and the socket."""
     made = broker.context.socket(kind)
     broker.clients.append(made)
     made.linger = 0

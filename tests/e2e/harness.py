@@ -1,5 +1,6 @@
-"""Variables that tell the tests something, such as LIGHTQ_BINARY. They are taken out of the environment, which the programs
-that the tests start are given: `lightq` refuses variables that it does not know."""
+"""Variables that configure the tests, such as LIGHTQ_BINARY. They are removed from the environment, because
+`lightq` refuses variables that it does not know, and programs started by the tests inherit the
+environment."""
 import os
 
 TAKEN = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("LIGHTQ_")}

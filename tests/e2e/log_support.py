@@ -1,4 +1,4 @@
-"""A log on disk for the tests of `lightq log`: made by a real broker, then damaged by hand."""
+"""A log on disk for the tests of `lightq log`. A real broker makes it, and tests damage its files."""
 import json
 import os
 import pathlib
@@ -14,7 +14,7 @@ SEAL, PAGE = 64, 4096
 
 
 class LogFiles:
-    """A topic's directory after its broker has stopped, and `lightq log` on it."""
+    """The directory of a topic after its broker has stopped, and `lightq log` on that directory."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
@@ -34,7 +34,7 @@ class LogFiles:
         return json.loads(self("verify", "--json", code=code, directory=directory).stdout)
 
     def messages(self, code=0, directory=None):
-        """Offset to payload, as dump gives them."""
+        """Returns a dict of offset and payload, as `lightq log dump` gives them."""
         lines = self("dump", "--json", code=code, directory=directory).stdout.splitlines()
         found = [json.loads(line) for line in lines]
         assert len(found) == len({message["offset"] for message in found}), "an offset twice"
@@ -44,13 +44,14 @@ class LogFiles:
         return [json.loads(line) for line in self("dump", "--batches", "--json").stdout.splitlines()]
 
     def tree(self):
-        """Every file's path and bytes."""
+        """Returns every file's path and bytes."""
         return {path.relative_to(self.directory): path.read_bytes()
                 for path in self.directory.rglob("*") if path.is_file()}
 
 
 def change(path, position, replace):
-    """Rewrites bytes in place: `replace` is what to write, or a function of a byte."""
+    """Overwrites bytes at a position. `replace` is the new bytes, or a function from the old byte to the new
+    one."""
     with open(path, "r+b") as file:
         file.seek(position)
         if callable(replace):
@@ -61,7 +62,7 @@ def change(path, position, replace):
 
 
 def sealed_end(path):
-    """The position after the last batch, from the seal; docs/log_format.md."""
+    """Returns the position after the last batch, which is in the seal (docs/log_format.md)."""
     page = path.read_bytes()[:PAGE]
     magic, _, end = struct.unpack_from("<4sIQ", page, SEAL)
     assert magic == b"SEAL", path
@@ -70,7 +71,7 @@ def sealed_end(path):
 
 @pytest.fixture
 def log_files(make_broker):
-    """Some 1,500 messages in several segments, of a broker that has ended."""
+    """The log of a stopped broker: some 1,500 messages in several segments."""
     broker = make_broker(admin=False)
     environment = {**broker.environment, "LIGHTQ_DATA_DIR": str(broker.data_dir), "LIGHTQ_BROKER": broker.control_uri}
     text = "".join(f"{number}|{'.' * 300}\n" for number in range(1500)).encode()
@@ -86,7 +87,7 @@ def log_files(make_broker):
 
 
 def send(broker, control, messages, topic="t"):
-    """Returns when they are in the log."""
+    """Sends the messages. Returns when they are in the log."""
     goal = control.stats(topic)["messages_received"] + len(messages)
     producer = broker.socket(zmq.PUSH, control.join(topic, "push"))
     for message in messages:

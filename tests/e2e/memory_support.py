@@ -1,20 +1,22 @@
-"""Where a secret stands in the memory of a process that runs."""
+"""Searches for secrets in the memory of a running process."""
 import array
 import itertools
 import os
 import re
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-PIECE_BYTES = 10  # of what a buffer that was outgrown keeps of a secret
+# Length of the parts of a secret for which the search looks, as an outgrown buffer may keep them.
+PIECE_BYTES = 10
 
 
 def places_in_memory(process, secret):
-    """How often it stands in memory that the process may write to."""
+    """Returns how often the secret is in memory that the process may write to."""
     return sum(whole.count(secret if isinstance(secret, bytes) else secret.encode()) for whole in writable_memory(process))
 
 
 def pieces_in_memory(process, secrets):
-    """Of these secrets, those of which the whole, the beginning or the end stands in memory that the process may write to."""
+    """Returns those of the secrets of which the whole, the beginning or the end is in memory that the process
+    may write to."""
     found = set()
     for whole in writable_memory(process):
         for secret in secrets:
@@ -25,7 +27,8 @@ def pieces_in_memory(process, secrets):
 
 
 def writable_memory(process):
-    """What the mappings hold, in pieces without a gap. Pages of its own that the process has not touched hold nothing."""
+    """Yields the content of the writable mappings in contiguous pieces. Skips pages of its own that the
+    process has never touched."""
     with (open(f"/proc/{process.pid}/maps", encoding="ascii") as maps, open(f"/proc/{process.pid}/mem", "rb") as memory,
           open(f"/proc/{process.pid}/pagemap", "rb") as pages):
         for line in maps:
@@ -42,11 +45,12 @@ def writable_memory(process):
 
 
 def touched(pages, first, last):
-    """The ranges between these addresses whose pages are in memory, or swapped out."""
+    """Yields the ranges between these addresses of which the pages are in memory or swapped out."""
     pages.seek(first // PAGE_BYTES * 8)
     entries = array.array("Q", pages.read((last - first) // PAGE_BYTES * 8))
     at = first
-    for there, run in itertools.groupby(entries, lambda entry: entry >> 62 != 0):  # the upper bits: present, swapped
+    # The upper bits: present, swapped.
+    for there, run in itertools.groupby(entries, lambda entry: entry >> 62 != 0):
         end = at + PAGE_BYTES * sum(1 for _ in run)
         if there:
             yield at, end

@@ -1,4 +1,4 @@
-"""Topics that are filled, paused and purged, for the tests of that."""
+"""Fills, pauses and purges topics, for the tests of these commands."""
 import session_support
 from session_client import GROUP
 from support import PASSWORD, USER

@@ -1,4 +1,4 @@
-"""Every secret that the end-to-end tests give out or are given, and the search for them where none must stand: in logs,
+"""Records every secret of the end-to-end tests, and searches for them where no secret may be: in logs,
 outputs, answers, the data directory and /proc."""
 import atexit
 import contextlib
@@ -14,19 +14,20 @@ import zmq.utils.z85
 
 from harness import variable
 
-# Shorter ones occur by chance, or are words: tests use those where a password is to be wrong.
+# Shorter secrets occur by chance or are words. Tests use such ones where a password must be wrong.
 BYTES_MIN = 8
 REQUEST_FIELDS = ("password", "admin_password", "new_password")
 VARIABLES = ("LIGHTQ_PASSWORD", "LIGHTQ_ADMIN_PASSWORD", "LIGHTQ_NEW_PASSWORD")
 
 
 def files_below(directory):
-    """Paths of the files there now; a broker that runs may take them away again at any moment (see bytes_of)."""
+    """Returns the paths of the files that exist now. A running broker may remove them at any moment (see
+    bytes_of)."""
     return [pathlib.Path(place, name) for place, _, names in os.walk(directory) for name in names]
 
 
 def bytes_of(path):
-    """What the file holds; nothing if it is gone by now, a directory in its place, or a socket."""
+    """Returns the content of a file. Returns nothing if the file is gone, is now a directory, or is a socket."""
     try:
         return path.read_bytes()
     except (FileNotFoundError, IsADirectoryError):
@@ -38,15 +39,15 @@ def bytes_of(path):
 
 
 class Secrets:
-    """What must stand in no output and no file but its own: passwords, tickets, private keys."""
+    """Secrets that may be in no output and no file except their own: passwords, tickets, private keys."""
     known = set()  # of text or bytes
-    ever_known = set()  # those of test files that are done, too
-    homes = {}  # the name of the one file in a data directory that may hold it
-    bytes_read_max = 1 << 20  # of a file: a secret stands among settings and names, not behind messages
+    ever_known = set()  # also contains those of finished test files
+    homes = {}  # the name of the one file in a data directory that may contain the secret
+    bytes_read_max = 1 << 20  # of a file: secrets occur among settings and names, not behind messages
 
     @classmethod
     def plant(cls, secret, home=None):
-        """Watches a secret from now on; answers it."""
+        """Records a secret, so that searches look for it from now on. Returns it."""
         if isinstance(secret, (str, bytes)) and len(secret) >= BYTES_MIN:
             cls.known.add(secret)
             if home:
@@ -56,8 +57,8 @@ class Secrets:
     @classmethod
     @contextlib.contextmanager
     def of_one_file(cls):
-        """Forgets in the end what was planted meanwhile: of several test files in one process each has secrets of its
-        own, and an ordinary word of one may be a password of another."""
+        """A context that forgets at its end the secrets recorded in it. Each test file in a process has its
+        own secrets, and a word in one file may be a password in another."""
         kept = [(book, book.copy()) for book in (cls.known, cls.homes, Tickets.known)]
         yield
         cls.ever_known |= cls.known
@@ -67,7 +68,7 @@ class Secrets:
 
     @classmethod
     def said(cls, request):
-        """Watches the passwords of a request that is about to be sent, as text or as a document."""
+        """Records the passwords of a request that is about to be sent, as text or as a document."""
         if isinstance(request, (str, bytes)):
             try:
                 request = json.loads(request)
@@ -79,7 +80,8 @@ class Secrets:
 
     @classmethod
     def heard(cls, reply):
-        """Watches the ticket of a join's answer, if it has one; the answer holds no other secret."""
+        """Records the ticket in the answer to a join, if there is one. The answer may contain no other
+        secret."""
         if not isinstance(reply, dict):
             return reply
         cls.absent_from(json.dumps({name: value for name, value in reply.items() if name != "ticket"}),
@@ -95,7 +97,7 @@ class Secrets:
 
     @classmethod
     def of_data_directory(cls, directory):
-        """Watches the keys that a broker has made, and its administrator's password."""
+        """Records the keys that a broker has made, and its administrator's password."""
         for name in ("curve.key", "ticket.key"):
             key = bytes_of(directory / name)
             cls.plant(key, name)
@@ -108,8 +110,9 @@ class Secrets:
 
     @classmethod
     def absent_from(cls, data, where, tickets=True, file=None):
-        """`tickets`: whether to look for these too, of which there may be thousands. `file`: its name, in a data
-        directory."""
+        """Fails if `data` contains a secret. Without `tickets` it does not search for tickets, of which there
+        may be thousands. `file` is the name of a file in a data directory: a secret may be in its own
+        file."""
         data = data if isinstance(data, bytes) else data.encode()
         for secret in cls.known if tickets else cls.known - Tickets.known:
             if (secret if isinstance(secret, bytes) else secret.encode()) in data:
@@ -126,12 +129,12 @@ class Secrets:
 
 
 class Tickets:
-    """Those of `Secrets.known` that are tickets' secrets."""
+    """The members of `Secrets.known` that are secrets of tickets."""
     known = set()
 
 
 def secret_file(path, text, mode=0o600):
-    """A file with a password in its first line, as LightQ takes it; its path as text."""
+    """Writes a file with a password in its first line, as LightQ reads it. Returns the path as text."""
     path = pathlib.Path(path)
     path.write_text(Secrets.plant(text.rstrip("\n")) + "\n", encoding="utf-8")
     path.chmod(mode)
@@ -139,9 +142,9 @@ def secret_file(path, text, mode=0o600):
 
 
 class WatchedStream:
-    """A stream from a process: what a test reads of it holds no secret, in one piece or in several."""
+    """A stream from a process. Fails if the test reads a secret from it, in one piece or in several."""
 
-    kept_max = 4096  # of what was read before, behind which the next piece comes
+    kept_max = 4096  # bytes kept of earlier pieces, so that a secret across two pieces is found
 
     def __init__(self, stream, where):
         self._stream, self._where, self._kept = stream, where, None
@@ -173,8 +176,9 @@ class WatchedStream:
 
 
 class WatchedProcess(subprocess.Popen):
-    """Any process of a test: the passwords in its environment are watched, and what it wrote, if the test takes that,
-    holds no secret. It is what `subprocess.run` and `subprocess.Popen` make, once a test file imports this."""
+    """A process of a test. Records the passwords in its environment. Fails if output that the test reads
+    contains a secret. `subprocess.run` and `subprocess.Popen` make such processes once a test file has
+    imported this module."""
 
     def __init__(self, *arguments, **options):
         Secrets.of_environment(options.get("env"))
@@ -191,8 +195,8 @@ class WatchedProcess(subprocess.Popen):
 
 
 def search_printed(report):
-    """What a test that passed has printed is shown to nobody: it is looked through here, and fails it if it has a
-    secret in it."""
+    """Searches the output of a passed test, which pytest does not show. If it contains a secret, the test
+    fails."""
     try:
         for title, text in report.sections:
             Secrets.absent_from(text, f"what the test printed: {title}")
@@ -201,14 +205,15 @@ def search_printed(report):
 
 
 def make_key_pair(made_by=zmq.curve_keypair):
-    """A client's key pair; the secret half is watched."""
+    """Makes a client's key pair. Records the secret half."""
     public, secret = made_by()
     Secrets.plant(secret)
     return public, secret
 
 
 def leave_for_the_whole_suite():
-    """The secrets that no other text can hold by chance, for who looks through the output of all tests: scripts/test."""
+    """Writes the secrets that no other text contains by chance to a file. scripts/test searches the output of
+    all tests for them."""
     place = variable("LIGHTQ_SECRETS_FILE")
     texts = [secret for secret in Secrets.ever_known | Secrets.known if isinstance(secret, str) and len(secret) >= 16
              and re.search(r"\d", secret) and secret.isprintable()]

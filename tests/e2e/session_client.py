@@ -1,7 +1,8 @@
-"""A client of sessions that knows docs/session.md and nothing of LightQ's code: plain sockets, or ZeroMQ ones with
-LIGHTQ_SESSION_CARRIER=zmq in the environment, with TLS where the join names a certificate (LIGHTQ_SESSION_CARRIER=tls:
-all brokers encrypt), through shared memory with LIGHTQ_SESSION_CARRIER=memory, and the encoder and decoder of the test vectors. Whatever it waits for
-comes within a deadline, or the test fails."""
+"""A session client that knows docs/session.md and nothing of LightQ's code. It uses the encoder and decoder
+of the test vectors. LIGHTQ_SESSION_CARRIER in the environment chooses its carrier: plain sockets by
+default, `zmq` for ZeroMQ sockets, `tls` for brokers that all encrypt, `memory` for shared memory. It uses
+TLS where the join names a certificate. Everything it waits for must come within a deadline, or the test
+fails."""
 import pathlib
 import sys
 import time
@@ -29,9 +30,10 @@ CODES = ["ok", "invalid_frame", "unsupported_version", "unauthorized_access", "t
          "io_error", "incarnation_changed", "shutting_down", "topic_deleted", "not_supported", "idle", "internal"]
 HEADER_BYTES = 20
 WANTED = variable("LIGHTQ_SESSION_CARRIER", "socket")
-CARRIER = "zmq" if WANTED == "zmq" else "socket"  # the connection_type of what `join` joins
+CARRIER = "zmq" if WANTED == "zmq" else "socket"  # the connection_type that `join` asks for
 MEMORY = WANTED == "memory"
-MEMORY_BYTES = (1 << 19, 1 << 15)  # to the broker, as much as a connection holds, and from it, which is full at times
+# To the broker: as much as a connection holds; from the broker: small, so that it is full at times.
+MEMORY_BYTES = (1 << 19, 1 << 15)
 
 
 class Ended(AssertionError):
@@ -55,12 +57,12 @@ class Frame(typing.NamedTuple):
 
 
 class Ticket(typing.NamedTuple):
-    """What a join gave."""
+    """The result of a join."""
     uri: str
     text: str
     carrier: str = CARRIER
     options: dict = {}  # of a ZeroMQ socket
-    certificate: str = None  # SHA-256; nothing: no TLS
+    certificate: str = None  # SHA-256; None: no TLS
 
 
 def join(control, topic, kind="push", carrier=CARRIER, **more):
@@ -74,7 +76,7 @@ def join(control, topic, kind="push", carrier=CARRIER, **more):
 
 
 def certificate_of(reply):
-    """That a join's answer names."""
+    """Returns the certificate that the answer to a join names."""
     return reply["tls"]["certificate_sha256"] if "tls" in reply else None
 
 
@@ -93,10 +95,12 @@ class Message(typing.NamedTuple):
 
 
 class Session:
-    """One connection. Frames that nobody has asked for yet wait in `frames`, in their order; heartbeats are counted."""
+    """One connection. Frames that no call has taken yet wait in `frames`, in order of arrival. Heartbeats are
+    only counted."""
 
     def __init__(self, where, hello=True, **changed):
-        """`where`: a Ticket, or a URI. Says hello with the ticket and is welcomed, unless told otherwise."""
+        """Connects to `where`, a Ticket or a URI. Sends hello with the ticket and waits for the welcome,
+        unless told otherwise."""
         uri, ticket, carrier, options, certificate = where if isinstance(where, Ticket) else Ticket(where, "")
         self.wire = ZmqWire(uri, **options) if carrier == "zmq" else StreamWire(uri, certificate)
         self.come, self.frames, self.producers, self.consumers = bytearray(), [], {}, {}
@@ -119,7 +123,7 @@ class Session:
         self.close()
 
     def share(self, to_broker, to_client, wakes_by_socket=False):
-        """From here on through memory; the frame that answered."""
+        """Moves the session to shared memory. Returns the frame that answers."""
         self.last_request += 1
         flags = 1 if wakes_by_socket else 0
         self.send("share", request=self.last_request, flags=flags, to_broker=to_broker, to_client=to_client)
@@ -147,7 +151,7 @@ class Session:
         self.send_raw(session_frames.encode(op, values, flags=flags, channel=channel, request=request))
 
     def request(self, op, channel=0, **values):
-        """The frame that answers it."""
+        """Sends a request. Returns the frame that answers it."""
         self.last_request += 1
         number = self.last_request
         self.send(op, channel=channel, request=number, **values)
@@ -179,7 +183,8 @@ class Session:
             self.frames.append(frame)
 
     def read_some(self, seconds):
-        """Reads what comes first within `seconds`; False if nothing came. Raises Ended at the stream's end."""
+        """Reads the next bytes within `seconds`. Returns False if nothing arrives. Raises Ended at the end of
+        the stream."""
         frame = self._whole_frame()
         if frame is None:
             if self.has_ended:
@@ -207,25 +212,25 @@ class Session:
             self.read_some(left)
 
     def take(self, fits, what, seconds=DEADLINE):
-        """The first frame that fits; the others stay."""
+        """Returns the first frame that fits. The other frames stay."""
         found = self.wait(lambda: [frame for frame in self.frames if fits(frame)], what, seconds)[0]
         self.frames.remove(found)
         return found
 
     def error_of(self, op, **values):
-        """The word of the code that a request is answered with, which must be an error."""
+        """Sends a request. Returns the word of the error code in the answer, which must be an error."""
         answer = self.request(op, **values)
         assert answer.op == "error", answer
         return answer.code
 
     def goodbye(self, seconds=DEADLINE):
-        """Waits for the broker's goodbye and the end behind it; the code's word."""
+        """Waits for the broker's goodbye and the end of the stream after it. Returns the word of its code."""
         frame = self.take(lambda frame: frame.op == "goodbye", "goodbye", seconds)
         assert self.ended(seconds)
         return frame.code
 
     def ended(self, seconds=DEADLINE):
-        """Waits for the end of the stream; True if no frame came before it."""
+        """Waits for the end of the stream. Returns True if no frame arrives before it."""
         seen = len(self.frames)
         try:
             self.wait(lambda: False, "the end of the stream", seconds)
@@ -234,7 +239,8 @@ class Session:
         raise AssertionError("unreachable")
 
     def is_silent(self, seconds=0.2):
-        """True if nothing but heartbeats comes for so long: after a condition that shows that all is done."""
+        """Returns True if nothing except heartbeats arrives for so long. Call it after a condition that shows
+        that all work is done."""
         seen = (len(self.frames), sum(producer.confirms for producer in self.producers.values()))
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -248,7 +254,7 @@ class Session:
         return Consumer(self, topic, group, mode, **more)
 
     def read(self, topic, begin=0, end=(1 << 64) - 1, size=1 << 30):
-        """The messages that a read brings, and the offset at which to go on."""
+        """Reads a range. Returns its messages, and the offset at which to continue."""
         done = self.request("read", begin=begin, end=end, bytes=size, topic=topic)
         assert done.op == "done", done
         brought = [frame for frame in self.frames if frame.request == done.request]
@@ -264,7 +270,7 @@ class Session:
 
 
 class Producer:
-    """A channel that produces. Remembers its batches as they were sent, so that they can be sent again."""
+    """A channel that produces. It keeps its batches as they were sent, so that they can be sent again."""
 
     def __init__(self, session, topic, producer_id, epoch, level):
         self.session = session
@@ -287,7 +293,7 @@ class Producer:
 
     @property
     def confirmed(self):
-        """Every message before this sequence number is."""
+        """Returns a sequence number. Every message before it is confirmed."""
         return self.flushed if self.level == FLUSHED else self.received
 
     def batch(self, messages, sequence):
@@ -303,12 +309,12 @@ class Producer:
         self.session.send("produce", channel=self.channel, flags=int(flush), batch=batch.hex())
 
     def frame_of(self, messages):
-        """The whole frame of the next batch, which is not sent."""
+        """Returns the whole frame of the next batch, without sending it."""
         return session_frames.encode("produce", dict(batch=self.batch(messages, self.next).hex()), channel=self.channel)
 
     def wait_confirmed(self, sequence=None, seconds=DEADLINE):
-        """Waits until every message before `sequence` (by default: all that were sent) is confirmed. A refusal, or an
-        error on this channel, fails."""
+        """Waits until every message before `sequence` (by default: all that were sent) is confirmed. Fails on
+        a refusal, or on an error on this channel."""
         sequence = self.next if sequence is None else sequence
 
         def is_confirmed():
@@ -325,27 +331,28 @@ class Producer:
         return self.session.take(lambda frame: frame.op == "error" and frame.channel == self.channel, "error")
 
     def close(self):
-        """The answer to `close`."""
+        """Closes the channel. Returns the answer."""
         return self.session.request("close", channel=self.channel)
 
 
 def open_values(topic, group="", mode=GROUP, automatic=False, start="first", value=0, credit=PLENTY, holds=False,
                 ack_timeout_ms=0, incarnation=0):
-    """The fields of consume_open."""
+    """Returns the fields of consume_open."""
     return dict(mode=mode, acknowledgement=AUTOMATIC if automatic else EXPLICIT, start=STARTS[start], holds=int(holds),
                 credit_messages=credit[0], credit_bytes=credit[1], start_value=value, incarnation=incarnation,
                 ack_timeout_ms=ack_timeout_ms, topic=topic, group=group)
 
 
 def messages_of(frame):
-    """A deliver frame's, their batch's checksums looked at."""
+    """Returns the messages of a deliver frame, after checking its batch's checksums."""
     batch = session_frames.unbatch(bytes.fromhex(frame.values["batch"]))
     return [Message(batch.offset + index, said.payload, frame.values["delivery"], batch.time_us, size, said)
             for index, (said, size) in enumerate(zip(batch.messages, batch.sizes))]
 
 
 class Consumer:
-    """A channel that consumes. Counts what it has given in credit and been sent, and fails where that is too much."""
+    """A channel that consumes. It counts the credit it has given and the messages it has received, and fails
+    if it receives too much."""
 
     def __init__(self, session, topic, group, mode, credit=PLENTY, **more):
         self.session, self.messages, self.lost, self.parts, self.batches = session, [], 0, 0, []
@@ -357,7 +364,7 @@ class Consumer:
         assert self.channel != 0, answer
         session.consumers[self.channel] = self
         early = [frame for frame in session.frames if frame.op == "deliver" and frame.channel == self.channel]
-        for frame in early:  # came together with the answer
+        for frame in early:  # arrived together with the answer
             session.frames.remove(frame)
             self.take_deliver(frame)
 
@@ -374,7 +381,7 @@ class Consumer:
         self.batches.append(bytes.fromhex(frame.values["batch"]))
 
     def take_done(self):
-        if self.is_seeking:  # what came before it was of the old place
+        if self.is_seeking:  # drops messages that were sent before the seek
             self.is_seeking, self.messages = False, []
 
     @property
@@ -382,13 +389,15 @@ class Consumer:
         return [message.payload for message in self.messages]
 
     def receive(self, count, seconds=DEADLINE):
-        """Waits until so many have come in all since the last take; takes them: all but what came behind."""
+        """Waits until `count` messages have arrived since the last call, and takes these. Later messages
+        stay."""
         self.session.wait(lambda: len(self.messages) >= count, f"{count} messages, at {len(self.messages)}", seconds)
         taken, self.messages = self.messages[:count], self.messages[count:]
         return taken
 
     def is_silent(self, seconds=0.2):
-        """Nothing comes on this channel for so long: after a condition that shows that all is done."""
+        """Returns True if nothing arrives on this channel for so long. Call it after a condition that shows
+        that all work is done."""
         seen, deadline = len(self.messages), time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.session.read_some(deadline - time.monotonic())
@@ -400,7 +409,7 @@ class Consumer:
         self.session.send("credit", channel=self.channel, messages=messages, bytes=size)
 
     def acknowledge(self, *ranges):
-        """Offsets, or pairs (begin, end)."""
+        """Acknowledges offsets, or pairs (begin, end)."""
         self.session.send("acknowledge", channel=self.channel, ranges=as_ranges(ranges))
 
     def acknowledge_before(self, offset):
@@ -417,7 +426,7 @@ class Consumer:
         self.session.send("extend", channel=self.channel, ms=ms, ranges=as_ranges(ranges))
 
     def seek(self, start, value=0):
-        """The offset that comes next. What had come before is forgotten here, too."""
+        """Moves the cursor. Returns the next offset to be delivered. Forgets messages that arrived before."""
         self.is_seeking = True
         answer = self.session.request("seek", channel=self.channel, start=STARTS[start], start_value=value)
         assert answer.op == "done" and not self.is_seeking, answer
@@ -427,7 +436,7 @@ class Consumer:
         return self.session.take(lambda frame: frame.op == "error" and frame.channel == self.channel, "error")
 
     def close(self):
-        """The answer to `close`."""
+        """Closes the channel. Returns the answer."""
         return self.session.request("close", channel=self.channel)
 
 
@@ -436,7 +445,7 @@ def as_ranges(ranges):
 
 
 def merged(offsets):
-    """Ranges that ascend and do not touch each other."""
+    """Returns the offsets as ranges in ascending order that do not touch each other."""
     ranges = []
     for offset in sorted(offsets):
         if ranges and ranges[-1][1] == offset:
@@ -447,7 +456,7 @@ def merged(offsets):
 
 
 def everything(broker, control, topic, count):
-    """The first `count` messages of a plain puller's, which must be all there are."""
+    """Returns the first `count` messages of a plain puller. There must be no more."""
     consumer = broker.socket(zmq.PULL, control.join(topic, "pull"))
     messages = receive(consumer, count)
     assert silent(consumer)

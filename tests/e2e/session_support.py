@@ -1,10 +1,10 @@
-"""Topics that are filled and read over sessions, for the tests of groups and cursors."""
+"""Fills and reads topics over sessions, for the tests of groups and cursors."""
 from session_client import GROUP, join
 from support import number_of, numbered, until
 
 
 def fill(session, topic, messages, size=10):
-    """Batches of `size` messages from a producer on a session, all of them confirmed."""
+    """Sends batches of `size` messages from a producer on a session. Returns when all are confirmed."""
     producer = session(topic).producer(topic)
     for first in range(0, len(messages), size):
         producer.produce(messages[first:first + size])
@@ -13,7 +13,7 @@ def fill(session, topic, messages, size=10):
 
 
 def fill_numbered(session, topic, first, count, payload_bytes=0, size=10):
-    """The same with messages that are numbered from `first`."""
+    """Sends messages that are numbered from `first`, as `fill` does."""
     return fill(session, topic, numbered(first, count, payload_bytes), size)
 
 
@@ -24,7 +24,7 @@ def consumer_of(control, session, topic, group="", mode=GROUP, **more):
 
 
 def group_of(control, topic, name="default"):
-    """The group's stats; None: there is no such group."""
+    """Returns the group's stats, or None if there is no such group."""
     return next((group for group in control.stats(topic)["groups"] if group["group"] == name), None)
 
 

@@ -1,4 +1,4 @@
-"""What carries the frames of a session of the tests: a plain connection, one with TLS, shared memory, or a ZeroMQ
+"""The carriers of the frames of test sessions: a plain connection, one with TLS, shared memory, or a ZeroMQ
 socket."""
 import contextlib
 import ctypes
@@ -30,11 +30,11 @@ def connect(uri):
 
 
 class WrongCertificate(AssertionError):
-    """Another one than the join has named."""
+    """The broker's certificate is not the one that the join named."""
 
 
 def tls_context(newest=ssl.TLSVersion.TLSv1_3):
-    """Checks nothing: whoever uses it looks at the certificate."""
+    """Returns a context that checks nothing. The caller must check the certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.minimum_version, context.maximum_version = ssl.TLSVersion.TLSv1_2, newest
@@ -42,7 +42,7 @@ def tls_context(newest=ssl.TLSVersion.TLSv1_3):
 
 
 def wrap(plain, certificate):
-    """TLS 1.3 on a connection, with the one broker that has the certificate of this SHA-256."""
+    """Starts TLS 1.3 on a connection. The broker's certificate must have this SHA-256."""
     wrapped = tls_context().wrap_socket(plain)
     found = hashlib.sha256(wrapped.getpeercert(binary_form=True)).hexdigest()
     if found != certificate:
@@ -53,7 +53,7 @@ def wrap(plain, certificate):
 
 
 class StreamWire:
-    """Frames one behind the other on a TCP connection or a Unix socket; with TLS where a certificate is named."""
+    """Frames one after the other on a TCP connection or a Unix socket, with TLS if a certificate is given."""
 
     def __init__(self, uri, certificate=None):
         self.socket = connect(uri)
@@ -65,7 +65,8 @@ class StreamWire:
         self.socket.sendall(data)
 
     def receive(self, seconds):
-        """What comes first within `seconds`; None: nothing; nothing in it: the end."""
+        """Returns the next bytes that arrive within `seconds`. None means that nothing arrived, empty bytes
+        mean the end."""
         self.socket.settimeout(max(seconds, 0.001))
         try:
             return self.socket.recv(1 << 20)
@@ -79,7 +80,7 @@ class StreamWire:
 
 
 class Ring:
-    """One direction of memory that is shared; docs/session.md, "Shared memory"."""
+    """One direction of shared memory (docs/session.md, "Shared memory")."""
 
     def __init__(self, memory, words, begin, size):
         def word(at, kind):
@@ -96,7 +97,7 @@ class Ring:
         return self.size - self.available()
 
     def store(self, data):
-        """As much of it as there is room for."""
+        """Stores as much of the data as there is space for. Returns the number of bytes."""
         data = data[:self.room()]
         at = self.written.value % self.size
         first = data[:self.size - at]
@@ -106,7 +107,7 @@ class Ring:
         return len(data)
 
     def take(self):
-        """All that is there."""
+        """Takes everything that is there."""
         count, at = self.available(), self.taken.value % self.size
         first = min(count, self.size - at)
         data = self.bytes[at:at + first] + self.bytes[:count - first]
@@ -115,19 +116,19 @@ class Ring:
 
 
 class MemoryWire:
-    """Frames in memory that the broker shares. A Unix socket tells the end, and wakes a side that waits, unless events
-    do that."""
+    """Frames in memory that the broker shares. The end of the Unix socket is the end of the session. The
+    socket also wakes a side that waits, unless events do."""
 
     SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
     def __init__(self, plain, to_broker, to_client, wakes_by_socket=False):
-        """`plain`: the connection on which `share` has been said, and nothing was read since."""
+        """`plain` is a connection on which `share` was sent and nothing was read since."""
         self.wakes_by_socket = wakes_by_socket
         self.socket, self.sizes, self.answer, self.out, self.events = plain, (to_broker, to_client), b"", None, []
         self.socket.settimeout(DEADLINE)
 
     def take_answer(self):
-        """The frame that answers `share`; with `shared` the memory has come."""
+        """Reads and returns the frame that answers `share`. If it is `shared`, the memory arrives with it."""
         data, descriptors, _, _ = socket.recv_fds(self.socket, 1 << 16, 4)
         if not descriptors:
             return data
@@ -154,10 +155,12 @@ class MemoryWire:
             self.socket.send(b"\1", socket.MSG_DONTWAIT)
 
     def hear(self, seconds):
-        """Waits until it is woken, and answers whether the broker is still there. None: it was not woken."""
+        """Waits until the broker wakes this side. Returns whether the broker is still connected, or None if
+        nothing woke it."""
         heard = dict(self.waiting.poll(max(1000 * seconds, 1)))
         if self.woken in heard:
-            with contextlib.suppress(BlockingIOError):  # it has just been set again, and becomes readable at once
+            # Another thread reads the count first; the event then becomes readable again.
+            with contextlib.suppress(BlockingIOError):
                 os.eventfd_read(self.woken)
         of_socket = heard.get(self.socket.fileno(), 0)
         if of_socket & select.POLLIN and self.socket.recv(1 << 16, socket.MSG_DONTWAIT):
@@ -170,7 +173,7 @@ class MemoryWire:
         deadline = time.monotonic() + DEADLINE
         while data:
             data = data[self.out.store(data):]
-            os.sched_yield()  # what was stored is to be seen before what follows is looked at
+            os.sched_yield()  # the stored bytes must be visible before the broker's flags are read
             if self.out.reader_waits.value:
                 self.out.reader_waits.value = 0
                 self.wake()
@@ -184,7 +187,8 @@ class MemoryWire:
                 raise TimeoutError
 
     def receive(self, seconds):
-        """As of the others."""
+        """Returns the next bytes that arrive within `seconds`. None means that nothing arrived, empty bytes
+        mean the end."""
         deadline = time.monotonic() + seconds
         there = True
         while True:
@@ -212,14 +216,15 @@ class MemoryWire:
 
 
 class ZmqWire:
-    """Frames in the messages of a DEALER, which connects once."""
+    """Frames in the messages of a DEALER socket that connects once."""
 
     ENDS = zmq.EVENT_DISCONNECTED | zmq.EVENT_CLOSED | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 
     def __init__(self, uri, kind=zmq.DEALER, **options):
         self.context = zmq.Context()
         self.socket = self.context.socket(kind)
-        self.socket.reconnect_ivl = 24 * 3600 * 1000  # -1, never, takes away what had come and was not read yet
+        # With -1 (never) libzmq drops messages that have arrived and were not read yet.
+        self.socket.reconnect_ivl = 24 * 3600 * 1000
         self.socket.linger = 0
         self.socket.sndhwm = 4  # messages
         for name, value in options.items():
@@ -243,13 +248,14 @@ class ZmqWire:
         self.socket.send_multipart(parts, zmq.NOBLOCK)
 
     def receive(self, seconds):
-        """As of the other one: the message that comes first."""
+        """Returns the next message that arrives within `seconds`. None means that nothing arrived, empty
+        bytes mean the end."""
         ready = dict(self.poller.poll(max(seconds, 0.001) * 1000))
         if not ready:
             return None
         try:
             parts = self.socket.recv_multipart(zmq.NOBLOCK)
-        except zmq.Again:  # an end, and nothing came before it
+        except zmq.Again:  # the connection ended, and no message arrived before that
             return b"" if self.monitor in ready else None
         assert len(parts) == 1 and parts[0], parts
         return parts[0]

@@ -8,7 +8,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @contextlib.contextmanager
 def plain_session(control, kind="push", topic="t", carrier="socket", transport="ipc", **more):
-    """One that has not asked for memory."""
+    """A session that has not asked for shared memory."""
     with Session(join(control, topic, kind, carrier=carrier, transport=transport, **more)) as session:
         yield session
 

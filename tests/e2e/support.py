@@ -1,4 +1,5 @@
-"""A real broker and its clients, for the end-to-end tests: everything on 127.0.0.1, port 0, in a temporary directory."""
+"""A real broker and its clients for the end-to-end tests. Everything is on 127.0.0.1, port 0, in a temporary
+directory."""
 import contextlib
 import json
 import os
@@ -13,16 +14,18 @@ from harness import variable
 from secret_book import Secrets, bytes_of, files_below, secret_file  # noqa: F401
 
 BINARY = variable("LIGHTQ_BINARY", str(pathlib.Path(__file__).resolve().parents[2] / "build/release/lightq"))
-SANITIZERS = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}  # every program's
+# For every program.
+SANITIZERS = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
 SANITIZED = bool(variable("LIGHTQ_SANITIZE"))
-AT_REST = bool(variable("LIGHTQ_TEST_AT_REST"))  # durable topics are encrypted on the disk
+AT_REST = bool(variable("LIGHTQ_TEST_AT_REST"))  # durable topics are encrypted on disk
 ADMIN, ADMIN_PASSWORD = "lightq_admin", Secrets.plant("planted-admin-secret-0451")
 USER, PASSWORD = "test_user", Secrets.plant("planted-user-secret-1984")
-DEADLINE = 60 if SANITIZED else 20  # seconds; how long anything may take before it counts as stuck
+DEADLINE = 60 if SANITIZED else 20  # seconds after which anything counts as stuck
 
 
 def until(condition, what, seconds=DEADLINE):
-    """Polls until condition() is true and returns its value; fails with `what` (text, or a function that makes it)."""
+    """Polls until condition() is true and returns its value. Fails with `what`, a text or a function that
+    returns one."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -34,14 +37,15 @@ def until(condition, what, seconds=DEADLINE):
 
 
 def keys_for(server_key, pair=None):
-    """The options of a socket that connects to the broker with this key; with a key pair of its own."""
+    """Returns the options of a socket that connects to the broker with this key. The socket has a key pair of
+    its own."""
     public, secret = pair or zmq.curve_keypair()
     return {"curve_serverkey": server_key.encode(), "curve_publickey": public, "curve_secretkey": secret}
 
 
 class Address(str):
-    """Where to connect to, and the ticket that a join gave for it, or the keys that it registered: what `present`
-    shows."""
+    """An address to connect to, with the ticket that a join returned for it or the keys that the join
+    registered. `present` shows these to the broker."""
     ticket = keys = None
 
     @classmethod
@@ -54,7 +58,7 @@ class Address(str):
 
 
 def present(socket, address):
-    """Has a ZeroMQ socket show the address's ticket or key where it connects from now on."""
+    """Lets a ZeroMQ socket show the address's ticket or key on its next connections."""
     ticket, keys = getattr(address, "ticket", None), getattr(address, "keys", None)
     if keys is not None:
         for name, value in keys.items():
@@ -64,10 +68,10 @@ def present(socket, address):
 
 
 class Control:
-    """A plain REQ client of the control socket. Replies within a deadline, or the test fails."""
+    """A plain REQ client of the control socket. A reply must come within a deadline, or the test fails."""
 
     def __init__(self, context, uri, server_key=None, pair=None):
-        """`server_key`: of a broker that encrypts."""
+        """`server_key` is the key of a broker with encryption."""
         self.context, self.uri, self.socket = context, uri, None
         self.options = keys_for(server_key, pair) if server_key else {}
         self.connect()
@@ -138,7 +142,7 @@ class Control:
 
 
 class Broker:
-    """The real binary as a process of its own. `stop()` (or the fixture) ends it and checks how it ended."""
+    """The real binary as a separate process. `stop()`, or the fixture, ends it and checks its exit code."""
 
     def __init__(self, directory, *flags, control="tcp://127.0.0.1:0", environment=None, admin=True, prefix=()):
         self.directory = pathlib.Path(directory)
@@ -152,7 +156,7 @@ class Broker:
             self.flags += ["--storage-key-file", str(keys)]
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("LIGHTQ_")}
         self.environment["HOME"] = str(self.directory)
-        if os.geteuid() != 0:  # or these tests could not look at it in /proc
+        if os.geteuid() != 0:  # otherwise these tests could not read its files in /proc
             self.environment["LIGHTQ_CORE_DUMPS"] = "true"
         if admin:
             self.environment["LIGHTQ_ADMIN_PASSWORD"] = ADMIN_PASSWORD
@@ -189,7 +193,7 @@ class Broker:
 
     @property
     def server_key(self):
-        """Nothing: it does not encrypt."""
+        """Returns the broker's key, or None if it does not encrypt."""
         return json.loads((self.data_dir / "broker.json").read_text()).get("server_key")
 
     def control(self):
@@ -198,8 +202,8 @@ class Broker:
         return control
 
     def socket(self, kind, uri, **options):
-        """A data socket connected to `uri`, with its ticket if it is an Address; options by their pyzmq names, e.g.
-        sndhwm=1000."""
+        """Returns a data socket connected to `uri`, with its ticket if it is an Address. Options have their
+        pyzmq names, e.g. sndhwm=1000."""
         socket = self.context.socket(kind)
         socket.linger = 0
         for name, value in options.items():
@@ -212,22 +216,23 @@ class Broker:
         return socket
 
     def log(self):
-        """What has been written of it: another thread of the broker's writes, a moment after what it tells of."""
+        """Returns the log as written so far. Another thread of the broker writes it, a moment after the
+        event."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def logged(self, words, begin=0):
-        """Waits until the log, from `begin` on, has these words; all of it from there."""
+        """Waits until the log contains these words at or after `begin`. Returns the log from there."""
         until(lambda: words in self.log()[begin:], lambda: f"{words!r} in the log:\n{self.log()[begin:][-4000:]}")
         return self.log()[begin:]
 
     def kill(self):
-        """SIGKILL; the next start() goes on at the same control port and data directory."""
+        """Ends the broker by SIGKILL. The next start() uses the same control port and data directory."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(DEADLINE)
         self.process = None
 
     def terminate(self, seconds=DEADLINE, by=signal.SIGTERM):
-        """Asks it to end; the exit code, which stop() demands to be 0."""
+        """Asks the broker to end. Returns the exit code. stop() requires 0."""
         self.process.send_signal(by)
         try:
             code = self.process.wait(seconds)
@@ -255,7 +260,7 @@ class Broker:
         self.clients.clear()
 
     def forget_all(self):
-        """Deletes what it holds for its clients, whose sockets at its control port are closed."""
+        """Deletes the topics and users of the tests, and closes their sockets at the control port."""
         control = self.control()
         administrator = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
         for topic in control.list():
@@ -267,13 +272,13 @@ class Broker:
         self.controls.clear()
 
     def close(self):
-        """Ends everything; the end of every fixture. A broker still running must end well."""
+        """Ends everything. Every fixture calls it last. A broker that still runs must end with code 0."""
         try:
             if self.process is not None:
                 assert self.process.poll() is None, (
                     f"the broker crashed with {self.process.returncode}; its log:\n{self.log()[-6000:]}")
                 self.show_no_secrets()
-                self.close_clients()  # or a broker with a stalled one would use up its deadline
+                self.close_clients()  # otherwise a broker with a stalled client would use up its deadline
                 self.stop()
         finally:
             if self.process is not None and self.process.poll() is None:
@@ -291,11 +296,11 @@ class Broker:
             assert line not in log, log[-6000:]
 
     def show_no_secrets(self):
-        """While it runs: neither its command line nor its environment says one to whoever looks."""
+        """Checks that the command line and environment of the running broker show no secret to other users."""
         for name in ("cmdline", "environ"):
             Secrets.absent_from(bytes_of(pathlib.Path(f"/proc/{self.process.pid}/{name}")), f"/proc/PID/{name}")
 
-    # What the kernel says about the process.
+    # The kernel's data about the process.
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
@@ -304,7 +309,7 @@ class Broker:
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
     def anonymous_bytes(self):
-        """Memory that is not a mapped file's."""
+        """Returns the bytes of memory that are not of a mapped file."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             lines = dict(line.split(":", 1) for line in status)
         return sum(int(lines[name].split()[0]) * 1024 for name in ("RssAnon", "RssShmem"))
@@ -325,7 +330,7 @@ def running(directory, *flags, **options):
 
 
 def receive(socket, count, seconds=DEADLINE):
-    """`count` single-part messages, in order of arrival."""
+    """Returns `count` single-part messages in order of arrival."""
     messages = []
     deadline = time.monotonic() + seconds
     while len(messages) < count:
@@ -339,7 +344,8 @@ def receive(socket, count, seconds=DEADLINE):
 
 
 def receive_topic(socket, topic, count, seconds=DEADLINE):
-    """As receive, from a SUB socket: the payloads; every message's first frame must be the topic's name."""
+    """Receives from a SUB socket. Returns the payloads. The first frame of every message must be the topic's
+    name."""
     payloads = []
     deadline = time.monotonic() + seconds
     while len(payloads) < count:
@@ -352,12 +358,13 @@ def receive_topic(socket, topic, count, seconds=DEADLINE):
 
 
 def silent(socket, seconds=0.15):
-    """True if nothing arrives for `seconds`: for 'nothing more comes' after a condition that shows that all is done."""
+    """Returns True if nothing arrives for `seconds`. Call it after a condition that shows that all work is
+    done."""
     return not socket.poll(int(seconds * 1000))
 
 
 def numbered(first, count, size=0):
-    """Messages that say which they are, padded to `size` bytes."""
+    """Returns messages that contain their number, padded to `size` bytes."""
     return [f"{index}|".encode().ljust(size, b".") for index in range(first, first + count)]
 
 

@@ -1,12 +1,12 @@
-"""A TCP proxy that writes down what passes."""
+"""A TCP proxy that records the bytes that pass."""
 import socket
 import threading
 import time
 
 
 class RecordingProxy:
-    """In front of one address. Bytes go through as they come, or `delay` seconds later, as on a long line; both
-    directions are kept."""
+    """A proxy in front of one address. It forwards bytes as they arrive, or `delay` seconds later, as on a
+    slow network. It records both directions."""
 
     def __init__(self, uri, delay=0):
         self.delay = delay
@@ -35,14 +35,14 @@ class RecordingProxy:
             while data := come.recv(1 << 16):
                 with self.lock:
                     record += data
-                time.sleep(self.delay)  # it is the line that is slow
+                time.sleep(self.delay)  # delays all later bytes too, as a slow network does
                 go.sendall(data)
             go.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # one of them is gone
+            pass  # one of the two is gone
 
     def seen(self):
-        """Everything that has passed, in either direction."""
+        """Returns everything that has passed in either direction."""
         with self.lock:
             return bytes(self.to_broker) + bytes(self.to_client)
 

@@ -1,5 +1,5 @@
-"""A command as a shell's job on a terminal of its own, to be stopped, continued and ended by signals. As a program: the
-shell's part of it."""
+"""Runs a command as a shell's job on a terminal of its own, so that tests can stop, continue and end it by
+signals. As a program, this file is the shell."""
 import fcntl
 import os
 import pty
@@ -15,11 +15,11 @@ if __name__ != "__main__":
 
 
 class TerminalSession:
-    """The terminal, and what the command showed on it."""
+    """The terminal, and the text that the command showed on it."""
 
     def __init__(self, arguments, environment):
         self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.master, termios.TIOCPKT, struct.pack("i", 1))  # what is read says of the flow, too
+        fcntl.ioctl(self.master, termios.TIOCPKT, struct.pack("i", 1))  # reads also report flow control
         self.shown = b""
         self.states = b""
         self.flow = 0
@@ -62,7 +62,7 @@ class TerminalSession:
                 self.states += piece
 
     def wait_state(self, state):
-        """Until the shell has said this of its job: `began PID`, `stopped`, `ended STATUS`."""
+        """Waits until the shell has reported this state of its job: `began PID`, `stopped`, `ended STATUS`."""
         until(lambda: self._read() or (state in self.states and self.states.endswith(b"\n")), lambda: f"{state} in {self.states}")
 
     def wait_prompt(self, prompt, times=1):
@@ -72,8 +72,9 @@ class TerminalSession:
         os.write(self.master, text)
 
     def type_ahead(self, text):
-        """What is not a line yet: returns when the terminal has taken it. The kernel does so some time after the
-        write, with or without echo as is set then; Ctrl-S and Ctrl-Q, which it tells of, are taken after the text."""
+        """Types text without the end of a line. Returns when the terminal has taken it. The kernel takes it
+        some time after the write, with or without echo as set at that time. Ctrl-S and Ctrl-Q follow the
+        text, and the kernel reports when it takes them."""
         self.flow = 0
         self.type(text + b"\x13\x11")
         until(lambda: self._read() or self.flow & termios.TIOCPKT_START, lambda: f"Ctrl-Q, not {self.flow}")
@@ -82,12 +83,12 @@ class TerminalSession:
         os.kill(self.pid, number)
 
     def go_on(self):
-        """As the shell's `fg`."""
+        """Continues the job, as the shell's `fg` does."""
         os.kill(self.pid, signal.SIGCONT)
 
 
 def main(writing, command):
-    """Runs the command as a shell does: in a process group of its own, which has the terminal."""
+    """Runs the command as a shell does: in a process group of its own, which owns the terminal."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     child = os.fork()

@@ -1,4 +1,5 @@
-"""Topics that are encrypted on the disk: what lies there, what comes back, and with which key."""
+"""Tests topics that are encrypted on disk: which bytes are there, which messages are read, and with which
+key."""
 import json
 import os
 import pathlib
@@ -8,7 +9,7 @@ import subprocess
 import pytest
 import zmq
 
-from session_client import FLUSHED, OWN, join  # first: it knows where the vectors are
+from session_client import FLUSHED, OWN, join  # first, because it adds the path of the vectors
 import batch_bytes
 import encrypted_bytes
 from batch_bytes import LZ4, NONE, ZSTD, Message
@@ -23,7 +24,7 @@ Secrets.known |= {key.hex() for key in KEYS}
 
 
 def key_file(broker, *keys, mode=0o600):
-    """The broker's file of keys, written anew."""
+    """Writes the broker's file of keys anew. Returns its path."""
     path = broker.directory / "storage.keys"
     path.write_text("# for tests\n" + "".join(key.hex() + "\n" for key in keys))
     path.chmod(mode)
@@ -56,7 +57,7 @@ def topic_files(broker):
 
 
 def tree(broker):
-    """Of all topics, without files that no message was ever in."""
+    """Returns the files of all topics, except files that never contained a message."""
     return {path: path.read_bytes() for path in files_below(broker.data_dir / "topics") if path.suffix != ".prepared"}
 
 
@@ -76,7 +77,7 @@ def test_nothing_of_messages_lies_on_the_disk_and_all_ways_to_read_bring_them(se
     assert [message.payload for message in own.receive(1000)] == messages
     assert own.seek("offset", 500) == 500
     assert own.receive(1)[0].payload == messages[500]
-    sealed.restart()  # and everything has been written
+    sealed.restart()  # so that everything is written
     clear = next(topic for topic in (sealed.data_dir / "topics").iterdir() if topic.name == "2")
     assert {path.parent for path in lies_in(sealed.data_dir, PLANTED)} == {clear}, "the search finds what is there"
     assert [message.payload for message in session(join(control, "t", "pull")).read("t")[0]] == messages
@@ -114,11 +115,12 @@ def test_a_producers_batches_come_back_as_they_were_sent(sealed, control, sessio
     consumer = consumer_of(control, session, "t", codecs=6)
     consumer.receive(20)
     come = consumer.batches[0]
-    shown = batch_bytes.batch(said, codec=codec)  # without id and sequence, which are not shown
+    # Without producer id and sequence, which consumers do not receive.
+    shown = batch_bytes.batch(said, codec=codec)
     assert come[64:] == batch[64:] and all(come[at:end] == shown[at:end] for at, end in ((4, 16), (32, 52), (56, 60)))
     assert batch_bytes.unbatch(come).messages == said
     assert not any(lies_in(sealed.data_dir, text) for text in (PLANTED, b"planted-key", b"planted-name", b"planted-value"))
-    # The same, from the document alone.
+    # Decrypts the same batches with the code made from the document alone.
     sealed.stop()
     file = topic_files(sealed).segments[0].read_bytes()
     key = encrypted_bytes.log_key(KEYS[0], int.from_bytes(file[24:32], "little"))
@@ -242,7 +244,8 @@ def test_a_broker_does_not_start_without_the_key_that_it_was_told_of(make_broker
     assert "planted" not in broker.log() and KEYS[0].hex() not in broker.log()
 
 
-# --- lightq log ---------------------------------------------------------------------------------------------------------
+# --- lightq log
+# --------------------------------------------------------------------------------------------------------
 
 class KeyedFiles(LogFiles):
     """`lightq log` with the key."""
@@ -258,7 +261,7 @@ class KeyedFiles(LogFiles):
 
 @pytest.fixture
 def files(sealed, control):
-    """(without the key, with it): an encrypted log of some segments, and its broker has stopped."""
+    """(Without the key, with it): the encrypted log of a stopped broker, with some segments."""
     control.create("t", "file", encrypt_at_rest=True, segment_bytes=64 * 1024)
     send(sealed, control, planted(0, 1000))
     sealed.stop()
@@ -324,11 +327,12 @@ def test_what_was_put_in_place_of_a_batch_shows_with_the_key(files):
 
 
 def in_clear(segment, next_offset):
-    """What stands in for a segment of an encrypted log up to the next one: as its header says, but for the key."""
+    """Returns an unencrypted segment that replaces one of an encrypted log, up to the next segment. Its
+    header differs only in the key."""
     epoch, first, incarnation, size = struct.unpack_from("<IQQQ", segment.read_bytes(), 12)
     batch = batch_bytes.batch([b"planted-in-clear"] * (next_offset - first), offset=first, time_us=1, segment_epoch=epoch)
     page = bytearray(encrypted_bytes.segment_page(epoch, first, incarnation, size, 0))
-    struct.pack_into("<I", page, 8, 1)  # the version that knows of no keys
+    struct.pack_into("<I", page, 8, 1)  # the version that has no keys
     struct.pack_into("<I", page, 60, batch_bytes.crc32c(bytes(page[:60])))
     return bytes(page) + batch + bytes(size - PAGE - len(batch))
 
@@ -361,7 +365,7 @@ def test_repairs_and_snapshots_need_no_key_and_a_broker_takes_them(files, sealed
     assert keyed.messages(directory=tmp_path / "copy") == WRITTEN
     middle = bare.segments[2]
     change(middle, PAGE + 500, lambda byte: byte ^ 1)
-    change(bare.segments[1], 20, lambda byte: byte ^ 1)  # its header
+    change(bare.segments[1], 20, lambda byte: byte ^ 1)  # a byte of its header
     assert bare.verify(code=1)["status"] == "damaged"
     bare("repair", "--output", tmp_path / "saved")
     saved = keyed.messages(directory=tmp_path / "saved")

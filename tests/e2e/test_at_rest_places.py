@@ -1,11 +1,11 @@
-"""Encrypted files and the topic whose they are: elsewhere they are not opened, and in their own place they are, whatever
-became of them meanwhile; and what was put among them is heard of, whoever reads it."""
+"""Tests where encrypted files may be: they are opened only in the directory of their own topic, even after
+changes to the topic. Forged files among them are reported, whichever way they are read."""
 import shutil
 
 import pytest
 import zmq
 
-from session_client import join  # first: it knows where the vectors are
+from session_client import join  # first, because it adds the path of the vectors
 import encrypted_bytes
 from cli_support import CommandLine
 from log_support import PAGE, LogFiles, sealed_end, send
@@ -19,7 +19,7 @@ COUNT = 1000
 
 @pytest.fixture
 def sealed(make_broker):
-    """A broker with a storage key, and two encrypted topics of some segments each: a and b."""
+    """A broker with a storage key and two encrypted topics, a and b, of some segments each."""
     broker = make_broker(start=False)
     path = broker.directory / "storage.keys"
     path.write_text(KEY.hex())
@@ -42,7 +42,7 @@ def said(topic, first=0):
 
 
 def place(broker, topic):
-    """The topic's directory; ids are given in the order of their making."""
+    """Returns the topic's directory. Topics get ids in the order of creation."""
     return broker.data_dir / "topics" / str("ab".index(topic) + 1)
 
 
@@ -60,7 +60,8 @@ def read(session, broker, topic):
 
 
 def change_catalogue(broker, pattern, change):
-    """Rewrites records of the catalogue in place: each batch in which `pattern` is, with right checksums."""
+    """Rewrites records of the catalogue in place: changes each batch that contains `pattern`, and corrects
+    its checksums."""
     changed = 0
     for path in sorted((broker.data_dir / "catalogue").rglob("*.seg")):
         data = bytearray(path.read_bytes())
@@ -76,7 +77,7 @@ def change_catalogue(broker, pattern, change):
 
 
 def without_logs(broker):
-    """The catalogue as it was before topics' logs stood in it."""
+    """Changes the catalogue to its state of versions that did not record topics' logs."""
     def blank(batch):
         begin = batch.index(b',"log":')
         end = next(at for at in range(begin + 7, len(batch)) if batch[at:at + 1] not in b"0123456789")
@@ -153,7 +154,7 @@ def test_a_log_that_is_begun_anew_is_the_topics_too_and_another_one(sealed, sess
     shutil.rmtree(directory)
     sealed.start()
     assert read(session, sealed, "a") == []
-    sealed.kill()  # before there is a file again
+    sealed.kill()  # before the new log has a file
     sealed.start()
     send(sealed, sealed.control(), [b"anew"], "a")
     sealed.restart()
@@ -172,7 +173,7 @@ def test_a_catalogue_of_before_takes_over_what_lies_there_and_keeps_to_it(sealed
     assert without_logs(sealed) == 3
     sealed.start()
     assert read(session, sealed, "a") == said("a")
-    sealed.kill()  # what was taken over is on the disk
+    sealed.kill()  # the log taken over by the topic is recorded on disk
     fill(place(sealed, "a"), place(sealed, "b"))
     sealed.start()
     assert "belongs to another topic" in sealed.control()("stats", topic="a", **ROOT)["description"]
@@ -200,10 +201,12 @@ def test_who_has_the_key_brings_another_topics_messages_by_hand(sealed, session)
     assert read(session, sealed, "anew") == said("b")
 
 
-# --- what was forged is heard of ----------------------------------------------------------------------------------------
+# --- forged batches are reported
+# ---------------------------------------------------------------------------------------
 
 def forge(broker):
-    """Each batch of a segment of a is another one, with right checksums; the offsets that are lost so."""
+    """Replaces each batch of one segment of topic a by another one with correct checksums. Returns the
+    offsets lost in this way."""
     segments = LogFiles(place(broker, "a")).segments
     data = bytearray(segments[1].read_bytes())
     at, end = PAGE, sealed_end(segments[1])

@@ -1,4 +1,5 @@
-"""Starts of a broker that encrypts its disk: what gives it the key, and logs that are not of one piece."""
+"""Tests starts of a broker that encrypts its disk: the sources of its key, and logs that mix keys or kinds of
+files."""
 import contextlib
 import os
 import re
@@ -44,7 +45,7 @@ def test_a_stop_does_not_wait_for_a_pipe_that_nobody_writes_to(make_broker):
     broker.start(wait=False)
 
     def is_read():
-        with contextlib.suppress(OSError):  # ENXIO: nobody has it open for reading
+        with contextlib.suppress(OSError):  # ENXIO: no process has it open for reading
             os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
             return True
         return False
@@ -52,7 +53,7 @@ def test_a_stop_does_not_wait_for_a_pipe_that_nobody_writes_to(make_broker):
     writer = None
     try:
         until(lambda: f"{pipe}" in descriptors_of(broker.process.pid), "the broker at the pipe")
-        writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)  # so that there is somebody who says nothing
+        writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)  # a writer that sends nothing
         assert is_read()
         began = time.monotonic()
         assert broker.terminate() == 0
@@ -78,7 +79,8 @@ def test_the_command_gets_none_of_the_brokers_descriptors(make_broker):
                      "--storage-key-command", f"ls -l /proc/$$/fd > {listed}; cat {path}"]
     broker.start()
     targets = set(re.findall(r" -> (.*)", listed.read_text()))
-    pipes = {target for target in targets if target.startswith("pipe:")}  # its output, which the shell has put aside
+    # Its standard output, which the shell keeps under another number meanwhile.
+    pipes = {target for target in targets if target.startswith("pipe:")}
     assert targets - pipes == {"/dev/null", str(listed)} and len(pipes) == 1, listed.read_text()
     assert str(broker.directory / "own.log") in descriptors_of(broker.process.pid), "there is one to be had"
 
@@ -91,12 +93,12 @@ def test_a_process_substitution_gives_the_key(make_broker):
 
 
 def messages_of(files):
-    """Every file's bytes, but for the one that was prepared to be the next: a start removes it."""
+    """Returns every file's bytes, except those of the prepared next segment, which a start removes."""
     return {path: content for path, content in files.tree().items() if path.suffix != ".prepared"}
 
 
 def closed(control, topic="t"):
-    """Why the topic is."""
+    """Returns the code and description of the error for which the topic is closed."""
     error = control("stats", topic=topic, **WHO)
     assert error["status"] == "error", error
     return error["code"], error["description"]
@@ -114,7 +116,7 @@ def test_a_missing_key_whose_id_a_repair_has_lost_closes_the_topic(sealed, contr
     damaged = files.segments[1]
     change(damaged, 20, lambda byte: byte ^ 1)
     files("repair", "--force")
-    # Of what the old key has encrypted only that file stays: no other says which key it was.
+    # Of the files with the old key, only the damaged one stays. Nothing else then shows which key it was.
     aside = [segment for segment in files.segments[:-1] if segment != damaged]
     for segment in aside:
         shutil.move(segment, sealed.directory / segment.name)

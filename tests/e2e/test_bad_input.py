@@ -1,4 +1,4 @@
-"""Bad input: none of it may end, block or leak the broker."""
+"""Tests bad input: none of it may end or block the broker, or make it leak memory."""
 import contextlib
 import json
 import socket as plain
@@ -15,7 +15,7 @@ JOIN = {"cmd": "join", "connection_type": "zmq", "type": "pull", "topic": "flow"
 
 @pytest.fixture
 def flowing(broker, control):
-    """A topic in use; checks, once the test has done its worst, that messages flow and nothing was leaked."""
+    """A topic in use. After the test it checks that messages still flow and that nothing has leaked."""
     control.create("flow", "queue")
     producer = broker.socket(zmq.PUSH, control.join("flow", "push"))
     consumer = broker.socket(zmq.PULL, control.join("flow", "pull"))
@@ -72,7 +72,7 @@ ZMTP_READY = b"\x04\x19\x05READY\x0bSocket-Type\0\0\0\x03REQ"
 
 
 def handshaken(broker):
-    """A TCP connection to the control port that has introduced itself as a REQ socket."""
+    """Returns a TCP connection to the control port that has sent the handshake of a REQ socket."""
     host, port = broker.control_uri.removeprefix("tcp://").split(":")
     stranger = plain.create_connection((host, int(port)), timeout=DEADLINE)
     stranger.sendall(ZMTP_GREETING + ZMTP_READY)
@@ -82,7 +82,7 @@ def handshaken(broker):
 def test_a_message_whose_parts_never_end_takes_no_memory(broker, flowing):
     with handshaken(broker) as stranger:
         before = broker.resident_bytes()
-        part = b"\x01\xff" + b"x" * 255  # a short frame with the flag that more will follow
+        part = b"\x01\xff" + b"x" * 255  # a short frame with the flag that more frames follow
         for _ in range(100):
             stranger.sendall(part * 4096)  # 105 MB in all
         flowing.ok("ping")
@@ -107,9 +107,9 @@ def test_a_client_that_never_reads_its_answers_takes_little_memory(broker, flowi
         flowing.ok("ping")
         assert sent < 200 << 20, "the broker reads on although nobody reads its answers"
         assert SANITIZED or broker.resident_bytes() - before < 16 << 20
-        # Once they are read, it goes on.
+        # The broker continues once its answers are read.
         stranger.settimeout(DEADLINE)
-        status, answered, unfinished = b'"status":', 0, b""  # ok, or busy: it asks too much
+        status, answered, unfinished = b'"status":', 0, b""  # ok, or busy: the client asks too much
         while answered < sent // len(ping):
             received = unfinished + stranger.recv(1 << 20)
             answered += received.count(status)
@@ -159,7 +159,8 @@ def test_a_good_topic_name_is_taken(flowing, name):
 BAD_SETTINGS = [("ring_bytes", -1), ("ring_bytes", 1), ("ring_bytes", 1 << 62), ("ring_bytes", "64"), ("ring_bytes", 1e9 + .5),
                 ("ring_bytes", 1e30), ("segment_bytes", 1), ("segment_bytes", 1 << 40), ("segment_bytes", None),
                 ("retention_bytes", -5), ("retention_ms", "x"), ("overflow", "explode"), ("overflow", 5), ("open", "yes"),
-                ("broker_type", "Queue"), ("broker_type", "queue "), ("ring_bytes", 1 << 20)]  # the last: not for a file
+                # The last one is invalid because a durable topic has no ring.
+                ("broker_type", "Queue"), ("broker_type", "queue "), ("ring_bytes", 1 << 20)]
 
 
 @pytest.mark.parametrize("name,value", BAD_SETTINGS)
@@ -232,7 +233,7 @@ def test_sockets_of_the_wrong_kind_on_a_data_port_do_no_harm(broker, flowing):
         try:
             socket.send(b"rude", zmq.NOBLOCK)
         except zmq.ZMQError:
-            pass  # it was not even let in
+            pass  # the broker did not admit it
     flowing.ok("ping")
     assert flowing.stats("flow")["messages_received"] == 1
     for socket in rude:

@@ -1,4 +1,4 @@
-"""Passwords that reach the broker stay nowhere in its memory, whatever becomes of the request that brought them."""
+"""Tests that no password stays in the broker's memory, whatever happens to the request that contains it."""
 import itertools
 import json
 from socket import create_connection as connect
@@ -16,13 +16,13 @@ numbers = itertools.count(1)
 
 
 def password(length):
-    """One that no other begins or ends as; of 15 characters at least."""
+    """Returns a password of at least 15 characters. No other one has the same beginning or end."""
     number = next(numbers)
     return Secrets.plant(f"{number:04}>begin".ljust(length - 5, "~") + f"<{number:04}")
 
 
 class Asked:
-    """A client that keeps account of every password it sends."""
+    """A client that records every password it sends."""
 
     def __init__(self, broker):
         self.broker, self.sent = broker, {ADMIN_PASSWORD}
@@ -34,7 +34,8 @@ class Asked:
         return made
 
     def raw(self, *parts):
-        """Sends a message as it is; the code of the answer, `ok`, or nothing where the connection is closed."""
+        """Sends a message unchanged. Returns the code of the answer, `ok`, or nothing if the connection is
+        closed."""
         options = self.control.options
         socket = self.broker.socket(zmq.DEALER, self.broker.control_uri, **options)
         socket.send_multipart(parts)
@@ -61,7 +62,7 @@ def test_what_stands_in_memory_is_found(asked):
         "a-name-tha...", "...at-is-no-secret"}
 
 
-# Short ones lie within a text's object, others on the heap.
+# Short strings are inside the string object, long ones on the heap.
 @pytest.mark.parametrize("length", [15, 1000])
 def test_after_good_requests_and_refused_ones(asked, length):
     control, new = asked.control, lambda: asked.new(length)
@@ -76,7 +77,7 @@ def test_after_good_requests_and_refused_ones(asked, length):
     control.fails("invalid_request", "create_user", **ADMINISTRATOR, user_id="bob", password=new(), uid="none")
     asked.absent()
     join = {"type": "push", "delivery": "session"}
-    for _ in range(2):  # the second is recognised
+    for _ in range(2):  # the second login uses the cached result of the first
         control.ok("join", **join, topic="t", user_id="shop", password=own)
         control.ok("join", **join, topic="t", user_id="ann", password=anns)
     for topic in ("t", "none"):
@@ -110,7 +111,7 @@ def test_after_requests_that_are_none(asked):
     assert asked.raw(login(), login()) == "invalid_json"
     assert asked.raw(login(user_id=5)) == "invalid_request"
     assert asked.raw(login(password=asked.new(2000))) == "invalid_request"
-    # In several pieces, and beyond what is kept.
+    # In several pieces, and longer than the broker keeps.
     assert asked.raw(login(filler="x" * 60_000, topic=5)) == "invalid_request"
     for size in (70_000, 700_000):
         assert asked.raw(login(filler="x" * size)) == "request_too_large"
@@ -158,7 +159,7 @@ def test_of_the_administrators_password(make_broker, tmp_path, length):
 
 def test_of_the_administrators_password_that_the_broker_makes(make_broker):
     broker = make_broker(admin=False)
-    for _ in range(2):  # it has made it; it has read it
+    for _ in range(2):  # the first start makes the password; the second reads it
         made = Secrets.plant(json.loads((broker.data_dir / "admin.json").read_text())["admin_password"], "admin.json")
         until(lambda made=made: not pieces_in_memory(broker.process, {made}), "none of it")
         broker.restart()

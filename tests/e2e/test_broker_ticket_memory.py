@@ -1,5 +1,5 @@
-"""Tickets stay nowhere in the broker's memory: not of the answers that gave them, nor of who showed them, right or
-wrong, in whatever pieces."""
+"""Tests that no ticket stays in the broker's memory: neither those in answers, nor those that clients showed,
+right or wrong, in whole or in pieces."""
 import itertools
 import json
 from socket import create_connection
@@ -21,12 +21,12 @@ wrong_ones = itertools.count(1)
 
 
 def wrong_secret():
-    """As long as a right one."""
+    """Returns a wrong secret as long as a right one."""
     return f"{next(wrong_ones):08}wrong".ljust(56, "~") + "-planted"
 
 
 class Shown:
-    """Tickets that a broker has given, or was shown."""
+    """The tickets that a broker returned or was shown."""
 
     def __init__(self, broker):
         self.broker, self.secrets = broker, set()
@@ -35,7 +35,7 @@ class Shown:
         self.control.create("other", "file")
 
     def plain(self, kind, topic="t", **more):
-        """The address of an endpoint, with its ticket or key."""
+        """Returns the address of an endpoint, with its ticket or key."""
         address = self.control.join(topic, kind, **more)
         self.note(address.ticket["secret"])
         return address
@@ -76,7 +76,7 @@ def test_after_joins(shown):
 
 
 def test_what_stands_in_memory_is_found(shown):
-    """A consumer's name is kept."""
+    """The broker keeps the name of a consumer, so a secret in the name must be found."""
     secret = shown.session().text.split(".")[1]
     with Session(shown.session(), name="name-" + secret):
         assert places_in_memory(shown.broker.process, secret) > 0
@@ -84,7 +84,7 @@ def test_what_stands_in_memory_is_found(shown):
 
 
 def test_after_answers_that_waited_to_be_read(shown):
-    """A client asks often and reads late, so that answers are many, and some are asked for that are none's to have."""
+    """A client asks often and reads late, so many answers wait to be sent. Some requests are not permitted."""
     socket = shown.broker.socket(zmq.DEALER, shown.broker.control_uri, rcvhwm=1, rcvbuf=4096, **shown.control.options)
     request = json.dumps({"cmd": "join", "connection_type": "socket", "delivery": "session", "type": "push", "topic": "t",
                           "user_id": USER, "password": PASSWORD}).encode()
@@ -135,7 +135,7 @@ def test_after_plain_sockets_that_showed_them(clear, transport):
 
 
 def gets_in(shown, kind, address):
-    """Whether a socket is let in with the address's ticket."""
+    """Returns True if the socket is admitted with the address's ticket."""
     socket = shown.broker.context.socket(kind)
     socket.linger = 0
     socket.plain_username, socket.plain_password = address.ticket["id"].encode(), address.ticket["secret"].encode()
@@ -156,7 +156,7 @@ def plain_hello(identity, secret):
 
 @pytest.mark.parametrize("cut", [20, 100, 150])
 def test_after_a_handshake_in_pieces(clear, cut):
-    """Of which the last never comes, and of one that is none."""
+    """Sends a hello without its last byte, a whole one, and one followed by an invalid command."""
     address = clear.plain("push")
     hello = plain_hello(address.ticket["id"], address.ticket["secret"])
     host, port = address.removeprefix("tcp://").rsplit(":", 1)
@@ -203,7 +203,7 @@ def test_after_sessions_that_showed_them(shown, carrier):
 
 
 def test_after_frames_in_pieces(clear):
-    """A hello that comes byte by byte, a present likewise, and one behind other frames in a message of its own."""
+    """A hello and a present arrive byte by byte, and a present arrives behind other frames in one message."""
     ticket, more, never = clear.session(), clear.session("pull"), clear.session("sub")
     with Session(ticket, hello=False) as session:
         in_pieces(session, session_frames.encode("hello", hello_values(ticket=ticket.text), request=1), 37)

@@ -1,4 +1,5 @@
-"""The catalogue's files while a broker runs: bounded whatever its clients do, and whole whenever it is killed."""
+"""Tests the catalogue's files while a broker runs: they stay small whatever its clients do, and are sound
+whenever the broker is killed."""
 import json
 import os
 import time
@@ -19,7 +20,7 @@ def catalogue_bytes(broker):
         try:
             total += path.stat().st_size
         except FileNotFoundError:
-            pass  # of the log that has just been replaced
+            pass  # a file of the log that has just been replaced
     return total
 
 
@@ -28,7 +29,8 @@ def generation(broker):
 
 
 def renewing(broker, key, times, window=100):
-    """Joins so often with one key, many requests under way; yields after each few answers."""
+    """Joins `times` times with one key, with many requests under way. Yields the number of answers after
+    every few."""
     dealer = broker.socket(zmq.DEALER, broker.control_uri, **broker.control().options)
     request = json.dumps({"cmd": "join", "topic": "t", "type": "push", "client_key": key, **ANN}).encode()
     sent = answered = 0
@@ -66,7 +68,8 @@ def test_a_client_that_joins_over_and_over_does_not_make_it_grow(broker):
         other.ok("ping")
         slowest = max(slowest, time.monotonic() - began)
     print(f"{longest / MIB:.1f} MiB at most, the slowest answer after {slowest * 1000:.0f} ms")
-    # 40,000 records of 250 bytes would be 10 MB, and more with each; some thousands are kept for a while.
+    # 40,000 records of 250 bytes would be 10 MB and would grow with each join. The catalogue keeps some
+    # thousands for a while.
     assert longest < 6 * MIB
     assert SANITIZED or generation(broker) > 3, "a few times it was compacted"
 
@@ -78,10 +81,10 @@ def test_a_kill_in_the_middle_loses_nothing_that_was_answered(broker):
     for life in range(5):
         topics = 0
         joins = renewing(broker, key, 100_000)
-        for answered in joins:  # and others are under way at the end
+        for answered in joins:  # more requests are under way at the end
             control.ok("create_topic", **ROOT, topic=f"life{life}.{topics}", broker_type="queue")
             topics += 1
-            if answered > 4096 + 29 * life:  # in the middle of the compaction or thereabouts
+            if answered > 4096 + 29 * life:  # about in the middle of the compaction
                 break
         before = generation(broker)
         broker.kill()
@@ -92,7 +95,7 @@ def test_a_kill_in_the_middle_loses_nothing_that_was_answered(broker):
         assert generation(broker) >= before
         assert not list((broker.data_dir / "catalogue").glob("*.new"))
     assert SANITIZED or generation(broker) > 2
-    # The key that was registered last is still good.
+    # The key that was registered last is still valid.
     uri = control.ok("join", topic="t", type="pull", client_key=key, **ANN)["bind_uri"]
     pull = broker.socket(zmq.PULL, uri, **keys_for(broker.server_key, pair))
     to = control.ok("join", topic="t", type="push", client_key=key, **ANN)["bind_uri"]

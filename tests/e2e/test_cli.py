@@ -1,4 +1,4 @@
-"""The command line against a real broker: what goes to which stream, exit codes, and old habits."""
+"""Tests the command line with a real broker: output streams, exit codes, and older forms of use."""
 import json
 import os
 import signal
@@ -120,7 +120,8 @@ def test_a_consumer_reconnects_when_the_broker_restarts(lightq):
                                 stdin=subprocess.DEVNULL, env=lightq.environment)
     lightq("produce", "t", stdin=b"before\n")
     assert consumer.stdout.readline() == b"before\n"
-    # Printed is not told yet: a broker that stops before it knows hands the message out again.
+    # A printed message is not acknowledged yet. If the broker stops before the acknowledgement, it delivers
+    # the message again.
     until(lambda: lightq.stats("t")["groups"][0]["committed_offset"] == 1, "its acknowledgement")
     lightq.broker.restart()
     lightq("produce", "t", stdin=b"after\n")
@@ -145,7 +146,7 @@ def test_no_password_is_taken_on_the_command_line_or_shown(lightq, tmp_path):
 
 @pytest.mark.parametrize("way", ["flags", "variables"])
 def test_credentials_that_were_given_are_the_only_ones_that_are_tried(lightq, tmp_path, way):
-    """Also where this machine's admin.json could be read."""
+    """Even if this machine's admin.json could be read."""
     password = secret_file(tmp_path / "password", "of-nobody-12")
     ghost = ["--user", "ghost", "--password-file", password] if way == "flags" else []
     variables = {} if ghost else {"LIGHTQ_USER": "ghost", "LIGHTQ_PASSWORD": "of-nobody-12"}
