@@ -244,8 +244,7 @@ def test_a_broker_does_not_start_without_the_key_that_it_was_told_of(make_broker
     assert "planted" not in broker.log() and KEYS[0].hex() not in broker.log()
 
 
-# --- lightq log
-# --------------------------------------------------------------------------------------------------------
+# --- lightq log ------------------------------------------------------------------------------------------------------
 
 class KeyedFiles(LogFiles):
     """`lightq log` with the key."""

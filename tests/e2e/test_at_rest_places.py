@@ -201,8 +201,7 @@ def test_who_has_the_key_brings_another_topics_messages_by_hand(sealed, session)
     assert read(session, sealed, "anew") == said("b")
 
 
-# --- forged batches are reported
-# ---------------------------------------------------------------------------------------
+# --- forged batches are reported -------------------------------------------------------------------------------------
 
 def forge(broker):
     """Replaces each batch of one segment of topic a by another one with correct checksums. Returns the

@@ -1,4 +1,5 @@
-"""`lightq consume` over a session: groups and places, where they begin, and what is printed when it is not needed whole."""
+"""Tests `lightq consume` over a session: groups and cursors, where they begin, and output that is only partly
+read."""
 import array
 import datetime
 import fcntl
@@ -22,7 +23,7 @@ def group(lightq, name="default", topic="t"):
     return next(one for one in lightq.stats(topic)["groups"] if one["group"] == name)
 
 
-# --- a count -----------------------------------------------------------------------------------------------------------
+# --- a count ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["queue", "file"])
 def test_a_count_leaves_the_rest_to_the_next_consumer_exactly_once(lightq, kind):
     lightq("topic", "create", "t", "--type", kind)
@@ -51,7 +52,7 @@ def test_a_count_is_waited_for(lightq):
     assert lightq("consume", "t", "--no-follow").stdout == lines("4", "5")
 
 
-# --- groups ------------------------------------------------------------------------------------------------------------
+# --- groups ----------------------------------------------------------------------------------------------------------
 def test_consumers_of_a_group_share_its_messages(lightq):
     lightq("topic", "create", "t")
     members = [lightq.begin("consume", "t", "--group", "billing") for _ in range(2)]
@@ -76,26 +77,26 @@ def test_each_group_gets_every_message(lightq):
 def test_the_end_does_not_wait_for_what_other_members_have(lightq):
     lightq("topic", "create", "t")
     lightq("produce", "t", "-n", "5000")
-    slow = lightq.begin("consume", "t")  # nobody reads what it prints
+    slow = lightq.begin("consume", "t")  # its output is not read
     until(lambda: lightq.stats("t")["groups"] and group(lightq)["lag"] == 0, "it has all of them")
     assert group(lightq)["unacknowledged"] > 0
     assert lightq("consume", "t", "--no-follow").stdout == b""
     assert slow.poll() is None
 
 
-# --- places of one's own -----------------------------------------------------------------------------------------------
+# --- cursors of one's own --------------------------------------------------------------------------------------------
 def test_a_place_with_a_name_is_kept(lightq):
     lightq("topic", "create", "t", "--type", "file")
     mine = ["sub", "t", "--group", "mine", "--no-follow"]
     lightq("produce", "t", stdin=lines("before"))
-    assert lightq(*mine).stdout == b""  # from then on
+    assert lightq(*mine).stdout == b""  # a new cursor begins at the end
     lightq("produce", "t", stdin=lines("one", "two", "three"))
     assert lightq(*mine, "-n", "1").stdout == lines("one")
     lightq.broker.restart()
     assert lightq(*mine).stdout == lines("two", "three")
     lightq("produce", "t", stdin=lines("four"))
     assert lightq("consume", "t", "--mode", "sub", "--group", "mine", "--no-follow").stdout == lines("four")
-    assert lightq("sub", "t", "--no-follow").stdout == b""  # without a name each begins anew
+    assert lightq("sub", "t", "--no-follow").stdout == b""  # without a name each command begins at the end
     assert b"not_supported" in lightq("consume", "t", "--group", "mine", "--no-follow", code=1).stderr
 
 
@@ -110,7 +111,7 @@ def test_what_was_dropped_before_it_could_be_had_is_told(lightq):
     assert f"{1000 - len(got)} messages were dropped or damaged".encode() in kept.stderr
 
 
-# --- from --------------------------------------------------------------------------------------------------------------
+# --- from ------------------------------------------------------------------------------------------------------------
 def test_a_group_or_place_begins_where_it_is_told_to(lightq):
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", stdin=lines("0", "1", "2"))
@@ -126,7 +127,8 @@ def test_a_group_or_place_begins_where_it_is_told_to(lightq):
             assert told.stdout == lines(*expected), (mode, place)
         assert lightq("sub", "t", "--from", place, "--no-follow").stdout == lines(*expected), place
     assert lightq("consume", "t", "--no-follow", "-n", "2", code=0).stdout == lines("0", "1")
-    assert lightq("consume", "t", "--no-follow", "--from", "last").stdout == lines("2", "3", "4")  # it is there already
+    # The group exists already, so --from has no effect.
+    assert lightq("consume", "t", "--no-follow", "--from", "last").stdout == lines("2", "3", "4")
     assert lightq("sub", "t", "--no-follow").stdout == b""
 
 
@@ -140,7 +142,7 @@ def test_wrong_usage(lightq, command, wrong):
     assert told.stdout == b"" and told.stderr
 
 
-# --- other ends, other ways --------------------------------------------------------------------------------------------
+# --- other ends, other ways ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["queue", "file", "queue_file", "direct"])
 @pytest.mark.parametrize("command", ["consume", "sub"])
 def test_an_end_is_found_on_every_kind_of_topic(lightq, kind, command):
@@ -174,10 +176,10 @@ def test_an_unknown_topic_or_password_is_an_error_at_once(lightq, tmp_path):
 
 def test_a_broker_that_is_not_there_is_told_and_waited_for(lightq):
     lightq("topic", "create", "t", "--type", "file")
-    consumer = lightq.begin("sub", "t", "-n", "2")  # which knows by itself what it has had
+    consumer = lightq.begin("sub", "t", "-n", "2")  # it counts its messages itself
     until(lambda: lightq.stats("t")["subscribers_count"] == 1, "the consumer")
     lightq("produce", "t", stdin=lines("first"))
-    assert consumer.stdout.readline() == lines("first")  # so it knows that it is open
+    assert consumer.stdout.readline() == lines("first")  # shows that the consumer is open
     lightq.broker.kill()
     assert b"waiting: the broker is not there (" in consumer.stderr.readline()
     lightq.broker.start()
@@ -194,7 +196,8 @@ def test_plain_receives_over_zeromq(lightq):
     until(lambda: [one for one in lightq.stats("t")["subscribers"] if one["connected"]], "a plain subscriber")
     lightq("produce", "t", stdin=lines("a", "b"))
     assert subscriber.communicate(timeout=DEADLINE)[0] == lines("a", "b")
-    assert lightq("consume", "t", "--no-follow").stdout == lines("a", "b")  # plain pullers are of the default group
+    # Plain pullers belong to the default group.
+    assert lightq("consume", "t", "--no-follow").stdout == lines("a", "b")
 
 
 def test_what_cannot_be_written_is_not_done_with(lightq):

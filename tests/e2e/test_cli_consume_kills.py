@@ -1,4 +1,5 @@
-"""`lightq consume` while its reader, itself or the broker goes away: what was not printed is printed by the next one."""
+"""Tests `lightq consume` when its reader, the command itself or the broker ends: the next consumer prints the
+messages that were not printed."""
 import os
 import pathlib
 import signal
@@ -9,7 +10,7 @@ import pytest
 from cli_support import CommandLine, finish, lightq, numbers
 from support import DEADLINE, until
 
-COUNT = 50_000  # of 100 bytes: far more than a pipe holds
+COUNT = 50_000  # of 100 bytes each: far more than fit into a pipe
 
 
 def group(lightq):
@@ -21,7 +22,7 @@ def until_gone(lightq):
 
 
 def read_all_there_is(descriptor):
-    """What is in the pipe now."""
+    """Reads and returns the present content of the pipe."""
     os.set_blocking(descriptor, False)
     read = b""
     try:
@@ -33,20 +34,22 @@ def read_all_there_is(descriptor):
 
 
 def begin_in_pipe(lightq, *more):
-    """A consumer that has begun to print, and cannot print all; and what was read of it."""
+    """Starts a consumer that has begun to print into a pipe and cannot print everything. Returns it and the
+    first byte."""
     consumer = lightq.begin("consume", "t", *more)
     return consumer, os.read(consumer.stdout.fileno(), 1)
 
 
 def stop(process):
-    """Halts a process, and waits until it stands still."""
+    """Stops a process with SIGSTOP. Returns when it has stopped."""
     process.send_signal(signal.SIGSTOP)
     status = pathlib.Path(f"/proc/{process.pid}/stat")
     until(lambda: status.read_text().rsplit(")", 1)[1].split()[0] == "T", "it stands still")
 
 
 def assert_goes_on(first, second, count=COUNT):
-    """Both are in order and without gaps, together complete, and only what was on its way is there twice."""
+    """Checks that both outputs are in order and without gaps, and are complete together. Only messages that
+    were on their way may be in both."""
     assert first == list(range(len(first)))
     assert second == list(range(second[0], count))
     assert second[0] <= len(first), "something is missing between them"
@@ -54,7 +57,7 @@ def assert_goes_on(first, second, count=COUNT):
 
 @pytest.fixture
 def full(lightq):
-    """A topic that holds COUNT messages."""
+    """A topic with COUNT messages."""
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", "-n", str(COUNT), "--confirm", "received")
     return lightq
@@ -123,7 +126,7 @@ def test_a_slow_reader_keeps_its_consumer(make_broker):
 
 
 def assert_only_repeats(seen, count, repeats):
-    """All messages are there, in order, but that it went back at most so often."""
+    """Checks that all messages are there in order, and that the consumer went back at most `repeats` times."""
     assert sorted(set(seen)) == list(range(count))
     steps = [later - earlier for earlier, later in zip([-1, *seen], seen)]
     assert all(step <= 1 for step in steps), "messages were skipped"

@@ -1,4 +1,4 @@
-"""The command line with a broker that encrypts."""
+"""Tests the command line with a broker that encrypts."""
 import subprocess
 import threading
 
@@ -8,7 +8,8 @@ import zmq
 from cli_support import CommandLine, numbers
 from support import ADMIN, BINARY, DEADLINE, PASSWORD, SANITIZERS, USER, until
 
-OWN_USER = {"LIGHTQ_ADMIN_USER": ADMIN, "LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD}  # of a topic that is created so
+# Owns a topic that is created with these variables.
+OWN_USER = {"LIGHTQ_ADMIN_USER": ADMIN, "LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD}
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_a_producer_and_a_consumer_go_on_after_kills(lightq):
 
 
 class LyingControl:
-    """Hands requests on to the broker, and changes what a join names."""
+    """A control socket that forwards requests to the broker and changes the answers to joins."""
 
     def __init__(self, broker, change):
         self.control, self.change, self.joins = broker.control(), change, 0
@@ -83,7 +84,7 @@ class LyingControl:
 
 
 def test_what_is_encrypted_never_goes_on_in_clear(lightq):
-    """A join that names no certificate, from where the key is the right one."""
+    """The answer to a join names no certificate. The connection that brought it has the right key."""
     lightq("topic", "create", "t", "--type", "file", variables=OWN_USER)
     lying = LyingControl(lightq.broker, lambda reply: reply.pop("tls"))
     try:
@@ -104,7 +105,8 @@ def run_beside(lightq, lying, *command):
 
 @pytest.mark.parametrize("command", [["produce"], ["consume", "-n", "1"], ["peek"]], ids=lambda command: command[0])
 def test_another_certificate_is_an_error_and_no_loop(lightq, make_broker, command):
-    """Somebody else is where the join says, or the join says so wrongly: nothing is said to him."""
+    """Another broker listens at the address of the join, or the join names a wrong certificate. The command
+    must send it nothing."""
     lightq("topic", "create", "t", "--type", "file", variables=OWN_USER)
     lightq("produce", "t", stdin=b"one\n")
     lying = LyingControl(lightq.broker, lambda reply: reply["tls"].update(certificate_sha256="ab" * 32))

@@ -1,4 +1,4 @@
-"""A client sends passwords and tickets to other machines encrypted, or not at all."""
+"""Tests that a client sends passwords and tickets to other machines encrypted or not at all."""
 import json
 import socket
 
@@ -7,21 +7,21 @@ import pytest
 from cli_support import CommandLine, lightq  # noqa: F401: a fixture
 from support import ADMIN_PASSWORD, PASSWORD, USER, Broker
 
-NOBODY = "192.0.2.77"  # of RFC 5737: it is nobody's
+NOBODY = "192.0.2.77"  # an address of RFC 5737 that no machine has
 AS_USER = {"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD, "LIGHTQ_DATA_DIR": "/nowhere"}
 
 
 def address_on_the_network():
-    """An address of this machine that is no loopback one."""
+    """Returns an address of this machine that is not a loopback address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((NOBODY, 9))  # sends nothing
+            probe.connect((NOBODY, 9))  # connecting a UDP socket sends nothing
             return probe.getsockname()[0]
         except OSError:
             pytest.skip("this machine has loopback alone")
 
 
-# --- without a key -----------------------------------------------------------------------------------------------------
+# --- without a key ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("command", ["topic list", "stats t", "produce t", "produce t --plain", "consume t -n 1",
                                      "peek t", "user list", "version", "bench -n 1"])
 def test_no_password_goes_to_another_machine_in_clear(lightq, command):
@@ -45,7 +45,7 @@ def test_nobody_is_even_connected_to(lightq):
 
 @pytest.fixture
 def exposed(make_broker):
-    """A broker that is reached in clear from everywhere, and the command line as on another machine."""
+    """A broker that everyone can reach unencrypted, and a command line that works as on another machine."""
     host = address_on_the_network()
     command_line = CommandLine(make_broker("--insecure", "--bind", "0.0.0.0", "--advertise", host,
                                            control="tcp://0.0.0.0:0"))
@@ -97,7 +97,7 @@ def test_with_the_key_everything_goes(make_broker):
 @pytest.mark.parametrize("way", ["", "--plain", "--zmq"])
 @pytest.mark.parametrize("command", ["produce", "consume"])
 def test_a_ticket_does_not_leave_either_where_the_control_socket_is_here(make_broker, command, way):
-    """Without a Unix socket that it could go by."""
+    """There is no Unix socket for the ticket."""
     command_line = CommandLine(make_broker("--insecure", "--advertise", NOBODY, admin=False))
     command_line("topic", "create", "t")
     command_line.broker.data_dir.joinpath("ipc").rmdir()
@@ -115,10 +115,10 @@ def test_nor_does_it_have_to_where_there_is_one(make_broker):
     command_line.close()
 
 
-# --- a broker that encrypts, and is not there --------------------------------------------------------------------------
+# --- a broker with encryption that is stopped ------------------------------------------------------------------------
 @pytest.fixture
 def stopped(make_broker):
-    """The command line on the machine of a broker that encrypts, and was stopped."""
+    """The command line on the machine of a stopped broker with encryption."""
     command_line = CommandLine(make_broker("--encrypt", admin=False))
     command_line("topic", "create", "t",
                  variables={"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD, "LIGHTQ_ADMIN_USER": "lightq_admin"})
@@ -133,7 +133,8 @@ def test_who_knows_an_encrypting_broker_says_nothing_to_a_stranger_in_its_place(
     stranger.log_path = stopped.broker.directory / "stranger.log"
     stranger.start()
     try:
-        for environment in {}, {"LIGHTQ_BROKER": ""}:  # found by its address, and with it
+        # The broker's address is given, and then found in the data directory.
+        for environment in {}, {"LIGHTQ_BROKER": ""}:
             done = stopped("stats", "t", "--request-timeout", "60s", code=1,
                            variables={"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD, **environment})
             assert b"does not encrypt" in done.stderr and b"server_key.json" in done.stderr, done.stderr
@@ -157,5 +158,6 @@ def test_another_broker_of_the_machine_has_nothing_to_do_with_it(stopped, make_b
     control = other.control()
     control.create("t")
     as_user = {"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD, "LIGHTQ_BROKER": other.control_uri}
-    stopped("stats", "t", variables=as_user)  # in clear, beside the directory of the one that encrypts
+    # Unencrypted, although the data directory is that of the broker with encryption.
+    stopped("stats", "t", variables=as_user)
     stopped("stats", "t", variables={**as_user, "LIGHTQ_DATA_DIR": str(other.data_dir)})

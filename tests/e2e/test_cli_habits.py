@@ -1,4 +1,4 @@
-"""What a newcomer to the command line tries, and what it answers."""
+"""Tests commands that newcomers to the command line try, and the answers."""
 import json
 import os
 import subprocess
@@ -62,7 +62,7 @@ def test_following_ends_when_nobody_reads_any_more(lightq, how):
     lightq("produce", "t", stdin=b"one\n")
     following = lightq.begin("consume", "t", *how, stderr=subprocess.DEVNULL)
     assert following.stdout.readline() == b"one\n"
-    following.stdout.close()  # as head -1 does
+    following.stdout.close()  # as `head -1` does
     following.stdout = None
     assert following.wait(DEADLINE) == 0
 

@@ -1,5 +1,5 @@
-"""What the command line keeps to itself: the modes of what it copies, names that act on a terminal, what is typed where it
-does not show, and secrets given where something else belongs."""
+"""Tests that the command line protects data: modes of copied files, names with terminal control characters,
+typed passwords that are not shown, and secrets given in the wrong place."""
 import os
 import pathlib
 import signal
@@ -18,7 +18,7 @@ MISTAKEN = Secrets.plant("planted-mistaken-2207")
 MISTAKEN_KEY = Secrets.plant("5c" * 32)
 
 
-# --- copies of a log ----------------------------------------------------------------------------------------------------
+# --- copies of a log -------------------------------------------------------------------------------------------------
 
 def modes_below(directory):
     return {path: stat.S_IMODE(path.stat().st_mode) for path in (directory, *directory.rglob("*"))}
@@ -36,12 +36,12 @@ def test_a_copy_of_a_log_is_its_owners_alone(log_files, command):
     linked = {path for path in modes if path.is_file() and path.stat().st_nlink > 1}
     assert modes[place] == 0o700
     assert len(modes) > 3 and all(mode & 0o077 == 0 for path, mode in modes.items() if path not in linked), modes
-    # A linked file is the log's own: its mode is.
+    # A linked file is the log's own file and keeps its mode.
     assert all(mode & 0o007 == 0 for mode in modes.values()), modes
     assert log_files.verify(directory=place)["status"] == "clean"
 
 
-# --- names --------------------------------------------------------------------------------------------------------------
+# --- names -----------------------------------------------------------------------------------------------------------
 
 def test_a_users_name_does_not_act_on_the_terminal(lightq):
     name = "ann\x1b]0;owned\x07\u202e"
@@ -53,7 +53,7 @@ def test_a_users_name_does_not_act_on_the_terminal(lightq):
     assert b"\\u001b" in told and b"\x1b" not in told and b"\x07" not in told
 
 
-# --- prompts ------------------------------------------------------------------------------------------------------------
+# --- prompts ---------------------------------------------------------------------------------------------------------
 
 PROMPTS = [b"new password: ", b"once more: "]
 
@@ -71,7 +71,7 @@ def test_a_prompt_that_is_ended_leaves_the_terminal_as_it_was(lightq, number, at
         session.signal(number)
         session.wait_state(b"ended ")
         assert session.echo
-        # All but SIGQUIT end the command in order.
+        # After each signal except SIGQUIT the command ends in order.
         expected = b"ended 2\n" if number != signal.SIGQUIT else b"ended %d\n" % -number
         assert session.states.endswith(expected), session.states
         assert TYPED.encode() not in session.shown
@@ -106,10 +106,10 @@ def test_a_prompt_that_is_stopped_shows_what_is_typed_elsewhere_and_goes_on_hidd
     lightq("stats", "t", variables={"LIGHTQ_USER": "ann", "LIGHTQ_PASSWORD": TYPED})
 
 
-# --- secrets in the wrong place -----------------------------------------------------------------------------------------
+# --- secrets in the wrong place --------------------------------------------------------------------------------------
 
 def refused(lightq, *arguments, code=2, **variables):
-    """Words on standard error that do not repeat what should not have been given."""
+    """Runs a command that must fail. Returns its standard error, which must not repeat the misplaced secret."""
     done = lightq(*arguments, code=code, variables=variables)
     told = done.stderr.decode()
     assert done.stdout == b"" and MISTAKEN not in told and MISTAKEN_KEY not in told, told
@@ -162,7 +162,7 @@ def test_a_password_behind_a_users_name_is_not_repeated(lightq):
     for command in (["remove", "ann:" + MISTAKEN], ["grant", "ann:" + MISTAKEN, "--produce", "t"],
                     ["revoke", "ann:" + MISTAKEN, "--produce", "t"]):
         assert "there is no user ann:..." in refused(lightq, "user", *command, code=1)
-    # A name with a colon that there is, so that it may stand in the catalogue.
+    # A name with a colon that exists, so the catalogue may contain it.
     with_password = {"LIGHTQ_USER": "ann:of-rome", "LIGHTQ_PASSWORD": TYPED, "LIGHTQ_ADMIN_USER": "lightq_admin"}
     assert b"user 'ann:...'" in lightq("topic", "create", "t", variables=with_password).stderr
     assert b"user 'eve:...' is there" in lightq("user", "add", "eve:of-rome", stdin=b"pw\n").stderr
@@ -188,7 +188,7 @@ def test_a_broker_that_waits_for_its_settings_shows_no_password(lightq, tmp_path
                                stderr=subprocess.PIPE)
     try:
         def opened():
-            """Once it waits for the pipe, that can be opened for writing at once."""
+            """As soon as the command waits for the pipe, the pipe can be opened for writing without a wait."""
             try:
                 return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
             except OSError:

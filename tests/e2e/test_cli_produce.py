@@ -1,4 +1,5 @@
-"""`lightq produce` over a session: what it confirms is stored, once and in order, whatever becomes of the broker."""
+"""Tests `lightq produce` over a session: every confirmed message is stored, once and in order, whatever
+happens to the broker."""
 import json
 import subprocess
 
@@ -9,7 +10,7 @@ from support import DEADLINE, until
 
 
 def test_messages_are_stored_once_and_in_order_though_the_broker_is_killed_again_and_again(lightq):
-    count, kills = 60_000, 4  # more than a start of the broker lets it fall behind
+    count, kills = 60_000, 4  # so many that a broker's start leaves some to send
     lightq("topic", "create", "t", "--type", "file")
     producer = lightq.begin("produce", "t", "-n", str(count), "--size", "100", "--rate", "8k")
     for kill in range(kills):
@@ -36,7 +37,7 @@ def test_each_line_leaves_though_its_input_stays_open(lightq):
 
 def test_what_may_be_stored_or_not_is_told(lightq):
     lightq("topic", "create", "t", "--ring-bytes", "64KiB")
-    lightq("consume", "t", "--no-follow")  # from now on what is sent waits for a puller
+    lightq("consume", "t", "--no-follow")  # from now on messages wait for a puller
     producer = lightq.begin("produce", "t", "-n", "1000", "--size", "1KiB")
     until(lambda: lightq.stats("t")["blocked_by"], "no more room")
     lightq.broker.kill()
@@ -75,7 +76,7 @@ def test_plain_sends_over_zeromq(lightq, kind):
     assert numbers(lightq("consume", "t", "-n", "500").stdout) == list(range(500))
 
 
-# --- keys, headers, compression ----------------------------------------------------------------------------------------
+# --- keys, headers, compression --------------------------------------------------------------------------------------
 def test_keys_and_headers_are_sent_and_printed(lightq):
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", "--key-separator", ": ", "--header", "kind=json", "--header", "a,b=c=d",
@@ -106,7 +107,7 @@ def test_compressed_messages_are_printed_as_they_were_sent(lightq, codec):
 
 
 def is_packed(segment):
-    """Whether the first batch that is in the segment is compressed, or the last one."""
+    """Returns True if the first batch of the segment is compressed, or its last one."""
     return any(segment.read_bytes()[at + 5] for at in batch_places(segment))
 
 

@@ -1,4 +1,4 @@
-"""The command line while the broker goes away and comes back, and while it is interrupted."""
+"""Tests the command line while the broker stops and starts, and while the command is interrupted."""
 import signal
 import subprocess
 
@@ -16,7 +16,8 @@ def test_a_follower_goes_on_after_the_broker_was_killed(lightq, mode):
     for text in (b"before\n", b"after\n"):
         lightq("produce", "t", stdin=text)
         while (line := follower.stdout.readline()) != text:
-            assert line == b"before\n", line  # a kill may repeat what came in its last second, and loses nothing
+            # A kill may repeat the messages of its last second, and loses none.
+            assert line == b"before\n", line
         if text == b"before\n":
             lightq.broker.kill()
             lightq.broker.start()
@@ -40,7 +41,8 @@ def test_a_producer_with_a_pipe_goes_on_after_the_broker_was_killed(lightq):
 
 def test_interrupted_consumers_lose_nothing_between_them(lightq, tmp_path):
     def is_there_with_nothing_left():
-        """Where the one before has taken everything. Before it is there a signal would simply end it."""
+        """Returns True if the previous consumer has taken everything and the next one is connected. Before
+        that a signal would simply end it."""
         stats = lightq.stats("t")
         return stats["queue_size"] == 0 and stats["subscribers_count"] == 1
 

@@ -1,5 +1,5 @@
-"""Where a password is while the command line has it: in no environment that others see, in few places of its memory, and
-in no file that others may read."""
+"""Tests where the command line keeps a password while it runs: in no environment that others can see, in few
+places of its memory, and in no file that others may read."""
 import json
 import os
 import pathlib
@@ -15,7 +15,8 @@ from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, PASSWORD, SANITIZED
 NEW_PASSWORD = Secrets.plant("planted-new-secret-6174")
 ALL = {"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": PASSWORD, "LIGHTQ_ADMIN_USER": ADMIN,
        "LIGHTQ_ADMIN_PASSWORD": ADMIN_PASSWORD, "LIGHTQ_NEW_PASSWORD": NEW_PASSWORD}
-# Runs a command with a variable that is there twice, which only whoever calls the system itself can do.
+# Runs a command with a variable that occurs twice. Only a program that makes the system call itself can do
+# that.
 TWICE = """
 import ctypes, os, sys
 entries = [os.fsencode(f"{name}={value}") for name, value in os.environ.items()] + [os.fsencode(arg) for arg in sys.argv[1:3]]
@@ -34,7 +35,7 @@ class Running:
     """A command with variables of its own that has joined the topic."""
 
     def __init__(self, lightq, command, topic, *flags, said=b"", **variables):
-        """`said`: on its standard input, before anything else."""
+        """Writes `said` to the command's standard input before anything else."""
         environment = {**lightq.environment, **variables}
         self.process = subprocess.Popen([BINARY, command, topic, *flags], env=environment, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -56,7 +57,7 @@ def topic(lightq):
     return "t"
 
 
-# --- the environment ---------------------------------------------------------------------------------------------------
+# --- the environment -------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("command", ["consume", "produce"])
 def test_a_command_that_runs_shows_no_password_in_its_environment(lightq, topic, command):
     given = {**ALL, "LIGHTQ_ADMIN_PASSWORD": "", "LIGHTQ_ADMIN_USER": ""}
@@ -103,7 +104,7 @@ def test_a_broker_shows_no_password_in_its_environment(make_broker):
     broker.control().ok("list_topics", admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)
 
 
-# --- memory ------------------------------------------------------------------------------------------------------------
+# --- memory ----------------------------------------------------------------------------------------------------------
 @pytest.fixture(params=[[], ["--encrypt"]], ids=["clear", "encrypted"])
 def either(make_broker, request):
     command_line = CommandLine(make_broker(*request.param, admin=False))
@@ -112,13 +113,13 @@ def either(make_broker, request):
 
 
 @pytest.mark.skipif(SANITIZED, reason="sanitizers keep what was freed, in memory without end")
-# The second one fits into a text's object itself, where moving it leaves it behind.
+# The short password fits into the string object itself. Moving the string would leave a copy there.
 @pytest.mark.parametrize("password", [PASSWORD, Secrets.plant("short-secret")], ids=["long", "short"])
 @pytest.mark.parametrize("source", ["environment", "file", "standard input"])
 @pytest.mark.parametrize("command", [["consume"], ["consume", "--zmq"], ["consume", "--plain"], ["produce"]], ids=" ".join)
 def test_a_password_stays_in_memory_where_it_has_to_alone(either, tmp_path, command, source, password):
-    """Once among the client's options, for joining again; and once in memory of libzmq's, which keeps the last request
-    until the next one, or does not wipe what it has encrypted."""
+    """The client's options have the password, for joining again. Memory of libzmq has it too: libzmq keeps the
+    last request until the next one, or does not wipe it after encrypting it."""
     words = {"LIGHTQ_USER": USER, "LIGHTQ_PASSWORD": password}
     either("topic", "create", "t", variables={**words, "LIGHTQ_ADMIN_USER": ADMIN})
     flags, said = [], b""
@@ -141,7 +142,7 @@ def test_the_administrators_password_out_of_admin_json_stays_in_memory_no_more_o
     running.finish()
 
 
-# --- files -------------------------------------------------------------------------------------------------------------
+# --- files -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o620, 0o666])
 @pytest.mark.parametrize("command", ["stats t --user ann --password-file", "topic list --admin-password-file",
                                      "user add ann --new-password-file"])
@@ -176,7 +177,7 @@ def test_a_password_may_come_by_a_link_a_pipe_or_standard_input(lightq, topic, t
     done = subprocess.run(["bash", "-c", script, BINARY, USER, PASSWORD], capture_output=True, timeout=DEADLINE,
                           env=lightq.environment)
     assert done.returncode == 0 and b"messages" in done.stdout, done
-    # What follows the password in a pipe are the messages.
+    # In a pipe, the messages follow the password.
     lightq("produce", topic, "--user", USER, "--password-file", "/dev/stdin", stdin=f"{PASSWORD}\none\ntwo\n".encode())
     assert lightq("consume", topic, "-n", "2").stdout == b"one\ntwo\n"
 

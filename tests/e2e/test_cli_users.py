@@ -1,4 +1,5 @@
-"""`lightq user`: what each verb does, where passwords come from, and that they are shown nowhere."""
+"""Tests `lightq user`: the effect of each command, the sources of passwords, and that no output shows a
+password."""
 import os
 import pty
 import select
@@ -61,7 +62,8 @@ def test_a_password_is_changed_by_an_administrator_and_by_its_user(lightq):
     lightq("user", "password", "ann", variables={**as_user("ann", SECRET), "LIGHTQ_NEW_PASSWORD": OTHER})
     lightq("stats", "t", code=1, variables=as_user("ann", SECRET))
     lightq("stats", "t", variables=as_user("ann", OTHER))
-    lightq("user", "password", "ann", stdin=SECRET.encode())  # the administrator, a line without its end
+    # As the administrator, and a line without its end.
+    lightq("user", "password", "ann", stdin=SECRET.encode())
     lightq("stats", "t", variables=as_user("ann", SECRET))
 
 
@@ -83,7 +85,7 @@ def test_what_is_no_password_or_no_right_is_said_and_nothing_changes(lightq):
 
 
 def on_terminal(lightq, lines, *arguments):
-    """Types the lines, each where it is asked for; what the terminal showed, and the exit code."""
+    """Types each line at its prompt. Returns the text that the terminal showed, and the exit code."""
     master, slave = pty.openpty()
     process = subprocess.Popen([BINARY, *arguments], stdin=slave, stdout=slave, stderr=slave, env=lightq.environment,
                                start_new_session=True)
@@ -95,7 +97,7 @@ def on_terminal(lightq, lines, *arguments):
         if select.select([master], [], [], 0.01)[0]:
             try:
                 shown += os.read(master, 4096)
-            except OSError:  # the other side is closed
+            except OSError:  # the command has closed the terminal
                 return True
         return process.poll() is not None
 

@@ -1,4 +1,5 @@
-"""Each command with its flags against a real broker: what it does, what it prints where, how it ends."""
+"""Tests each command with its flags and a real broker: its effect, its output on each stream, and its exit
+code."""
 import base64
 import json
 import re
@@ -13,14 +14,14 @@ from support import BINARY, DEADLINE, secret_file, until
 
 pytestmark = pytest.mark.one_broker
 
-ERASE = b"\x1b[K"  # what a line that is rewritten in place ends with
+ERASE = b"\x1b[K"  # ends a line that is rewritten in place
 
 
 def lines(count):
     return b"".join(b"%d\n" % number for number in range(count))
 
 
-# --- bench -------------------------------------------------------------------------------------------------------------
+# --- bench -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind,mode", [("queue", "pull"), ("queue", "sub"), ("file", "pull"), ("direct", "pull"),
                                        ("queue_file", "sub")])
 def test_bench_receives_what_it_sends_and_leaves_nothing_behind(lightq, kind, mode):
@@ -42,7 +43,8 @@ def test_bench_draws_each_message_into_its_histogram(lightq):
 
 
 def test_bench_keeps_to_a_rate(lightq):
-    assert lightq.json("bench", "-n", "2000", "--rate", "1k")["seconds"] > 0.25  # 2, less a late first one
+    # 2 s, less a late first message.
+    assert lightq.json("bench", "-n", "2000", "--rate", "1k")["seconds"] > 0.25
 
 
 def test_bench_on_a_topic_in_use_measures_its_own_messages_only(lightq):
@@ -67,7 +69,7 @@ def test_bench_says_why_its_messages_are_missing(lightq):
     assert told.stdout.startswith(b"received  0 of 2 ") and b"2 refused (too large)" in told.stderr
 
 
-# --- topic -------------------------------------------------------------------------------------------------------------
+# --- topic -----------------------------------------------------------------------------------------------------------
 def test_topic_info_shows_a_topics_numbers(lightq):
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", stdin=b"one\ntwo\n")
@@ -145,7 +147,7 @@ def test_topic_commands_answer_scripts_in_json(lightq):
     assert lightq("topic", "delete", "t", "--json", code=1).stdout == b""
 
 
-# --- produce and consume -----------------------------------------------------------------------------------------------
+# --- produce and consume ---------------------------------------------------------------------------------------------
 def test_consuming_in_sub_mode_each_gets_every_message_from_then_on(lightq):
     lightq("topic", "create", "t")
     lightq("produce", "t", stdin=b"before\n")
@@ -153,7 +155,8 @@ def test_consuming_in_sub_mode_each_gets_every_message_from_then_on(lightq):
     until(lambda: lightq.stats("t")["subscribers_count"] == 2, "both")
     lightq("produce", "t", stdin=b"one\ntwo\n")
     assert [one.communicate(timeout=DEADLINE)[0] for one in subscribers] == [b"one\ntwo\n"] * 2
-    assert lightq("consume", "t", "--no-follow").stdout == b"before\none\ntwo\n"  # not taken from the pullers
+    # The subscriber did not take them from the pullers.
+    assert lightq("consume", "t", "--no-follow").stdout == b"before\none\ntwo\n"
 
 
 def test_pullers_share_the_messages(lightq):
@@ -227,7 +230,7 @@ def test_a_consumer_ends_after_so_long_without_a_message(lightq):
 
 def test_a_producer_gives_up_when_nothing_moves_for_so_long(lightq):
     lightq("topic", "create", "t", "--ring-bytes", "64KiB")
-    lightq("consume", "t", "--no-follow")  # from now on what is sent waits for a puller
+    lightq("consume", "t", "--no-follow")  # from now on messages wait for a puller
     stuck = lightq("produce", "t", "-n", "1000", "--size", "1KiB", "--timeout", "300ms", code=1)
     assert re.search(rb"the broker has confirmed \d+ of \d+ messages: .*takes nothing now", stuck.stderr), stuck
     assert 0 < lightq.stats("t")["messages_received"] < 1000
@@ -243,7 +246,7 @@ def test_refused_messages_do_not_count_as_received(lightq, tmp_path):
 
 def test_what_the_broker_refuses_is_told_with_its_reason(lightq):
     lightq("topic", "create", "t", "--ring-bytes", "64KiB", "--overflow", "reject")
-    lightq("consume", "t", "--no-follow")  # from now on what is sent waits for a puller
+    lightq("consume", "t", "--no-follow")  # from now on messages wait for a puller
     told = lightq("produce", "t", "-n", "1000", "--size", "1000", code=1).stderr
     assert b"refused by the broker: " in told and b"too large" not in told, told
 
@@ -274,7 +277,7 @@ def test_an_interrupted_producer_ends_with_a_summary(lightq, by):
     producer.stdin.flush()
     until(lambda: lightq.stats("t")["messages_received"] == 2, "the lines")
     producer.send_signal(by)
-    assert producer.wait(DEADLINE) == 0  # its input is still open: it does not wait for more
+    assert producer.wait(DEADLINE) == 0  # it ends although its input is still open
     assert b"2 messages received by the broker, 6 B in " in producer.stderr.read()
 
 
@@ -287,7 +290,7 @@ def test_an_interrupted_generator_reports_what_the_broker_has(lightq):
     assert done["sent"] == done["received"] == lightq.stats("t")["messages_received"] > 10 and told == b""
 
 
-# --- terminals ---------------------------------------------------------------------------------------------------------
+# --- terminals -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("command", [["produce", "t", "-n", "1000"], ["consume", "t", "-n", "300"],
                                      ["bench", "-n", "1000"]])
 def test_progress_is_shown_on_a_terminal_only(lightq, command):
@@ -333,7 +336,7 @@ def test_messages_reach_a_pipe_and_a_forced_terminal_as_they_are(lightq):
     assert on_terminal(lightq, "consume", "t", "-n", "1", "--format", "raw", "--force", stream="stdout") == ACTS + b"\r\n"
 
 
-# --- wrong usage, other ways to say it, the environment ----------------------------------------------------------------
+# --- wrong usage, other ways to say it, the environment --------------------------------------------------------------
 @pytest.mark.parametrize("typed,meant", [
     ("producer", "lightq produce test"),
     ("producer 10 100", "lightq produce test -n 10 --size 100"),
@@ -347,7 +350,7 @@ def test_spellings_of_2015_are_answered_with_a_command_that_works(lightq, typed,
         return  # works, and takes a while
     lightq("topic", "create", "test")
     lightq(*meant.split()[1:], variables={"LIGHTQ_COUNT": "" if "-n" in meant else "10", "LIGHTQ_TIMEOUT": "300ms"},
-           code=1 if "consume" in meant else 0)  # ten messages never come
+           code=1 if "consume" in meant else 0)  # ten messages never arrive
     if meant.endswith("-n 10 --size 100"):
         stats = lightq.stats("test")
         assert (stats["messages_received"], stats["total_bytes_written"]) == (10, 1000)
@@ -396,7 +399,7 @@ COMMANDS = ["topic", "topic create", "topic list", "topic info", "topic delete",
 
 
 def examples():
-    """The examples of every command's help but those that only a signal ends."""
+    """Yields the examples in every command's help, except those that only a signal ends."""
     for command in COMMANDS:
         done = subprocess.run([BINARY, *command.split(), "--help"], capture_output=True, timeout=DEADLINE, check=True)
         shown = done.stdout.decode().split("\nExamples:\n")[1].split("\n\n")[0]
@@ -428,7 +431,7 @@ def test_the_examples_in_help_work(lightq, tmp_path):
     assert ran > 20
 
 
-# --- peek --------------------------------------------------------------------------------------------------------------
+# --- peek ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["queue", "file"])
 def test_peek_shows_messages_and_changes_nothing(lightq, kind):
     lightq("topic", "create", "t", "--type", kind)

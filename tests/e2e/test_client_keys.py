@@ -1,4 +1,5 @@
-"""A broker that answers listed keys alone (`allowed_client_keys`), administered by the command line; and `lightq key`."""
+"""Tests a broker that answers only listed keys (`allowed_client_keys`), administered by the command line; and
+`lightq key`."""
 import json
 import pathlib
 import shutil
@@ -13,7 +14,8 @@ from support import PASSWORD, Secrets, secret_file
 
 
 def make_key(lightq, name):
-    """A file of `lightq key new`, and the public key that it printed; the secret half is watched."""
+    """Makes a key file with `lightq key new`. Returns the file and the printed public key. Records the secret
+    half."""
     file = lightq.broker.directory / name
     public = lightq("key", "new", str(file)).stdout.decode().strip()
     Secrets.plant(file.read_text().strip())
@@ -22,7 +24,7 @@ def make_key(lightq, name):
 
 @pytest.fixture
 def lightq():
-    """Beside a broker that is not started yet: it has no list."""
+    """The command line beside a broker that is not started yet, because its list does not exist."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
     broker = CurveBroker(directory, "--allowed-client-keys", str(directory / "allowed.txt"), admin=False)
     command_line = CommandLine(broker)
@@ -36,7 +38,7 @@ def lightq():
 
 @pytest.fixture
 def key_file(lightq):
-    """Of the one key on the list of a broker that runs."""
+    """The file of the only key on the list of a running broker."""
     file, public = make_key(lightq, "client.key")
     (lightq.broker.directory / "allowed.txt").write_text(public + "\n")
     lightq.broker.start()
@@ -102,7 +104,7 @@ def test_a_key_file_is_the_owners_alone_and_never_written_over(lightq):
 
 def test_a_key_in_the_place_of_its_files_name_is_not_repeated(lightq):
     secret = "-"
-    while secret.startswith("-"):  # as flags do
+    while secret.startswith("-"):  # a value that looks like a flag
         file, public = make_key(lightq, "client.key")
         secret = file.read_text().strip()
         file.unlink()

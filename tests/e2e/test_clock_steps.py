@@ -1,5 +1,5 @@
-"""A broker whose wall clock is stepped while it runs (tests/support/clock_shift.cpp): where a start at a time begins, what
-retention drops, and who is still known."""
+"""Tests a broker with a wall clock that is stepped while it runs (tests/support/clock_shift.cpp): where a
+start at a time begins, and which messages retention drops."""
 import datetime
 import pathlib
 import struct
@@ -16,14 +16,14 @@ pytestmark = pytest.mark.skipif(SANITIZED, reason="a sanitizer's own library has
 
 
 class SteppedClock:
-    """How far the broker's clock is off, in seconds; it steps when `off_by` is called."""
+    """The broker's clock. `off_by` steps it to so many seconds off the right time."""
 
     def __init__(self, path):
         self.path = path
         path.write_bytes(struct.pack("=q", 0))
 
     def off_by(self, seconds):
-        with open(self.path, "r+b", buffering=0) as file:  # in place: the broker has it mapped
+        with open(self.path, "r+b", buffering=0) as file:  # in place, because the broker has the file mapped
             file.write(struct.pack("=q", seconds * 1_000_000))
 
 
@@ -35,7 +35,7 @@ def clock(tmp_path):
 
 @pytest.fixture
 def make_broker(make_broker, clock):
-    """As conftest's; the brokers' clocks are `clock`, and those of commands are right."""
+    """Makes brokers as the fixture of conftest does. The brokers use `clock`; commands use the right time."""
     def make(*flags, **options):
         return make_broker(*flags, environment={"LD_PRELOAD": SHIFT, "CLOCK_SHIFT_FILE": str(clock.path)}, **options)
     return make
@@ -48,7 +48,7 @@ def commands(lightq):  # noqa: F811
 
 
 def produce(commands, clock, *messages):  # noqa: F811
-    """Stores each message with the clock off by so many seconds; then the clock is right again."""
+    """Stores each message with the clock off by so many seconds. Afterwards the clock is right again."""
     for text, seconds in messages:
         clock.off_by(seconds)
         commands("produce", "t", stdin=text + b"\n")
@@ -56,7 +56,7 @@ def produce(commands, clock, *messages):  # noqa: F811
 
 
 def times(commands):
-    """When each message was stored, in seconds since 1970, by the broker's clock."""
+    """Returns when each message was stored, in seconds since 1970, by the broker's clock."""
     lines = commands("peek", "t", "--format", "%T\\n").stdout.split()
     return [int(line) / 1_000_000 for line in lines]
 
@@ -72,10 +72,11 @@ def test_a_start_at_a_time_leaves_nothing_out_where_the_clock_was_set_back(comma
     first, second, third = times(commands)
     assert second < first - HOUR + 60 and abs(third - first) < 60, "the clock was not stepped"
     assert consume(commands, "h", "60s") == [b"A", b"B", b"C"]
-    if kind == "queue":  # what everybody has had is gone
+    if kind == "queue":  # messages that every group has processed are gone
         return
     assert consume(commands, "all", "2h") == [b"A", b"B", b"C"]
-    for stop in (commands.broker.stop, commands.broker.kill):  # with what was closed, and with what is scanned
+    # With closed segments, and with segments that must be scanned.
+    for stop in (commands.broker.stop, commands.broker.kill):
         stop()
         commands.broker.start()
         commands.environment["LIGHTQ_BROKER"] = commands.broker.control_uri
@@ -98,5 +99,5 @@ def test_a_start_at_a_time_to_come_finds_what_a_clock_that_was_ahead_has_stored(
 def test_retention_goes_on_where_the_clock_was_ahead_for_a_while(commands, clock, days):
     commands("topic", "create", "t", "--type", "file", "--retention", "1s")
     produce(commands, clock, (b"ahead", days * DAY))
-    produce(commands, clock, *[(b"x" * 4000, 0)] * 5)  # begins another segment: the first is 16 KiB
+    produce(commands, clock, *[(b"x" * 4000, 0)] * 5)  # begins another segment: the first one has 16 KiB
     until(lambda: commands.stats("t")["first_offset"] > 0, "what was stored with a clock that was ahead to leave")

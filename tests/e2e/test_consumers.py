@@ -1,4 +1,4 @@
-"""Consumers that come late, leave, crash, stall, or were never there."""
+"""Tests consumers that come late, leave, crash, stall, or were never there."""
 import signal
 import socket as plain
 import subprocess
@@ -119,7 +119,8 @@ def test_a_puller_that_dies_costs_at_most_what_was_on_its_way_to_it(broker, cont
     first = receive(doomed, 1)
     doomed.close()
     subscribers(control, 0)
-    sent_to_doomed = control.stats("t")["groups"][0]["committed_offset"]  # what the system had not taken comes back
+    # Messages that the system had not taken are delivered again.
+    sent_to_doomed = control.stats("t")["groups"][0]["committed_offset"]
     heir = broker.socket(zmq.PULL, control.join("t", "pull"))
     rest = receive(heir, 1000 - sent_to_doomed)
     assert number_of(first[0]) == 0
@@ -138,7 +139,7 @@ def test_a_client_gone_between_join_and_connect_holds_nothing_up(broker, control
     assert [number_of(message) for message in receive(consumer, 100)] == list(range(100))
 
 
-# --- Strangers on a data port --------------------------------------------------------------------------------------
+# --- Unauthenticated peers on a data port ----------------------------------------------------------------------------
 
 GARBAGE = [b"", b"\0", b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64, b"\xff\0\0\0\0\0\0\0\x01\x7f\x03",
            b"\x01\0hello", b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL" + b"\0" * 48 + b"\x02\xff" + b"\xff" * 8, b"x" * 100_000]
@@ -150,7 +151,7 @@ def knock(uri, payload):
     try:
         stranger.sendall(payload)
     except (BrokenPipeError, ConnectionResetError):
-        pass  # shown the door already
+        pass  # closed already
     return stranger
 
 
@@ -190,7 +191,7 @@ def test_connections_are_counted_as_they_come_and_go(broker, control):
     until(lambda: counts() == (2, 4), lambda: f"2 producers and 4 consumers, have {counts()}")
 
 
-# --- Ten by ten ----------------------------------------------------------------------------------------------------
+# --- Ten by ten ------------------------------------------------------------------------------------------------------
 
 def test_ten_producers_and_ten_consumers_with_joins_and_leaves_lose_nothing(broker, control):
     control.create("t", "queue")
@@ -203,7 +204,7 @@ def test_ten_producers_and_ten_consumers_with_joins_and_leaves_lose_nothing(brok
         def run():
             try:
                 work(*arguments)
-            except BaseException as failure:  # carried to the test's own thread
+            except BaseException as failure:  # passed on to the thread of the test
                 failures.append(failure)
                 finished.set()
         thread = threading.Thread(target=run)
@@ -340,7 +341,8 @@ while True:
 
 
 def test_a_puller_that_stands_still_for_longer_than_its_heartbeats_allow_is_dead(broker, control):
-    """Its socket is open, and its system takes what is sent to it: only the TTL of its PING (RFC 37) tells."""
+    """Its socket is open, and its system takes the bytes sent to it. Only the TTL of its PING (RFC 37) shows
+    that it is dead."""
     control.create("t", "file")
     address = control.join("t", "pull")
     proxy = RecordingProxy(address)

@@ -1,4 +1,5 @@
-"""What one user fills of the control socket others keep their part of: connections, requests under way, answers."""
+"""Tests that a user who fills a limit of the control socket leaves a part to others: connections, requests
+under way, answers."""
 import json
 
 import pytest
@@ -15,7 +16,8 @@ def credentials(name):
 
 @pytest.fixture
 def of_two(make_broker):
-    """A broker with a topic `t` and the users ann and bob, who may do everything with topics that begin so."""
+    """Makes a broker with a topic `t` and the users ann and bob. Each may do everything with topics that
+    begin with `t`."""
     def make(*flags):
         broker = make_broker("--reactors", "1", *flags)
         control = broker.control()
@@ -28,7 +30,7 @@ def of_two(make_broker):
 
 
 class Asker:
-    """Asks without waiting, from an address of its own where one is given."""
+    """A client that asks without waiting for answers, from an address of its own if `source` is given."""
 
     def __init__(self, broker, source=None):
         uri = broker.control_uri
@@ -59,7 +61,7 @@ def test_connections_of_one_user_end_nobody_elses(of_two):
         assert ann.stats("ann")["status"] == "ok"
     reached = control.broker_stats()["limits_reached"]
     assert reached["control_connections_max"] >= 20, reached
-    # What a request of it is answered after was done after all that was before.
+    # When this request is answered, all earlier work is done.
     assert bob.stats("bob")["status"] == "ok"
     assert not ended.poll(0), "bob's was ended"
     bob.dealer.disable_monitor()

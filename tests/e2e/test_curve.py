@@ -1,4 +1,5 @@
-"""A broker with `encrypt`: plain ZeroMQ clients written from docs/protocol.md, and who is refused."""
+"""Tests a broker with `encrypt`: plain ZeroMQ clients written from docs/protocol.md, and which peers are
+refused."""
 import pathlib
 import re
 import shutil
@@ -26,7 +27,8 @@ def make():
     made = []
 
     def one(*flags, start=True, kind=CurveBroker, **options):
-        directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
+        # Short: the path of a socket has at most 107 bytes.
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
         made.append(kind(directory, *flags, **options))
         return made[-1].start() if start else made[-1]
 
@@ -137,7 +139,7 @@ def test_a_plain_join_needs_a_key_but_of_an_open_topic(broker, control):
 
 
 def doors(control):
-    """Address and socket type of every ZeroMQ door, with options that open it."""
+    """Yields the address and socket type of every ZeroMQ endpoint, with options that are admitted there."""
     control.create("t")
     control.create("open", open=True)
     own = {"user_id": USER, "password": PASSWORD}
@@ -161,7 +163,8 @@ def test_who_does_not_encrypt_or_has_another_servers_key_enters_nowhere(broker, 
         assert try_out(broker, kind, uri, **as_plain)[0] == NOT_SPOKEN, f"PLAIN, {name}"
         assert try_out(broker, kind, uri, **foreign)[0] == REFUSED, f"another server's key, {name}"
         assert try_out(broker, kind, uri, **keys)[0] == LET_IN, name
-    # Three strangers at each of the six endpoints of t: the producers of a transport share one.
+    # Three unauthenticated peers at each of the six endpoints of t. All producers of a transport share one
+    # endpoint.
     assert control.stats("t")["refused_connections"] == 18
 
 
@@ -199,7 +202,7 @@ def test_keys_outlive_a_killed_broker(make):
     assert late == LET_IN, "the key is still registered"
     puller = broker.connected(control, zmq.PULL, "t")
     assert [number_of(message) for message in receive(puller, 2)] == [0, 1]
-    # It goes with the topic, also from what is remembered.
+    # The key is removed with its topic, from the catalogue too.
     control.delete("t")
     control.create("t", "file")
     uri, _ = control.joined("t", "push")
@@ -287,7 +290,7 @@ def test_a_slow_consumer_holds_an_encrypted_producer_and_nothing_is_lost(broker,
 
 def test_heartbeats_are_answered_inside(broker, control):
     control.create("t", ring_bytes=64 << 10)
-    # Nobody pulls: the ring is full, and the broker reads no more; it is alive all the same.
+    # There is no puller, so the ring fills up and the broker stops reading. It must still answer heartbeats.
     push = broker.connected(control, zmq.PUSH, "t", heartbeat_ivl=100, heartbeat_timeout=500, sndhwm=5)
     for message in numbered(0, 100, 5000):
         if not push.poll(200, zmq.POLLOUT):
@@ -302,7 +305,7 @@ def test_heartbeats_are_answered_inside(broker, control):
 
 
 def test_the_examples_of_the_document_run(broker):
-    """Those about encryption, behind the first one, which has what they all need."""
+    """Runs the examples about encryption after the first example, which has the code that all of them need."""
     text = (pathlib.Path(__file__).resolve().parents[2] / "docs/protocol.md").read_text(encoding="utf-8")
     common = re.search(r"^```python\n(.*?)^```$", text, re.S | re.M).group(1)
     common = re.sub(r"^(control = .*|control\.connect.*|assert .*)\n", "", common, flags=re.M)

@@ -1,4 +1,5 @@
-"""The command line at a broker that encrypts: by itself on the same machine, with the broker's key elsewhere."""
+"""Tests the command line with a broker that encrypts: it finds the key on the same machine, and needs the
+broker's key elsewhere."""
 import json
 import pathlib
 import shutil
@@ -37,7 +38,8 @@ def lightq(make):
 
 
 def elsewhere(lightq, **more):
-    """As on another machine: no data directory to look in, the administrator's password given."""
+    """Returns variables as on another machine: without a data directory, and with the administrator's
+    password."""
     admin = lightq.broker.data_dir / "admin.json"
     password = json.loads(admin.read_text())["admin_password"]
     return {"LIGHTQ_DATA_DIR": str(lightq.broker.directory / "nothing"), "LIGHTQ_ADMIN_PASSWORD": password, **more}

@@ -1,5 +1,6 @@
-"""Who gets in with which key at a broker that encrypts: every kind of key on every way to a topic. Only the right one
-passes a byte, in either direction. Sessions show their ticket inside the encryption, so theirs are tickets."""
+"""Tests every kind of key on every way to a topic of a broker that encrypts. Only a client with the right key
+passes a byte, in either direction. Sessions show their ticket inside the encryption, so their rows are
+about tickets."""
 import contextlib
 import itertools
 import os
@@ -49,7 +50,7 @@ def session_join(control, topic, kind, transport, user=USER):
 
 
 def by_a_right_that_is_gone(control, topic, kind, join):
-    """What the join gave, to a user who has lost the right to it since."""
+    """Returns the result of a join by a user that has lost the right to it since."""
     administrator = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
     right = {"topic": topic, "rights": ["produce" if kind == "push" else "consume"]}
     control.ok("create_user", **administrator, user_id=topic, password=PASSWORD, rights=[right])
@@ -59,14 +60,14 @@ def by_a_right_that_is_gone(control, topic, kind, join):
 
 
 class World:
-    """The broker, another one with topics of the same ids, and keys and tickets that have expired."""
+    """The broker, another broker with topics of the same ids, and keys and tickets that have expired."""
 
     def __init__(self, broker, other, expired):
         self.broker, self.other, self.expired = broker, other, expired
         self.control, self.other_control = broker.control(), other.control()
 
     def keys(self, cell):
-        """Where to connect to, and the options of the socket."""
+        """Returns the address to connect to, and the options of the socket."""
         way, transport, which = cell
         topic, kind = topic_of(cell), kind_of(way)
         pair = self.expired[cell] if which == "expired" else zmq.curve_keypair()
@@ -76,7 +77,8 @@ class World:
                     "foreign_mode": (topic, FOREIGN_MODE.get(kind)), "valid": (topic, kind)}
         if which == "no":
             return uri, {}
-        if which == "other_broker":  # registered there; and what it knows is that one's server key
+        # The key is registered there, and the client has that broker's server key.
+        if which == "other_broker":
             self.other_control.joined(topic, kind, pair, transport=transport)
             return uri, keys_for(self.other.server_key, pair)
         if which == "revoked":
@@ -87,7 +89,7 @@ class World:
         return uri, keys
 
     def ticket(self, cell):
-        """The text that a session shows, and where."""
+        """Returns the answer to a join, which has the address, and the text of the ticket to show."""
         way, transport, which = cell
         topic, kind = topic_of(cell), kind_of(way)
         own = session_join(self.control, topic, kind, transport)
@@ -105,7 +107,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world():
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
+    # Short: the path of a socket has at most 107 bytes.
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
     brokers = []
     for name in "a", "b":
         os.makedirs(directory / name)
@@ -122,7 +125,7 @@ def world():
             if cell[2] != "expired":
                 continue
             pair = zmq.curve_keypair()
-            # A session's own tickets are good for longer; a plain join's is of the same make.
+            # Tickets of sessions are valid for longer. The ticket of a plain join has the same format.
             reply = control.ok("join", topic=topic_of(cell), type=kind_of(cell[0]), client_key=pair[0].decode(),
                                transport=cell[1], user_id=USER, password=PASSWORD)
             expired[cell] = reply if cell[0].startswith("session_") else pair
@@ -141,7 +144,7 @@ def world():
 
 
 def fill(world, topic):
-    """A message from a producer that is let in."""
+    """Sends a message from a producer that is admitted."""
     before = world.control.stats(topic)["messages_received"]
     with world.broker.connected(world.control, zmq.PUSH, topic) as producer:
         producer.send(b"kept")
@@ -157,7 +160,7 @@ def plain(world, cell):
     before = world.control.stats(topic)
     event, socket = try_out(world.broker, SOCKETS[kind], uri, **options)
     if kind == "push":
-        with contextlib.suppress(zmq.Again):  # who was refused has no connection any more to send it on
+        with contextlib.suppress(zmq.Again):  # a refused client has no connection left for it
             socket.send(b"sent", zmq.NOBLOCK)
     if cell[2] == "valid":
         assert event == zmq.EVENT_HANDSHAKE_SUCCEEDED
@@ -203,7 +206,7 @@ def over_session(world, cell):
                 consumer = session.consumer(topic, "g", GROUP if kind == "pull" else OWN)
                 assert [message.payload for message in consumer.receive(1)] == [b"kept"]
             return
-        # A good ticket for something else opens a session, on which this topic cannot be opened.
+        # A valid ticket for something else opens a session. This topic cannot be opened on it.
         if which.startswith("foreign_"):
             assert answer.op == "welcome", answer
             if kind == "push":

@@ -1,4 +1,4 @@
-"""Users of a broker that encrypts: whose a registered key is."""
+"""Tests users of a broker that encrypts: each registered key belongs to the user that registered it."""
 import pytest
 import zmq
 
@@ -60,7 +60,7 @@ def test_places_at_an_endpoint_are_counted_for_whose_key_it_is(make):  # noqa: F
         control.ok("create_user", **ADMINISTRATOR, user_id=user, password=PASSWORD,
                    rights=[{"topic": "*", "rights": ["produce"]}])
     control.create("t")
-    uri, keys = control.joined("t", "push", user_id="ann")  # while there is room
+    uri, keys = control.joined("t", "push", user_id="ann")  # while there is space
     anns = [joined(broker, control, zmq.PUSH, "ann") for _ in range(7)]
     until(lambda: control.stats("t")["publishers_count"] == 7, "all but the last eighth")
     refused = control.fails("limit_reached", "join", topic="t", type="push", user_id="ann", password=PASSWORD,
@@ -83,7 +83,8 @@ def test_nobody_registers_anothers_key(broker, control):
     credentials = {"topic": "t", "type": "push", "password": PASSWORD, "client_key": pair[0].decode()}
     refused = control.fails("invalid_request", "join", **credentials, user_id="bob")
     assert "somebody else" in refused["description"]
-    control.ok("join", **credentials, user_id="ann")  # one's own is renewed
-    control.ok("join", **{**credentials, "type": "pull"}, user_id="bob")  # another role is another matter
+    control.ok("join", **credentials, user_id="ann")  # renews a key of the same user
+    # With another role the key counts as another one.
+    control.ok("join", **{**credentials, "type": "pull"}, user_id="bob")
     control.ok("delete_user", **ADMINISTRATOR, user_id="bob")
     assert try_out(broker, zmq.PUSH, uri, **keys)[0] == LET_IN

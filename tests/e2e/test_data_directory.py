@@ -1,4 +1,5 @@
-"""The data directory: who may use it, what it holds, and what happens when it is full, foreign or not ours."""
+"""Tests the data directory: its permissions and content, and a directory that is full, has foreign files or
+belongs to another user."""
 import json
 import os
 import pathlib
@@ -293,7 +294,7 @@ def test_a_directory_without_the_right_to_write_is_a_clear_error(broker, tmp_pat
     locked = tmp_path / "locked"
     locked.mkdir(mode=0o500)
     options = {}
-    if ROOT:  # root may write anywhere: become nobody, who must be able to get here
+    if ROOT:  # root may write anywhere, so become user nobody, who must be able to reach this directory
         for folder in [tmp_path, *tmp_path.parents]:
             if folder.stat().st_uid == 0 and not folder.stat().st_mode & 0o001:
                 if not str(folder).startswith("/tmp/"):

@@ -1,4 +1,4 @@
-"""What goes in comes out: every broker_type, every way, in order, whatever the bytes."""
+"""Tests that every message sent is received: with every broker_type, in every way, in order, with any bytes."""
 import pytest
 import zmq
 
@@ -115,7 +115,7 @@ def test_topics_do_not_mix(broker, control):
 
 
 def test_subscribing_to_the_topics_name_receives_everything(broker, control):
-    """The name is the first frame; ZeroMQ filters on its beginning."""
+    """The topic's name is the first frame. ZeroMQ filters on the beginning of that frame."""
     control.create("prices", "queue")
     producer = broker.socket(zmq.PUSH, control.join("prices", "push"))
     uri = control.join("prices", "sub")

@@ -1,4 +1,4 @@
-"""The examples of the documents run as they stand, against a real broker."""
+"""Runs the examples of the documents unchanged, with a real broker."""
 import json
 import os
 import pathlib
@@ -13,11 +13,11 @@ import pytest
 from support import ADMIN_PASSWORD, BINARY, DEADLINE, Secrets, secret_file, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = ["docs/protocol.md"]  # for the README see below
+DOCUMENTS = ["docs/protocol.md"]  # the README is tested below
 
 
 def blocks(document):
-    """(first line, code) of every fenced python block."""
+    """Yields (first line, code) of every fenced python block."""
     text = (ROOT / document).read_text(encoding="utf-8")
     for match in re.finditer(r"^```python\n(.*?)^```$", text, re.S | re.M):
         yield text.count("\n", 0, match.start()) + 2, match.group(1)
@@ -30,11 +30,12 @@ def test_the_documents_have_examples():
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_the_examples_of_a_document_run_in_order_as_one_program(broker, document):
-    """A reader types them one after the other; the control URI is the only thing that differs."""
+    """A reader types the examples one after the other. Only the control URI differs."""
     lines = []
     for first, code in blocks(document):
         assert "tcp://127.0.0.1:5000" in code or lines, f"{document}:{first} does not connect to the default control URI"
-        lines += [""] * (first - 1 - len(lines)) + code.rstrip("\n").split("\n")  # line numbers are the document's
+        # Keeps the line numbers of the document.
+        lines += [""] * (first - 1 - len(lines)) + code.rstrip("\n").split("\n")
     program = "\n".join(lines).replace("tcp://127.0.0.1:5000", broker.control_uri)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE,
                           env={**broker.environment, "LIGHTQ_ADMIN_PASSWORD": ADMIN_PASSWORD})
@@ -42,8 +43,8 @@ def test_the_examples_of_a_document_run_in_order_as_one_program(broker, document
 
 
 class Reader:
-    """Somebody who follows the README on a fresh machine, block by block. What differs is the port, which the broker tells,
-    and where it keeps its data."""
+    """A reader who follows the README on a new machine, block by block. Only the port, which the broker
+    reports, and the place of its data differ."""
 
     def __init__(self, home):
         self.home, self.data = home, home / "data"
@@ -53,8 +54,8 @@ class Reader:
         self.environment |= {"HOME": str(home), "LIGHTQ_DATA_DIR": str(self.data), "LIGHTQ_CONTROL": "tcp://127.0.0.1:0"}
 
     def run(self, *command):
-        """What it prints to standard output; it must end well."""
-        # Into files, for the broker that a script starts keeps them open.
+        """Runs a command that must succeed. Returns its standard output."""
+        # The output goes into files, because a broker started by a script keeps the output open.
         with (self.home / "out").open("wb") as out, (self.home / "err").open("wb") as err:
             done = subprocess.run(command, stdout=out, stderr=err, timeout=3 * DEADLINE, env=self.environment, cwd=self.home)
         printed, told = (self.home / "out").read_text(), (self.home / "err").read_text()
@@ -65,14 +66,14 @@ class Reader:
         return self.run("bash", "-e", "-c", script)
 
     def start(self, script):
-        """Pastes what begins with a broker, whose directory of programs the shell knows from then on."""
+        """Pastes a script that begins with a broker. The shell then knows the directory of the programs."""
         printed = self.paste(script)
         self.environment["PATH"] = f"{self.home}/build/release:{self.environment['PATH']}"
         return printed
 
     def interrupt_after(self, command, words):
-        """A command that goes on until Ctrl-C comes, which it does once it has printed the words. They are sent to its topic
-        now and then."""
+        """Runs a command that only Ctrl-C ends, and interrupts it once it has printed the words. Sends the
+        words to its topic now and then."""
         with subprocess.Popen(["bash", "-c", "exec " + command], stdout=subprocess.PIPE, env=self.environment, cwd=self.home) as process:
             seen = b""
             while words.encode() not in seen:
@@ -104,20 +105,20 @@ def reader(tmp_path):
 
 
 def fenced(document):
-    """(language, code) of every fenced block, in order."""
+    """Returns (language, code) of every fenced block, in order."""
     return re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / document).read_text(encoding="utf-8"), re.S | re.M)
 
 
 @pytest.mark.parametrize("attempt", range(3))
 def test_the_quick_start_runs_as_it_is_printed(reader, attempt):
-    """As one script: nothing waits for the broker but the commands themselves."""
+    """Runs it as one script: only the commands themselves wait for the broker."""
     _, start = [code for language, code in fenced("README.md") if language == "sh"][:2]
     printed = reader.start(start)
     assert printed.startswith("apples\npears\n") and "file" in printed, printed
 
 
 def example_of(block):
-    """The program of the examples that the block shows, or a part of."""
+    """Returns the example program that the block shows, wholly or in part."""
     sources = {path: path.read_text() for path in sorted((ROOT / "examples").glob("*.cpp"))}
     whole = [path for path, text in sources.items() if block.strip() == re.sub(r"\A(///.*\n)+", "", text).strip()]
     shown = whole or [path for path, text in sources.items() if path.stem == "readme_parts" and block.rstrip() in text]
@@ -126,7 +127,7 @@ def example_of(block):
 
 
 def check_build(block):
-    """What is built here was built so; tests/package builds and installs. The names must be right."""
+    """Checks only the names in the block. tests/package builds and installs."""
     presets = json.loads((ROOT / "CMakePresets.json").read_text())
     options = (ROOT / "CMakeLists.txt").read_text()
     setup, configure, build, install = [line.split("  #")[0].split() for line in block.strip().splitlines()]
@@ -173,8 +174,8 @@ def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
 
 
 def test_the_five_commands_of_a_broker_on_a_network(tmp_path):
-    """With the loopback address for the addresses, a free port for the control port, and a password from the environment
-    where a person would be asked. The client has another directory: it finds nothing of the broker's."""
+    """Replaces the addresses by the loopback address, the control port by a free port, and a password prompt
+    by the environment. The client has another directory, so it finds no file of the broker."""
     section = (ROOT / "docs/security.md").read_text(encoding="utf-8").split("## On a network, in five commands\n")[1].split("\n## ")[0]
     blocks_of_commands = re.findall(r"^```sh\n(.*?)^```$", section, re.S | re.M)
     (serve, *manage), (produce,) = (block.strip().splitlines() for block in blocks_of_commands)

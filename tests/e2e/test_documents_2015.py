@@ -1,4 +1,5 @@
-"""The documents of LightQ 2015 work word for word, and its clients, which show no ticket, with --open-topics."""
+"""Tests that the documents of LightQ 2015 are still true word for word, and that its clients, which show no
+ticket, work with --open-topics."""
 import re
 
 import pytest

@@ -1,4 +1,4 @@
-"""What survives a restart, and a SIGKILL at any moment."""
+"""Tests that topics survive a restart, and a SIGKILL at any moment."""
 import os
 import random
 
@@ -86,8 +86,9 @@ def seeds():
 
 @pytest.mark.parametrize("seed", seeds())
 def test_a_kill_at_any_moment_under_load_loses_nothing_appended_and_invents_nothing(broker, control, seed):
-    """Replay with LIGHTQ_TEST_SEED. What the broker said it had received must be there; what is there must be a
-    selection of what was sent, in order, each message once. The puller may see some again, and misses none of the log."""
+    """LIGHTQ_TEST_SEED repeats a run. Every message that the broker reported as received must be there. The
+    messages must be a selection of those sent, in order, each one once. The puller may receive some twice,
+    and must miss none in the log."""
     print("LIGHTQ_TEST_SEED =", seed)
     dice = random.Random(seed)
     control.create("t", "file", segment_bytes=256 * 1024)
@@ -128,7 +129,7 @@ def test_a_kill_at_any_moment_under_load_loses_nothing_appended_and_invents_noth
 
 
 def read_again(broker, control):
-    """The whole log from first_offset: a new group starts there."""
+    """Reads the whole log from first_offset, where a new group starts."""
     for endpoint in list(broker.clients):
         if endpoint.type == zmq.PULL:
             endpoint.close()
@@ -165,7 +166,7 @@ def test_a_torn_tail_is_cut_and_the_log_says_so(broker, control):
     segments = sorted(path for path in broker.data_dir.rglob("*") if path.is_file() and path.stat().st_size >= 1 << 16
                       and numbered(499, 1, 100)[0] in path.read_bytes())
     assert len(segments) == 1, segments
-    with open(segments[0], "r+b") as segment:  # the last message's last byte never reached the file
+    with open(segments[0], "r+b") as segment:  # the last byte of the last message never reached the file
         segment.seek(segment.read().rindex(numbered(499, 1, 100)[0]) + 99)
         segment.write(b"\0")
     broker.start()
@@ -263,7 +264,7 @@ def test_a_deleted_topic_leaves_nothing_behind_and_its_name_starts_anew(broker, 
     producer.close()
     control.delete("t")
 
-    def gone():  # segment files are recycled: what lies in the pool is nobody's, and is overwritten
+    def gone():  # segment files are recycled: those in the pool belong to no log and are overwritten later
         return not any(b"the old life's message" in bytes_of(path) for path in files_below(broker.data_dir)
                        if path.parent.name != "pool")
 

@@ -1,4 +1,4 @@
-"""What other machines can reach is encrypted, or said to be insecure."""
+"""Tests that connections from other machines are encrypted, or that the broker reports them as insecure."""
 import subprocess
 
 import pytest

@@ -1,5 +1,5 @@
-"""What ends the tickets and registered keys that joins have given out, in clear and encrypted alike: another ticket key,
-another password of the administrator, a shorter `ticket_ms`; and that a restart alone ends none."""
+"""Tests how tickets and registered keys end, with and without encryption: another ticket key, another
+password of the administrator, a shorter `ticket_ms`. A restart alone ends none."""
 import pytest
 import zmq
 
@@ -15,7 +15,7 @@ ALL = {f"{who}, {kind}" for who in ASKERS for kind in ("plain", "session")} | {"
 
 
 class World:
-    """A broker, and what its joins gave."""
+    """A broker, and the results of its joins."""
 
     def __init__(self, make_broker, encrypted):
         self.broker = make_broker(*(["--encrypt"] if encrypted else []), environment={"LIGHTQ_TICKET_MS": YEAR_MS})
@@ -27,7 +27,7 @@ class World:
         self.tickets["nobody"] = self.join_session("open", {})[1]
 
     def join_plain(self, asker):
-        """Where to, and the options of the socket."""
+        """Returns the address to connect to, and the options of the socket."""
         pair = zmq.curve_keypair()
         more = {"client_key": pair[0].decode()} if self.broker.server_key else {}
         reply = self.control.ok("join", topic="t", type="push", **asker, **more)
@@ -37,7 +37,7 @@ class World:
         return reply["bind_uri"], {"plain_username": ticket["id"].encode(), "plain_password": ticket["secret"].encode()}
 
     def join_session(self, topic, asker):
-        """Where sessions of the topic are, and a ticket."""
+        """Returns the address of the topic's sessions as a Ticket, and the text of the ticket."""
         reply = self.control.ok("join", topic=topic, type="push", connection_type="socket", delivery="session", **asker)
         text = "{id}.{secret}".format(**reply["ticket"])
         return Ticket(reply["bind_uri"], text, "socket", certificate=certificate_of(reply)), text
@@ -48,7 +48,7 @@ class World:
         return event == zmq.EVENT_HANDSHAKE_SUCCEEDED
 
     def good(self):
-        """What is still good for connecting."""
+        """Returns the names of the results that are still admitted."""
         found = {f"{who}, plain" for who, address in self.plain.items() if self.lets_in(address)}
         where, _ = self.join_session("t", ASKERS["user"])
         for who, ticket in self.tickets.items():

@@ -1,4 +1,5 @@
-"""Rights on groups (`TOPIC:GROUP`), from docs/protocol.md: what they permit, what they do not, and that they end."""
+"""Tests rights on groups (`TOPIC:GROUP`) from docs/protocol.md: the commands that they
+permit and refuse, and how they end."""
 import pytest
 
 from session_client import GROUP, OWN, Session, Ticket, open_values
@@ -25,7 +26,7 @@ def opened(session, group, mode=GROUP):
 
 @pytest.fixture
 def session(control):
-    """Ann's, who may consume as the groups and cursors whose names begin with `work`."""
+    """A session of user ann, who may consume with groups and cursors if their names begin with `work`."""
     control.create("t")
     control.ok("create_user", **ROOT, **ANN, rights=[right("t:work*", "consume")])
     with Session(join(control, "pull")) as session:

@@ -1,4 +1,4 @@
-"""How long a connection may take to say who it is: `handshake_ms`."""
+"""Tests how long a connection may take to authenticate: `handshake_ms`."""
 import contextlib
 import socket as plain
 import threading
@@ -16,7 +16,7 @@ SHORT_MS = 400
 
 
 def seconds_until_closed(uri):
-    """How long the broker keeps a connection that says nothing."""
+    """Returns how long the broker keeps a connection that sends nothing."""
     if uri.startswith("ipc://"):
         silent = plain.socket(plain.AF_UNIX)
         silent.connect(uri.removeprefix("ipc://"))
@@ -40,14 +40,15 @@ def test_who_says_nothing_has_as_long_as_the_setting_says(make_broker, flags):
              session_client.join(control, "t", carrier="socket").uri, session_client.join(control, "t", carrier="zmq").uri]
     for door in doors:
         lasted = seconds_until_closed(door)
-        assert 0.9 * SHORT_MS / 1000 < lasted < (5 if not SANITIZED else 15), door  # what there is by itself are 5 s
+        assert 0.9 * SHORT_MS / 1000 < lasted < (5 if not SANITIZED else 15), door  # the default is 5 s
 
 
 def test_a_session_without_a_first_frame_ends_too(make_broker):
     broker = make_broker("--handshake-ms", str(SHORT_MS))
     control = broker.control()
     control.create("t")
-    with Session(session_client.join(control, "t"), hello=False):  # its connection is made, over TLS its handshake, too
+    # The connection is made, over TLS with its handshake.
+    with Session(session_client.join(control, "t"), hello=False):
         until(lambda: f"no hello within {SHORT_MS} ms" in broker.log(), "the session's end")
 
 
@@ -75,7 +76,7 @@ def test_what_is_too_far_away_for_the_setting_is_not(make_broker):
 
 @contextlib.contextmanager
 def strangers_who_come_and_go(host, port):
-    """As fast as one thread can make them."""
+    """Opens and closes connections, as fast as one thread can."""
     enough = threading.Event()
 
     def come_and_go():
@@ -94,7 +95,7 @@ def strangers_who_come_and_go(host, port):
 
 @pytest.mark.parametrize("door", ["control", "plain", "session"])
 def test_in_a_crowd_who_talks_nonsense_waits_until_its_time_is_over(make_broker, door):
-    """Elsewhere it is closed at once: test_bad_input."""
+    """Without a crowd the broker closes such a peer immediately: test_bad_input."""
     handshake_ms = 1000 if not SANITIZED else 3000
     broker = make_broker("--handshake-ms", str(handshake_ms), "--accepts-per-second", "100000")
     control = broker.control()

@@ -1,4 +1,5 @@
-"""What keeps memory from whoever has got near it: how the program was built, and that nobody dumps or traces it."""
+"""Tests that other processes cannot read the program's memory: how the program was built, and that it can be
+neither dumped nor traced."""
 import os
 import pathlib
 import re
@@ -13,12 +14,13 @@ from harness import variable
 from support import BINARY, SANITIZED, until
 
 NOBODY = 65534
-OWNER = NOBODY if os.geteuid() == 0 else os.geteuid()  # of a process here that may be dumped; else it is root's in /proc
+# Of a process that may be dumped; otherwise its files in /proc belong to root.
+OWNER = NOBODY if os.geteuid() == 0 else os.geteuid()
 
 
 @pytest.fixture
 def place():
-    """A directory with the program that any user gets at."""
+    """A directory with the program that every user can access."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
     shutil.copy(BINARY, path / "lightq")
     os.chmod(path, 0o777)
@@ -33,7 +35,7 @@ def run(place, *arguments, **environment):
 
 
 def protection(process):
-    """Whose it is in /proc, and the size of its core dump."""
+    """Returns the owner of the process's files in /proc, and the size of its core dump."""
     limits = pathlib.Path(f"/proc/{process.pid}/limits").read_text()
     size = next(line.split()[4] for line in limits.splitlines() if line.startswith("Max core file size"))
     return os.stat(f"/proc/{process.pid}/environ").st_uid, size
@@ -47,7 +49,8 @@ def is_started(place):
     return (place / "data/broker.json").exists()
 
 
-WAITS = ["topic", "list", "--user", "ann", "--password-file", "password"]  # a pipe that nobody writes to
+# Waits, because the password file is a pipe without a writer.
+WAITS = ["topic", "list", "--user", "ann", "--password-file", "password"]
 HARD_LIMIT = resource.getrlimit(resource.RLIMIT_CORE)[1]
 DUMPED = "unlimited" if HARD_LIMIT == resource.RLIM_INFINITY else str(HARD_LIMIT)
 

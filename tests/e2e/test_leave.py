@@ -1,4 +1,4 @@
-"""Who may close an endpoint: its address is no secret, it stands in the topic's stats."""
+"""Tests which users may close an endpoint. Its address is no secret: the topic's stats show it."""
 import pytest
 import zmq
 
@@ -51,7 +51,8 @@ def test_an_endpoint_is_its_users_after_a_restart_and_with_another_password(brok
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_an_endpoint_that_was_left_stays_left_over_a_restart(broker, control, end):
-    """Though its socket is still open, and connects again by itself: what it got last is what the leave said."""
+    """The sockets are still open and connect again by themselves. Still, the count in the answer to leave is
+    the last message they receive."""
     control.create("t", "file")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"))
     pulled = control.join("t", "pull")
@@ -74,7 +75,8 @@ def test_an_endpoint_that_was_left_stays_left_over_a_restart(broker, control, en
         producer.send(message)
     other = broker.socket(zmq.PULL, control.join("t", "pull"))
     assert receive(other, 2) == [b"2", b"3"], "they are nobody else's"
-    for socket, monitor in events.items():  # both have tried to connect again since, and nobody listens there
+    # Both have tried to connect again since, and nothing listens there.
+    for socket, monitor in events.items():
         while monitor.poll(0):
             assert int.from_bytes(monitor.recv_multipart()[0][:2], "little") == zmq.EVENT_CONNECT_RETRIED
         until(lambda: monitor.poll(0), "another try to connect")
@@ -88,7 +90,7 @@ def test_an_endpoint_of_somebody_who_is_no_more_is_nobodys(control):
     ann = add(control, "ann", "consume")
     address = control.join("t", "pull", **ann)
     control.ok("delete_user", **ROOT, user_id="ann")
-    add(control, "ann", "consume")  # another one of this name
+    add(control, "ann", "consume")  # another user of this name
     control.fails("endpoint_not_found", "leave", topic="t", bind_uri=address, **ann)
     control.ok("leave", topic="t", bind_uri=address, **ROOT)
 

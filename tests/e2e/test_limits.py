@@ -1,4 +1,4 @@
-"""Bounds on what one client may ask of the broker, as its settings set them."""
+"""Tests limits on the requests of one client, as the settings give them."""
 import collections
 import json
 import os
@@ -11,7 +11,8 @@ ADMINISTRATOR = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 
 
 def asked_at_once(broker, request, count):
-    """How often each code, or `ok`, is the answer to so many of one request on one connection, none waiting for another."""
+    """Sends `count` copies of a request on one connection without waiting for answers. Returns how often each
+    code, or `ok`, was the answer."""
     dealer = broker.socket(zmq.DEALER, broker.control_uri, sndhwm=0, rcvhwm=0)
     for _ in range(count):
         dealer.send_multipart([b"", json.dumps(request).encode()])
@@ -26,7 +27,8 @@ def asked_at_once(broker, request, count):
 
 def test_one_address_may_ask_as_often_as_the_setting_says(make_broker):
     broker = make_broker("--requests-per-second", "1")
-    answers = asked_at_once(broker, {"cmd": "version"}, 3000)  # half a minute's worth of what is free
+    # As many requests as the free allowance permits in half a minute.
+    answers = asked_at_once(broker, {"cmd": "version"}, 3000)
     assert answers["ok"] >= 100 and answers["busy"] > 0 and answers.total() == answers["ok"] + answers["busy"], answers
     stats = broker.control().broker_stats()
     assert stats["throttled_requests"] == answers["busy"]
@@ -49,7 +51,7 @@ def from_elsewhere(broker):
 
 
 def limits_reached(broker):
-    """How often limits have refused something, all together."""
+    """Returns how often all limits together have refused something."""
     return sum(broker.control().broker_stats()["limits_reached"].values())
 
 
@@ -88,7 +90,7 @@ def test_of_requests_that_wait_one_address_has_a_quarter(make_broker):
 
 
 def test_credentials_are_remembered_as_the_setting_says(make_broker):
-    """What is not remembered is computed again, 20 ms each time."""
+    """A credential that is not remembered is verified again, which takes 20 ms each time."""
     spent = {}
     for most in "2", "65536":
         broker = make_broker("--credentials-remembered-max", most)
@@ -120,8 +122,8 @@ def test_users_and_rings_are_bounded(make_broker):
         refused = control.fails("limit_reached", "create_topic", **ADMINISTRATOR, **asked)
         assert "131072 at most" in refused["description"]
     control.create("t", ring_bytes=131072)
-    control.create("u", "file")  # it has none
-    # Who may not create topics does not hear of rings.
+    control.create("u", "file")  # a durable topic has no ring
+    # A user who may not create topics receives no error about rings.
     control.fails("unauthorized_access", "create_topic", admin_user_id="bob", admin_password=PASSWORD, topic="v",
                   broker_type="queue")
     control.fails("unauthorized_access", "create_user", admin_user_id="bob", admin_password=PASSWORD, user_id="dan",
@@ -143,7 +145,7 @@ def test_keys_of_a_topics_clients_are_bounded(make_broker):
                 "client_key": zmq.curve_keypair()[0].decode()}
 
     control.ok("join", **asked("t", "ann"))
-    control.ok("join", **asked("t", "ann"))  # instead of the first
+    control.ok("join", **asked("t", "ann"))  # replaces the first one
     control.ok("join", **asked("t", "bob"))
     control.fails("limit_reached", "join", **asked("t", "cy"))
     control.fails("unauthorized_access", "join", **{**asked("t", "cy"), "password": "wrong"})
@@ -155,7 +157,8 @@ def test_keys_of_a_topics_clients_are_bounded(make_broker):
 
 
 def test_connections_to_the_control_socket_are_bounded(make_broker):
-    """Whoever fills them has those closed that were idle longest, and keeps nobody out."""
+    """A client that fills the limit causes the connections that were idle longest to be evicted. It keeps no
+    other client out."""
     broker = make_broker("--control-connections-max", "2")
     hogs = [broker.control() for _ in range(5)]
     descriptors = f"/proc/{broker.process.pid}/fd"
@@ -177,7 +180,7 @@ LIST = {"cmd": "list_topics", **ADMINISTRATOR}
 
 
 def with_long_answers(make_broker, *flags):
-    """A broker whose list of topics takes some 50 KiB, on a Unix socket, which buffers little."""
+    """A broker with a list of topics of some 50 KiB, on a Unix socket, which buffers little."""
     broker = make_broker(*flags, start=False)
     broker.control_uri = f"ipc://{broker.directory}/control"
     broker.start()

@@ -1,4 +1,5 @@
-"""Each limit that refuses somebody something says so in the broker's stats, and only that one: a table of what reaches them."""
+"""Tests that each limit that refuses something is counted in the broker's stats, and no other limit is. A
+table lists how to reach each limit."""
 import contextlib
 import json
 import socket
@@ -59,7 +60,7 @@ def many_endpoints(broker, control):
 def no_memory_to_share(broker, control):
     with Session(session_client.join(control, "t", carrier="socket", transport="ipc")) as session:
         if session_client.MEMORY:
-            return  # it has asked
+            return  # the session has already asked to share memory
         assert session.error_of("share", to_broker=4096, to_client=4096) == "limit_reached"
 
 
@@ -79,7 +80,7 @@ def many_channels(broker, control):
 
 
 def many_reads(broker, control):
-    """None is answered before the session's answers are read."""
+    """No read is answered before the session's earlier answers are read."""
     with Session(session_client.join(control, "t", "push")) as session:
         producer = session.producer("t")
         producer.produce([b"x" * 50_000] * 100)
@@ -126,12 +127,13 @@ def a_silent_stranger_at_the_control_socket(broker, control):
 
 
 def many_strangers_at_the_control_socket(broker, control):
-    control.broker_stats()  # a stranger no more
+    control.broker_stats()  # authenticated by this request
     host, port = broker.control_uri.removeprefix("tcp://").rsplit(":", 1)
     with contextlib.ExitStack() as there:
         for _ in range(20):
             there.enter_context(contextlib.closing(socket.create_connection((host, int(port)))))
-            control.broker_stats()  # not all at once, or some would wait
+            # One request per connection, because many new connections together would wait.
+            control.broker_stats()
         until(lambda: reached(control)["handshakes_max"] > 0, "the oldest to make room")
         stats = control.broker_stats()
         assert stats["displaced_connections"] == stats["limits_reached"]["handshakes_max"]
@@ -157,7 +159,7 @@ def many_requests(broker, control):
 
 
 def many_requests_of_a_user(broker, control):
-    """From two addresses, each with one under way."""
+    """Sends requests from two addresses, with one under way at each."""
     dealers = [broker.socket(zmq.DEALER, broker.control_uri.replace("tcp://", f"tcp://127.0.0.{i}:0;")) for i in (2, 3)]
     asked = json.dumps({"cmd": "stats", "topic": "t", "user_id": USER, "password": PASSWORD}).encode()
 

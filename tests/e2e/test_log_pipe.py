@@ -1,4 +1,4 @@
-"""The broker's log goes to a pipe that nobody reads: lines may be lost, and nothing else waits."""
+"""Tests a broker with a log in a pipe that is not read: lines may be lost, and nothing else waits."""
 import fcntl
 import os
 import re
@@ -7,11 +7,11 @@ import pytest
 
 from support import DEADLINE, until
 
-LINES = 2500  # more than the pipe and what may wait for it hold
+LINES = 2500  # more than fit into the pipe and into the queue for it
 
 
 class FullPipe:
-    """A pipe of one page on the broker's standard error, which is read when the test says so."""
+    """A pipe of one page on the broker's standard error. It is read only when the test asks for it."""
 
     def __init__(self, directory):
         self.path = directory / "stderr"
@@ -40,7 +40,7 @@ def pipe(tmp_path):
 
 
 def say_much(control):
-    """Each of these topics makes a warning, and each is answered."""
+    """Creates topics. The log gets a warning for each, and each request is answered."""
     for index in range(LINES):
         control.create(f"open-topic-with-a-long-name-{index:05}", open=True)
 
@@ -54,7 +54,7 @@ def test_requests_are_answered_and_lost_lines_are_counted(make_broker, pipe, tmp
     said = until(lambda: re.search(r"level=warning msg=[^\n]* lost=(\d+)\n", pipe.read()), lambda: pipe.text[-2000:])
     assert int(said[1]) == lost == control.broker_stats()["limits_reached"]["log_queue_bytes"]
     assert pipe.text.count("is open: plain clients") == LINES - lost
-    # The file, which takes everything, waits for nobody else.
+    # The log file, which takes every line, does not wait for the pipe.
     until(lambda: (tmp_path / "broker.log").read_text().count("is open: plain clients") == LINES, "the file's lines")
     broker.stop()
     assert "stopping on SIGTERM" in pipe.read()

@@ -1,4 +1,4 @@
-"""`lightq log`: what a person with a broken disk does."""
+"""Tests `lightq log` as a person with a broken disk uses it."""
 import fcntl
 import json
 import os
@@ -77,7 +77,8 @@ def damage_zeroed_page(files):
 def damage_cut_file(files):
     path = str(files.segments[1])
     last = [b for b in files.batches_before if b["file"] == path][-1]
-    end = min(3 * PAGE + 17, last["position"] + last["bytes"] - 17)  # a timely broker may roll before the third page
+    # A broker that is quick may begin a segment before the third page.
+    end = min(3 * PAGE + 17, last["position"] + last["bytes"] - 17)
     os.truncate(path, end)
     hit = [b for b in files.batches_before if b["file"] == path and end < b["position"] + b["bytes"]]
     return path, hit[0]["position"], (hit[0]["first_offset"], hit[-1]["next_offset"])
@@ -90,7 +91,7 @@ def damage_missing_file(files):
 
 
 def damage_spliced(files):
-    """A stretch of one file over another's."""
+    """Copies a part of one file over a part of another."""
     segments = files.segments
     batch = next(b for b in files.batches_before if b["file"] == str(segments[3]))
     with open(segments[1], "rb") as other:
@@ -216,7 +217,7 @@ def test_repair_in_place_refuses_while_a_broker_has_the_log(log_files):
     with open(log_files.broker.data_dir / "lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert b"in use by process" in log_files("repair", "--force", code=1).stderr
-    (log_files.directory / "lock").write_text("4711\n")  # an embedded queue's own
+    (log_files.directory / "lock").write_text("4711\n")  # the lock of an embedded queue
     with open(log_files.directory / "lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert b"4711" in log_files("repair", "--force", code=1).stderr
@@ -264,7 +265,7 @@ def test_a_snapshot_on_another_file_system_is_a_copy(log_files):
 
 
 def test_a_snapshot_shares_the_full_files_and_outlives_the_log(log_files, tmp_path):
-    place = log_files.broker.directory / "backup"  # on the log's own file system
+    place = log_files.broker.directory / "backup"  # on the same file system as the log
     made = json.loads(log_files("snapshot", place, "--json").stdout)
     assert made["linked"] >= len(log_files.segments) - 1, made
     assert os.stat(log_files.segments[0]).st_nlink == 2
@@ -274,8 +275,8 @@ def test_a_snapshot_shares_the_full_files_and_outlives_the_log(log_files, tmp_pa
 
 @pytest.fixture
 def queue_files(tmp_path):
-    """An embedded queue's directory, made of the golden files: offsets 42 to 46, a cursor at 80 and one at the end of
-    all numbers, and an index of another segment."""
+    """The directory of an embedded queue, made of the golden files: offsets 42 to 46, a cursor at 80 and one
+    at the largest number, and an index of another segment."""
     golden = pathlib.Path(__file__).parent.parent / "golden"
     place = tmp_path / "queue"
     place.mkdir()
@@ -314,7 +315,7 @@ def test_an_index_that_does_not_fit_is_a_note_and_a_lost_cursor_is_damage(queue_
     assert sorted(finding["kind"] for finding in report["findings"]) == ["ahead", "ahead", "index"], report
     assert b"index: rebuilt when the queue is opened" in queue_files("verify").stdout
     table = queue_files.directory / "cursors.table"
-    change(table, 4096 + 1536 + 40, lambda byte: byte ^ 1)  # the name of the first cursor
+    change(table, 4096 + 1536 + 40, lambda byte: byte ^ 1)  # a byte of the first cursor's name
     report = queue_files.verify(code=1)
     assert [finding["kind"] for finding in report["findings"] if finding["damage"]] == ["cursor"], report
     assert b"name is not sound" in queue_files("dump", "--cursors", code=1).stderr

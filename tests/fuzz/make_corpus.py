@@ -14,7 +14,7 @@ import struct
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 
-# --- control_json_fuzz: requests, replies, and changes of the catalogue. --------------------------------------------
+# --- control_json_fuzz: requests, replies, and changes of the catalogue. ---------------------------------------------
 ADMIN = {"admin_user_id": "lightq_admin", "admin_password": "a"}
 USER = {"user_id": "u", "password": "p"}
 STATS = {"topic": "t", "topic_type": "queue", "messages_received": 3, "messages_sent": 2, "publishers_count": 1,
@@ -80,7 +80,7 @@ TEXTS = {
 }
 
 
-# --- zmtp_fuzz: the kind of connection, the length of a piece less one, the peer's bytes. ---------------------------
+# --- zmtp_fuzz: the kind of connection, the length of a piece less one, the peer's bytes. ----------------------------
 INLET, PULL, SUB, CONTROL = 0, 1, 2, 3
 GUARDED, OPEN = 4, 8  # added to the kind: the gate, which decides which peers are admitted
 
@@ -171,7 +171,7 @@ DEALER = {
 }
 
 
-# --- tls_cipher_fuzz: the meaning of the rest, the length of a piece less one, the rest. ----------------------------
+# --- tls_cipher_fuzz: the meaning of the rest, the length of a piece less one, the rest. -----------------------------
 BEGINNING, BEHIND, CHANGES, SOUND = 0, 1, 2, 3
 
 
@@ -329,7 +329,7 @@ PRODUCERS = {
 }
 
 
-# --- log_tools_fuzz: files, each after its flags (1 mended, 2 cursors), its name and its length. --------------------
+# --- log_tools_fuzz: files, each after its flags (1 mended, 2 cursors), its name and its length. ---------------------
 def laid_out(*files):
     return b"".join(struct.pack("<BBH", how, which, len(content)) + content for how, which, content in files)
 
@@ -436,7 +436,7 @@ def batches():
             if data[0] in places and len(data) >= places[data[0]] + 64}
 
 
-# --- encrypted_log_fuzz: 2 and batches that the target encrypts, 0 and unchanged bytes, 1 and a file of keys. -------
+# --- encrypted_log_fuzz: 2 and batches that the target encrypts, 0 and unchanged bytes, 1 and a file of keys. --------
 ENCRYPTED = {
     "batches": b"\x02" + FIRST + SECOND + THIRD + bytes(100),
     "compressed": b"\x02" + FIRST[:5] + b"\x01" + FIRST[6:] + SECOND[:5] + b"\x02" + SECOND[6:],

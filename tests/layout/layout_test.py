@@ -49,7 +49,7 @@ def test_the_repository_is_formatted():
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-# --- Each rule can fail. Each row: the rule, a path, its text, and words of the complaint. --------------------------
+# --- Each rule can fail. Each row: the rule, a path, its text, and words of the complaint. ---------------------------
 LONG_BODY = "\n" * 80
 PLANTED = [
     (rules.upward_includes, "src/log/a.cpp", '#include "broker/delivery/topic.hpp"', "layer 'log' includes"),
@@ -114,7 +114,7 @@ struct A {
         assert list(rule({"src/log/a.cpp": text})) == []
 
 
-# --- Documents ------------------------------------------------------------------------------------------------------
+# --- Documents -------------------------------------------------------------------------------------------------------
 
 def code_blocks(text, language):
     return re.findall(r"^```" + language + r"\n(.*?)^```$", text, re.S | re.M)

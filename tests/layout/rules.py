@@ -5,7 +5,7 @@ violations.
 """
 import re
 
-# --- Layers: the includes that each layer may have. The first pattern that matches a path names its layer. ----------
+# --- Layers: the includes that each layer may have. The first pattern that matches a path names its layer. -----------
 LAYERS = [
     ("base", r"include/lightq/base/|include/lightq/version\.hpp$"),
     ("protocol", r"include/lightq/protocol/|src/protocol/"),
@@ -41,7 +41,7 @@ MAY_INCLUDE = {
     "apps": {"base", "protocol", "client library", "cli", "broker"},
 }
 
-# --- Third-party headers: the only files that may include each, and how many files these may be. --------------------
+# --- Third-party headers: the only files that may include each, and how many files these may be. ---------------------
 HOMES = [
     ("zmq", r"zmq(_addon)?\.hp?p?$",
      r"include/lightq/[a-z_]+\.hpp$", None),
@@ -64,7 +64,7 @@ HOMES = [
 # themselves.
 FREE_ROOMS = ("tests/", "bench/", "examples/")
 
-# --- The log and delivery layers must not use sockets or read a clock. ----------------------------------------------
+# --- The log and delivery layers must not use sockets or read a clock. -----------------------------------------------
 PURE_LAYERS = {"log", "delivery"}
 IMPURE = re.compile(r"sys/socket\.h|sys/epoll\.h|\bsystem_clock::now\b|\bsteady_clock::now\b|\bclock_gettime\b|"
                     r"\bgettimeofday\b|\bstd::j?thread\b")
@@ -167,7 +167,7 @@ def sleeping_tests(tree):
                 yield f"{path}: sleeps ('{match.group().strip()}') instead of waiting for a condition"
 
 
-# --- Functions ------------------------------------------------------------------------------------------------------
+# --- Functions -------------------------------------------------------------------------------------------------------
 
 _TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.S)
 
