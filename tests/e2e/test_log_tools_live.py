@@ -1,4 +1,5 @@
-"""`lightq log` beside a broker that is writing: nothing is taken for damage, and a snapshot stays what it was."""
+"""Tests `lightq log` beside a broker that is writing: nothing is taken for damage, and a snapshot does not
+change."""
 import json
 
 import pytest
@@ -10,7 +11,8 @@ from support import until
 
 @pytest.fixture
 def written_log(lightq):
-    """A topic's files while messages go in as fast as they will; with a small retention, so that files are reused."""
+    """The files of a topic while messages arrive as fast as possible. Retention is small, so that files are
+    recycled."""
     lightq("topic", "create", "t", "--type", "file", "--segment-bytes", "256KiB", "--retention-messages", "20000")
     producer = lightq.begin("produce", "t", "-n", "100M", "--size", "200", "--quiet")
     until(lambda: lightq.stats("t")["first_offset"] > 40000, "files to be dropped and reused")

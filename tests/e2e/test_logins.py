@@ -1,4 +1,5 @@
-"""Whoever tries passwords keeps nobody else out, whatever it tries and from wherever; what comes back is not what it was."""
+"""Tests that a client that guesses passwords keeps no other client out, with any names and addresses. If an
+old password is set again, old tickets stay invalid. A topic's own user learns of no other topic."""
 import collections
 import contextlib
 import json
@@ -10,12 +11,13 @@ import zmq
 from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, until
 
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
-WAITING = 16  # as many as wait of an address that is slowed down
+WAITING = 16  # as many guesses as may wait from an address that is slowed down
 COPIES = 16  # of each guess
 
 
 class Attacker:
-    """Keeps more wrong passwords waiting than one address may have, until it is stopped: each that is answered is replaced at once."""
+    """Keeps more wrong passwords waiting than one address may have, until it is stopped. It replaces each
+    answered guess immediately."""
 
     def __init__(self, broker, source, names):
         self.uri = broker.control_uri.replace("tcp://", f"tcp://{source}:0;")
@@ -28,7 +30,8 @@ class Attacker:
         socket = self.context.socket(zmq.DEALER)
         socket.linger = socket.sndhwm = socket.rcvhwm = 0
         socket.connect(self.uri)
-        # One wrong password after the other, as few as are computed all: then the address is slowed down, for each name.
+        # Sends wrong passwords one after the other, so few that all are computed. After that the broker slows
+        # the address down, for each name.
         for _ in range(WAITING):
             self.guess(socket, 1)
         waiting = WAITING
@@ -82,7 +85,7 @@ def test_who_has_the_right_password_gets_in_beside_who_tries_wrong_ones(broker, 
     for user in users.values():
         control.ok("create_user", **ROOT, **user, rights=[{"topic": "*", "rights": ["consume"]}])
     ann = users.pop("ann")
-    control.ok("stats", topic="t", **ann)  # from here on it is remembered
+    control.ok("stats", topic="t", **ann)  # from here on the credential is remembered
     with attack(broker, sources, names) as attackers:
         before = sum(each.codes.total() for each in attackers)
         for user in users.values():
@@ -90,7 +93,7 @@ def test_who_has_the_right_password_gets_in_beside_who_tries_wrong_ones(broker, 
             control.ok("version")
             control.ok("stats", topic="t", **ann)
             control.ok("stats", **ROOT)
-            control.ok("stats", topic="t", **user)  # which the broker has not seen before
+            control.ok("stats", topic="t", **user)  # the broker has not verified this one before
         control.ok("create_user", **ROOT, user_id="late", password="planted-login-late")
         assert sum(each.codes.total() for each in attackers) > before, "the attack went on"
 
@@ -100,7 +103,7 @@ def test_a_password_that_comes_back_brings_no_ticket_back(make_broker, flags):
     broker = make_broker(*flags)
     control = broker.control()
     control.create("t")
-    control.create("other")  # the same user and password, which it keeps
+    control.create("other")  # the same user and password, and this topic stays
     old = control.join("t", "push")
 
     def refused():

@@ -1,4 +1,4 @@
-"""A catalogue that is damaged, cut, old or gone costs no topic its files: ADR 43."""
+"""Tests that no topic loses its files if the catalogue is damaged, truncated, old or gone: ADR 43."""
 import shutil
 import subprocess
 
@@ -13,7 +13,8 @@ COUNT = 100
 
 @pytest.fixture
 def two(broker, control):
-    """Two topics with messages, and a copy of the catalogue from between them; the broker was killed."""
+    """Two topics with messages, and a copy of the catalogue from the time between them. The broker was
+    killed."""
     for topic in ("alpha", "beta"):
         control.create(topic, "file")
         send(broker, control, numbered(0, COUNT, 100), topic)
@@ -28,7 +29,7 @@ def tree(directory):
 
 
 def flip(broker, words):
-    """One bit of the catalogue's last record with these words."""
+    """Flips a bit of the last record in the catalogue with these words."""
     for path in files_below(broker.data_dir / "catalogue"):
         at = path.read_bytes().rfind(words)
         if at >= 0:
@@ -38,7 +39,7 @@ def flip(broker, words):
 
 
 def refused(broker, *words):
-    """The broker does not start, says why, and no file of a topic has changed."""
+    """Checks that the broker does not start and reports why, and that no file of a topic has changed."""
     topics = tree(broker.data_dir / "topics")
     done = subprocess.run([BINARY, "broker", "--data-dir", str(broker.data_dir), "--control", "tcp://127.0.0.1:0",
                            *broker.flags], capture_output=True, text=True, timeout=DEADLINE, env=broker.environment)
@@ -70,7 +71,7 @@ def test_a_damaged_record_keeps_the_broker_from_starting_until_it_is_given_up(tw
 
 
 def lose_last(two):
-    """The end is damaged, which nobody can tell from an append that was not completed."""
+    """Damages the end of the catalogue. This looks like an append that was not completed."""
     two.start()
     control = two.control()
     control.create("gamma", "file")
@@ -84,7 +85,7 @@ def lose_last(two):
 
 
 def lose_newer(two):
-    """The catalogue is an older copy."""
+    """Replaces the catalogue by an older copy."""
     shutil.rmtree(two.data_dir / "catalogue")
     shutil.copytree(two.directory / "older", two.data_dir / "catalogue")
     return "2"

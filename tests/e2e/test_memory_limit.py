@@ -1,4 +1,4 @@
-"""A broker whose address space is used up: who asks for memory that is not there ends, and nobody else."""
+"""Tests a broker with no address space left: connections that need memory end, and no others."""
 import contextlib
 import re
 import resource
@@ -7,7 +7,8 @@ import socket
 import pytest
 import zmq
 
-from session_client import OWN, Ended, Session, join, open_values  # first: it knows where the vectors are
+# First, because it adds the path of the vectors.
+from session_client import OWN, Ended, Session, join, open_values
 import session_frames
 from support import SANITIZED, until
 
@@ -22,7 +23,7 @@ def address_space(broker):
 
 @contextlib.contextmanager
 def limited(broker, more):
-    """So many bytes more than it has now, and no more."""
+    """Limits the broker to so many bytes more than it has now."""
     unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
     resource.prlimit(broker.process.pid, resource.RLIMIT_AS, (address_space(broker) + more, resource.RLIM_INFINITY))
     try:
@@ -32,7 +33,8 @@ def limited(broker, more):
 
 
 def ends(session):
-    """The broker closes it, soon; what came before counts for nothing."""
+    """Waits a short time. Returns True if the broker closes the session. Frames that arrive before are
+    ignored."""
     try:
         while session.read_some(0.05):
             pass
@@ -89,7 +91,7 @@ def test_what_slow_consumers_do_not_read_ends_them_where_there_is_no_memory_for_
         slow = [opened.enter_context(Session(join(control, "t", "sub"), frame_bytes_max=16 * MIB)) for _ in range(8)]
         producer = opened.enter_context(Session(join(control, "other"))).producer("other")
         consumer = opened.enter_context(Session(join(control, "other", "pull"))).consumer("other")
-        producer.produce([b"before"])  # the topic has its memory now
+        producer.produce([b"before"])  # so that the topic has its memory
         producer.wait_confirmed()
         with limited(broker, 0):
             for session in slow:
@@ -102,7 +104,8 @@ def test_what_slow_consumers_do_not_read_ends_them_where_there_is_no_memory_for_
     assert broker.process.poll() is None
 
 
-# One heap for all threads, which gives back what is free, so that whatever is allocated comes to the limit.
+# Makes malloc use one heap for all threads and return free memory, so that every allocation may reach the
+# limit.
 ONE_HEAP = {"MALLOC_ARENA_MAX": "1", "MALLOC_TOP_PAD_": "0", "MALLOC_TRIM_THRESHOLD_": "0"}
 
 

@@ -1,5 +1,5 @@
-"""A data directory that a newer version has written to: what broker and tools say, and that nothing of it changes.
-docs/log_format.md, "Newer versions"."""
+"""Tests a data directory with files of a newer version: the errors of broker and tools, and that nothing is
+changed (docs/log_format.md, "Newer versions")."""
 import pathlib
 
 import pytest

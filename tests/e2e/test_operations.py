@@ -1,4 +1,5 @@
-"""What an operator runs into: topics that cannot be opened, limits, disks that fail, and what the answers say of it."""
+"""Tests an operator's problems: topics that cannot be opened, limits, disks that fail, and the error texts
+for these."""
 import pathlib
 import re
 import socket
@@ -33,7 +34,7 @@ def fill(broker, control, topic, count=50):
 
 
 def directory_of(broker, control, topic):
-    """A topic's directory: the one that the topic's creation added."""
+    """Creates a topic. Returns the directory that this has added."""
     topics = broker.data_dir / "topics"
     before = set(topics.iterdir()) if topics.exists() else set()
     control.create(topic, "file")
@@ -56,7 +57,7 @@ def test_a_topic_that_cannot_be_opened_says_why_and_can_be_deleted(broker, contr
     broker.start()
     broker.logged(segment.name)
 
-    # It is there, and everything asked of it answers the reason; the others are not concerned.
+    # The topic is listed. Every command on it is answered with the reason. Other topics are not affected.
     assert [listed["topic"] for listed in control.list()] == ["other", "t"]
     for cmd, fields in ON_A_TOPIC.items():
         assert segment.name in control.fails(code, cmd, topic="t", **USERS, **fields)["description"], cmd
@@ -70,7 +71,7 @@ def test_a_topic_that_cannot_be_opened_says_why_and_can_be_deleted(broker, contr
     assert [listed["topic"] for listed in control.list()] == ["other"]
     control.fails("topic_not_found", "stats", topic="t", **USERS)
 
-    # Its name is free, and has nothing to do with what was there.
+    # The name is free, and a new topic has nothing of the old one.
     control.create("t", "file")
     assert control.stats("t")["next_offset"] == 0
     fill(broker, control, "t")
@@ -115,7 +116,7 @@ def test_a_queue_file_topic_that_cannot_be_written_behind_says_so_and_catches_up
     until(lambda: control.stats("t")["messages_received"] == count, "all to be received")
     until(lambda: "stay in memory" in broker.log(), "the broker to say that it cannot write")
     assert control.stats("t")["durable_offset"] < count
-    # Served all the same, and said once only, however often it is tried.
+    # Delivery continues. The error is logged only once, although the write is tried again and again.
     with broker.socket(zmq.SUB, control.join("t", "sub")) as subscriber:
         producer.send(b"one more")
         until(lambda: control.stats("t")["messages_received"] == count + 1, "one more")
@@ -139,14 +140,14 @@ def test_a_bind_host_may_be_a_name_which_clients_are_told(make_broker):
     assert uri.startswith("tcp://localhost:"), uri
     try:
         socket.getaddrinfo("localhost", None)
-    except socket.gaierror:  # the broker knows it all the same; the client's ZeroMQ does not
+    except socket.gaierror:  # the broker resolves the name, but the client's ZeroMQ does not
         uri = uri.replace("localhost", "127.0.0.1")
     broker.socket(zmq.PUSH, uri).send(b"x")
     until(lambda: control.stats("t")["messages_received"] == 1, "the message")
 
 
 def documented_codes():
-    """(command, code) of every row of docs/protocol.md that names the commands a code is an answer to."""
+    """Returns (command, code) of every row of docs/protocol.md that names the commands which a code answers."""
     document = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "protocol.md").read_text(encoding="utf-8")
     table = document[document.index("| code | description | when | answered to |"):].split("\n\n")[0]
     return {(command, re.match(r"\| `(\w+)`", row)[1]) for row in table.splitlines()[2:]
@@ -192,7 +193,7 @@ def test_every_code_is_answered_to_the_commands_that_the_document_names(make_bro
     segment = max(foreign.glob("*.seg"))
     with open(segment, "r+b") as file:
         file.write(b"another format")
-    # A second file that claims to begin in the middle of the first.
+    # A second file. By its name it begins in the middle of the first.
     segment = max(damaged.glob("*.seg"))
     assert segment.stem.isdigit() and int(segment.stem) == 0, segment
     overlapping = segment.with_name(segment.name.replace("0" * len(segment.stem), "10".rjust(len(segment.stem), "0")))
@@ -201,5 +202,5 @@ def test_every_code_is_answered_to_the_commands_that_the_document_names(make_bro
     for topic in ("foreign", "damaged"):
         for cmd, fields in ON_A_TOPIC.items():
             ask(cmd, topic=topic, **USERS, **fields)
-    out_of_ports = {("join", "address_in_use")}  # only when the machine has no port left
+    out_of_ports = {("join", "address_in_use")}  # only if the machine has no port left
     assert answered == documented_codes() - out_of_ports

@@ -1,4 +1,5 @@
-"""A full log: who waits, who is refused, what is dropped, and that memory stays bounded in bytes."""
+"""Tests a full log: which producers wait or are refused, which messages are dropped, and that memory stays
+limited in bytes."""
 import pytest
 import zmq
 
@@ -10,7 +11,7 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 def settled(read, what, rounds=20):
-    """The value of read() once it has stayed the same for a while."""
+    """Returns the value of read() once it has not changed for a while."""
     seen = []
 
     def steady():
@@ -22,7 +23,7 @@ def settled(read, what, rounds=20):
 
 
 def push_until_held(producer, messages):
-    """Sends until ZeroMQ's high-water mark says no for a good while; how many went."""
+    """Sends until ZeroMQ's high-water mark stops it for half a second. Returns the number of messages sent."""
     sent = 0
     for message in messages:
         if not producer.poll(500, zmq.POLLOUT):
@@ -33,7 +34,7 @@ def push_until_held(producer, messages):
 
 
 def open_group(broker, control, topic):
-    """A group that exists and holds the log, with nobody connected."""
+    """Makes a group that exists without a consumer, so that the log keeps its messages."""
     uri = control.join(topic, "pull")
     consumer = broker.socket(zmq.PULL, uri)
     until(lambda: control.stats(topic)["subscribers_count"] == 1, "the puller's handshake")
@@ -67,7 +68,8 @@ def test_block_holds_the_producer_back_and_loses_nothing(broker, control, settin
 @pytest.mark.parametrize("size", [100, 2000])
 @pytest.mark.parametrize("transport", ["tcp", "ipc"])
 def test_a_producer_that_ends_while_it_is_held_back_loses_nothing(broker, control, transport, size):
-    """What it leaves behind lies in the system's buffers and in the broker's; behind it comes the connection's end."""
+    """The producer's last messages are in buffers of the system and the broker. The end of the connection
+    follows them."""
     control.create("t", "file", capacity_bytes=64 * KIB, segment_bytes=64 * KIB)
     open_group(broker, control, "t")
     producer = broker.socket(zmq.PUSH, control.join("t", "push", transport=transport))
@@ -183,7 +185,7 @@ def test_a_slow_subscriber_loses_counted_and_nobody_else_does(broker, control):
     until(lambda: control.stats("t")["subscribers_count"] == 2, "the handshakes")
     producer = broker.socket(zmq.PUSH, control.join("t", "push"), sndhwm=10)
     total = 3000
-    for start in range(0, total, 20):  # in step with the fast one: it is never a ring's length behind
+    for start in range(0, total, 20):  # in step with the fast one, which is never a ring's length behind
         for message in numbered(start, 20, 10 * KIB):
             producer.send(message)
         assert [number_of(m) for m in receive_topic(fast, "t", 20)] == list(range(start, start + 20))

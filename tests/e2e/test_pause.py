@@ -1,4 +1,5 @@
-"""Pausing topics and groups: who is handed what meanwhile, and what of it outlives a broker."""
+"""Tests pausing topics and groups: which consumers receive messages meanwhile, and which effects survive a
+restart of the broker."""
 import pytest
 import zmq
 
@@ -25,7 +26,7 @@ def test_a_paused_group_is_handed_nothing_and_the_others_go_on(control, session,
     fill(session, 100, 100)
     assert offsets(other.receive(200)) == list(range(200))
     assert paused.is_silent()
-    paused.acknowledge_all(before)  # is taken as ever
+    paused.acknowledge_all(before)  # acknowledgements are accepted during the pause
     committed(control, name, 100)
     late = consumer_of(control, session, name, mode) if mode == GROUP else paused
     assert group_of(control, name)["lag"] == 100 and late.is_silent()
@@ -237,7 +238,7 @@ def test_who_may_ask_and_of_what(broker, control, cmd):
     control.create("d", "direct")
     admin = dict(admin_user_id=ADMIN, admin_password=ADMIN_PASSWORD)
     control.fails("group_not_found", cmd, topic="t", group="absent", **MINE)
-    control.fails("group_not_found", cmd, topic="t", group="default", **MINE)  # nobody has joined
+    control.fails("group_not_found", cmd, topic="t", group="default", **MINE)  # no client has joined
     control.fails("not_supported", cmd, topic="d", **MINE)
     control.fails("not_supported", cmd, topic="d", group="default", **MINE)
     control.fails("unauthorized_access", cmd, topic="t", user_id=USER, password="wrong")

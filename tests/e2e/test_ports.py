@@ -1,4 +1,5 @@
-"""Ports and places of endpoints: who joins again and again, or leaves nothing free, keeps nobody else out."""
+"""Tests the ports and numbers of endpoints: a user that joins again and again, or uses up everything, keeps
+no other user out."""
 import json
 import os
 import random
@@ -13,7 +14,7 @@ from support import ADMIN, ADMIN_PASSWORD, DEADLINE, receive, until
 
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 PORTS = 64
-PLACES = PORTS - 2  # sessions have an address for each carrier of theirs
+PLACES = PORTS - 2  # sessions have one address for each of their carriers
 ROUNDS = 40
 
 
@@ -22,7 +23,7 @@ def credentials(name):
 
 
 def free_ports():
-    """As many in a row, of those that the system gives to nobody by itself."""
+    """Returns a range of free ports, outside those that the system assigns by itself."""
     def is_free(port):
         with plain.socket() as probe:
             probe.setsockopt(plain.SOL_SOCKET, plain.SO_REUSEADDR, 1)
@@ -39,7 +40,7 @@ def free_ports():
 
 @pytest.fixture
 def crowd(make_broker):
-    """A broker with topics of ann's and bob's, who may use no other, and two that are open to everybody."""
+    """Makes a broker with one topic each for ann and bob, who may use no other, and two open topics."""
     def make(*flags, ports=True, **options):
         broker = make_broker("--reactors", "1", *(["--ports", free_ports()] if ports else []), *flags, **options)
         control = broker.control()
@@ -49,7 +50,8 @@ def crowd(make_broker):
             control.ok("create_topic", **ROOT, topic=f"{name}s", broker_type="queue")
             control.ok("create_user", **ROOT, **credentials(name),
                        rights=[{"topic": f"{name}s", "rights": ["produce", "consume"]}])
-            control.join(f"{name}s", "push", transport="ipc", **credentials(name))  # the password is known from now on
+            # The password is verified and remembered from now on.
+            control.join(f"{name}s", "push", transport="ipc", **credentials(name))
         return broker, control
     return make
 
@@ -63,7 +65,7 @@ def reached(control):
 
 
 def burst(broker, *requests):
-    """The answers to requests that are all made at once."""
+    """Sends all requests at once. Returns their answers."""
     dealer = broker.socket(zmq.DEALER, broker.control_uri)
     for request in requests:
         dealer.send_multipart([b"", json.dumps(request).encode()])
@@ -96,7 +98,7 @@ def join_and_leave(broker, topic, kind, who, rounds=ROUNDS, at_once=40, transpor
 
 
 def others_join(broker, control, transport="tcp"):
-    """bob produces and consumes over new endpoints and sessions, the administrator is no worse off."""
+    """Checks that bob can produce and consume over new endpoints and sessions, and the administrator too."""
     bob = credentials("bob")
     pulling = control.join("bobs", "pull", transport=transport, **bob)
     puller = broker.socket(zmq.PULL, pulling)
@@ -141,7 +143,7 @@ def test_ports_that_one_holds_leave_an_eighth_to_others(crowd, topic, who):
     assert refused[0]["code"] == "limit_reached" and "TCP ports for endpoints" in refused[0]["description"], refused[0]
     assert reached(control) == {"ports": len(refused)}
     assert broker.logged("a join was refused").count("a join was refused") == 1
-    for _ in range(30):  # what one leaves may be another's at once
+    for _ in range(30):  # an endpoint that one user leaves may be used by another immediately
         others_join(broker, control)
 
 
@@ -184,7 +186,7 @@ def test_sessions_have_their_addresses_before_anybody_joins(crowd):
 
 @pytest.mark.parametrize("topic, who", WHO.values(), ids=WHO)
 def test_endpoints_in_all_have_a_bound_that_leaves_an_eighth_to_others(crowd, topic, who):
-    broker, control = crowd("--endpoints-max", "34", ports=False)  # two are there
+    broker, control = crowd("--endpoints-max", "34", ports=False)  # two endpoints exist already
     answers = burst(broker, *[a_join(topic, "sub", who, "ipc")] * 100)
     refused = refusals_in(answers)
     assert len(uris_of(answers)) == 34 - 34 // 8 - 2
@@ -195,7 +197,7 @@ def test_endpoints_in_all_have_a_bound_that_leaves_an_eighth_to_others(crowd, to
         control.ok("leave", topic=topic, bind_uri=uri, **who)
     join_and_leave(broker, topic, "pull", who, rounds=10, at_once=25, transport="ipc")
     join_again = burst(broker, *[a_join(topic, "sub", who, "ipc")] * 100)
-    # Where that took its time, some of them had made room again for others of his.
+    # If that took long, some of the user's endpoints were evicted again for others of his.
     assert len(uris_of(join_again)) >= len(uris_of(answers))
     for _ in range(10):
         others_join(broker, control, "ipc")
@@ -217,7 +219,7 @@ def test_joins_for_which_there_is_no_descriptor_are_counted_and_said_once(crowd)
 def test_by_default_endpoints_leave_half_of_the_descriptors_to_connections(crowd):
     broker, control = crowd(ports=False, prefix=["prlimit", "--nofile=256:256"])
     answers = burst(broker, *[a_join("anns", "sub", credentials("ann"), "ipc")] * 100)
-    assert len(uris_of(answers)) == 64 - 64 // 8 - 2  # two are there
+    assert len(uris_of(answers)) == 64 - 64 // 8 - 2  # two endpoints exist already
     assert refusals_in(answers)[0]["code"] == "limit_reached"
     others_join(broker, control)
     assert set(reached(control)) == {"endpoints_max"}

@@ -1,4 +1,4 @@
-"""The process around the commands: its standard streams, its signals and its limits."""
+"""Tests the process of a command: its standard streams, its signals and its limits."""
 import fcntl
 import os
 import pathlib
@@ -15,7 +15,7 @@ HANGUP_IGNORED = ("sh", "-c", "trap '' HUP; exec \"$@\"", "sh")
 
 
 def closing(streams):
-    """A prefix that starts a command without some of its standard streams."""
+    """Returns a prefix that starts a command without some of its standard streams."""
     return ("sh", "-c", f'exec "$@" {streams}', "sh")
 
 
@@ -39,7 +39,7 @@ def beside(make_broker):
         command_line.close()
 
 
-# Standard streams that the process was started without.
+# --- Standard streams that are closed at the start ---
 @pytest.mark.parametrize("streams", ["2>&-", "0<&- 1>&- 2>&-"])
 def test_a_broker_without_standard_streams_keeps_their_numbers(beside, streams):
     lightq = beside("--log-level", "debug", prefix=closing(streams))
@@ -50,7 +50,7 @@ def test_a_broker_without_standard_streams_keeps_their_numbers(beside, streams):
     lightq("topic", "create", "t", "--type", "file")
     lightq("produce", "t", "-n", "1000", "--size", "100")
     assert numbers(lightq("consume", "t", "--group", "g", "-n", "1000").stdout) == list(range(1000))
-    for descriptor in range(3):  # nothing that was opened since has got one of them
+    for descriptor in range(3):  # no file that was opened later has one of these numbers
         assert os.readlink(opened / str(descriptor)).startswith(("/dev/null", str(lightq.broker.directory)))
 
 
@@ -69,7 +69,7 @@ def test_a_command_without_standard_streams_works_as_with_dev_null(lightq, strea
     run("--help")
 
 
-# Streams that do not block.
+# --- Streams that do not block ---
 def test_produce_waits_for_standard_input_that_does_not_block(lightq):
     lightq("topic", "create", "t")
     read, write = os.pipe()
@@ -128,7 +128,7 @@ def test_a_password_comes_over_standard_input_that_does_not_block(lightq):
 
 
 def polls(pid):
-    """Whether the process's main thread waits in `poll`."""
+    """Returns True if the process's main thread waits in `poll`."""
     wait = pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0]
     return wait in ("7", "271", "73")  # poll, ppoll; ppoll on arm64
 
@@ -146,7 +146,7 @@ def test_output_waits_for_a_reader_where_it_does_not_block(lightq):
     assert process.wait(DEADLINE) == 0
 
 
-# Hanging up.
+# --- SIGHUP ---
 def test_a_hangup_stops_the_broker_in_order(beside):
     lightq = beside("--flush-interval-ms", "60000")
     broker = lightq.broker
@@ -193,7 +193,7 @@ def test_a_command_goes_on_where_hangups_are_ignored(lightq):
     assert producer.wait(DEADLINE) == 0
 
 
-# The largest size of a file.
+# --- The largest size of a file ---
 def test_a_file_that_may_not_grow_is_a_full_disk(lightq):
     broker = lightq.broker
     lightq("topic", "create", "t", "--type", "file")
@@ -203,7 +203,7 @@ def test_a_file_that_may_not_grow_is_a_full_disk(lightq):
     assert b"blocked by disk" in produced.stderr
     stats = lightq.stats("t")
     assert stats["blocked_by"] == "disk" and stats["messages_received"] < 40000
-    lightq("produce", "memory", "-n", "1000", "--size", "1000")  # everything else goes on
+    lightq("produce", "memory", "-n", "1000", "--size", "1000")  # everything else continues
     resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     lightq("produce", "t", "-n", "1000", "--size", "1000")
     assert lightq.stats("t")["blocked_by"] == ""
@@ -230,7 +230,7 @@ def test_a_command_is_told_of_a_file_that_may_not_grow(lightq):
     assert done.returncode == 1 and b"File too large" in done.stderr
 
 
-# A stop where nothing has changed.
+# --- A stop when nothing has changed ---
 def test_a_stop_after_nothing_was_done_writes_nothing(lightq):
     broker = lightq.broker
     lightq("topic", "create", "t", "--type", "file")
@@ -261,4 +261,4 @@ def test_a_command_with_too_few_descriptors_says_so(broker, descriptors):
     limited = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh"]
     ping = subprocess.run([*limited, BINARY, "ping", "--broker", broker.control_uri, "--request-timeout", "1s"],
                           capture_output=True, text=True, timeout=DEADLINE, env=broker.environment)
-    assert ping.returncode in (0, 1), ping  # no signal has ended it
+    assert ping.returncode in (0, 1), ping  # it was not ended by a signal

@@ -1,4 +1,5 @@
-"""Purging topics and groups: what is gone, who goes on where, and that none of it comes back."""
+"""Tests purging topics and groups: which messages are gone, where consumers continue, and that no purged
+message is delivered later."""
 import threading
 
 import pytest
@@ -28,7 +29,7 @@ def test_a_purged_group_goes_on_at_the_end(control, session, broker_type, name, 
     assert (after["next_offset"], after["committed_offset"], after["lag"], after["unacknowledged"], after["lost"]) == (
         100, 100, 0, 0, 0)
     assert purge(control, group=name) == 0
-    purged.acknowledge_all(before)  # too late, and no harm
+    purged.acknowledge_all(before)  # too late, which does no harm
     purged.give(1000)
     fill(session, 100, 10)
     assert offsets(purged.receive(10)) == list(range(100, 110)) and purged.is_silent()
@@ -36,7 +37,8 @@ def test_a_purged_group_goes_on_at_the_end(control, session, broker_type, name, 
 
 
 def empty_bytes(broker_type, segment_bytes):
-    """What a topic's log takes without messages: a durable one keeps its last file, and one that is ready to follow."""
+    """Returns the bytes of a topic's log without messages. A durable topic keeps its last file and the
+    prepared next one."""
     return 2 * segment_bytes if broker_type in DURABLE else 0
 
 
@@ -187,7 +189,7 @@ def test_a_purge_makes_room_on_a_full_disk(small_disk, make_broker, broker_type)
 @pytest.mark.parametrize("left", ["the floor", "12 KiB"])
 @pytest.mark.parametrize("segment_bytes", [256 * KIB, 128 * KIB * KIB], ids=["many segments", "few"])
 def test_one_purge_is_enough_on_a_full_disk(small_disk, make_broker, left, segment_bytes):  # noqa: F811
-    """The next segment would be larger than what is left."""
+    """The next segment would need more than the free space."""
     floor = 1_000_000 if left == "the floor" else 0
     broker = make_broker(start=False, environment={"LIGHTQ_MIN_FREE_BYTES": str(floor)})
     broker.data_dir = small_disk / "data"
@@ -214,7 +216,7 @@ def test_one_purge_is_enough_on_a_full_disk(small_disk, make_broker, left, segme
 
 
 def leave_free(disk, count):
-    """Fills the disk but for so many bytes."""
+    """Fills the disk except for so many bytes."""
     with open(disk / "filler", "wb", buffering=0) as filler:
         while True:
             try:
@@ -247,7 +249,7 @@ def test_purged_while_producers_run_each_message_is_purged_or_delivered(broker, 
 
     while any(thread.is_alive() for thread in threads):
         take()
-        pause(control, group="g")  # so that there is something to be purged
+        pause(control, group="g")  # so that there are messages to purge
         purge(control)
         boundaries.append(control.stats("t")["first_offset"])
         resume(control, group="g")

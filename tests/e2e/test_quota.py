@@ -1,4 +1,5 @@
-"""Bounds on what all topics together may take, and each topic, endpoint and session, as the broker's settings set them."""
+"""Tests limits for all topics together, and for each topic, endpoint and session, as the broker's settings
+give them."""
 import pytest
 import zmq
 
@@ -10,7 +11,7 @@ MIB = 1 << 20
 
 
 def fill(broker, control, topic, payload=b"x" * 65536):
-    """Sends to the topic until the broker holds its producers back for want of disk."""
+    """Sends to the topic until the broker stops reading from the producer for lack of disk space."""
     push = broker.socket(zmq.PUSH, control.join(topic, "push"), sndhwm=4)
     sent = 0
 
@@ -29,7 +30,7 @@ def fill(broker, control, topic, payload=b"x" * 65536):
 
 
 def reached(control):
-    """The limits that somebody has reached, and how often."""
+    """Returns the limits that were reached, and how often."""
     return {name: count for name, count in control.broker_stats()["limits_reached"].items() if count}
 
 
@@ -43,14 +44,14 @@ def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker)
     for topic in ("first", "second"):
         control.create(topic, "file", segment_bytes=MIB)
     fill(broker, control, "first")
-    assert bytes_of_topics(broker) <= 8 * MIB + MIB  # the segments, and what lies beside them
+    assert bytes_of_topics(broker) <= 8 * MIB + MIB  # the segments, and the files beside them
     kept = control.stats("first")["messages_received"]
-    assert kept > 60  # 65,536 bytes each
+    assert kept > 60  # of 65,536 bytes each
 
     broker.logged("the last eighth of 8388608 is for those that have little")
     second = fill(broker, control, "second", b"y" * 4096)
     got = control.stats("second")["messages_received"]
-    assert got > 0  # of what the first may not have
+    assert got > 0  # from the part that the first topic may not use
     control.create("third", "file", segment_bytes=MIB)
     fill(broker, control, "third").close()
     assert control.stats("third")["messages_received"] > 0, "each has its part of the last eighth"
@@ -58,7 +59,7 @@ def test_topics_wait_at_the_quota_and_go_on_when_another_is_deleted(make_broker)
     assert bytes_of_topics(broker) <= 8 * MIB + MIB
 
     pull = broker.socket(zmq.PULL, control.join("first", "pull"))
-    assert pull.recv() == b"x" * 65536  # what is there can be read
+    assert pull.recv() == b"x" * 65536  # existing messages can be read
     control.delete("first")
     until(lambda: control.stats("second")["messages_received"] > got, "the other topic to go on")
 
@@ -79,7 +80,7 @@ def test_several_topics_that_fill_the_quota_keep_no_other_from_it(make_broker):
 
 
 def test_one_topic_that_fills_the_quota_keeps_nobody_elses_from_it(make_broker):
-    """Also where its files wait in the pool to be written again."""
+    """This also holds while the topic's files are in the pool and wait to be used again."""
     broker = make_broker("--disk-bytes-max", str(16 * MIB), "--min-free-bytes", "0")
     control = broker.control()
     for topic in ("anns", "bobs"):
@@ -101,7 +102,8 @@ def test_one_topic_that_fills_the_quota_keeps_nobody_elses_from_it(make_broker):
 def test_a_topic_that_drops_its_oldest_goes_on_at_its_capacity_whatever_its_share(make_broker, broker_type):
     broker = make_broker("--disk-bytes-max", str(32 * MIB), "--min-free-bytes", "0")
     control = broker.control()
-    control.create("t", broker_type, segment_bytes=MIB, capacity_bytes=29 * MIB, overflow="drop_oldest")  # 7/8 are 28
+    # One topic may use 7/8 of the limit, which are 28 MiB.
+    control.create("t", broker_type, segment_bytes=MIB, capacity_bytes=29 * MIB, overflow="drop_oldest")
     push = broker.socket(zmq.PUSH, control.join("t", "push"), sndtimeo=20_000)
     for _ in range(1000):
         push.send(b"x" * 65_536)
@@ -132,16 +134,17 @@ def test_rings_of_one_user_leave_an_eighth_to_others(make_broker):
         return control("create_topic", admin_user_id=name, admin_password=PASSWORD if name != ADMIN else ADMIN_PASSWORD,
                        topic=topic, broker_type="queue", ring_bytes=ring_bytes).get("code", "ok")
 
-    assert create("ann", "ann0", 15 * MIB) == "limit_reached"  # at once neither
+    # A single large topic is refused too.
+    assert create("ann", "ann0", 15 * MIB) == "limit_reached"
     assert [create("ann", f"ann{i}") for i in range(9)] == ["ok"] * 7 + ["limit_reached"] * 2
     assert control.fails("limit_reached", "create_topic", admin_user_id="ann", admin_password=PASSWORD, topic="ann9",
                          broker_type="queue", ring_bytes=2 * MIB)["description"].endswith("of 16777216 to others")
     assert reached(control) == {"memory_bytes_max": 4}
     assert create("bob", "bob", MIB) == "ok"
     assert create(ADMIN, "roots", MIB) == "ok"
-    assert create(ADMIN, "more", MIB) == "limit_reached"  # the whole holds for everybody
+    assert create(ADMIN, "more", MIB) == "limit_reached"  # the whole limit holds for every user
     control.ok("delete_topic", **administrator, topic="ann0")
-    assert create("ann", "ann-again") == "limit_reached"  # 16 of 16 again
+    assert create("ann", "ann-again") == "limit_reached"  # 16 of 16 MiB again
     control.ok("delete_topic", **administrator, topic="ann1")
     assert create("ann", "ann-again") == "ok"
 
@@ -167,7 +170,7 @@ def test_rings_and_topics_are_bounded_in_all(make_broker):
     refused = control.fails("limit_reached", "create_topic", **credentials, topic="three", broker_type="queue",
                             ring_bytes=65536)
     assert str(3 * MIB) in refused["description"]
-    control.create("three", "file")  # no ring
+    control.create("three", "file")  # a durable topic has no ring
     control.delete("one")
     control.create("four", ring_bytes=MIB)
     control.create("five", "file")
@@ -214,7 +217,7 @@ def test_one_users_connections_are_bounded_and_nobody_elses(make_broker):
         broker.logged("more connections than its user may have")
         push("bob")
         until(lambda: connected() == 3, "another user's")
-    # What ends makes room, and what was refused comes in by itself where its library tries again.
+    # A connection that ends makes space. The refused one is then admitted, because its library tries again.
     with Session(ticket("ann")):
         first.close()
         until(lambda: connected() == 2, "the end of one")
@@ -233,7 +236,7 @@ def test_a_topics_endpoints_and_groups_are_bounded_and_no_other_topics(make_brok
     control.fails("limit_reached", "join", **asked)
     control.join("other", "pull")
     with Session(session_client.join(control, "other", "pull")) as session:
-        session.consumer("other")  # there is the plain pullers' group already
+        session.consumer("other")  # the plain pullers' group exists there already
         assert session.error_of("consume_open", **open_values("other", "second")) == "limit_reached"
         session.present(session_client.join(control, "t", "pull"))
         session.consumer("t", "first")
@@ -249,7 +252,7 @@ def test_the_connections_of_an_endpoint_and_the_sessions_of_a_thread_are_bounded
     until(lambda: control.stats("t")["publishers_count"] == 2, "as many as there may be")
     pushers[0].close()
     pushers[1].close()
-    pushers[2].send(b"in")  # tries again by itself, if it was the third
+    pushers[2].send(b"in")  # if it was the third one, it tries again by itself
     until(lambda: control.stats("t")["messages_received"] == 1, "the third in their place")
 
     ticket = session_client.join(control, "t")

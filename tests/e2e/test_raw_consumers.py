@@ -1,4 +1,4 @@
-"""Raw socket consumers: lengths and payloads over plain sockets, from a real broker."""
+"""Tests raw consumers, which receive lengths and payloads over plain sockets, with a real broker."""
 import os
 import random
 import signal
@@ -19,7 +19,7 @@ KIB, MIB = 1024, 1024 * 1024
 
 
 class RawConsumer:
-    """A plain socket, and nothing of LightQ's or ZeroMQ's."""
+    """A plain socket, with nothing of LightQ or ZeroMQ."""
 
     def __init__(self, uri, receive_buffer=0):
         scheme, address = uri.split("://")
@@ -27,7 +27,7 @@ class RawConsumer:
         self.socket.settimeout(DEADLINE)
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.come = bytearray()  # and not told yet
+        self.come = bytearray()  # received and not returned yet
         host, _, port = address.rpartition(":")
         self.socket.connect((host, int(port)) if scheme == "tcp" else address)
 
@@ -38,7 +38,7 @@ class RawConsumer:
         self.socket.close()
 
     def has(self, count):
-        """Waits for `count` bytes; False if the stream ends before."""
+        """Waits for `count` bytes. Returns False if the stream ends before."""
         while len(self.come) < count:
             part = self.socket.recv(MIB)
             if not part:
@@ -58,7 +58,7 @@ class RawConsumer:
         return [self.message() for _ in range(count)]
 
     def ended(self):
-        """Waits for the stream's end; True if no further byte came before it."""
+        """Waits for the end of the stream. Returns True if no further byte arrives before it."""
         seen = len(self.come)
         try:
             return not self.has(seen + 1)
@@ -230,7 +230,7 @@ def test_the_port_and_the_place_are_kept_over_a_restart(broker, control, end):
     with RawConsumer(uri) as consumer:
         while not seen or seen[-1] != 199:
             seen.append(number_of(consumer.message()))
-    # A broker that is killed may repeat its last second; nothing is skipped.
+    # A killed broker may repeat the messages of its last second. No message is skipped.
     assert seen == list(range(seen[0], 200)) and seen[0] <= 100
     assert end == "kill" or seen[0] == 100
     control.ok("leave", topic="t", bind_uri=uri)
@@ -315,14 +315,16 @@ def test_a_stalled_consumer_costs_little_and_delays_nobody(broker, control):
         for message in numbered(0, count, size):
             producer.send(message)
         until(lambda: stats_of(control)["messages_received"] == count, "the messages")
-        # Whoever reads gets all but what the other was handed before it was full, which is little.
+        # The reading consumer receives all messages except the few that were sent to the stalled one before
+        # its buffers were full.
         others = stalled_share(control, reading, count)
         assert len(others) * size < 8 * MIB
         assert sorted(map(number_of, stalled.messages(len(others)))) == others
 
 
 def stalled_share(control, reading, count):
-    """Reads until everything is handed out; the numbers of what the reader was not given."""
+    """Reads until everything is delivered. Returns the numbers of the messages that the reader did not
+    receive."""
     seen = []
     reading.socket.settimeout(0.3)
     deadline = time.monotonic() + DEADLINE
@@ -340,7 +342,7 @@ def stalled_share(control, reading, count):
 
 def test_strangers_who_do_not_read_are_handed_little_each(broker, control):
     create_open(control, broker_type="file")
-    uri = join_raw(control, transport="ipc")  # the system keeps about 200 KiB of it; of TCP it may be 4 MiB
+    uri = join_raw(control, transport="ipc")  # a Unix socket buffers about 200 KiB; TCP may buffer 4 MiB
     count, size = 5000, 10_000
     strangers = [RawConsumer(uri) for _ in range(40)]
     try:

@@ -1,4 +1,5 @@
-"""Many topics, few descriptors, a deadline for the end. Run alone: processor time and rates are measured."""
+"""Tests many topics, few descriptors, and a deadline for the end. Run alone: it measures processor time and
+rates."""
 import json
 import signal
 import socket as plain
@@ -11,7 +12,7 @@ from support import (ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, SANITIZED, USER,
 
 @pytest.fixture
 def broker(make_broker):
-    """Takes as many requests as these tests make, however fast the machine is."""
+    """A broker that accepts as many requests as these tests make, however fast the machine is."""
     return make_broker("--requests-per-second", "1000000")
 
 
@@ -20,7 +21,7 @@ CREATE = {"cmd": "create_topic", "admin_user_id": ADMIN, "admin_password": ADMIN
 
 
 def pipelined(broker, requests, window=200, seconds=60):
-    """Sends requests without waiting for each answer; the answers, in order of arrival."""
+    """Sends requests without waiting for each answer. Returns the answers in order of arrival."""
     dealer = broker.socket(zmq.DEALER, broker.control_uri)
     answers, sent = [], 0
     deadline = time.monotonic() + seconds * (6 if SANITIZED else 1)
@@ -36,7 +37,7 @@ def pipelined(broker, requests, window=200, seconds=60):
 
 def test_ten_thousand_topics_can_be_created_listed_and_deleted(broker, control):
     count = 2000 if SANITIZED else 10_000
-    control.create("warm-up")  # the one expensive check of the passwords
+    control.create("warm-up")  # the passwords are verified once here, which is slow
     control.delete("warm-up")
     descriptors, memory = broker.descriptors(), broker.resident_bytes()
     begun = time.monotonic()
@@ -59,14 +60,14 @@ def test_ten_thousand_topics_can_be_created_listed_and_deleted(broker, control):
 def test_a_thousand_idle_topics_take_less_than_a_hundredth_of_a_core(broker, control):
     pipelined(broker, [{**CREATE, "topic": f"t{i}", "broker_type": "file" if i % 10 == 0 else "queue"} for i in range(1000)])
     kept = []
-    for index in range(0, 40, 4):  # some of them in use, and idle now
+    for index in range(0, 40, 4):  # some topics were used and are idle now
         kept.append(broker.socket(zmq.PUSH, control.join(f"t{index}", "push")))
         kept[-1].send(b"x")
         until(lambda topic=f"t{index}": control.stats(topic)["messages_received"] == 1, "the message")
     seconds = 3
-    time.sleep(0.3)  # let what has just been sent be flushed
+    time.sleep(0.3)  # until the messages just sent are flushed
     before = broker.processor_seconds()
-    time.sleep(seconds)  # what is measured is time passing
+    time.sleep(seconds)  # the test measures the use over this time
     used = broker.processor_seconds() - before
     assert used / seconds < (0.1 if SANITIZED else 0.01), f"{used:.3f} s of processor in {seconds} s"
 
@@ -117,7 +118,7 @@ def test_more_connections_than_descriptors_do_not_end_the_broker(make_broker):
 def test_strangers_take_a_part_of_few_descriptors(make_broker):
     broker = make_broker("--reactors", "1", prefix=["prlimit", "--nofile=256:256"])
     control = broker.control()
-    control.broker_stats()  # who has asked with a password is no stranger
+    control.broker_stats()  # a request with a password authenticates the connection
     host, port = broker.control_uri.removeprefix("tcp://").split(":")
     before, share = broker.descriptors(), (256 - 128) // 4
     crowd = [plain.create_connection((host, int(port)), timeout=DEADLINE) for _ in range(100)]

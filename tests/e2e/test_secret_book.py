@@ -1,4 +1,4 @@
-"""The search for secrets, which every other file relies on, finds them."""
+"""Tests that the search for secrets, which all other files rely on, finds them."""
 import json
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ from support import ADMIN, ADMIN_PASSWORD, DEADLINE, PASSWORD, USER, Broker, Sec
 
 @pytest.fixture
 def leaky():
-    """A broker whose end is the test's own, with what its clients know."""
+    """A broker that the test itself stops, and the secrets that its clients know."""
     directory = tempfile.mkdtemp(prefix="lq-")
     broker = Broker(directory, "--encrypt").start()
     yield broker
@@ -26,7 +26,7 @@ def leaky():
 
 
 def its_secrets(broker):
-    """One of each kind that a test and its broker have, by what it is."""
+    """Returns one secret of each kind that a test and its broker have, by kind."""
     control = broker.control()
     control.create("t", "file")
     ticket = control.ok("join", connection_type="socket", delivery="session", type="push", topic="t", user_id=USER,
@@ -56,7 +56,7 @@ def test_each_kind_of_secret_is_found(leaky, kind, where):
 
 
 def test_its_own_file_may_hold_it_and_no_other_does(make_broker):
-    """As at the end of every test, which would fail else."""
+    """The same check runs at the end of every test, which would fail otherwise."""
     broker = make_broker("--encrypt", admin=False)
     Secrets.of_data_directory(broker.data_dir)
     password = json.loads((broker.data_dir / "admin.json").read_text())["admin_password"]
@@ -76,7 +76,7 @@ def test_what_a_process_says_is_searched(lightq, tmp_path):
     with pytest.raises(AssertionError, match="the output of"):
         subprocess.Popen(["env"], stdout=subprocess.PIPE, env={"LIGHTQ_PASSWORD": "planted-in-an-environment",
                                                                "PATH": "/usr/bin:/bin"}).communicate()
-    # And so is what the command line says, with a topic whose name gives one away.
+    # Output of the command line is searched too. Here it contains a secret as a topic's name.
     Secrets.plant("planted-topic-name")
     with pytest.raises(AssertionError, match="the output of"):
         lightq("topic", "create", "planted-topic-name")

@@ -1,7 +1,8 @@
-"""Messages with keys, headers and times, and compressed batches, from a client that knows only the documents."""
+"""Tests messages with keys, headers and times, and compressed batches, from a client that knows only the
+documents."""
 import pytest
 
-from session_client import OWN, Session, everything, join  # first: it knows where the vectors are
+from session_client import OWN, Session, everything, join  # first, because it adds the path of the vectors
 import batch_bytes
 from batch_bytes import HEADERS, KEYS, LZ4, NONE, TIMES, ZSTD, Message
 from session_support import consumer_of, until_committed
@@ -41,7 +42,8 @@ def test_everything_that_was_said_comes_as_it_was_sent(control, session, broker_
     assert consumer.parts == 0 and len(consumer.batches) == 3, "the producer's own batches"
     assert [batch_bytes.unbatch(batch).codec for batch in consumer.batches] == [codec] * 3
     for first, batch in zip((0, 20, 40), consumer.batches):
-        sent = batch_bytes.batch(MESSAGES[first:first + 20], codec=codec)  # without id and sequence, which are not shown
+        # Without producer id and sequence, which consumers do not receive.
+        sent = batch_bytes.batch(MESSAGES[first:first + 20], codec=codec)
         assert batch[64:] == sent[64:] and batch[4:16] == sent[4:16] and batch[32:52] == sent[32:52]
         assert batch[56:60] == sent[56:60], "the body's checksum fits what is shown"
     consumer.acknowledge_before(60)
@@ -93,7 +95,7 @@ def test_a_message_s_bytes_are_its_attributes_and_its_payload_wherever_they_are_
     produce(session, control, "t", codec=ZSTD, size=60)
     assert control.stats("t")["total_bytes_written"] == message_bytes(MESSAGES)
     one_less = consumer_of(control, session, "t", group="a", codecs=READS_ALL, credit=(1000, message_bytes(MESSAGES[:7])))
-    one_less.receive(7)  # the first seven have all kinds of attributes between them, as all have
+    one_less.receive(7)  # the first seven together have all kinds of attributes that occur in the batch
     assert one_less.is_silent()
     one_more = consumer_of(control, session, "t", group="b", codecs=READS_ALL,
                            credit=(1000, message_bytes(MESSAGES[:7]) + 1))
@@ -188,7 +190,8 @@ def test_what_is_not_one_zstandard_frame_with_its_size_is_refused(control, sessi
 
 
 def test_a_batch_that_is_not_stored_is_not_unpacked_either(control, session):
-    """What has been stored is confirmed again; what is out of sequence is refused as such, whatever is in it."""
+    """A batch that is stored already is confirmed again. A batch out of sequence is refused as such, with any
+    content."""
     control.create("t")
     producer = session("t").producer("t")
     producer.produce([b"first"])

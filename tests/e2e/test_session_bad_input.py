@@ -1,5 +1,5 @@
-"""Sessions with everything that docs/session.md does not allow: a request, a channel or the session ends with a word, and the
-broker lives."""
+"""Tests sessions with everything that docs/session.md does not permit. A request, a channel or the session
+ends with an error, and the broker continues."""
 import random
 import struct
 
@@ -19,7 +19,7 @@ def spoiled(frame, at, value):
 HEARTBEAT = session_frames.encode("heartbeat", {})
 CREDIT = session_frames.encode("credit", dict(messages=1, bytes=1), channel=1)
 OPENING = dict(producer_id=0, producer_epoch=0, level=0, topic="t")
-# What fails in the header, in the checksum, or in a field of the body.
+# Frames with an error in the header, in the checksum, or in a field of the body.
 BROKEN = {
     "no topic": session_frames.encode("produce_open", {**OPENING, "topic": ""}, request=9),
     "op 0": spoiled(HEARTBEAT, 0, 0),
@@ -40,7 +40,7 @@ BROKEN = {
     "ZeroMQ's greeting": b"\xff" + b"\0" * 8 + b"\x7f\3\1NULL" + b"\0" * 48,
     "a request of HTTP": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
 }
-# What is wrong in a field of a request's body, and ends that request alone.
+# Frames with an error in a field of a request's body. They end only that request.
 BROKEN_REQUESTS = {
     "level 3": session_frames.encode("produce_open", {**OPENING, "level": 3}, request=9),
     "a text longer than its body": session_frames.encode("present", {}, request=9, body=b"\xff\0abc"),
@@ -62,7 +62,7 @@ def ticket(control):
 
 
 def lives_on(ticket, control, stored):
-    """Another session is served, and nothing was stored but what was confirmed."""
+    """Checks that another session is served, and that only confirmed messages were stored."""
     with Session(ticket) as another:
         producer = another.producer("t")
         producer.produce([b"on"])
@@ -97,7 +97,7 @@ def test_a_request_that_is_not_allowed_is_answered_so_and_the_session_goes_on(co
 def test_so_it_is_instead_of_hello(control, session, ticket, frame):
     one = session(ticket, hello=False)
     if frame == BROKEN["a second hello"]:
-        frame = HEARTBEAT  # sound, but not the first
+        frame = HEARTBEAT  # valid, but not allowed as the first frame
     one.send_raw(frame)
     assert one.goodbye() == "invalid_frame"
     lives_on(ticket, control, stored=0)
@@ -113,7 +113,7 @@ def test_a_hello_with_a_field_that_is_not_allowed_is_none(control, session, tick
 
 @pytest.mark.own_broker
 def test_a_length_that_is_not_refused_costs_no_memory_before_its_bytes_come(broker, control, session, ticket):
-    """64 connections announce the longest batch that the broker takes, and send no more."""
+    """64 connections announce the longest batch that the broker accepts, and send nothing more."""
     before = broker.resident_bytes()
     held = []
     for _ in range(64):
@@ -164,7 +164,7 @@ def test_many_frames_may_come_at_once(control, session, ticket):
 
 
 def test_no_random_bytes_end_the_broker(control, session, ticket):
-    """Replay with the seed in place of the random one."""
+    """To repeat a run, replace the random seed by the printed one."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -178,7 +178,7 @@ def test_no_random_bytes_end_the_broker(control, session, ticket):
         try:
             one.send_raw(stream if chance.randrange(4) else chance.randbytes(chance.randrange(1, 3000)))
         except (BrokenPipeError, ConnectionResetError):
-            pass  # it has been turned away already
+            pass  # the broker has closed the connection already
         one.close()
     until(lambda: control.stats("t")["publishers_count"] == 0, "their end")
     with Session(Ticket(*ticket)) as another:
@@ -188,7 +188,8 @@ def test_no_random_bytes_end_the_broker(control, session, ticket):
         assert control.stats("t")["messages_received"] == 1
 
 
-# What consumers may not say. The frames are for a channel that consumes, number 1, to which ten messages were delivered.
+# Frames that consumers may not send. They are for channel 1, which consumes and to which ten messages were
+# delivered.
 
 CONSUMING = open_values("t")
 
@@ -201,7 +202,7 @@ def opening(**changed):
     return session_frames.encode("consume_open", {**CONSUMING, **changed}, request=9)
 
 
-# About the session itself, or not to be told apart from that.
+# Errors of the session itself, or errors that look like one.
 BROKEN_CONSUMING = {
     "read of no topic": session_frames.encode("read", dict(begin=1, end=2, bytes=1, topic=""), request=9),
     "no range": on_channel("acknowledge", body=b""),
@@ -235,7 +236,7 @@ BROKEN_ON_CHANNEL = {
     "more bytes of credit than there are": on_channel("credit", messages=0, bytes=(1 << 62) + 1),
     "a channel that produces": on_channel("produce", batch=session_frames.batch([b"m"]).hex()),
 }
-# And these are answered so.
+# These are answered with an error.
 BROKEN_REQUESTS_CONSUMING = {
     "seek to 0": on_channel("seek", request=9, start=0, start_value=0),
     "seek to 6": on_channel("seek", request=9, start=6, start_value=0),
@@ -333,7 +334,7 @@ def test_of_a_batch_across_what_is_expected_nothing_is_stored(control, session, 
     assert (refused.code, refused.values["expected"]) == ("out_of_sequence", 2)
     assert "stored already" in refused.values["sentence"], refused.values
     producer.next = 5
-    one.send_raw(producer.frame_of([b"5"]))  # passed over: not what is expected
+    one.send_raw(producer.frame_of([b"5"]))  # ignored, because it is not the expected sequence
     producer.next = 2
     producer.produce([b"2"])
     producer.wait_confirmed()
@@ -402,7 +403,7 @@ def test_frames_for_a_channel_that_is_not_open_are_answered_so(control, session,
         assert (answer.code, answer.channel, answer.request) == ("unknown_channel", 2, 0)
     assert one.request("seek", channel=2, start=1, start_value=0).code == "unknown_channel"
     assert consuming.close().op == "done"
-    consuming.acknowledge((0, 10))  # passed over, as of any channel that was closed a moment ago
+    consuming.acknowledge((0, 10))  # ignored, as on any channel that was closed a moment ago
     consuming.give(1, 1)
     assert one.request("seek", channel=1, start=1, start_value=0).code == "unknown_channel", "who asks is answered"
     other = one.consumer("t")
@@ -414,7 +415,7 @@ def test_a_channel_of_another_session_is_none_of_ours(control, session, consumin
     stranger.send("acknowledge", channel=1, ranges=[(0, 10)])
     assert stranger.take(lambda frame: frame.op == "error", "error").code == "unknown_channel"
     other = stranger.consumer("t")
-    other.acknowledge((0, 10))  # delivered to another
+    other.acknowledge((0, 10))  # delivered to another channel
     assert other.channel == 1 and other.seek("next") == 10
     assert consuming.is_silent()
 

@@ -1,4 +1,5 @@
-"""Consumers that are silent because they work, and consumers whose machine has gone: docs/session.md, "Busy consumers"."""
+"""Tests consumers that are silent because they work, and consumers that have lost their machine:
+docs/session.md, "Busy consumers"."""
 import ctypes
 import socket
 import struct
@@ -20,7 +21,8 @@ def broker(make_broker):
 
 
 def lose_the_machine_of(session):
-    """From now on the session's system receives nothing that comes for it: no answer, no end, as if its machine were gone."""
+    """Makes the session's system drop everything it receives from now on. It sends no answer and no end of
+    the connection, as if its machine were gone."""
     drop_all = ctypes.create_string_buffer(struct.pack("=HBBI", BPF_RETURN, 0, 0, 0))
     session.socket.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", 1, ctypes.addressof(drop_all)))
 

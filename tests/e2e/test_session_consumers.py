@@ -1,4 +1,4 @@
-"""Consuming over sessions, from a client that knows only docs/session.md, to a real broker."""
+"""Tests consuming over sessions, with a client that knows only docs/session.md and a real broker."""
 import time
 
 import pytest
@@ -24,7 +24,7 @@ def subscriber(control, session, topic, **more):
     return session(join(control, topic, "sub"), **more)
 
 
-# What comes, and how.
+# --- Delivery ---
 
 
 @pytest.mark.parametrize("transport", ["tcp", "ipc"])
@@ -81,7 +81,7 @@ def test_large_messages_come_whole(control, session):
 
 
 def test_a_frame_is_never_longer_than_the_client_takes(control, session):
-    """The client fails if one is."""
+    """The client fails if a frame is longer."""
     control.create("t", "file")
     messages = numbered(0, 400, 1000)
     fill(session, "t", messages, size=200)
@@ -109,11 +109,11 @@ def test_a_message_that_fits_no_frame_ends_the_channel_and_stays(control, sessio
     assert {message.offset: message.delivery for message in come}[1] == 1, "nobody was handed it before"
 
 
-# Credit.
+# --- Credit ---
 
 
 def test_no_more_comes_than_there_is_credit_for(control, session):
-    """The client counts, and fails if more does."""
+    """The client counts, and fails if it receives more."""
     control.create("t")
     fill(session, "t", numbered(0, 100, 50), size=30)
     one = puller(control, session, "t")
@@ -143,8 +143,8 @@ def test_a_message_larger_than_all_credit_comes_all_the_same(control, session):
 
 
 def test_a_slow_one_of_four_delays_nobody(control, session):
-    """Counted in messages, not in time: who gives credit as it finishes messages has at most its credit waiting, so
-    what the slow one does not take the other three do, as if they were alone."""
+    """Counts messages instead of time. A consumer that gives credit as it finishes messages has at most its
+    credit waiting. The other three consume the remaining messages as fast as without the slow one."""
     control.create("t")
     count, credit = 4000, 50
     fill(session, "t", numbered(0, count, 20), size=100)
@@ -169,7 +169,7 @@ def test_a_slow_one_of_four_delays_nobody(control, session):
 
 
 @pytest.mark.own_broker
-@pytest.mark.stream  # a ZeroMQ library reads on for itself
+@pytest.mark.stream  # a ZeroMQ library reads even if its program does not
 def test_a_stalled_consumer_costs_bounded_memory_and_delays_nobody(broker, control, session):
     control.create("t", "file")
     stalled = puller(control, session, "t")
@@ -178,7 +178,7 @@ def test_a_stalled_consumer_costs_bounded_memory_and_delays_nobody(broker, contr
     quick = puller(control, session, "t").consumer("t", "quick", credit=(4, 1 << 40))
     producer = session("t").producer("t")
     before, payload = broker.anonymous_bytes(), b"x" * 900_000
-    for index in range(64):  # what the system and the broker keep for the stalled one is soon full
+    for index in range(64):  # the buffers of the system and the broker for the stalled consumer are soon full
         producer.produce([b"%d|" % index + payload])
         come = quick.receive(1)
         assert come[0].payload[:3] == (b"%d|" % index + payload)[:3] and come[0].offset == index
@@ -187,18 +187,19 @@ def test_a_stalled_consumer_costs_bounded_memory_and_delays_nobody(broker, contr
     producer.wait_confirmed()
     assert group_of(control, "t", "quick")["lag"] == 0
     assert group_of(control, "t", "stalled")["lag"] > 32
-    if variable("LIGHTQ_SANITIZE") != "thread":  # which keeps notes of the mapped file's bytes in memory of its own
+    # The thread sanitizer keeps records of the mapped file's bytes in its own memory.
+    if variable("LIGHTQ_SANITIZE") != "thread":
         assert SANITIZED or broker.anonymous_bytes() - before < 8 * KIB * KIB
 
 
 def test_a_session_that_is_held_as_a_producer_is_still_delivered_to(broker, control, session):
-    """It is not read from, but messages come for the credit that it had given."""
+    """The broker does not read from the session, but delivers messages for the credit that it gave before."""
     control.create("full", ring_bytes=64 * KIB)
     control.create("free")
     one = session("full")
     assert one.present(join(control, "free", "pull")).op == "done"
     assert one.present(join(control, "full", "pull")).op == "done"
-    one.consumer("full", credit=(0, 0))  # holds the log
+    one.consumer("full", credit=(0, 0))  # the group makes the log keep its messages
     consumer = one.consumer("free")
     held = one.producer("full")
     for first in range(0, 200, 10):
@@ -210,12 +211,12 @@ def test_a_session_that_is_held_as_a_producer_is_still_delivered_to(broker, cont
     assert group_of(control, "free")["unacknowledged"] == 1000
     consumer.acknowledge_before(1000)
     one.send("goodbye", code=0, sentence="")
-    control.delete("full")  # lets it go on
+    control.delete("full")  # the broker reads from the session again
     assert one.goodbye() == "ok"
     until(lambda: group_of(control, "free")["committed_offset"] == 1000, "what was said before goodbye")
 
 
-# Done with.
+# --- Acknowledgements ---
 
 
 @pytest.mark.parametrize("broker_type", TYPES)
@@ -230,7 +231,7 @@ def test_acknowledging_moves_what_is_committed(control, session, broker_type):
     consumer.acknowledge((2, 10), (20, 30))
     until(lambda: group_of(control, "t")["unacknowledged"] == 81, "the ranges")
     assert group_of(control, "t")["committed_offset"] == 1
-    consumer.acknowledge((0, 2), (25, 35))  # again does no harm
+    consumer.acknowledge((0, 2), (25, 35))  # a second acknowledgement does no harm
     until_committed(control, "t", 10)
     consumer.acknowledge_before(50)
     until_committed(control, "t", 50)
@@ -269,7 +270,7 @@ def test_automatic_is_done_as_it_is_sent(control, session):
     assert [message.offset for message in other.receive(20)] == list(range(30, 50))
 
 
-# Again.
+# --- Redelivery ---
 
 
 def test_what_is_rejected_comes_again_before_anything_newer(control, session):
@@ -312,7 +313,7 @@ def test_what_is_not_acknowledged_in_time_goes_to_another(control, session):
     come = other.receive(25)
     assert sorted((message.offset, message.delivery) for message in come) == [
         *((offset, 2) for offset in range(5, 20)), *((offset, 1) for offset in range(20, 30))]
-    late.acknowledge((5, 20))  # too late: another has them
+    late.acknowledge((5, 20))  # too late: another consumer has them
     other.acknowledge_all(come)
     until_committed(control, "t", 30)
     assert late.is_silent()
@@ -342,7 +343,7 @@ def test_messages_of_a_consumer_that_has_gone_go_to_others(control, session, end
     until(lambda: group_of(control, "t")["unacknowledged"] == 15, "the acknowledgement")
     if end == "close":
         assert gone.close().values == {"value": 0}
-        gone.acknowledge((10, 15))  # passed over
+        gone.acknowledge((10, 15))  # ignored
     elif end == "goodbye":
         one.send("goodbye", code=0, sentence="")
         assert one.goodbye() == "ok"
@@ -360,7 +361,7 @@ def test_messages_of_a_consumer_that_has_gone_go_to_others(control, session, end
     until_committed(control, "t", 40)
 
 
-# Seek.
+# --- Seek ---
 
 
 def test_seek_goes_on_elsewhere(control, session):

@@ -1,4 +1,5 @@
-"""Sessions and channels that end in the middle of something: everything asked is answered, and nothing is kept."""
+"""Tests sessions and channels that end in the middle of something: every request is answered, and nothing
+stays behind."""
 import socket
 
 import pytest
@@ -22,8 +23,8 @@ def close(channel, request):
 
 
 def fill(broker, control, held, topic="full"):
-    """A group holds the topic's log, which has no room, and a batch of the producer's waits. Where the group's puller
-    may connect."""
+    """Fills the topic: a group without a consumer makes the log keep its messages. Returns when a batch of
+    the producer waits, with the address at which the group's puller may connect."""
     uri = control.join(topic, "pull")
     with broker.socket(zmq.PULL, uri):
         until(lambda: control.stats(topic)["subscribers_count"] == 1, "the puller's handshake")
@@ -40,7 +41,7 @@ def is_served(one, topic):
     producer.wait_confirmed()
 
 
-# Channels.
+# --- Channels ---
 
 
 def test_an_opening_that_is_not_answered_yet_cannot_be_closed_and_is_answered(control, session):
@@ -127,7 +128,7 @@ def test_opening_and_closing_over_and_over_costs_no_memory(broker, control, sess
     assert SANITIZED or broker.resident_bytes() - before < 2 * MIB
 
 
-# Ends while the topic is full.
+# --- Ends while the topic is full ---
 
 
 @pytest.mark.parametrize("end", ["deleted", "fenced", "disconnected", "stopped",
@@ -194,13 +195,13 @@ def test_a_client_that_has_gone_while_it_was_held_is_noticed(make_broker, how):
     until(lambda: control.stats("full")["publishers_count"] == 0, "its end")
 
 
-# Memory.
+# --- Memory ---
 
 
 def test_memory_of_large_frames_is_given_back(broker, control, session):
     control.create("t")
     sessions = [session("t") for _ in range(24)]
-    for one in sessions:  # what comes on a closed channel is received, and passed over
+    for one in sessions:  # frames on a closed channel are received and ignored
         producer = one.producer("t")
         producer.close()
         one.closed = session_frames.encode("produce", {}, channel=producer.channel, body=b"")
@@ -218,7 +219,8 @@ def test_one_that_says_goodbye_and_does_not_read_is_taken_for_gone(make_broker):
     control.create("t")
     with Session(join(control, "t")) as one:
         producer = one.producer("t")
-        for _ in range(80):  # in small pieces: whoever is long at a checksum is taken for gone, too
+        # In small pieces, because a client that takes long for a checksum is also taken for gone.
+        for _ in range(80):
             producer.produce([b"x" * 90_000])
         producer.wait_confirmed()
     until(lambda: control.stats("t")["publishers_count"] == 0, "the producer's end")

@@ -1,4 +1,5 @@
-"""Groups and cursors over sessions while brokers end: what was acknowledged, and what comes again."""
+"""Tests groups and cursors over sessions when the broker ends: which messages count as acknowledged, and
+which are delivered again."""
 import random
 
 import pytest
@@ -11,8 +12,8 @@ DURABLE = ["file", "queue_file"]
 
 
 def saved(broker, work):
-    """Does `work`, and waits until cursors have begun to be written to the disk since."""
-    def newest():  # a new file is written before it has its name, and then keeps it
+    """Does `work`, and waits until the broker has since begun to write cursors to disk."""
+    def newest():  # a new file is written before it gets its name, and then keeps that name
         files = [path for path in files_below(broker.data_dir / "topics") if path.suffix in (".0", ".1")]
         return max((path.stat().st_mtime_ns for path in files if path.stem == "cursors"), default=0)
     before = newest()
@@ -56,8 +57,9 @@ def test_after_a_kill_everything_unacknowledged_comes_and_nothing_acknowledged_l
         until(lambda: group_of(control, "t", name or "default")["unacknowledged"] == left, "the acknowledgement")
 
     saved(broker, lambda: acknowledge([(0, 10), (20, 25)], left=45))
-    saved(broker, lambda: acknowledge([(30, 35)], left=40))  # when it begins to be written the first is on the disk
-    consumer.acknowledge((35, 40))  # these two may be forgotten
+    # When this write begins, the first acknowledgement is on disk.
+    saved(broker, lambda: acknowledge([(30, 35)], left=40))
+    consumer.acknowledge((35, 40))  # these two acknowledgements may be lost
     broker.kill()
     broker.start()
     certain = {*range(10, 20), *range(25, 30), *range(40, 100)}
@@ -70,7 +72,8 @@ def test_after_a_kill_everything_unacknowledged_comes_and_nothing_acknowledged_l
 
 @pytest.mark.parametrize("broker_type", DURABLE)
 def test_a_group_that_was_opened_is_there_after_a_kill(broker, control, session, broker_type):
-    """Before it has acknowledged anything: where it began is on the disk when its consumer is told that it may begin."""
+    """Nothing was acknowledged before the kill. The group's beginning is on disk before its consumer is told
+    that it is open."""
     control.create("t", broker_type)
     fill_numbered(session, "t", 0, 20)
     for name, mode in (("", GROUP), ("billing", GROUP), ("mine", OWN)):
@@ -85,7 +88,7 @@ def test_a_group_that_was_opened_is_there_after_a_kill(broker, control, session,
 
 @pytest.mark.parametrize("broker_type", DURABLE)
 def test_over_kills_each_message_comes_and_none_twice_to_who_keeps_his_place(broker, control, session, broker_type):
-    """A consumer that keeps its own offset with what it makes of the messages, and goes on there."""
+    """The consumer stores its own offset together with its results, and continues there."""
     control.create("t", broker_type)
     seed, kept, produced = 3, [], 0
     dice = random.Random(seed)
@@ -106,9 +109,10 @@ def test_over_kills_each_message_comes_and_none_twice_to_who_keeps_his_place(bro
 
 @pytest.mark.parametrize("broker_type", DURABLE)
 def test_four_producers_and_four_consumers_over_kills(broker, control, session, broker_type):
-    """Every message is delivered at least once, and stored once, each producer's in their order."""
+    """Every message is delivered at least once and stored once, and each producer's messages are in order."""
     control.create("t", broker_type)
-    is_lasting = broker_type == "file"  # else what was handed out and not written yet is stored anew behind a kill
+    # Otherwise a message delivered before it was written is stored again after a kill.
+    is_lasting = broker_type == "file"
     identities, sent, seen = [(0, 0)] * 4, [0] * 4, [dict() for _ in range(4)]
     unconfirmed = [[] for _ in range(4)]
     dice = random.Random(11)
@@ -119,7 +123,7 @@ def test_four_producers_and_four_consumers_over_kills(broker, control, session, 
             identities[index] = (producer.id, producer.epoch)
             for sequence, batch in unconfirmed[index]:
                 producer.produce(batch, sequence=sequence)
-            if sent[index] == 0:  # an id of which nothing has been stored may be forgotten
+            if sent[index] == 0:  # the broker may forget an id of which nothing was stored
                 producer.produce([b"%d|0|" % index])
                 producer.wait_confirmed()
                 sent[index] = 1
@@ -176,7 +180,7 @@ def test_a_place_without_a_name_misses_nothing_where_a_kill_has_taken_the_logs_e
     control.create("t", broker_type)
     lost_an_end = False
 
-    def produce(first):  # half of it is on the disk for sure
+    def produce(first):  # half of these are on disk for certain
         producer = session("t").producer("t", level=RECEIVED)
         producer.produce(numbered(first, 50))
         producer.wait_confirmed()

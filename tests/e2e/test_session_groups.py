@@ -1,4 +1,5 @@
-"""Groups and cursors over sessions: who gets what, and what of that outlives consumers and brokers."""
+"""Tests groups and cursors over sessions: which consumers receive which messages, and which state outlives
+consumers and brokers."""
 import multiprocessing
 import os
 import random
@@ -18,7 +19,7 @@ DURABLE = ["file", "queue_file"]
 
 
 def shared(consumers, count, seconds=20):
-    """Reads for all of them until they have `count` messages between them, which are acknowledged as they come."""
+    """Reads for all consumers until they have `count` messages together. Acknowledges them as they arrive."""
     come = {consumer: [] for consumer in consumers}
 
     def all_come():
@@ -33,7 +34,7 @@ def shared(consumers, count, seconds=20):
     return [come[consumer] for consumer in consumers]
 
 
-# Who gets what.
+# --- Delivery to groups ---
 
 
 @pytest.mark.parametrize("broker_type", ["queue", *DURABLE])
@@ -131,7 +132,7 @@ def test_a_second_consumer_takes_a_named_cursor_over(control, session):
     again = second.receive(20)
     assert [(message.offset, message.delivery) for message in again] == [
         *((offset, 2) for offset in range(10, 20)), *((offset, 1) for offset in range(20, 30))]
-    first.acknowledge((10, 20))  # passed over
+    first.acknowledge((10, 20))  # ignored
     second.acknowledge_all(again)
     until(lambda: group_of(control, "t", "mine")["committed_offset"] == 30, "the second's")
     assert group_of(control, "t", "mine")["consumers"] == 1
@@ -151,13 +152,14 @@ def test_there_are_at_most_1024_groups(control, session):
     one = consumer_of(control, session, "t").session
     for number in range(895):
         one.consumer("t", f"g{number}")
-    assert one.error_of("consume_open", **open_values("t", "one-too-many")) == "limit_reached"  # the rest is for others
+    # The rest is for other users.
+    assert one.error_of("consume_open", **open_values("t", "one-too-many")) == "limit_reached"
     with Session(join(control, "t", "pull", user_id=ADMIN, password=ADMIN_PASSWORD)) as other:
         for number in range(895, 1023):
             other.consumer("t", f"g{number}")
         for each in (one, other):
             assert each.error_of("consume_open", **open_values("t", "one-too-many")) == "limit_reached"
-    one.consumer("t", "g7")  # one that is there
+    one.consumer("t", "g7")  # this group exists already
 
 
 def test_statistics_tell_lag_and_what_is_under_way(control, session):
@@ -215,7 +217,7 @@ def test_a_direct_topic_keeps_nothing_for_a_group_without_consumers(control, ses
     first.receive(20)
     assert offsets(consumer_of(control, session, "t", "late", start="first").messages) == []
     first.close()
-    other = consumer_of(control, session, "t", "other")  # somebody is there, so that the topic takes messages
+    other = consumer_of(control, session, "t", "other")  # a group, so that the topic takes messages
     producer.produce(numbered(20, 10))
     producer.wait_confirmed()
     assert offsets(other.receive(10)) == list(range(20, 30))
@@ -224,11 +226,12 @@ def test_a_direct_topic_keeps_nothing_for_a_group_without_consumers(control, ses
     assert offsets(again.receive(10)) == list(range(30, 40)) and again.is_silent()
 
 
-# Consumers that end without a word.
+# --- Consumers that end without a word ---
 
 
 def stopped_member(ticket, topic, ready):
-    """A process that is a member: says heartbeats and acknowledges nothing, until it is stopped."""
+    """The main function of a process that is a member. It sends heartbeats and acknowledges nothing, until it
+    is stopped."""
     one = Session(ticket)
     one.consumer(topic, credit=(30, 1 << 40)).receive(30)
     ready.set()
@@ -276,7 +279,7 @@ def test_what_a_stopped_process_has_goes_to_others(make_broker):
 
 
 def test_a_stopped_process_that_a_flood_is_sent_to_is_missed_too(make_broker):
-    """Its output is full, which is no reason not to notice that it says nothing."""
+    """Its output buffer is full, and the broker must still notice that it sends nothing."""
     broker = make_broker("--session-heartbeat-ms", "500")
     control = broker.control()
     control.create("t", "file")
@@ -327,7 +330,7 @@ def test_connections_that_break_lose_nothing(control, session):
     assert last.is_silent()
 
 
-# What users may do to each other.
+# --- Users and each other's groups ---
 
 
 def test_users_who_may_only_consume_do_not_move_or_hold_each_others_groups(control, session):

@@ -1,13 +1,13 @@
-"""Who may go on as a producer: an id is good for the user it was given to, or for whoever shows its secret; and nobody is
-shown whose a message is."""
+"""Tests which clients may continue as a producer: an id is valid for the user that received it, or for a
+client that shows its secret. No client is shown which user a message is from."""
 import pytest
 
-from session_client import FLUSHED, OWN, join  # first: it knows where the vectors are
+from session_client import FLUSHED, OWN, join  # first, because it adds the path of the vectors
 import batch_bytes
 from support import ADMIN, ADMIN_PASSWORD
 
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
-KEEPS_SECRETS = 1 << 31  # among the codecs of hello
+KEEPS_SECRETS = 1 << 31  # a bit of the codecs in hello
 
 
 def credentials(name):
@@ -16,7 +16,7 @@ def credentials(name):
 
 @pytest.fixture
 def of_two(control):
-    """A topic `t` for alice and mallory, both of whom may produce and consume."""
+    """Makes a topic `t` for alice and mallory. Both may produce and consume."""
     def make(broker_type):
         control.create("t", broker_type)
         for name in ("alice", "mallory"):
@@ -35,7 +35,7 @@ def payloads(control, session, topic="t"):
 
 @pytest.mark.parametrize("broker_type", ["queue", "file", "queue_file"])
 def test_nobody_stores_messages_under_the_numbers_of_another_user(broker, control, session, of_two, broker_type):
-    """alice's connection breaks with three messages unconfirmed; mallory knows her id and epoch."""
+    """Alice's connection breaks with three messages unconfirmed. Mallory knows her id and epoch."""
     of_two(broker_type)
     mallory = {kind: session(join(control, "t", kind, **credentials("mallory"))) for kind in ("push", "sub")}
     sees = mallory["sub"].consumer("t", mode=OWN)
@@ -74,7 +74,7 @@ def test_an_id_of_before_a_kill_is_still_its_users(broker, control, session, of_
 
 @pytest.mark.parametrize("codec", [batch_bytes.NONE, batch_bytes.LZ4, batch_bytes.ZSTD], ids=["plain", "lz4", "zstd"])
 def test_whose_a_message_is_is_shown_to_nobody(control, session, codec):
-    """Neither with whole batches, nor with parts, nor by reads."""
+    """Neither whole batches, nor parts of batches, nor reads show it."""
     control.create("t")
     said = [b"number %d" % number for number in range(40)]
     producer = session("t").producer("t")
@@ -116,7 +116,7 @@ def test_an_id_is_no_administrators_either(control, session, of_two):
     alice.wait_confirmed()
 
 
-# Open topics: a client is nobody, and shows a secret instead.
+# Open topics have no users, so a client shows a secret instead.
 
 
 @pytest.mark.parametrize("broker_type", ["queue", "file"])

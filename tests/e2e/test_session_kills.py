@@ -1,6 +1,6 @@
-"""A broker that is killed again and again while four producers and four consumers are at work over sessions: every
-confirmed message is delivered, none twice to who resumes by offset, each producer's in order. LIGHTQ_KILLS=100 for the
-whole proof (docs/reliability.md)."""
+"""Kills a broker again and again while four producers and four consumers work over sessions. Every confirmed
+message is delivered, a consumer that resumes by offset receives none twice, and each producer's messages
+are in order. LIGHTQ_KILLS=100 for the whole test of docs/reliability.md."""
 import collections
 import json
 import random
@@ -19,7 +19,7 @@ PRODUCERS, MEMBERS = 4, 2
 
 
 class World:
-    """What the threads share: the broker, which comes and goes, and what has been seen."""
+    """The state that the threads share: the broker, which stops and starts, and the messages seen."""
 
     def __init__(self, broker):
         self.broker, self.context = broker, zmq.Context()
@@ -28,7 +28,7 @@ class World:
         self.is_up, self.stopping, self.failure = True, False, None
         self.produced = [None] * PRODUCERS  # how many messages each has sent in all, once it is done
         self.confirmed = [0] * PRODUCERS
-        self.seen = [set() for _ in range(PRODUCERS)]  # by the group's members
+        self.seen = [set() for _ in range(PRODUCERS)]  # by the members of the group
         self.redelivered = 0
 
     def notify(self, **changes):
@@ -44,14 +44,14 @@ class World:
         assert met, f"not within {seconds} s: {what}"
 
     def total(self):
-        """How many messages there are, once all producers are done."""
+        """Returns the number of messages once all producers are done, and None before."""
         return None if None in self.produced else sum(self.produced)
 
     def group_is_done(self):
         return self.total() is not None and sum(map(len, self.seen)) == self.total()
 
     def join(self, kind):
-        """A ticket; ConnectionError if the broker goes away meanwhile."""
+        """Returns a ticket. Raises ConnectionError if the broker goes away meanwhile."""
         socket = self.context.socket(zmq.REQ)
         socket.linger = 0
         try:
@@ -77,7 +77,7 @@ class World:
 
 
 class Worker(threading.Thread):
-    """Connects, and works until its work is done; again whenever the broker is back."""
+    """Connects and works until its work is done. Connects again whenever the broker is back."""
     kind = "push"
 
     def __init__(self, world, number):
@@ -111,7 +111,7 @@ def parts_of(message):
 
 
 class Producing(Worker):
-    """Sends what is not confirmed again, in the same batches."""
+    """Sends unconfirmed messages again, in the same batches."""
     identity, next = (0, 0), 0
 
     def work(self, session):
@@ -124,7 +124,7 @@ class Producing(Worker):
         while not self.world.stopping:
             messages = [message_of(self.number, self.next + index, self.dice.randrange(20, 300))
                         for index in range(self.dice.randrange(1, 40))]
-            self.unconfirmed.append((self.next, messages))  # before it may be stored
+            self.unconfirmed.append((self.next, messages))  # recorded before it may be stored
             self.next += len(messages)
             producer.produce(messages, sequence=self.unconfirmed[-1][0])
             session.read_some(0)
@@ -148,7 +148,7 @@ class Producing(Worker):
 
 
 class Member(Worker):
-    """Of a group: notes what comes, then acknowledges it."""
+    """A member of a group. Records messages and then acknowledges them."""
     kind = "pull"
 
     def work(self, session):
@@ -168,7 +168,8 @@ class Member(Worker):
 
 
 class Follower(Worker):
-    """Has a cursor of its own, and goes on behind the last message it was sent: each comes once, and in order."""
+    """Has a cursor of its own and continues after the last message it received: each message arrives once and
+    in order."""
     kind, automatic = "sub", False
     next, incarnation = 0, 0
 
@@ -200,7 +201,7 @@ class AutomaticFollower(Follower):
 
 
 def test_over_many_kills_nothing_confirmed_is_lost_doubled_or_out_of_order(broker, control):
-    """Replay with LIGHTQ_SEED, as far as the threads' turns allow."""
+    """LIGHTQ_SEED repeats a run, as far as the scheduling of threads permits."""
     control.create("t", "file", segment_bytes=1 << 20)
     world, dice = World(broker), random.Random(SEED)
     workers = [Producing(world, number) for number in range(PRODUCERS)]

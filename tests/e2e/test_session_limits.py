@@ -1,4 +1,5 @@
-"""Bounds on what clients of sessions make a topic or a session remember, as the broker's settings set them."""
+"""Tests limits on the state that session clients can make a topic or a session keep, as the broker's settings
+give them."""
 import session_client
 import session_frames
 from session_client import Session
@@ -6,7 +7,8 @@ from support import until
 
 
 def broker_with(make_broker, *flags):
-    """Its control, a topic, and how to see how often a limit was reached."""
+    """Returns the broker's control connection with a topic, and a function that returns how often a limit was
+    reached."""
     broker = make_broker(*flags)
     control = broker.control()
     control.create("t")
@@ -126,7 +128,7 @@ def test_reads_of_a_session_are_bounded_in_number_and_in_bytes(make_broker):
         assert [message.payload for message in brought] == messages[:2] and next_offset == 2
         brought, next_offset = session.read("t", begin=next_offset)
         assert [message.payload for message in brought] == messages[2:4] and next_offset == 4
-        # All at once: the broker comes to none of them before it has seen the last.
+        # Sends all reads at once: the broker has all three before it starts the first.
         asked = dict(begin=0, end=10, bytes=1 << 30, topic="t")
         session.send_raw(b"".join(session_frames.encode("read", asked, request=request) for request in range(101, 104)))
         answers = {}

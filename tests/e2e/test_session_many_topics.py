@@ -1,4 +1,4 @@
-"""Frames of many topics that come at once on one session: the broker takes them a few at a time."""
+"""Tests frames of many topics that arrive at once on one session: the broker handles a few topics at a time."""
 import session_frames
 from session_client import join
 
@@ -7,7 +7,7 @@ ROUNDS = 25
 
 
 def many(control, session):
-    """A session with a producer of each topic, and one with a consumer of each."""
+    """A session with a producer on each topic, and one with a consumer on each."""
     names = [f"t{index}" for index in range(TOPICS)]
     for name in names:
         control.create(name)
@@ -19,7 +19,7 @@ def many(control, session):
 
 
 def send_at_once(one, frames):
-    """In two pieces, the first of which ends within a frame."""
+    """Sends the frames in two pieces. The first ends within a frame."""
     data = b"".join(frames)
     half = len(data) // 2 + 7
     one.send_raw(data[:half])
@@ -48,7 +48,7 @@ def test_those_of_topics_that_go_meanwhile_hurt_no_other(control, session):
     one = producers[0].session
     gone = producers[7]
     rounds = [next_frame(producer, b"%d" % number) for number in range(ROUNDS) for producer in producers]
-    # One channel is closed between its frames, and one frame comes twice.
+    # One channel is closed between its frames, and one frame is sent twice.
     close = session_frames.encode("close", {}, channel=gone.channel, request=9999)
     middle = TOPICS * 10
     send_at_once(one, rounds[:middle] + [close] + rounds[middle - 1:])

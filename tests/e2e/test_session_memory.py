@@ -1,4 +1,5 @@
-"""Memory that a session shares with the broker: who gets it, what becomes of nonsense in it, and that it is given back."""
+"""Tests memory that a session shares with the broker: which clients receive it, invalid content in it, and
+that it is released."""
 import contextlib
 import ctypes
 import fcntl
@@ -21,13 +22,13 @@ from support import ADMIN, ADMIN_PASSWORD, BINARY, DEADLINE, SANITIZED, numbered
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 
 
-@pytest.fixture(params=["file", "queue"])  # a queue's long batches go straight into its log
+@pytest.fixture(params=["file", "queue"])  # a queue stores long batches directly in its log
 def topic(request, control):
     control.create("t", request.param)
     return control
 
 
-# --- Who gets it ------------------------------------------------------------------------------------------------------
+# --- Clients that receive it -----------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("carrier,transport", [("socket", "tcp"), ("zmq", "tcp"), ("zmq", "ipc")])
 def test_it_is_for_unix_sockets_alone(topic, carrier, transport):
@@ -92,7 +93,7 @@ def test_something_that_comes_behind_it_later_ends_the_session_too_where_it_is_f
         for _ in range(50):
             session.wire.socket.send(session_frames.encode("heartbeat", {}))
         first = session.wire.socket.recv(1 << 16)
-        assert first[0] in (21, 24)  # goodbye; or shared, and then it was taken for nothing
+        assert first[0] in (21, 24)  # goodbye; or shared, if the later frames were found only after it
 
 
 def limits_reached(control):
@@ -137,7 +138,7 @@ def test_who_has_half_of_it_leaves_some_to_others(make_broker):
         secrets[name] = {"user_id": name, "password": f"{name}s-password"}
         control.ok("create_user", **ROOT, **secrets[name], rights=[{"topic": "t", "rights": ["produce"]}])
     with contextlib.ExitStack() as stack:
-        for _ in range(14):  # 12 KiB each: all but an eighth
+        for _ in range(14):  # 12 KiB each: everything except an eighth
             stack.enter_context(shared_session(control, sizes=(4096, 4096), **secrets["one"]))
         with plain_session(control, **secrets["one"]) as session:
             assert session.error_of("share", to_broker=4096, to_client=4096) == "limit_reached"
@@ -150,7 +151,7 @@ def test_what_it_takes_is_bounded(broker, topic):
     with contextlib.ExitStack() as stack:
         sessions = [stack.enter_context(plain_session(topic)) for _ in range(40)]
         shared = [session for session in sessions if session.share(MIB, MIB).op == "shared"]
-        assert len(shared) == 6  # of 16 MiB, and the last eighth is for others
+        assert len(shared) == 6  # of 16 MiB; the last eighth is for others
         for session in shared:
             producer = session.producer("t")
             for _ in range(6):
@@ -159,7 +160,7 @@ def test_what_it_takes_is_bounded(broker, topic):
         assert SANITIZED or broker.resident_bytes() - before < 32 * MIB
 
 
-# --- What is not believed ---------------------------------------------------------------------------------------------
+# --- Invalid content -------------------------------------------------------------------------------------------------
 
 NONSENSE = {
     "more than it holds": lambda wire: setattr(wire.out.written, "value", wire.out.size + 1),
@@ -179,7 +180,7 @@ def test_words_that_cannot_be_end_the_session(topic, what):
 
 @pytest.mark.parametrize("taken", [1 << 20, 1 << 40, 1 << 63])
 def test_so_do_words_of_what_was_taken(topic, taken):
-    """The broker looks at the word when it needs room."""
+    """The broker reads this word when it needs space."""
     with shared_session(topic) as session:
         session.producer("t").produce([bytes(10_000)])
     with shared_session(topic, "pull", (4096, 4096)) as session:
@@ -238,13 +239,14 @@ def test_waking_says_nothing(topic, wakes_by_socket):
 
 
 def make_waking_wait(session):
-    """Does what a descriptor that wakes the client allows, to make a write to it wait: it blocks, and its count is full."""
+    """Makes a write to the client's descriptors wait, as far as a client can: they block, and their count is
+    full."""
     for event in session.wire.events:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(event)
         fcntl.fcntl(event, fcntl.F_SETFL, 0)
     if session.wire.woken is not None:
-        with contextlib.suppress(OSError):  # EINVAL: it is no eventfd
+        with contextlib.suppress(OSError):  # EINVAL: it is not an eventfd
             os.eventfd_write(session.wire.woken, (1 << 64) - 2)
 
 
@@ -256,16 +258,16 @@ def test_a_client_cannot_make_waking_it_wait(topic, wakes_by_socket):
         producer.wait_confirmed()
     with shared_session(topic, "pull", wakes_by_socket=wakes_by_socket) as session:
         make_waking_wait(session)
-        for request in range(100, 300):  # each answer wakes the client, which says each time that it waits
+        for request in range(100, 300):  # each answer wakes the client, which states each time that it waits
             session.wire.come.reader_waits.value = session.wire.come.writer_waits.value = 1
             session.send("read", request=request, begin=0, end=1, bytes=1, topic="t")
             session.wire.wake()
         lives_on(topic)
-    lives_on(topic)  # and it stops, which the fixture checks
+    lives_on(topic)  # the fixture checks that the broker also stops
 
 
 def test_a_client_that_takes_no_wakes_holds_nobody_up(topic):
-    """The socket holds a few hundred wakes. What is beyond that is not sent."""
+    """The socket holds a few hundred wakes. The broker drops the others."""
     with plain_session(topic) as session:
         session.producer("t").produce([b"x"])
     with shared_session(topic, "pull", wakes_by_socket=True) as session:
@@ -286,7 +288,7 @@ def can_refuse_descriptors():
 @pytest.mark.skipif(not can_refuse_descriptors(), reason="Linux before 6.16 cannot refuse them: docs/security.md")
 @pytest.mark.parametrize("share", [False, True])
 def test_a_descriptor_that_a_client_passes_does_not_hold_the_broker_up(topic, share):
-    """The last close of a TCP connection with SO_LINGER and unsent bytes waits as long as that says."""
+    """The last close of a TCP connection with SO_LINGER and unsent bytes waits for the time of SO_LINGER."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as lingers:
         lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 3600))
         lingers.setblocking(False)
@@ -301,7 +303,8 @@ def test_a_descriptor_that_a_client_passes_does_not_hold_the_broker_up(topic, sh
                 socket.send_fds(session.wire.socket, [heartbeat], [lingers.fileno()])
             lives_on(topic)
         lives_on(topic)
-        lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # or this test's close waits
+        # Otherwise the close in this test waits.
+        lingers.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def test_what_wakes_is_given_back(broker, topic):
@@ -311,11 +314,11 @@ def test_what_wakes_is_given_back(broker, topic):
         for _ in range(10):
             sessions.enter_context(shared_session(topic, sizes=(4096, 4096)))
         with_them = descriptors()
-    # The socket of each, and what wakes in each direction.
+    # For each session, the socket and one descriptor for each direction.
     until(lambda: descriptors() <= with_them - 30, "the descriptors to be closed")
 
 
-# --- Its end ----------------------------------------------------------------------------------------------------------
+# --- Its end ---------------------------------------------------------------------------------------------------------
 
 def test_what_was_said_before_the_end_counts(topic):
     for i in range(20):
@@ -328,7 +331,7 @@ def test_what_was_said_before_the_end_counts(topic):
 
 
 def test_all_that_was_said_before_the_end_counts_however_much_it_is(broker, control):
-    control.create("t")  # in memory: its confirms come at once, when nobody is there any more
+    control.create("t")  # a transient topic: its confirms come immediately, when the client is gone already
     with shared_session(control, sizes=(MIB, 4096)) as session:
         producer = session.producer("t")
         broker.process.send_signal(signal.SIGSTOP)
@@ -348,12 +351,12 @@ def test_half_a_frame_at_the_end_is_nothing(topic):
 
 
 def test_a_client_that_is_gone_is_missed_while_it_is_not_read_from(make_broker):
-    """Its topic is full: the broker does not look at what it says."""
+    """The topic is full, so the broker does not read the client's frames."""
     broker = make_broker("--session-heartbeat-ms", "200")
     control = broker.control()
     control.create("full", ring_bytes=64 * KIB)
     with plain_session(control, "pull", "full"):
-        pass  # the group holds the log
+        pass  # the group makes the log keep its messages
     with shared_session(control, topic="full", sizes=(256 * KIB, 4096)) as session:
         producer = session.producer("full")
         for _ in range(40):
@@ -366,7 +369,7 @@ def test_the_broker_says_goodbye_in_it(broker, topic):
     with shared_session(topic) as session:
         broker.process.terminate()
         assert session.goodbye() == "shutting_down"
-    broker.stop()  # it has ended, or is about to
+    broker.stop()  # it has ended, or will soon
 
 
 def test_a_ticket_that_is_presented_in_it_does_not_stay_there(topic):
@@ -400,10 +403,10 @@ def test_what_a_client_keeps_mapped_takes_no_memory(broker, topic):
     assert not any(any(bytes(wire.out.bytes)) or any(bytes(wire.come.bytes)) for wire in kept)
 
 
-# --- The command line -------------------------------------------------------------------------------------------------
+# --- The command line ------------------------------------------------------------------------------------------------
 
 def memory_of(broker):
-    """How many pieces of shared memory the broker has mapped."""
+    """Returns how many pieces of shared memory the broker has mapped."""
     with open(f"/proc/{broker.process.pid}/maps") as maps:
         return sum("memfd:lightq" in line for line in maps)
 
@@ -426,7 +429,7 @@ def test_the_clients_of_this_machine_have_it_by_themselves(broker, topic):
 
 
 def unix_connections(path):
-    """How many the broker has at this socket, its waiting for more not counted."""
+    """Returns the number of the broker's connections at this socket, without its listener."""
     with open("/proc/net/unix") as sockets:
         lines = [line.split() for line in sockets]
     return sum(len(line) > 7 and line[7] == path and line[5] == "03" for line in lines)
@@ -460,7 +463,7 @@ def test_a_client_has_it_again_after_each_restart(broker, topic):
 
 
 def test_who_cannot_use_the_socket_goes_by_tcp(broker, topic):
-    """Files' rights say nothing to root, so the socket is taken away instead."""
+    """File permissions do not stop root, so the test removes the socket instead."""
     with plain_session(topic) as session:
         os.rename(session.wire.socket.getpeername(), f"{broker.directory}/moved")
         command = lightq(broker, "produce", "t")

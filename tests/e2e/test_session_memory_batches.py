@@ -1,4 +1,5 @@
-"""Long batches through memory that a session shares with the broker: whole, in pieces, damaged, taken back."""
+"""Tests long batches in memory that a session shares with the broker: whole, in pieces, damaged, and taken
+back."""
 import contextlib
 import ctypes
 import random
@@ -11,7 +12,7 @@ from support import ADMIN, ADMIN_PASSWORD, until
 ROOT = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
 
 
-@pytest.fixture(params=["file", "queue"])  # a queue's go straight into its log
+@pytest.fixture(params=["file", "queue"])  # a queue stores them directly in its log
 def topic(request, control):
     control.create("t", request.param)
     return control
@@ -31,7 +32,7 @@ def test_long_batches_that_are_damaged_or_repeated_are_not_stored(control, kind)
             batch[damaged_at] ^= 1
             producer.send_batch(bytes(batch))
             assert producer.take_refuse().code == "corrupt"
-        producer.produce(LONG, sequence=0)  # again
+        producer.produce(LONG, sequence=0)  # the same batch again
         producer.produce(LONG, sequence=40)
         producer.wait_confirmed()
         producer.produce(LONG, sequence=100)
@@ -57,7 +58,8 @@ def test_a_long_batch_may_come_in_pieces(topic):
 
 
 def test_who_takes_back_a_long_batch_while_it_is_read_harms_himself_alone(topic):
-    """Where the broker sees less than there was, or what cannot be, the session ends; whatever it stored is whole."""
+    """If the broker sees fewer bytes than before, or impossible values, the session ends. Everything it
+    stored is whole."""
     numbers = random.Random(11)
     for _ in range(40):
         with shared_session(topic, sizes=(64 * KIB, 64 * KIB)) as session:

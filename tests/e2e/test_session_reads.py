@@ -1,4 +1,4 @@
-"""Reading over sessions without a group, and what consumers are told of messages that are lost."""
+"""Tests reading over sessions without a group, and the reports that consumers receive about lost messages."""
 import pytest
 
 import session_frames
@@ -48,7 +48,8 @@ def test_read_brings_as_many_bytes_as_are_asked_for_and_one_message_in_any_case(
 
 @pytest.mark.parametrize("size", [6422, 6423, 6424, 6425])
 def test_reads_that_fill_what_may_wait_are_all_answered(control, session, size):
-    """Ten such messages are as much as may wait for a client, to a byte or so; it says nothing more."""
+    """Ten such messages are as many as may wait for a client, to within a byte or so. The client sends
+    nothing more."""
     control.create("t")
     fill(session, "t", [b"x" * size] * 16, size=1)
     one = puller(control, session, "t")

@@ -1,4 +1,4 @@
-"""Producing over sessions that end without a word: the broker is killed, the connection breaks."""
+"""Tests producing over sessions that end without a goodbye: the broker is killed, or the connection breaks."""
 import random
 
 import pytest
@@ -11,7 +11,7 @@ KIB = 1024
 
 
 def seeds():
-    """Always the same ones, unless LIGHTQ_SEED names another or says `random`."""
+    """Returns the same seeds at each run, unless LIGHTQ_SEED names another one or is `random`."""
     wanted = variable("LIGHTQ_SEED")
     if wanted is None:
         return [1, 2] if SANITIZED else [1, 2, 3]
@@ -19,7 +19,8 @@ def seeds():
 
 
 def send_again(producer, batches, confirmed):
-    """What is not confirmed, in the same batches; the last one in any case, so that there is something to wait for."""
+    """Sends unconfirmed batches again. Sends the last batch in any case, so that there is a confirm to wait
+    for."""
     for first, messages in batches:
         if first + len(messages) > confirmed or first == batches[-1][0]:
             producer.produce(messages, sequence=first)
@@ -28,8 +29,8 @@ def send_again(producer, batches, confirmed):
 @pytest.mark.parametrize("broker_type, level", [("file", FLUSHED), ("file", RECEIVED), ("queue_file", FLUSHED)])
 @pytest.mark.parametrize("seed", seeds())
 def test_over_kills_every_confirmed_message_is_there_once(broker, control, broker_type, level, seed):
-    """Replay with LIGHTQ_SEED. The client does what the document says: the same id and epoch, and everything that
-    is not confirmed again in the same batches."""
+    """LIGHTQ_SEED repeats a run. The client follows the document: it uses the same id and epoch, and sends
+    every unconfirmed batch again unchanged."""
     print("LIGHTQ_SEED =", seed)
     dice = random.Random(seed)
     control.create("t", broker_type, segment_bytes=256 * KIB)
@@ -68,9 +69,10 @@ def test_a_connection_that_breaks_costs_nothing(broker, control, session):
         for first in range(producer.next, min(producer.next + 70, 300)):
             producer.produce([messages[first]], sequence=first)
         reached = producer.confirmed
-        producer.session.close()  # with confirms unread
+        producer.session.close()  # with unread confirms
     last = session("t").producer("t", *identity)
-    for first in range(max(last.next - 1, 0), 300):  # the one before `expected` has been stored: confirmed, and no more
+    # The message before `next` is stored already; sending it again only confirms it.
+    for first in range(max(last.next - 1, 0), 300):
         last.produce([messages[first]], sequence=first)
     last.wait_confirmed()
     assert everything(broker, control, "t", 300) == messages

@@ -1,4 +1,4 @@
-"""Producers of a topic whose messages are dropped as quickly as they come, and a broker that is killed."""
+"""Tests producers of a topic that drops its messages as quickly as they arrive, with a broker that is killed."""
 import random
 
 import pytest
@@ -16,7 +16,7 @@ SMALL = dict(overflow="drop_oldest", capacity_bytes=1 << 20, segment_bytes=64 * 
 def test_a_producer_is_known_after_a_kill_whatever_was_dropped(broker, control, session, broker_type, settings):
     control.create("t", broker_type, **settings)
     producer = session("t").producer("t", level=FLUSHED)
-    chance = random.Random(f"{broker_type} {settings}")  # the same each time
+    chance = random.Random(f"{broker_type} {settings}")  # the same at each run
     for kill in range(3):
         for _ in range(chance.randint(20, 60)):
             producer.produce([bytes(10_000)] * 10)
@@ -30,7 +30,7 @@ def test_a_producer_is_known_after_a_kill_whatever_was_dropped(broker, control, 
 
 
 def test_the_command_line_goes_on_over_kills_with_exit_0(lightq):  # noqa: F811
-    """R3: 1 MiB that turns over in a second."""
+    """R3: 1 MiB of messages that is replaced within a second."""
     count = 100_000
     lightq("topic", "create", "t", "--type", "file", "--capacity-bytes", "1MiB", "--overflow", "drop_oldest")
     producer = lightq.begin("produce", "t", "-n", str(count), "--size", "1000")

@@ -1,5 +1,5 @@
-"""Sessions over TLS, with Python's `ssl` and what the documents say: nothing passes in clear, nobody else is talked
-to, and everything else is as it is without."""
+"""Tests sessions over TLS, with Python's `ssl` and the documents alone: nothing is sent unencrypted, only the
+right broker is accepted, and everything else works as without TLS."""
 import hashlib
 import os
 import re
@@ -16,7 +16,7 @@ from session_wire import WrongCertificate, connect, tls_context
 from support import DEADLINE, SANITIZED, Secrets, numbered, until
 from tcp_proxy import RecordingProxy
 
-import session_frames  # found by way of session_client
+import session_frames  # found through session_client
 
 MIB = 1 << 20
 SECRET_TEXT = b"planted-payload-7746"
@@ -35,7 +35,7 @@ def control(encrypted):
 
 
 def key_lines(path):
-    """What a file or a line of the log would show of a private key."""
+    """Returns the lines that would show a private key in a file or in the log."""
     return path.read_text().splitlines()[1:-2]
 
 
@@ -44,7 +44,7 @@ def certificate_in(path):
 
 
 def ended(connection, seconds=DEADLINE):
-    """Reads to the end; what came, and after how long."""
+    """Reads to the end. Returns the received bytes and the time it took."""
     begun, come = time.monotonic(), b""
     connection.settimeout(seconds)
     try:
@@ -55,7 +55,7 @@ def ended(connection, seconds=DEADLINE):
     return come, time.monotonic() - begun
 
 
-# --- The certificate. ---------------------------------------------------------------------------------------------
+# --- The certificate -------------------------------------------------------------------------------------------------
 
 
 def test_a_join_names_the_certificate_that_the_broker_has_made(encrypted, control):
@@ -92,7 +92,7 @@ def test_a_broker_that_does_not_encrypt_has_none(make_broker):
 
 @pytest.fixture
 def given(make_broker):
-    """A broker with a certificate of somebody's, and where it lies."""
+    """A broker with a given certificate, and the paths of the certificate and its key."""
     maker = make_broker("--encrypt")
     maker.stop()
     files = [maker.directory / "given.crt", maker.directory / "given.key"]
@@ -148,7 +148,7 @@ def test_what_cannot_be_used_is_said_at_the_start(given, make_broker, how):
     assert "PRIVATE KEY" not in log
 
 
-# --- Who does not belong. -----------------------------------------------------------------------------------------
+# --- Peers that are refused ------------------------------------------------------------------------------------------
 
 
 def test_a_client_finds_another_certificate_out(control):
@@ -204,24 +204,24 @@ def test_one_time_is_for_tls_and_the_first_frame_together(make_broker, how):
 
 
 def test_tls_that_ends_is_an_end(control):
-    """Its close_notify, though the TCP connection stays."""
+    """The client sends its close_notify and keeps the TCP connection open."""
     control.create("t")
     with Session(join(control, "t")) as one:
         producer = one.producer("t")
         producer.produce([b"x"])
         producer.wait_confirmed()
         one.socket.settimeout(DEADLINE)
-        plain = one.socket.unwrap()  # waits for the other side's
+        plain = one.socket.unwrap()  # waits for the other side's close_notify
         until(lambda: control.stats("t")["publishers_count"] == 0, "its end")
         plain.close()
 
 
-# --- What can be read on the way. ---------------------------------------------------------------------------------
+# --- Bytes on the network --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("flags", [["--encrypt"], pytest.param([], marks=pytest.mark.clear)], ids=["encrypted", "clear"])
 def test_who_records_sees_neither_message_nor_ticket(make_broker, flags):
-    """In clear, both: so this test can fail."""
+    """Without encryption both are visible, which shows that this test can fail."""
     control = make_broker(*flags).control()
     control.create("t")
     tickets = [join(control, "t"), join(control, "t", "pull")]
@@ -235,13 +235,13 @@ def test_who_records_sees_neither_message_nor_ticket(make_broker, flags):
         seen = proxy.seen()
         assert len(seen) > 2 * 100 * len(SECRET_TEXT)
         secrets = [SECRET_TEXT, b"default", *(ticket.text.split(".")[1].encode() for ticket in tickets)]
-        secrets.append(bytes.fromhex("4C515353"))  # a hello's
+        secrets.append(bytes.fromhex("4C515353"))  # the magic of a hello
         assert [secret in seen for secret in secrets] == ([False] * 5 if flags else [True, False, True, True, True])
     finally:
         proxy.close()
 
 
-# --- And the rest is as ever. -------------------------------------------------------------------------------------
+# --- Everything else as without TLS ----------------------------------------------------------------------------------
 
 
 def test_messages_of_16_mib_go_both_ways(encrypted, control):
@@ -274,7 +274,8 @@ def test_who_does_not_read_costs_little_and_delays_nobody(make_broker):
         assert [message.payload for message in reader.receive(len(payloads))] == payloads
         assert len(stalled.messages) < 100
         grown = encrypted.anonymous_bytes() - before
-        assert SANITIZED or grown < len(payloads) * 16_000 + 16 * MIB, f"{grown} bytes"  # the topic's log, and little else
+        # The topic's log, and little else.
+        assert SANITIZED or grown < len(payloads) * 16_000 + 16 * MIB, f"{grown} bytes"
         assert [message.payload for message in stalled.receive(len(payloads))] == payloads
 
 
@@ -283,7 +284,7 @@ def test_heartbeats_go_both_ways(make_broker):
     control.create("t")
     with Session(join(control, "t", "pull"), heartbeat_ms=100) as one:
         one.consumer("t")
-        for beat in range(1, 11):  # for longer than the broker would wait in silence
+        for beat in range(1, 11):  # longer than the broker would wait in silence
             one.wait(lambda: one.heartbeats >= beat, "the broker's heartbeat")
             one.send("heartbeat")
         heard = one.heartbeats
@@ -313,7 +314,7 @@ def test_a_connection_that_breaks_in_the_middle_of_a_record(control):
         producer.produce([b"first"])
         producer.wait_confirmed()
         raw = socket.socket(fileno=os.dup(one.socket.fileno()))
-        raw.sendall(b"\x17\x03\x03\x40\x11" + bytes(1000))  # a record of 16 KiB, of which this is a part
+        raw.sendall(b"\x17\x03\x03\x40\x11" + bytes(1000))  # a record of 16 KiB, of which only a part follows
         raw.shutdown(socket.SHUT_RDWR)
         raw.close()
     until(lambda: control.stats("t")["publishers_count"] == 0, "its end")
@@ -336,7 +337,7 @@ def test_garbage_behind_the_handshake_ends_with_an_alert(encrypted, control):
 
 
 def test_many_come_and_go(encrypted, control):
-    """Nothing is left of them."""
+    """Ended sessions must leave nothing behind."""
     control.create("t")
     ticket = join(control, "t")
     descriptors = encrypted.descriptors()

@@ -1,4 +1,4 @@
-"""Batches longer than the broker takes: refused, passed over, and the session goes on."""
+"""Tests batches longer than the broker accepts: they are refused and skipped, and the session continues."""
 import struct
 
 import session_frames
@@ -19,7 +19,7 @@ def test_a_frame_longer_than_the_broker_takes_is_refused_and_the_session_goes_on
             first = 2 * round
             producer.produce([b"before"], sequence=first)
             producer.produce([b"x" * (limit + 1)], sequence=first + 1)
-            producer.produce([b"behind it"], sequence=first + 2)  # dropped in silence
+            producer.produce([b"behind it"], sequence=first + 2)  # dropped without an answer
             refuse = producer.take_refuse()
             assert (refuse.code, refuse.values["begin"], refuse.values["end"], refuse.values["expected"]) == (
                 "too_large", first + 1, first + 2, first + 1)

@@ -1,5 +1,5 @@
-"""Sessions over ZeroMQ: what the messages around the frames may and may not be. All else of sessions is tested over
-ZeroMQ by the other files, see CMakeLists.txt."""
+"""Tests sessions over ZeroMQ: valid and invalid messages around the frames. The other files test everything
+else of sessions over ZeroMQ too; see CMakeLists.txt."""
 import pytest
 import zmq
 
@@ -86,7 +86,7 @@ def test_large_frames_come_and_go(control, over_zmq, size):
     sent = [bytes([number]) * size for number in range(8)]
     for payload in sent:
         producer.produce([payload])
-    # Some at the end of a message that has more, small ones.
+    # Two frames in one message: a small one, and a large one at its end.
     small = producer.frame_of([b"small"])
     producer.next += 1
     large = producer.frame_of([b"large" * (size // 5)])
@@ -164,12 +164,13 @@ def test_the_library_s_heartbeats_are_answered_and_are_no_sign_of_the_client_s(m
     wire.close()
     answered = Session(ticket, hello=False)
     answered.wire.close()
-    answered.wire = ZmqWire(ticket.uri, heartbeat_ivl=20, heartbeat_timeout=2000)  # ends the connection without answers
+    # Ends the connection if there are no answers.
+    answered.wire = ZmqWire(ticket.uri, heartbeat_ivl=20, heartbeat_timeout=2000)
     answered.send_raw(hello_of(ticket))
     answered.take(lambda come: come.op == "welcome", "welcome")
     for _ in range(25):
         answered.send("heartbeat")
-        answered.is_silent(0.1)  # raises where the connection ends
+        answered.is_silent(0.1)  # raises if the connection ends
     answered.close()
 
 
@@ -195,7 +196,7 @@ def test_a_session_that_waits_for_room_answers_its_library(control, over_zmq):
     for _ in range(4):
         producer.produce([b"x" * 30 * KIB])
     one.wait(lambda: producer.received >= 2, "the confirms of what has room")
-    one.is_silent(2.5)  # raises where the connection ends
+    one.is_silent(2.5)  # raises if the connection ends
     control.ok("purge", topic="full", user_id=USER, password=PASSWORD)
     producer.wait_confirmed()
 
@@ -229,6 +230,6 @@ def test_a_dealer_that_does_not_read_is_not_buffered_for(broker, control, over_z
         producer.produce([b"%d|" % number + b"x" * 900_000])
     producer.wait_confirmed()
     assert control.stats("t")["groups"][0]["next_offset"] < 32
-    # Sanitizers keep notes of the mapped file's bytes in memory of their own.
+    # Sanitizers keep records of the mapped file's bytes in memory of their own.
     assert SANITIZED or broker.anonymous_bytes() - before < 16 * MIB
     stalled.close()

@@ -1,4 +1,4 @@
-"""Producing over sessions, from a client that knows only docs/session.md, to a real broker."""
+"""Tests producing over sessions, with a client that knows only docs/session.md and a real broker."""
 import time
 
 import pytest
@@ -14,7 +14,8 @@ DURABLE = ["file", "queue_file"]
 
 
 def open_group(broker, control, topic):
-    """A group that exists and holds the log, with nobody connected; where its puller may connect again."""
+    """Makes a group that exists without a consumer, so that the log keeps its messages. Returns the address
+    at which its puller may connect again."""
     uri = control.join(topic, "pull")
     consumer = broker.socket(zmq.PULL, uri)
     until(lambda: control.stats(topic)["subscribers_count"] == 1, "the puller's handshake")
@@ -23,7 +24,7 @@ def open_group(broker, control, topic):
     return uri
 
 
-# Beginning and end.
+# --- Beginning and end ---
 
 
 @pytest.mark.parametrize("transport", ["tcp", "ipc"])
@@ -136,14 +137,14 @@ def test_close_ends_a_channel_and_not_the_session(broker, control, session):
     answer = first.close()
     assert (answer.op, answer.values) == ("done", {"value": 0})
     one.wait(lambda: first.confirmed == 1, "the confirm: what was sent before is treated as ever")
-    first.produce([b"behind close"])  # passed over
+    first.produce([b"behind close"])  # ignored
     second.produce([b"of the second"])
     second.wait_confirmed()
     assert everything(broker, control, "t", 2) == [b"of the first", b"of the second"]
     assert one.request("close", channel=4711).code == "unknown_channel"
 
 
-# Who may.
+# --- Permissions ---
 
 
 def test_a_ticket_permits_its_topic_and_its_role(control, session):
@@ -165,7 +166,7 @@ def test_a_wrong_ticket_permits_nothing(control, session, spoil):
     ticket = join(control, "t")
     stranger = session(ticket._replace(text=""), hello=False)
     answer = stranger.request("hello", **hello_values(ticket=spoil(ticket.text)))
-    if answer.op == "welcome":  # it is looked at no later than here
+    if answer.op == "welcome":  # the ticket is checked here at the latest
         answer = stranger.request("produce_open", producer_id=0, producer_epoch=0, level=0, topic="t")
     assert answer.op == "error" and answer.code == "unauthorized_access", answer
     assert control.stats("t")["messages_received"] == 0
@@ -208,7 +209,7 @@ def test_a_ticket_of_a_topic_that_is_not_there_is_like_a_wrong_one(control, sess
     wrong = late._replace(text=late.text[:-5] + ("A" if late.text[-5] != "A" else "B") + late.text[-4:])
     control.delete("t")
     if ended_how == "never there":
-        control.create("t")  # of the same name, and another topic
+        control.create("t")  # another topic of the same name
 
     def hello(ticket):
         with Session(ticket, hello=False) as refused:
@@ -222,7 +223,7 @@ def test_a_ticket_of_a_topic_that_is_not_there_is_like_a_wrong_one(control, sess
     assert answer.op == "error" and answer.code == "unauthorized_access", "nor is it taken later"
 
 
-# Producing.
+# --- Producing ---
 
 
 @pytest.mark.parametrize("broker_type, level, meant", [
@@ -284,7 +285,7 @@ def test_many_producers_share_a_session_and_a_topic(broker, control, session):
         assert [m for m in messages if m.startswith(b"%d " % number)] == [b"%d %d" % (number, i) for i in range(50)]
 
 
-# Again.
+# --- Sending again ---
 
 
 @pytest.mark.parametrize("broker_type", ["queue", "file", "queue_file"])
@@ -317,7 +318,7 @@ def test_a_batch_out_of_sequence_is_refused_and_so_is_what_follows_it(broker, co
     refuse = producer.take_refuse()
     assert refuse.code == "out_of_sequence"
     assert [refuse.values[name] for name in ("begin", "end", "expected")] == [begin, begin + 2, 5]
-    producer.produce(numbered(7, 2), sequence=7)  # on its way behind the refused one: dropped in silence
+    producer.produce(numbered(7, 2), sequence=7)  # sent behind the refused one, and dropped without an answer
     producer.produce(numbered(5, 3), sequence=5)
     producer.wait_confirmed()
     assert producer.next == 8 and producer.session.is_silent()
@@ -350,7 +351,7 @@ def test_an_id_that_the_topic_does_not_know_is_no_id(control, session):
         assert one.error_of("produce_open", **fields) == "unknown_producer"
 
 
-# What is refused.
+# --- Refusals ---
 
 
 def flipped(batch, at):
@@ -374,7 +375,8 @@ def test_a_damaged_batch_is_refused_and_the_same_again_is_taken(broker, control,
 
 @pytest.mark.parametrize("at", [12, 32, 40, 47, 48], ids=["count", "id", "sequence", "its end", "epoch"])
 def test_damage_in_a_batch_s_header_is_told_like_any_other(control, session, at):
-    """Also behind a refusal, where a batch that is not the expected one is dropped in silence."""
+    """This also holds behind a refusal, where a batch that is not the expected one is dropped without an
+    answer."""
     control.create("t")
     producer = session("t").producer("t")
     good = producer.batch([b"m"], 0)

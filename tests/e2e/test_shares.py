@@ -1,4 +1,5 @@
-"""What one user fills others keep their part of: producers, groups, topics, sessions; and strangers fill nothing."""
+"""Tests that a user who fills a limit leaves a part to others: producers, groups, topics, sessions.
+Unauthenticated peers fill none of them."""
 import contextlib
 import json
 import socket
@@ -28,7 +29,8 @@ def join(control, name, kind="push"):
 
 @pytest.fixture
 def of_two(make_broker):
-    """A broker with a topic `t` and the users ann and bob, who may do everything with topics that begin so."""
+    """Makes a broker with a topic `t` and the users ann and bob, who may do everything with topics that begin
+    with `t`."""
     def make(*flags, broker_type="queue"):
         broker = make_broker("--reactors", "1", *flags)
         control = broker.control()
@@ -41,7 +43,7 @@ def of_two(make_broker):
 
 
 def refused_at_hello(ticket):
-    """What a session is told that is not begun."""
+    """Returns the codes of the error and the goodbye after hello, or None if the session begins."""
     session = Session(ticket, hello=False)
     with contextlib.closing(session):
         session.send("hello", request=1, **hello_values(ticket=ticket.text))
@@ -88,7 +90,7 @@ def test_groups_that_one_user_makes_leave_an_eighth_to_others(of_two):
 
 
 def test_a_share_is_that_of_whose_ticket_it_is_opened_with(of_two):
-    """Not of who said hello, which may have been with the ticket of another user."""
+    """The ticket of the hello does not count, because it may be another user's."""
     _, control = of_two("--groups-per-topic-max", "16")
     control.create("other")
     with Session(session_client.join(control, "other", "pull")) as session:
@@ -135,7 +137,8 @@ def test_plain_connections_of_one_user_leave_an_eighth_to_others(of_two):
 
 
 def test_a_session_counts_for_each_user_whose_ticket_it_shows(of_two):
-    """Whatever ticket it began with: an open topic's, which is a stranger's, or another user's."""
+    """The ticket with which the session began does not matter: that of an open topic, which has no user, or
+    that of another user."""
     _, control = of_two("--connections-per-user", "2")
     control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
     nobodys, anns, bobs = session_client.join(control, "free"), join(control, "ann"), join(control, "bob")
@@ -145,7 +148,7 @@ def test_a_session_counts_for_each_user_whose_ticket_it_shows(of_two):
         assert second.present(anns).op == "done"
         assert third.present(anns).code == "limit_reached"
         assert refused_at_hello(anns) == ("limit_reached", "limit_reached")
-        third.producer("t")  # it goes on, with what it had
+        third.producer("t")  # it continues, with its earlier permissions
         with Session(bobs):
             assert refused_at_hello(bobs) == ("limit_reached", "limit_reached")
         assert refused_at_hello(nobodys) == ("limit_reached", "limit_reached"), "strangers have what one user has"
@@ -170,7 +173,7 @@ def test_strangers_sessions_become_a_users_and_leave_an_eighth_to_others(of_two)
 
 @pytest.fixture
 def of_strangers(of_two):
-    """The same with the open topic `free`."""
+    """Makes the broker of `of_two` with an open topic `free`."""
     def make(*flags):
         broker, control = of_two(*flags)
         control.ok("create_topic", **ROOT, topic="free", broker_type="queue", open=True)
@@ -228,7 +231,8 @@ def test_strangers_plain_connections_have_what_one_user_has(of_strangers):
 
 
 def test_nobodys_connections_use_up_all_descriptors(make_broker):
-    """Neither a user's nor strangers': the broker has 272 of them to give, and one of both has 90."""
+    """Neither one user nor the clients without a user: the broker has 272 descriptors for connections, and
+    each of the two may have 90."""
     broker = make_broker("--reactors", "1", prefix=["prlimit", "--nofile=400:400"])
     control = broker.control()
     broker.logged("a user may have 90 data connections, not connections_per_user (4000)")
@@ -253,7 +257,7 @@ def test_a_plain_join_says_that_there_is_no_place_for_its_connection(of_two):
     anns = control.join("t", "push", **credentials("ann"))
     there = [broker.socket(zmq.PUSH, anns)]
     until(lambda: control.stats("t")["publishers_count"] == 1, "one of ann")
-    control.join("t", "push", **credentials("ann"))  # there is room for another
+    control.join("t", "push", **credentials("ann"))  # there is space for another user
     there.append(broker.socket(zmq.PUSH, anns))
     until(lambda: control.stats("t")["publishers_count"] == 2, "both of ann")
     reached = control.broker_stats()["limits_reached"]
@@ -304,7 +308,7 @@ def test_topics_of_one_user_leave_an_eighth_to_others(of_two):
 
 
 class Strangers:
-    """Silent connections to an address, as many as asked for, again where the broker has closed one."""
+    """Silent connections to an address, `count` of them. A connection that the broker closes is made again."""
 
     def __init__(self, uri, count):
         host, port = uri.removeprefix("tcp://").rsplit(":", 1)
@@ -337,7 +341,8 @@ class Strangers:
 
 
 def test_strangers_fill_no_endpoint(make_broker):
-    """Fewer connections may be there than strangers: these count for handshakes_max alone."""
+    """The endpoint permits fewer connections than there are unauthenticated peers. These count only for
+    handshakes_max."""
     broker = make_broker("--reactors", "1", "--connections-per-endpoint-max", "20", "--handshake-ms", "60000")
     control = broker.control()
     control.create("t")

@@ -1,4 +1,4 @@
-"""`stats`, docs/protocol.md and `lightq stats` tell of a group's messages in the same words."""
+"""Tests that `stats`, docs/protocol.md and `lightq stats` describe a group's messages in the same words."""
 import pathlib
 import re
 
@@ -11,13 +11,13 @@ PROTOCOL = pathlib.Path(__file__).resolve().parents[2] / "docs/protocol.md"
 
 
 def documented_members():
-    """Of the table of a group's members."""
+    """Returns the members in the table of a group."""
     table = PROTOCOL.read_text().split("| of each group | |\n", 1)[1].split("\n\n", 1)[0]
     return {name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split("|")[1])}
 
 
 def shown_values(lightq, topic):
-    """What the command line says of the group `default`, by its words."""
+    """Returns the values that the command line shows for the group `default`, by their words."""
     line = next(line for line in lightq("stats", topic).stdout.decode().splitlines() if line.startswith("group default"))
     return dict(part.strip().split(" ", 1) for part in line.removeprefix("group default").split(","))
 

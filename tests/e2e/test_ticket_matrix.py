@@ -1,5 +1,5 @@
-"""Who gets in with which ticket: every kind of ticket on every way to a topic. Only the right one passes a byte, in
-either direction. The tickets that have expired come from an earlier life of the same broker, with the same key."""
+"""Tests every kind of ticket on every way to a topic. Only a client with the right ticket passes a byte, in
+either direction. The expired tickets are from an earlier life of the same broker, with the same key."""
 import contextlib
 import itertools
 import os
@@ -27,7 +27,8 @@ FOREIGN_MODE = {"pull": "sub", "sub": "pull"}
 
 
 def exists(way, carrier, ticket):
-    """Plain clients without ZeroMQ show no ticket; a producer has no mode."""
+    """Returns False for cells that do not exist: plain clients without ZeroMQ show no ticket, and a producer
+    has no mode."""
     plain = not way.startswith("session_")
     return not (plain and CARRIERS[carrier][0] == "socket") and not (ticket == "foreign_mode" and way.endswith("produce"))
 
@@ -57,7 +58,7 @@ def join(control, topic, kind, way, carrier, user=USER):
 
 
 def revoked(control, topic, kind, way, carrier):
-    """A ticket that a user got by a right which it has no more."""
+    """Returns a ticket that a user got by a right which it has no more."""
     administrator = {"admin_user_id": ADMIN, "admin_password": ADMIN_PASSWORD}
     right = {"topic": topic, "rights": ["produce" if kind == "push" else "consume"]}
     control.ok("create_user", **administrator, user_id=topic, password=PASSWORD, rights=[right])
@@ -73,14 +74,15 @@ def make_topics(control, cells):
 
 
 class World:
-    """The broker, another one with topics of the same ids, and the tickets that have expired."""
+    """The broker, another broker with topics of the same ids, and the expired tickets."""
 
     def __init__(self, broker, other, expired):
         self.broker, self.other, self.expired = broker, other, expired
         self.control, self.other_control = broker.control(), other.control()
 
     def ticket(self, cell):
-        """What the client shows; None: nothing. And the answer of a join of its own, which says where."""
+        """Returns the answer to a join of the client's own, which has the address, and the ticket that the
+        client shows, or None."""
         way, carrier, which = cell
         topic, kind = topic_of(cell), kind_of(way)
         own = join(self.control, topic, kind, way, carrier)
@@ -106,14 +108,15 @@ class World:
 
 @contextlib.contextmanager
 def world_of(cells, *flags):
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
+    # Short: the path of a socket has at most 107 bytes.
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
     os.makedirs(directory / "a")
     os.makedirs(directory / "b")
     try:
         with running(directory / "a", *flags, environment={"LIGHTQ_TICKET_MS": "100"}) as broker:
             control = broker.control()
             make_topics(control, cells)
-            # A session's own tickets are good for longer; a plain join's is of the same make.
+            # Tickets of sessions are valid for longer. The ticket of a plain join has the same format.
             expired = {cell: control.join(topic_of(cell), kind_of(cell[0])).ticket for cell in cells
                        if cell[2] == "expired"}
             last = max(ticket["expires_ms"] for ticket in expired.values())
@@ -135,7 +138,7 @@ def world():
 
 
 def fill(world, topic):
-    """A message from a producer that is let in, and is answered."""
+    """Sends a message from a producer that is admitted, and waits for its confirm."""
     before = world.control.stats(topic)["messages_received"]
     with Session(session_client.join(world.control, topic)) as session:
         producer = session.producer(topic)
@@ -174,7 +177,8 @@ def plain(world, cell):
     before = world.control.stats(topic)
     socket, monitor = connect(world, kind, own["bind_uri"], ticket)
     if kind == "push":
-        with contextlib.suppress(zmq.Again):  # it may have been refused by now, and nothing takes the message
+        # The socket may have been refused by now, and then nothing takes the message.
+        with contextlib.suppress(zmq.Again):
             socket.send(b"sent", 0 if cell[2] == "valid" else zmq.NOBLOCK)
     if cell[2] == "valid":
         assert event_of(monitor) == zmq.EVENT_HANDSHAKE_SUCCEEDED
@@ -203,8 +207,8 @@ def plain(world, cell):
 
 
 def frames_behind_hello(topic, kind, producer):
-    """What opens the first channel, and what uses it, as both can be sent before anything is answered. `producer`: who
-    is known to the topic."""
+    """Returns the frame that opens the first channel, and the frame that uses it. Both can be sent before any
+    answer. `producer` is one that the topic knows."""
     if kind != "push":
         opening = open_values(topic, "g", GROUP if kind == "pull" else OWN)
         return session_frames.encode("consume_open", opening, request=2), b""
@@ -219,9 +223,9 @@ def answer_to(session, request):
 
 
 def let_nothing_pass(session, foreign, use):
-    """Once it was refused, and goes on as if it were not: the rest of what comes. A session with a good ticket for
-    something else may stay."""
-    with contextlib.suppress(OSError):  # it has ended by now
+    """Continues after a refusal as if there were none, and checks all later frames. A session with a valid
+    ticket for something else may stay open."""
+    with contextlib.suppress(OSError):  # the session has ended by now
         if use:
             session.send_raw(use)
     with contextlib.suppress(Ended):
@@ -234,8 +238,8 @@ def let_nothing_pass(session, foreign, use):
 
 
 def over_session(world, cell):
-    """Sends all at once, before it can know that it is refused. The certificate that was asked for; None: there was no
-    TLS."""
+    """Sends everything at once, before the client can know of a refusal. Returns the certificate of the join,
+    or None if there was no TLS."""
     way, carrier, which = cell
     topic, kind = topic_of(cell), kind_of(way)
     own, ticket = world.ticket(cell)
@@ -250,13 +254,13 @@ def over_session(world, cell):
             assert answer.op == "welcome", answer
             assert answer_to(session, 2).channel == 1
             if kind == "push":
-                session.send_raw(use)  # again: the channel was not open yet
+                session.send_raw(use)  # again, because the channel was not open yet
                 until(lambda: world.control.stats(topic)["messages_received"] == before + 1, "what was sent")
             else:
                 delivered = session.take(lambda frame: frame.op == "deliver", "what is stored")
                 assert [message.payload for message in messages_of(delivered)] == [b"kept"]
             return where.certificate
-        # A good ticket for something else opens a session, on which this topic cannot be opened.
+        # A valid ticket for something else opens a session. This topic cannot be opened on it.
         foreign = which.startswith("foreign_")
         if foreign:
             assert answer.op == "welcome", answer

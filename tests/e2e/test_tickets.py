@@ -1,4 +1,4 @@
-"""Tickets of plain ZeroMQ clients: over restarts, byte by byte, where none is asked for, and the broker's key."""
+"""Tests tickets of plain ZeroMQ clients: after restarts, byte by byte, on open topics, and the broker's key."""
 import os
 import socket as plain
 import struct
@@ -33,7 +33,7 @@ def hello(ticket):
 
 
 class Peer:
-    """A peer that speaks ZMTP by hand."""
+    """A peer that sends ZMTP by hand."""
 
     def __init__(self, uri):
         host, port = uri.removeprefix("tcp://").split(":")
@@ -52,7 +52,7 @@ class Peer:
         return self
 
     def hears(self, expected):
-        """These bytes, and perhaps more later."""
+        """Reads until these bytes have arrived, and perhaps more later."""
         come = b""
         while len(come) < len(expected):
             part = self.socket.recv(len(expected) - len(come))
@@ -90,7 +90,7 @@ def test_who_is_refused_is_told_so_and_counted(broker, control):
     with Peer(address) as peer:
         peer.says(NULL).hears(PLAIN_SERVER).hears_the_end()
     assert control.stats("t")["refused_connections"] == 2
-    with Peer(address) as peer:  # that is no peer at all, and does not count
+    with Peer(address) as peer:  # not a ZMTP peer, so it is not counted
         peer.says(b"GET / HTTP/1.1\r\n\r\n"[:1]).hears(HEAD).hears_the_end()
     stats = control.stats("t")
     assert (stats["refused_connections"], stats["messages_received"], stats["publishers_count"]) == (2, 0, 0)
@@ -103,7 +103,8 @@ UNEXPECTED_COMMAND, MECHANISM_MISMATCH = 0x10000001, 0x11000002  # zmq.h: ZMQ_PR
 
 @pytest.mark.parametrize("ticket, value", [({"id": "x", "secret": "y"}, UNEXPECTED_COMMAND), (None, MECHANISM_MISMATCH)])
 def test_the_library_reports_a_refusal_to_its_monitor_alone(broker, control, ticket, value):
-    """docs/protocol.md, "Tickets": so do the versions that these tests run with; later ones may recognize `ERROR`."""
+    """The events are as docs/protocol.md, "Tickets", describes for the versions of libzmq in these tests.
+    Later versions may recognize `ERROR`."""
     control.create("t")
     address = Address(control.join("t", "push"))
     address.ticket = ticket
@@ -139,7 +140,7 @@ def test_an_open_topic_answers_each_mechanism_with_its_own(broker, control):
 
 
 def test_a_ticket_survives_a_kill_of_the_broker(broker, control):
-    """So that plain clients, which know nothing of joins, reconnect by themselves."""
+    """A plain client, which knows nothing of joins, reconnects by itself with its ticket."""
     control.create("t", "file")
     addresses = kinds_of(control, "t")
     producer = broker.socket(zmq.PUSH, addresses["push"])
@@ -148,7 +149,7 @@ def test_a_ticket_survives_a_kill_of_the_broker(broker, control):
     for index, end in enumerate((broker.stop, broker.kill, broker.kill)):
         until(lambda: (s := control.stats("t"))["publishers_count"] == 1 and s["subscribers_count"] == 2, "all three")
         producer.send(b"%d" % index)
-        # After a kill they may be handed again what they had in the last second.
+        # After a kill, consumers may receive messages of the last second again.
         until(lambda: receive(puller, 1) == [b"%d" % index], "the message at the puller")
         until(lambda: receive_topic(subscriber, "t", 1) == [b"%d" % index], "the message at the subscriber")
         end()
@@ -213,7 +214,7 @@ def test_with_open_topics_nobody_needs_a_ticket(make_broker):
     with plain.create_connection((host, int(port)), timeout=DEADLINE):
         until(lambda: control.stats("t")["subscribers_count"] == 4, "the raw consumer")
 
-    # Without the flag the endpoints that are remembered ask for tickets again; raw consumers' are closed.
+    # Without the flag, remembered endpoints ask for tickets again. Those of raw consumers are closed.
     broker.close_clients()
     broker.stop()
     broker.flags.remove("--open-topics")
@@ -269,7 +270,7 @@ def test_a_ticket_of_a_deleted_topic_is_not_good_for_the_next_of_its_name(broker
     control.create("t")
     old = control.join("t", "push").ticket
     control.delete("t")
-    broker.kill()  # the ids that were used are remembered
+    broker.kill()  # the used ids are remembered
     broker.start()
     control.create("t")
     address = Address(control.join("t", "push"))
@@ -289,7 +290,8 @@ def test_a_plain_ticket_serves_a_session_and_the_other_way_round(broker, control
 
 
 def test_a_socket_that_was_refused_goes_on_after_another_join(broker, control):
-    """What docs/protocol.md tells plain clients to do: disconnect, show the new ticket, connect."""
+    """Follows the instructions of docs/protocol.md for plain clients: disconnect, show the new ticket,
+    connect."""
     control.create("t")
     address = control.join("t", "push")
     producer = broker.context.socket(zmq.PUSH)

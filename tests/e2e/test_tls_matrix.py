@@ -1,4 +1,4 @@
-"""Who gets in with which ticket over TLS: as in test_ticket_matrix.py, which has the other ways."""
+"""Tests every kind of ticket over TLS. test_ticket_matrix.py tests the other ways."""
 import itertools
 
 import pytest

@@ -1,4 +1,5 @@
-"""Segments that the broker cannot open for a while: consumers wait and go on, nobody loses a message."""
+"""Tests segments that the broker cannot open for a time: consumers wait and then continue, and no message is
+lost."""
 import contextlib
 import os
 import resource
@@ -11,7 +12,7 @@ MESSAGES = 3000
 
 @contextlib.contextmanager
 def no_descriptor_left(broker):
-    """The broker can open nothing more."""
+    """Lets the broker open nothing more."""
     kind, process = resource.RLIMIT_NOFILE, broker.process.pid
     taken = {int(number) for number in os.listdir(f"/proc/{process}/fd")}
     soft, hard = resource.prlimit(process, kind)
@@ -25,7 +26,7 @@ def no_descriptor_left(broker):
 def test_a_group_waits_for_descriptors_and_gets_everything(broker, control, session):
     control.create("t", "file")
     fill_numbered(session, "t", 0, MESSAGES, payload_bytes=1000)
-    broker.restart()  # no segment is open
+    broker.restart()  # so that no segment is open
     consumer = consumer_of(control, session, "t", "g", credit=(0, 1 << 40))
     with no_descriptor_left(broker):
         consumer.give(MESSAGES)

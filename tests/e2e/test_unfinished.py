@@ -1,4 +1,5 @@
-"""Large messages that do not come to their end, and large answers that nobody reads: bounded together, and in nobody's way."""
+"""Tests large messages that are never completed, and large answers that are never read: all of them together
+are limited, and none delays other clients."""
 import socket as plain
 
 import pytest
@@ -14,7 +15,7 @@ READY = b"\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH"
 
 
 def begun(uri, size):
-    """A producer without a ticket that has sent all but the last byte of its message."""
+    """Returns a producer without a ticket that has sent all but the last byte of its message."""
     host, port = uri.removeprefix("tcp://").split(":")
     peer = plain.create_connection((host, int(port)), timeout=DEADLINE)
     peer.sendall(HEAD + b"NULL".ljust(52, b"\0") + READY)
@@ -26,7 +27,7 @@ def begun(uri, size):
 
 
 def is_closed(peer):
-    """Looks, and does not wait."""
+    """Returns True if the broker has closed the connection. Does not wait."""
     peer.setblocking(False)
     try:
         while peer.recv(4096):
@@ -57,7 +58,7 @@ def test_strangers_who_stop_in_the_middle_hold_no_more_than_the_bound(small):
     peers = []
     for number in range(60):
         peers.append(begun(uri, MIB))
-        if number % 10 == 9:  # a legitimate one goes on meanwhile
+        if number % 10 == 9:  # an authenticated producer continues meanwhile
             for message in numbered(number, 3, MIB):
                 producer.send(message)
             assert [number_of(message) for message in receive(consumer, 3)] == list(range(number, number + 3))

@@ -1,4 +1,4 @@
-"""Files of Unix sockets: what a broker removes, and two brokers in one directory."""
+"""Tests the files of Unix sockets: which of them a broker removes, and two brokers in one directory."""
 import pathlib
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ from support import BINARY, DEADLINE, receive
 
 @pytest.fixture
 def room():
-    """A directory with a short path: a socket's whole path has at most 107 bytes."""
+    """A directory with a short path: the whole path of a socket has at most 107 bytes."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
@@ -35,7 +35,7 @@ def test_brokers_share_a_directory_of_sockets(make_broker, room):
         control.create("t")
         consumers[broker] = broker.socket(zmq.PULL, control.join("t", "pull", transport="ipc"))
     of_both = set(room.iterdir())
-    assert len(of_both) == 2, of_both  # each broker's first endpoint
+    assert len(of_both) == 2, of_both  # the first endpoint of each broker
     for broker in (one, other):
         with broker.socket(zmq.PUSH, broker.control().join("t", "push", transport="ipc")) as producer:
             producer.send(f"to {broker.directory}".encode())

@@ -1,5 +1,5 @@
-"""Users and their rights, from docs/protocol.md alone: every right and every command; and what is taken away is taken
-from connections that are open."""
+"""Tests users and their rights, from docs/protocol.md alone: every right and every command. A revoked right
+is also taken from open connections."""
 import contextlib
 import json
 import os
@@ -41,7 +41,8 @@ def no_secret_in_the_log(make_broker, request):
         assert ANN_PASSWORD not in broker.log()
 
 
-# What each command needs; of stats any right will do. Where it encrypts, each plain socket has a key.
+# The right that each command needs. For stats any right suffices. With encryption, each plain socket has a
+# key.
 def commands(control):
     def key():
         return {"client_key": zmq.curve_keypair()[0].decode()} if control.options else {}
@@ -55,7 +56,7 @@ def commands(control):
         ("consume", "join", dict(topic="t", type="pull", **key(), **ANN)),
         ("consume", "join", dict(topic="t", type="sub", **key(), **ANN)),
         ("consume", "join", dict(topic="t", type="sub", delivery="session", **ANN)),
-        ("manage", "leave", dict(topic="t", bind_uri=pulling, **ANN)),  # it is another user's
+        ("manage", "leave", dict(topic="t", bind_uri=pulling, **ANN)),  # an endpoint of another user
         ("any", "stats", dict(topic="t", **ANN)),
         ("any", "stats", dict(topic="t", **ANN_AS_ADMIN)),
         ("manage", "pause", dict(topic="t", **ANN)),
@@ -90,7 +91,8 @@ def test_every_right_permits_its_commands_and_no_others(make_broker, flags, has)
             assert reply["status"] == "ok" or reply["code"] == "group_in_use", (cmd, reply)
             done += 1
         else:
-            hidden = cmd == "leave" and has != "nothing"  # who knows the topic is told that there is no such endpoint
+            # A user that knows the topic receives the error that there is no such endpoint.
+            hidden = cmd == "leave" and has != "nothing"
             assert reply.get("code") == ("endpoint_not_found" if hidden else "unauthorized_access"), (cmd, fields, reply)
             refused += 1
     assert (done, refused) == {"nothing": (0, 23), "produce": (5, 18), "consume": (5, 18), "manage": (10, 13),
@@ -109,7 +111,8 @@ def test_a_pattern_is_for_the_topics_whose_names_fit(control):
         "orders.eu", "orders.us", "payments.eu"]
     control.create("orders.later")
     control.ok("join", topic="orders.later", type="push", **ANN)
-    # Who may not hears the same, whether or not there is such a topic; who may know does.
+    # A user without a right gets the same error whether or not the topic exists. A user with a right learns
+    # that the topic does not exist.
     hidden = control.fails("unauthorized_access", "join", topic="orders", type="push", **ANN)
     assert "lightq user grant ann --produce orders" in hidden["description"]
     assert control.fails("unauthorized_access", "join", topic="none", type="push", **ANN) == {
@@ -158,7 +161,7 @@ def test_users_outlive_the_broker(broker, control, end):
     producer = broker.socket(zmq.PUSH, Address.of(mine))
     producer.send(b"mine")
     until(lambda: control.stats("t")["messages_received"] == 1, "the message")
-    # A ticket of a user who is gone stays without worth, also where one of the name comes back.
+    # The ticket of a deleted user stays invalid, even if a new user has the same name.
     control.ok("create_user", **ROOT, user_id="gone", password="pw", rights=[right("*", "produce")])
     with Way(broker, control, "produce", "zmq_tcp", ticket) as way:
         way.is_refused()
@@ -192,7 +195,7 @@ def test_a_topics_own_user_gets_another_password(broker, control):
 
 
 class Way:
-    """A client on one of the ways to the topic `t`, with a ticket of its own unless one is given."""
+    """A client on one of the ways to the topic `t`. It has a ticket of its own unless one is given."""
 
     def __init__(self, broker, control, kind, carrier, joined=None, user=None):
         self.broker, self.control, self.kind = broker, control, kind
@@ -200,12 +203,13 @@ class Way:
         self.session_kind = kind.removeprefix("session_")
         self.over_session = kind.startswith("session_")
         self.type = {"produce": "push", "pull": "pull", "sub": "sub", "read": "sub"}[self.session_kind]
-        self.pair = zmq.curve_keypair() if control.options else None  # what is not given is registered
+        # The key of a given join is not registered again.
+        self.pair = zmq.curve_keypair() if control.options else None
         key = {"client_key": self.pair[0].decode()} if self.pair and not self.over_session else {}
         self.joined = joined or control.ok(
             "join", topic="t", type=self.type, transport=transport, connection_type=self.connection_type,
             delivery="session" if self.over_session else "plain", **key, **(ANN if user is None else user))
-        # Each user has a named cursor of its own: another user's is refused.
+        # Each user has a named cursor of its own, because a cursor of another user is refused.
         self.cursor = f"{self.type}-{(ANN if user is None else user).get('user_id', 'uid')}"
         self.stack = contextlib.ExitStack()
 
@@ -247,7 +251,7 @@ class Way:
         until(lambda: self.control.stats("t")["publishers_count"] == 0, "its producer's end")
 
     def works(self):
-        """A message goes the whole way."""
+        """Checks that a message passes from the producer to the consumer."""
         if not self.over_session:
             assert self.event() == zmq.EVENT_HANDSHAKE_SUCCEEDED
         before = self.control.ok("stats", topic="t", **ROOT)["messages_received"]
@@ -280,7 +284,7 @@ class Way:
         return stats["publishers_count"], stats["subscribers_count"]
 
     def is_ended(self):
-        """What was open is not any more by the time that the command is answered, and does not come back."""
+        """Checks that connections and channels have ended when the command is answered, and stay ended."""
         assert self.counts() == (0, 0)
         before = self.control.ok("stats", topic="t", **ROOT)
         if not self.over_session:
@@ -325,7 +329,7 @@ def test_what_is_taken_away_is_taken_from_open_connections(shared, kind, carrier
                 control.ok("set_password", **ROOT, user_id="ann", new_password="another")
             way.is_ended()
             if not kind.endswith("produce"):
-                owners.works()  # others are not concerned
+                owners.works()  # others are not affected
     finally:
         control.delete("t")
         control("delete_user", **ROOT, user_id="ann")
@@ -333,7 +337,8 @@ def test_what_is_taken_away_is_taken_from_open_connections(shared, kind, carrier
 
 @pytest.fixture(scope="module", params=[[], ["--encrypt"]], ids=["clear", "encrypted"])
 def shared(request):
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
+    # Short: the path of a socket has at most 107 bytes.
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
     try:
         with running(directory, *request.param) as broker:
             yield broker, broker.control()
@@ -375,7 +380,7 @@ def test_only_what_the_right_was_for_ends(broker, control):
 def test_who_tries_many_passwords_at_once_is_busy_and_others_are_not(broker, control):
     control.create("t")
     add_ann(control, right("t", "produce"))
-    control.ok("stats", topic="t", **ANN)  # from here on it is remembered
+    control.ok("stats", topic="t", **ANN)  # from here on the credential is remembered
     guesses = 320  # more than may wait
     attacker = broker.socket(zmq.DEALER, broker.control_uri)
     for number in range(guesses):
@@ -442,7 +447,7 @@ zmq.Context.instance().term()  # which waits for what has not left
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_processes_of_another_uid_than_the_brokers_reach_its_unix_sockets(make_broker):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
-    umask = os.umask(0o077)  # the broker's, too
+    umask = os.umask(0o077)  # for the broker too
     try:
         directory.chmod(0o711)
         broker = make_broker("--ipc-dir", str(directory), control=f"ipc://{directory}/control")
@@ -462,7 +467,8 @@ def test_processes_of_another_uid_than_the_brokers_reach_its_unix_sockets(make_b
 
 
 def test_another_users_ticket_does_not_take_a_subscribers_place(broker, control):
-    """S5: whoever knows the address, and may consume the topic, reads along from then on and takes nobody's messages."""
+    """S5: a user who knows the address and may consume the topic receives its messages from then on, and
+    takes none from others."""
     control.ok("create_topic", **ROOT, **OWNER, topic="t", broker_type="file")
     for name in ("ann", "mallory"):
         control.ok("create_user", **ROOT, user_id=name, password=ANN_PASSWORD, rights=[right("t", "consume")])

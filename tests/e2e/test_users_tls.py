@@ -1,4 +1,5 @@
-"""Rights over TLS: every request of a session needs its right when it is made, and as long as it lasts."""
+"""Tests rights over TLS: every request of a session needs its right when it is made, and for as long as it
+lasts."""
 import pathlib
 import shutil
 import tempfile
@@ -17,7 +18,8 @@ EVERYTHING = (1 << 64) - 1
 
 @pytest.fixture(scope="module")
 def shared():
-    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))  # short: a socket's path has at most 107 bytes
+    # Short: the path of a socket has at most 107 bytes.
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="lq-"))
     try:
         with running(directory, "--encrypt") as broker:
             yield broker.control()
@@ -27,7 +29,8 @@ def shared():
 
 @pytest.fixture
 def control(shared):
-    """Of a broker with the topics `t`, of one message, and `other`, and the user `ann`, who may use the latter."""
+    """A control connection to a broker with the topics `t`, which has one message, and `other`. The user
+    `ann` may use `other`."""
     for topic in ("t", "other"):
         shared.create(topic, "file")
     with Session(join(shared, "t", carrier="socket")) as session:
@@ -53,20 +56,20 @@ def asked_to_join(control, topic, kind):
 
 @pytest.fixture
 def session(control):
-    """Ann's, which lasts: by a ticket for the other topic."""
+    """A session of ann. A ticket for `other` opens it, so it stays open."""
     with Session(ticket_of(asked_to_join(control, "other", "push"))) as session:
         yield session
 
 
 def open_channel(session, request, name="g"):
-    """Asks for the channel that the request is about; the answer."""
+    """Asks for the channel that the request needs. Returns the answer."""
     if request == "produce":
         return session.request("produce_open", producer_id=0, producer_epoch=0, level=0, topic="t")
     return session.request("consume_open", **open_values("t", name, GROUP if request == "consume" else OWN))
 
 
 def outcome(control, session, request):
-    """What becomes of ann's request on the topic `t`: ok, or a code."""
+    """Returns the result of ann's request on the topic `t`: ok, or a code."""
     if request == "pause":
         reply = control("pause", topic="t", **ANN)
         return "ok" if reply["status"] == "ok" else reply["code"]
@@ -86,7 +89,8 @@ def test_each_request_needs_its_right(control, session, request_kind, has):
     if has != "nothing":
         control.ok("grant", **ROOT, user_id="ann", topic="t", rights=[has])
     permitted = NEEDS[request_kind] == has
-    # Whoever may not join asks without a ticket, and with that of every kind that there is to be had.
+    # A client that may not join asks without a ticket for `t`, but shows tickets of every kind that it can
+    # get.
     for kind in set(TYPES.values()):
         reply = asked_to_join(control, "t", kind)
         may_join = has == ("produce" if kind == "push" else "consume")
@@ -122,7 +126,7 @@ def test_a_right_that_is_taken_away_takes_the_request_with_it_and_no_other(contr
 
 
 def test_a_ticket_is_of_no_use_once_its_right_is_gone(control):
-    """Also where nothing was open by it."""
+    """This also holds if nothing was opened with the ticket."""
     control.ok("grant", **ROOT, user_id="ann", topic="t", rights=["consume"])
     ticket = ticket_of(asked_to_join(control, "t", "pull"))
     control.ok("revoke", **ROOT, user_id="ann", topic="t", rights=["consume"])
