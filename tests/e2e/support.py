@@ -24,8 +24,8 @@ DEADLINE = 60 if SANITIZED else 20  # seconds after which anything counts as stu
 
 
 def until(condition, what, seconds=DEADLINE):
-    """Polls until condition() is true and returns its value. Fails with `what`, a text or a function that
-    returns one."""
+    """Polls until condition() is true and returns its value. If this takes too long, fails with `what`, which
+    is a text or a function that returns one."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()

@@ -1,4 +1,4 @@
-"""Tests that no password stays in the broker's memory, whatever happens to the request that contains it."""
+"""Tests that no password stays in the broker's memory, neither after valid requests nor after refused ones."""
 import itertools
 import json
 from socket import create_connection as connect

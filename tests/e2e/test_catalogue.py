@@ -1,5 +1,5 @@
-"""Tests the catalogue's files while a broker runs: they stay small whatever its clients do, and are sound
-whenever the broker is killed."""
+"""Tests the catalogue's files while a broker runs: they stay small although clients cause many records, and
+are sound whenever the broker is killed."""
 import json
 import os
 import time

@@ -1,5 +1,5 @@
-"""Tests `lightq produce` over a session: every confirmed message is stored, once and in order, whatever
-happens to the broker."""
+"""Tests `lightq produce` over a session: every confirmed message is stored, once and in order, even if the
+broker is killed."""
 import json
 import subprocess
 

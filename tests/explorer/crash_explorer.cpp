@@ -79,7 +79,8 @@ void CrashExplorer::explore(std::size_t depth, ExplorerStorage& from, LogClient&
   level.client.close();
 }
 
-// Opens the log on the disk of this level. The client knows what the client of the level above knew.
+// Opens the log on the disk of this level. The client begins with the history of the client of the level
+// above.
 void CrashExplorer::explore_one(std::size_t depth) {
   Level& level = *levels_[depth];
   LogClient& client = level.client;

@@ -1,4 +1,4 @@
-/// Tests the explored disk: what it keeps, and which disks a power cut can leave.
+/// Tests the explored disk: its content, and the disks that a power cut can leave.
 #include "support/explorer_storage.hpp"
 
 #include <gtest/gtest.h>

@@ -14,9 +14,9 @@
 
 namespace lightq::test {
 
-/// Does what CrashExplorer does, but with the queue above the log. Its programs pack single messages in
-/// place, append batches and read. They create and remove three named cursors, trim, close, let syncs fail,
-/// and append and commit while a job runs. One state of eight is that of a kill at that moment. Thread: one.
+/// Works like CrashExplorer, but with the queue above the log. Its programs pack single messages in place,
+/// append batches and read. They create and remove three named cursors, trim, close, let syncs fail, and
+/// append and commit while a job runs. One state of eight is that of a kill at that moment. Thread: one.
 class QueueExplorer {
  public:
   explicit QueueExplorer(const ExplorerOptions& options);

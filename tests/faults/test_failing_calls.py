@@ -1,5 +1,5 @@
-"""Lets the n-th system call of a queue fail, for each n. Checks what the program reports and what the queue
-contains afterwards.
+"""Lets the n-th system call of a queue fail, for each n. Checks the program's reports and the content of the
+queue afterwards.
 
 strace makes the calls fail. The test tries some of all possible failures. LIGHTQ_FAULTS=all tries all of
 them, which takes minutes.

@@ -1,6 +1,5 @@
 /// Fuzz target: producer files of any bytes. They are refused, or decode to a snapshot that encodes to the
-/// same one again. Whatever they state about a log, each producer continues after its last message in that
-/// log.
+/// same one again. Even if they contradict a log, each producer continues after its last message in that log.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-/// Tests logs whose clock was set forward or back: which message a time finds, and which segments retention
-/// drops.
+/// Tests logs after the clock was set forward or back: which message a time finds, and which segments
+/// retention drops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -157,7 +157,7 @@ TEST_F(FirstSinceOnDisk, BeginsAtAFileThatCannotBeOpened) {
   EXPECT_EQ(log->first_since(asked).offset, second) << "nothing that may be meant is left out";
 }
 
-/// Tests retention by age in a log whose clock was ahead for a time.
+/// Tests retention by age in a log after the clock was ahead for a time.
 class RetentionAndTheClock : public test::LogFixture {
  protected:
   RetentionAndTheClock() {

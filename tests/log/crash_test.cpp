@@ -60,9 +60,9 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
     return text;
   }
 
-  /// Checks that the log has all messages of [first, next) and nothing else, except what a power cut removed.
-  /// The model keeps dropped messages, because a crash can make them visible again until their file is
-  /// retired.
+  /// Checks that the log has all messages of [first, next) and nothing else, except messages that a power cut
+  /// removed. The model keeps dropped messages, because a crash can make them visible again until their file
+  /// is retired.
   void check() {
     const std::map<std::uint64_t, std::string> expected(model.lower_bound(log->first_offset().value),
                                                         model.end());
@@ -72,7 +72,7 @@ class CrashTest : public test::LogFixture, public testing::WithParamInterface<in
   }
 
   /// Checks the log after a power cut: every durable message that was not dropped is there, and every other
-  /// message found is correct. Removes from the model what is gone.
+  /// message found is correct. Removes lost messages from the model.
   void check_after_power_cut(Offset first, Offset durable) {
     const auto found = messages_now();
     ASSERT_LE(durable, log->next_offset()) << log->recovery().text();

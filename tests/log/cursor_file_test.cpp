@@ -1,4 +1,4 @@
-/// Tests cursor files: two files that are written in turn, and what a torn write leaves.
+/// Tests cursor files: two files that are written in turn, and the state after a torn write.
 #include "log/cursor_file.hpp"
 
 #include <gtest/gtest.h>

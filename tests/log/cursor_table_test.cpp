@@ -1,4 +1,4 @@
-/// Tests named cursors in one mapped file: what the table keeps, refuses and reports.
+/// Tests named cursors in one mapped file: the state that the table keeps, and its errors and reports.
 #include "log/cursor_table.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-/// Tests a reused segment file whose new header was undone by a power cut.
+/// Tests a reused segment file after a power cut undid its new header.
 #include "log/recovery.hpp"
 
 #include <gtest/gtest.h>

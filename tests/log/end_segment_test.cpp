@@ -1,4 +1,4 @@
-/// Tests dropping exactly what a log contains at a moment: end_segment, then drop_before.
+/// Tests dropping exactly the messages that a log has at a moment: end_segment, then drop_before.
 #include <gtest/gtest.h>
 
 #include <utility>

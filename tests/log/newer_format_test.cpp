@@ -124,8 +124,8 @@ TEST_F(NewerFormatTest, InAMessageIsAMessage) {
   EXPECT_EQ(test::read_everything(*log).size(), 2U);
 }
 
-/// Returns a segment whose second batch has lost its header. The message of that batch contains a whole batch
-/// of this segment as a newer version would have written it. A client may store such a message.
+/// Returns a segment in which the second batch has lost its header. The message of that batch contains a
+/// whole batch of this segment as a newer version would have written it. A client may store such a message.
 std::vector<std::byte> damaged_around_a_forged_batch(std::optional<Timestamp> sealed) {
   constexpr std::uint32_t epoch = 7;
   auto forged = test::make_batch({"forged"});

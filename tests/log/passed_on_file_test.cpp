@@ -1,5 +1,5 @@
-/// Tests what a log does with its last file after a power cut, if the file contains batches of another log
-/// with far higher offsets. Versions before 0.1.0 passed files from log to log with their contents.
+/// Tests how a log treats its last file after a power cut, if the file contains batches of another log with
+/// far higher offsets. Versions before 0.1.0 passed files from log to log with their contents.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ class PassedOnFileTest : public test::ToolFixture {
     now.us += 10'000'000;
     while (work()) now.us += 10'000'000;
   }
-  /// Fills a few files with another log. Returns the end offset of the segment whose file is used.
+  /// Fills a few files with another log. Returns the end offset of the segment of which the file is used.
   Offset fill_foreign_file() {
     SegmentLogOptions other = options;
     other.directory = "/topics/2";

@@ -75,7 +75,7 @@ TEST(PosixStorage, AFileThatRestsIsNotTakenForAnotherOneThatHasItsName) {
   const auto other = storage.open(dir / "f", OpenMode::create).value_or_throw();
   EXPECT_FALSE(write_all(*file, as_byte_view("x"), 0).ok());
   EXPECT_FALSE(file->size_bytes().ok());
-  EXPECT_TRUE(file->sync().ok());  // the written bytes, under whatever name they are
+  EXPECT_TRUE(file->sync().ok());  // the written bytes, although the file has another name now
   EXPECT_EQ(0U, *other->size_bytes());
 }
 

@@ -98,7 +98,7 @@ TEST_F(RepairOfProducers, MovesDamagedOnesAwayAndSaysThatTheyAreLost) {
   EXPECT_EQ(replace().moved_to, "");
 }
 
-// Whatever byte of the file is changed, a broker must not accept it as a sound producer file.
+// If any byte of the file is changed, a broker must not accept it as a sound producer file.
 TEST_F(RepairOfProducers, EveryFlippedBitIsFound) {
   auto& bytes = storage.bytes_of(directory + "/producers.1");
   for (std::size_t position = 0; position < bytes.size(); ++position) {

@@ -54,7 +54,7 @@ TEST_F(RequestFlushTest, ADirectoryThatCannotBeOpenedForNowIsNoFailedSync) {
     open();
     append({"a"});
     ASSERT_TRUE(log->end_segment().ok());
-    append({"b"});  // begins a segment whose file name must be synced
+    append({"b"});  // begins a segment, so that a file name must be synced
     log->request_flush();
     storage.on_call = [&](FaultyStorage::Call call, const std::string& path) {
       const bool is_it = call == FaultyStorage::Call::open && path == directory;

@@ -1,4 +1,5 @@
-/// Tests a segment's index: what it finds and refuses, and that it can always be rebuilt from the segment.
+/// Tests a segment's index: its searches, the files it refuses, and that it can always be rebuilt from the
+/// segment.
 #include "log/segment_index.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-/// Tests what happens to files in the pool: their mappings, their epochs, and which of them are synced.
+/// Tests files in the pool: their mappings, their epochs, and which of them are synced.
 #include "log/segment_pool.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-/// Tests that data which cannot be read now is not taken for damage. Whichever call fails, for whatever
-/// reason, once or for a time: no message is skipped, nothing is changed, and everything can be read once the
-/// calls succeed again.
+/// Tests that data which cannot be read now is not taken for damage. Any call may fail for any reason, once
+/// or for a time. No message is skipped and nothing is changed. Everything can be read once the calls succeed
+/// again.
 #include <gtest/gtest.h>
 
 #include <cerrno>

@@ -244,7 +244,7 @@ TEST_F(UnnamedSegmentTest, IsReadByAViewBehindDamageToo) {
   }
 }
 
-/// A visitor during whose calls the log's thread names the segment and prepares the next one.
+/// A visitor. During its calls the log's thread names the segment and prepares the next one.
 class WorksMeanwhile final : public log::LogVisitor {
  public:
   explicit WorksMeanwhile(std::function<void()> work) : work_(std::move(work)) {}

@@ -1,4 +1,4 @@
-/// The disk of cut_disk.hpp, which models what a power cut may undo.
+/// The disk of cut_disk.hpp, a model of power cuts.
 #include "powercut/cut_disk.hpp"
 
 #include <algorithm>

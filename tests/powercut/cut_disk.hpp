@@ -1,4 +1,4 @@
-/// A disk in memory that models what a power cut may undo. The file system of cut_mount.cpp uses it.
+/// A disk in memory that models the effects of a power cut. The file system of cut_mount.cpp uses it.
 #pragma once
 
 #include <cstddef>
@@ -70,7 +70,7 @@ class CutDisk {
   Cut cut_all();
   Cut cut_some(std::uint64_t seed);
 
-  /// Loads the disk from a directory of another file system, or stores what is on disk there.
+  /// Loads the disk from a directory of another file system, or stores the content of the disk there.
   void load(const std::string& directory);
   void store(const std::string& directory) const;
 

@@ -13,12 +13,12 @@ namespace lightq::test {
 /// same message.
 std::string cut_message(std::uint64_t life, std::uint64_t offset);
 
-/// Records which life wrote which offsets: each life begins to append at the end of what it found.
+/// Records which life wrote which offsets: each life begins to append at the end that it found.
 class CutHistory {
  public:
   /// Takes one `LIFE:OFFSET` for each life, oldest first.
   explicit CutHistory(const std::vector<std::string>& lives);
-  /// Returns what is wrong with the message at this offset, or an empty string.
+  /// Returns the fault of the message at this offset, or an empty string.
   [[nodiscard]] std::string fault_of(std::uint64_t offset, std::string_view payload) const;
 
  private:

@@ -165,7 +165,7 @@ class Queue:
         self.machine.cut("all" if self.random.random() < 0.3 else self.random.getrandbits(32))
 
     def check(self):
-        """Checks what a power cut has left. Now and then the power fails again during the check."""
+        """Checks the queue that a power cut has left. Now and then the power fails again during the check."""
         self.machine.restart()
         words = ["check", self.directory, self.retention, self.segment_bytes,
                  *(f"{life}:{begin}" for life, begin in self.promises.lives)]

@@ -1,16 +1,16 @@
-/// The process that loses power, and the one that checks what is left. Usage:
+/// The process that loses power, and the one that checks the remaining queue. Usage:
 ///   cut_writer write DIRECTORY LIFE SEED POLICY RETENTION SEGMENT_BYTES MESSAGES
 ///   cut_writer check DIRECTORY RETENTION SEGMENT_BYTES LIFE:OFFSET…
 ///
-/// `write` opens the queue, appends so many messages and closes the queue. It prints what it is about to do
-/// and what it may rely on, one line each, on standard output. With POLICY `lies` it confirms messages that
-/// it has only appended.
+/// `write` opens the queue, appends so many messages and closes the queue. It prints its next actions and the
+/// promises of the queue on standard output, one line each. With POLICY `lies` it confirms messages that it
+/// has only appended.
 ///   open NEXT DURABLE FIRST CLEAN   the queue as it was found
 ///   will NEXT                       appends may reach this offset from now on
 ///   has NEXT                        were appended
 ///   durable NEXT                    survive everything
 ///   commits NAME OFFSET             a cursor may be there from now on
-///   flushed NAME OFFSET             a cursor is there or further on, whatever happens
+///   flushed NAME OFFSET             a cursor is there or further on, in any case
 ///   gap FIRST NEXT                  these cannot be read
 ///   closed NEXT
 /// `check` reads the queue, first without changing it. It prints `gap` lines, and last `found FIRST NEXT

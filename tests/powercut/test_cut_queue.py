@@ -12,7 +12,7 @@ POLICIES = ["append", "messages", "bytes", "interval", "background", "none"]
 
 
 def cut_power(seed, policies, cuts, keep_failed=True):
-    """Cuts the power of one new disk so often. Returns the counts of what was done."""
+    """Cuts the power of one new disk so often. Returns the counts of lives, cuts and messages."""
     machine = cut_support.Machine(short_every=seed % 3).start()
     try:
         queue = cut_queue.Queue(machine, seed, policies)

@@ -122,8 +122,8 @@ class KilledWriter : public QueueTest, public testing::WithParamInterface<std::s
     ASSERT_TRUE(WIFSIGNALED(status)) << "the writer ended by itself";
   }
 
-  /// Checks that the queue has every message whose append returned, and of the begun append a correct part or
-  /// nothing.
+  /// Checks that the queue has every message of an append that returned, and of the unfinished append a
+  /// correct part or nothing.
   void check() {
     Queue queue = open(options);
     EXPECT_EQ(0U, queue.recovery().damaged.size());

@@ -21,8 +21,8 @@ std::size_t bytes_of(std::uint64_t number) {
   return 8 + number % 37 * 5;
 }
 
-/// Reads until it has seen the last message. Checks that messages are in order and each one is what was
-/// written at its offset.
+/// Reads until it has seen the last message. Checks that messages are in order and equal to those written at
+/// their offsets.
 class CheckingReader {
  public:
   CheckingReader(QueueReader reader, int kind) : reader_(std::move(reader)), kind_(kind) {}

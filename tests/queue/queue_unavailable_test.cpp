@@ -38,7 +38,7 @@ class QueueUnavailableTest : public QueueOnFaultyDisk {
       return FaultyStorage::Fault{asked == call && path == failing ? error : 0, 0};
     };
   }
-  /// Reads until there is nothing more. Checks that each message is returned once and in order, whatever
+  /// Reads until there is nothing more. Checks that each message is returned once and in order, also if
   /// errors come between.
   void read_past_failures(queue::SegmentSource& source, int error) {
     queue::ReaderState reader(source);

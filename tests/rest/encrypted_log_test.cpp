@@ -54,7 +54,7 @@ class EncryptedLogTest : public test::LogFixture {
     EXPECT_TRUE(header);
     return header ? header->key_id : 0;
   }
-  /// Corrects the checksums of the batch at this position of a file, whatever the batch contains.
+  /// Corrects the checksums of the batch at this position of a file, even if the batch has been changed.
   void mend(const std::string& path, std::size_t position) {
     test::mend_batch_in(storage.bytes_of(path), position);
   }
