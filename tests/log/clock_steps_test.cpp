@@ -103,8 +103,8 @@ TEST_P(FirstSince, FindsTheFirstInOrderWhateverTheClockDoes) {
     if (random.one_in(200)) any->drop_before({random.between(any->first_offset().value, times.size())});
     if (random.one_in(50)) {
       Place place{{random.between(any->first_offset().value, times.size())}};
-      static_cast<void>(any->look(
-          place));  // reading ahead at a later offset must not hide earlier messages from first_since
+      // A jump to a later offset must not hide earlier messages from first_since.
+      static_cast<void>(any->look(place));
     }
     if (!random.one_in(10)) continue;
     const Timestamp asked{times[random.below(times.size())].us + static_cast<std::int64_t>(random.below(3)) -

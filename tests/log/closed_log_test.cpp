@@ -1,4 +1,4 @@
-/// Tests which files and syncs closing a log causes, and that it writes nothing if nothing has changed.
+/// Tests the writes and syncs of closing a log, and that nothing is written if nothing has changed.
 #include <gtest/gtest.h>
 
 #include "support/log_fixture.hpp"
@@ -60,7 +60,7 @@ TEST_P(ClosedLogWaysTest, ThatNobodyChangesIsNotWrittenAgain) {
 }
 
 TEST_F(ClosedLogTest, WhoseMarkMayBeInMemoryOnlyIsClosedForGoodByTheNextClose) {
-  options.mapped_writes = false;  // a store into a mapping cannot fail, so the test needs write calls
+  options.mapped_writes = false;  // a store into a mapping cannot fail, and the test needs a call that fails
   open();
   ASSERT_EQ(append({"a"}), AppendOutcome::appended);
   ASSERT_TRUE(log->flush().ok());

@@ -355,8 +355,8 @@ TEST_F(CursorTableTest, DoesNotTakeWhatAKilledProcessLeftInMemoryForDurable) {
   ASSERT_TRUE(open().ok());
   EXPECT_EQ(find("c")->committed(), Offset{11});
   find("c")->commit({12});
-  fail_next(FaultyStorage::Call::sync,
-            1);  // fails the flush's own sync, which follows the sync that makes the found copies durable
+  // Fails the flush's own sync. The sync before it makes the found copies durable.
+  fail_next(FaultyStorage::Call::sync, 1);
   EXPECT_FALSE(table->flush().ok());
   storage.on_call = nullptr;
   table.reset();

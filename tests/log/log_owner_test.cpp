@@ -1,4 +1,4 @@
-/// Tests the owner of a log directory: a log that belongs to another owner is neither opened nor changed.
+/// Tests the owner of a log directory: the log of another topic is neither opened nor changed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

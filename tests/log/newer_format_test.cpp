@@ -267,8 +267,8 @@ TEST_F(NewerFormatTest, ProducersAreRefusedAndStay) {
     }
     EXPECT_EQ(all_below(""), before);
     flip(segment_path(0), segment_header_bytes + 100);
-    put(directory + name,
-        test::golden_file("producers.v2"));  // the other file is also newer, and still counts
+    // A sound file, beside which a newer version of the other file must still be refused.
+    put(directory + name, test::golden_file("producers.v2"));
   }
 }
 
