@@ -1,5 +1,5 @@
-"""Tests that no ticket stays in the broker's memory: neither those in answers, nor those that clients showed,
-right or wrong, in whole or in pieces."""
+"""Tests that no ticket stays in the broker's memory. This holds for tickets in answers, and for those that
+clients showed: right or wrong ones, in whole or in pieces."""
 import itertools
 import json
 from socket import create_connection

@@ -1,5 +1,5 @@
-"""Tests that the command line protects data: modes of copied files, names with terminal control characters,
-typed passwords that are not shown, and secrets given in the wrong place."""
+"""Tests that the command line protects data. The tests are about modes of copied files, names with terminal
+control characters, typed passwords, and secrets given in the wrong place."""
 import os
 import pathlib
 import signal

@@ -1,5 +1,5 @@
-"""Tests where the command line keeps a password while it runs: in no environment that others can see, in few
-places of its memory, and in no file that others may read."""
+"""Tests where the command line keeps a password while it runs. No environment or file that others can read
+has it, and its memory has it in few places."""
 import json
 import os
 import pathlib

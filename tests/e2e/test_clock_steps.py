@@ -1,5 +1,5 @@
-"""Tests a broker with a wall clock that is stepped while it runs (tests/support/clock_shift.cpp): where a
-start at a time begins, and which messages retention drops."""
+"""Tests a broker with a wall clock that is stepped while it runs (tests/support/clock_shift.cpp). The tests
+cover starts at a time, and retention."""
 import datetime
 import pathlib
 import struct

@@ -275,8 +275,8 @@ def test_a_snapshot_shares_the_full_files_and_outlives_the_log(log_files, tmp_pa
 
 @pytest.fixture
 def queue_files(tmp_path):
-    """The directory of an embedded queue, made of the golden files: offsets 42 to 46, a cursor at 80 and one
-    at the largest number, and an index of another segment."""
+    """The directory of an embedded queue, made of the golden files. It has offsets 42 to 46, a cursor at 80
+    and one at the largest number. Its index is that of another segment."""
     golden = pathlib.Path(__file__).parent.parent / "golden"
     place = tmp_path / "queue"
     place.mkdir()

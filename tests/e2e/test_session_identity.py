@@ -1,4 +1,4 @@
-"""Tests which clients may continue as a producer: an id is valid for the user that received it, or for a
+"""Tests which clients may continue as a producer. An id is valid for the user that received it, or for a
 client that shows its secret. No client is shown which user a message is from."""
 import pytest
 

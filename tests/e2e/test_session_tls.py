@@ -1,5 +1,5 @@
-"""Tests sessions over TLS, with Python's `ssl` and the documents alone: nothing is sent unencrypted, only the
-right broker is accepted, and everything else works as without TLS."""
+"""Tests sessions over TLS, with Python's `ssl` and the documents alone. Nothing is sent unencrypted, and only
+the right broker is accepted. Everything else works as without TLS."""
 import hashlib
 import os
 import re

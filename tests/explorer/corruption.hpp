@@ -13,7 +13,7 @@ namespace lightq::test {
 
 struct CorruptionOptions {
   std::size_t messages = 24;
-  std::size_t bit_step = 1;  ///< flip one bit of every so many
+  std::size_t bit_step = 1;  ///< flip one of every `bit_step` bits
 };
 
 struct CorruptionResult {

@@ -50,7 +50,7 @@ void CrashExplorer::choose_options() {
 }
 
 // Chooses the message sizes of a program. A torn batch can complete another one only if both begin with the
-// same bytes: a header must cross a sector border, and sizes must repeat. So half of the programs have
+// same bytes. A header must cross a sector border, and sizes must repeat. So half of the programs have
 // batches that end at such positions.
 void CrashExplorer::choose_sizes() {
   constexpr std::size_t around = batch_layout::header_bytes + record_bytes(0);
@@ -159,7 +159,7 @@ void CrashExplorer::look() {
 }
 
 // Lets a sync fail. The data of a failed sync may never reach the disk, and later syncs report no error for
-// it. A process that starts before the power is cut would read that data as if it were on disk, so this life
+// it. A process that starts before the power is cut would read that data as if it were on disk. So this life
 // ends with a power cut.
 void CrashExplorer::fail_a_sync() {
   if (!random_.one_in(3)) return;

@@ -167,8 +167,8 @@ void FailingCalls::go_on(LogClient& client, bool killed) {
   if (!client.violation && !sync_failed_) client.open(Ending::kill);
 }
 
-// Opens copies of the disk: after a kill only (if `kill_first`), after a power cut in which nothing unsynced
-// survives, and after cuts in which mixtures survive.
+// Opens copies of the disk: after a kill only (if `kill_first`), and after several power cuts. In the first
+// cut nothing unsynced survives, in the others mixtures do.
 void FailingCalls::cut_power(LogClient& client, bool kill_first) {
   ExplorerStorage& disk = client.storage();
   client.note_first();

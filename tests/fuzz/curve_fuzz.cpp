@@ -1,7 +1,7 @@
 /// Fuzz target: a peer of an endpoint with CURVE encryption that sends any bytes in any pieces. The peer is
 /// admitted with its own key or not at all, and decrypted bytes are a prefix of the encrypted ones. The
-/// input's first byte chooses the test: 0 sends the input as it is; 1 sends the HELLO and INITIATE of a valid
-/// client, changed by the input; 2 sends frames of a valid client, changed by the input. The second byte is
+/// input's first byte chooses the test. 0 sends the input as it is. 1 sends the HELLO and INITIATE of a valid
+/// client, changed by the input. 2 sends frames of a valid client, changed by the input. The second byte is
 /// the length of a piece less one.
 #include <algorithm>
 #include <cstdint>

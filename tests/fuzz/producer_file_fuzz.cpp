@@ -25,8 +25,8 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-/// Corrects the header except the sequence, and except the number of entries unless it is 0, so that the code
-/// behind the checksum is reached too.
+/// Corrects the header, so that the code behind the checksum is reached too. Leaves the sequence, and the
+/// number of entries unless it is 0.
 void mend(std::vector<std::byte>& file, std::uint32_t version) {
   if (file.size() < 40) return;
   const std::size_t entry_bytes = version == 1 ? 26 : 52;

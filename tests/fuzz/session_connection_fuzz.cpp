@@ -1,8 +1,8 @@
 /// Fuzz target: the client of a session sends any bytes in any pieces, over either carrier. The broker must
-/// answer or close the connection. The bits of the input's first byte choose the carrier, encryption (TLS or
-/// CURVE), and whether the rest is the sent bytes or a description of frames. Described frames get their
-/// length and checksum here. The second byte is the length of a piece less one. With `shared_bit` the client
-/// shares memory instead, and the rest describes its actions in that memory.
+/// answer or close the connection. The bits of the input's first byte choose the carrier and encryption (TLS
+/// or CURVE). One bit chooses whether the rest is the sent bytes or a description of frames. Described frames
+/// get their length and checksum here. The second byte is the length of a piece less one. With `shared_bit`
+/// the client shares memory instead, and the rest describes its actions in that memory.
 #include <fcntl.h>
 #include <sys/socket.h>
 

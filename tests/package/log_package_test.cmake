@@ -1,4 +1,4 @@
-# Installs the embedded queue alone from BINARY_DIR into a new prefix, moves the prefix, and builds and runs a
+# Installs the embedded queue alone from BINARY_DIR into a new prefix and moves the prefix. Builds and runs a
 # program against it with find_package and with pkg-config. Packages that only the client or the broker needs
 # cannot be found meanwhile. Run with cmake -P. Requires: SOURCE_DIR, BINARY_DIR, WORK_DIR, CXX, GENERATOR and
 # SANITIZE.

@@ -65,8 +65,9 @@ class CutDisk {
   /// Does the fsync of a directory.
   void sync_names(Id directory);
 
-  /// Cuts the power. With cut_all nothing unsynced survives. With cut_some a random choice survives: for each
-  /// sector any number of its writes, any size that a file has had, and the first ones of the name changes.
+  /// Cuts the power. With cut_all nothing unsynced survives. With cut_some a random choice survives. For each
+  /// sector that is any number of its writes, for each file any size that it has had. Of the name changes the
+  /// first ones survive.
   Cut cut_all();
   Cut cut_some(std::uint64_t seed);
 

@@ -225,7 +225,8 @@ class QueueModel {
     ASSERT_TRUE(trimmed.ok()) << trimmed.error().text();
     check_first();
   }
-  // Checks that the queue dropped only messages that no cursor needs and that were trimmed.
+  // Checks that first_offset rises only past messages that may be dropped: those that were trimmed, committed
+  // by all cursors, or beyond the capacity or retention.
   void check_first() {
     Offset allowed = trimmed_;
     if (options_.overflow == Overflow::drop_oldest && options_.capacity_messages != 0) allowed = {next()};

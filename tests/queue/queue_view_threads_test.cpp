@@ -62,8 +62,8 @@ struct Course {
   std::string wrong;  // guarded by the mutex
 };
 
-/// Follows the log through a view. Checks that messages are in order and have the written content, that only
-/// dropped messages are missing, and that no other error is returned than that a segment was dropped.
+/// Follows the log through a view. Checks that messages are in order and have the written content, and that
+/// only dropped messages are missing. The only error may be that a segment was dropped.
 class Follower {
  public:
   enum class Way { one_by_one, in_batches, in_leaps };

@@ -109,8 +109,8 @@ TEST_F(LogCipherTest, NobodySendsSuchABatch) {
 TEST_F(LogCipherTest, EveryFlippedBitIsRefused) {
   const Bytes stored = encrypted(*cipher, stamped(test::make_batch({"message", "another"})));
   for (std::size_t at = 0; at < stored.size(); ++at) {
-    // The segment epoch and the checksums are not covered by the encryption: the log checks the epoch, and
-    // the checksums are computed again for the stored bytes.
+    // The encryption does not cover the segment epoch and the checksums. The log checks the epoch, and the
+    // checksums are computed again for the stored bytes.
     if (batch_layout::segment_epoch <= at && at < batch_layout::header_bytes) continue;
     for (int bit = 0; bit < 8; ++bit) {
       Bytes flipped = stored;

@@ -1,5 +1,5 @@
-/// Tests logs with mixed files: a file that lost its key id before a repair, and a file that is not encrypted
-/// in an encrypted log.
+/// Tests logs with mixed files: a file without its key id, which was lost before a repair, or a file that is
+/// not encrypted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
