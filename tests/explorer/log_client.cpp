@@ -1,4 +1,4 @@
-/// A user of a log on an explored disk that checks the log's promises.
+/// A user of a log on an explored disk. It checks the log's promises.
 #include "explorer/log_client.hpp"
 
 #include <algorithm>
@@ -160,7 +160,7 @@ void LogClient::finish_job() {
 }
 
 std::vector<log::NamedCursor> LogClient::cursors_at(std::uint64_t offset) {
-  // Every eighth offset alternates between cursors with and without ranges, so that both file versions are
+  // Alternates every eight offsets between cursors with and without ranges, so that both file versions are
   // written.
   std::vector<OffsetRange> ranges;
   if (offset / 8 % 2 == 0) ranges = {{{offset + 1}, {offset + 2}}, {{offset + 5}, {offset + 9}}};

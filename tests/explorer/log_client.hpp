@@ -1,4 +1,4 @@
-/// A user of a log and its cursor on an explored disk that checks the log's promises.
+/// A user of a log and its cursor on an explored disk. It checks the log's promises.
 #pragma once
 
 #include <functional>

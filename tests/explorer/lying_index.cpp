@@ -59,7 +59,7 @@ void LyingIndex::fill() {
   auto engine = queue::Engine::open("/queues/1", options_, disk_, log::DirectoryLock{}).value_or_throw();
   Timestamp now{1'000'000'000};
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
-    now.us += batch % 7 == 3 ? -15'000 : 10'000;  // every seventh time the clock is set back
+    now.us += batch % 7 == 3 ? -15'000 : 10'000;  // the clock is set back at every seventh batch
     queue::test_now = now;
     times_.push_back(now);
     BatchBuilder builder;

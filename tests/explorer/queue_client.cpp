@@ -1,4 +1,4 @@
-/// A user of an embedded queue on an explored disk that checks the queue's promises.
+/// A user of an embedded queue on an explored disk. It checks the queue's promises.
 #include "explorer/queue_client.hpp"
 
 #include <algorithm>
