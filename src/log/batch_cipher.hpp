@@ -53,7 +53,7 @@ class BatchCiphers {
 /// Returns the key id as error texts show it: 16 hexadecimal digits.
 std::string key_id_text(std::uint64_t key_id);
 
-/// Returns the error (not_supported) for a segment file whose key is not available.
+/// Returns the error (not_supported) for a segment file that needs a key which is not available.
 Error no_key(const std::string& path, std::uint64_t key_id);
 
 }  // namespace lightq::log

@@ -38,10 +38,11 @@ class CursorFile {
   /// Touches no file before `load` or `write`. Lifetime: the storage must outlive this object.
   CursorFile(Storage& storage, std::string directory, const std::string& name = "cursors");
 
-  /// Returns the newest sound cursors, or none if neither file exists. If `older` is not null, it receives
-  /// the cursors of the other file, provided that they are sound: until the next write, a power cut may
-  /// restore them. Errors: corrupt or foreign_format if files exist and none is sound (so that damage never
-  /// looks like "no cursors"); io_error.
+  /// Returns the newest sound cursors, or none if neither file exists. `unreadable` determines whether a file
+  /// that cannot be read makes this fail or counts as damaged. If `older` is not null, it receives the
+  /// cursors of the other file, provided that they are sound: until the next write, a power cut may restore
+  /// them. Errors: corrupt or foreign_format if files exist and none is sound (so that damage never looks
+  /// like "no cursors"); io_error.
   Result<std::vector<NamedCursor>> load(UnreadableSlot unreadable = UnreadableSlot::refuses,
                                         std::vector<NamedCursor>* older = nullptr);
 

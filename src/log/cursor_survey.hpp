@@ -12,7 +12,7 @@
 
 namespace lightq::log {
 
-/// A cursor whose position in the log could be read.
+/// A cursor with a readable position.
 struct SurveyedCursor {
   std::string file;
   std::string name;

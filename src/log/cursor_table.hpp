@@ -24,7 +24,7 @@ struct ListedCursor {
   Offset delivered;  ///< >= committed
 };
 
-/// A cursor whose position is lost.
+/// A cursor that has lost its position.
 struct DamagedCursor {
   std::string name;  ///< empty if the name is lost too
   Error error;       ///< corrupt, with file and position
@@ -32,9 +32,9 @@ struct DamagedCursor {
 
 /// The file `cursors.table` of a log's directory, open for writing. Requires: only one process has it open at
 /// a time; the caller ensures that. Thread: any. Calls that change the table and `flush` wait for each other;
-/// all others never wait for the disk. Errors: io_error and no_space as of File. After a failed sync all
-/// calls that write return that error until the table is opened again, because the system may have dropped
-/// the unwritten pages.
+/// all others never wait for the disk. Errors: io_error and no_space as of File. After a failed sync the
+/// system may have dropped unwritten pages. Calls that write therefore return that error until the table is
+/// opened again.
 class CursorTable {
  public:
   static constexpr std::string_view file_name = "cursors.table";

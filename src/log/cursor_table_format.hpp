@@ -53,7 +53,7 @@ inline constexpr std::uint64_t cursor_sequence_max = ~std::uint64_t{0} >> 1;
 /// The content of one copy of a cursor's position.
 struct CursorCopy {
   std::uint64_t sequence = 0;  ///< number of commits, 1 to cursor_sequence_max; the copy with the highest
-                               ///< counts, whatever its offset
+                               ///< counts, even if its offset is lower
   Offset committed;
 };
 
@@ -64,7 +64,7 @@ struct CursorTableHeader {
                                       ///< damaged
 };
 
-/// What is wrong with a first page.
+/// The fault of a first page.
 enum class CursorTableFault {
   none,
   foreign,  ///< unknown magic, version, byte order or required flags
@@ -83,7 +83,7 @@ CursorTableFault decode_cursor_table_header(ByteView page, CursorTableHeader& he
 Error foreign_cursor_table(const std::string& path, ByteView page);
 /// Returns the error for a table with a block of a kind that this version does not know.
 Error newer_cursor(const std::string& path, std::size_t index);
-/// Returns the newer_cursor error of the first block whose kind this version does not know, or nothing.
+/// Returns the newer_cursor error for the first block of an unknown kind, or nothing if there is none.
 std::optional<Error> newer_cursor_in(const std::string& path, ByteView file, std::uint64_t incarnation);
 
 /// Returns the start value of a copy's checksum. It makes copies of other cursors, blocks or logs invalid.

@@ -8,10 +8,10 @@
 
 namespace lightq::log {
 
-/// Counts the bytes of files that are created and removed. Some files are removed without the pool (those of
-/// a damaged topic that is deleted, or those that recovery discards), so the count can become too high.
-/// Therefore a request that does not fit starts a new count of the files themselves, at most every five
-/// seconds. That count runs on another thread, so the request does not wait for it. Thread: any.
+/// Counts the bytes of files that are created and removed. Some files are removed without the pool: those of
+/// a damaged topic that is deleted, and those that recovery discards. The count can therefore be too high. A
+/// request that does not fit starts a new count of the files themselves, at most every five seconds. That
+/// count runs on another thread, so the request does not wait for it. Thread: any.
 class DiskQuota {
  public:
   using Clock = std::chrono::steady_clock;

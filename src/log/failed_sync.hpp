@@ -12,7 +12,7 @@
 namespace lightq::log {
 
 /// The name of the mark: a file in the log's directory, from a failed sync until all affected bytes have been
-/// written again. It need not survive a power cut: after one, reads return what is on the disk.
+/// written again. It need not survive a power cut: after one, reads return the bytes on the disk.
 inline constexpr const char* failed_sync_name = "sync-failed";
 
 /// Creates the mark, if the failing disk permits that.
@@ -20,9 +20,9 @@ void mark_failed_sync(const std::string& directory, Storage& storage);
 [[nodiscard]] bool has_failed_sync(const std::string& directory, Storage& storage);
 void clear_failed_sync(const std::string& directory, Storage& storage);
 
-/// Reads and rewrites the first page of each unsealed segment and all bytes that no checkpoint states to be
-/// on disk, to the end of the last file, then syncs. After a failed sync the system may take unwritten pages
-/// for clean. Requires: segments as recovered, with their files open. Errors: as File.
+/// Reads and rewrites the first page of each unsealed segment, and all bytes up to the end of the last file
+/// that no checkpoint states to be on disk. Then syncs. After a failed sync the system may take unwritten
+/// pages for clean. Requires: segments as recovered, with their files open. Errors: as File.
 Result<void> write_again(const std::deque<std::unique_ptr<SegmentFile>>& segments);
 
 }  // namespace lightq::log

@@ -14,7 +14,7 @@ struct Finding {
   enum class Kind {
     damaged,     ///< bytes that fail their checks, or are missing
     unreadable,  ///< bytes for which the disk reports an error
-    header,      ///< a segment file whose first page is lost
+    header,      ///< a segment file with a lost first page
     foreign,     ///< a segment file or batch of another version; `detail` describes it
     stranger,    ///< a segment file of another log
     misnamed,    ///< a segment file that belongs under another name

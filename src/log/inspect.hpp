@@ -47,7 +47,7 @@ class LogVisitor {
 };
 
 struct InspectOptions {
-  Offset from;                            ///< skip segments that end before it
+  Offset from;                            ///< skip segments and batches that end before it
   Offset to = {~std::uint64_t{0}};        ///< stop here
   bool with_cursors = false;              ///< also check the cursor files and the cursor table
   bool with_producers = false;            ///< also check the topic's producer files

@@ -146,10 +146,10 @@ class Log {
   /// Returns work for a disk thread that is due now, or null. A log has at most one unfinished job at a time.
   virtual std::unique_ptr<DiskJob> take_disk_job(Timestamp now) = 0;
 
-  /// Requests that everything appended becomes durable as soon as possible, whatever the log's interval is.
-  /// The next take_disk_job, or the first after the unfinished job, returns a job that covers all of it. All
-  /// requests until then cost one sync; durable_offset reports the result. A log without a disk, or whose
-  /// sync has failed, ignores the request.
+  /// Requests that everything appended becomes durable as soon as possible, independent of the log's
+  /// interval. The next take_disk_job, or the first after the unfinished job, returns a job that covers all
+  /// of it. All requests until then cost one sync; durable_offset reports the result. The request is ignored
+  /// if the log has no disk or a sync has failed.
   virtual void request_flush() {}
 
   /// Returns true if take_disk_job may return a job now or later without further appends. The log's owner

@@ -26,7 +26,7 @@ bool is_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte byte) { return byte == std::byte{0}; });
 }
 
-/// Returns epoch and incarnation from the seal, for a page whose header is lost; nothing if the seal is not
+/// Returns epoch and incarnation from the seal, for a page with a lost header; nothing if the seal is not
 /// sound.
 std::optional<SegmentHeader> header_by_seal(const SegmentPage& page) {
   SegmentHeader header;

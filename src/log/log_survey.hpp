@@ -32,7 +32,7 @@ struct SurveyedSegment {
   PageState state = PageState::damaged;
   std::optional<SegmentHeader> header;  ///< if sound, misnamed or stranger; its first offset is known
   std::optional<SegmentSeal> seal;      ///< also without a header, if the seal is of this log
-  std::string unknown = {};             ///< if foreign: one sentence on what this version does not know
+  std::string unknown = {};             ///< if foreign: one sentence that names the unknown part
   bool seal_damaged = false;            ///< the bytes of the seal are neither zero nor a seal
   std::uint32_t epoch = 0;              ///< the header's, else the seal's; 0 if there is neither
   std::uint32_t earlier_epoch = 0;  ///< if blank: the epoch of the file's earlier use, from its header; else

@@ -21,8 +21,8 @@ class MappedMemory {
   /// Reserves `bytes` of address space. A page takes memory only when it is first written. Errors: io_error.
   static Result<MappedMemory> anonymous(std::size_t bytes);
   /// Maps the first `bytes` of the file behind `fd`, which may be closed afterwards. Access to a page beyond
-  /// the file's end, or one that the disk cannot read, raises SIGBUS; so callers map only what fallocate has
-  /// reserved. Errors: io_error.
+  /// the file's end, or to one that the disk cannot read, raises SIGBUS. Callers therefore map only bytes
+  /// that fallocate has reserved. Errors: io_error.
   static Result<MappedMemory> file_read_only(int fd, std::size_t bytes);
 
   /// Maps as file_read_only does, but without access, so the mapping takes address space and no memory. It

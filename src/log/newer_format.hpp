@@ -15,7 +15,7 @@ constexpr std::uint32_t required_flags(std::uint32_t flags) {
   return flags & 0xFFFF;
 }
 
-/// Returns the error for such a file. `what` names the file and the part that is unknown.
+/// Returns the error for such a file. The text in `what` names the file and the part that is unknown.
 inline Error newer_format(const std::string& what) {
   return {ErrorCode::foreign_format,
           what + ": a newer version of LightQ wrote it. Use that version; nothing of it was changed", 0};

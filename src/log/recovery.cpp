@@ -357,8 +357,8 @@ Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& s
   return {};
 }
 
-// Adds a file whose header is lost. Without the header's epoch, the log's batches cannot be distinguished
-// from older bytes. The segment keeps its range of offsets, so that other messages never get them.
+// Adds a file with a lost header. Without the header's epoch, the log's batches cannot be distinguished from
+// older bytes. The segment keeps its range of offsets, so that other messages never get them.
 Result<void> Recovery::add_unreadable(FoundFile& found, std::optional<Offset> next_name) {
   Offset end = next_name.value_or(found.name_offset);
   if (!next_name) {
@@ -408,9 +408,9 @@ Result<void> Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
 
 // Cuts the tail: no sound batch follows the end. Bytes of this segment's epoch there belong to an append that
 // was never completed, and are counted as cut. All bytes behind the end that are not zero are overwritten
-// with zeros. Otherwise a later append could complete them. When a crash hits several appends in progress,
-// any of their sectors may be missing; a sector that did reach the disk may be the end of a batch whose start
-// the next append writes again.
+// with zeros. Otherwise a later append could complete them. A crash during several appends may keep any of
+// their sectors from the disk. A sector that did reach it may be the end of a batch, and the next append may
+// write that batch's start again.
 Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, bool last) {
   const std::uint64_t tail = segment.end_position();
   const ByteView header = scanner.bytes_at(tail, batch_layout::header_bytes, batch_layout::header_bytes);

@@ -27,7 +27,7 @@ struct DamagedRange {
   [[nodiscard]] std::uint64_t messages() const { return distance(first, next); }
 };
 
-/// What recovery found.
+/// The result of a recovery.
 struct RecoveryReport {
   std::size_t segments = 0;
   std::uint64_t messages = 0;       ///< from first_offset to next_offset, without damaged ranges and gaps

@@ -38,10 +38,10 @@ struct RepairReport {
   [[nodiscard]] std::uint64_t lost_messages() const;
 };
 
-/// Writes what can be saved of the log in `directory` to `output`. Only reads the log itself. Writes the new
-/// log under another name, syncs it and then renames it. Requires: `output` does not exist. Errors:
-/// invalid_argument (`output` exists), foreign_format, no_space, io_error, corrupt (the disk returns other
-/// bytes at each read); then nothing new remains.
+/// Writes the messages of the log in `directory` that can be saved to `output`. Only reads the log itself.
+/// Writes the new log under another name, syncs it and then renames it. Requires: `output` does not exist.
+/// Errors: invalid_argument (`output` exists), foreign_format, no_space, io_error, corrupt (the disk returns
+/// other bytes at each read); then nothing new remains.
 Result<RepairReport> repair_to(const std::string& directory, const std::string& output,
                                const RepairOptions& options, Storage& storage);
 

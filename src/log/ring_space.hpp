@@ -12,8 +12,8 @@ namespace lightq::log {
 /// Allocates contiguous pieces of a memory of fixed size, and frees them in the order of allocation. Each
 /// piece has a position that never repeats and follows the previous piece; `physical` returns its place in
 /// the memory. Prefers the memory's beginning, so that little memory is in use while little is stored, and
-/// stays in the processor's caches. Example: with 100 bytes of memory, of which a piece at position 0 has 60,
-/// is freed and is followed by one of 70: the second has position 60 and place 0. Thread: one at a time.
+/// stays in the processor's caches. Example with 100 bytes of memory: take(60) returns position 0, at place
+/// 0. After free_before(60), take(70) returns position 60, also at place 0. Thread: one at a time.
 class RingSpace {
  public:
   /// Starts again at the beginning, although there is space further on, once `reuse_from` bytes and twice the

@@ -53,7 +53,7 @@ enum class SeededBug : std::uint8_t {
   checkpoint_before_sync,       ///< a checkpoint claims data as on disk for good before it is
   boot_unchecked,               ///< marks that were only in the memory of another boot are accepted
   reservation_ignored,          ///< batches go beyond the position up to which recovery scans
-  open_mark_sum_unchecked,      ///< an open batch is completed whatever its bytes are
+  open_mark_sum_unchecked,      ///< an open batch is completed without a check of its bytes
   open_mark_taken_elsewhere,    ///< an open batch's mark is accepted at another position
   remember_skipped,             ///< old files are removed before the next offset is recorded on disk
   index_trusted,                ///< an index entry is followed without a check of the batch there

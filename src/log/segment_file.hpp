@@ -83,7 +83,7 @@ class SegmentFile {
   std::shared_ptr<WritableMapping> stop_writing() { return std::move(writable_); }
   /// Publishes the end to `node`, now and after each append.
   void publish_to(std::shared_ptr<SegmentNode> node);
-  /// Returns what readers on other threads see of the segment; null if it is not published.
+  /// Returns the part of the segment that readers on other threads see; null if it is not published.
   [[nodiscard]] const std::shared_ptr<SegmentNode>& node() const { return node_; }
   [[nodiscard]] bool is_mapped() const { return mapping_ != nullptr; }
   /// Unmaps the file, and closes it unless something is unsynced.
