@@ -56,8 +56,7 @@ bool sound(const SlotBytes& slot) {
 }
 
 constexpr SlotFormat format{"cursor file",
-                            0x0A1A0A0D5255434CULL,  // "LCUR", then bytes that a text-mode transfer would
-                                                    // change
+                            0x0A1A0A0D5255434CULL,  // "LCUR", then bytes that text mode corrupts
                             2, 128 * limits::MiB, sound};
 
 /// Returns the ranges that are written: the lowest ones, up to the limit. Messages in the others are

@@ -51,8 +51,7 @@ CursorSurvey TableSurvey::run() {
   const std::size_t whole = bytes_.size();
   const std::size_t beyond = whole - std::min(whole, cursor_table_header_bytes);
   const std::size_t blocks = (beyond + cursor_block_bytes - 1) / cursor_block_bytes;
-  bytes_.resize(cursor_block_position(blocks));  // the queue also treats missing bytes of a cut-off block as
-                                                 // zeros
+  bytes_.resize(cursor_block_position(blocks));  // the queue also reads a cut-off block as zeros
   if (used_ && blocks < *used_) {
     find(Finding::Kind::cursors, whole, 0,
          path_ + " ends after " + std::to_string(blocks) + " of " + std::to_string(*used_) + " cursors");

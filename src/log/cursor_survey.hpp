@@ -17,8 +17,7 @@ struct SurveyedCursor {
   std::string file;
   std::string name;
   Offset committed;
-  std::vector<OffsetRange> acknowledged = {};  ///< a topic's only: ranges processed behind `committed`,
-                                               ///< ascending
+  std::vector<OffsetRange> acknowledged = {};  ///< a topic's: processed behind `committed`, ascending
   std::optional<Offset> delivered =
       {};  ///< an embedded queue's only: end of the messages its reader received, as noted last
 };

@@ -119,8 +119,7 @@ class CursorTable {
   std::string path_;
   std::uint64_t incarnation_;
   std::unique_ptr<File> file_;
-  std::vector<std::unique_ptr<WritableMapping>> mappings_;  // all of the same file; the last one covers it
-                                                            // all
+  std::vector<std::unique_ptr<WritableMapping>> mappings_;  // of the same file; the last covers it all
   std::size_t used_ = 0;                                    // all blocks that ever had a cursor lie before it
   bool used_written_ = true;                                // used_ equals the number in the file
   bool settled_ = false;                                    // the earlier process's bytes are on disk

@@ -14,8 +14,7 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::uint64_t magic_value = 0x0A1A0A0D4254434CULL;  // "LCTB", then bytes that a text-mode transfer
-                                                              // would change
+constexpr std::uint64_t magic_value = 0x0A1A0A0D4254434CULL;  // "LCTB", then bytes that text mode corrupts
 constexpr std::uint32_t used_magic = 0x44455355;              // "USED"
 constexpr std::uint32_t identity_magic = 0x53525543;          // "CURS"
 

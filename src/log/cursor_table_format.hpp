@@ -52,16 +52,14 @@ inline constexpr std::uint64_t cursor_sequence_max = ~std::uint64_t{0} >> 1;
 
 /// The content of one copy of a cursor's position.
 struct CursorCopy {
-  std::uint64_t sequence = 0;  ///< number of commits, 1 to cursor_sequence_max; the copy with the highest
-                               ///< counts, even if its offset is lower
+  std::uint64_t sequence = 0;  ///< number of commits, from 1; the highest counts, whichever offset it has
   Offset committed;
 };
 
 /// The content of the first page.
 struct CursorTableHeader {
   std::uint64_t incarnation = 0;      ///< of the log
-  std::optional<std::uint32_t> used;  ///< number of blocks that ever had a cursor; empty if that number is
-                                      ///< damaged
+  std::optional<std::uint32_t> used;  ///< number of blocks that ever had a cursor; empty: damaged
 };
 
 /// The fault of a first page.
@@ -111,8 +109,7 @@ std::vector<std::byte> encode_cursor_table(std::uint64_t incarnation, const std:
 /// The content of a block, as decoded from a file.
 struct DecodedCursor {
   enum class State { blank, unused, active, damaged, newer };
-  State state = State::damaged;  ///< of the identity. blank: all bytes zero; newer: sound, but of an unknown
-                                 ///< kind
+  State state = State::damaged;  ///< of the identity. blank: all zeros; newer: sound, but unknown
   CursorIdentity identity;       ///< set if unused or active
   // Only for an active one:
   std::optional<CursorCopy> newest;   ///< of all sound copies

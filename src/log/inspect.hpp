@@ -23,8 +23,7 @@ struct SegmentSummary {
   std::uint64_t end_position = 0;
   std::uint64_t torn_bytes = 0;
   std::size_t damages = 0;  ///< number of findings that are damage
-  bool dropped = false;  ///< the log dropped it meanwhile: the batches reported so far are sound, the rest is
-                         ///< lost
+  bool dropped = false;     ///< dropped by its log meanwhile; the batches reported before are sound
 };
 
 /// Receives the findings and batches of an inspection, in order. If a call returns false, the inspection
@@ -48,12 +47,11 @@ class LogVisitor {
 
 struct InspectOptions {
   Offset from;                            ///< skip segments and batches that end before it
-  Offset to = {~std::uint64_t{0}};        ///< stop here
+  Offset to = {~std::uint64_t{0}};        ///< stop before this offset
   bool with_cursors = false;              ///< also check the cursor files and the cursor table
   bool with_producers = false;            ///< also check the topic's producer files
   bool with_indexes = false;              ///< also compare index files with segments that are read whole
-  const BatchCiphers* ciphers = nullptr;  ///< decrypts and checks encrypted batches; null: they stay
-                                          ///< encrypted
+  const BatchCiphers* ciphers = nullptr;  ///< decrypts and checks encrypted batches; may be null
 };
 
 /// The totals of an inspection; after a restart, of its last pass.

@@ -128,8 +128,7 @@ void put_in_order(LogSurvey& survey) {
     segment.batch_mask.reset();
     if (!segment.header) continue;
     segment.state = PageState::stranger;
-    segment.header->first_offset = segment.name_offset;  // by its name; the offset in the header is of
-                                                         // another log
+    segment.header->first_offset = segment.name_offset;  // from its name; its header is another log's
   }
   std::sort(survey.segments.begin(), survey.segments.end(),
             [](const SurveyedSegment& a, const SurveyedSegment& b) {

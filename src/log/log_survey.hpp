@@ -38,7 +38,7 @@ struct SurveyedSegment {
   std::uint32_t earlier_epoch = 0;  ///< if blank: the epoch of the file's earlier use, from its header; else
                                     ///< 0
   std::optional<std::uint32_t> batch_mask = {};  ///< the header's, also of an earlier use; empty if lost
-  std::uint64_t incarnation = 0;                 ///< the header's, else the seal's; 0 if there is neither
+  std::uint64_t incarnation = 0;                 ///< the header's, else the seal's; 0: neither
 
   /// Returns the segment's first offset in the log.
   [[nodiscard]] Offset first_offset() const { return header ? header->first_offset : name_offset; }

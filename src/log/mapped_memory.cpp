@@ -73,8 +73,7 @@ void MappedMemory::prefault() {
 
 void MappedMemory::populate(std::size_t begin, std::size_t end) const {
 #ifdef MADV_POPULATE_READ
-  constexpr std::size_t page_bytes = 4096;  // or a fraction of the real one; madvise refuses an address
-                                            // within a page
+  constexpr std::size_t page_bytes = 4096;  // or a part of one; madvise refuses other addresses
   begin -= begin % page_bytes;
   end = std::min(end, bytes_);
   if (begin < end) madvise(start_ + begin, end - begin, MADV_POPULATE_READ);

@@ -37,8 +37,7 @@ inline constexpr std::size_t epoch = 4;                   // u32
 inline constexpr std::size_t position = 8;                // u64
 inline constexpr std::size_t base = 16;                   // u64
 inline constexpr std::size_t boot = 24;                   // u64
-inline constexpr std::size_t extent = 32;  // u64: number of records in the lower half, their bytes in the
-                                           // upper
+inline constexpr std::size_t extent = 32;  // u64: records in the lower half, their bytes in the upper
 inline constexpr std::size_t sum = 40;     // u64
 inline constexpr std::size_t crc = 48;     // u32: of bytes [0,48)
 }  // namespace open_mark_layout

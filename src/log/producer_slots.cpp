@@ -37,8 +37,7 @@ bool are_sound_producers(const SlotBytes& slot) {
 constexpr std::uint64_t producer_file_bytes_max = SlotBytes::header_bytes + producer_layout::as_of_bytes +
                                                   limits::producers_max * producer_layout::entry_bytes_2;
 constexpr SlotFormat producer_format{"producer file",
-                                     0x0A1A0A0D4452504CULL,  // "LPRD", then bytes that a text-mode transfer
-                                                             // would change
+                                     0x0A1A0A0D4452504CULL,  // "LPRD", then bytes that text mode corrupts
                                      2, producer_file_bytes_max, are_sound_producers};
 
 }  // namespace

@@ -16,11 +16,9 @@ namespace lightq::log {
 struct ProducerSurvey {
   std::size_t producers = 0;         ///< number in the file that counts
   std::optional<Error> newer;        ///< set if a newer version wrote one of the files
-  std::optional<Error> unavailable;  ///< set if the files, which may be sound, cannot be read now
-                                     ///< (is_shortage)
+  std::optional<Error> unavailable;  ///< set if they, perhaps sound, cannot be read now (is_shortage)
   std::optional<Error> lost;         ///< set if there are files and none is sound
-  std::vector<std::string> unsound;  ///< names of files that a broker would reject; such a file need not
-                                     ///< exist
+  std::vector<std::string> unsound;  ///< names that a broker would reject; the files need not exist
   std::vector<Finding> findings;     ///< all of that, in words
 };
 

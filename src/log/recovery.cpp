@@ -435,9 +435,7 @@ Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, b
   if (!last) return {};
   if (auto made = make_changes(); !made) return made;
   auto wiped = wipe_tail(segment, tail, scanner);
-  if (!wiped)
-    mark_failed_sync(directory_, storage_);  // without the mark, the next start would find zeros
-                                             // and accept them
+  if (!wiped) mark_failed_sync(directory_, storage_);  // else the next start would accept the zeros
   return wiped;
 }
 

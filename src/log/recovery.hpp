@@ -33,8 +33,7 @@ struct RecoveryReport {
   std::uint64_t messages = 0;       ///< from first_offset to next_offset, without damaged ranges and gaps
   bool closed = false;              ///< the log was closed, or ends in a full segment that is on disk
   bool closed_for_good = false;     ///< it was closed, and that will still be visible after a power cut
-  std::uint64_t scanned_bytes = 0;  ///< bytes scanned past the newest checkpoints, of a log that was not
-                                    ///< closed
+  std::uint64_t scanned_bytes = 0;  ///< past the newest checkpoints, if the log was not closed
   std::uint64_t bytes_cut = 0;      ///< bytes of incomplete appends: the torn tail
   std::string cut_file;
   std::vector<DamagedRange> damaged;
@@ -61,8 +60,7 @@ struct ExpectedLog {
   using Names = std::map<std::uint32_t, std::string>;  ///< topic names by log id
 
   std::uint32_t id = 0;          ///< upper half of the log's incarnation; 0 accepts any
-  const Names* names = nullptr;  ///< names of the topics that own other logs, for the error text; null:
-                                 ///< unknown
+  const Names* names = nullptr;  ///< topics that own other logs, for the error; null: unknown
 };
 
 /// Opens the log in `directory`; a missing directory is an empty log. Scans the bytes past the newest

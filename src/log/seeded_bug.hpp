@@ -33,33 +33,31 @@ enum class SeededBug : std::uint8_t {
   gap_unreported,                ///< a missing file is not reported
   seal_before_sync,              ///< a seal is written for data that is not on disk yet
   retire_before_sync,            ///< old files are removed before the data after them is durable
-  retire_while_poisoned,     ///< old files are removed although a failed sync keeps newer data from becoming
-                             ///< durable
-  retired_name_unsynced,     ///< a file is reused while a power cut may still restore its old name
-  recycled_epoch_kept,       ///< a reused file keeps its epoch
-  recycled_header_unsynced,  ///< a file with a found header is renamed before its new header is on disk
-  found_epoch_trusted,       ///< a file with a found header gets only the next epoch
-  file_of_another_log_used,  ///< a file of another log is reused, with that log's bytes in it
-  remembered_once,           ///< an offset recorded on disk once allows all later removals
-  failed_append_kept,        ///< a failed write counts as appended
-  short_write_believed,      ///< a short write counts as complete
-  cursor_unsynced,           ///< a cursor counts as committed once it is written
-  loaded_cursor_unsynced,    ///< a cursor of a killed process is not synced before the older copy is
-                             ///< overwritten
-  cursor_in_one_file,        ///< cursors are written in place instead of in turn
-  cursor_crc_unchecked,      ///< a torn cursor file is accepted
-  clean_mark_kept,           ///< an append to a closed log leaves its clean mark
-  clean_mark_removal_unsynced,  ///< the removal of the clean mark is not synced
-  checkpoint_before_sync,       ///< a checkpoint claims data as on disk for good before it is
-  boot_unchecked,               ///< marks that were only in the memory of another boot are accepted
-  reservation_ignored,          ///< batches go beyond the position up to which recovery scans
-  open_mark_sum_unchecked,      ///< an open batch is completed without a check of its bytes
-  open_mark_taken_elsewhere,    ///< an open batch's mark is accepted at another position
-  remember_skipped,             ///< old files are removed before the next offset is recorded on disk
-  index_trusted,                ///< an index entry is followed without a check of the batch there
-  unnamed_segment_forgotten,    ///< a segment that was begun without its name is discarded
-  doubt_forgotten,              ///< after a failed sync, the next process trusts all bytes that it reads
-  cursor_ahead_accepted,        ///< a cursor stays past the end of a log that a power cut has shortened
+  retire_while_poisoned,         ///< old files are removed although a failed sync keeps newer data undurable
+  retired_name_unsynced,         ///< a file is reused while a power cut may still restore its old name
+  recycled_epoch_kept,           ///< a reused file keeps its epoch
+  recycled_header_unsynced,      ///< an earlier process's file is renamed before its new header is on disk
+  found_epoch_trusted,           ///< an earlier process's file gets only the next epoch
+  file_of_another_log_used,      ///< a file of another log is reused, with that log's bytes in it
+  remembered_once,               ///< an offset recorded on disk once allows all later removals
+  failed_append_kept,            ///< a failed write counts as appended
+  short_write_believed,          ///< a short write counts as complete
+  cursor_unsynced,               ///< a cursor counts as committed once it is written
+  loaded_cursor_unsynced,        ///< a killed process's cursor is not synced before the older is overwritten
+  cursor_in_one_file,            ///< cursors are written in place instead of in turn
+  cursor_crc_unchecked,          ///< a torn cursor file is accepted
+  clean_mark_kept,               ///< an append to a closed log leaves its clean mark
+  clean_mark_removal_unsynced,   ///< the removal of the clean mark is not synced
+  checkpoint_before_sync,        ///< a checkpoint claims data as on disk for good before it is
+  boot_unchecked,                ///< marks that were only in the memory of another boot are accepted
+  reservation_ignored,           ///< batches go beyond the position up to which recovery scans
+  open_mark_sum_unchecked,       ///< an open batch is completed without a check of its bytes
+  open_mark_taken_elsewhere,     ///< an open batch's mark is accepted at another position
+  remember_skipped,              ///< old files are removed before the next offset is recorded on disk
+  index_trusted,                 ///< an index entry is followed without a check of the batch there
+  unnamed_segment_forgotten,     ///< a segment that was begun without its name is discarded
+  doubt_forgotten,               ///< after a failed sync, the next process trusts all bytes that it reads
+  cursor_ahead_accepted,         ///< a cursor stays past the end of a log that a power cut has shortened
 };
 
 #ifdef LIGHTQ_SEEDED_BUGS
