@@ -101,7 +101,7 @@ Result<void> Recovery::look_whose_it_is() {
   return first ? check_owner(*first) : Result<void>{};
 }
 
-// For an unencrypted file among encrypted ones, the error of check_segment_encrypted is more precise.
+// The error of check_segment_encrypted says more about an unencrypted file.
 Result<void> Recovery::check_owner(const FoundFile& file) const {
   const SegmentHeader& header = *file.decoded.header;
   const std::uint32_t found = log_id_of(header.incarnation);
@@ -152,9 +152,8 @@ Result<void> Recovery::make_changes() {
   return {};
 }
 
-// Schedules the removal of last files without their own header on disk and without messages: their appends
-// were undone by a power cut. It removes all of them in one recovery, so that the next open finds the same
-// log.
+// Schedules the removal of last files without their own header and without messages, from appends that a
+// power cut undid. It removes them in one recovery, so that the next open finds the same log.
 Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
   while (!names.empty()) {
     auto found = look_at(names.back());
@@ -175,8 +174,7 @@ Result<void> Recovery::remove_unfinished(std::vector<Offset>& names) {
   return {};
 }
 
-// Also removes an index file that a process may have left: the next segment of this name has its own index or
-// none.
+// Also removes a leftover index file: the next segment of this name has its own index or none.
 void Recovery::remove_segment(const FoundFile& found) {
   changes_.emplace_back([this, path = found.path, name = found.name_offset] {
     static_cast<void>(storage_.unlink(directory_ + "/" + segment_index_name(name)));
@@ -184,17 +182,15 @@ void Recovery::remove_segment(const FoundFile& found) {
   });
 }
 
-// Returns true if the file was recycled and the header of its new use never reached the disk. The old header
-// then names an offset before the whole log: the segment of that offset was dropped, and its name durably
-// removed.
+// Returns true if the file was recycled and its new header never reached the disk. The old one then names an
+// offset before the whole log: that segment was dropped, and its name durably removed.
 bool Recovery::shows_earlier_life(const FoundFile& found, const std::vector<Offset>& names) {
   if (!found.decoded.header || names.front() <= found.decoded.header->first_offset) return false;
   return incarnation_of(names) == found.decoded.header->incarnation;
 }
 
-// Returns the first file that has its own header; its incarnation is that of the log. It need not be the
-// oldest file: without syncs, only the file that was the newest when others were dropped surely has its
-// header on disk.
+// Returns the first file with its own header, and so the log's incarnation. It need not be the oldest:
+// without syncs, only the newest file at the time when others were dropped surely has its header on disk.
 std::optional<FoundFile> Recovery::first_with_its_header(const std::vector<Offset>& names) {
   for (const Offset name : names) {
     auto found = look_at(name);
@@ -210,8 +206,7 @@ std::optional<std::uint64_t> Recovery::incarnation_of(const std::vector<Offset>&
   return found ? std::optional(found->decoded.header->incarnation) : std::nullopt;
 }
 
-// Returns the first batch of a file without its own header, if its base is at or past the offset in the
-// file's name. The scanner determines which epochs count.
+// Returns the first batch with an offset at or past that in the file's name, of the scanner's epochs.
 std::optional<ScannedBatch> Recovery::first_batch(FoundFile& found, SegmentScanner& scanner) {
   const auto batch = scanner.batch_at(segment_header_bytes);
   if (batch && found.name_offset <= batch->base) return batch;
@@ -280,8 +275,7 @@ Result<void> Recovery::add_sound(FoundFile& found, SegmentHeader header, std::op
                       segment_header_bytes <= seal->end_position;
   if (sealed) {
     segment->set_end(*seal);
-    // The segment is full and on disk: that is as good as a closed log, unless something behind it was
-    // removed.
+    // The segment is full and on disk: as good as a closed log, unless data behind it was removed.
     result_.report.closed = !next_name && segment->seal_written && result_.report.bytes_cut == 0;
   } else {
     if (auto added = add_unsealed(*segment, found, !next_name); !added) return added;
@@ -332,8 +326,7 @@ Result<void> Recovery::add_unsealed(SegmentFile& segment, const FoundFile& found
   return check_readable(segment.path(), scanner, segment.end_position(), limit);
 }
 
-// Completes the batch that was collecting single messages when the process ended, as far as its mark counts
-// them.
+// Completes the batch that collected single messages when the process ended, as far as its mark goes.
 Result<void> Recovery::finish_open_batch(SegmentFile& segment, SegmentScanner& scanner,
                                          const OpenBatchMark& mark) {
   const bool here = mark.position == segment.end_position() && mark.base == segment.end_offset();
@@ -406,11 +399,10 @@ Result<void> Recovery::scan(SegmentFile& segment, SegmentScanner& scanner) {
   }
 }
 
-// Cuts the tail: no sound batch follows the end. Bytes of this segment's epoch there belong to an append that
-// was never completed, and are counted as cut. All bytes behind the end that are not zero are overwritten
-// with zeros. Otherwise a later append could complete them. A crash during several appends may keep any of
-// their sectors from the disk. A sector that did reach it may be the end of a batch, and the next append may
-// write that batch's start again.
+// Cuts the tail: no sound batch follows the end. Bytes of this segment's epoch there belong to an unfinished
+// append, and are counted as cut. Everything behind the end becomes zeros, so that no later append can
+// complete it. A crash during several appends may have kept any of their sectors from the disk. A sector that
+// is there may be the end of a batch whose beginning the next append writes again.
 Result<void> Recovery::cut_tail(SegmentFile& segment, SegmentScanner& scanner, bool last) {
   const std::uint64_t tail = segment.end_position();
   const ByteView header = scanner.bytes_at(tail, batch_layout::header_bytes, batch_layout::header_bytes);
@@ -443,7 +435,7 @@ void Recovery::report_damage(const SegmentFile& segment, const SegmentDamage& da
   result_.report.damaged.push_back({segment.path(), damage.begin, damage.end, damage.first, damage.next});
 }
 
-// A segment must begin where the previous one ended; otherwise the messages between them are missing.
+// A segment must begin where the previous one ended, or messages are missing.
 Result<void> Recovery::check_continuity(const SegmentFile& segment) {
   if (result_.segments.empty()) return {};
   const SegmentFile& before = *result_.segments.back();
@@ -471,8 +463,7 @@ void Recovery::add_up() {
   report.segments = result_.segments.size();
   for (const DamagedRange& range : report.damaged) report.damaged_messages += range.messages();
   if (result_.segments.empty()) return;
-  // Everything is durable up to the first segment that was not synced, and within that one up to its last
-  // checkpoint.
+  // All is durable up to the first unsynced segment, and within that one up to its last checkpoint.
   for (const auto& segment : result_.segments) {
     result_.durable = segment->synced() ? segment->end_offset() : segment->synced_point.end_offset;
     if (!segment->synced()) break;
