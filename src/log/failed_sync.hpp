@@ -20,9 +20,10 @@ void mark_failed_sync(const std::string& directory, Storage& storage);
 [[nodiscard]] bool has_failed_sync(const std::string& directory, Storage& storage);
 void clear_failed_sync(const std::string& directory, Storage& storage);
 
-/// Reads and rewrites the first page of each unsealed segment, and all bytes up to the end of the last file
-/// that no checkpoint states to be on disk. Then syncs. After a failed sync the system may take unwritten
-/// pages for clean. Requires: segments as recovered, with their files open. Errors: as File.
+/// Reads the first page of each unsealed segment and writes the same bytes again. Does the same with all
+/// bytes, up to the end of the last file, that no checkpoint states to be on disk. Then syncs. The reason:
+/// after a failed sync the system may take unwritten pages for clean. Requires: segments as recovered, with
+/// their files open. Errors: as File.
 Result<void> write_again(const std::deque<std::unique_ptr<SegmentFile>>& segments);
 
 }  // namespace lightq::log

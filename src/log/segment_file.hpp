@@ -38,8 +38,7 @@ struct Located {
 /// A segment's place on disk and its content. The file and its mapping are opened when needed; `release`
 /// closes them while everything is synced. Positions count from the file's start. Thread: one at a time,
 /// except that another thread may sync `file()`. Invariant: batches lie without gaps in
-/// [segment_header_bytes, end_position), and their offsets are [first_offset, end_offset), apart from known
-/// damage.
+/// [segment_header_bytes, end_position), and their offsets are [first_offset, end_offset), apart from damage.
 class SegmentFile {
  public:
   /// Creates a segment without batches. `usable_bytes` is the position that no batch may cross.
