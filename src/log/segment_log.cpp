@@ -36,9 +36,10 @@ Result<std::unique_ptr<SegmentLog>> SegmentLog::open(SegmentLogOptions options, 
   auto recovered = recover_segments(options.directory, storage, options.ciphers, options.expected);
   if (!recovered) return recovered.error();
   std::unique_ptr<SegmentLog> log(new SegmentLog(std::move(options), storage, pool, std::move(*recovered)));
-  // Syncs what the earlier process appended, as it may not be on disk yet; if that fails, durable_offset says
-  // so. A mapped log promises nothing about power cuts, so it does not wait for the disk here. A log that was
-  // closed is on disk, except for full segments that have lost their last seal or were about to be retired.
+  // Syncs the appends of the earlier process, as they may not be on disk yet; if that fails, durable_offset
+  // says so. A mapped log promises nothing about power cuts, so it does not wait for the disk here. A log
+  // that was closed is on disk, except for full segments that have lost their last seal or were about to be
+  // retired.
   const bool closed = log->recovery_.closed;
   const bool sync = closed ? log->durable_ < log->next_ : !log->options_.mapped_writes;
   const bool doubtful =
@@ -172,7 +173,7 @@ Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
   return active.needs_reserve(bytes) ? reserve(active, bytes) : Result<void>{};
 }
 
-// Writes a checkpoint with a larger reservation. Its end is what is on disk for certain, so that losing a
+// Writes a checkpoint with a larger reservation. Its end is known to be on disk, so that losing a
 // slot loses nothing durable. In a mapped log, which nobody syncs, it is the log's end, valid in this boot.
 Result<void> SegmentLog::reserve(SegmentFile& active, std::size_t bytes) {
   const BootId boot{options_.mapped_writes ? storage_.boot_id() : 0};

@@ -68,17 +68,18 @@ struct RoomInPlace {
 /// The log of a durable topic or embedded queue, in segment files.
 ///
 /// - `appended` means that pwrite returned: the batch is readable, and survives the end of this process.
-/// - `durable_offset` is the end of what an fdatasync has covered. If one fails, the log is poisoned:
-///   durable_offset stays
-/// where it is until the log is opened again. Appends continue, and dropped files from there on are kept.
+/// - `durable_offset` is the end of the messages that an fdatasync has covered. If one fails, the log is
+///   poisoned: durable_offset stays where it is until the log is opened again. Appends continue, and dropped
+///   files from there on are kept.
 /// - Nothing is on disk before the first append. Segments are dropped whole, oldest first.
 ///
 /// Thread: one at a time, except that DiskJob::run may be on another.
 class SegmentLog final : public Log {
  public:
-  /// Opens the log in `options.directory` and recovers what an earlier process left. A directory that does
-  /// not exist is an empty log. Lifetime: `storage` and `pool` must outlive the log. Errors: foreign_format,
-  /// corrupt, io_error, each with the file; not_supported if a segment's key is missing; invalid_argument.
+  /// Opens the log in `options.directory` and recovers the messages of an earlier process. A directory that
+  /// does not exist is an empty log. Lifetime: `storage` and `pool` must outlive the log. Errors:
+  /// foreign_format, corrupt, io_error, each with the file; not_supported if a segment's key is missing;
+  /// invalid_argument.
   static Result<std::unique_ptr<SegmentLog>> open(SegmentLogOptions options, Storage& storage,
                                                   SegmentPool& pool, Timestamp now);
   /// Writes nothing, because the operating system has everything that was appended. Waits for a running job.
@@ -184,9 +185,9 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool poisoned() const { return poisoned_; }
   /// Returns the error of that sync; last_error() may be that of a later append.
   [[nodiscard]] const Error& sync_error() const { return sync_error_; }
-  /// Drops the oldest segment, whatever the capacity, unless it contains something at or past `limit`. If it
-  /// is the only segment, first begins another with space for `bytes`. Returns false if nothing could be
-  /// dropped.
+  /// Drops the oldest segment, even if the capacity is not reached, unless it contains something at or past
+  /// `limit`. If it is the only segment, first begins another with space for `bytes`. Returns false if
+  /// nothing could be dropped.
   bool drop_first(Offset limit, std::size_t bytes);
   /// Gives all files to the pool and removes the directory, for a topic that is deleted. Waits for a running
   /// job. Requires: only destruction follows.

@@ -130,7 +130,7 @@ bool SegmentLog::may_retire(Timestamp now) const {
   return !retired_.empty() && (!retire_failed_ || has_passed(last_retire_, retire_again_us, now));
 }
 
-// Each job has a fixed cost, whatever it does: threads wake each other, and a directory is synced. So
+// Each job has a fixed cost, even if it does little: threads wake each other, and a directory is synced. So
 // segments are gathered, but no more than the pool has space for.
 bool SegmentLog::retire_is_due(Timestamp now) const {
   const std::size_t room = pool_.files_max();
@@ -312,8 +312,8 @@ void SegmentLog::finish_job(const SegmentWork& work, SegmentWorkDone done) {
   if (!done.remembered) poison(done.remembered.error());
 }
 
-// Stops durable_offset, whatever the failed sync covered. The system may treat errors of other pages of that
-// file as reported, and not report them again.
+// Stops durable_offset for all files, even those that the failed sync did not cover. The system may treat
+// errors of other pages of that file as reported, and not report them again.
 void SegmentLog::poison(const Error& error) {
   poisoned_ = !seeded(SeededBug::sync_retried);
   mark_failed_sync(options_.directory, storage_);
@@ -324,7 +324,7 @@ void SegmentLog::poison(const Error& error) {
   sync_error_ = last_error_;
 }
 
-// Writes again what an earlier process could not sync, and left in the system's memory.
+// Writes all data again that an earlier process could not sync, and left in the system's memory.
 void SegmentLog::settle_doubts() {
   for (const auto& segment : segments_) {
     if (segment->seal_written) continue;

@@ -133,7 +133,7 @@ Result<std::unique_ptr<File>> open_as_it_was(const SegmentNode& node, Storage& s
 /// Returns the path for the segment's index file.
 std::string segment_index_path(const SegmentNode& node);
 
-/// The writer of the log whose segments are viewed.
+/// The writer of the viewed log.
 enum class ViewedLog {
   own,           ///< this process, which never recycles a file in use
   of_a_stranger  ///< perhaps another process: each file is locked, so that it is not recycled
@@ -141,7 +141,7 @@ enum class ViewedLog {
 
 /// The views of a log's segments. Keeps views mapped for later readers, up to a number of bytes; the least
 /// recently used are dropped first. Of another process's log it keeps at most 64. A view that a reader has
-/// stays mapped, whatever the cap. Thread: any; takes a lock.
+/// stays mapped, even above the cap. Thread: any; takes a lock.
 class SegmentViews {
  public:
   /// `bytes_max`: the cap; 0: none. Lifetime: the storage must outlive this object.

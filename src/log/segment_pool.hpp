@@ -93,12 +93,11 @@ enum class RecycledFile {
 /// have, nor can have after a power cut, so old bytes never validate.
 ///
 /// - If this process wrote the last header, the next epoch is the last one + 1. The new header need not be
-///   synced before the
-/// file is renamed into the log's directory. The header that a power cut may leave names an offset before
-/// everything in the log, see docs/log_format.md. At each multiple of 2^16 the header is synced.
+///   synced before the file is renamed into the log's directory. The header that a power cut may leave names
+///   an offset before everything in the log, see docs/log_format.md. At each multiple of 2^16 the header is
+///   synced.
 /// - If the header was found, it may be one of several, of which the later ones never reached the disk; bytes
-///   under their
-/// epochs may have. The next epoch is the next multiple of 2^16, and the header is synced.
+///   under their epochs may have. The next epoch is the next multiple of 2^16, and the header is synced.
 class SegmentPool {
  public:
   SegmentPool(SegmentPoolOptions options, Storage& storage);
