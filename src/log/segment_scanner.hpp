@@ -1,5 +1,5 @@
-/// Finds and checks the batches in a segment file with pread: for recovery, for the first check of old bytes,
-/// and to continue after damage. Layer: log.
+/// Finds and checks the batches in a segment file with pread: for recovery, for the first check of earlier
+/// bytes, and to continue after damage. Layer: log.
 #pragma once
 
 #include <cstdint>
