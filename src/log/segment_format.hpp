@@ -1,5 +1,5 @@
-/// The first page of a segment file: the header, the checkpoints of a segment that is being written, and the
-/// seal of a full one. docs/log_format.md, "Segment file", specifies every byte. Layer: log.
+/// The first page of a segment file: its header, the checkpoints made while it is being written, and its seal
+/// once it is full. Layer: log. docs/log_format.md, "Segment file", specifies every byte.
 #pragma once
 
 #include <array>
@@ -57,7 +57,7 @@ struct Epochs {
 
 /// The fields of a segment file's header.
 struct SegmentHeader {
-  std::uint32_t epoch = 0;        ///< stands in every batch of the file; never 0
+  std::uint32_t epoch = 0;        ///< in every batch of the file; never 0
   Offset first_offset;            ///< of the first batch, or offset_not_yet_known
   std::uint64_t incarnation = 0;  ///< of the log: the same in all its files
   std::uint64_t file_bytes = 0;   ///< allocated length, header included

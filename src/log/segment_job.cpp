@@ -35,8 +35,8 @@ Result<void> open_directories(const SegmentWork& work, Storage& storage, Directo
   return {};
 }
 
-// Returns true if the work failed before it began: the file of a segment without a descriptor could not be
-// opened, or the data directory is not in its place.
+// Returns true if the work failed before it began. Either the file of a segment without a descriptor could
+// not be opened, or the data directory is missing or was replaced.
 bool is_not_begun(const Result<void>& written) {
   if (written.ok()) return false;
   const Error& error = written.error();
@@ -169,9 +169,8 @@ SegmentWorkDone do_segment_work(SegmentWork& work, Storage& storage, SegmentPool
   const bool remember = work.remember != nullptr && !seeded(SeededBug::remember_skipped);
   if (done.sync && remember) done.remembered = remember_next_offset(work, directories, done);
   if (!done.remembered && done.begun) sync_failed = true;
-  // Retire only now: after this the oldest segment is the one that restores the next offset, so it must be on
-  // disk before its predecessors are removed. In order: a crash in between leaves the newest ones, without a
-  // gap.
+  // Retire only now. After this the oldest segment is the one that restores the next offset, so it must be on
+  // disk first. In order: a crash in between leaves the newest segments, without a gap.
   if (done.remembered && !seeded(SeededBug::retire_before_sync)) retire_all(work, storage, pool, done);
   return done;
 }

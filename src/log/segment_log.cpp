@@ -18,7 +18,8 @@ namespace lightq::log {
 namespace {
 
 constexpr std::uint64_t batch_bytes_max = 4 * limits::GiB - 64 * limits::KiB;
-constexpr std::uint64_t prefault_by_writer_max = limits::MiB;  // segment size
+constexpr std::uint64_t prefault_by_writer_max =
+    limits::MiB;  // larger segments are not made present by the writer
 
 }  // namespace
 
@@ -334,9 +335,9 @@ Result<void> SegmentLog::map_prepared(PreparedSegment& prepared) {
   return {};
 }
 
-// Makes space for a mapping under the cap. Gives up, in this order: mappings that wait for a job to unmap
-// them, the pool's mappings, views that nobody reads, and the mapping of the segment that is about to be
-// full. If that segment continues after all, it is mapped again.
+// Makes space for a mapping under the cap. Unmaps in this order: mappings that wait for a job, the pool's
+// mappings, views without a reader, and the active segment, which is about to be full. If the active segment
+// continues after all, it is mapped again.
 void SegmentLog::make_room_to_map(std::uint64_t bytes) {
   if (options_.views == nullptr || options_.views->has_room(bytes)) return;
   unmap_.clear();

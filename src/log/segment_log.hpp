@@ -212,8 +212,9 @@ class SegmentLog final : public Log {
   [[nodiscard]] NewBytes new_bytes() const {
     return options_.prefault ? NewBytes::written : NewBytes::reserved;
   }
-  /// The size of a new segment. as_needed: according to the growth of its log. smallest: the minimum of the
-  /// format, beyond all bounds of disk use, so that others can be dropped.
+  /// The size of a new segment.
+  /// - as_needed: as the growth of the log and the batch require.
+  /// - smallest: the minimum of the format, beyond all bounds of disk use, so that others can be dropped.
   enum class NewSegment { as_needed, smallest };
   Result<void> roll(std::size_t batch_bytes, NewSegment size = NewSegment::as_needed);
   Result<void> roll_to_drop(std::size_t batch_bytes);
@@ -265,9 +266,10 @@ class SegmentLog final : public Log {
   [[nodiscard]] bool retire_is_due(Timestamp now) const;
   [[nodiscard]] bool prepare_is_due(Timestamp now) const;
   [[nodiscard]] bool name_is_due(Timestamp now) const;
-  /// Limits for descriptors of one log. unsynced_open_max: full, unsynced segments that keep a descriptor
-  /// after a job. unsynced_open_hard_max: the same, if no job has run for long. retired_open_max: dropped
-  /// segments that wait for a job.
+  /// Limits for the open files of one log.
+  /// - unsynced_open_max: full segments that wait for a sync and keep their descriptors after a job.
+  /// - unsynced_open_hard_max: the same, if no job has run for long; the writer then closes them.
+  /// - retired_open_max: dropped segments that wait for a job.
   static constexpr std::uint64_t unsynced_open_max = 16;
   static constexpr std::uint64_t unsynced_open_hard_max = 2 * unsynced_open_max;
   static constexpr std::size_t retired_open_max = unsynced_open_max;

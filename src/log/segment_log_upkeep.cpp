@@ -32,7 +32,7 @@ bool SegmentLog::make_room(std::size_t bytes, std::uint64_t messages, Offset lim
 }
 
 // Returns where the next segment begins, even if the oldest one ends before that. The messages between,
-// damaged or lost in a power cut, count as the oldest segment's: readers that are not past them still have to
+// damaged or lost in a power cut, count as the oldest segment's. Readers that are not past them still have to
 // learn of the loss.
 Offset SegmentLog::end_of_oldest() const {
   return segments_.size() > 1 ? segments_[1]->first_offset() : segments_.front()->end_offset();
@@ -210,8 +210,8 @@ std::uint64_t SegmentLog::held_bytes() const {
   return bytes;
 }
 
-// Returns the next file's size: four times the last one's up to 1 MiB, so that a log that grows soon has few
-// small files; then twice, up to segment_bytes. It is larger only for a batch that needs it.
+// Returns the next file's size: four times the last one's up to 1 MiB, then twice, up to segment_bytes. So a
+// log that grows soon has few small files. A file is larger only for a batch that needs it.
 std::uint64_t SegmentLog::next_segment_bytes(std::size_t batch_bytes) const {
   constexpr std::uint64_t small = 1 * limits::MiB;
   std::uint64_t bytes = options_.first_segment_bytes;

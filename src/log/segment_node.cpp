@@ -90,7 +90,7 @@ void SegmentView::populate(std::uint64_t begin, std::uint64_t end) const {
   ready_end_.store(joined ? std::max(end, ready_end) : end, std::memory_order_relaxed);
 }
 
-// Destroys a long chain, left by a slow reader, in a loop instead of by recursion: each destroyed node leaves
+// Destroys a long chain, left by a slow reader, in a loop instead of by recursion. Each destroyed node leaves
 // its successor to the outermost call. (Testing a successor's use_count would not be ordered with its last
 // reader's release.)
 SegmentNode::~SegmentNode() {
@@ -164,8 +164,8 @@ Result<std::shared_ptr<const SegmentView>> SegmentViews::view(const std::shared_
     return known;
   }
   std::shared_ptr<const SegmentView> made;
-  // No reader looks into an unreadable segment, which may be shorter than a page, or into one that was left
-  // empty: its name may now belong to the file that replaced it, which has another size.
+  // No reader reads from an unreadable segment, which may be shorter than a page. Nor from one that was left
+  // empty, because its name may now belong to the file that replaced it, which has another size.
   const bool left_empty = node->next() != nullptr && node->end_position() <= segment_header_bytes;
   if (node->header().epoch == 0 || left_empty) {
     made = std::make_shared<SegmentView>(node, nullptr, nullptr, 0, nullptr);

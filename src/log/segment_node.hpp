@@ -117,8 +117,8 @@ class SegmentNode {
   std::atomic<bool> has_next_{false};
   std::shared_ptr<SegmentNode> next_;
   std::shared_ptr<SegmentIndex> growing_;
-  // Guarded by the mutex of SegmentViews: the writer's mapping, as long as the writer keeps it; an index that
-  // was loaded or rebuilt, and its end position; the current view.
+  // Guarded by the mutex of SegmentViews. writable_: the writer's mapping, as long as the writer keeps it.
+  // loaded_, loaded_end_: an index that was loaded or rebuilt, and its end position. view_: the current view.
   std::weak_ptr<WritableMapping> writable_;
   std::shared_ptr<const SegmentIndex> loaded_;
   std::uint64_t loaded_end_ = 0;

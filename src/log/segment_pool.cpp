@@ -135,9 +135,9 @@ bool SegmentPool::has_other_names(const std::string& path) {
   return !links || *links > 1;
 }
 
-// If the pool is full, takes a file that can be removed for the new one. Either a smaller one, because only a
-// log's first files are small, and a grown log asks for none of that size; or one that its own log has not
-// asked for in a long time.
+// If the pool is full, takes a file that can be removed for the new one. A smaller one will do: only a log's
+// first files are small, and a grown log asks for none of that size. Else one that its own log has not asked
+// for in a long time.
 std::optional<SegmentPool::Entry> SegmentPool::take_for_room(std::uint64_t bytes, std::uint64_t log) {
   const std::lock_guard lock(mutex_);
   load_once();
@@ -319,8 +319,8 @@ Result<PreparedSegment> SegmentPool::recycle(const Entry& entry, const std::stri
 }
 
 // Writes in pieces, because the system caches as one piece the bytes of one write call. Large pieces make
-// reading through a mapping cost few faults. But a write to one page has to look at all pages of its piece.
-// 128 KiB is the best of 16 to 256 KiB for both (docs/benchmarks.md).
+// reading through a mapping cost few faults. But each write to a page makes the system check all pages of its
+// piece. 128 KiB is the best of 16 to 256 KiB for both (docs/benchmarks.md).
 Result<void> SegmentPool::begin_file(File& file, const SegmentHeader& header, NewBytes new_bytes) {
   if (auto reserved = file.allocate(header.file_bytes); !reserved) return reserved;
   const SegmentPage page = encode_segment_header(header);

@@ -96,8 +96,8 @@ enum class RecycledFile {
 ///   synced before the file is renamed into the log's directory. The header that a power cut may leave names
 ///   an offset before everything in the log, see docs/log_format.md. At each multiple of 2^16 the header is
 ///   synced.
-/// - If the header was found, it may be one of several, of which the later ones never reached the disk; bytes
-///   under their epochs may have. The next epoch is the next multiple of 2^16, and the header is synced.
+/// - If the header was found, later headers may never have reached the disk, although bytes under their
+///   epochs have. The next epoch is the next multiple of 2^16, and the header is synced.
 class SegmentPool {
  public:
   SegmentPool(SegmentPoolOptions options, Storage& storage);
@@ -119,9 +119,9 @@ class SegmentPool {
   Result<void> remove(const std::string& path, std::uint64_t bytes);
 
   /// Makes a file of exactly `bytes` for the log `incarnation`, from the pool or new. PreparedSegment::path
-  /// tells where it is. A new file has to respect the disk's floor and the quota. The quota's last eighth is
-  /// a reserve for small logs: each open log has an equal part of it, and may get a smaller file from it.
-  /// `key_id`, `batch_mask`: see SegmentHeader. Errors: no_space, io_error; nothing stays at `path` then.
+  /// tells where it is. `key_id`, `batch_mask`: see SegmentHeader. A new file has to respect the disk's floor
+  /// and the quota. The quota's last eighth is a reserve for small logs. Each open log has an equal part of
+  /// it, for which a smaller file may be made. Errors: no_space, io_error; nothing stays at `path` then.
   Result<PreparedSegment> prepare(const std::string& path, std::uint64_t bytes, std::uint64_t incarnation,
                                   const SpaceWanted& wanted, NewBytes new_bytes = NewBytes::reserved,
                                   std::uint64_t key_id = 0, RecycledFile recycled = RecycledFile::moves,

@@ -102,8 +102,8 @@ SegmentWalk::Step SegmentWalk::finish() {
   return Step::end;
 }
 
-// Returns the length of the torn tail, as recovery would cut it: an append's header, complete or partial, and
-// the bytes that should follow according to it.
+// Returns the length of the torn tail, as recovery would cut it. It has an append's header, complete or
+// partial, and the bytes that should follow according to it.
 std::uint64_t SegmentWalk::measure_tail() {
   const std::uint64_t claimed = std::min(scanner_.claimed_end(), range_.end);
   if (position_ < claimed) return claimed - position_;

@@ -67,8 +67,8 @@ class File {
   virtual Result<void> sync() = 0;
   /// Closes the descriptor, for logs with many files open for a long time. Later calls, except `sync`, each
   /// open the file at `path`, where it must be. `sync` still reports disk errors. Returns false if the file
-  /// has to keep its descriptor, at least for now: it is in use, is open only for reading, or the system
-  /// cannot do this.
+  /// has to keep its descriptor, at least for now. The reason may be that it is in use or open only for
+  /// reading, or that the system cannot do this.
   virtual bool rest(const std::string& /*path*/) { return true; }
   virtual Result<std::uint64_t> size_bytes() = 0;
   /// Tells other processes that the file's bytes are being read, as long as it is open here. Errors: in_use

@@ -5,9 +5,8 @@
 
 namespace lightq::queue {
 
-/// Commits for a cursor, with a few stores. It notifies the queue of a commit only if the queue may have to
-/// act: at the end of a segment, or if a writer waits for space. Thread: one. Lifetime: the engine must
-/// outlive it.
+/// Commits for a cursor, with a few stores. It notifies the queue only if the queue may have to act: at a
+/// segment's end, or if a writer waits for space. Thread: one. Lifetime: the engine must outlive it.
 class CursorHandle {
  public:
   CursorHandle(Engine& engine, log::TableCursor& cursor) : engine_(engine), cursor_(cursor) {}
@@ -21,8 +20,8 @@ class CursorHandle {
     cursor_.commit(offset);
     if (tell_from_ <= offset || engine_.room_is_wanted()) tell_from_ = engine_.committed(cursor_);
   }
-  /// Commits an offset that may be lower than before. Returns the committed offset, which is higher if
-  /// messages from `offset` on are no longer kept.
+  /// Commits an offset that may be lower than before. Returns the committed offset, which is the nearest one
+  /// that is kept.
   Offset go_back(Offset offset) {
     tell_from_ = {};
     return engine_.go_back(cursor_, offset);

@@ -31,14 +31,15 @@ namespace lightq::queue {
 
 class AppendGroup;
 
-/// The engine behind lightq::Queue. It owns the log, the cursor table and the background thread.
+/// The engine behind lightq::Queue. It owns the log, its pool, the cursor table and the background thread.
 ///
 /// Locks: `mutex_` guards the log and all members that are not documented otherwise. It is never locked while
-/// a disk job runs (DiskJob::run) or a callback is called. The writer's fast path, which adds a message to
-/// the open batch, locks it only with `many_writers`: the open batch belongs to the writer, and is begun and
-/// completed under the lock. Readers lock it to begin, to seek, and to find a segment after a drop. The
-/// background thread never waits for it: the thread that holds the lock takes finished jobs from it and posts
-/// the next.
+/// a disk job runs (DiskJob::run) or a callback is called.
+/// - The writer's fast path adds a message to the open batch. It locks only with `many_writers`, because the
+///   open batch belongs to the writer. The batch is begun and completed under the lock.
+/// - Readers lock to begin, to seek, and to find a segment after a drop.
+/// - The background thread never waits for the lock. A thread that has it takes finished jobs from the
+///   background thread, and posts the next.
 class Engine final : private HasHeldStorage, public SegmentSource {
  public:
   static Result<std::unique_ptr<Engine>> open(const std::string& directory, const QueueOptions& options,

@@ -121,7 +121,7 @@ void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {
   if (options_.background && !stopping_ && !durability_.empty()) background_.call(take_durable());
 }
 
-// Returns the callbacks whose offset is durable now, or never will be.
+// Returns the callbacks for offsets that are durable now, or never will be.
 std::vector<std::function<void()>> Engine::take_durable() {
   const bool failed = log_->poisoned();
   auto told = failed ? durability_.take_all() : durability_.take(durable_offset());

@@ -9,10 +9,10 @@
 
 namespace lightq::queue {
 
-/// A mutex, and a short duty that is done with the lock held on request. A thread that requests it never
-/// waits for the lock: it does the duty itself if the lock is free; else the current holder does it when it
-/// unlocks. So a writer that locks for each message cannot starve a background thread, and need not wake one
-/// that waits for the lock. Lockable, for std::unique_lock. Not for condition variables, which unlock it
+/// A mutex, and a short duty that is done on request, with the mutex locked. A thread that requests it never
+/// waits for the lock: it does the duty itself if the lock is free. Otherwise the current holder does it when
+/// it unlocks. So a writer that locks for each message cannot starve a background thread, and need not wake
+/// one that waits for the lock. Lockable, for std::unique_lock. Not for condition variables, which unlock it
 /// while they hold an internal lock that the duty may need. Thread: any.
 class HandOffMutex {
  public:

@@ -1,4 +1,4 @@
-/// Computes which of a segment's pages to make present ahead of a reader. Layer: queue.
+/// Computes the part of a segment to make present ahead of a reader. Layer: queue.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace lightq::queue {
 
 /// The window ahead of a reader that should be made present. A reader that reads in order will need the next
 /// pages. Asking the system for many pages together is cheaper than a page fault every few pages. The more a
-/// reader has read in order, the larger the window. A reader that jumps gets none. Nor does one in a small
-/// segment, or in one with little in it yet: a few faults make all of it present, and checking each page
-/// costs more. Thread: one.
+/// reader has read in order, the larger the window. A reader that jumps gets no window. Nor does a reader of
+/// a small segment, or of one with little in it yet. A few faults make all of it present there, and checking
+/// each page costs more. Thread: one.
 class PopulateWindow {
  public:
   static constexpr std::uint64_t bytes_min = 128 * 1024;   ///< bytes to read in order before the first window

@@ -110,8 +110,8 @@ Result<ReaderState::Step> ReaderState::find_records() {
   return node_ == nullptr ? enter_segment() : find_in_segment(next);
 }
 
-// If the segment was dropped after it was found, its file is gone, so the search is repeated from what is the
-// oldest now.
+// If the segment was dropped after it was found, its file is gone. The search is then repeated, for the
+// segment that is the oldest now.
 Result<ReaderState::Step> ReaderState::enter_segment() {
   for (int attempt = 0;; ++attempt) {
     auto node = source_.node_of(offset_);

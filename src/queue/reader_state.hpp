@@ -18,10 +18,14 @@ namespace lightq::queue {
 
 /// Reads records, batch by batch, segment by segment. Thread: one. Lifetime: the source must outlive it.
 ///
-/// The writer publishes in this order: a record's bytes, then the offset behind it; a batch's header, then
-/// the segment's end; the segment's end, then its successor. The reader reads these in the opposite order, so
-/// it sees only complete data. It reads the next offset first. A batch that is incomplete after that was
-/// still open when the offset was published, so all records before the offset are in that batch.
+/// The writer publishes in this order:
+/// - a record's bytes, then the offset behind it;
+/// - a batch's header, then the segment's end;
+/// - the segment's end, then its successor.
+///
+/// The reader reads these in the opposite order, so it sees only complete data. It reads the next offset
+/// first. A batch that is incomplete after that was still open when the offset was published, so all records
+/// before the offset are in that batch.
 class ReaderState {
  public:
   explicit ReaderState(SegmentSource& source) : source_(source), home_(source.home()) {}
@@ -91,8 +95,8 @@ class ReaderState {
       range_views_;  // views of the last range, until the reader advances
 };
 
-/// Returns the first message of the first batch, at or behind `node`, that was appended at `time` or later;
-/// the end of the log if there is none. Skips damage. Errors: io_error.
+/// Returns the offset of the first message in the first batch, at or behind `node`, that was appended at
+/// `time` or later. If there is none, returns the end of the log. Skips damage. Errors: io_error.
 Result<Offset> first_batch_at(SegmentSource& source, const std::shared_ptr<log::SegmentNode>& node,
                               Timestamp time);
 

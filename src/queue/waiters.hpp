@@ -59,8 +59,8 @@ class WaitedCount {
 };
 
 /// Lets readers wait and a writer wake them. Thread: any. `wake_if_waiting` is a plain load while no reader
-/// waits: if AsymmetricFence is free, a reader that goes to sleep pays for the ordering between the writer's
-/// last store and that load.
+/// waits. The writer's last store has to be ordered before that load. If AsymmetricFence is free, a reader
+/// that goes to sleep pays for that.
 class Waiters {
  public:
   Waiters() : nobody_(fence_.is_free() ? 0 : 1), waiting_(nobody_) {}
