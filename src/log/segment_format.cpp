@@ -17,8 +17,8 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::uint64_t magic_value =
-    0x0A1A0A0D4745534CULL;  // "LSEG", then bytes that a transfer in text mode would change
+// "LSEG", then bytes that a transfer in text mode would change.
+constexpr std::uint64_t magic_value = 0x0A1A0A0D4745534CULL;
 constexpr std::uint32_t seal_magic = 0x4C414553;  // "SEAL"
 constexpr std::string_view name_suffix = ".seg";
 constexpr std::size_t name_digits = 20;

@@ -61,8 +61,8 @@ struct SegmentHeader {
   Offset first_offset;            ///< of the first batch, or offset_not_yet_known
   std::uint64_t incarnation = 0;  ///< of the log: the same in all its files
   std::uint64_t file_bytes = 0;   ///< allocated length, header included
-  Offset gap_begin =
-      {};  ///< written by a repair: the messages in [gap_begin, first_offset) are lost; 0: no gap
+  /// Written by a repair: the messages in [gap_begin, first_offset) are lost; 0: no gap.
+  Offset gap_begin = {};
   std::uint64_t key_id = 0;  ///< of the key that encrypts the batches; 0: they are not encrypted
   /// XORed onto the header checksum of each batch of the file, so that no client can forge a batch inside a
   /// message. Drawn at random for each log, and never shown to a client. 0: the file is older than masks.
@@ -103,8 +103,8 @@ struct SegmentSeal {
 
 /// A known state of a segment that is being written: everything before `end_position` is sound.
 struct SegmentCheckpoint {
-  std::uint64_t sequence =
-      0;  ///< starts at 1 in each segment; the checkpoint with the higher one is the current one
+  /// Starts at 1 in each segment; the checkpoint with the higher one is the current one.
+  std::uint64_t sequence = 0;
   std::uint64_t end_position = 0;
   Offset end_offset;
   Timestamp newest;

@@ -13,8 +13,8 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::uint64_t magic_value =
-    0x0A1A0A0D5844494CULL;  // "LIDX", then bytes that a transfer in text mode would change
+// "LIDX", then bytes that a transfer in text mode would change.
+constexpr std::uint64_t magic_value = 0x0A1A0A0D5844494CULL;
 constexpr std::uint32_t version_value = 1;
 constexpr std::string_view name_suffix = ".idx";
 constexpr std::string_view segment_suffix = ".seg";

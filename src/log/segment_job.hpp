@@ -69,8 +69,8 @@ struct SegmentWork {
   /// log's next offset at the next start.
   std::shared_ptr<File> remember;
   SegmentHeader remembered;
-  std::vector<std::shared_ptr<WritableMapping>>
-      unmap;                     ///< unmapped by the job, because unmapping may take a while
+  /// Unmapped by the job, because unmapping may take a while.
+  std::vector<std::shared_ptr<WritableMapping>> unmap;
   std::vector<RestTarget> rest;  ///< in the order of the segments
   std::uint64_t rested = 0;      ///< one past the last segment that was checked for `rest`
   std::uint64_t incarnation = 0;

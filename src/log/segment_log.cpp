@@ -18,8 +18,8 @@ namespace lightq::log {
 namespace {
 
 constexpr std::uint64_t batch_bytes_max = 4 * limits::GiB - 64 * limits::KiB;
-constexpr std::uint64_t prefault_by_writer_max =
-    limits::MiB;  // larger segments are not made present by the writer
+// The writer does not make the pages of larger segments present.
+constexpr std::uint64_t prefault_by_writer_max = limits::MiB;
 
 }  // namespace
 
@@ -175,7 +175,7 @@ Result<void> SegmentLog::begin_writing(SegmentFile& active, std::size_t bytes) {
 }
 
 // Writes a checkpoint with a larger reservation. Its end is known to be on disk, so that losing a
-// slot loses nothing durable. In a mapped log, which nobody syncs, it is the log's end, valid in this boot.
+// slot loses nothing durable. In a mapped log, which is not synced, it is the log's end, valid in this boot.
 Result<void> SegmentLog::reserve(SegmentFile& active, std::size_t bytes) {
   const BootId boot{options_.mapped_writes ? storage_.boot_id() : 0};
   const bool synced_only = boot == BootId{} && !seeded(SeededBug::checkpoint_before_sync);

@@ -50,7 +50,7 @@ struct SegmentLogOptions {
   /// Encrypts batches on disk; batches in clear are then not delivered. Null: no encryption. Not with
   /// mapped_writes or views. Lifetime: must outlive the log.
   const BatchCiphers* ciphers = nullptr;
-  /// The owner of the log. Files of another owner are not opened.
+  /// The id that the log should have. Files of a log with another id are not opened.
   ExpectedLog expected = {};
   /// Memory for decrypted batches, shared with other logs. Null: the log has its own. Lifetime: must outlive
   /// the log.
@@ -311,16 +311,16 @@ class SegmentLog final : public Log {
   bool parent_unsynced_ = false;    // the directory's own name is not on disk yet
   std::uint64_t rolls_ = 0;         // changes of the directory
   std::uint64_t synced_rolls_ = 0;  // the value of rolls_ that the last sync of the directory covered
-  std::uint64_t rest_refused_rolls_ =
-      ~std::uint64_t{0};               // value of rolls_ when a file had to keep its descriptor
+  // Value of rolls_ when a file had to keep its descriptor.
+  std::uint64_t rest_refused_rolls_ = ~std::uint64_t{0};
   bool closed_ = false;                // a clean end of the log is on disk, and nothing has changed since
   bool maybe_closed_on_disk_ = false;  // the last segment's checkpoint on disk may be clean: nothing follows
   bool poisoned_ = false;
   Offset hold_{~std::uint64_t{0}};
   std::optional<PreparedSegment> prepared_;
   bool waits_for_space_ = false;  // for a new segment; reported once, when the wait begins
-  std::shared_ptr<PendingName>
-      name_;  // of the active segment, if it was begun without a name; a job may have renamed it meanwhile
+  // Of the active segment, if it was begun without a name; a job may have renamed it meanwhile.
+  std::shared_ptr<PendingName> name_;
   Result<void> begun_;
   std::optional<Offset> remembered_;  // the segment that begins here has its name and header on disk
   std::vector<std::shared_ptr<WritableMapping>> unmap_;  // for the next job to unmap

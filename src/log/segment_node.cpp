@@ -13,10 +13,10 @@ namespace lightq::log {
 
 namespace {
 
-constexpr std::size_t strangers_files_max =
-    64;  // limit for mapped files of another process's log, because each has a descriptor
-constexpr std::uint64_t index_again_bytes =
-    4 * limits::MiB;  // how much a reader walks at most because the index has no entry
+// Limit for mapped files of another process's log, because each has a descriptor.
+constexpr std::size_t strangers_files_max = 64;
+// How much of a growing segment a reader walks at most, because its index has no entry yet.
+constexpr std::uint64_t index_again_bytes = 4 * limits::MiB;
 
 std::string directory_before(const SegmentNode& node) {
   return node.path().substr(0, node.path().find_last_of('/') + 1);

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::string_view suffix = ".free";
 
-constexpr std::uint64_t left_max =
-    128;  // files that arrive at a full pool before another log's file has to go
-constexpr std::uint64_t small_file_bytes =
-    64 * limits::KiB;  // size for a log that cannot get even the usual first size
+// Files that arrive at a full pool before another log's file has to go.
+constexpr std::uint64_t left_max = 128;
+// Size for a log that cannot get even the usual first size.
+constexpr std::uint64_t small_file_bytes = 64 * limits::KiB;
 constexpr std::uint64_t piece_bytes = 128 * limits::KiB;  // size of each write that fills a new file
 constexpr std::uint64_t written_max = 2 * limits::MiB;    // larger files are mapped with large pages
 
@@ -246,8 +246,8 @@ Result<PreparedSegment> SegmentPool::prepare(const std::string& path, std::uint6
   const Owner owner{incarnation, key_id, recycled, batch_mask};
   auto made = prepare_exactly(path, bytes, owner, wanted, new_bytes);
   if (made || made.error().code != ErrorCode::no_space) return made;
-  if (made.error().system_error == EFBIG)
-    return made;  // the quota cannot fit the file; smaller ones would fit for ever, which is not wanted
+  // The system limits the size of files: the log would then get small ones for ever, which is not wanted.
+  if (made.error().system_error == EFBIG) return made;
   const std::uint64_t smaller =
       std::max(small_file_bytes, round_up_to_page(segment_header_bytes + wanted.batch_bytes));
   if (bytes <= smaller || !has_part(wanted, smaller)) return made;
@@ -261,8 +261,8 @@ Result<PreparedSegment> SegmentPool::prepare_exactly(const std::string& path, st
   while (const auto entry = take_own(bytes, owner.incarnation)) {
     auto recycled = recycle(*entry, path, owner);
     if (recycled) return recycled;
-    static_cast<void>(
-        remove(entry->path, entry->bytes));  // otherwise the same bad file would be tried for ever
+    // Otherwise the same bad file would be tried for ever.
+    static_cast<void>(remove(entry->path, entry->bytes));
   }
   auto made = create(path, bytes, owner, wanted, new_bytes);
   while (!made && made.error().code == ErrorCode::no_space) {

@@ -31,8 +31,8 @@ enum class SpaceBound {
 struct SpaceWanted {
   std::uint64_t free_bytes_floor = 0;  ///< bytes that stay free on the disk, counting the new file
   std::uint64_t log_bytes = 0;         ///< bytes that the segment's log has already
-  bool leaves_room =
-      true;  ///< the quota's reserve is left for others if the log has more than its part of it
+  /// The quota's reserve is left for others if the log has more than its part of it.
+  bool leaves_room = true;
   bool beyond_bounds = false;   ///< only a full disk refuses the file, which lets larger files be removed
   SpaceBound* bound = nullptr;  ///< set to the bound that was reached, if there was no space
   std::size_t batch_bytes = 0;  ///< if only the log's part of a reserve is left, a smaller file with space
@@ -43,8 +43,8 @@ struct SegmentPoolOptions {
   std::string directory;  ///< on the file system of the logs; created when first needed
   std::size_t files_max = 64;
   std::uint64_t bytes_max = 1 * limits::GiB;
-  DiskQuota* quota =
-      nullptr;  ///< for all segment files, including those in the pool; outlives the pool; null: none
+  /// For all segment files, including those in the pool; outlives the pool; null: none.
+  DiskQuota* quota = nullptr;
   /// The lower half of the floor is a reserve for logs that have no more than their part of it.
   bool floor_has_parts = false;
   /// Called when a log begins to wait for space. Thread: any.

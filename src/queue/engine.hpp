@@ -215,8 +215,8 @@ class Engine final : private HasHeldStorage, public SegmentSource {
   const AsymmetricFence fence_;  // between a commit and reading room_wanted_
   std::vector<log::TableCursor*> all_cursors_;
   bool cursor_is_damaged_ = false;  // a cursor that is not in all_cursors_
-  std::uint32_t cursors_being_made_ =
-      0;  // cursors not in all_cursors_ yet; while there are any, no messages are dropped
+  // Cursors not in all_cursors_ yet; while there are any, no messages are dropped.
+  std::uint32_t cursors_being_made_ = 0;
   bool closed_ = false;
   std::uint64_t dropped_messages_ = 0;
   std::set<std::string, std::less<>> taken_;  // names of open cursors

@@ -13,10 +13,10 @@ namespace lightq::queue {
 namespace {
 
 constexpr std::int64_t batch_open_max_us = 10'000;  // keeps each message's time right to about 10 ms
-constexpr std::uint32_t beat_from_records =
-    32;  // records in a batch; with fewer, reading the clock costs little
-constexpr std::uint64_t unsynced_bytes_max =
-    48 * limits::MiB;  // with one batch more, still less than a recovery may scan
+// Records in a batch; with fewer, reading the clock costs little.
+constexpr std::uint32_t beat_from_records = 32;
+// With one batch more, still less than a recovery may scan.
+constexpr std::uint64_t unsynced_bytes_max = 48 * limits::MiB;
 
 }  // namespace
 

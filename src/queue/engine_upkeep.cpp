@@ -107,9 +107,8 @@ void Engine::run_job(Lock& lock, std::unique_ptr<log::DiskJob> job) {
   lock.lock();
   finish_job(std::move(job));
   tell_durable(lock);
-  if (options_.background)
-    post_due_work();  // Work that became due meanwhile: the background thread could not post it while this
-                      // job was out.
+  // Posts the work that became due meanwhile: the background thread could not post it while this job was out.
+  if (options_.background) post_due_work();
 }
 
 void Engine::finish_job(std::unique_ptr<log::DiskJob> job) {

@@ -91,8 +91,8 @@ class ReaderState {
   std::uint64_t seen_end_ = 0;   // the segment's end when it was last read
   PopulateWindow populate_;
   std::vector<QueuedMessage> messages_;
-  std::vector<std::shared_ptr<const log::SegmentView>>
-      range_views_;  // views of the last range, until the reader advances
+  // Views of the last range, until the reader advances.
+  std::vector<std::shared_ptr<const log::SegmentView>> range_views_;
 };
 
 /// Returns the offset of the first message in the first batch, at or behind `node`, that was appended at
