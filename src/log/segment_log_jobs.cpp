@@ -20,7 +20,7 @@ constexpr std::int64_t retire_again_us = 1'000'000;  // wait after a failed atte
 constexpr std::int64_t begin_again_us = 1'000'000;  // wait after a rename, or opening a directory, has failed
 // Limit for one job, because the writer may be waiting for the next one.
 constexpr std::size_t retired_at_once_max = 64;
-constexpr std::size_t rested_at_once_max = 64;    // limit for one job, too
+constexpr std::size_t rested_at_once_max = 64;    // limit for one job
 constexpr std::size_t retired_gathered_max = 16;  // this many dropped segments wait for no more
 constexpr std::uint64_t rested_at_once_min = 8;   // for fewer, a job would cost more than it gains
 constexpr std::size_t still_read_max = 2;  // dropped segments that may wait for their readers to finish

@@ -58,7 +58,7 @@ Result<Offset> Engine::enqueue_otherwise(ByteView payload) {
 
 Result<Offset> Engine::enqueue_written(ByteView payload) {
   Lock lock = lock_writer();
-  // Packs only once there is space. While a writer waits for space, another writer uses the builder.
+  // Packs only once there is space. While this writer waits for space, another one may use the builder.
   if (lock.owns_lock()) {
     const std::size_t bytes = batch_layout::header_bytes + record_bytes(payload.size());
     if (auto room = close_and_make_room(lock, bytes, 1); !room) return room.error();

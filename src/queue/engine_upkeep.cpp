@@ -237,8 +237,8 @@ void Engine::maintain() {
   }
 }
 
-// Returns when to act next: some messages are not durable, may become too old, or were dropped. Otherwise
-// nothing happens without a call.
+// Returns how long the background thread waits before it looks for work. It has a timer only while some
+// messages are not durable, may become too old, or were dropped.
 std::chrono::milliseconds Engine::next_timer() const {
   std::chrono::milliseconds timer = no_timer;
   if (timer_runs_) timer = std::min(timer, options_.flush.interval);

@@ -96,7 +96,8 @@ class ReaderState {
 };
 
 /// Returns the offset of the first message in the first batch, at or behind `node`, that was appended at
-/// `time` or later. If there is none, returns the end of the log. Skips damage. Errors: io_error.
+/// `time` or later. If there is none, returns the end of the log. Skips damage. Errors: those of a read,
+/// except corrupt.
 Result<Offset> first_batch_at(SegmentSource& source, const std::shared_ptr<log::SegmentNode>& node,
                               Timestamp time);
 

@@ -13,8 +13,8 @@ inline constexpr std::chrono::milliseconds storage_key_command_time{limits::stor
 
 /// Runs `command` with /bin/sh -c, and parses its output as storage keys. The command gets no input and no
 /// descriptors of this process. Its error output is discarded, since it may contain secrets. Waits at most
-/// `time_max`, and stops waiting when `stop_descriptor` is readable (-1: none). In both cases it then kills
-/// the command's process group. Errors: io_error if the command cannot be run or its exit code is not 0;
+/// `time_max`, and only until `stop_descriptor` is readable (-1: none). A command that has not ended by then
+/// is killed with its process group. Errors: io_error if the command cannot be run or its exit code is not 0;
 /// timeout; shutting_down; invalid_argument for too much output; the errors of StorageKeys::parse. No error
 /// text contains output of the command.
 Result<std::unique_ptr<StorageKeys>> run_storage_key_command(

@@ -22,7 +22,7 @@ class StorageKeys final : public log::BatchCiphers {
   /// Parses one key of 64 hexadecimal digits per line; the first key encrypts. Skips empty lines, and ignores
   /// text after a #. `name`: the source of the text, for error texts, which never contain any of it. Errors:
   /// invalid_argument, for a bad line (with its number) or if there is no key; limit_reached for too many
-  /// keys.
+  /// keys; internal if libsodium cannot be used.
   static Result<std::unique_ptr<StorageKeys>> parse(std::string_view text, const std::string& name);
 
   [[nodiscard]] std::unique_ptr<log::BatchCipher> of(std::uint64_t incarnation) const override {
