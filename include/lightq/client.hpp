@@ -220,10 +220,10 @@ class Client {
 
   /// Joins the topic as a producer with confirmed messages. The producer is open when the call returns, and
   /// joins again by itself whenever it has to reconnect. `transport`: if empty, uses the broker's Unix socket
-  /// if the broker is on this machine and does not encrypt (with shared memory, except for sessions over
-  /// ZeroMQ), and TCP otherwise. Errors: topic_not_found, unauthorized_access, limit_reached, not_supported
-  /// (`flushed` for a topic in memory), invalid_argument (the options), timeout (also if the topic's address
-  /// cannot be reached from this machine).
+  /// if the broker is on this machine and does not encrypt, and TCP otherwise. Over the Unix socket it uses
+  /// shared memory, except for sessions over ZeroMQ. Errors: topic_not_found, unauthorized_access,
+  /// limit_reached, not_supported (`flushed` for a topic in memory), invalid_argument (the options), timeout
+  /// (also if the topic's address cannot be reached from this machine).
   Result<Producer> producer(std::string_view topic, ProducerOptions options = {},
                             std::optional<Transport> transport = {}) {
     return open_session<Producer>(topic, protocol::JoinType::push, std::move(options), transport);

@@ -301,7 +301,7 @@ class Consumer {
       send_what_is_due();
   }
   /// Sends everything that is due. If the program has not called for 100 ms, also sends acknowledgements that
-  /// are not due yet, because the next call may be long in coming.
+  /// are not due yet: the next call may be far away.
   [[gnu::noinline]] void send_what_is_due() {
     const SessionTime time = now();
     keep_what_waits(time);
@@ -399,7 +399,7 @@ class Consumer {
   bool goes_on_ = false;          // a message of in_hand_ was acknowledged since the last look
   std::uint32_t look_after_ = 1;  // calls until the next look
   SessionTime looked_;
-  // the first call after this time looks, even if look_after_ is not 0 yet
+  // The first call after this time looks, even if look_after_ is not 0 yet.
   SessionTime look_by_ = session_never;
   std::unique_ptr<Parts> parts_;
 };

@@ -60,10 +60,15 @@ class ControlConnection {
   enum class Absence { waits, fails };
   /// Sends the request and waits for its reply. `timeout` includes the time that other threads' requests
   /// take. A reply `busy` means that the broker did nothing: sends the request again until the timeout.
-  /// Errors: the broker's (its `code` and `description`), timeout (the broker may have carried the request
-  /// out), those of why_unreachable, unauthorized_access (the broker encrypts and this client does not, or
-  /// has the wrong key, or is not on the broker's list of keys), invalid_argument (not a URI), limit_reached,
-  /// io_error, closed.
+  ///
+  /// Errors:
+  /// - The broker's, with its `code` and `description`.
+  /// - timeout: the broker may have carried the request out.
+  /// - Those of why_unreachable.
+  /// - unauthorized_access: the broker encrypts and this client does not, or has the wrong key, or is not on
+  ///   the broker's list of keys.
+  /// - invalid_argument: not a URI.
+  /// - limit_reached, io_error, closed.
   Result<protocol::Reply> ask(const protocol::Request& request, Timeout timeout,
                               Absence absence = Absence::waits) {
     constexpr Timeout shortest{20};
@@ -148,7 +153,7 @@ class ControlConnection {
   static zmq::message_t wiped_message(std::string text) {
     struct Kept {
       std::string text;
-      // orders the writes before the wipe in libzmq's thread, without relying on libzmq
+      // Orders this thread's writes before the wipe in libzmq's thread, without relying on libzmq.
       std::atomic<bool> written = false;
     };
     std::unique_ptr<Kept> kept(new Kept{std::move(text)});

@@ -184,9 +184,9 @@ inline void take_environment(ClientOptions& options) {
 /// took the password from an admin.json, returns the control socket of that data directory: all requests must
 /// go through that socket. Otherwise returns nothing, and requests go to `uri`.
 ///
-/// Uses an admin.json only for the running broker that the broker.json in the same directory names, and only
-/// with the control socket in that directory, where no other process can listen. Does not use admin.json if a
-/// user and no administrator was given: explicit credentials are the only ones tried. Keeps an
+/// Uses an admin.json only for the running broker that the broker.json in the same directory names. The
+/// control socket must be in that directory too, where no other process can listen. Does not use admin.json
+/// if a user and no administrator was given: explicit credentials are the only ones tried. Keeps an
 /// administrator's name without a password, so that a later call can find the password.
 ///
 /// Error: invalid_argument (other users may read that admin.json, or one of the files belongs to another

@@ -61,7 +61,7 @@ inline bool is_this_machine(std::string_view host) {
 /// that has loopback addresses only. Looks up names, which may block on a name server. Thread: any.
 inline bool stays_on_machine(std::string_view uri) {
   if (uri.starts_with("ipc://") || uri.starts_with("inproc://")) return true;
-  // no scheme: no socket can connect to it
+  // Without a scheme, no socket can connect to it.
   if (!uri.starts_with("tcp://")) return uri.find("://") == std::string_view::npos;
   const auto [host, port] = detail::split_tcp(uri);
   return host.empty() || detail::is_this_machine(host);

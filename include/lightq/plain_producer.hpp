@@ -209,9 +209,9 @@ class PlainProducer {
   /// Updates the state of the connection and of the unsent messages.
   ///
   /// libzmq releases the messages that it has for a refused connection only when this thread calls the socket
-  /// after the refusal. It reconnects a tenth of a second after the connection was cut. So the messages that
-  /// it has released when this function first sees the cut were sent, and no others are sent before it is
-  /// connected again.
+  /// after the refusal. It reconnects a tenth of a second after the connection was cut. So messages that are
+  /// released when this function first sees the cut were sent. Nothing more is sent before the next
+  /// connection.
   void look() {
     socket_.look();
     if (was_connected_ || connections_ != socket_.connections()) unsent_.forget_passed();
@@ -250,7 +250,7 @@ class PlainProducer {
       std::move(again_.begin(), again_.end(), std::back_inserter(waiting));
       again_ = std::move(waiting);
     }
-    // messages that wait for the former endpoint do not count towards the limit now
+    // Messages that wait for the former endpoint do not count towards the limit any more.
     unsent_ = UnsentMessages();
     was_connected_ = false;
     return socket_.connect(address);

@@ -14,8 +14,8 @@
 
 namespace lightq::inline v1 {
 
-/// The words through which the two ends of a ring communicate. Each word has its own cache line and one
-/// writer, except that an end which waits sets its word to 1 and the other end sets it back to 0.
+/// The words through which the two ends of a ring communicate. Each word has its own cache line. One end
+/// alone writes each counter. An end that waits sets its `_waits` word to 1; the other end sets it back to 0.
 struct ByteRingWords {
   static constexpr std::size_t line_bytes = 64;
   /// bytes written over the ring's life, set by the writer

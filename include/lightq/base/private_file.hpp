@@ -26,11 +26,11 @@ namespace lightq::inline v1 {
 /// The most that users other than the owner may do with a file.
 enum class OthersMay { nothing, read };
 
-/// Returns the reason why an open file with these `facts` must not be trusted with its content: its mode
-/// permits others more than they may do, or it belongs to another user. Returns nothing if the file may be
-/// trusted. root may read every user's files, and files of root are trusted. `holds` names the content, for
-/// the error's text ("a password"). Pipes have a mode as files have, also in process substitutions. A
-/// terminal or another device has no content of its own and is not checked. Thread: any.
+/// Returns the reason why an open file with these `facts` must not be trusted with its content. Its mode
+/// permits others more than they may do, or it is a regular file of another user. Returns nothing if the file
+/// may be trusted. root may read every user's files, and files of root are trusted. `holds` names the
+/// content, for the error's text ("a password"). The modes of pipes are checked too, also in process
+/// substitutions. A terminal or another device has no content of its own and is not checked. Thread: any.
 inline std::optional<Error> private_file_fault(const struct stat& facts, const std::string& path,
                                                std::string_view holds,
                                                OthersMay others = OthersMay::nothing) {

@@ -11,7 +11,7 @@
 
 namespace lightq::inline v1 {
 
-/// Sends one byte. Never waits, whatever the other process does: each end of a socket is its own open file,
+/// Sends one byte. The other process cannot make this call wait: each end of a socket is its own open file,
 /// and MSG_DONTWAIT does not depend on its flags. If the socket is full, the byte is not sent. The other
 /// process misses nothing, because its end of a full socket is readable already.
 inline void send_wake(int socket) {

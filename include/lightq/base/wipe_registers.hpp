@@ -15,7 +15,7 @@ namespace lightq::inline v1 {
   static constexpr std::size_t longest = 2048;
   static constexpr std::array<std::byte, longest> harmless{};
   std::array<std::byte, longest> to;
-  // keeps the compiler from omitting or replacing the call
+  // Volatile, so that the compiler neither omits nor replaces the call.
   void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
   for (std::size_t length = 1; length <= longest; length *= 2) copy(to.data(), harmless.data(), length);
   for (std::size_t length = 24; length <= longest; length *= 2) copy(to.data(), harmless.data(), length);
