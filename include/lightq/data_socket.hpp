@@ -151,8 +151,8 @@ class DataSocket {
   /// not leave in time; these are dropped.
   bool close(Timeout linger) {
     if (!is_open()) return true;
-    // libzmq gets a linger a little longer than this deadline. So if it ends before the deadline, everything
-    // has left.
+    // libzmq gets a linger a little longer than this deadline. So if the socket ends before the deadline,
+    // everything has left.
     constexpr Timeout margin(50);
     const auto deadline = deadline_after(linger);
     socket_.set(zmq::sockopt::linger, linger.count() == 0 ? 0 : linger_ms(linger + margin));

@@ -23,7 +23,7 @@ struct Delivered {
   /// size of the encoded attributes, which lie directly before the payload
   std::uint16_t attributes_bytes = 0;
   Timestamp time;  ///< time at which the log appended it
-  /// messages directly before this one that were dropped or damaged, and are never delivered
+  /// number of messages directly before it that were dropped or damaged: never delivered
   std::uint64_t lost = 0;
 
   [[nodiscard]] std::string_view text() const { return as_text(payload); }

@@ -31,7 +31,7 @@ namespace lightq::inline v1 {
 /// The result of try_send.
 enum class SendOutcome {
   sent,         ///< ZeroMQ has taken the message
-  would_block,  ///< the broker reads nothing now; the message was not taken
+  would_block,  ///< it does not fit now (perhaps the broker does not read); the message was not taken
   closed,       ///< the producer is closed, or ZeroMQ refuses the message (send() returns the error)
 };
 
@@ -185,7 +185,7 @@ class PlainProducer {
 
  private:
   /// The longest single wait. A refused connection never becomes writable, so a longer wait for that would
-  /// not end.
+  /// not notice the refusal.
   static constexpr auto patience = std::chrono::milliseconds(100);
   /// Number of messages between two calls of forget_passed, which costs more than sending a message.
   static constexpr std::uint64_t forget_interval = 64;
@@ -194,8 +194,8 @@ class PlainProducer {
                 const PlainProducerOptions& options)
       : membership_(std::move(membership)), socket_(std::move(socket)), options_(options) {}
 
-  /// Returns true every 5 ms. look() costs more than a message; reading the coarse clock costs next to
-  /// nothing.
+  /// Returns true at most every 5 ms. look() costs more than a message; reading the coarse clock costs next
+  /// to nothing.
   bool look_is_due() {
     constexpr std::int64_t interval_ns = 5'000'000;
     timespec now{};

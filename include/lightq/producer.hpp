@@ -38,9 +38,9 @@ namespace lightq::inline v1 {
 /// message once, as confirmed, refused or unknown. It keeps unconfirmed messages and sends them again when a
 /// connection breaks, the broker restarts, or a refusal is temporary.
 ///
-/// The producer reads and sends inside calls only. send reads confirms every so many messages; poll and flush
-/// always do. After sending, a program that does something else must call poll (or flush) at least once per
-/// heartbeat. A message that waits for a confirm before it leaves waits for such a call.
+/// The producer reads and sends inside calls only. send reads confirms after some messages, at most 64; poll
+/// and flush always do. After sending, a program that does something else must call poll (or flush) at least
+/// once per heartbeat. A batch that waits for a confirm before it is sent also waits for such a call.
 ///
 /// In an event loop, call poll when fd() is readable, when it is writable and wants_write() is true, and at
 /// next_timer(). Read all three again before each wait, next_timer() last.
@@ -331,8 +331,8 @@ class Producer {
   [[nodiscard]] bool takes_messages() const {
     return state() == SessionState::connecting || state() == SessionState::open;
   }
-  /// Returns true if send should wait for the window before it takes a message. A message that is queued here
-  /// early is only older when it arrives.
+  /// Returns true if send should wait for the window before it takes a message. Taking the message earlier
+  /// would only make it older when it arrives.
   [[nodiscard]] bool waits_for_window() const {
     return !inside_ && parts_->options.send_timeout.count() > 0 && state() == SessionState::open &&
            !batches().all_sent();
@@ -494,7 +494,7 @@ class Producer {
   // A batch begins with the attribute kinds of the last one. So alternating messages of different kinds do
   // not end each other's batch.
   AttributeKinds kinds_used_;     // of the messages since the last roll
-  AttributeKinds kinds_of_last_;  // of the messages between the two rolls before
+  AttributeKinds kinds_of_last_;  // of the batch that was closed last
   std::uint64_t sent_ = 0;
   ProducerPace pace_;
   bool flushing_ = false;

@@ -124,8 +124,8 @@ class ByteRingReader {
     const std::size_t first = std::min(count, bytes_.size() - at);
     return {bytes_.subspan(at, first), bytes_.first(count - first)};
   }
-  /// Frees the first `count` readable bytes. Returns true if the writer waits and now has enough space, so
-  /// that the caller must wake it.
+  /// Frees the first `count` readable bytes. Returns true if the writer waits and at least half of the ring
+  /// is free now, so that the caller must wake it.
   [[nodiscard]] bool release(std::size_t count) {
     taken_ += count;
     words_->taken.store(taken_, std::memory_order_seq_cst);

@@ -14,7 +14,8 @@ namespace lightq::inline v1 {
 /// copy of the calling thread's registers, from which secrets are wiped. Throws as std::thread does.
 template <typename Body>
 std::thread start_unsignalled(Body&& body) {
-  /// Blocks the signals in the calling thread while the new thread is started, which inherits its mask.
+  /// Blocks all signals but those for faults in the calling thread while this object lives. The new thread
+  /// inherits this mask.
   class Mask {
    public:
     Mask() {
