@@ -137,9 +137,8 @@ class Client {
   }
 
   /// Changes a user's password, and closes the connections that were opened with the old password. The
-  /// options' `user` may change its own password; to change another user's needs the administrator's
-  /// credentials. This client keeps using the credentials that it has. Errors: user_not_found,
-  /// unauthorized_access.
+  /// options' `user` may change its own password; another user's needs the administrator's credentials. This
+  /// client keeps using the credentials that it has. Errors: user_not_found, unauthorized_access.
   Result<void> set_password(std::string_view user_id, std::string_view password) {
     const bool own = options().user.user_id == user_id;
     return expect_ok(protocol::SetPassword{own ? options().user : state_->manager(), !own,

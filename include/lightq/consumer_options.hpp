@@ -61,7 +61,7 @@ struct ConsumerOptions {
   /// consumer extends messages that wait in it within its calls only. If the program makes no call for longer
   /// than this time, the broker redelivers them too.
   Timeout ack_timeout{0};
-  /// true: the program may process messages without calling the consumer. While messages are unacknowledged
+  /// True: the program may process messages without calling the consumer. While messages are unacknowledged
   /// and `ack_timeout` has not passed for all of them, the broker does not end the session because of
   /// silence. It still notices a lost connection. false: after a silence of twice its own heartbeat the
   /// broker ends the session and redelivers the messages. Choose false for a program that calls often and may

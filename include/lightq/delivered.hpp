@@ -20,10 +20,10 @@ struct Delivered {
   ByteView payload;
   std::uint32_t delivery = 1;  ///< number of deliveries of this message, including this one
   AttributeKinds kinds;        ///< the kinds in `attributes`
-  /// size of the encoded attributes, which lie directly before the payload
+  /// Size in bytes of the encoded attributes, which lie directly before the payload.
   std::uint16_t attributes_bytes = 0;
   Timestamp time;  ///< time at which the log appended it
-  /// number of messages directly before it that were dropped or damaged: never delivered
+  /// Number of messages directly before this one that were dropped or damaged, and are never delivered.
   std::uint64_t lost = 0;
 
   [[nodiscard]] std::string_view text() const { return as_text(payload); }

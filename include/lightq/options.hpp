@@ -57,7 +57,7 @@ struct ClientOptions {
   /// not read if nothing is encrypted. The key is for the control socket; data sockets use their own pair,
   /// which each join registers. Empty: LIGHTQ_CLIENT_KEY_FILE, with `discover_credentials`; else a new pair.
   std::string client_key_file = {};
-  /// false: without a server key, passwords and tickets are sent only to this machine: to loopback addresses,
+  /// False: without a server key, passwords and tickets are sent only to this machine: to loopback addresses,
   /// Unix sockets, and names of loopback addresses. A call that would send one elsewhere fails with
   /// invalid_argument. true, or LIGHTQ_INSECURE=true with `discover_credentials`: they are sent anywhere,
   /// unencrypted.

@@ -1,5 +1,5 @@
-/// Sends messages to a topic over a session, in batches and with confirms, so that the topic stores no
-/// message twice. docs/session.md, "Producing". Layer: client.
+/// Sends messages to a topic over a session, in batches and with confirms; none is stored twice.
+/// docs/session.md, "Producing". Layer: client.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +49,8 @@ namespace lightq::inline v1 {
 /// about three times a millisecond.
 class Producer {
  public:
-  /// Makes a producer, which connects in its first calls (see wait_open). Any of its calls may call `join` to
-  /// get an address. Error: invalid_argument.
+  /// Makes a producer, which connects in its first calls (see wait_open). Its calls may call `join` for an
+  /// address. Error: invalid_argument.
   static Result<Producer> open(std::string topic, SessionJoin join, ProducerOptions options = {}) {
     if (const Result<void> valid = options.check(); !valid) return valid.error();
     if (!TopicName::parse(topic))
@@ -76,8 +76,7 @@ class Producer {
     return added();
   }
   Result<std::uint64_t> send(std::string_view payload) { return send(as_byte_view(payload)); }
-  /// Sends a message, and calls `callback` when this message is confirmed, refused or unknown. Errors: those
-  /// of send without a callback.
+  /// Sends a message, and calls `callback` when it is confirmed, refused or unknown. Errors: those of send.
   Result<std::uint64_t> send(ByteView payload, MessageCallback callback) {
     return send(payload, Attributes(), std::move(callback));
   }
@@ -95,18 +94,17 @@ class Producer {
   }
 
   /// Sends a message of `bytes` that `write(std::span<std::byte>)` writes directly into the send buffer,
-  /// which saves a copy. Calls `write` once. `write` must write the whole span, of which the old content is
-  /// undefined, and must not keep the span. It must not use, move or destroy the producer: calls that send or
-  /// wait fail there with invalid_argument. If `write` throws, this call throws too, and the message was not
-  /// taken. If this call fails, it has not called `write`. Errors: those of send.
+  /// which saves a copy. Calls `write` once. It must write the whole span (the old content is undefined) and
+  /// not keep it. It must not use, move or destroy the producer: calls that send or wait fail there with
+  /// invalid_argument. If `write` throws, this call throws too, and the message was not taken. If this call
+  /// fails, it has not called `write`. Errors: those of send.
   template <typename Write>
   Result<std::uint64_t> send_in_place(std::size_t bytes, Write&& write) {
     if (bytes > limits::message_bytes_max_max) return too_large(bytes);
     const std::size_t whole = record_bytes(bytes);
     if (whole > room_ || whole > record_bytes_max_) [[unlikely]]
       return send_in_place(bytes, std::forward<Write>(write), Attributes());
-    // 0 during `write`: a send there reaches make_room, which refuses it
-    const std::size_t left = std::exchange(room_, 0) - whole;
+    const std::size_t left = std::exchange(room_, 0) - whole;  // 0: make_room refuses a send in `write`
     this->write([&] { batches().open().add_in_place(bytes, std::forward<Write>(write)); });
     room_ = left;
     return added();
@@ -136,8 +134,8 @@ class Producer {
     return added();
   }
 
-  /// Sends everything and waits until it is confirmed. Errors: timeout; the refusal or loss of a message
-  /// since the last such error; the error that ended the producer.
+  /// Sends everything and waits for its confirms. Errors: timeout; the refusal or loss of a message since the
+  /// last such error; the error that ended the producer.
   Result<void> flush(Timeout timeout) {
     if (inside_) return inside_error();
     const Result<void> waited = wait_flushing([this] { return settled_all(); }, timeout);
@@ -150,8 +148,7 @@ class Producer {
     if (inside_) return inside_error();
     return wait_flushing([this, number] { return first_unsettled() > number; }, timeout);
   }
-  /// Waits until the topic is open. Errors: timeout (last_error tells the reason), the error that ended the
-  /// producer.
+  /// Waits until the topic is open. Errors: timeout (see last_error), the error that ended the producer.
   Result<void> wait_open(Timeout timeout) {
     return wait_until([this] { return state() == SessionState::open; }, timeout, "not open");
   }
@@ -169,9 +166,8 @@ class Producer {
     return usable();
   }
 
-  /// Flushes and ends the session. Gives up messages that are not confirmed in time, and reports them.
-  /// Errors: those of flush; the text of `timeout` has the number of unconfirmed messages. A second call does
-  /// nothing.
+  /// Flushes and ends the session. Gives up and reports messages that are not confirmed in time. Errors:
+  /// those of flush; the text of `timeout` has their number. A second call does nothing.
   Result<void> close(Timeout timeout) {
     if (state() == SessionState::closed) return {};
     if (inside_) return inside_error();
@@ -188,8 +184,8 @@ class Producer {
   }
 
   /// Ends SessionState::in_doubt. With `resend`, sends the messages in doubt again under a new producer id,
-  /// although the broker may have stored some of them. Otherwise gives them up as Fate::unknown. Later
-  /// messages are not affected.
+  /// although the broker may have stored some. Otherwise gives them up as Fate::unknown. Later messages are
+  /// not affected.
   void resolve(bool resend) {
     if (inside_) return;
     {
@@ -199,8 +195,7 @@ class Producer {
     refresh_room();
     parts_->reports.rethrow();
   }
-  /// Returns the number of messages in doubt: in SessionState::in_doubt, those that the broker may have
-  /// stored or not.
+  /// Returns how many messages were sent and are unconfirmed: in SessionState::in_doubt, perhaps stored.
   [[nodiscard]] std::uint64_t in_doubt() const { return batches().doubtful(); }
 
   /// Sets the callback for the reports of all messages that are settled from now on; see ReportCallback.
@@ -228,8 +223,8 @@ class Producer {
   /// Returns the producer id and epoch that the broker assigned; id 0 if it has assigned none yet. Another
   /// process may continue after this one with the same id and an epoch one higher.
   [[nodiscard]] const ProducerIdentity& identity() const { return parts_->link.identity(); }
-  /// Returns the broker's reply when this producer last opened the topic: level, limits and offsets. Returns
-  /// nothing if the producer has not opened the topic yet.
+  /// Returns the broker's reply when this producer last opened the topic: level, limits and offsets; nothing
+  /// if it has not opened the topic yet.
   [[nodiscard]] const std::optional<session::ProduceOpened>& opened() const { return parts_->link.opened(); }
 
   /// Returns the connection's descriptor, or -1 if there is none now. Only wait for it; do not read or write.
@@ -276,7 +271,7 @@ class Producer {
     add();
   }
 
-  /// Reads confirms, closes the open batch if it should leave, and sends. Callbacks may run within this call.
+  /// Reads confirms, closes the open batch if it should leave, and sends. Callbacks may run meanwhile.
   void exchange(SessionTime time, bool by_the_way) {
     const FlagWhile inside(inside_);
     if (!by_the_way || state() != SessionState::open || pace_.may_read(time)) {
@@ -291,8 +286,8 @@ class Producer {
     }
   }
 
-  /// Connects, reads, closes the open batch if it should leave, and sends. Finally plans after how many
-  /// messages to do it again. `by_the_way`: skips reading if it has read a moment ago.
+  /// Connects, reads, closes the open batch if it should leave, and sends. Then plans after how many messages
+  /// to repeat it. `by_the_way`: does not read if it has read a moment ago.
   void drive(bool by_the_way = false) {
     pace_.look();
     if (inside_) return;
@@ -331,8 +326,7 @@ class Producer {
   [[nodiscard]] bool takes_messages() const {
     return state() == SessionState::connecting || state() == SessionState::open;
   }
-  /// Returns true if send should wait for the window before it takes a message. Taking the message earlier
-  /// would only make it older when it arrives.
+  /// Returns true if send should first wait for the window: a message taken earlier would only arrive older.
   [[nodiscard]] bool waits_for_window() const {
     return !inside_ && parts_->options.send_timeout.count() > 0 && state() == SessionState::open &&
            !batches().all_sent();
@@ -343,8 +337,8 @@ class Producer {
     if (waits_for_window()) return false;
     return all.count() == 0 || all.held_bytes() + bytes <= parts_->options.memory_bytes_max;
   }
-  /// Returns how many bytes of records the open batch may still take. A record takes at least four bytes, so
-  /// the batch never gets more records than it may have.
+  /// Returns how many bytes of records the open batch still takes. A record takes at least four bytes, so the
+  /// batch cannot exceed its limit of records.
   [[nodiscard]] std::size_t room_in_open() const {
     const BatchBuilder& open = batches().open();
     const std::size_t size = open.size_bytes();
@@ -361,8 +355,8 @@ class Producer {
     record_bytes_max_ = record_bytes(message_bytes_max());
   }
 
-  /// Returns the attribute kinds of a batch that begins with this message: its own and those of the last
-  /// batch, or only its own if the message would be too large otherwise.
+  /// Returns the kinds of a batch that begins with this message: its own and those of the last batch, or only
+  /// its own if the message would be too large otherwise.
   [[nodiscard]] AttributeKinds kinds_to_begin_with(std::size_t payload_bytes,
                                                    const Attributes& attributes) const {
     const AttributeKinds own(attributes);
@@ -370,8 +364,8 @@ class Producer {
     const std::size_t bytes = attributes_bytes(both, attributes) + payload_bytes;
     return record_bytes(bytes) <= record_bytes_max_ ? both : own;
   }
-  /// Returns the bytes that the message takes in the open batch, attributes included. Returns nothing if the
-  /// message has attributes of a kind that the open batch does not have.
+  /// Returns the message's bytes in the open batch, attributes included; nothing if the batch lacks its
+  /// kinds.
   [[nodiscard]] std::optional<std::size_t> bytes_in_open(std::size_t payload_bytes,
                                                          const Attributes& attributes) const {
     const BatchBuilder& open = batches().open();
@@ -411,8 +405,7 @@ class Producer {
     }
   }
 
-  /// Returns the size of the longest message, attributes included, that can be stored, as far as is known
-  /// now.
+  /// Returns the longest message, attributes included, that can be stored, as far as is known.
   [[nodiscard]] std::size_t message_bytes_max() const { return size_limit().bytes; }
 
   [[nodiscard]] MessageLimit size_limit() const {
@@ -491,8 +484,7 @@ class Producer {
 
   std::size_t room_ = 0;  // bytes of records that fit into the open batch without a call of make_room
   std::size_t record_bytes_max_ = 0;
-  // A batch begins with the attribute kinds of the last one. So alternating messages of different kinds do
-  // not end each other's batch.
+  // A batch begins with the last one's attribute kinds, so alternating kinds do not end each other's batch.
   AttributeKinds kinds_used_;     // of the messages since the last roll
   AttributeKinds kinds_of_last_;  // of the batch that was closed last
   std::uint64_t sent_ = 0;

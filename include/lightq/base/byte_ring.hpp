@@ -18,9 +18,9 @@ namespace lightq::inline v1 {
 /// alone writes each counter. An end that waits sets its `_waits` word to 1; the other end sets it back to 0.
 struct ByteRingWords {
   static constexpr std::size_t line_bytes = 64;
-  /// bytes written over the ring's life, set by the writer
+  /// Bytes written over the ring's life; set by the writer.
   alignas(line_bytes) std::atomic<std::uint64_t> written{0};
-  /// bytes read over the ring's life, set by the reader
+  /// Bytes read over the ring's life; set by the reader.
   alignas(line_bytes) std::atomic<std::uint64_t> taken{0};
   alignas(line_bytes) std::atomic<std::uint32_t> reader_waits{0};
   alignas(line_bytes) std::atomic<std::uint32_t> writer_waits{0};
