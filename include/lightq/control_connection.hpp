@@ -281,8 +281,8 @@ class ControlConnection {
   std::mutex mutex_;
   std::condition_variable free_;
   bool busy_ = false;  // guarded by mutex_
-  // The members below belong to the thread that has the turn. Null until the first request and after a failed
-  // one.
+  // monitor_ and socket_ belong to the thread that has the turn. Null until the first request and after a
+  // failed one.
   SocketMonitor monitor_;
   const HomeProcess home_;
   ZmqSocket socket_;
