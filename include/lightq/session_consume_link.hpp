@@ -30,10 +30,10 @@ struct ConsumerStats {
   std::uint64_t late = 0;          ///< acknowledged too late: the broker had already redelivered them
   std::uint64_t lost = 0;          ///< dropped or damaged before they could be delivered
   std::uint64_t opens = 0;         ///< how often the channel was opened
-  /// How often the topic was opened with another log than before, or with a log that had lost its end, so
-  /// that the broker assigns the same offsets to other messages. A consumer without a name then goes on where
-  /// the two logs begin to differ, or at the first message. With a name, or in a group, this also counts a
-  /// broker that was killed and lost nothing.
+  /// How often the topic was opened with another log than before, or with a log that had lost its end. In
+  /// both cases the broker assigns the same offsets to other messages. A consumer without a name then
+  /// continues where the two logs begin to differ, or at the first message. With a name, or in a group, this
+  /// also counts a broker that was killed and lost nothing.
   std::uint64_t new_logs = 0;
   std::uint64_t violations =
       0;  ///< how often the consumer ended a connection because of a protocol violation
@@ -270,7 +270,7 @@ class SessionConsumeLink {
     connection().put(open, 0, open_request_);
   }
 
-  // --- What the broker says.
+  // --- Frames from the broker.
 
   Result<void> take(const SessionFrame& frame, SessionTime now) {
     using session::Op;
@@ -380,7 +380,7 @@ class SessionConsumeLink {
     if (batch.base_offset().value > UINT64_MAX - messages)
       return violation("delivered offsets that do not exist");
     if (head->delivery == 0) return violation("delivered what is only read");
-    // A member of a group is not told when another member seeks, so its offsets may go back.
+    // A member of a group receives no notice when another member seeks, so its offsets may go back.
     const bool goes_back = head->delivery == 1 && batch.base_offset() < newest_;
     if (goes_back && options_.mode == ConsumeMode::own) return violation("delivered offsets that go back");
     const SessionAmount amount{messages, batch.message_bytes()};
@@ -420,7 +420,7 @@ class SessionConsumeLink {
     counts_.lost += lost;
   }
 
-  // --- What is sent to the broker.
+  // --- Frames to the broker.
 
   void plan_to_keep(SessionTime now) {
     keeps_at_ = now + std::max(Timeout(opened_->ack_timeout_ms / keep_parts), Timeout(1));

@@ -96,7 +96,7 @@ struct Rights {
   friend bool operator==(const Rights&, const Rights&) = default;
 };
 
-/// A grant: permissions on every present and future topic whose name matches a pattern. With a second
+/// A grant: permissions on all present and future topics with names that match a pattern. With a second
 /// pattern, on the matching groups of these topics.
 struct TopicRight {
   std::string

@@ -353,8 +353,7 @@ Reply read_stats_reply(const FieldLoader& load) {
   return stats;
 }
 
-/// Reads the reply to each kind of request. Commands whose replies have no fields of their own get an
-/// OkReply.
+/// Reads the reply to each kind of request. A reply without fields of its own becomes an OkReply.
 struct ReplyReader {
   const Json& object;
   FieldReader& fields;

@@ -161,7 +161,7 @@ inline bool is_server(ByteView greeting) {
   return greeting[zmtp_detail::as_server_at] != std::byte{0};
 }
 
-/// Returns true if a valid greeting is of version 3.1 or later, whose peers know PING and PONG.
+/// Returns true if a valid greeting is of version 3.1 or later, so that the peer knows PING and PONG.
 inline bool speaks_3_1(ByteView greeting) {
   const int major = std::to_integer<int>(greeting[zmtp_detail::version_at]);
   return major > 3 || std::to_integer<int>(greeting[zmtp_detail::version_at + 1]) >= 1;
