@@ -32,9 +32,9 @@
 
 namespace lightq::inline v1 {
 
-/// A DEALER with one connection, encrypted by CURVE (SessionZmtpSocket is the unencrypted one). When the
-/// connection ends, the object cannot be used again, like a stream socket. A write sends one message of one
-/// part, as a whole or not at all; received messages are read as a stream of their bytes. After the
+/// A DEALER with one connection, encrypted by CURVE (SessionZmtpSocket is the unencrypted one). Like a stream
+/// socket, the object serves one connection and cannot be used after it ends. A write sends one message of
+/// one part, as a whole or not at all; received messages are read as a stream of their bytes. After the
 /// destructor, written bytes are still sent for up to a second; only the end of the context waits for that.
 /// Not movable. Thread: one at a time.
 class SessionZmqSocket final : public SessionWire {
