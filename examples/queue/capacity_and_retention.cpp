@@ -61,7 +61,7 @@ bool retain() {
   options.retention_bytes = 1024 * 1024;  // a segment is removed when one rule permits it
   options.retention_time = 24h;
   options.retention_messages = 500;
-  options.retain_uncommitted = true;  // but no rule removes messages beyond a named cursor
+  options.retain_uncommitted = true;  // but keeps messages that a named cursor needs
   auto queue = lightq::Queue::open("retains", options).value_or_throw();
   for (int i = 0; i < 10'000; ++i) queue.enqueue("message").value_or_throw();
   queue.maintain();

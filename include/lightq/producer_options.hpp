@@ -41,10 +41,10 @@ struct ProducerOptions {
   /// The longest time that a message waits for more messages or confirms to close its batch. Send and poll
   /// check it. 0: no limit.
   Timeout linger{0};
-  /// The window: the most bytes of unconfirmed batches. One batch of any size is always allowed. The default,
-  /// 0, means 256 KiB at level `received` (fits into the processor's caches), 512 KiB at that level over
-  /// ZeroMQ (which adds threads), and 4 MiB at level `flushed` (the disk is slower). Over a network, use at
-  /// least bandwidth times round-trip time.
+  /// The window: the most bytes of unconfirmed batches. One batch of any size is always allowed. 0 means 4
+  /// MiB at level `flushed`, because the disk is slower. At level `received` it means 256 KiB, which fits
+  /// into the processor's caches, or 512 KiB over ZeroMQ, which adds threads. Over a network, use at least
+  /// bandwidth times round-trip time.
   std::size_t window_bytes = 0;
   /// Memory for closed batches, sent or not; at least batch_bytes. A message larger than this can never be
   /// sent. The default has space for the longest message that a broker accepts by default.

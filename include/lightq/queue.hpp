@@ -218,9 +218,9 @@ class QueueCursor {
 
 /// The queue and its writer. Only one process at a time can open a directory for writing. Move-only.
 ///
-/// After a fork the child process cannot use the queue, its readers and cursors, or a QueueView: all calls
-/// return `closed`, calls without a Result do nothing, and statistics are empty. The child may destroy them,
-/// which changes nothing on disk; until it does, it keeps the lock of the directory.
+/// After a fork the child process cannot use the queue, its readers and cursors, or a QueueView. All calls
+/// return `closed` there; calls without a Result do nothing, and statistics are empty. The child may destroy
+/// them, which changes nothing on disk; until it does, it keeps the lock of the directory.
 ///
 /// Thread: appends, flush, wait_durable and close from one thread at a time (with QueueOptions::many_writers
 /// from any); dequeue, peek and is_empty from one thread at a time; everything else from any.

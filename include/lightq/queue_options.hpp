@@ -45,8 +45,8 @@ struct QueueOptions {
   /// larger message gets a segment of its own size.
   std::uint64_t segment_bytes = 64 * limits::MiB;
   std::uint64_t segment_messages_max = 0;  ///< the most messages in a segment; 0: as many as fit
-  /// The most address space for mapped segment files, in bytes; 0: no limit. The queue exceeds it if the
-  /// segments being written and read need more.
+  /// The most address space for mapped segment files, in bytes; 0: no limit. Segments that are being written
+  /// or read stay mapped even above it.
   std::uint64_t mapped_bytes_max = 1 * limits::GiB;
   FlushPolicy flush{};
   std::uint64_t capacity_bytes = 0;     ///< bytes of stored batches; 0: limited only by the disk
@@ -57,8 +57,7 @@ struct QueueOptions {
   std::uint64_t retention_bytes = 0;           ///< keeps at least this many of the newest bytes
   std::chrono::milliseconds retention_time{};  ///< keeps messages that are not older
   std::uint64_t retention_messages = 0;        ///< keeps at least this many of the newest messages
-  bool retain_uncommitted = true;              ///< the rules above never remove messages beyond a named
-                                               ///< cursor
+  bool retain_uncommitted = true;              ///< the rules above keep messages that some cursor needs
   bool drop_committed = true;                  ///< removes messages that every named cursor has committed
   std::uint64_t message_bytes_max = limits::message_bytes_max_max;  ///< at most 1 GiB
   std::uint64_t disk_free_floor_bytes = 0;  ///< appends fail with `no_space` rather than leave less

@@ -29,7 +29,7 @@ namespace lightq::inline v1 {
 ///     auto next = reader.read({{0}, {100}}, [](const Delivered& order) { … }, 5s).value_or_throw();
 ///
 /// If the connection breaks during a read, the reader connects again and continues behind the last message
-/// received. For a topic in memory whose broker was restarted, offsets then refer to different messages.
+/// received. If the broker restarts, the offsets of a topic in memory then refer to different messages.
 class Reader {
  public:
   /// Called for each message in the order of offsets. The message is valid during the call. The callback must

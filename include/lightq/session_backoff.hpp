@@ -10,8 +10,8 @@
 
 namespace lightq::inline v1 {
 
-/// Waits that double from `shortest` to `longest`. Each is shortened by a random part of up to a half, so
-/// that the clients of a restarted broker do not all connect at the same moment. For one thread.
+/// Waits that double from `shortest` to `longest`. Each is shortened by a random part of up to a half. So the
+/// clients of a restarted broker do not all connect at the same moment. For one thread.
 class SessionBackoff {
  public:
   /// Limits waits to a year: a longer one would not fit into the number of microseconds.

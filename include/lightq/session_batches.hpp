@@ -145,8 +145,8 @@ class SessionBatches final : public SessionOutgoing {
     return rest;
   }
 
-  // --- Answers of the broker. Requires: no batch whose frame was sent in part is removed; call `take_rest`
-  // first.
+  // --- Answers of the broker. Requires: no frame that was sent in part belongs to a batch that is removed;
+  // call `take_rest` first.
 
   /// Numbers all batches from `sequence` on, which becomes the number of the next one.
   void number_from(std::uint64_t sequence) { renumber(0, sequence); }
@@ -166,9 +166,10 @@ class SessionBatches final : public SessionOutgoing {
     return remove(0);
   }
 
-  /// Handles the broker's statement that it expects `sequence` next. Renumbers the batches that the broker
-  /// lacks and sends them again; with `all`, every batch. Returns how many confirmed messages the broker has
-  /// lost. Returns nothing if no batch begins or ends at `sequence`.
+  /// Handles the broker's statement that it expects `sequence` next. Sends the batches from there on again;
+  /// with `all`, all batches. If the broker has lost confirmed messages, renumbers all batches from
+  /// `sequence` on, and returns how many messages it has lost; otherwise 0. Returns nothing if no batch
+  /// begins or ends at `sequence`.
   std::optional<std::uint64_t> continue_from(std::uint64_t sequence, bool all) {
     const std::uint64_t first =
         !kept_.empty() && kept_.front()->numbered ? kept_.front()->sequence : next_sequence_;
@@ -256,7 +257,7 @@ class SessionBatches final : public SessionOutgoing {
     for (std::size_t at = 0; at < to; ++at) in_flight_bytes_ += kept_[at]->bytes.size();
   }
 
-  /// Numbers the batches from index `from` on anew, starting at `sequence`. None of them is stored.
+  /// Renumbers the batches from index `from` on, starting at `sequence`. None of them is stored.
   void renumber(std::size_t from, std::uint64_t sequence) {
     for (std::size_t at = from; at < kept_.size(); ++at) kept_[at]->numbered = kept_[at]->sent = false;
     next_sequence_ = sequence;

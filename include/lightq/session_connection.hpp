@@ -384,7 +384,7 @@ class SessionConnection {
   bool blocked_ = false;             // the system accepted less than was offered
   bool held_ = false;
   bool was_held_ = false;        // since the last `receive`
-  std::vector<std::byte> kept_;  // memory of a held frame whose connection was dropped
+  std::vector<std::byte> kept_;  // memory of a held frame, after its connection was dropped
 };
 
 }  // namespace lightq::inline v1

@@ -23,7 +23,7 @@ namespace lightq::inline v1 {
 
 /// Counters of a consumer on a session, since it was made. They count messages if not stated otherwise.
 struct ConsumerStats {
-  std::uint64_t received = 0;      ///< handed to the application
+  std::uint64_t received = 0;      ///< received by the application
   std::uint64_t again = 0;         ///< of these, redeliveries
   std::uint64_t acknowledged = 0;  ///< while they were in flight to this consumer
   std::uint64_t rejected = 0;      ///< while they were in flight to this consumer
@@ -60,14 +60,14 @@ class SessionConsumeLink {
         [&](const SessionFrame& frame) { return take(frame, now); }, [this] { ask(); });
     if (!done) ended(done.error(), now);
   }
-  /// Returns the batch that has come, or nothing. Its messages count as handed to the application.
+  /// Returns the delivered batch, or nothing. Its messages count as received by the application.
   [[nodiscard]] const std::optional<DeliveredBatch>& batch() const { return batch_; }
   /// Checks for the end of the connection even while the application has a batch and nothing is read.
   void look_for_end(SessionTime now) {
     if (state_ != SessionState::open || !connection().is_held() || !connection().has_hung_up()) return;
     ended({ErrorCode::closed, "the broker has ended the connection"}, now);
   }
-  /// Releases the batch: the application no longer looks at it.
+  /// Releases the batch, which the application does not use any more.
   void release() {
     if (!batch_) return;
     batch_.reset();
@@ -127,7 +127,7 @@ class SessionConsumeLink {
     sought_.reset();
     connection().put(session::Seek{to}, channel_, seeking_);
   }
-  /// Returns true while the answer to `seek` has not come.
+  /// Returns true until the answer to `seek` has arrived.
   [[nodiscard]] bool is_seeking() const { return seeking_ != 0; }
   /// Returns the broker's answer to `seek`, or nothing if the connection ended instead.
   std::optional<Result<Offset>> take_sought() { return std::exchange(sought_, std::nullopt); }
@@ -161,14 +161,14 @@ class SessionConsumeLink {
     stats.violations = route_.violations();
     return stats;
   }
-  /// Returns the number of messages that were handed to the application and not acknowledged.
+  /// Returns the number of messages that the application has received and not acknowledged.
   [[nodiscard]] std::uint64_t unacknowledged() const { return unsettled_.messages(); }
   /// Returns true if there are acknowledgements to send, or credit while the consumer is not paused.
   [[nodiscard]] bool has_news() const {
     return !acknowledged_.empty() || (!paused_ && (back_.messages != 0 || back_.bytes != 0));
   }
   /// Returns until when acknowledgements and credit may wait for more before the application waits for input.
-  /// So messages that come one by one are acknowledged several at a time.
+  /// So messages that arrive one by one are acknowledged several at a time.
   [[nodiscard]] SessionTime gathers_until(SessionTime now) const {
     return (news_since_ == session_never ? now : news_since_) + news_pause;
   }

@@ -63,7 +63,7 @@ class SendReports {
   }
 
   [[nodiscard]] std::uint64_t count(Fate fate) const { return counts_[static_cast<std::size_t>(fate)]; }
-  /// Returns the number of all settled messages, whatever their fate.
+  /// Returns the number of all settled messages, of any fate.
   [[nodiscard]] std::uint64_t count() const { return counts_[0] + counts_[1] + counts_[2]; }
   /// Returns the error of the messages that were not confirmed since the last call; nothing if all were.
   std::optional<Error> take_failure() { return std::exchange(failure_, std::nullopt); }

@@ -27,8 +27,8 @@ class TransportChoice {
   TransportChoice(std::optional<protocol::Transport> asked_for, bool same_machine)
       : fixed_(asked_for), may_be_local_(same_machine) {}
 
-  /// Returns the transport for the next join: a Unix socket, or TCP if the broker is on another machine, or
-  /// if no session was established at the last Unix socket.
+  /// Returns the transport for the next join: normally a Unix socket. TCP if the broker is on another
+  /// machine, or if the last Unix socket led to no session.
   [[nodiscard]] protocol::Transport next(SessionTime now) {
     using protocol::Transport;
     if (fixed_) return *fixed_;
@@ -45,8 +45,8 @@ class TransportChoice {
     return error.code == ErrorCode::invalid_argument || error.code == ErrorCode::io_error ||
            error.code == ErrorCode::address_in_use || error.code == ErrorCode::limit_reached;
   }
-  /// Returns true if `uri`, the result of a join by a Unix socket, is not usable: there is no such socket on
-  /// this machine, or this process may not use it. Then the client should join by TCP.
+  /// Returns true if the client should join by TCP because it cannot use `uri`, the result of a join by a
+  /// Unix socket. There is no such socket on this machine, or this process may not use it.
   [[nodiscard]] bool goes_on_with_tcp(const std::string& uri) const {
     constexpr std::string_view scheme = "ipc://";
     return !fixed_ && uri.starts_with(scheme) && ::access(uri.c_str() + scheme.size(), W_OK) != 0;

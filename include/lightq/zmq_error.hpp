@@ -10,7 +10,7 @@
 
 namespace lightq::inline v1 {
 
-/// Returns the error for a failed call of libzmq. `what` describes the call; `number` is zmq_errno().
+/// Returns the error for a failed call of libzmq, from a description of the call and its zmq_errno().
 inline Error zmq_error(const std::string& what, int number) {
   if (number == EMFILE || number == ENFILE) {
     return {ErrorCode::limit_reached, what + ": no more sockets or descriptors in this process", number};

@@ -12,7 +12,7 @@
 
 namespace lightq::inline v1 {
 
-/// A zmq::socket_t whose destructor does nothing in a forked child. libzmq's threads belong to the parent;
+/// A zmq::socket_t that is not closed in a forked child. libzmq's threads belong to the parent;
 /// closing the socket in the child would wake them and wait forever. Movable like a zmq::socket_t. For one
 /// thread.
 class ZmqSocket final : public zmq::socket_t {

@@ -20,7 +20,7 @@
 
 namespace lightq::inline v1 {
 
-/// The receiving state of a DEALER without encryption (mechanism NULL) whose peer is a ROUTER. Does no I/O,
+/// The receiving state of a DEALER without encryption (mechanism NULL) that talks to a ROUTER. Does no I/O,
 /// and keeps no bytes of messages. For one thread.
 ///
 ///     greeting ─► READY ─► messages, commands

@@ -31,7 +31,8 @@ bool ConsumeEnd::look(const TopicStats& stats) {
     return !is_ours(group) || group.committed_offset >= stats.next_offset;
   });
   // Messages that other consumers have in flight are not waited for. But a message that another consumer has
-  // just given up may not be dispatched again yet. So the group must be empty twice in a row.
+  // just given up may not be dispatched again yet. So, unless everything is committed, the group must be
+  // empty at two checks in a row.
   const bool over = is_empty && (is_done || seemed_over_);
   seemed_over_ = is_empty;
   return over;

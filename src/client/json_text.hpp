@@ -8,7 +8,7 @@
 
 namespace lightq::cli {
 
-/// Appends `text` as it stands between a JSON string's quotes. Requires: valid UTF-8.
+/// Appends `text` in the form that it has between a JSON string's quotes. Requires: valid UTF-8.
 void append_escaped(std::string& to, std::string_view text);
 /// Returns true if the bytes are well-formed UTF-8.
 bool is_utf8(std::string_view text);

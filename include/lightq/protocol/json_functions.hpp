@@ -30,7 +30,7 @@ struct ParsedRequest {
 };
 
 /// Parses a request. Unknown fields are ignored. A known field that is missing, has the wrong type or is out
-/// of its range is refused with a sentence that names the field and its range, never its value. Copies of
+/// of its range is refused. The error's sentence names the field and its range, never its value. Copies of
 /// secrets remain only in the returned request and in `text`. Thread: any. Errors: request_too_large,
 /// invalid_json, invalid_cmd, invalid_request.
 LIGHTQ_JSON ParsedRequest parse_request(std::string_view text,

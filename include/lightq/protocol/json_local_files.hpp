@@ -1,6 +1,6 @@
-/// Reads the JSON files that a broker writes into its data directory for programs on the same machine:
-/// broker.json (and server_key.json, which has the same form) and admin.json. See docs/protocol.md, "Files
-/// for the same machine". Layer: protocol.
+/// Reads the JSON files in a broker's data directory for programs on the same machine: broker.json and
+/// admin.json. server_key.json has the form of broker.json. See docs/protocol.md, "Files for the same
+/// machine". Layer: protocol.
 #pragma once
 
 #include <cstdint>
