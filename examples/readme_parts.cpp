@@ -1,4 +1,4 @@
-/// The parts of programs that docs/clients.md shows, as one program: tests/e2e/test_docs_examples.py runs it.
+/// The parts of programs that the README shows, in a program: the README's test runs it.
 #include <lightq/lightq.hpp>
 
 #include <cstddef>
