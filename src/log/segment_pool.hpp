@@ -84,7 +84,7 @@ enum class RecycledFile {
 };
 
 /// One per broker, shared by all its logs. A file is used again by the log that it was of, and by no other:
-/// in place of another log's file a new one is made, see docs/adr/0041-a-file-stays-with-its-log.md. A file
+/// in place of another log's file a new one is made, see docs/adr/0041. A file
 /// that is used again carries an epoch that no bytes in it have, nor can have after a power cut: old bytes
 /// never validate. Any thread; the storage must outlive the pool, the pool its logs.
 ///
