@@ -1,4 +1,4 @@
-/// Contains the parts of programs that the README shows. The README's test runs it.
+/// Contains the parts of programs that docs/clients.md shows. tests/e2e/test_docs_examples.py runs it.
 #include <lightq/lightq.hpp>
 
 #include <cstddef>

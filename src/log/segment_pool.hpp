@@ -89,8 +89,8 @@ enum class RecycledFile {
 /// Lifetime: the storage must outlive the pool, the pool its logs.
 ///
 /// Only the log that dropped a file uses it again. Other logs get new files, which may replace a file of the
-/// pool; see docs/adr/0041-recycle-segment-files-only-within-their-log.md. A recycled file has an epoch that no bytes in it
-/// have, nor can have after a power cut, so old bytes never validate.
+/// pool; see docs/adr/0041-recycle-segment-files-only-within-their-log.md. A recycled file has an epoch that
+/// no bytes in it have, nor can have after a power cut, so old bytes never validate.
 ///
 /// - If this process wrote the last header, the next epoch is the last one + 1. The new header need not be
 ///   synced before the file is renamed into the log's directory. The header that a power cut may leave names
