@@ -1,5 +1,5 @@
-/// Keeps a topic's known producers as durable as the topic, and decides when their table is saved. Layer:
-/// delivery. docs/log_format.md, "Producer file", gives the rules and the reasons.
+/// Keeps a topic's known producers as durable as the topic, and decides when their table is saved.
+/// Layer: delivery. docs/log_format.md, "Producer file", gives the rules and the reasons.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-/// A consumer group: consumers that share one cursor, so that each message goes to one of them. Layer:
-/// delivery.
+/// A consumer group: consumers that share one cursor, so that each message goes to one of them.
+/// Layer: delivery.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-/// The order in which a group's members receive messages, without asking members that cannot take any. Layer:
-/// delivery.
+/// The order in which a group's members receive messages, without asking members that cannot take any.
+/// Layer: delivery.
 #pragma once
 
 #include <cstddef>

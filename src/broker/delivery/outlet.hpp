@@ -1,5 +1,5 @@
-/// The interface through which delivery sends single messages to a plain consumer's connection. Layer:
-/// delivery.
+/// The interface through which delivery sends single messages to a plain consumer's connection.
+/// Layer: delivery.
 #pragma once
 
 #include <cstddef>
