@@ -103,7 +103,7 @@ class DurableProducers {
   void want_past(Offset end) {
     if ((pending_ ? pending_->snapshot.as_of : needed_from()) < end) unsaved_ = true;
   }
-  /// Returns true if a producer waits for a change whose snapshot waits for the log to be synced.
+  /// Returns true if a producer waits for a change, and its snapshot waits for the log to be synced.
   [[nodiscard]] bool wants_flush(LogEnds ends) const;
   /// Returns the last snapshot to write at a clean stop, so that the next start reads nothing of the log.
   /// Requires: the last append and flush are done, and no snapshot is being written.

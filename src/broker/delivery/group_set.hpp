@@ -25,8 +25,8 @@ std::string blocked_by_disk(const Error* unavailable);
 
 /// Owns the groups of one topic: opens and removes them, dispatches to them in turn, and saves and restores
 /// their cursors.
-/// A group *holds the log* if messages that it has not committed must stay. docs/design.md, "Who holds the
-/// log", gives the rules.
+/// A group *holds the log* if messages that it has not committed must stay. docs/design.md, "Semantics",
+/// gives the rules.
 /// Topic owns it and calls it. Thread: the reactor's.
 class GroupSet {
  public:
@@ -161,7 +161,7 @@ class GroupSet {
     std::unique_ptr<Group> group;
     std::uint64_t birth = 0;  ///< 0: restored from disk
     bool joined_plainly = false;
-    std::uint64_t user = 0;  ///< the user that created it, with whose groups it counts; 0: unknown
+    std::uint64_t user = 0;  ///< the user that created it and that it counts for; 0: unknown
     /// The user that first opened a consumer's own cursor since the start; 0: the administrator. Nothing: not
     /// opened yet.
     std::optional<std::uint64_t> owner;

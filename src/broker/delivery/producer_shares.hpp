@@ -45,8 +45,7 @@ class ProducerShares {
   [[nodiscard]] std::optional<std::uint64_t> first_to_forget(std::uint64_t user) const;
 
  private:
-  using Waiting =
-      std::map<std::uint64_t, std::uint64_t>;  // producers that no channel has open: the id by turn
+  using Waiting = std::map<std::uint64_t, std::uint64_t>;  // ids by turn, of producers that are not open
   struct Producer {
     std::uint64_t user = 0;
     std::uint32_t channels = 0;
@@ -64,11 +63,10 @@ class ProducerShares {
   void end_wait(const Producer& producer);
 
   FairShare share_;
-  std::unordered_map<std::uint64_t, Producer> producers_;  // by id
-  std::unordered_map<std::uint64_t, User> users_;          // users with at least one producer
-  std::set<std::pair<std::size_t, std::uint64_t>>
-      users_by_known_;  // users with a closed producer that has stored a message
-  Waiting empty_;       // closed producers of all users that never stored a message
+  std::unordered_map<std::uint64_t, Producer> producers_;           // by id
+  std::unordered_map<std::uint64_t, User> users_;                   // users with at least one producer
+  std::set<std::pair<std::size_t, std::uint64_t>> users_by_known_;  // users with an entry in `waiting`
+  Waiting empty_;  // closed producers of all users that never stored a message
   std::size_t open_ = 0;
   std::uint64_t last_turn_ = 0;
 };

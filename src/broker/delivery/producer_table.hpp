@@ -47,7 +47,7 @@ enum class Admission {
 
 /// The producers of one topic: at most `producers_max`. ProducerShares chooses the one to forget for a new
 /// one.
-/// When a producer begins, producers idle for longer than `idle_max_us` are forgotten, except those that a
+/// When a producer is opened, producers idle for longer than `idle_max_us` are forgotten, except those that a
 /// channel has open.
 /// Thread: the reactor's. Has no clock and starts no threads.
 ///
@@ -69,8 +69,7 @@ class ProducerTable {
   struct Opener {
     std::uint64_t user = 0;                             ///< TicketHolder::sharer
     std::optional<session::ProducerSecret> shown = {};  ///< the secret that the client has shown
-    std::optional<session::ProducerSecret> fresh =
-        {};  ///< the secret to store for a client that keeps one and has none yet
+    std::optional<session::ProducerSecret> fresh = {};  ///< for a client that keeps one and has none yet
   };
   /// The result of `open`.
   struct Opened {

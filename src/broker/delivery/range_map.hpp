@@ -106,7 +106,7 @@ class RangeMap {
     }
   }
 
-  /// Removes each range for whose value `picks` returns true, and calls `removed` as `cut` does.
+  /// Removes each range if `picks(value)` returns true, and calls `removed` as `cut` does.
   template <typename Picks, typename Removed>
   void cut_if(Picks&& picks, Removed&& removed) {
     TurnWork::add(TurnWork::range_passed * held_.size());

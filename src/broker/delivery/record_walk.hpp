@@ -20,8 +20,8 @@ struct WalkLoss {
   std::uint64_t damaged = 0;  ///< they failed their checks
 };
 
-/// A position in a log, in offsets. It skips unreadable messages and counts them. A plain value for one
-/// thread.
+/// A position in a log, from which records are read one after the other. Skips unreadable messages and counts
+/// them. A plain value for one thread.
 class RecordWalk {
  public:
   explicit RecordWalk(Offset start) : place_{start} {}

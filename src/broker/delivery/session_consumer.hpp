@@ -15,7 +15,7 @@ namespace lightq::broker {
 struct HandedSlice {
   BatchSlice slice;
   std::uint32_t delivery = 1;  ///< number of deliveries of its messages, this one included
-  std::uint64_t lost = 0;      ///< messages that became lost since the slice delivered before
+  std::uint64_t lost = 0;      ///< messages of the group that were lost since the previous slice
 };
 
 /// A consumer over a session. Its channel implements this interface, and its group calls it. Thread: the

@@ -35,7 +35,7 @@ struct OfferedBatch {
 };
 
 /// Connects one log with its consumers: appends batches, dispatches to groups and subscribers, and lets the
-/// log drop finished messages. docs/design.md, "Who holds the log", gives the rules.
+/// log drop finished messages. docs/design.md, "Semantics", gives the rules.
 /// Owns the log, the groups and the subscribers. HostedTopic owns it and calls it.
 /// Thread: the reactor's. Has no sockets and no clock, and starts no threads.
 class Topic {
