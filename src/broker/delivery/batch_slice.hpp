@@ -14,8 +14,7 @@ struct BatchSlice {
   std::uint32_t first = 0;  ///< index in the batch of the slice's first record
   std::uint32_t count = 0;  ///< at least 1
   ByteView records;  ///< exactly the slice's records, length fields included; empty for a compressed batch
-  bool as_stored =
-      true;  ///< the records lie in the log in this form; if false, the batch's checksums are meaningless
+  bool as_stored = true;  ///< as in the log; if false, the batch's checksums are meaningless
   [[nodiscard]] bool is_whole() const { return as_stored && count == batch.record_count(); }
   /// Returns the bytes of payloads and attributes, before compression.
   [[nodiscard]] std::uint64_t message_bytes() const {

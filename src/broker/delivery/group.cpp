@@ -272,8 +272,7 @@ bool Group::turn_of_members(log::Log& log, std::size_t bytes_max, SteadyTime now
       member.rest();
       continue;
     }
-    if (!hand_slice(log, member, now, handed))
-      return any;  // the turn stays with this member until there is a message
+    if (!hand_slice(log, member, now, handed)) return any;  // it keeps its turn until there is a message
     any = true;
     turns.next();
   }

@@ -161,8 +161,7 @@ class GroupMember {
   std::uint64_t messages_left_;
   std::int64_t bytes_left_;  // can fall below 0 by less than one message
   RangeMap<Handing> outstanding_;
-  RangeMap<bool>
-      overdue_;  // taken back after the deadline, neither acknowledged nor delivered to it again since
+  RangeMap<bool> overdue_;  // taken back; neither acknowledged nor delivered to it again since
   SteadyTime next_deadline_ = never;
   SteadyTime not_before_{};  // deadlines are not checked again before this time
   GroupStanding& standing_;

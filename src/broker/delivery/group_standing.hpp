@@ -21,11 +21,10 @@ namespace lightq::broker {
 struct GroupStanding {
   using Front = std::pair<Offset, GroupMember*>;
 
-  RangeBudget* budget = nullptr;  ///< null: not bounded
-  std::uint64_t messages = 0;     ///< messages in flight on all members
-  std::set<Front> fronts;         ///< the lowest offset in flight of each member that has any
-  std::unordered_set<GroupMember*>
-      overdue;  ///< members with messages taken back after their deadline and not acknowledged since
+  RangeBudget* budget = nullptr;             ///< null: not bounded
+  std::uint64_t messages = 0;                ///< messages in flight on all members
+  std::set<Front> fronts;                    ///< the lowest offset in flight of each member that has any
+  std::unordered_set<GroupMember*> overdue;  ///< members with overdue messages
   std::unordered_map<std::uint64_t, std::size_t> members_of;  ///< number of members by user; no entry has 0
   MemberTurns turns;
   std::uint64_t members_asked = 0;  ///< since the start: asked whether they can take messages

@@ -39,9 +39,8 @@ class ProducerReplay {
   ProducerTable& table_;
   log::Log& log_;
   std::optional<std::string> doubt_;
-  std::unordered_set<std::uint64_t>
-      doubtful_;                            // known producers that may have messages in an unreadable part
-  std::unordered_set<std::uint64_t> lost_;  // producers that certainly have messages in an unreadable part
+  std::unordered_set<std::uint64_t> doubtful_;  // may have messages in an unreadable part
+  std::unordered_set<std::uint64_t> lost_;      // certainly have messages in an unreadable part
   std::uint64_t read_bytes_ = 0;
   bool changed_ = false;
 };

@@ -28,7 +28,7 @@ class TurnWork {
 
   static void add(std::uint64_t bytes) { bytes_ += bytes; }
   [[nodiscard]] static std::uint64_t bytes() { return bytes_; }
-  /// Marks the begin of a turn of the event loop.
+  /// Marks the start of a turn of the event loop.
   static void begin_turn() { turn_from_ = bytes_; }
   /// Returns the work since begin_turn().
   [[nodiscard]] static std::uint64_t in_turn() { return bytes_ - turn_from_; }
