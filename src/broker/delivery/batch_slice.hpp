@@ -1,4 +1,4 @@
-/// Part or all of a batch, in a form that can be sent without copying it out of the log. Layer: delivery.
+/// Part or all of a batch, in a form that can be sent without another copy. Layer: delivery.
 #pragma once
 
 #include <cstdint>

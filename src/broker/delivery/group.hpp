@@ -17,7 +17,7 @@
 
 namespace lightq::broker {
 
-/// Says which consumers a group accepts, and whether it keeps messages in the log.
+/// The consumers that a group accepts, and whether it keeps messages in the log.
 struct GroupTerms {
   session::Mode mode = session::Mode::group;  ///< own: at most one consumer, over a session
   bool holds = true;                          ///< messages that the group has not committed stay in the log
@@ -92,7 +92,7 @@ class Group {
     std::uint64_t redelivered = 0;
     std::uint64_t bytes = 0;
     bool more = false;       ///< stopped at its bound while consumers could take more
-    bool held_back = false;  ///< has too many ranges to deliver anything newer, since this pump
+    bool held_back = false;  ///< newly in too many ranges: delivers nothing newer
     std::uint64_t work_from = TurnWork::bytes();
     [[nodiscard]] std::uint64_t record_bytes() const {
       return bytes + (messages + redelivered) * lightq::record_bytes(0);

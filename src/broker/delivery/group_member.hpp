@@ -74,7 +74,7 @@ class GroupMember {
   /// Requires: can_take(), and a slice within messages_left() and bytes_left().
   std::uint32_t deliver(const HandedSlice& handed, SteadyTime now);
   [[nodiscard]] bool is_unflushed() const { return unflushed_; }
-  /// Tells the consumer that this turn's slices are delivered, if there were any.
+  /// Tells the consumer that this turn's slices are complete, if there were any.
   void flush();
   /// Prefetches memory that a delivery will use; see HostedTopic.
   void fetch_ahead_for_input() const { fetch_ahead(consumer_, 128); }
@@ -132,7 +132,7 @@ class GroupMember {
 
   /// Returns true if the outstanding messages are in more ranges than the member's limit.
   [[nodiscard]] bool is_in_pieces() const { return outstanding_.ranges() > limits_.outstanding_ranges_max; }
-  /// Returns true if the member, or its user in all groups, has no range left.
+  /// Returns true if is_in_pieces(), or if the reactor's range budget has nothing left for the member's user.
   [[nodiscard]] bool is_out_of_ranges() const { return is_in_pieces() || !charge_.has_room(); }
   [[nodiscard]] std::size_t pieces_max() const { return limits_.outstanding_ranges_max; }
   [[nodiscard]] std::uint32_t ack_timeout_ms() const { return ack_timeout_ms_; }
@@ -141,8 +141,8 @@ class GroupMember {
   static constexpr std::size_t overdue_ranges_max = 64;
 
   void settle();
-  // Remembers messages that were taken back, to tell the consumer later if it acknowledges them too late. A
-  // consumer with more than overdue_ranges_max such ranges gets no such notice.
+  // Remembers messages that were taken back, to tell the consumer if it acknowledges them too late. If there
+  // are more than overdue_ranges_max such ranges, all are forgotten and the consumer gets no notice of them.
   void note_overdue(OffsetRange range) {
     if (consumer_ == nullptr || !consumer_->hears_late()) return;
     overdue_.assign(range, true);

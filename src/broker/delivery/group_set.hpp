@@ -59,7 +59,7 @@ class GroupSet {
     Crowd crowd = Crowd::groups;  ///< the limit, with limit_reached
   };
   /// Returns the group that is asked for, or creates it. A new group counts as the user's until a restart.
-  /// `owner` is the owner of a consumer's own cursor where that is another number than `user`; 0 is the
+  /// `owner` is the owner of a consumer's own cursor where that differs from `user`; 0 is the
   /// administrator.
   /// A start offset from an earlier life of the log is lowered to the offset up to which the messages are the
   /// same.
@@ -107,15 +107,14 @@ class GroupSet {
   /// Counts messages of `range` that were dropped to make space. Returns false if no group holds the log, so
   /// no group had a claim to them.
   bool count_dropped(OffsetRange range);
-  /// Returns the messages that groups which hold the log have lost. They were lost to `drop_oldest`, or in a
-  /// `direct` topic when the last consumer left.
+  /// Returns how many messages were lost to groups that hold the log. `drop_oldest` dropped them, or they
+  /// were left over in a `direct` topic when a group's last consumer left.
   [[nodiscard]] std::uint64_t dropped() const { return drops_.count; }
 
   struct Pumped {
     std::uint64_t to_plain_group = 0;  ///< messages delivered for the first time
     std::uint64_t deliveries = 0;      ///< messages
-    Offset furthest_of_others;  ///< the highest offset up to which a group other than the plain one was
-                                ///< delivered messages
+    Offset furthest_of_others;         ///< highest next() among the other groups that received messages
     std::uint64_t bytes = 0;
     bool more = false;
     bool progress = false;
@@ -147,7 +146,7 @@ class GroupSet {
   void save_ended(bool well) {
     if (well) births_saved_ = births_saving_;
   }
-  /// Returns true if the group is on disk or needs no place there.
+  /// Returns true if the group is on disk, or has no name and is not saved.
   [[nodiscard]] bool is_saved(const Group& group) const;
   /// Returns true if the group is not on disk and no plain endpoint has joined it. In a topic that saves
   /// groups, no client knows of such a group yet.

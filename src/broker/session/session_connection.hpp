@@ -43,7 +43,7 @@ enum class SessionCarrier {
 };
 
 /// A session over TCP, TLS, ZeroMQ or a Unix socket. docs/session.md.
-/// Takes frames from the input, passes them to its produce and consume sides, and sends their answers. Owns
+/// Takes frames from the input, passes them to its produce and consume sides, and sends their replies. Owns
 /// the channels and the permits of its tickets.
 /// Bounded in bytes whatever the client does. The session is not read while a topic has no space, or while
 /// the client does not read its replies. Nothing is delivered while the client does not read at all.
