@@ -203,8 +203,8 @@ const Error* Group::unavailable() const {
   return returned != nullptr ? returned : walk_.unavailable();
 }
 
-/// Returns true if newer messages may be delivered. First the redelivery queue must be empty of ready
-/// messages. Its number of ranges must also be below the limit, because it must not grow.
+/// Returns true if newer messages may be delivered. The redelivery queue must have no ready messages, and its
+/// number of ranges must be below the limits, because it must not grow.
 bool Group::may_go_on() const {
   return !returned_.ready() && !is_in_pieces();
 }
@@ -309,8 +309,8 @@ std::uint32_t Group::deliver(GroupMember& member, const HandedSlice& handed, Ste
   return taken;
 }
 
-/// Returns the lost messages that no member was told of yet. The next delivered slice reports them, so each
-/// loss is reported once.
+/// Returns how many lost messages were not reported to a member yet. The next delivered slice reports them,
+/// so each loss is reported once.
 std::uint64_t Group::take_untold_loss() {
   const std::uint64_t lost = total(loss());
   const std::uint64_t untold = lost - loss_told_;

@@ -104,6 +104,7 @@ PublishOutcome Topic::make_room_and_append(const OfferedBatch& batch, Timestamp 
 }
 
 /// Drops the oldest messages that no group holds; under `drop_oldest` also messages that a group holds.
+/// Returns true if `bytes` fit now.
 bool Topic::drop_for(std::size_t bytes) {
   const bool dropping = definition_.settings.overflow == Overflow::drop_oldest;
   const Group* const holder = dropping ? nullptr : groups_.slowest_holder();

@@ -87,8 +87,8 @@ void ProduceChannel::produce(std::span<std::byte> body, bool flush) {
                             view.first_sequence(),
                             std::max<std::uint32_t>(view.record_count(), 1)};
   const auto checked = BatchView::check_produced(body);
-  // The header may be damaged too. Such a batch is refused even if its sequence seems unexpected, because it
-  // may be the expected one.
+  // The header may be damaged too. So the batch is refused, never ignored: it may be the expected one
+  // although its sequence seems unexpected.
   if (checked.fault) {
     const bool expected = sequences.begin == received_ && sequences.count <= UINT64_MAX - received_;
     return refuse(expected ? sequences : Sequences{identity_, received_, 1}, Code::corrupt,
