@@ -107,7 +107,7 @@ class GroupMember {
   }
   /// Sets the deadline of the outstanding messages in `range`.
   void extend(OffsetRange range, SteadyTime deadline);
-  /// Takes back the messages whose deadline has passed, and calls `removed(range, handing)` for each range. A
+  /// Takes back the messages past their deadline, and calls `removed(range, handing)` for each range. A
   /// member with many ranges is checked less often (walk_again_after).
   template <typename Removed>
   void expire(SteadyTime now, Removed&& removed) {

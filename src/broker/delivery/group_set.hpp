@@ -1,5 +1,5 @@
-/// A topic's consumer groups: which exist, which of them hold the log, and what is saved of them on disk.
-/// Layer: delivery.
+/// A topic's consumer groups: which exist, which of them hold the log, and the part of them that is saved on
+/// disk. Layer: delivery.
 #pragma once
 
 #include <cstdint>

@@ -146,7 +146,7 @@ void ProducerTable::restore(const std::vector<KnownProducer>& producers) {
     restored.last_used = time_;
     add(restored, 0);
   }
-  // Caps each idle time just above the limit, whatever the file says.
+  // Caps each idle time just above the limit, even if the file says more.
   const std::int64_t oldest = std::max(time_.us, INT64_MIN + idle_max_us_ + 1) - idle_max_us_ - 1;
   for (KnownProducer& producer : order_) producer.last_used.us = std::max(producer.last_used.us, oldest);
 }

@@ -31,7 +31,7 @@ class ConsumeSide final : private ConsumeChannel::Link {
   void go_on();
   /// Stops delivery on a channel that is being closed.
   void retire(std::uint32_t number);
-  /// Returns true if the client has messages whose acknowledgement is not overdue.
+  /// Returns true if the client has messages in flight that are not overdue.
   [[nodiscard]] bool has_in_flight() const;
   /// Leaves all topics, because the client said goodbye. Its unacknowledged messages go to other consumers.
   void leave();
