@@ -13,7 +13,8 @@ import pytest
 from support import ADMIN_PASSWORD, BINARY, DEADLINE, Secrets, secret_file, until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = ["docs/protocol.md"]  # for the README see below
+DOCUMENTS = ["docs/protocol.md"]  # for the pages below see Reader
+PAGES = ["README.md", "docs/clients.md", "docs/command_line.md"]  # read one after the other, as one document
 
 
 def blocks(document):
@@ -42,8 +43,8 @@ def test_the_examples_of_a_document_run_in_order_as_one_program(broker, document
 
 
 class Reader:
-    """Somebody who follows the README on a fresh machine, block by block. What differs is the port, which the broker tells,
-    and where it keeps its data."""
+    """Somebody who follows the README and the pages behind it on a fresh machine, block by block. What differs is the
+    port, which the broker tells, and where it keeps its data."""
 
     def __init__(self, home):
         self.home, self.data = home, home / "data"
@@ -121,7 +122,7 @@ def example_of(block):
     sources = {path: path.read_text() for path in sorted((ROOT / "examples").glob("*.cpp"))}
     whole = [path for path, text in sources.items() if block.strip() == re.sub(r"\A(///.*\n)+", "", text).strip()]
     shown = whole or [path for path, text in sources.items() if path.stem == "readme_parts" and block.rstrip() in text]
-    assert len(shown) == 1, f"no example has this block of the README:\n{block}"
+    assert len(shown) == 1, f"no example has this block of the pages:\n{block}"
     return shown[0].stem
 
 
@@ -143,7 +144,7 @@ def test_every_block_of_the_readme_runs_as_it_is_printed_in_order(reader):
     programs = pathlib.Path(BINARY).resolve().parent / "examples"
     if not (programs / "readme_parts").exists():
         pytest.skip("the examples are not built beside the binary")
-    (language, build), (_, quick_start), *rest = fenced("README.md")
+    (language, build), (_, quick_start), *rest = [block for page in PAGES for block in fenced(page)]
     assert language == "sh"
     check_build(build)
     reader.start(quick_start)
