@@ -19,14 +19,14 @@ namespace lightq::broker {
 /// connections is the only one whose connections are refused. Thread: any.
 class ConnectionQuota {
  public:
-  /// `per_user_max`: connections of one user at a time.
-  /// `refusals`: counts refusals; null: they are not counted. Lifetime: it outlives the quota.
+  /// `per_user_max`: connections of one user at a time. `refusals`: counts refusals; null: they are not
+  /// counted. Lifetime: it outlives the quota.
   explicit ConnectionQuota(std::size_t per_user_max, LimitCounts* refusals = nullptr)
       : per_user_max_(per_user_max), refusals_(refusals) {}
 
-  /// Counts one more connection of the user, or of unauthenticated clients of open topics
-  /// (FairShare::strangers). Returns false, and counts a refusal, if the limit is reached. User 0, the
-  /// administrator, has no limit.
+  /// Counts one more connection of the user, or of the unauthenticated clients of open topics. These have one
+  /// quota together. Returns false, and counts a refusal, if the limit is reached. User 0, the administrator,
+  /// has no limit.
   bool take(std::uint64_t user) {
     if (user == 0) return true;
     const std::lock_guard lock(mutex_);
