@@ -15,7 +15,7 @@ namespace lightq::broker {
 /// The cipher of one connection. A MESSAGE carries its number, which only grows. Its box contains the frame's
 /// flags and body:
 ///
-/// 7 "MESSAGE" | number (8, big-endian) | tag (16) | flags (1) | body
+///     7 "MESSAGE" | number (8, big-endian) | tag (16) | flags (1) | body
 class CurveCipher final : public WireCipher {
  public:
   enum class Side { server, client };
