@@ -85,8 +85,9 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   void end_soon(const std::string& why) override { fail(why); }
   [[nodiscard]] bool waits_for_us() const override { return paused_ && !output_blocked_; }
   [[nodiscard]] std::uint64_t held_by() const override { return holder().user; }
-  /// Sends an unasked PONG on a connection that is not read from for a while. A peer that checks the broker
-  /// with PING then does not take a full log for a dead broker. `all`: also if the peer has sent no PING yet.
+  /// Sends a PONG without a PING, on a connection that is not read from for a while. The broker does not read
+  /// the peer's PINGs then, and the PONG shows that it is alive although the log is full. `all`: also if the
+  /// peer has sent no PING yet.
   void keep_alive(bool all);
 
   void on_ready() override;
@@ -117,7 +118,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   [[nodiscard]] virtual std::size_t held_bytes() const { return 0; }
   /// Returns the memory of large frames in bytes: being received, or kept for the next one.
   [[nodiscard]] virtual std::size_t large_frame_memory() const { return 0; }
-  /// Called when no large frame is being received: releases its memory.
+  /// Releases the memory of large frames, unless one is being received.
   virtual void release_large_frame() {}
   /// Returns true while the peer is unauthenticated.
   [[nodiscard]] virtual bool is_stranger() const { return state_ != State::open; }
@@ -146,7 +147,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   /// first.
   void set_paused(bool paused);
   [[nodiscard]] bool paused() const { return paused_; }
-  /// The share of a turn that the input being consumed has.
+  /// Returns the share of a turn (TurnShare) that the present input may use.
   [[nodiscard]] TurnShare& turn_share() { return turn_share_; }
   [[nodiscard]] std::chrono::milliseconds handshake_time() const { return owner_.handshake_time(); }
   void close_late(const std::string& why) {
@@ -155,7 +156,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
     close(why);
   }
   /// Parks a peer that sent nonsense, if many unauthenticated peers connect and disconnect. A closed peer
-  /// would return immediately. A parked peer waits unread until its handshake time is over or another peer
+  /// would reconnect immediately. A parked peer waits unread until its handshake time is over or another peer
   /// needs its place. Returns false if few peers connect; then the caller closes the connection.
   bool ignore(const std::string& why);
   [[nodiscard]] bool ignored() const { return !ignored_for_.empty(); }
@@ -196,7 +197,7 @@ class Connection : public EventLoop::Source, public BufferBudget::Holder {
   [[nodiscard]] int descriptor_number() const { return descriptor_.get(); }
   /// Returns true if the peer is a process of this machine, connected to a Unix socket.
   [[nodiscard]] bool is_local() const;
-  /// Makes the input that was received last be wiped from shared memory when it is released.
+  /// Requests that the last input is wiped from shared memory when it is released.
   void wipe_shared() { wipes_shared_ = true; }
 
   /// Tells the peer that no more output follows. Input is still received, so that the last output reaches the

@@ -70,7 +70,8 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   void tend_held(bool all);
   /// Ends the connections of users who have lost the right to be connected.
   void end_unpermitted();
-  /// Closes all endpoints. Their ports rest. `tell`: report each as closed.
+  /// Closes all endpoints. Their ports are not used for a while (PortBook). `tell`: reports each endpoint as
+  /// closed.
   void close_all(bool tell);
   /// Closes the endpoint that was evicted from this place, unless a peer has connected meanwhile.
   void make_room(const EndpointShares::Place& lost);

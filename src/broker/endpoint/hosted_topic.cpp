@@ -378,7 +378,7 @@ void HostedTopic::job_done(log::DiskJob& job) {
   }
   if (!stopping_) {
     const Timestamp now = context_.now();
-    save_producers(now);  // for changes that were not durable before
+    save_producers(now);  // a snapshot may have waited until the log was durable
     start_disk_job(now);  // for a flush that was requested meanwhile
   }
   if (jobs_out_ > 0) return;

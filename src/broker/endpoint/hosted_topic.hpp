@@ -93,7 +93,8 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   void acknowledge(SessionConsumer& consumer, const session::Acknowledge& acknowledged);
   void reject(SessionConsumer& consumer, const session::Reject& rejected);
   void extend(SessionConsumer& consumer, const session::Extend& extended);
-  /// Returns the longest delay that a consumer may ask for when it rejects a message or extends its time.
+  /// Returns the longest time for which a consumer may keep a message from its group: by its ack timeout, a
+  /// reject with a delay, or an extension.
   [[nodiscard]] std::uint64_t redelivery_ms_max() const { return context_.settings.groups.redelivery_ms_max; }
   /// Returns true if the consumer has messages in flight that it can still acknowledge in time.
   [[nodiscard]] bool has_in_flight(SessionConsumer& consumer) const {
