@@ -24,7 +24,8 @@ class DiskThread {
   ~DiskThread();
 
   /// Runs the job, then calls `done` with it on the disk thread. `done` posts the job to its owner's thread.
-  /// A log has at most one job here at a time, so that the number of topics bounds the queue.
+  /// A topic has at most one job of each kind here at a time (log, cursors, producers, removal), so that the
+  /// number of topics bounds the queue.
   void submit(std::unique_ptr<log::DiskJob> job, Done done);
 
  private:

@@ -58,20 +58,20 @@ class EndpointSet final : public EndpointHost, public OutletHost {
   /// stored position. After an error the endpoint and its cursor are kept, and it is opened as soon as
   /// possible.
   Result<void> reopen(const EndpointRecord& record, std::optional<Offset> from);
-  /// Closes an endpoint. Returns the number of messages that were sent to its consumers. The producers'
-  /// shared endpoint stays until it is unused (0). Errors: endpoint_not_found, also for an endpoint that `by`
-  /// may not close.
+  /// Closes an endpoint. Returns the number of messages that were sent to its consumers. Returns 0 for the
+  /// producers' shared endpoint, which stays open until it is unused. Errors: endpoint_not_found, also for an
+  /// endpoint that `by` may not close.
   Result<std::uint64_t> leave(const std::string& bind_uri, const Leaver& by);
 
   /// Resumes waiting producers, as many as find space. Returns true if all of them did.
   bool resume_inlets();
   /// Sends a PONG to waiting producers that check the broker by ZeroMQ heartbeats. `all`: also to those that
-  /// have sent no PING yet. Ends those that have disconnected and left nothing to read.
+  /// have sent no PING yet. Ends the connections of producers that have disconnected and left nothing to
+  /// read.
   void tend_held(bool all);
   /// Ends the connections of users who have lost the right to be connected.
   void end_unpermitted();
-  /// Closes all endpoints. Their ports are not used for a while (PortBook). `tell`: reports each endpoint as
-  /// closed.
+  /// Closes all endpoints. Releases their ports (PortBook::release). `tell`: reports each endpoint as closed.
   void close_all(bool tell);
   /// Closes the endpoint that was evicted from this place, unless a peer has connected meanwhile.
   void make_room(const EndpointShares::Place& lost);

@@ -46,18 +46,18 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
 
   using Answered = std::function<void(const Result<std::uint64_t>&)>;
   /// Deletes the group. Calls `answered`, perhaps within this call, when the deletion survives a kill of the
-  /// broker. Errors: group_not_found, group_in_use. After io_error, no_space or shutting_down the group stays
+  /// broker. Errors: group_not_found, group_in_use, shutting_down. After io_error or no_space the group stays
   /// deleted only until the broker ends.
   void delete_group(const std::string& group, const Answered& answered);
   /// Pauses or resumes dispatch to all consumers of the topic.
   void set_paused(bool paused);
   /// Pauses or resumes dispatch to one group. Calls `answered`, perhaps within this call, when the change
-  /// survives a kill of the broker. Errors: group_not_found. After io_error, no_space or shutting_down the
+  /// survives a kill of the broker. Errors: group_not_found, shutting_down. After io_error or no_space the
   /// change lasts only until the broker ends.
   void set_group_paused(const std::string& group, bool paused, const Answered& answered);
   /// Moves the group past all stored messages. Calls `answered`, perhaps within this call, when that survives
   /// a kill of the broker. The result is the number of messages that the group had not processed. Errors:
-  /// group_not_found. After io_error, no_space or shutting_down the change lasts only until the broker ends.
+  /// group_not_found, shutting_down. After io_error or no_space the change lasts only until the broker ends.
   void purge_group(const std::string& group, const Answered& answered);
   /// Moves every group and subscriber past all stored messages, and drops the messages. Calls `answered`,
   /// perhaps within this call, when that survives a kill of the broker. The result is the number of messages
@@ -167,7 +167,7 @@ class HostedTopic final : public EventLoop::Source, private InletHost, private E
   /// Sets a function that is called when idle_on_disk becomes true: for a topic that only waits to be
   /// destroyed.
   void when_idle_on_disk(std::function<void()> call) { when_idle_ = std::move(call); }
-  /// Passes the topic's storage to `heir` at the end of the destructor, which then deletes it.
+  /// Sets `heir`, which receives the topic's storage at the end of the destructor, to delete the files.
   void bequeath(StorageHolder::Heir heir) { held_storage_.heir = std::move(heir); }
 
  private:
