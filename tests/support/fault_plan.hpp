@@ -17,9 +17,8 @@ struct FaultWay {
   std::uint64_t pieces_until = 0;          ///< pieces after this position have up to 64 KiB
   std::chrono::microseconds delay_max{0};  ///< the wait before a piece; bytes that arrive meanwhile join it
   std::uint64_t cut_at = never;            ///< the connection ends at this position
-  std::uint64_t stall_at = never;  ///< nothing passes from this position on, not even the end of either side
-  bool stall_swallows =
-      false;  ///< true: throws stalled bytes away; false: leaves them to the sender for 0.5 s
+  std::uint64_t stall_at = never;   ///< nothing passes from this position on, not even the end of either side
+  bool stall_swallows = false;      ///< throws stalled bytes away; false: leaves them to the sender for 0.5 s
   std::uint64_t replay_at = never;  ///< at this position the last `replay_bytes` are sent once more
   std::size_t replay_bytes = 0;
   std::uint64_t flip_at = never;  ///< the byte at this position has one bit changed
