@@ -1,4 +1,4 @@
-/// Which addresses are this machine's alone, and what a client does at the others.
+/// Tests of which addresses only this machine can reach, and of the client's behavior at all others.
 #include <lightq/exposure.hpp>
 
 #include <gtest/gtest.h>

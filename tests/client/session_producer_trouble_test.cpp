@@ -1,4 +1,4 @@
-/// A producer on a session in trouble: connections that end, refusals, brokers that forget, joins that fail.
+/// Tests of a session producer in trouble: connections that end, refusals, brokers that forget, failed joins.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -398,7 +398,7 @@ TEST_F(SessionProducerTrouble, FinishesAFrameThatIsSentInPartBeforeItGoesBack) {
   Producer producer = make();
   connect(producer);
   const auto first = send(producer, {"a"});
-  // More than the system takes while the broker does not read.
+  // Larger than the system's buffer while the broker does not read.
   ASSERT_TRUE(producer.send(std::string(900'000, 'x')).ok());
   EXPECT_TRUE(producer.wants_write());
   refuse(first[0], Code::corrupt, 0);
@@ -415,7 +415,7 @@ TEST_F(SessionProducerTrouble, FinishesAFrameWhoseBatchIsConfirmedMeanwhile) {
   connect(producer);
   ASSERT_TRUE(producer.poll(Timeout(0)).ok());
   EXPECT_TRUE(producer.wants_write()) << "it should be in the midst of sending it again";
-  confirm(1);  // the broker has looked at the former connection's
+  confirm(1);  // the broker has handled the batch of the former connection
   ASSERT_TRUE(producer.poll(Timeout(0)).ok());
   EXPECT_EQ(producer.confirmed(), 1U);
   ASSERT_TRUE(producer.send("b").ok());
