@@ -53,7 +53,7 @@ TEST(SharedMemory, OutlivesItsDescriptor) {
   EXPECT_EQ(-1, made.descriptor());
   made.bytes()[0] = std::byte{1};
   SharedMemory moved = std::move(made);
-  EXPECT_TRUE(made.bytes().empty());  // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_TRUE(made.bytes().empty());  // NOLINT(bugprone-use-after-move): the test needs it
   EXPECT_EQ(std::byte{1}, moved.bytes()[0]);
 }
 

@@ -58,7 +58,7 @@ TEST(Handles, AnswerClosedOnceClosedOrMovedFrom) {
   auto consumer = client.plain_consumer("orders").value_or_throw();
   EXPECT_GE(consumer.descriptor(), 0);
   PlainConsumer kept = std::move(consumer);
-  EXPECT_EQ(consumer.descriptor(), -1);  // NOLINT(bugprone-use-after-move): what a user may do by mistake
+  EXPECT_EQ(consumer.descriptor(), -1);  // NOLINT(bugprone-use-after-move): a mistake that a user can make
   EXPECT_EQ(consumer.receive(0ms).error().code, ErrorCode::closed);
   EXPECT_EQ(consumer.leave().error().code, ErrorCode::closed);
   EXPECT_EQ(consumer.rejoin().error().code, ErrorCode::closed);

@@ -1,4 +1,5 @@
-/// Tests of which addresses only this machine can reach, and of the client's behavior at all others.
+/// Tests of finding out that an address stays on this machine, and of clients with a password at all other
+/// addresses.
 #include <lightq/exposure.hpp>
 
 #include <gtest/gtest.h>

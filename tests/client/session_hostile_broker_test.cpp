@@ -163,7 +163,7 @@ TEST_F(HostileBroker, MayCutItsFramesWhereverItLikes) {
   EXPECT_EQ(came, 500U);
 }
 
-/// Sends valid frames with random contents, frames with changed bytes, and noise. Whatever arrives, the
+/// Sends valid frames with random contents, frames with changed bytes, and noise. After all of them the
 /// producer continues, and reports no message twice.
 TEST_F(HostileBroker, MaySayAnythingAtAll) {
   for (int series = 0; series < 60; ++series) {
