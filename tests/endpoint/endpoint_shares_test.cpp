@@ -1,4 +1,4 @@
-/// Tests of how many endpoints there may be, and who makes room.
+/// Tests of the limits on endpoints, and of evicting unused endpoints.
 #include "broker/endpoint/endpoint_shares.hpp"
 
 #include <string>
@@ -18,7 +18,7 @@ constexpr std::uint64_t administrator = 0;
 
 class EndpointSharesTest : public testing::Test {
  protected:
-  /// What comes of one more endpoint: "ok", "ok, without 3 4" (of those displaced), or why not.
+  /// Adds one endpoint. Returns "ok", "ok, without 3 4" (the evicted ids), or the reason of a refusal.
   std::string take(EndpointShares& shares, std::uint64_t user, bool is_tcp = true) {
     const auto displaced = shares.take({.id = ++last_, .is_tcp = is_tcp, .user = user}, now_);
     if (!displaced) return displaced.error().text();
@@ -91,7 +91,7 @@ TEST_F(EndpointSharesTest, TheOldestUnusedOneOfWhoHasMostMakesRoom) {
   EXPECT_EQ(take(shares_, bob), "ok, without 4");
   EXPECT_EQ(take(shares_, administrator), "ok, without 5");
   EXPECT_EQ(shares_.taken(), 16U);
-  shares_.give_back(4);  // when it is closed
+  shares_.give_back(4);  // closing the evicted endpoint frees no second place
   EXPECT_EQ(shares_.taken(), 16U);
 }
 
