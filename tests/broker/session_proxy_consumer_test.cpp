@@ -88,7 +88,8 @@ class Member {
   std::function<Consumer()> make_;
   Consumer consumer_;
   GroupRecord& record_;
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> acknowledged_;  // over the present connection
+  // acknowledgements over the present connection
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> acknowledged_;
   std::vector<std::pair<std::uint64_t, std::string>> contents_;
   std::uint64_t opens_ = 0;
   Offset next_;
@@ -152,7 +153,7 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
     EXPECT_EQ(0U, stats.lag + stats.lost + stats.unacknowledged + stats.consumers + stats.oldest_ms);
     auto late = client.consumer("orders", {.group = "billing"}).value_or_throw();
     EXPECT_FALSE(late.receive(0ms).value_or_throw().has_value());
-    std::map<std::uint64_t, std::uint64_t> next;  // by producer
+    std::map<std::uint64_t, std::uint64_t> next;  // the next number of each producer
     for (const auto& [offset, identity] : contents_)
       EXPECT_EQ(next[identity.first]++, identity.second) << offset;
     EXPECT_EQ(count, contents_.size());

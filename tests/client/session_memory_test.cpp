@@ -90,7 +90,7 @@ TEST_F(SessionMemoryTest, AnErrorThatAnswersSomethingElseIsNoAnswer) {
   Producer producer = make();
   const TakenFrame asked = asked_for_memory(producer);
   peer.say(session::ErrorAnswer{session::Code::internal, "what"}, 0, asked.header.request + 1);
-  asked_for_memory(producer);  // on another connection
+  asked_for_memory(producer);  // on a new connection
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST_F(SessionProducerTrouble, WaitsEverLongerBetweenAttempts) {
 TEST_F(SessionProducerTrouble, GivesUpABrokerThatDoesNotAnswer) {
   Producer producer = make();
   accept(producer);
-  next_frame(producer);  // hello
+  next_frame(producer);  // the hello
   clock.advance(Timeout(4000));
   EXPECT_FALSE(until(producer, [&] { return peer.ended(); }));
   clock.advance(Timeout(1000));

@@ -29,7 +29,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int patience_ms = 10'000;
 constexpr auto linger_most = std::chrono::seconds(6);  // the socket's linger is 1 s
 
-/// The broker's end, which encrypts.
+/// The broker's end of the connection, with encryption.
 class Router : public LibzmqRouter {
  public:
   explicit Router(int messages_max = 1000, int receive_buffer = 0)

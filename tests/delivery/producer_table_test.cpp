@@ -382,7 +382,7 @@ TEST(ProducerTableModelTest, NoMessageIsStoredTwiceWhateverIsSentAgain) {
   Random random;
   ProducerTable table(8, 7 * day_us);
   Timestamp now{0};
-  std::map<std::uint64_t, std::uint64_t> stored;  // by id: the number of stored messages
+  std::map<std::uint64_t, std::uint64_t> stored;  // by producer id: the number of stored messages
   std::vector<ProducerIdentity> producers;
   std::set<std::uint64_t> open_now;  // ids that a channel has open
   std::uint64_t last_id = 0;

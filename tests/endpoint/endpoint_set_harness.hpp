@@ -21,7 +21,7 @@
 
 namespace lightq::broker::test {
 
-/// May close every endpoint.
+/// A client that may close every endpoint.
 constexpr Leaver manager{.user = 0, .manages = true, .produces = true};
 
 class QuietSink final : public LogSink {
@@ -56,7 +56,7 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
     set_ = std::make_unique<EndpointSet>(context_, topic_, *this, *this);
   }
 
-  // InletHost
+  // Implements InletHost.
   [[nodiscard]] bool accepting() const override { return topic_.accepting(); }
   PublishOutcome publish(BatchBuilder& batch) override { return topic_.publish(batch, now_()); }
   void published() override { topic_.pump(); }
@@ -65,7 +65,7 @@ class EndpointSetTest : public testing::Test, public InletHost, public EndpointS
   [[nodiscard]] std::size_t batch_bytes_target() const override { return limits::KiB; }
   BatchBuilder& batch() override { return context_.batch; }
   void inlet_held() override {}
-  // EndpointSet::Listener
+  // Implements EndpointSet::Listener.
   void consumers_changed() override {
     loop_.post_answer([this] { topic_.pump(); });
   }

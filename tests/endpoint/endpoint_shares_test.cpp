@@ -81,8 +81,8 @@ TEST_F(EndpointSharesTest, WhatWasThereBeforeIsCountedAndMakesNoRoom) {
 }
 
 TEST_F(EndpointSharesTest, TheOldestUnusedOneOfWhoHasMostMakesRoom) {
-  take(shares_, cy, 2);   // 1, 2
-  take(shares_, ann, 8);  // 3 to 10
+  take(shares_, cy, 2);   // ids 1, 2
+  take(shares_, ann, 8);  // ids 3 to 10
   take(shares_, cy, 3);
   take(shares_, bob, 3);
   shares_.used(3);
@@ -97,7 +97,7 @@ TEST_F(EndpointSharesTest, TheOldestUnusedOneOfWhoHasMostMakesRoom) {
 
 TEST_F(EndpointSharesTest, WhoHasMostHasOnlyItsOwnMakeRoom) {
   take(shares_, bob, 1);
-  take(shares_, ann, 13);  // 2 to 14
+  take(shares_, ann, 13);  // ids 2 to 14
   now_ += 2s;
   EXPECT_EQ(take(shares_, ann), "ok, without 2");
   for (std::uint64_t id = 3; id <= 15; ++id) shares_.used(id);
@@ -111,8 +111,8 @@ TEST_F(EndpointSharesTest, WhoHasMostHasOnlyItsOwnMakeRoom) {
 
 TEST_F(EndpointSharesTest, ForAPortOneThatHasAPortMakesRoom) {
   EndpointShares shares({.endpoints = 100, .ports = 4, .unused_time_min = 2s}, &counts_);
-  EXPECT_EQ(take(shares, ann, false), "ok");  // 1
-  take(shares, ann, 4);                       // 2 to 5
+  EXPECT_EQ(take(shares, ann, false), "ok");  // id 1
+  take(shares, ann, 4);                       // ids 2 to 5
   now_ += 2s;
   EXPECT_EQ(take(shares, bob), "ok, without 2");
   EXPECT_EQ(take(shares, bob, false), "ok");
