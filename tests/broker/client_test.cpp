@@ -168,7 +168,7 @@ TEST_F(Refused, AProducerSendsAgainWhatWaitedWhenTheConnectionBroke) {
     full.segment_bytes = limits::segment_bytes_min;
     const std::string topic = "full-" + std::to_string(size);
     client.create_topic(topic, full).value_or_throw();
-    // creates the group that keeps all messages
+    // Creates the group that keeps all messages.
     client.join(topic, protocol::JoinType::pull).value_or_throw();
     auto producer = client.plain_producer(topic, {.high_water_messages = 1000}).value_or_throw();
     const auto message = [&](std::uint64_t number) {

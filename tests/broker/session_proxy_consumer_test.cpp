@@ -88,7 +88,7 @@ class Member {
   std::function<Consumer()> make_;
   Consumer consumer_;
   GroupRecord& record_;
-  // acknowledgements over the present connection
+  // Acknowledgements over the present connection.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> acknowledged_;
   std::vector<std::pair<std::uint64_t, std::string>> contents_;
   std::uint64_t opens_ = 0;
@@ -163,7 +163,7 @@ class SessionProxyGroupTest : public SessionProxyTest, public ::testing::WithPar
   test::Random random{std::get<int>(GetParam())};
 
  private:
-  // by offset: the producer and the number of the message
+  // By offset: the producer and the number of the message.
   std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> contents_;
 };
 

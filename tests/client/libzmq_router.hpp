@@ -20,7 +20,7 @@ class LibzmqRouter {
     int receive_buffer = 0;
     std::string uri = "tcp://127.0.0.1:*";
     std::string secret_key = {};  ///< the CURVE secret key; empty: mechanism NULL
-    /// the interval of PINGs; heartbeat_timeout_ms is the wait for any answer after one
+    /// The interval of PINGs; heartbeat_timeout_ms is the wait for any answer after one.
     int heartbeat_ms = 0;
     int heartbeat_timeout_ms = 0;
   };

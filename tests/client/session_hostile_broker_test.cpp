@@ -41,7 +41,7 @@ std::vector<std::vector<std::byte>> bad_frames(std::uint32_t channel, const sess
   frames.push_back(encode_frame(session::Welcome{}, 0, 1));
   frames.push_back(encode_frame(opened, channel + 1, 2));
   frames.push_back(encode_frame(session::Confirm{1, 0, 0}, channel + 1, 0));
-  // more than the one message that was sent
+  // More than the one message that was sent.
   frames.push_back(encode_frame(session::Confirm{2, 0, 0}, channel, 0));
   frames.push_back(encode_frame(session::Confirm{UINT64_MAX, UINT64_MAX, 0}, channel, 0));
   frames.push_back(frame_of(Op::confirm, channel, std::vector<std::byte>(23)));

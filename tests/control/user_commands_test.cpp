@@ -273,7 +273,7 @@ TEST_F(UserCommands, TwoGuessesAtOnceTellNothing) {
     const auto before = authenticator.computations();
     for (const std::size_t each : {first, second})
       handler->handle(requests[each], {[](const Reply&) {}, RequestSource{std::to_string(guesses), {}}});
-    // the replies are delayed for much longer
+    // The replies are delayed for much longer.
     run_until(loop, [&] { return !authenticator.is_computing(); });
     return authenticator.computations() - before;
   };

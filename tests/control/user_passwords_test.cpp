@@ -52,7 +52,7 @@ TEST_F(UserCommands, WhatWaitsForItsHashIsNotDoneWhenTheRightIsGone) {
   const Credentials eve{"eve", planted::other_password};
   ASSERT_EQ(code(protocol::CreateUser{admin, eve, true, {}, {}}), "ok");
   ASSERT_EQ(create_user({{"t*", {.manage = true}}}), "ok");
-  // her password is remembered from now on, and ann's after the next line
+  // Her password is remembered from now on, and ann's after the next line.
   ASSERT_EQ(code(protocol::ListUsers{eve}), "ok");
   ASSERT_EQ(create_topic("t-first", ann, {}), "ok");
   std::vector<std::string> answers;

@@ -32,7 +32,7 @@ class FakeConsumer final : public broker::SessionConsumer {
     packed += handed.slice.batch.is_compressed() ? 1 : 0;
     const broker::BatchSlice plain =
         broker::unpacked(handed.slice).value_or_throw().value_or(broker::BatchSlice{});
-    // an unreadable batch is for the client to report
+    // An unreadable batch is for the client to report.
     if (!plain.batch.valid()) return frames.push_back(std::move(frame));
     const std::byte* at = plain.records.data();
     for (std::uint32_t left = plain.count; left != 0; --left) {

@@ -217,7 +217,7 @@ TEST_F(GroupBounds, StatisticsPassNoRangeThatAGroupKeeps) {
   const std::uint64_t before = TurnWork::bytes();
   const auto shown = scattered.topic.stats(scattered.wall);
   EXPECT_EQ(shown.groups.size(), std::size_t{groups} + 1);
-  // finds the time when each message was stored
+  // Finds the time when each message was stored.
   const std::uint64_t oldest = (groups + 1) * TurnWork::batch_looked_at;
   EXPECT_LE(TurnWork::bytes() - before, oldest) << "and no range of any group";
   EXPECT_GT(scattered.budget.ranges() * TurnWork::range_passed, oldest) << "or this would show nothing";

@@ -162,7 +162,7 @@ TEST_F(ProducerTableTest, WhoIsIdleForTooLongIsForgotten) {
   EXPECT_EQ(table.open(idle, 99, now).refusal, Code::unknown_producer);
 }
 
-// D4: open and silent for 8 days, then its connection breaks.
+// Case D4: open and silent for 8 days, then its connection breaks.
 TEST_F(ProducerTableTest, OneThatWasOpenUntilNowIsNotIdle) {
   const auto silent = begin(1);
   store(silent, 0, 1);

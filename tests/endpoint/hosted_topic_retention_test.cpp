@@ -54,7 +54,7 @@ class HostedTopicThatDrops : public HostedTopicTest {
   std::uint64_t next_ = 0;
 };
 
-// R3: the broker is killed after all messages that the producers' file covers, and many later ones, were
+// Case R3: the broker is killed after all messages that the producers' file covers, and many later ones, were
 // dropped.
 TEST_F(HostedTopicThatDrops, AProducerIsKnownAfterAKillThoughItsMessagesWereDroppedSinceItWasSaved) {
   FakeProducer producer(false);

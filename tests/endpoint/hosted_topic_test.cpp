@@ -60,7 +60,7 @@ TEST_F(HostedTopicTest, BehindAFailedSyncNobodyWaitsForWhatNeverBecomesDurable) 
   EXPECT_EQ(sink.errors, 1);
 }
 
-// S2: another user with a grant to produce to the topic knows the id.
+// Case S2: another user with a grant to produce to the topic knows the id.
 TEST_F(HostedTopicTest, AProducerIsOpenedByNobodyButItsUserAlsoAfterARestart) {
   FakeProducer alice(false), mallory(false);
   open(alice, {}, 42);
@@ -95,7 +95,7 @@ TEST_F(HostedTopicTest, TheTopicsOwnUserKeepsItsProducersWithAnotherPassword) {
   topic->detach_producer(again);
 }
 
-// D4: silent for 8 days, then its connection breaks, and it opens again immediately.
+// Case D4: silent for 8 days, then its connection breaks, and it opens again immediately.
 TEST_F(HostedTopicTest, AProducerThatWasConnectedUntilNowIsRemembered) {
   FakeProducer silent(false);
   open(silent);

@@ -254,7 +254,7 @@ TEST_F(TopicConsumersTest, ADeletionThatCannotBeWrittenSaysSo) {
   EXPECT_EQ(delete_group("g").error().code, ErrorCode::no_space);
 }
 
-// S5: with a new password the topic's own user has another number.
+// Case S5: with a new password the topic's own user has another number.
 TEST_F(TopicConsumersTest, AnOwnCursorStaysTheTopicsOwnUsersWithANewPassword) {
   set_own_user(7);
   FakeConsumer before;

@@ -137,7 +137,7 @@ TEST_F(TopicStorageTest, CursorsPastTheLogsEndAreCutOnTheDiskBeforeAnythingIsApp
   EXPECT_EQ(topic.stored, *found);
 }
 
-// R4: otherwise later messages with those offsets would count as acknowledged after a crash.
+// Case R4: otherwise later messages with those offsets would count as acknowledged after a crash.
 TEST_F(TopicStorageTest, NoTopicOpensBeforeItsCutCursorsAreOnTheDisk) {
   for (const int error : {EIO, ENOSPC, EMFILE}) {
     bool failed = true;
@@ -193,8 +193,8 @@ TEST_F(TopicStorageTest, CutCursorsThatWereNeverSyncedAreWrittenAgain) {
   EXPECT_EQ(log::CursorFile(storage, "/topics/1").load()->front().offset, Offset{3});
 }
 
-// R2: a consumer may have seen messages after the end that are no longer in the log. Other messages get their
-// offsets.
+// Case R2: a consumer may have seen messages after the end that are no longer in the log. Other messages get
+// their offsets.
 TEST_F(TopicStorageTest, ALogThatWasNotClosedBeginsAnotherLife) {
   for (const BrokerType type : {BrokerType::file, BrokerType::queue_file}) {
     open(type);

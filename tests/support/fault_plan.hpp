@@ -12,7 +12,7 @@ namespace lightq::test {
 struct FaultWay {
   static constexpr std::uint64_t never = UINT64_MAX;
 
-  /// the largest piece that is passed on at a time, within the first `pieces_until` bytes
+  /// The largest piece that is passed on at a time, within the first `pieces_until` bytes.
   std::size_t piece_bytes_max = 64 * 1024;
   std::uint64_t pieces_until = 0;          ///< pieces after this position have up to 64 KiB
   std::chrono::microseconds delay_max{0};  ///< the wait before a piece; bytes that arrive meanwhile join it

@@ -285,7 +285,7 @@ Result<void> FaultyStorage::sync_directory(const std::string& path) {
   }
   std::erase_if(names_on_disk_, [&](const auto& entry) {
     const auto now = names_.find(entry.first);
-    // false for the first name of a linked file
+    // False for the first name of a linked file.
     const bool has_left = now == names_.end() || now->second != entry.second;
     return directory_of(entry.first) == path || (has_left && moved.contains(entry.second));
   });
