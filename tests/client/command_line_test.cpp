@@ -185,8 +185,6 @@ TEST(CommandLine, TakesTheBrokersFileFromItsFlagElseFromItsVariable) {
   EXPECT_EQ(broker.file, "/by/flag");
 }
 
-/// The generic test of nonsense values cannot reach flags that accept any text, so this test checks them by
-/// their conflicts.
 TEST(CommandLine, HasOneWayForASessionAndAnotherWithout) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");
@@ -266,6 +264,7 @@ TEST(CommandLine, RefusesAVariableThatNoCommandKnows) {
   }
 }
 
+/// Skips flags that accept any text: no nonsense value shows that their variable is read.
 TEST(CommandLine, ReadsTheVariableOfEveryFlagThatDoesNotTakeAnyText) {
   const Variable nowhere("LIGHTQ_BROKER", "tcp://127.0.0.1:1");
   const Variable patience("LIGHTQ_REQUEST_TIMEOUT", "1ms");

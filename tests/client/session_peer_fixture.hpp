@@ -74,7 +74,7 @@ class SessionPeerTest : public ::testing::Test {
     ADD_FAILURE() << "no frame came";
     return {{session::Op::goodbye, 0, 0, 0, 0}, {}};
   }
-  /// Returns true if neither side sends anything.
+  /// Returns true if the handle sends no frame and does not close the connection.
   bool is_quiet(Handle& handle) {
     for (int step = 0; step < 50; ++step) {
       poll(handle);

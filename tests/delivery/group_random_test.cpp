@@ -34,7 +34,7 @@ struct Puller {
   FakeOutlet outlet{1'000'000, false};
   std::size_t seen = 0;       // messages that were delivered
   std::size_t sent = 0;       // the part of `seen` that was sent
-  std::size_t forgotten = 0;  // the part of `seen` that a seek took back
+  std::size_t forgotten = 0;  // the part of `seen` before the last seek
 };
 
 struct Worker {
