@@ -1,5 +1,5 @@
-/// Tests of finding out that an address stays on this machine, and of clients with a password at all other
-/// addresses.
+/// Tests of finding out that connections to an address stay on this machine. To all other addresses, a client
+/// sends no password without encryption.
 #include <lightq/exposure.hpp>
 
 #include <gtest/gtest.h>

@@ -163,8 +163,8 @@ TEST_F(HostileBroker, MayCutItsFramesWhereverItLikes) {
   EXPECT_EQ(came, 500U);
 }
 
-/// Sends valid frames with random contents, frames with changed bytes, and noise. After all of them the
-/// producer continues, and reports no message twice.
+/// Sends valid frames with random contents, frames with changed bytes, and noise. The producer survives all
+/// of them, and reports no message twice.
 TEST_F(HostileBroker, MaySayAnythingAtAll) {
   for (int series = 0; series < 60; ++series) {
     Random random(series);

@@ -171,7 +171,8 @@ TEST(Authenticator, HashesTheSameCredentialsOnceForManyTopics) {
 TEST(Authenticator, OnlyWhatIsAskedAlikeSharesAComputation) {
   Room room;
   const CredentialRecord other{4, "user", room.user.argon2};
-  // The first three requests ask for the same secret, as far as the broker knows.
+  // Only requests with the same source and subject share a computation. It makes no difference which
+  // credential the broker knows.
   const std::vector<Asking> subjects = {{"a", ""}, {"a", "topic t"}, {"b", "topic t"}, {"a", "topic u"}};
   int runs = 0;
   for (const CredentialRecord* const first :

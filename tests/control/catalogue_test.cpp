@@ -430,8 +430,8 @@ class UnreadableLog final : public log::Log {
   Error error_{ErrorCode::io_error, "cannot open a segment", EMFILE};
 };
 
-// An empty catalogue would lose all users and topics, and the next start would remove their files as
-// leftovers.
+// Taken for empty, the catalogue would lose all users and topics, and the next start would remove their files
+// as leftovers.
 TEST(Catalogue, OneThatCannotBeReadNowIsNotTakenForAnEmptyOne) {
   CatalogueRoom room;
   ASSERT_TRUE(room.open()->add_topic(name("orders"), file_settings(), 0).ok());
