@@ -26,8 +26,8 @@ class SharedWire {
       : rings_(std::move(rings)), wake_(std::move(wake)), place_(std::move(place)) {}
   SharedWire(const SharedWire&) = delete;
   SharedWire& operator=(const SharedWire&) = delete;
-  /// Empties the memory on another thread. The client may keep it mapped, but then it takes almost no memory
-  /// that no limit counts any more.
+  /// Empties the memory on another thread. The client may keep it mapped when no limit counts it any more;
+  /// emptied, it takes almost no memory.
   ~SharedWire() { empty_apart(std::move(rings_), !ended_, std::move(place_)); }
 
   /// Returns the descriptor that becomes readable once when input or space arrives that this side waits for.
