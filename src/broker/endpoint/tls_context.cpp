@@ -38,7 +38,7 @@ constexpr const char* cipher_suites =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 // The date that RFC 5280 defines for a certificate without a well-defined expiration.
 constexpr const char* without_end = "99991231235959Z";
-// Begins the certificate's time long ago, so that a clock that is slow does no harm.
+// Certificates are valid from this date on, so that a wrong clock does no harm.
 constexpr const char* long_ago = "20200101000000Z";
 constexpr long version_3 = 2;
 

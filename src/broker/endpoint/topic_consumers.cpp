@@ -134,7 +134,7 @@ void TopicConsumers::in_turn(Turn&& turn) {
 }
 
 /// Requeues the messages of detached consumers, some in each turn. When one client's session ends, its
-/// messages in flight may be a million ranges.
+/// messages in flight may be in a million ranges.
 void TopicConsumers::let_go() {
   while (!left_.empty() && TurnWork::in_turn() <= leave_work_max) {
     const Attached attached = left_.front();

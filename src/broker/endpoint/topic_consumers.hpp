@@ -14,8 +14,8 @@
 namespace lightq::broker {
 
 /// Keeps the connected consumers, each with its group and its member of the group. The topic calls it.
-/// Consumers are called only from `pump` and `end`, and may detach during such a call. Calls for a consumer
-/// that is not attached have no effect. Thread: the reactor's.
+/// Consumers are called back from `pump` and `end`, and may detach during such a call. `acknowledge` calls
+/// SessionConsumer::late. Calls for a consumer that is not attached have no effect. Thread: the reactor's.
 class TopicConsumers {
  public:
   /// `durable`: groups survive a restart, so a consumer waits until its new group is on disk.

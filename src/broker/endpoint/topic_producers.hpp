@@ -57,7 +57,8 @@ class TopicProducers {
   void detach(SessionProducer& producer);
   /// Decides whether the batch is stored, is a duplicate, or is refused. Changes nothing.
   [[nodiscard]] Admission admit(const Sequences& batch) const { return known_.admit(batch); }
-  /// Calls `admitted` of the producers with ids that have become durable. Requires: not called from within `open`.
+  /// Calls `admitted` of the producers with ids that have become durable. Requires: not called from within
+  /// `open`.
   void admit_settled();
 
   [[nodiscard]] std::size_t connected() const { return attached_.size(); }
