@@ -30,7 +30,7 @@ class TlsContext {
   /// invalid_argument (`now` is outside the certificate's time; the key has a passphrase, or belongs to
   /// another certificate; OpenSSL refuses one of them); internal (OpenSSL cannot be set up).
   static Result<std::unique_ptr<TlsContext>> make(const TlsTexts& texts, Timestamp now);
-  /// Makes a client's side that trusts every certificate. For tests of the broker's side. Error: internal.
+  /// Makes a client's side that trusts every certificate, to check the broker's own side. Error: internal.
   static Result<std::unique_ptr<TlsContext>> make_client();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;

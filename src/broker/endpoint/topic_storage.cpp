@@ -51,8 +51,8 @@ log::SegmentLogOptions segment_options(const TopicDefinition& definition, const 
   options.retention_messages = topic.retention_messages;
   options.flush_interval_ms = settings.flush_interval_ms;
   options.disk_free_floor_bytes = settings.disk_free_floor_bytes;
-  // A drop_oldest topic with a capacity never takes more than that, and then drops its oldest messages. Only
-  // reaching a share of the disk would block it, so it has none.
+  // A drop_oldest topic with a capacity takes at most that, and then drops its oldest messages. So it need
+  // not leave disk space to others; at such a limit it would stop.
   options.leaves_others_room = topic.overflow != protocol::Overflow::drop_oldest || topic.capacity_bytes == 0;
   return options;
 }
@@ -182,7 +182,7 @@ Result<void> StorageRoom::load_cursors(TopicStorage& opened, std::vector<log::Na
 
 /// Moves cursors that are past the log's end back to it. A power cut can take the log's end. The moved
 /// cursors are on disk before anything is appended. Otherwise, after a crash, new messages with those offsets
-/// would count as processed. If they cannot be written, the topic stays closed.
+/// would count as processed. If the moved cursors cannot be written, the topic stays closed.
 ///
 /// Cursors are also written if only the older copy of the cursor file is past the end. An earlier start may
 /// have moved them and crashed, or failed, before the sync.

@@ -99,7 +99,7 @@ class DirectoryRemovalJob final : public RemovalJob {
 struct TopicStorage {
   std::unique_ptr<log::Log> log;
   log::SegmentLog* segments = nullptr;  ///< the part of `log` that is on disk; null: a transient topic
-  log::WriteBehindLog* write_behind = nullptr;   ///< the same object as `log`; null: no queue_file topic
+  log::WriteBehindLog* write_behind = nullptr;   ///< the same object as `log`; null: not a queue_file topic
   std::unique_ptr<log::CursorFile> cursor_file;  ///< null: a transient topic
   std::vector<log::NamedCursor> stored;          ///< the cursors found at the start, sorted by name
   std::unique_ptr<ProducerFile> producer_file;   ///< null: a transient topic
@@ -168,8 +168,8 @@ class StorageRoom {
 
   /// Opens a topic's storage: recovers existing files, or creates new ones. Writes the findings of the
   /// recovery to the sink. Errors: io_error and no_space (cursors past the log's end cannot be moved back on
-  /// disk), not_supported (there is no key to encrypt with), corrupt (the files are another topic's), and
-  /// those of log::SegmentLog::open.
+  /// disk); not_supported (there is no key to encrypt with); corrupt (the files are another topic's); those
+  /// of log::SegmentLog::open.
   Result<TopicStorage> open(const TopicDefinition& definition, const StorageSettings& settings, Timestamp now,
                             LogSink& sink);
 

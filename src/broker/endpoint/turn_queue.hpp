@@ -25,7 +25,7 @@ class TurnQueue final : public EventLoop::Source {
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
     virtual ~Waiter() = default;
-    /// Called when the waiter may work: `ask` returns true during the call.
+    /// Called when the waiter may work: `ask` returns true now.
     virtual void on_turn() = 0;
 
    private:

@@ -74,8 +74,8 @@ class CurveClient {
   void append_hello(std::vector<std::byte>& output);
   /// Takes WELCOME. Returns false if it is not from the server with `server_key`.
   bool take_welcome(ByteView data);
-  /// Appends INITIATE's frame. Requires: WELCOME was good. `claimed`: for tests, the public key of another
-  /// client to claim instead of the own one.
+  /// Appends INITIATE's frame. Requires: WELCOME was good. `claimed`: another client's public key to claim
+  /// instead of the own one, to check that a server refuses that.
   void append_initiate(std::vector<std::byte>& output, ByteView metadata,
                        const std::optional<CurvePublicKey>& claimed = {});
   /// Returns the server's metadata in READY, or nothing if READY is not from the server with `server_key`.

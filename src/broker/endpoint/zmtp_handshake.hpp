@@ -59,8 +59,8 @@ class ZmtpHandshake {
   [[nodiscard]] bool is_nonsense() const { return is_nonsense_; }
   /// Returns true if the peer was refused because it showed no valid ticket.
   [[nodiscard]] bool unauthorized() const { return unauthorized_; }
-  /// Returns the holder of the valid ticket that the peer has shown. At an open gate a peer without a ticket
-  /// gets the holder without a user.
+  /// Returns the holder of the valid ticket that the peer has shown. At an open gate, a peer without one has
+  /// a holder without a user.
   [[nodiscard]] const TicketHolder& holder() const { return holder_; }
   /// Returns true if the peer speaks ZMTP 3.1 and so understands PING and PONG.
   [[nodiscard]] bool peer_speaks_3_1() const { return peer_speaks_3_1_; }
