@@ -36,7 +36,7 @@ void Listener::stop() {
   if (!socket_.descriptor.valid()) return;
   if (accepting_) loop_.unwatch(socket_.descriptor.get(), *this);
   accepting_ = false;
-  socket_.file.remove();  // while the socket keeps its number from another one
+  socket_.file.remove();  // before the close: the open socket keeps its inode number from another file
   socket_.descriptor.reset();
 }
 

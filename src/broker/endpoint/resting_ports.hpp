@@ -48,11 +48,11 @@ class RestingPorts {
   /// order is:
   /// 1. for a guarded endpoint, a port that no client was ever connected to;
   /// 2. a port that the same topic had, with the same role and connection type;
-  /// 3. a port that the same topic had, with the same connection type (ZeroMQ clients of another role are
-  /// refused, because their socket types do not fit);
+  /// 3. a port that the same topic had, with the same connection type and another role;
   /// 4. for a guarded endpoint, any port.
   ///
-  /// Within each step the longest rested port is chosen.
+  /// Within each step the longest rested port is chosen. Step 3 does no harm: ZeroMQ clients of another role
+  /// are refused, because their socket types do not fit.
   [[nodiscard]] std::optional<std::uint16_t> best(const PortUse& wanted) const;
 
  private:

@@ -199,13 +199,13 @@ Result<ListeningSocket> listen_unix(const std::string& path, SocketMode mode) {
   if (!descriptor.valid()) return bind_error(path);
   if (auto error = make_way(path, *address)) return *error;
   const mode_t wanted = mode == SocketMode::owner ? owner_socket_mode : socket_mode;
-  if (fchmod(descriptor.get(), wanted) != 0) return bind_error(path);  // the file's, as bind makes it
+  if (fchmod(descriptor.get(), wanted) != 0) return bind_error(path);  // bind creates the file with this mode
   if (auto error = bind_and_listen(descriptor.get(), reinterpret_cast<const sockaddr*>(&*address),
                                    sizeof *address, path)) {
     return *error;
   }
-  // Whatever the umask is, any process of the machine may connect, as on loopback. The directory's mode may
-  // forbid it.
+  // Sets the mode again, because the umask may have changed it. With SocketMode::everybody any process of the
+  // machine may connect, as on loopback, unless the directory's mode forbids it.
   if (chmod(path.c_str(), wanted) != 0) return bind_error(path);
   struct stat made{};
   if (lstat(path.c_str(), &made) != 0) return bind_error(path);

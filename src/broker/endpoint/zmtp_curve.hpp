@@ -29,7 +29,8 @@ inline constexpr std::size_t curve_cookie_bytes = 96;
 ///
 ///     HELLO   ─► C', a box of zeros from C' to S
 ///     WELCOME ◄─ S' and the cookie, in a box from S to C'
-///     INITIATE ─► the cookie; C, the vouch (C' and S, in a box from C to S'), metadata, in one from C' to S'
+///     INITIATE ─► the cookie, and in a box from C' to S': C, the vouch, metadata
+///                 (the vouch: C' and S, in a box from C to S')
 ///     READY   ◄─ metadata, in a box from S' to C'
 ///
 /// In the RFC the cookie carries the connection's keys, so that the server keeps no state. Here the server
