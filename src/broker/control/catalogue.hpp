@@ -57,10 +57,10 @@ class Catalogue {
   Result<TopicDefinition> add_topic(const TopicName& name, const protocol::TopicSettings& settings,
                                     std::uint64_t credential_id);
   Result<void> remove_topic(TopicId topic);
-  /// Forgets a removed topic whose files have been deleted. Until this call the removal is part of the state,
-  /// so that the next start can delete the files.
+  /// Forgets a removed topic once its files have been deleted. Until this call the removal is part of the
+  /// state, so that the next start can delete the files.
   void forget_removed_topic(TopicId topic) { state_.forget_removed_topic(topic); }
-  /// Records that the files found for a topic belong to this log. Used for a topic whose log id was not
+  /// Records that the files found for a topic belong to this log. Used if the topic's log id was not
   /// recorded.
   Result<void> set_log(TopicId topic, std::uint32_t log_id);
   /// Records that the topic delivers no messages, or delivers them again. Writes nothing if that is already

@@ -28,7 +28,7 @@ class CatalogueState {
   [[nodiscard]] const TopicEntry* find(TopicId id) const;
   /// Returns the topic that has this log; null if there is none, or for 0. Scans all topics.
   [[nodiscard]] const TopicEntry* topic_of_log(std::uint32_t log_id) const;
-  /// Returns the names of all topics whose log id is known, by log id.
+  /// Returns the names of all topics with a known log id, by log id.
   [[nodiscard]] std::map<std::uint32_t, std::string> log_names() const;
   /// By name.
   [[nodiscard]] const Topics& topics() const { return topics_; }

@@ -81,7 +81,7 @@ class ControlConnection final : public Connection {
   [[nodiscard]] bool all_sent() const { return output().buffered() == 0; }
   /// Returns the bytes of unread replies; 0 for a connection that was given up.
   [[nodiscard]] std::size_t unread() const { return unread_; }
-  /// Closes a connection whose client does not read. Its unread bytes no longer count.
+  /// Closes the connection because its client does not read. Its unread bytes no longer count.
   void give_up();
 
  protected:

@@ -36,7 +36,7 @@ struct JoinedEndpoint {
   std::optional<protocol::Tls> tls = {};   ///< set for sessions that TLS encrypts
 };
 
-/// Topics and endpoints on whatever threads they run. Thread: every call is made on the control thread and
+/// Topics and endpoints, which run on other threads. Thread: every call is made on the control thread and
 /// returns immediately. `done` is called exactly once, later, on the control thread, never from within the
 /// call. After `stop_accepting` every call fails with `shutting_down`.
 class DataPlane {

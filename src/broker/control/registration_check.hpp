@@ -1,4 +1,4 @@
-/// Ends client keys whose tickets have ended since the previous start. Layer: control.
+/// Ends client keys if the tickets of the same joins have ended since the previous start. Layer: control.
 #pragma once
 
 #include <cstdint>
