@@ -46,9 +46,8 @@ enum class AuthOutcome {
 
 /// The result of enrolling a password, that is, of preparing it to be stored.
 struct Enrolment {
-  std::uint64_t known_id =
-      0;               ///< the id of an existing credential with this user and password; 0: none is known
-  std::string argon2;  ///< the hash to store, if no credential is known
+  std::uint64_t known_id = 0;  ///< an existing credential with this user and password; 0: none is known
+  std::string argon2;          ///< the hash to store, if no credential is known
 };
 
 /// The origin of a password, and the purpose it was given for.
@@ -120,8 +119,8 @@ class Authenticator {
   /// When `enrol` reports that a password is already known.
   enum class Telling {
     at_once,
-    after_equal_work,  ///< in constant time, so that the duration does not reveal whether another user has
-                       ///< the password
+    /// After the work of hashing in every case: the duration does not reveal that a password is known.
+    after_equal_work,
   };
   /// Hashes a password to be stored, or finds that a known credential has it. Errors: busy, internal.
   void enrol(protocol::Credentials given, EnrolDone done, const std::string& source = {},

@@ -43,7 +43,7 @@ class Catalogue {
   };
 
   /// Opens the catalogue. Errors: io_error; corrupt if records are damaged or the catalogue has been lost;
-  /// all errors of open_log. After an error, earlier generations are still complete.
+  /// all errors of open_log. After an error, all files of earlier generations are still there.
   static Result<std::unique_ptr<Catalogue>> open(std::filesystem::path directory, Options options,
                                                  LogSink& sink);
 

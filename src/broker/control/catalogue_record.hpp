@@ -19,14 +19,14 @@ namespace lightq::broker {
 /// A topic, and the credential that may join it.
 struct TopicEntry {
   TopicDefinition definition;
-  std::uint64_t credential_id =
-      0;  ///< 0: only the administrator may join, or any client if the topic is open
+  /// 0: only the administrator may join, or any client if the topic is open.
+  std::uint64_t credential_id = 0;
 };
 
 /// The administrator's password as the most recent start saw it.
 struct AdministratorRecord {
-  std::uint32_t generation =
-      0;  ///< the generation of the administrator's tickets and registrations; 0: not known
+  /// The generation of the administrator's tickets and registrations; 0: not known.
+  std::uint32_t generation = 0;
   std::string argon2;
   friend bool operator==(const AdministratorRecord&, const AdministratorRecord&) = default;
 };

@@ -16,7 +16,7 @@ namespace {
 /// bounded.
 constexpr std::size_t bring_up_at_once = 256;
 
-/// The number of topics that a log line names. Of more topics it states only the number.
+/// A line of the broker's log names at most this many topics, and states the number of the others.
 constexpr std::size_t open_topics_named = 20;
 
 // The length of reply that takes as long to write as comparing a topic's name with a pattern.
