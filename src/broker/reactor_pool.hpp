@@ -96,8 +96,7 @@ class ReactorPool final : public DataPlane {
   DiskThread disk_;
   std::atomic<bool> stopped_ = false;
   std::vector<std::unique_ptr<Reactor>> reactors_;
-  std::vector<std::unique_ptr<SessionServer>>
-      sessions_;  // one per reactor, on its thread; destroyed before it
+  std::vector<std::unique_ptr<SessionServer>> sessions_;  // one per reactor, on its thread; destroyed first
 };
 
 }  // namespace lightq::broker
