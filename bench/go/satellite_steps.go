@@ -1,15 +1,15 @@
 package main
 
-// satelliteSteps imitates the mmap queue of Apache SkyWalking Satellite where its module is not available:
-// the same system calls, copies, locks and hand-overs, with the mapped files of the module that Satellite
-// uses. A message is encoded into new memory and copied into segments, after its length and across their
-// ends. Positions are in a mapped page. If more segments are mapped than allowed, the writer waits for the
-// swapper, a goroutine that syncs and unmaps all but the two in use. Segments are mapped again for reading,
-// and the swapper unmaps those that have been read. A message is copied into new memory, then decoded into
-// new memory.
+// satelliteSteps imitates the mmap queue of Apache SkyWalking Satellite where its module is not available. It
+// makes the same system calls, copies, locks and hand-overs, with the mapped files of the module that
+// Satellite uses. A message is encoded into new memory and copied into segments, after its length and across
+// their ends. Positions are in a mapped page. If more segments are mapped than allowed, the writer waits for
+// the swapper, a goroutine that syncs and unmaps all but the two in use. Segments are mapped again for
+// reading, and the swapper unmaps those that have been read. A message is copied into new memory, then
+// decoded into new memory.
 //
 // It is slightly faster than Satellite: encoding and decoding are only the copies into new memory that they
-// require, no position is returned as text, and fewer paths are made absolute.
+// require. No position is returned as text, and fewer paths are made absolute.
 
 import (
 	"context"

@@ -14,7 +14,7 @@ Result<StreamResult> run_tcp_stream(const StreamPlan& plan);
 enum class RelayWire { tcp, unix_socket };
 
 /// Sends the plan's bytes in pieces of a producer's batch (64 KiB) through a process that forwards them
-/// unread: the upper bound for a broker over this wire. The result counts messages of plan.message_bytes.
+/// unread. The result is the upper bound for a broker over this wire, in messages of plan.message_bytes.
 /// Errors: as run_stream.
 Result<StreamResult> run_batch_relay(const StreamPlan& plan, RelayWire wire);
 

@@ -20,12 +20,14 @@ namespace lightq::broker {
 ///     broker->stop();
 class Broker {
  public:
-  /// Locks the data directory, starts every topic in it and begins to answer requests. Lifetime: `sink` must
-  /// outlive the broker. `wait`: how long to wait for files named by settings that are pipes; its
-  /// stop_descriptor also ends the wait for the storage keys' command. Errors: in_use (another broker has the
-  /// directory), address_in_use, invalid_argument, io_error, no_space, corrupt, foreign_format; internal if a
-  /// self-test finds that its data endpoints admit a client without a ticket; for a file named by a setting,
-  /// the errors of read_private_file with that setting's name.
+  /// Locks the data directory, starts every topic in it and begins to answer requests. `wait`: how long to
+  /// wait for files named by settings that are pipes; its stop_descriptor also ends the wait for the storage
+  /// keys' command. Lifetime: `sink` must outlive the broker.
+  ///
+  /// Errors: in_use (another broker has the directory), address_in_use, invalid_argument, io_error, no_space,
+  /// corrupt, foreign_format. Also internal, if a self-test finds that a data endpoint admits a client
+  /// without a ticket. For a file named by a setting: the errors of read_private_file with that setting's
+  /// name.
   static Result<std::unique_ptr<Broker>> start(Config config, LogSink& sink, const PipeWait& wait = {});
   Broker(const Broker&) = delete;
   Broker& operator=(const Broker&) = delete;

@@ -133,10 +133,11 @@ std::optional<std::string> process_environment(const std::string& name);
 
 /// Reads the settings. The environment overrides the file, and `overrides` overrides both (setting name →
 /// text, as from flags; with dashes or underscores). The file is `file` if given, otherwise the one that
-/// LIGHTQ_CONFIG names, if set. An empty variable counts as not set. Errors: invalid_argument for an unknown
-/// setting, a value of the wrong type or out of range, hosts that check_hosts refuses, or a file that is not
-/// TOML; it names file, line and column, or the variable or flag. Also the errors of read_public_file and
-/// read_private_line.
+/// LIGHTQ_CONFIG names, if set. An empty variable counts as not set.
+///
+/// Errors: invalid_argument for an unknown setting, a value of the wrong type or out of range, hosts that
+/// check_hosts refuses, or a file that is not TOML. The message names file, line and column, or the variable
+/// or flag. Also the errors of read_public_file and read_private_line.
 Result<Config> load_config(const std::optional<std::filesystem::path>& file, const Environment& environment,
                            const std::map<std::string, std::string>& overrides, const PipeWait& wait = {});
 

@@ -63,7 +63,9 @@ bool is_one_file(const fs::path& one, const fs::path& other) {
   return found.st_dev == also_found.st_dev && found.st_ino == also_found.st_ino;
 }
 
-/// Checks that only the broker and root control a directory, and thus its contents.
+/// Checks that a directory belongs to this user or root, and that nobody else may do `forbidden` there. A
+/// group of this process may, if root has given the directory to it. `may_be_sticky`: a sticky directory is
+/// permitted, as /tmp is.
 Result<void> check_is_ours(const fs::path& path, mode_t forbidden,
                            const std::string& subject = "data directory", bool may_be_sticky = false) {
   struct stat found{};

@@ -18,8 +18,8 @@ namespace lightq::broker {
 /// The user that makes a request. 0: the administrator; no value: an unauthenticated client of an open topic.
 using Asker = std::optional<std::uint64_t>;
 
-/// A control request from its arrival to its reply, as the control socket counts it. Thread: the control
-/// loop's.
+/// A control request from its arrival to its reply, as the control socket counts it. Answer describes the
+/// functions, under the same names. Thread: the control loop's.
 class RequestCourse {
  public:
   virtual ~RequestCourse() = default;
@@ -52,8 +52,8 @@ class Answer {
   [[nodiscard]] std::optional<Error> asked_by(const Asker& asker) const {
     return course_ ? course_->asked_by(asker) : std::nullopt;
   }
-  /// Adds to the cost of the reply. Call it before the reply if producing the reply took as much work as a
-  /// reply of `bytes` bytes, although the reply itself may be shorter.
+  /// Adds to the cost of the reply. Call it before the reply if producing the reply takes as much work as a
+  /// reply of `bytes` bytes, and the reply may be shorter.
   void worked(std::uint64_t bytes) const {
     if (course_) course_->worked(bytes);
   }

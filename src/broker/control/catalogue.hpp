@@ -80,11 +80,11 @@ class Catalogue {
   /// Records the port of the endpoint as released now. No error if the endpoint is not known.
   Result<void> remove_endpoint(std::uint64_t id);
   /// Registers a client's key, or renews it. If the topic has its maximum of keys, invalid keys are removed.
-  /// If none is invalid, a user who has at least half of the maximum loses its own key that expires first.
-  /// Returns the removed keys. Errors also: limit_reached (catalogue_client_keys.cpp).
+  /// If none is removed and the user already has half of the maximum, it loses its own key that expires
+  /// first. Returns the removed keys. Errors also: limit_reached (catalogue_client_keys.cpp).
   Result<std::vector<ClientKeyRecord>> put_client_key(const ClientKeyRecord& record);
-  /// Records the id of the key that signs tickets. If the id differs from the recorded one, all keys that
-  /// clients have registered end, for all topics. Returns how many keys ended.
+  /// Records the id of the ticket key. If it differs from the recorded one, all keys that clients have
+  /// registered end, for all topics. Returns how many keys ended.
   Result<std::size_t> name_ticket_key(const std::string& key_id);
   /// Records the administrator's password. Keys that the administrator registered under another generation
   /// end. Returns how many keys ended.

@@ -84,7 +84,7 @@ bool CatalogueState::is_current(const TicketHolder& holder, TopicId topic) const
 }
 
 /// Returns the keys to remove before adding `record`. If the topic has its maximum of keys: the invalid ones.
-/// If there are none, and the user has at least half of the maximum: the user's own key that expires first.
+/// If those are none, and the user has at least half of the maximum: the user's own key that expires first.
 std::vector<ClientKeyRecord> Catalogue::keys_in_the_way_of(const ClientKeyRecord& record) const {
   const std::size_t half = options_.client_keys_per_topic_max / 2;
   if (state_.client_key_count(record.grant.topic) < half) return {};

@@ -85,7 +85,7 @@ struct ClientKeyRemoved {
   CurvePublicKey key{};
   Grant grant;
 };
-/// The id of the key that signs tickets. Keys that clients registered under another ticket key end.
+/// The id of the ticket key. Keys that clients registered under another ticket key end.
 struct TicketKeyNamed {
   std::string key_id;
 };

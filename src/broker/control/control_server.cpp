@@ -321,8 +321,8 @@ void ControlServer::dispatch(const ControlConnection::Envelope& from, const Requ
   handle_(std::move(request), Answer(send, source, course));
 }
 
-/// Assigns a request to its authenticated asker. Its connection counts as authenticated even if the asker has
-/// too many requests.
+/// Assigns a permitted request to its asker. Its connection leaves the unauthenticated ones even if the asker
+/// has too many requests.
 std::optional<Error> ControlServer::asked_by(Course& course, const Asker& asker) {
   auto& request = course.request();
   const std::string owner = owner_of(asker, request.source);
@@ -381,9 +381,9 @@ std::size_t ControlServer::answer(const ControlConnection::Envelope& to, const p
   return bytes;
 }
 
-/// Moves a connection from the unauthenticated to the authenticated ones. Beyond the limit, evicts
-/// connections of the owner with most; libzmq reconnects them when they ask again. Exceeds the limit while
-/// that owner's connections all wait for replies.
+/// Moves a connection over which a request was permitted from `handshakes_` to `known_`. Beyond the limit,
+/// evicts connections of the owner with most; libzmq reconnects them when they ask again. Exceeds the limit
+/// while that owner's connections all wait for replies.
 void ControlServer::make_known(ControlConnection& client, const std::string& owner) {
   handshakes_.leave(client);
   known_.used(client.id(), owner);

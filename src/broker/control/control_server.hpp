@@ -134,8 +134,8 @@ class ControlServer final : public Listener::Owner,
   Listener listener_;
   std::optional<Listener> second_listener_;
   std::vector<std::byte> scratch_;
-  HandshakeQueue handshakes_;  // unauthenticated connections
-  KnownConnections known_;     // authenticated connections
+  HandshakeQueue handshakes_;  // connections without a permitted request
+  KnownConnections known_;     // connections with one
   std::unordered_map<std::uint64_t, std::unique_ptr<ControlConnection>> clients_;
   std::uint64_t next_client_ = 1;
   RequestsUnderWay under_way_;

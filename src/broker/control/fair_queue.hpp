@@ -14,11 +14,11 @@
 
 namespace lightq::broker {
 
-/// Holds items that have a `source`, a `name` and a flag `doubtful`. Sources take turns, and within a source
-/// its names do. If the queue is full, the newest item of the source and name with most items is removed; on
-/// a tie with the item's own name, the new item itself. In a source that is full, doubtful and other names
-/// form two classes: each has half of the places, and more only while the other class does not need them. One
-/// thread; no clock.
+/// A bounded queue that many users share. Each item has a `source`, a `name` and a flag `doubtful`. Sources
+/// take turns, and within a source its names do. If a source or the whole queue has too many items, one is
+/// removed: the newest of the name with most items, or of the new item's name on a tie. A full queue removes
+/// it from the source with most items. Doubtful names and others form two classes in a source. Only the class
+/// that has more than half of the source's places loses an item. One thread; no clock.
 template <typename Item>
 class FairQueue {
  public:

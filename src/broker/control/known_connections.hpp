@@ -1,4 +1,5 @@
-/// The authenticated connections of the control socket, and which of them is evicted next. Layer: control.
+/// The connections of the control socket over which a request was permitted, and which of them is evicted
+/// next. Layer: control.
 #pragma once
 
 #include <cstddef>

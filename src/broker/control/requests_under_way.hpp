@@ -15,9 +15,8 @@
 namespace lightq::broker {
 
 /// One source may have a quarter of all requests under way. One user may have as many, from all its sources
-/// together. In addition, a user with at least half of its limit may not use the last eighth of a source's
-/// limit: that is reserved for other users of the source. The user of a request is known once its credentials
-/// were verified. One thread.
+/// together. The last eighth of a source's limit is reserved: a user with at least half of its own limit may
+/// not use it. The user of a request is known once its credentials were verified. One thread.
 class RequestsUnderWay {
  public:
   explicit RequestsUnderWay(const ControlLimits& limits)
@@ -66,9 +65,9 @@ class RequestsUnderWay {
   [[nodiscard]] std::size_t total() const { return total_; }
 
  private:
-  /// Returns true if the source's remaining places are reserved for other users. As FairShare, but at least
-  /// one place is reserved, and the source may already exceed its limit: a request that stood aside is
-  /// counted again later.
+  /// Returns true if the source's remaining places are reserved for other users. Two differences to
+  /// FairShare: at least one place is reserved, and the source may already exceed its limit, because a
+  /// request that stood aside is counted again later.
   [[nodiscard]] bool is_for_others(const Request& request, std::uint64_t user) const {
     const std::size_t left = std::max<std::size_t>(1, share_ / 8);
     const std::size_t taken = of(request.source) - (request.counted ? 1 : 0);

@@ -270,8 +270,8 @@ void CommandHandler::replace_credential(TopicId topic, const protocol::Credentia
                                         const Enrolment& enrolment, const Answer& answer) {
   if (catalogue_.state().find(topic) == nullptr)
     return answer(error_reply("set_password", {ErrorCode::topic_not_found, "topic not found"}));
-  // Always add a new credential: tickets name a credential, and old tickets must not become valid again if a
-  // former password is set again that another topic still has.
+  // Always add a new credential, because tickets name their credential. The password may be a former one that
+  // another topic still uses. Tickets of that time must not become valid again.
   const CredentialRecord* const known = catalogue_.state().credential(enrolment.known_id);
   if (enrolment.known_id != 0 && known == nullptr) {
     return answer(error_reply("set_password",
