@@ -164,8 +164,8 @@ class HostileRun {
     return {Clock::now(), counts.made, counts.closed, cpu ? *cpu : 0};
   }
 
-  /// Starts a crowd at that process or, if null, at the broker's control socket, a session listener and a
-  /// producers' endpoint.
+  /// Starts a crowd that connects to the BareDoor or, if that is null, to the broker's control socket, a
+  /// session listener and a producers' endpoint.
   Result<std::unique_ptr<HostileCrowd>> gather(const BareDoor* door) {
     HostilePlan plan;
     plan.connections = options_.crowd();

@@ -10,7 +10,7 @@
 namespace lightq::bench {
 
 struct HostileOptions {
-  bool quick = false;  ///< checks that everything works, not the speed
+  bool quick = false;  ///< a short run that only shows that everything works
   std::string broker_binary;
   std::uint64_t connections = 0;    ///< 0: 10,000, or 1,000 if quick
   std::uint64_t rounds_wanted = 0;  ///< 0: 5, or 1 if quick

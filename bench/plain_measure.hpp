@@ -50,8 +50,8 @@ struct Series {
 };
 
 struct Measurements {
-  std::map<std::pair<std::string, Load>, Series>
-      series;                                    ///< by route and load; only routes that never failed
+  /// By route and load. Contains only routes that never failed.
+  std::map<std::pair<std::string, Load>, Series> series;
   std::map<std::string, double> peak_mebibytes;  ///< of the process in between, by route
   std::vector<std::string> failures;
   /// Returns the series; null if it could not be measured.

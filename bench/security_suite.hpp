@@ -11,7 +11,7 @@
 namespace lightq::bench {
 
 struct SecurityOptions {
-  bool quick = false;  ///< checks that everything works, not the speed
+  bool quick = false;  ///< a short run that only shows that everything works
   std::string broker_binary;
   SuiteParts parts{{"tickets", "curve", "tls", "connects", "logins", "at-rest"}};
 

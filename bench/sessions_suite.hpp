@@ -10,7 +10,7 @@
 namespace lightq::bench {
 
 struct SessionsOptions {
-  bool quick = false;  ///< checks that everything works, not the speed
+  bool quick = false;  ///< a short run that only shows that everything works
   std::string broker_binary;
   std::uint64_t window_bytes = 0;  ///< for producers on sessions; 0: their default
   SuiteParts parts{{"throughput", "latency", "flat-out", "fan-out", "crowd", "topics", "single", "lag"}};
