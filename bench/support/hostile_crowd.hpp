@@ -13,8 +13,8 @@
 namespace lightq::bench {
 
 struct HostilePlan {
-  std::vector<std::string>
-      uris;  ///< tcp://HOST:PORT with a numeric IPv4 host; connections are spread over all
+  /// tcp://HOST:PORT with a numeric IPv4 host. The connections are spread over all.
+  std::vector<std::string> uris;
   std::size_t connections = 10'000;
 };
 

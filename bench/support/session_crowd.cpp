@@ -149,8 +149,7 @@ StreamResult result_of(CrowdRun& run) {
   std::uint64_t first = UINT64_MAX;
   std::uint64_t last = 0;
   for (std::size_t i = 0; i < run.boards.size(); ++i) {
-    if (run.boards[i].first_receive_ns == 0)
-      continue;  // other consumers were faster and received all messages
+    if (run.boards[i].first_receive_ns == 0) continue;  // faster consumers received all messages
     first = std::min(first, run.boards[i].first_receive_ns);
     last = std::max(last, run.boards[i].last_receive_ns);
   }

@@ -40,11 +40,10 @@ struct SessionRun {
   SessionEnds ends;
   bool stamped;
   SharedArray<ConsumerBoard> consumers;
-  SharedArray<std::uint64_t> latency_ns;  // of the first consumer, by sequence; if stamped
-  SharedArray<std::uint64_t> sent_ns;     // by sequence / confirm_sample; if stamped
-  SharedArray<std::uint64_t> confirm_ns;  // by sequence / confirm_sample; if stamped
-  SharedArray<std::atomic<int>> ready{
-      2};  // number of consumers that are open; number that have received a probe
+  SharedArray<std::uint64_t> latency_ns;   // of the first consumer, by sequence; if stamped
+  SharedArray<std::uint64_t> sent_ns;      // by sequence / confirm_sample; if stamped
+  SharedArray<std::uint64_t> confirm_ns;   // by sequence / confirm_sample; if stamped
+  SharedArray<std::atomic<int>> ready{2};  // consumers that are open; that have received a probe
 };
 
 class ProducerRole {

@@ -142,7 +142,7 @@ Result<void> set_storage_key_command(Config& config, const std::string& text) {
 }
 
 Result<void> set_control_uri(Config& config, const std::string& text) {
-  // A URI with a password is refused, too
+  // A URI with a password is refused, too.
   const bool tcp = text.starts_with("tcp://") && text.find('@') == std::string::npos;
   if (!tcp && !text.starts_with("ipc://")) {
     return must_be("tcp://HOST:PORT or ipc://PATH");
@@ -208,7 +208,7 @@ Result<void> set_requests_per_second(Config& config, const std::string& text) {
 Result<void> set_connections_per_user(Config& config, const std::string& text) {
   return assign(config.connections_per_user, number_in(text, 1, limits::connections_per_user_max));
 }
-/// Sets a limit to at most `most`, its default.
+/// Sets a limit that may be lower than its default, `most`.
 template <std::uint64_t Config::* member, std::uint64_t most, std::uint64_t least = 1>
 Result<void> set_limit(Config& config, const std::string& text) {
   return assign(config.*member, number_in(text, least, most));

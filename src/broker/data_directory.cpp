@@ -156,7 +156,7 @@ Result<std::unique_ptr<CurveKeyPair>> DataDirectory::curve_key(const fs::path& g
 }
 
 DataDirectory::~DataDirectory() {
-  if (published_) held_->remove("broker.json");  // not one in another directory in its place
+  if (published_) held_->remove("broker.json");  // leaves another directory at this path alone
   if (has_control_socket_) held_->remove(control_socket_name);
 }
 
