@@ -1,4 +1,4 @@
-/// Messages whose content a reader can verify. Layer: bench support.
+/// Messages with content that a reader can verify. Layer: bench support.
 #pragma once
 
 #include <cstring>

@@ -65,7 +65,7 @@ class CatalogueState {
   [[nodiscard]] const std::string& ticket_key_id() const { return ticket_key_id_; }
   [[nodiscard]] const AdministratorRecord& administrator() const { return administrator_; }
 
-  /// Returns the ids of removed topics whose files may still exist.
+  /// Returns the ids of removed topics. Their files may still exist.
   [[nodiscard]] const std::set<std::uint64_t>& removed_topics() const { return removed_topics_; }
   void forget_removed_topic(TopicId topic) { removed_topics_.erase(topic.value); }
   /// Forgets the removed topics that are not in `with_files`.

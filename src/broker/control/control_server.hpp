@@ -76,7 +76,7 @@ class ControlServer final : public Listener::Owner,
   [[nodiscard]] bool all_sent() const;
   /// Sets which peers may connect, and whether connections are encrypted. Requires: `accept` was not called.
   void guard(const Gate& gate) { gate_ = gate; }
-  /// Listens on a second socket, whose connections are accepted independently of those of the first.
+  /// Listens on a second socket. Its connections are accepted independently of those of the first.
   /// Requires: `accept` was not called.
   void listen_also(ListeningSocket socket);
   /// Begins to accept connections and to read requests.

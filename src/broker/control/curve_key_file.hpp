@@ -12,7 +12,7 @@
 
 namespace lightq::broker {
 
-/// Returns the key pair whose secret key is in `file` (DATA_DIR/curve.key: 32 bytes, mode 0600). Creates the
+/// Returns the key pair of the secret key in `file` (DATA_DIR/curve.key: 32 bytes, mode 0600). Creates the
 /// file if it does not exist. Errors: as of open_ticket_key.
 Result<std::unique_ptr<CurveKeyPair>> open_curve_key(const std::filesystem::path& file);
 

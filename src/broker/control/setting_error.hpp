@@ -9,7 +9,7 @@
 
 namespace lightq::broker {
 
-/// Returns `error`, whose message names the file, with the setting's name put in front of the message.
+/// Returns `error` with the setting's name in front of its message, which already names the file.
 inline Error error_of_setting(std::string_view setting, Error error) {
   error.message = std::string(setting) + ": " + error.message;
   return error;
